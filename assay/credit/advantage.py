@@ -1,0 +1,91 @@
+"""Advantages: what is pushed, and how hard. Numpy in, numpy out; float64, in the reward's own scale.
+
+Group-relative estimators give exactly zero where all rewards of a group are equal (max - min <= 1e-6 max(1, max|r|)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from assay.errors import ConfigError
+from assay.part import Part
+
+Scale = Literal["none", "std"]
+
+
+@dataclass(frozen=True)
+class Score(Part):
+    """A_i = R_i: the plain score function, no baseline."""
+
+
+def score(reward: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """A_i = R_i."""
+    return reward.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Constant(Part):
+    """A_i = value, whatever the reward: likelihood of demonstrations."""
+
+    value: float = 1.0
+
+
+def constant(reward: np.ndarray, group: np.ndarray, *, value: float) -> np.ndarray:
+    """A_i = value."""
+    return np.full(len(reward), value)
+
+
+@dataclass(frozen=True)
+class GroupRelative(Part):
+    """A_i = (R_i - mean_g R) / s_g with s_g = 1 or std_g + epsilon (GRPO 2402.03300, Dr. GRPO 2503.20783)."""
+
+    scale: Scale = "std"
+    ddof: int = 1
+    epsilon: float = 1e-6
+
+
+def group_relative(reward: np.ndarray, group: np.ndarray, *, scale: Scale, ddof: int, epsilon: float) -> np.ndarray:
+    """A_i = (R_i - mean_g R) / s_g, s_g = 1 or std_g(ddof) + epsilon; 0 in a group of equal rewards."""
+    if scale not in ("none", "std"):
+        raise ConfigError(f"credit.scale is 'none' or 'std', not '{scale}'.")
+
+    def one(r: np.ndarray) -> np.ndarray:
+        centred = r - r.mean()
+        return centred if scale == "none" else centred / (r.std(ddof=ddof) + epsilon)
+
+    return _by_group(reward, group, one)
+
+
+@dataclass(frozen=True)
+class LeaveOneOut(Part):
+    """A_i = R_i - mean of the others' rewards (RLOO 2402.14740). Unbiased."""
+
+
+def leave_one_out(reward: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """A_i = G / (G - 1) (R_i - mean_g R)."""
+    return _by_group(reward, group, lambda r: (r - r.mean()) * (len(r) / (len(r) - 1)))
+
+
+def _by_group(reward: np.ndarray, group: np.ndarray, one: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """`one` on each group whose rewards differ; zero elsewhere, so also in a group that shrank to one row."""
+    reward = reward.astype(np.float64)
+    advantage = np.zeros_like(reward)
+    order = np.argsort(group, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        r = reward[members]
+        if len(r) > 1 and r.max() - r.min() > 1e-6 * max(1.0, np.abs(r).max()):
+            advantage[members] = one(r)
+    return advantage
+
+
+CREDITS = {
+    "score": (Score, score),
+    "constant": (Constant, constant),
+    "group-relative": (GroupRelative, group_relative),
+    "leave-one-out": (LeaveOneOut, leave_one_out),
+}
+GROUP_BASELINES: Sequence[type[Part]] = (GroupRelative, LeaveOneOut)

@@ -1,0 +1,76 @@
+"""Curation: which rows train. Rows are marked, never deleted: out of the loss, out of the statistics of their group, and
+out of the denominator are three different things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from assay.part import Part
+from assay.types import Row
+
+Measure = Literal["accuracy", "reward"]
+
+
+def groups(rows: Sequence[Row]) -> dict[str, list[int]]:
+    """Indices of the rows of each group, in order of first appearance."""
+    members: dict[str, list[int]] = {}
+    for index, row in enumerate(rows):
+        members.setdefault(row.group, []).append(index)
+    return members
+
+
+def measure(row: Row, by: Measure) -> float:
+    """The row's accuracy (raw, before any shaping) or its reward."""
+    verdict = row.episode.verdict
+    if by == "accuracy":
+        return float(verdict is not None and verdict.status == "ok")
+    return row.reward or 0.0
+
+
+def spread(values: Sequence[float]) -> bool:
+    """Whether values differ by more than rounding: max - min > 1e-6 max(1, max|v|)."""
+    return bool(values) and max(values) - min(values) > 1e-6 * max(1.0, *(abs(v) for v in values))
+
+
+def leave_out(rows: Sequence[Row], out: set[int], *, denominator: bool = False) -> list[Row]:
+    """Marks these rows out of the loss and the group statistics, and by default out of the denominator too."""
+    return [
+        row.mark(in_loss=False, in_group=False, in_denominator=denominator) if i in out else row
+        for i, row in enumerate(rows)
+    ]
+
+
+@dataclass(frozen=True)
+class MixedGroups(Part):
+    """Keep the groups that are neither all alike right nor all alike wrong (DAPO's dynamic sampling)."""
+
+    by: Measure = "accuracy"
+
+
+def mixed_groups(rows: Sequence[Row], *, num_prompts: int, by: Measure) -> list[Row]:
+    """A group of one is always kept. Judged on raw accuracy: a shaped reward varies where nothing was learnt."""
+    out: set[int] = set()
+    for members in groups(rows).values():
+        valid = [i for i in members if rows[i].in_group]
+        if len(valid) > 1 and not spread([measure(rows[i], by) for i in valid]):
+            out.update(members)
+    return leave_out(rows, out)
+
+
+@dataclass(frozen=True)
+class FirstGroups(Part):
+    """Keep the first `num_prompts` groups that still have a row in the loss, in the order of their draws."""
+
+
+def first_groups(rows: Sequence[Row], *, num_prompts: int) -> list[Row]:
+    alive = [members for members in groups(rows).values() if any(rows[i].in_loss for i in members)]
+    return leave_out(rows, {i for members in alive[num_prompts:] for i in members})
+
+
+CURATORS: dict[str, tuple[type[Part], Callable[..., list[Row]]]] = {
+    "mixed-groups": (MixedGroups, mixed_groups),
+    "first-groups": (FirstGroups, first_groups),
+}

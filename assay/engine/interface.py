@@ -1,0 +1,94 @@
+"""What the loop asks of the place where a parameter set runs. The torch engine implements it; another may slip in below.
+
+Training is three calls per chunk of whole rows: `forward` gives per-token outputs as leaves of a small graph, the
+objective differentiates that graph to one signed coefficient per token (and per entropy, per asked-for id), `backward`
+takes the coefficients. Denominators are in the coefficients already, so chunks simply add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from assay.rng import Key
+from assay.types import Batch, Finish, Ids, Request, Segment, Stream
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Generation:
+    """A request's new tokens: one segment (its end token included), and why it ended."""
+
+    segment: Segment
+    finish: Finish
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """A given continuation of a context, to be scored at a temperature."""
+
+    context: Ids
+    ids: Ids
+    temperature: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Per token of a span: log-prob and entropy of the full softmax at its temperature."""
+
+    logp: Stream
+    entropy: Stream | None = None
+
+
+@dataclass(frozen=True)
+class Want:
+    """Which per-token outputs an objective reads beside the log-prob of the token itself."""
+
+    entropy: bool = False
+    top_ids: bool = False
+    value: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """Per response token of a chunk. Leaves: `requires_grad` is set, and `backward` reads the gradients back."""
+
+    logp: Tensor  # [M]
+    entropy: Tensor | None = None  # [M]
+    top_logp: Tensor | None = None  # [M, K]
+    value: Tensor | None = None  # [M]
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Whole rows of a batch, on the device of the engine. `rows` are their indices in the batch they were cut from."""
+
+    batch: Batch  # the host's copy of these rows
+    rows: np.ndarray
+    row: Tensor  # int64[M] index in the chunk of the row of each token
+    streams: Mapping[str, Tensor]  # the batch's token streams that are not None, as tensors [M]
+
+
+class Engine(Protocol):
+    """One parameter set: sampler, learner and optimiser on one copy of the weights."""
+
+    device: torch.device
+    context: int  # positions the model can hold
+    version: int  # optimiser steps taken
+    exact: bool  # sampler's `old` is bitwise the learner's log-prob
+    end_ids: frozenset[int]
+
+    def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]: ...
+    def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]: ...
+    def chunks(self, batch: Batch, *, tokens: int) -> Iterator[Chunk]: ...
+    def forward(self, chunk: Chunk, want: Want) -> Outputs: ...
+    def backward(self, chunk: Chunk, outputs: Outputs) -> None: ...
+    def step(self, *, lr: float, clip: float | None) -> Mapping[str, float]: ...
+    def state(self) -> dict[str, Any]: ...
+    def load(self, state: Mapping[str, Any]) -> None: ...

@@ -1,0 +1,55 @@
+"""The loop. It knows phases and no algorithm; a method is what its recipe puts into them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from assay.assemble import Phases
+from assay.memory import Memory
+from assay.models import Models
+from assay.record.failpoint import failpoint
+from assay.types import Batch, Episode, Row, Stats
+
+
+class Recorder(Protocol):
+    """What watches a run: it writes metrics, rollouts and checkpoints, evaluates when due, and may stop the run."""
+
+    def started(self, memory: Memory, models: Models) -> None: ...
+    def phase(self, name: str) -> None: ...
+    def step(
+        self,
+        memory: Memory,
+        models: Models,
+        episodes: Sequence[Episode],
+        rows: Sequence[Row],
+        batches: Sequence[Batch],
+        stats: Stats,
+    ) -> None: ...
+
+
+def train(stages: Sequence[Phases], models: Models, memory: Memory, recorder: Recorder) -> Memory:
+    """Runs all stages from where `memory` stands to their end."""
+    recorder.started(memory, models)
+    for stage in stages:
+        while memory.step < stage.end:
+            recorder.phase("collect")
+            problems = stage.source(memory)
+            requests = stage.augment(problems, memory)
+            failpoint("loop.collect")
+            episodes = stage.collect(models, requests, memory)
+            failpoint("loop.verify")
+
+            recorder.phase("assess")
+            rows = stage.assess(models, stage.curate(episodes, memory))
+
+            recorder.phase("improve")
+            batches, stats = stage.credit(rows), {}
+            for batch in batches:
+                failpoint("loop.update")
+                stats |= stage.improve(models, batch, memory)
+
+            memory = stage.remember(memory, models, episodes, rows, stats)
+            failpoint("loop.record")
+            recorder.step(memory, models, episodes, rows, batches, stats)
+    return memory

@@ -1,0 +1,69 @@
+"""What a run remembers between steps: one store, JSON data, part of every checkpoint."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from assay.rng import Key
+from assay.types import Episode
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What was spent so far. Every curve can be drawn against each of these."""
+
+    generated_tokens: int = 0
+    verified_answers: int = 0
+    update_tokens: int = 0
+    optimiser_steps: int = 0
+    rollouts: int = 0
+
+    def spend(self, **amounts: int) -> Budget:
+        return dataclasses.replace(self, **{name: getattr(self, name) + amount for name, amount in amounts.items()})
+
+
+@dataclass(frozen=True)
+class Memory:
+    """State of the loop that is not weights. A new value after each step; phases only read it."""
+
+    seed: int
+    step: int = 0  # steps completed
+    stage: int = 0
+    budget: Budget = Budget()
+    stores: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict
+    )  # JSON data, one mapping per part that remembers
+
+    @property
+    def key(self) -> Key:
+        return Key(self.seed)
+
+    def store(self, name: str) -> dict[str, Any]:
+        """A copy of a part's store, to change and put back with `keep`."""
+        return dict(self.stores.get(name, {}))
+
+    def keep(self, name: str, store: Mapping[str, Any]) -> Memory:
+        return dataclasses.replace(self, stores={**self.stores, name: store})
+
+    def to_data(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Memory:
+        return cls(**{**data, "budget": Budget(**data["budget"])})
+
+
+def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:
+    """Right answers and attempts by task and level, over everything generated: no filter has touched them."""
+    store = memory.store("pass-rates")
+    for episode in episodes:
+        verdict = episode.verdict
+        if verdict is None or verdict.status == "invalid":
+            continue
+        name = f"{episode.request.problem.task}/{episode.request.problem.level}"
+        right, tried = store.get(name, (0, 0))
+        store[name] = (right + (verdict.status == "ok"), tried + 1)
+    return memory.keep("pass-rates", {name: tuple(pair) for name, pair in sorted(store.items())})

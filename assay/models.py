@@ -1,0 +1,30 @@
+"""The parameter sets of a run by name, and who plays which role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from assay.engine.interface import Engine
+
+
+@dataclass(frozen=True)
+class Models:
+    """`models["reference"]` is a parameter set; `models.play("proposer")` is the one that plays a role."""
+
+    engines: Mapping[str, Engine]
+    roles: Mapping[str, str]  # role -> name of the parameter set
+
+    def __getitem__(self, name: str) -> Engine:
+        return self.engines[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.engines
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.engines)
+
+    def play(self, role: str) -> Engine:
+        return self.engines[self.roles[role]]

@@ -1,0 +1,46 @@
+"""Gates: how a trust region limits the push. The gradient of the policy term is that of
+
+    - sg[ A * g(w; A) ] * log pi,
+
+so a gate is the multiplier g of A at ratio w: non-negative, computed without a graph, and logged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.part import Part
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Open(Part):
+    """No trust region and no ratio: g = 1. The score function itself."""
+
+
+def open_gate(ratio: Tensor, advantage: Tensor) -> Tensor:
+    """g = 1."""
+    return ratio.new_ones(ratio.shape)
+
+
+@dataclass(frozen=True)
+class Clip(Part):
+    """The one-sided clip of PPO. `high` > `low` is DAPO's clip-higher; `dual` bounds the ratio where A < 0."""
+
+    low: float = 0.2
+    high: float = 0.2
+    dual: float | None = None
+
+
+def clip(ratio: Tensor, advantage: Tensor, *, low: float, high: float, dual: float | None) -> Tensor:
+    """g = w, but 0 if (A > 0 and w > 1 + high) or (A < 0 and w < 1 - low) or (A < 0 and w > dual). 1707.06347, 1912.09729."""
+    shut = ((advantage > 0) & (ratio > 1 + high)) | ((advantage < 0) & (ratio < 1 - low))
+    if dual is not None:
+        shut = shut | ((advantage < 0) & (ratio > dual))
+    return ratio.masked_fill(shut, 0.0)
+
+
+GATES = {"open": (Open, open_gate), "clip": (Clip, clip)}

@@ -1,0 +1,160 @@
+"""Optimiser steps on a batch: mini-batches, token weights of the whole mini-batch, chunks, one step each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.objective import AGGREGATES, Objective
+from assay.objective.loss import Loss, loss_of, want_of
+from assay.part import bind
+from assay.recipe import Scale
+from assay.rng import Key
+from assay.types import Batch, Stats
+
+if TYPE_CHECKING:
+    from assay.engine.interface import Chunk, Engine, Outputs
+
+
+def improve(engine: Engine, batch: Batch, *, objective: Objective, scale: Scale, key: Key, micro_tokens: int) -> Stats:
+    """`num_epochs` passes of `num_minibatches` optimiser steps over the batch; returns what was seen."""
+    seen = _Seen()
+    for index, part in enumerate(minibatches(batch, scale, key)):
+        weight = bind(AGGREGATES, objective.aggregate)(part, max_new=scale.max_new)
+        useful = useful_rows(part, objective)
+        if len(useful) == 0:
+            seen.count("update/empty")
+            continue
+        accumulate(engine, part.select(useful), _rows_of(weight, part, useful), objective, micro_tokens, seen, index)
+        rate = learning_rate(engine.version, scale)
+        seen.step(engine.step(lr=rate, clip=scale.clip_norm), rate, part)
+    return seen.stats(batch)
+
+
+def accumulate(
+    engine: Engine,
+    batch: Batch,
+    weight: np.ndarray,
+    objective: Objective,
+    micro_tokens: int,
+    seen: _Seen | None = None,
+    update: int = 0,
+) -> float:
+    """Adds the gradient of the whole mini-batch to the engine, chunk by chunk, and returns the loss."""
+    loss_function, want, total = loss_of(objective), want_of(objective), 0.0
+    for chunk in engine.chunks(batch, tokens=micro_tokens):
+        out = engine.forward(chunk, want)
+        weights = out.logp.new_tensor(_rows_of(weight, batch, chunk.rows))
+        loss = loss_function(out, chunk, weights)
+        loss.value.backward()
+        engine.backward(chunk, out)
+        total += float(loss.value.detach())
+        if seen is not None:
+            seen.chunk(loss, out, chunk, first=update == 0)
+    return total
+
+
+def minibatches(batch: Batch, scale: Scale, key: Key) -> Iterator[Batch]:
+    """The batch, cut `num_minibatches` times in each epoch; groups stay together as long as there are enough."""
+    if scale.num_updates == 1:
+        yield batch
+        return
+    names = list(dict.fromkeys(batch.group))
+    whole = len(names) >= scale.num_minibatches
+    units = (
+        [[i for i, g in enumerate(batch.group) if g == name] for name in names]
+        if whole
+        else [[i] for i in range(len(batch))]
+    )
+    for epoch in range(scale.num_epochs):
+        order = key("minibatch", epoch).generator().permutation(len(units))
+        for part in np.array_split(order, scale.num_minibatches):
+            rows = [i for unit in part for i in units[unit]]
+            if rows:
+                yield batch.select(rows)
+
+
+def useful_rows(batch: Batch, objective: Objective) -> np.ndarray:
+    """Rows that can move the weights. Exact: denominators are known already, and a zero coefficient adds nothing."""
+    acts = batch.mask.copy()
+    if not objective.regularise:
+        acts &= batch.advantage != 0
+    return np.flatnonzero(np.add.reduceat(np.append(acts, False), batch.at[:-1]) * (batch.lengths > 0))
+
+
+def learning_rate(update: int, scale: Scale) -> float:
+    """Linear warm-up, then constant, linear or cosine to zero over all optimiser steps of the run."""
+    total = max(1, scale.num_steps * scale.num_updates)
+    warm = min(1.0, (update + 1) / scale.warmup_steps) if scale.warmup_steps else 1.0
+    progress = min(1.0, max(0.0, (update - scale.warmup_steps) / max(1, total - scale.warmup_steps)))
+    decay = {"constant": 1.0, "linear": 1.0 - progress, "cosine": 0.5 * (1 + math.cos(math.pi * progress))}
+    return scale.learning_rate * warm * decay[scale.schedule]
+
+
+def _rows_of(stream: np.ndarray, batch: Batch, rows: np.ndarray) -> np.ndarray:
+    """A token stream restricted to these rows."""
+    pieces = [stream[batch.at[i] : batch.at[i + 1]] for i in rows]
+    return np.concatenate(pieces) if pieces else stream[:0]
+
+
+class _Seen:
+    """Means over trained tokens, gathered over chunks and updates."""
+
+    def __init__(self) -> None:
+        self.sums: dict[str, float] = {}
+        self.maxima: dict[str, float] = {}
+        self.last: dict[str, float] = {}
+        self.tokens = 0.0
+        self.first_tokens = 0.0
+        self.update_tokens = 0
+        self.steps = 0
+
+    def count(self, name: str, amount: float = 1.0) -> None:
+        self.sums[name] = self.sums.get(name, 0.0) + amount
+
+    def chunk(self, loss: Loss, out: Outputs, chunk: Chunk, *, first: bool) -> None:
+        mask = chunk.streams["mask"].to(out.logp.dtype)
+        advantage = chunk.streams["advantage"]
+        shut = (loss.gate == 0) & (advantage != 0)
+        self.tokens += float(mask.sum())
+        self.count("policy/gate", float((loss.gate * mask).sum()))
+        self.count("policy/ratio", float((loss.ratio * mask).sum()))
+        self.count("policy/clip_fraction", float((shut * mask).sum()))
+        self.count("policy/clip_fraction_up", float((shut * mask * (advantage > 0)).sum()))
+        self._most("policy/ratio_max", float((loss.ratio * mask).max()) if mask.numel() else 0.0)
+        for name, term in loss.terms.items():
+            self.count(f"policy/{name}", float((term * mask).sum()))
+        if first and "sampled" in chunk.streams:
+            known = chunk.streams["sampled"].isfinite() & (mask > 0)
+            if known.any():
+                gap = (out.logp.detach() - chunk.streams["sampled"])[known].abs()
+                self.first_tokens += float(known.sum())
+                self.count("mismatch", float(gap.sum()))
+                self._most("policy/sampler_mismatch_max", float(gap.max()))
+
+    def step(self, result: dict[str, float], rate: float, part: Batch) -> None:
+        self.steps += 1
+        self.update_tokens += int(np.count_nonzero(part.mask))
+        self.count("policy/grad_norm", result["grad_norm"])
+        self.count("update/skipped", result.get("skipped", 0.0))
+        self.last["policy/learning_rate"] = rate
+
+    def _most(self, name: str, value: float) -> None:
+        self.maxima[name] = max(self.maxima.get(name, 0.0), value)
+
+    def stats(self, batch: Batch) -> Stats:
+        tokens, steps = max(1.0, self.tokens), max(1, self.steps)
+        stats = {name: value / tokens for name, value in self.sums.items() if name.startswith("policy/")}
+        stats |= {name: value for name, value in self.sums.items() if name.startswith("update/")}
+        stats |= self.maxima | self.last
+        stats["policy/grad_norm"] = self.sums.get("policy/grad_norm", 0.0) / steps
+        if self.first_tokens:
+            stats["policy/sampler_mismatch"] = self.sums["mismatch"] / self.first_tokens
+        trained = max(1, np.count_nonzero(batch.mask))
+        stats["policy/effective_fraction"] = np.count_nonzero(batch.mask & (batch.advantage != 0)) / trained
+        stats["update/steps"] = float(self.steps)
+        stats["update/tokens"] = float(self.update_tokens)
+        return stats

@@ -1,0 +1,72 @@
+"""Chat templates: messages -> text, with the environment that Hugging Face templates are written for.
+
+Templates come with checkpoints and are untrusted code, so they run in jinja's immutable sandbox and see plain JSON.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import jinja2
+from jinja2 import nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from assay.errors import DataError
+
+Message = Mapping[str, Any]
+
+
+class _Generation(Extension):
+    """`{% generation %}...{% endgeneration %}` marks what the assistant wrote; rendering passes its body through."""
+
+    tags = {"generation"}
+
+    def parse(self, parser: Parser) -> nodes.Node | list[nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+def render_chat(template: str, messages: Sequence[Message], *, variables: Mapping[str, Any]) -> str:
+    """The text of a conversation, opened for the assistant's next turn."""
+    if not messages:
+        raise DataError("an empty conversation cannot be rendered; give at least one message.")
+    for message in messages:
+        if not isinstance(message, Mapping) or "role" not in message:
+            raise DataError(f"a message must be a mapping with role and content, not {message!r}.")
+    plain = [{name: value for name, value in message.items() if value is not None} for message in messages]
+    context = {"tools": None, "documents": None, **variables, "messages": plain, "add_generation_prompt": True}
+    try:
+        return _compile(template).render(**context)
+    except jinja2.TemplateError as error:
+        raise DataError(f"the chat template refused these messages: {error}") from error
+
+
+@functools.lru_cache(maxsize=16)
+def _compile(template: str) -> jinja2.Template:
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
+    )
+    environment.filters["tojson"] = _tojson
+    environment.globals["raise_exception"] = _raise_exception
+    environment.globals["strftime_now"] = _strftime_now
+    return environment.from_string(template)
+
+
+def _tojson(
+    value: Any, ensure_ascii: bool = False, indent: int | None = None, separators: Any = None, sort_keys: bool = False
+) -> str:
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+
+def _raise_exception(message: str) -> None:
+    raise jinja2.TemplateError(message)
+
+
+def _strftime_now(form: str) -> str:
+    return datetime.now().strftime(form)

@@ -1,0 +1,251 @@
+"""Hugging Face `config.json` <-> PolicyConfig.
+
+Every field is used, or checked to hold the value that makes it irrelevant, or known to be harmless. Anything else is
+refused, because a field that is not understood may change the function that the weights were trained for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any, get_args
+
+from assay.errors import ConfigError
+from assay.policy.config import OPTIONAL, REQUIRED, Family, PolicyConfig, Rope, RopeKind
+
+ARCHITECTURES: dict[str, str] = {
+    "llama": "LlamaForCausalLM",
+    "qwen2": "Qwen2ForCausalLM",
+    "qwen3": "Qwen3ForCausalLM",
+}
+
+_SIZES = {
+    "vocab_size": "vocab",
+    "hidden_size": "hidden",
+    "num_hidden_layers": "layers",
+    "num_attention_heads": "heads",
+    "intermediate_size": "ffn",
+    "max_position_embeddings": "context",
+}
+
+_METADATA = frozenset(
+    ["architectures", "transformers_version", "torch_dtype", "dtype", "use_cache", "_name_or_path", "name_or_path", "_commit_hash", "bos_token_id", "eos_token_id", "pad_token_id", "sep_token_id", "unk_token_id", "decoder_start_token_id", "tokenizer_class", "prefix", "id2label", "label2id", "num_labels", "problem_type", "finetuning_task", "task_specific_params", "output_attentions", "output_hidden_states", "output_scores", "return_dict", "return_dict_in_generate", "torchscript", "tf_legacy_loss", "use_bfloat16", "attn_implementation", "_attn_implementation", "_attn_implementation_autoset", "do_sample", "temperature", "top_k", "top_p", "typical_p", "min_length", "max_length", "early_stopping", "num_beams", "num_beam_groups", "num_return_sequences", "diversity_penalty", "repetition_penalty", "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids", "forced_bos_token_id", "forced_eos_token_id", "remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens", "transformers.js_config", "unsloth_version", "unsloth_fixed", "model_name"]
+)
+
+# field -> values under which it changes nothing. Absent is always fine; null is fine except where it says otherwise.
+_NEUTRAL: dict[str, tuple[Any, ...]] = {
+    "hidden_act": ("silu", "swish"),
+    "pretraining_tp": (1,),
+    "partial_rotary_factor": (1,),
+    "attention_dropout": (0,),
+    "hidden_dropout": (0,),
+    "resid_pdrop": (0,),
+    "embd_pdrop": (0,),
+    "use_sliding_window": (False,),
+    "use_mrope": (False,),
+    "rope_interleaved": (False,),
+    "is_llama_config": (True,),
+    "is_decoder": (False, True),
+    "is_encoder_decoder": (False,),
+    "add_cross_attention": (False,),
+    "cross_attention_hidden_size": (),
+    "tie_encoder_decoder": (False,),
+    "chunk_size_feed_forward": (0,),
+    "pruned_heads": ({},),
+    "quantization_config": (),
+    "auto_map": ({},),
+    "per_layer_config": ({},),
+    "tie_last_hidden_states": (),
+}
+
+_FAMILY_NEUTRAL: dict[str, dict[str, tuple[Any, ...]]] = {
+    "llama": {"sliding_window": (), "use_qk_norm": (False,), "qk_norm": (False,)},
+    "qwen2": {"attention_bias": (True,), "qkv_bias": (True,), "mlp_bias": (False,)},
+    "qwen3": {"mlp_bias": (False,)},
+}
+
+_USED = frozenset(
+    ["model_type", "num_key_value_heads", "head_dim", "rms_norm_eps", "initializer_range", "tie_word_embeddings", "rope_theta", "rope_scaling", "rope_parameters", "original_max_position_embeddings", "layer_types"]
+) | frozenset(_SIZES)
+
+_ROPE_FIELDS = {"rope_theta": "theta", "original_max_position_embeddings": "original_context"}
+
+
+def config_from_hf(raw: Mapping[str, Any]) -> PolicyConfig:
+    """The policy that a `config.json` describes; ConfigError for whatever would make it another function."""
+    family = raw.get("model_type")
+    if family not in get_args(Family):
+        raise ConfigError(f"config field model_type = {json.dumps(family)}: supported are {', '.join(ARCHITECTURES)}.")
+    used = _USED | ({"attention_bias", "mlp_bias"} if family == "llama" else set())
+    used |= {"attention_bias"} if family == "qwen3" else set()
+    ignored = _METADATA | ({"sliding_window", "max_window_layers"} if family != "llama" else set())
+    _refuse_the_unknown(raw, {**_NEUTRAL, **_FAMILY_NEUTRAL[family]}, used | ignored)
+    _check_architecture(raw, family)
+
+    sizes = {ours: _size(raw, theirs, None) for theirs, ours in _SIZES.items()}
+    _check_layer_types(raw.get("layer_types"), sizes["layers"])
+    # Only old Llama files leave these out; for the others transformers' default is not the number of heads.
+    kv_heads = sizes["heads"] if family == "llama" or "num_key_value_heads" in raw else None
+    head_dim = 128 if family == "qwen3" else sizes["hidden"] // max(sizes["heads"], 1)
+    bias = bool(_value(raw, "attention_bias", False))
+    return PolicyConfig(
+        family=family,
+        **sizes,
+        kv_heads=_size(raw, "num_key_value_heads", kv_heads),
+        head_dim=_size(raw, "head_dim", head_dim),
+        rope=_rope(raw, sizes["context"]),
+        norm_eps=float(_value(raw, "rms_norm_eps", 1e-6)),
+        tied=bool(_value(raw, "tie_word_embeddings", False)),
+        attention_bias=True if family == "qwen2" else bias,
+        output_bias=False if family == "qwen2" else bias,
+        mlp_bias=bool(_value(raw, "mlp_bias", False)),
+        qk_norm=family == "qwen3",
+        init_std=float(_value(raw, "initializer_range", 0.02)),
+    )
+
+
+def config_to_hf(config: PolicyConfig, *, dtype: str = "float32", extra: Mapping[str, Any] | None = None) -> dict:
+    """The `config.json` of a policy. Rope is spelled as transformers 4 and as transformers 5 read it.
+
+    `extra` gives metadata such as token ids; it cannot override what describes the function.
+    """
+    rope = _rope_to_hf(config.rope)
+    scaling = {name: value for name, value in rope.items() if name != "rope_theta"}
+    fields: dict[str, Any] = {
+        "architectures": [ARCHITECTURES[config.family]],
+        "model_type": config.family,
+        **{theirs: getattr(config, ours) for theirs, ours in _SIZES.items()},
+        "num_key_value_heads": config.kv_heads,
+        "head_dim": config.head_dim,
+        "hidden_act": "silu",
+        "rms_norm_eps": config.norm_eps,
+        "initializer_range": config.init_std,
+        "tie_word_embeddings": config.tied,
+        "attention_dropout": 0.0,
+        "rope_theta": config.rope.theta,
+        "rope_scaling": None if config.rope.kind == "default" else scaling,
+        "rope_parameters": rope,
+        "torch_dtype": dtype,
+        "use_cache": True,
+    }
+    if config.family == "llama":
+        fields |= {"attention_bias": config.attention_bias, "mlp_bias": config.mlp_bias}
+    else:
+        fields |= {"use_sliding_window": False}
+    if config.family == "qwen3":
+        fields |= {"attention_bias": config.attention_bias}
+    clash = sorted(set(extra or {}) & set(fields) | (set(extra or {}) - _METADATA))
+    if clash:
+        raise ConfigError(f"extra may only hold metadata that the configuration does not set, not {', '.join(clash)}.")
+    return {**fields, **(extra or {})}
+
+
+def _refuse_the_unknown(raw: Mapping[str, Any], neutral: Mapping[str, tuple[Any, ...]], known: Collection[str]) -> None:
+    for name, value in raw.items():
+        if name in known:
+            continue
+        if name not in neutral:
+            raise ConfigError(
+                f"config field {name} = {_short(value)} is not understood. It may change what the model computes; "
+                "remove it from config.json only if you know that it does not."
+            )
+        if value is not None and not any(value == allowed for allowed in neutral[name]):
+            allowed = " or ".join([*(json.dumps(choice) for choice in neutral[name]), "absent"])
+            raise ConfigError(f"config field {name} = {_short(value)} is not supported; supported: {allowed}.")
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _check_architecture(raw: Mapping[str, Any], family: str) -> None:
+    names = raw.get("architectures") or []
+    allowed = (ARCHITECTURES[family], ARCHITECTURES[family].replace("ForCausalLM", "Model"))
+    if any(name not in allowed for name in names):
+        raise ConfigError(f"config field architectures = {_short(names)} is not supported; supported: {allowed[0]}.")
+
+
+def _value(raw: Mapping[str, Any], name: str, default: Any) -> Any:
+    value = raw.get(name)
+    return default if value is None else value
+
+
+def _size(raw: Mapping[str, Any], name: str, default: int | None) -> int:
+    value = _value(raw, name, default)
+    if value is None:
+        raise ConfigError(f"config.json has no {name}.")
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ConfigError(f"config field {name} = {_short(value)} must be a whole number.")
+    return value
+
+
+def _check_layer_types(kinds: Any, layers: int) -> None:
+    if kinds is None:
+        return
+    other = sorted({str(kind) for kind in kinds} - {"full_attention", "attention"})
+    if other:
+        raise ConfigError(f"config field layer_types holds {', '.join(other)}; supported: full_attention.")
+    if len(kinds) != layers:
+        raise ConfigError(f"config field layer_types has {len(kinds)} entries for num_hidden_layers = {layers}.")
+
+
+def _rope(raw: Mapping[str, Any], context: int) -> Rope:
+    """Old spelling (rope_theta, rope_scaling with type or rope_type) and new (rope_parameters); both must agree."""
+    scaling, parameters = raw.get("rope_scaling"), raw.get("rope_parameters")
+    outside = {name: raw[name] for name in _ROPE_FIELDS if raw.get(name) is not None}
+    if "rope_theta" not in outside and parameters and scaling and parameters.get("rope_theta") is not None:
+        outside["rope_theta"] = parameters["rope_theta"]
+    readings = [_rope_from_dict(given, outside, context) for given in (scaling, parameters) if given]
+    if not readings:
+        readings = [_rope_from_dict({}, {k: v for k, v in outside.items() if k == "rope_theta"}, context)]
+    if any(reading != readings[0] for reading in readings):
+        raise ConfigError(
+            f"config fields rope_scaling = {_short(scaling)} and rope_parameters = {_short(parameters)} contradict each other."
+        )
+    return readings[0]
+
+
+def _rope_from_dict(given: Mapping[str, Any], outside: Mapping[str, Any], context: int) -> Rope:
+    fields = {name: value for name, value in given.items() if value is not None}
+    kinds = {fields.pop(name) for name in ("rope_type", "type") if name in fields}
+    kind = "default" if not kinds else kinds.pop()
+    if kinds or kind not in get_args(RopeKind):
+        raise ConfigError(
+            f"config field rope_type = {_short(given.get('rope_type', kind))} (type = {_short(given.get('type'))}) "
+            f"is not supported; supported: {', '.join(get_args(RopeKind))}."
+        )
+    if fields.pop("partial_rotary_factor", 1) != 1:
+        raise ConfigError(
+            f"config field partial_rotary_factor = {given['partial_rotary_factor']} is not supported; supported: 1."
+        )
+    for name, value in outside.items():
+        if name == "rope_theta" or "original_context" in REQUIRED[kind]:
+            if fields.setdefault(name, value) != value:
+                raise ConfigError(f"config field {name} = {value} contradicts {fields[name]} in the rope parameters.")
+        else:
+            fields[name] = value
+    if "original_context" in REQUIRED[kind]:
+        original = fields.setdefault("original_max_position_embeddings", context)
+        fields.setdefault("factor", context / original)
+    named = {_ROPE_FIELDS.get(name, name): value for name, value in fields.items()}
+    unknown = sorted(set(named) - {"theta", *REQUIRED[kind], *OPTIONAL[kind]})
+    if unknown:
+        raise ConfigError(
+            f"config field {unknown[0]} = {_short(named[unknown[0]])} is not understood for rope_type '{kind}'; "
+            f"supported: {', '.join(('rope_theta', *REQUIRED[kind], *OPTIONAL[kind]))}."
+        )
+    for name in ("long_factor", "short_factor"):
+        if name in named:
+            named[name] = tuple(float(value) for value in named[name])
+    return Rope(kind=kind, **named)
+
+
+def _rope_to_hf(rope: Rope) -> dict[str, Any]:
+    ours_to_theirs = {ours: theirs for theirs, ours in _ROPE_FIELDS.items()}
+    fields: dict[str, Any] = {"rope_type": rope.kind, "rope_theta": rope.theta}
+    for name in (*REQUIRED[rope.kind], *OPTIONAL[rope.kind]):
+        value = getattr(rope, name)
+        if value is not None:
+            fields[ours_to_theirs.get(name, name)] = list(value) if isinstance(value, tuple) else value
+    return fields

@@ -1,0 +1,261 @@
+"""Text <-> token ids, through the `tokenizer.json` of a Hugging Face folder.
+
+Ids travel, text does not: what a model sampled is decoded for checkers and readers and never encoded again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tokenizers
+from tokenizers import AddedToken, decoders, models, pre_tokenizers
+
+from assay.errors import DataError, StorageError
+from assay.policy.chat import Message, render_chat
+from assay.types import Ids
+
+FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+    "chat_template.json",
+    "vocab.json",
+    "merges.txt",
+    "tokenizer.model",
+)
+_SPECIALS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+
+
+@dataclass(frozen=True, eq=False)
+class Tokenizer:
+    """`files` are the bytes it was read from, which is what a checkpoint copies."""
+
+    backend: tokenizers.Tokenizer
+    files: Mapping[str, bytes] = field(repr=False)
+    vocab: int  # ids are 0 .. vocab - 1
+    special: Mapping[str, Any]  # bos_token, eos_token, ... as chat templates see them
+    special_ids: frozenset[int]
+    end_ids: frozenset[int]
+    pad_id: int | None = None
+    template: str | None = None
+    alphabet: frozenset[str] | None = None  # of a character tokenizer: what it can write
+
+    def encode(self, text: str) -> Ids:
+        """int32 ids of the text and of nothing else: no special tokens are added."""
+        if self.alphabet is not None:
+            self._check_alphabet(text)
+        return np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text without special tokens. An unfinished UTF-8 character becomes U+FFFD."""
+        return self.backend.decode(self._known(ids), skip_special_tokens=True)
+
+    def token_bytes(self, token: int) -> bytes:
+        """The bytes that a token stands for, special tokens by name; concatenated they are the text in UTF-8."""
+        (token,) = self._known([token])
+        text = self.backend.id_to_token(token)
+        if token in self.backend.get_added_tokens_decoder():
+            return text.encode()
+        return self._spelling(text)
+
+    def render(self, prompt: str | Sequence[Message]) -> Ids:
+        """The ids a model answers to: through the chat template, ready for the assistant's turn.
+
+        A string is one message of the user; where there is no template, it is encoded as it is.
+        """
+        if self.template is None:
+            if isinstance(prompt, str):
+                return self.encode(prompt)
+            raise DataError("this tokenizer has no chat template: give the prompt as text, not as messages.")
+        messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+        if self.alphabet is not None:
+            for message in messages:
+                self._check_alphabet(str(message.get("content", "")))
+        text = render_chat(self.template, messages, variables=self.special)
+        return np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+
+    def ending(self, ids: Iterable[int]) -> Tokenizer:
+        """The same tokenizer with these end tokens as well."""
+        return replace(self, end_ids=self.end_ids | frozenset(self._known(ids)))
+
+    def _known(self, ids: Iterable[int]) -> list[int]:
+        known = [int(token) for token in ids]
+        for token in known:
+            if not 0 <= token < self.vocab:
+                raise DataError(f"token id {token} is not in the vocabulary of {self.vocab} tokens.")
+        return known
+
+    def _check_alphabet(self, text: str) -> None:
+        for place, character in enumerate(text):
+            if character not in (self.alphabet or ()):
+                raise DataError(
+                    f"character {character!r} at {place} of {text[:60]!r} is not in this tokenizer's alphabet "
+                    f"{''.join(sorted(self.alphabet or ()))!r}."
+                )
+
+    def _spelling(self, token: str) -> bytes:
+        kinds = self._decoder_kinds
+        if "ByteLevel" in kinds:
+            return b"".join(_BYTE_OF[c] if c in _BYTE_OF else c.encode() for c in token)
+        if "ByteFallback" in kinds and len(token) == 6 and token.startswith("<0x") and token.endswith(">"):
+            return bytes([int(token[3:5], 16)])
+        return token.replace("▁", " ").encode() if kinds & {"Metaspace", "Replace"} else token.encode()
+
+    @property
+    def _decoder_kinds(self) -> frozenset[str]:
+        decoder = _json(self.files, "tokenizer.json").get("decoder") or {}
+        return frozenset(part["type"] for part in [decoder, *decoder.get("decoders", [])] if part)
+
+
+def _byte_of() -> dict[str, bytes]:
+    """Byte-level vocabularies write the printable bytes as themselves and the others as characters from U+0100 on."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    letters = {chr(byte): bytes([byte]) for byte in printable}
+    return letters | {chr(0x100 + place): bytes([byte]) for place, byte in enumerate(others)}
+
+
+_BYTE_OF = _byte_of()
+
+
+def load_tokenizer(folder: str | Path) -> Tokenizer:
+    """Reads the tokenizer files of a Hugging Face folder."""
+    folder = Path(folder)
+    if not (folder / "tokenizer.json").is_file():
+        raise StorageError(
+            f"{folder} has no tokenizer.json. Slow tokenizers are not read; convert one with transformers: "
+            "AutoTokenizer.from_pretrained(folder, use_fast=True).save_pretrained(folder)."
+        )
+    return tokenizer_from_files({name: (folder / name).read_bytes() for name in FILES if (folder / name).is_file()})
+
+
+def tokenizer_from_files(files: Mapping[str, bytes]) -> Tokenizer:
+    try:
+        backend = tokenizers.Tokenizer.from_buffer(files["tokenizer.json"])
+    except ValueError as error:
+        raise StorageError(f"tokenizer.json cannot be read: {error}") from error
+    backend.no_padding()
+    backend.no_truncation()
+    settings = _json(files, "special_tokens_map.json") | _json(files, "tokenizer_config.json")
+    _check_added(backend, settings.get("added_tokens_decoder") or {})
+    special = {name: _content(settings[name]) for name in _SPECIALS if settings.get(name) is not None}
+    end = _id(backend, special, "eos_token")
+    vocabulary = backend.get_vocab(with_added_tokens=True)
+    return Tokenizer(
+        backend=backend,
+        files=dict(files),
+        vocab=max(vocabulary.values()) + 1,
+        special=special,
+        special_ids=frozenset(i for i, token in backend.get_added_tokens_decoder().items() if token.special),
+        end_ids=frozenset() if end is None else frozenset([end]),
+        pad_id=_id(backend, special, "pad_token"),
+        template=_template(files, settings),
+        alphabet=_alphabet(files),
+    )
+
+
+def _json(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
+    try:
+        value = json.loads(files.get(name, b"{}"))
+    except ValueError as error:
+        raise StorageError(f"{name} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise StorageError(f"{name} must hold a JSON object, not {type(value).__name__}.")
+    return value
+
+
+def _content(token: Any) -> str:
+    return token["content"] if isinstance(token, dict) else token
+
+
+def _id(backend: tokenizers.Tokenizer, special: Mapping[str, str], name: str) -> int | None:
+    if name not in special:
+        return None
+    found = backend.token_to_id(special[name])
+    if found is None:
+        raise DataError(f"tokenizer_config.json names {name} = {special[name]!r}, which tokenizer.json does not have.")
+    return found
+
+
+def _check_added(backend: tokenizers.Tokenizer, added: Mapping[str, Any]) -> None:
+    for place, token in added.items():
+        if backend.token_to_id(_content(token)) != int(place):
+            raise DataError(
+                f"tokenizer_config.json gives {_content(token)!r} the id {place}, tokenizer.json "
+                f"{backend.token_to_id(_content(token))}: the folder mixes two tokenizers."
+            )
+
+
+def _template(files: Mapping[str, bytes], settings: Mapping[str, Any]) -> str | None:
+    """chat_template.jinja wins over chat_template.json, and both over tokenizer_config.json."""
+    if "chat_template.jinja" in files:
+        return files["chat_template.jinja"].decode()
+    template = _json(files, "chat_template.json").get("chat_template") or settings.get("chat_template")
+    if isinstance(template, list):
+        named = {entry["name"]: entry["template"] for entry in template}
+        if "default" not in named:
+            raise DataError(f"tokenizer_config.json has chat templates {', '.join(sorted(named))} but no 'default'.")
+        return named["default"]
+    return template
+
+
+def _alphabet(files: Mapping[str, bytes]) -> frozenset[str] | None:
+    """The letters of a word-level model without an unknown token, whose words are single characters."""
+    described = _json(files, "tokenizer.json")
+    model = described.get("model", {})
+    words = model.get("vocab") or {}
+    if model.get("type") != "WordLevel" or model.get("unk_token") in words:
+        return None
+    letters = set(words) - {token["content"] for token in described.get("added_tokens", [])}
+    return frozenset(letters) if all(len(letter) == 1 for letter in letters) else None
+
+
+# Turns of the assistant end as its answers do, so that a conversation of several turns is what was sampled.
+_CHARACTER_TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}{{ message['content'] }}"
+    "{{ eos_token if message['role'] == 'assistant' else sep_token }}{% endfor %}"
+)
+
+
+def character_tokenizer(alphabet: str) -> Tokenizer:
+    """One token per character: ids 0 <pad>, 1 <bos>, 2 <eos>, 3 <sep>, then the alphabet in its order.
+
+    A prompt renders to <bos> characters <sep>; an answer is characters <eos>.
+    """
+    if not alphabet or len(set(alphabet)) != len(alphabet):
+        raise DataError(f"an alphabet must hold characters, each once, not {alphabet!r}.")
+    names = _unspellable(alphabet)
+    words = {word: place for place, word in enumerate([*names.values(), *alphabet])}
+    backend = tokenizers.Tokenizer(models.WordLevel(vocab=words, unk_token=""))
+    backend.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(r"[\s\S]"), "isolated")
+    backend.decoder = decoders.Fuse()
+    backend.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names.values()])
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        **names,
+        "chat_template": _CHARACTER_TEMPLATE,
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": 10**9,
+    }
+    return tokenizer_from_files(
+        {
+            "tokenizer.json": backend.to_str(pretty=True).encode(),
+            "tokenizer_config.json": json.dumps(settings, indent=2, ensure_ascii=False).encode(),
+        }
+    )
+
+
+def _unspellable(alphabet: str) -> dict[str, str]:
+    """Names of the special tokens that no text over the alphabet can contain, so that no prompt can forge one."""
+    words = {"pad_token": "pad", "bos_token": "bos", "eos_token": "eos", "sep_token": "sep"}
+    for left, right in ("<>", "⟨⟩", "⟦⟧", "«»"):
+        if not {left, right} <= set(alphabet):
+            return {role: f"{left}{word}{right}" for role, word in words.items()}
+    raise DataError("the alphabet holds every kind of bracket that could mark special tokens; leave one out.")

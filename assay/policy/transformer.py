@@ -1,0 +1,142 @@
+"""The policy network: a decoder-only transformer over packed tokens.
+
+It has no batch dimension and no cache. Tokens come as one row of ids with their positions; how they see each other is
+a function that the caller passes in, so that training on packed rows, prefill, and decoding from a cache are the same
+network:
+
+    attend(layer, q[N, heads, d], k[N, kv_heads, d], v[N, kv_heads, d]) -> [N, heads, d]
+
+Parameter names are those of Hugging Face checkpoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from assay.policy.config import PolicyConfig
+from assay.policy.rope import Rotary
+
+Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
+
+
+class RMSNorm(nn.Module):
+    """x / sqrt(mean(x^2) + eps) * weight, with the mean in fp32 or wider."""
+
+    def __init__(self, size: int, eps: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+        self.eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.dtype in (torch.float32, torch.float64):
+            return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
+        wide = x.float()
+        wide = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + self.eps)
+        return self.weight * wide.to(x.dtype)
+
+
+class Attention(nn.Module):
+    def __init__(self, c: PolicyConfig) -> None:
+        super().__init__()
+        self.shape = (c.heads, c.kv_heads, c.head_dim)
+        self.q_proj = nn.Linear(c.hidden, c.heads * c.head_dim, bias=c.attention_bias)
+        self.k_proj = nn.Linear(c.hidden, c.kv_heads * c.head_dim, bias=c.attention_bias)
+        self.v_proj = nn.Linear(c.hidden, c.kv_heads * c.head_dim, bias=c.attention_bias)
+        self.o_proj = nn.Linear(c.heads * c.head_dim, c.hidden, bias=c.output_bias)
+        if c.qk_norm:
+            self.q_norm = RMSNorm(c.head_dim, c.norm_eps)
+            self.k_norm = RMSNorm(c.head_dim, c.norm_eps)
+        self.qk_norm = c.qk_norm
+
+    def forward(self, x: Tensor, turn: Callable[[Tensor], Tensor], attend: Callable[..., Tensor]) -> Tensor:
+        heads, kv_heads, d = self.shape
+        q = self.q_proj(x).view(-1, heads, d)
+        k = self.k_proj(x).view(-1, kv_heads, d)
+        v = self.v_proj(x).view(-1, kv_heads, d)
+        if self.qk_norm:
+            q, k = self.q_norm(q), self.k_norm(k)
+        return self.o_proj(attend(turn(q), turn(k), v).reshape(-1, heads * d))
+
+
+class SwiGLU(nn.Module):
+    def __init__(self, c: PolicyConfig) -> None:
+        super().__init__()
+        self.gate_proj = nn.Linear(c.hidden, c.ffn, bias=c.mlp_bias)
+        self.up_proj = nn.Linear(c.hidden, c.ffn, bias=c.mlp_bias)
+        self.down_proj = nn.Linear(c.ffn, c.hidden, bias=c.mlp_bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+class Block(nn.Module):
+    def __init__(self, c: PolicyConfig) -> None:
+        super().__init__()
+        self.input_layernorm = RMSNorm(c.hidden, c.norm_eps)
+        self.self_attn = Attention(c)
+        self.post_attention_layernorm = RMSNorm(c.hidden, c.norm_eps)
+        self.mlp = SwiGLU(c)
+
+    def forward(self, x: Tensor, turn: Callable[[Tensor], Tensor], attend: Callable[..., Tensor]) -> Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), turn, attend)
+        return x + self.mlp(self.post_attention_layernorm(x))
+
+
+class Decoder(nn.Module):
+    def __init__(self, c: PolicyConfig) -> None:
+        super().__init__()
+        self.embed_tokens = nn.Embedding(c.vocab, c.hidden)
+        self.layers = nn.ModuleList(Block(c) for _ in range(c.layers))
+        self.norm = RMSNorm(c.hidden, c.norm_eps)
+
+
+class Transformer(nn.Module):
+    """`forward` gives the final hidden states; the output layer is the caller's, because it must be chunked."""
+
+    def __init__(self, config: PolicyConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.model = Decoder(config)
+        self.lm_head = nn.Linear(config.hidden, config.vocab, bias=False)
+        self.rotary = Rotary(config)
+        self.tie()
+
+    def tie(self) -> Transformer:
+        """One matrix for input and output where the configuration says so; to be called again after `to_empty`."""
+        if self.config.tied:
+            self.lm_head.weight = self.model.embed_tokens.weight
+        return self
+
+    def fit(self, length: int | None) -> Transformer:
+        """Fixes the longest row for rope variants whose frequencies depend on it (see `assay.policy.rope`)."""
+        self.rotary.fit(length)
+        return self
+
+    def forward(self, ids: Tensor, positions: Tensor, attend: Attend) -> Tensor:
+        """Hidden states [N, hidden] of N packed tokens, after the last norm."""
+        x = self.model.embed_tokens(ids)
+        turn = self.rotary(positions, x.dtype)
+        for index, block in enumerate(self.model.layers):
+            x = block(x, turn, lambda q, k, v, layer=index: attend(layer, q, k, v))
+        return self.model.norm(x)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return self.lm_head(hidden)
+
+    @torch.no_grad()
+    def initialise(self, generator: torch.Generator) -> Transformer:
+        """Fresh weights: normal with `init_std`, projections into the residual stream shrunk by sqrt(2 layers)."""
+        c = self.config
+        for name, parameter in self.named_parameters():
+            if name.endswith("bias"):
+                parameter.zero_()
+            elif "norm" in name:
+                parameter.fill_(1.0)
+            else:
+                shrink = (2 * c.layers) ** 0.5 if name.endswith(("o_proj.weight", "down_proj.weight")) else 1.0
+                parameter.normal_(0.0, c.init_std / shrink, generator=generator)
+        return self

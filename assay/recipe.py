@@ -1,0 +1,193 @@
+"""Recipes: a paper's method as data. Mechanism (parts) and scale (numbers that depend on model, machine and data) are
+apart; the paper's scale ships whole, the other profiles derive theirs by rules that are printed. No torch here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from assay.credit import GROUP_BASELINES, GroupRelative
+from assay.errors import ConfigError
+from assay.objective import Objective
+from assay.part import Part, slot
+from assay.reward import Outcome
+from assay.source import Uniform
+
+Profile = Literal["paper", "laptop", "one-gpu"]
+PROFILES: tuple[Profile, ...] = ("paper", "laptop", "one-gpu")
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """What a method does, phase by phase, in the order of the loop."""
+
+    source: Part = slot("source", default=Uniform())
+    augment: tuple[Part, ...] = slot("augment", default=())
+    expand: tuple[Part, ...] = slot("expand", default=())
+    reward: tuple[Part, ...] = slot("reward", default=(Outcome(),))
+    curate: tuple[Part, ...] = slot("curate", default=())
+    assess: tuple[Part, ...] = slot("assess", default=())
+    credit: Part = slot("credit", default=GroupRelative())
+    objective: Objective = field(default_factory=Objective)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The numbers of a set-up."""
+
+    num_prompts: int  # prompts whose groups are trained on in a step
+    group_size: int  # answers to each
+    max_new: int  # generation limit in tokens, a constant of the run
+    learning_rate: float
+    num_steps: int
+    oversample: int = 1  # prompts drawn a round, in multiples of num_prompts
+    num_minibatches: int = 1  # optimiser steps a rollout batch is cut into
+    num_epochs: int = 1  # passes over it
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+    warmup_steps: int = 0  # optimiser steps
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    weight_decay: float = 0.0
+    beta1: float = 0.9
+    beta2: float = 0.999
+    clip_norm: float | None = 1.0
+
+    @property
+    def num_updates(self) -> int:
+        return self.num_minibatches * self.num_epochs
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stretch of the run: its length as a share of all steps, and what it changes in the mechanism."""
+
+    name: str = "train"
+    share: float = 1.0
+    changes: Mapping[str, Any] = field(default_factory=dict)  # fields of Mechanism that this stage replaces
+
+
+@dataclass(frozen=True)
+class Model:
+    """A named parameter set. Learn-first ones step inside `assess`, before their scores are used."""
+
+    start: Literal["base", "policy"] = "base"
+    trained: bool = True
+    learns_first: bool = False
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One paper: its values, its citation, its claim."""
+
+    name: str
+    title: str
+    paper: str  # arXiv id
+    claim: str
+    mechanism: Mechanism
+    scale: Scale
+    notes: tuple[str, ...] = ()  # where values come from, where well-known implementations differ
+    models: Mapping[str, Model] = field(default_factory=lambda: {"policy": Model()})
+    roles: Mapping[str, str] = field(
+        default_factory=lambda: {"policy": "policy"}
+    )  # role -> parameter set that plays it
+    stages: tuple[Stage, ...] = (Stage(),)
+
+
+LAPTOP = {
+    "num_prompts": (64, "64 prompts a step: a step of a small model takes about a second"),
+    "group_size": (8, "groups of 8"),
+    "oversample": (1, "as many prompts a round as are trained on: further rounds refill"),
+    "learning_rate": (3e-4, "1M to 10M parameters trained in fp32 take a rate some 300 times that of 7B ones"),
+    "warmup_steps": (5, "5 optimiser steps of warm-up"),
+    "num_steps": (150, "150 steps"),
+}
+ONE_GPU = {
+    "num_prompts": (32, "32 prompts a step"),
+    "group_size": (8, "groups of 8"),
+    "max_new": (1024, "1024 tokens an answer"),
+    "oversample": (1, "as many prompts a round as are trained on: further rounds refill"),
+    "num_steps": (500, "500 steps"),
+}
+
+
+def at_profile(recipe: Recipe, profile: Profile, *, max_new: int | None = None) -> tuple[Recipe, list[str]]:
+    """The recipe at a profile's scale, and the rules that were applied, one line each, to be printed.
+
+    `max_new` is the answer length that the task needs; parts whose constants are in tokens follow it in proportion.
+    """
+    if profile not in PROFILES:
+        raise ConfigError(f"profile is one of {', '.join(PROFILES)}, not '{profile}'.")
+    paper = recipe.scale
+    rules = {"paper": {}, "laptop": LAPTOP, "one-gpu": ONE_GPU}[profile]
+    changes: dict[str, Any] = {}
+    lines = []
+    for name, (value, reason) in rules.items():
+        if name == "group_size" and paper.group_size == 1:
+            continue
+        if value != getattr(paper, name):
+            changes[name] = value
+            lines.append(f"{name}: {getattr(paper, name)} -> {value} ({reason})")
+    if profile != "paper" and paper.num_minibatches > 2:
+        changes["num_minibatches"] = 2
+        lines.append(f"num_minibatches: {paper.num_minibatches} -> 2 (small batches keep at most 2 updates a rollout)")
+    if max_new is not None and max_new != changes.get("max_new", paper.max_new):
+        lines.append(f"max_new: {paper.max_new} -> {max_new} (what the task needs)")
+        changes["max_new"] = max_new
+    scale = dataclasses.replace(paper, **changes)
+    mechanism, moved = _rescale(recipe.mechanism, paper, scale)
+    return dataclasses.replace(recipe, scale=scale, mechanism=mechanism), lines + moved
+
+
+def _rescale(record: Any, paper: Scale, scale: Scale) -> tuple[Any, list[str]]:
+    """Moves every constant marked with `scales_with` in proportion to its measure, through all nested parts."""
+    if isinstance(record, tuple):
+        pairs = [_rescale(item, paper, scale) for item in record]
+        return tuple(pair[0] for pair in pairs), [line for pair in pairs for line in pair[1]]
+    if not dataclasses.is_dataclass(record) or isinstance(record, type):
+        return record, []
+    changes: dict[str, Any] = {}
+    lines: list[str] = []
+    for item in dataclasses.fields(record):
+        value = getattr(record, item.name)
+        if by := item.metadata.get("scales_with"):
+            new = type(value)(max(1, round(value * getattr(scale, by) / getattr(paper, by))))
+            if new != value:
+                place = f"{type(record).__name__}.{item.name}"
+                lines.append(f"{place}: {value} -> {new} (in proportion to {by})")
+        else:
+            new, inner = _rescale(value, paper, scale)
+            lines += inner
+        if new is not value:
+            changes[item.name] = new
+    return (dataclasses.replace(record, **changes) if changes else record), lines
+
+
+def check(recipe: Recipe) -> None:
+    """Refuses values that contradict each other, before anything is loaded."""
+    scale, mechanism = recipe.scale, recipe.mechanism
+    positive = ("num_prompts", "group_size", "max_new", "num_steps", "oversample", "num_minibatches", "num_epochs")
+    for name in positive:
+        if getattr(scale, name) < 1:
+            raise ConfigError(f"scale.{name} must be at least 1, not {getattr(scale, name)}.")
+    if isinstance(mechanism.credit, tuple(GROUP_BASELINES)) and scale.group_size < 2:
+        raise ConfigError(
+            f"{recipe.name}: {type(mechanism.credit).__name__} compares the answers of a group, and a group of one has "
+            "nothing to compare with. Set scale.group_size to 2 or more, or take `reinforce`, which needs no group."
+        )
+    if not 0 < scale.learning_rate < float("inf"):
+        raise ConfigError(f"scale.learning_rate must be a positive number, not {scale.learning_rate}.")
+    if scale.temperature <= 0:
+        raise ConfigError(f"scale.temperature must be positive in training, not {scale.temperature}.")
+    if not 0 < scale.top_p <= 1:
+        raise ConfigError(f"scale.top_p must be in (0, 1], not {scale.top_p}.")
+    if scale.num_minibatches > scale.num_prompts * scale.group_size:
+        raise ConfigError(
+            f"scale.num_minibatches = {scale.num_minibatches} is more than the {scale.num_prompts * scale.group_size} rows of a step."
+        )
+    if missing := [model for model in recipe.roles.values() if model not in recipe.models]:
+        raise ConfigError(f"{recipe.name}: role table names the model '{missing[0]}', which `models` does not have.")

@@ -1,0 +1,38 @@
+from assay.collect import Refill
+from assay.credit import GroupRelative
+from assay.curate import FirstGroups, MixedGroups
+from assay.objective import Clip, Objective, TokenMean
+from assay.recipe import Mechanism, Recipe, Scale
+from assay.reward import Outcome, SoftOverlong
+
+DAPO = Recipe(
+    name="dapo",
+    title="DAPO: An Open-Source LLM Reinforcement Learning System at Scale",
+    paper="2503.14476",
+    claim="clip-higher, dynamic sampling, a token-level loss and soft overlong punishment: 50 on AIME 2024 from "
+    "Qwen2.5-32B in half the steps of DeepSeek-R1-Zero-Qwen-32B (47)",
+    mechanism=Mechanism(
+        expand=(Refill(max_rounds=10),),
+        reward=(Outcome(right=1.0, wrong=-1.0), SoftOverlong(buffer=4096, factor=1.0)),
+        curate=(MixedGroups(by="accuracy"), FirstGroups()),
+        credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
+        objective=Objective(gate=Clip(low=0.2, high=0.28, dual=10.0), aggregate=TokenMean()),
+    ),
+    scale=Scale(
+        num_prompts=512,
+        group_size=16,
+        max_new=20480,
+        learning_rate=1e-6,
+        num_steps=300,
+        oversample=3,
+        num_minibatches=16,
+        warmup_steps=10,
+        weight_decay=0.1,
+    ),
+    notes=(
+        "Groups are judged mixed on raw accuracy; the shaped reward varies even where all answers are right.",
+        "When the cap of rounds is reached, the step trains on what was kept; the published code raises an error.",
+        "The dual clip of 10 is in the published recipe, not in the paper's formula.",
+        "num_steps is ours.",
+    ),
+)

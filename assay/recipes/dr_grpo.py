@@ -1,0 +1,19 @@
+from assay.credit import GroupRelative
+from assay.objective import Clip, FixedLength, Objective
+from assay.recipe import Mechanism, Recipe, Scale
+
+DR_GRPO = Recipe(
+    name="dr-grpo",
+    title="Understanding R1-Zero-Like Training: A Critical Perspective",
+    paper="2503.20783",
+    claim="without the division by length and by standard deviation, wrong answers stop growing at equal accuracy",
+    mechanism=Mechanism(
+        credit=GroupRelative(scale="none"),
+        objective=Objective(gate=Clip(low=0.2, high=0.2), aggregate=FixedLength()),
+    ),
+    scale=Scale(num_prompts=128, group_size=8, max_new=3000, learning_rate=1e-6, num_steps=500),
+    notes=(
+        "The constant is the generation limit of the run, never the padded width of a micro-batch.",
+        "Gradients are smaller than with a token mean by about mean length / limit.",
+    ),
+)

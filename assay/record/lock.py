@@ -1,0 +1,95 @@
+"""One writer a run folder. The kernel drops the lock when its holder dies, so a dead process never blocks a run."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import socket
+import uuid
+import weakref
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from assay.errors import StorageError
+
+
+class RunLocked(StorageError):
+    """Another process writes to this run. Not exit code 75: a supervisor that restarts on it would spin."""
+
+
+class Lock:
+    """`flock` on a file whose content says who holds it: host, boot id, pid, start, uuid."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._fd: int | None = None
+
+    def acquire(self) -> None:
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(fd)
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                raise RunLocked(self._refusal()) from None
+            raise StorageError(
+                f"{self.path} cannot be locked ({error}): two processes could write to one run. "
+                "Put the run on a file system that knows flock."
+            ) from error
+        self._fd = fd
+        _held.add(self)
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, (json.dumps(_me()) + "\n").encode(), 0)
+
+    def release(self) -> None:
+        """Idempotent. The file stays: removing it would let two processes lock two files of one name."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+            _held.discard(self)
+
+    @property
+    def held(self) -> bool:
+        return self._fd is not None
+
+    def _refusal(self) -> str:
+        owner = holder(self.path)
+        who = "another process"
+        if owner:
+            who = f"process {owner.get('pid')} on {owner.get('host')}, since {owner.get('started')}"
+        return f"The run {self.path.parent} is in use by {who}. Wait for it or stop it, then try again."
+
+
+def holder(path: Path) -> dict[str, Any] | None:
+    """What the lock file says of its last holder; None if it says nothing legible."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _me() -> dict[str, Any]:
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    return {
+        "host": socket.gethostname(),
+        "boot": boot.read_text().strip() if boot.exists() else "",
+        "pid": os.getpid(),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "uuid": uuid.uuid4().hex,
+    }
+
+
+_held: weakref.WeakSet[Lock] = weakref.WeakSet()
+
+
+def _forget() -> None:
+    # A forked worker shares the descriptor: were it kept, the lock would outlive the run's own process.
+    for lock in list(_held):
+        lock.release()
+
+
+os.register_at_fork(after_in_child=_forget)

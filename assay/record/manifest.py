@@ -1,0 +1,175 @@
+"""What a checkpoint says about itself, and whether it is true.
+
+MANIFEST.json is written last. It lists every file with its size and SHA-256, the identity of the run, the length of
+each journal and the environment, and it is sealed: `seal` is the SHA-256 of the rest, so a flipped bit in an offset
+is seen too. The seal is the one thing that every schema version keeps.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import math
+import os
+import platform
+import re
+import stat
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from assay.errors import ConfigError
+from assay.record.disk import digest_file
+
+SCHEMA = 1
+NAME = "MANIFEST.json"
+
+
+def plain(value: Any) -> Any:
+    """JSON data: numpy scalars and arrays become numbers and lists, and a number that is not finite becomes null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def canonical(value: Any) -> bytes:
+    """One byte string for equal JSON data."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+
+
+def fingerprint(value: Any) -> str:
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def seal(manifest: Mapping[str, Any]) -> bytes:
+    """The bytes of MANIFEST.json."""
+    body = plain(manifest)
+    return json.dumps({**body, "seal": fingerprint(body)}, indent=1, allow_nan=False).encode() + b"\n"
+
+
+def environment(device: str) -> dict[str, Any]:
+    """What can change the bits of a run beside its recipe."""
+    torch = sys.modules.get("torch")
+    threads = torch.get_num_threads() if torch else int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+    return {"device": device, "threads": threads, "machine": platform.machine(), "versions": versions()}
+
+
+def versions() -> dict[str, str]:
+    """Of Python, of this package and of the libraries below it, without importing them."""
+    found = {"python": platform.python_version()}
+    for name in ("assay-rl", "torch", "numpy", "safetensors", "tokenizers"):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "none"
+    return found
+
+
+def differences(before: Any, now: Any, path: str = "") -> list[str]:
+    """`field: before -> now` for each leaf of two trees of JSON data that differs."""
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        keys = sorted({*before, *now})
+        return [line for key in keys for line in differences(before.get(key), now.get(key), f"{path}.{key}".strip("."))]
+    return [] if canonical(before) == canonical(now) else [f"{path or 'value'}: {before!r} -> {now!r}"]
+
+
+def require_same(before: Any, now: Any, *, what: str) -> None:
+    """ConfigError with the fields that differ."""
+    lines = differences(before, now)
+    if lines:
+        raise ConfigError(f"{what} belongs to another run; these fields differ:\n  " + "\n  ".join(lines))
+
+
+def require_schema(found: object, *, what: str, known: int = SCHEMA) -> None:
+    if found == known:
+        return
+    newer = isinstance(found, int) and found > known
+    todo = "Upgrade assay to read it." if newer else "Read it with the assay that wrote it; its version is in the file."
+    raise ConfigError(f"{what} has schema version {found!r}; this assay reads version {known}. {todo}")
+
+
+def safe_name(name: str) -> bool:
+    """A relative path below the checkpoint, in its one spelling."""
+    path = PurePosixPath(name)
+    parts = path.parts
+    odd = path.is_absolute() or ".." in parts or str(path) != name or name in ("", ".", NAME)
+    return not odd and "\\" not in name and "\0" not in name and not any(part.startswith(".") for part in parts)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a checkpoint cannot be used: a word for its folder's new name, and a sentence."""
+
+    reason: str
+    detail: str
+
+
+def read(folder: Path) -> dict[str, Any] | Fault:
+    """The manifest of a checkpoint, if its seal holds."""
+    path = folder / NAME
+    if folder.is_symlink() or path.is_symlink():
+        return Fault("symlink", f"{path} is reached through a symbolic link")
+    try:
+        manifest = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return Fault("manifest", f"{path} is missing")
+    except ValueError as error:
+        return Fault("manifest", f"{path} is not JSON: {error}")
+    if not isinstance(manifest, dict):
+        return Fault("manifest", f"{path} is not a JSON object")
+    claimed = manifest.pop("seal", None)
+    try:
+        true = fingerprint(manifest)
+    except ValueError as error:
+        return Fault("manifest", f"{path} holds a number that is not finite: {error}")
+    return manifest if claimed == true else Fault("seal", f"{path} was changed after it was written")
+
+
+def file_fault(folder: Path, manifest: Mapping[str, Any], *, hashes: bool = True) -> Fault | None:
+    """The first file that is not as the manifest says; None if all are. Reads every byte if `hashes`."""
+    match = re.fullmatch(r"step-(\d{8,})", folder.name)
+    if match and manifest.get("step") != int(match[1]):
+        return Fault("step", f"{folder} holds the manifest of step {manifest.get('step')}")
+    listed: Mapping[str, Any] = manifest["files"]
+    for name, entry in listed.items():
+        if not safe_name(name):
+            return Fault("path", f"{folder / NAME} lists {name!r}, which is not a plain path below it")
+        fault = _entry_fault(folder, name, entry, hashes)
+        if fault:
+            return fault
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if name not in listed and name != NAME and not hidden and (path.is_symlink() or not path.is_dir()):
+            return Fault("extra", f"{path} is not in the manifest")
+    return None
+
+
+def _entry_fault(folder: Path, name: str, entry: Mapping[str, Any], hashes: bool) -> Fault | None:
+    path = folder / name
+    if any(part.is_symlink() for part in [path, *path.parents][: len(PurePosixPath(name).parts)]):
+        return Fault("symlink", f"{path} is reached through a symbolic link")
+    try:
+        status = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return Fault("missing", f"{path} is missing")
+    if not stat.S_ISREG(status.st_mode):
+        return Fault("missing", f"{path} is not a regular file")
+    if status.st_size != entry["size"]:
+        return Fault("size", f"{path} has {status.st_size} bytes, and {entry['size']} were written")
+    if hashes and digest_file(path) != entry["sha256"]:
+        return Fault("hash", f"{path} does not have the SHA-256 that was written")
+    return None

@@ -1,0 +1,41 @@
+"""Rewards: from a verdict to named numbers. A part sees all episodes of a round, because some rewards compare rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.part import Part, scales_with
+from assay.types import Episode, Reward
+
+
+@dataclass(frozen=True)
+class Outcome(Part):
+    """What a right and a wrong answer are worth."""
+
+    right: float = 1.0
+    wrong: float = 0.0
+
+
+def outcome(episodes: Sequence[Episode], *, max_new: int, right: float, wrong: float) -> list[Reward | None]:
+    """`right` if the verdict is ok, else `wrong`."""
+    return [
+        Reward("outcome", right if episode.verdict is not None and episode.verdict.status == "ok" else wrong)
+        for episode in episodes
+    ]
+
+
+@dataclass(frozen=True)
+class SoftOverlong(Part):
+    """DAPO's soft punishment of answers that come near the generation limit. Right and wrong ones alike."""
+
+    buffer: int = scales_with("max_new", 4096)
+    factor: float = 1.0
+
+
+def soft_overlong(episodes: Sequence[Episode], *, max_new: int, buffer: int, factor: float) -> list[Reward | None]:
+    """min(0, (L - buffer - T) / buffer) * factor, T the answer's length and L the generation limit. 2503.14476."""
+    return [Reward("overlong", min(0.0, (max_new - buffer - len(episode)) / buffer) * factor) for episode in episodes]
+
+
+REWARDS = {"outcome": (Outcome, outcome), "soft-overlong": (SoftOverlong, soft_overlong)}

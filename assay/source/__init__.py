@@ -1,0 +1,79 @@
+"""Which problems a step works on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from assay.errors import DataError
+from assay.memory import Memory
+from assay.part import Part
+from assay.rng import Key
+from assay.tasks import task
+from assay.tasks.task import Split, Wording
+from assay.types import Problem
+
+
+@dataclass(frozen=True)
+class Share:
+    """One task at some levels, and how often it is drawn beside the others."""
+
+    task: str
+    levels: tuple[int, ...] = (1,)
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Where problems come from: a mixture of tasks, endless, in splits that cannot overlap."""
+
+    shares: tuple[Share, ...]
+    wording: Wording = "compact"
+
+    def problem(self, key: Key, split: Split = "train") -> Problem:
+        """The problem that this key names."""
+        generator = key.generator()
+        weights = [share.weight for share in self.shares]
+        share = self.shares[int(generator.choice(len(weights), p=[w / sum(weights) for w in weights]))]
+        level = share.levels[int(generator.integers(len(share.levels)))]
+        return task(share.task).problem(key("instance"), level=level, split=split, wording=self.wording)
+
+    def held_out(self, key: Key, count: int, split: Split) -> list[Problem]:
+        """`count` different problems of a held-out split."""
+        found: dict[str, Problem] = {}
+        for index in range(20 * count):
+            problem = self.problem(key(index), split)
+            found.setdefault(problem.id, problem)
+            if len(found) == count:
+                return list(found.values())
+        raise DataError(
+            f"only {len(found)} different '{split}' problems in {20 * count} draws, {count} were asked for; "
+            "ask for fewer or add levels."
+        )
+
+
+Draw = Callable[[Memory, int, int], list[Problem]]
+"""(memory, first ordinal, count) -> problems of this step. Ordinals number the draws of a step from 0."""
+
+
+@dataclass(frozen=True)
+class Uniform(Part):
+    """Fresh problems from the pool, every draw independent of what was learnt."""
+
+
+def uniform(memory: Memory, first: int, count: int, *, pool: Pool) -> list[Problem]:
+    key = memory.key("problem", memory.step)
+    return [pool.problem(key(ordinal)) for ordinal in range(first, first + count)]
+
+
+SOURCES = {"uniform": (Uniform, uniform)}
+
+
+def check_pool(pool: Pool) -> None:
+    """Fails on an empty mixture, an unknown task or level, before a run starts."""
+    if not pool.shares or not any(share.weight > 0 for share in pool.shares):
+        raise DataError("no problems: the task mixture is empty. Name one with --task; `assay list tasks` shows all.")
+    for share in pool.shares:
+        known: Sequence[int] = task(share.task).levels
+        if missing := [level for level in share.levels if level not in known]:
+            raise DataError(f"task '{share.task}' has levels {known[0]} to {known[-1]}, not {missing[0]}.")

@@ -1,0 +1,41 @@
+"""The tasks by name. Nothing here imports torch."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+from assay.errors import ConfigError, unknown
+from assay.tasks.countdown import COUNTDOWN
+from assay.tasks.modchain import MOD_CHAIN
+from assay.tasks.task import Task
+
+ALPHABET = "".join(map(chr, range(ord(" "), ord("~") + 1)))
+"""Every character that compact wordings and their solutions may use."""
+
+TASKS: dict[str, Task] = {
+    "mod-chain": MOD_CHAIN,
+    "countdown": COUNTDOWN,
+}
+
+ENTRY_POINTS = "assay.tasks"
+_GYM = "gym:"
+
+
+def task(name: str) -> Task:
+    """The task of this name: one of ours, a generator of reasoning-gym (`gym:NAME`), or one that a package registers."""
+    if name in TASKS:
+        return TASKS[name]
+    if name.startswith(_GYM):
+        from assay.tasks.gym import gym_task
+
+        return gym_task(name)
+    registered = entry_points(group=ENTRY_POINTS)
+    if name not in registered.names:
+        raise unknown("task", name, {*TASKS, *registered.names}, "assay list tasks")
+    found = registered[name].load()
+    if not isinstance(found, Task):
+        raise ConfigError(
+            f"the entry point '{name}' of group '{ENTRY_POINTS}' is a {type(found).__name__}; "
+            "expected an assay.tasks.task.Task."
+        )
+    return found

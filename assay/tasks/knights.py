@@ -1,0 +1,140 @@
+"""Knights and knaves: knights say only what is true, knaves only what is false. Exactly one solution.
+
+Each inhabitant makes one statement. The kinds are drawn uniformly, and exchanging the kinds of one inhabitant throughout
+leaves the distribution of puzzles as it is; so every constant answer is right with probability 2^-n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from assay.tasks.assignments import columns, everything, read, search, table
+from assay.tasks.task import Solution, Spec, Task
+from assay.types import Verdict
+
+_NAMES = "abcdefgh"
+_KINDS = "NK"  # knave, knight
+_DRAWS = 5  # of a statement
+_FORMS = ("", "&", "|", "=", "^")
+_OPPOSITE = {"": "", "&": "|", "|": "&", "=": "^", "^": "="}
+
+Statement = tuple[str, tuple[int, ...], tuple[bool, ...]]  # operator, inhabitants, which of them are called knights
+
+
+def _instance(generator: np.random.Generator, level: int) -> Spec:
+    while True:
+        kinds, *draws = generator.random(1 + _DRAWS * level).tolist()
+        hidden = int(kinds * 2**level)
+        statements, rows = [], everything(level)
+        for speaker in range(level):
+            statement = _statement(draws[_DRAWS * speaker :], speaker, level)
+            if not _consistent(speaker, statement, level) >> hidden & 1:
+                statement = _negated(statement)
+            rows &= _consistent(speaker, statement, level)
+            statements.append(statement)
+        if rows.bit_count() == 1:
+            return {"statements": [_text(statement) for statement in statements]}
+
+
+def _statement(draws: Sequence[float], speaker: int, count: int) -> Statement:
+    """About one or two of the others."""
+    operator = _FORMS[int(draws[0] * len(_FORMS))]
+    others = [i for i in range(count) if i != speaker]
+    about = sorted(others.pop(int(u * len(others))) for u in draws[1 : 2 + bool(operator)])
+    # Signs say nothing new about 'the same kind' and 'different kinds'.
+    signs = tuple(True if operator in "=^" and operator else u < 0.5 for u in draws[3 : 3 + len(about)])
+    return operator, tuple(about), signs
+
+
+def _negated(statement: Statement) -> Statement:
+    operator, about, signs = statement
+    flipped = signs if operator in "=^" and operator else tuple(not sign for sign in signs)
+    return _OPPOSITE[operator], about, flipped
+
+
+def _text(statement: Statement) -> str:
+    operator, about, signs = statement
+    return operator.join(("" if sign else "~") + _NAMES[i] for i, sign in zip(about, signs))
+
+
+def _parsed(text: str) -> Statement:
+    operator = next((form for form in _FORMS[1:] if form in text), "")
+    literals = text.split(operator) if operator else [text]
+    return operator, tuple(_NAMES.index(x[-1]) for x in literals), tuple(x[0] != "~" for x in literals)
+
+
+def _consistent(speaker: int, statement: Statement, count: int) -> int:
+    """The rows in which the speaker is a knight exactly if the statement is true."""
+    operator, about, signs = statement
+    full, kinds = everything(count), columns(count)
+    first, *rest = (kinds[i] if sign else full ^ kinds[i] for i, sign in zip(about, signs))
+    said = table(operator, first, rest[0], full) if rest else first
+    return table("=", kinds[speaker], said, full)
+
+
+def _tables(spec: Spec) -> list[int]:
+    statements = spec["statements"]
+    return [_consistent(speaker, _parsed(text), len(statements)) for speaker, text in enumerate(statements)]
+
+
+def _canonical(spec: Spec) -> str:
+    return ",".join(spec["statements"])
+
+
+def _compact(spec: Spec) -> str:
+    return "K " + " ".join(f"{_NAMES[speaker]}:{text}" for speaker, text in enumerate(spec["statements"]))
+
+
+def _said(text: str) -> str:
+    operator, about, signs = _parsed(text)
+    names = [_NAMES[i].upper() for i in about]
+    if operator in ("=", "^"):
+        return f"{names[0]} and {names[1]} are of {'the same kind' if operator == '=' else 'different kinds'}"
+    joint = {"": "", "&": " and ", "|": " or "}[operator]
+    return joint.join(f"{name} is a {'knight' if sign else 'knave'}" for name, sign in zip(names, signs))
+
+
+def _natural(spec: Spec) -> str:
+    count = len(spec["statements"])
+    names = ", ".join(_NAMES[:count].upper())
+    lines = "\n".join(f"- {_NAMES[i].upper()} says: {_said(text)}." for i, text in enumerate(spec["statements"]))
+    return (
+        f"On an island live knights, whose statements are all true, and knaves, whose statements are all false. You meet "
+        f"{names}. ('or' means at least one of the two.)\n\n{lines}\n\nFind out who is what; there is exactly one "
+        f"possibility. Give the kinds of {names} in this order as {count} letters, K for a knight and N for a knave, in "
+        f"\\boxed{{...}}, for example \\boxed{{{'KN' * 4:.{count}}}}."
+    )
+
+
+def _solve(spec: Spec) -> Solution:
+    answer, trace = search(len(spec["statements"]), _tables(spec), _NAMES, _KINDS)
+    steps = "Deciding one inhabitant after another (! is a contradiction): " + " ".join(trace)
+    return Solution(answer, "".join(trace), steps)
+
+
+def _check(spec: Spec, text: str) -> Verdict:
+    count = len(spec["statements"])
+    answer = read(text, count, _KINDS)
+    if answer is None:
+        return Verdict.fail("format", f"expected {count} letters, each K or N")
+    row = int(answer.replace("N", "0").replace("K", "1"), 2)
+    for speaker, consistent in enumerate(_tables(spec)):
+        if not consistent >> row & 1:
+            return Verdict.fail("wrong", f"contradicts the statement of {_NAMES[speaker]}", answer)
+    return Verdict.ok(answer)
+
+
+KNIGHTS = Task(
+    name="knights",
+    domain="logic",
+    summary="Who is a knight and who a knave, from one statement each; the level is the number of inhabitants.",
+    levels=range(5, 9),
+    instance=_instance,
+    canonical=_canonical,
+    compact=_compact,
+    natural=_natural,
+    solve=_solve,
+    check=_check,
+)

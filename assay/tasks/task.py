@@ -1,0 +1,120 @@
+"""What a task is: a generator of problems with exact checkers, and splits that cannot overlap.
+
+A task is a record of pure functions over plain JSON data (the *spec* of an instance). The split of an instance is
+decided by its canonical content, so equal content is in one split whatever the seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from assay.errors import DataError
+from assay.rng import Key, digest
+from assay.types import Problem, Verdict
+
+Spec = Mapping[str, Any]
+Split = Literal["train", "valid", "test"]
+Wording = Literal["compact", "natural"]
+
+SPLITS: dict[Split, range] = {"train": range(80), "valid": range(80, 90), "test": range(90, 100)}
+_MAX_REDRAWS = 2000
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A worked solution: the steps one after another, and the answer the checker accepts."""
+
+    answer: str
+    steps: str = ""
+    natural_steps: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Problems of one kind. All functions are pure and total; `check` never raises on model output."""
+
+    name: str
+    domain: str
+    summary: str
+    levels: range  # what a level means is said in `summary`
+    instance: Callable[[np.random.Generator, int], Spec]  # a random instance of a level
+    canonical: Callable[[Spec], str]  # the content that decides identity: equal for instances that are the same problem
+    compact: Callable[[Spec], str]  # wording for proxy models: characters of `assay.tasks.ALPHABET` only
+    natural: Callable[[Spec], str]  # wording for real models; says how to mark the answer
+    solve: Callable[[Spec], Solution]  # one worked solution
+    check: Callable[[Spec, str], Verdict]  # of the answer text alone
+
+    def split_of(self, spec: Spec) -> Split:
+        bucket = int(digest("split", self.name, self.canonical(spec)), 16) % 100
+        return next(split for split, buckets in SPLITS.items() if bucket in buckets)
+
+    def problem(self, key: Key, *, level: int, split: Split = "train", wording: Wording = "compact") -> Problem:
+        """The problem that this key names: redrawn until it falls into the split."""
+        if level not in self.levels:
+            raise DataError(
+                f"task '{self.name}' has levels {self.levels.start} to {self.levels.stop - 1}, not {level}."
+            )
+        generator = key.generator()
+        for _ in range(_MAX_REDRAWS):
+            spec = self.instance(generator, level)
+            if self.split_of(spec) == split:
+                return self.pose(spec, level=level, wording=wording)
+        raise DataError(
+            f"task '{self.name}' level {level} is too small: no '{split}' instance in {_MAX_REDRAWS} draws."
+        )
+
+    def pose(self, spec: Spec, *, level: int, wording: Wording = "compact") -> Problem:
+        """An instance as a problem: its question, its worked solution and what its checker needs."""
+        solution = self.solve(spec)
+        if wording == "compact":
+            question, worked = self.compact(spec), compact_text(solution)
+        else:
+            question, worked = self.natural(spec), natural_text(solution)
+        return Problem(
+            task=self.name,
+            prompt=question,
+            spec=spec,
+            canonical=self.canonical(spec),
+            level=level,
+            domain=self.domain,
+            solution=worked,
+            wording=wording,
+        )
+
+    def verify(self, problem: Problem, text: str) -> Verdict:
+        """The verdict on a whole response: finds the answer in it, then checks the answer."""
+        answer = find_answer(text, problem.wording)
+        if answer is None:
+            return Verdict.fail("format", "no marked answer")
+        if not answer:
+            return Verdict.fail("empty")
+        return self.check(problem.spec, answer)
+
+
+def compact_text(solution: Solution) -> str:
+    """`steps#answer`, or the answer alone where there are no steps."""
+    return f"{solution.steps}#{solution.answer}" if solution.steps else solution.answer
+
+
+def natural_text(solution: Solution) -> str:
+    steps = solution.natural_steps or solution.steps
+    return f"{steps}\nAnswer: \\boxed{{{solution.answer}}}" if steps else f"Answer: \\boxed{{{solution.answer}}}"
+
+
+def find_answer(text: str, wording: Wording) -> str | None:
+    """Compact: what follows the last '#', or the whole text. Natural: what the last \\boxed{...} holds."""
+    if wording == "compact":
+        return text.rpartition("#")[2].strip()
+    start = text.rfind("\\boxed{")
+    if start < 0:
+        return None
+    depth, begin = 1, start + len("\\boxed{")
+    for place in range(begin, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[place], 0)
+        if depth == 0:
+            return text[begin:place].strip()
+    return None

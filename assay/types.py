@@ -1,0 +1,294 @@
+"""What travels between the phases of the loop. Host data only: numpy arrays and frozen records, no torch.
+
+Legend: B rows, M response tokens of all rows laid end to end, C context tokens likewise, K asked-for ids.
+A stream that nobody filled is None, never a missing key. A *response* token is any token after the training
+context, whoever wrote it; `Origin` says who did.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Literal
+
+import numpy as np
+
+from assay.rng import digest
+
+Ids = np.ndarray  # int32[T]
+Stream = np.ndarray  # float32[T]
+
+
+class Origin(IntEnum):
+    """Who wrote a token. Only POLICY tokens have a behaviour probability."""
+
+    POLICY = 0
+    INJECTED = 1  # a teacher's trace, a solution prefix, a forced hint
+    ENV = 2  # a tool's reply, another player's words
+
+
+Finish = Literal["stop", "length", "pause", "error"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One instance of a task. Its identity is its canonical content: equal content, equal id, on every machine."""
+
+    task: str
+    prompt: str | tuple[Mapping[str, str], ...]  # text, or messages for a chat template
+    spec: Mapping[str, Any]  # what the checker needs; JSON data
+    canonical: str  # the content that decides identity and split
+    level: int = 0
+    domain: str = ""
+    solution: str | None = None  # worked solution in the wording of the prompt, ending in the answer
+    hints: tuple[str, ...] = ()
+    parents: tuple[str, ...] = ()  # ids this one was derived from
+    provenance: str = "task"
+    wording: Literal["compact", "natural"] = "compact"
+
+    @functools.cached_property
+    def id(self) -> str:
+        return digest("problem", self.task, self.canonical)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Of an answer. `invalid` is an error of ours: it has no reward, it is retried, then masked, counted, alarmed."""
+
+    status: Literal["ok", "fail", "invalid"]
+    kind: str = ""  # wrong, format, empty, truncated, time, ... / worker_lost, bad_gold, bug, ...
+    detail: str = ""
+    answer: str | None = None  # the answer that was found, in canonical form; None if there was none
+
+    @classmethod
+    def ok(cls, answer: str | None = None) -> Verdict:
+        return cls("ok", answer=answer)
+
+    @classmethod
+    def fail(cls, kind: str, detail: str = "", answer: str | None = None) -> Verdict:
+        return cls("fail", kind, detail, answer)
+
+    @classmethod
+    def invalid(cls, kind: str, detail: str = "") -> Verdict:
+        return cls("invalid", kind, detail)
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """A run of tokens with, for each, its origin and the two log-probabilities the sampler knew when it wrote it."""
+
+    ids: Ids
+    origin: np.ndarray  # int8[T], values of Origin
+    old: Stream | None = None  # log-prob under the full softmax at the row's temperature; NaN where none is known
+    mu: Stream | None = None  # log-prob under the filtered distribution really sampled from; NaN likewise
+    entropy: Stream | None = None  # of the full softmax at the row's temperature
+    version: int = 0  # policy version that sampled it
+    node: str = ""
+    parent: str = ""
+    context: Ids | None = None  # None: the request's context and the segments before; else what stood here instead
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """One sample that is asked for."""
+
+    problem: Problem
+    context: Ids  # what the policy reads when it generates
+    group: str  # who is compared with whom: written here, never inferred
+    max_new: int
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0  # 0: off
+    min_p: float = 0.0
+    stop: tuple[str, ...] = ()
+    draw: int = 0  # ordinal of this draw of problems in the step
+    sample: int = 0
+    round: int = 0
+    role: str = "policy"
+    prefix: tuple[Segment, ...] = ()  # tokens of the answer that exist already
+    parent: str = ""  # node that this continues
+    fork: int = 0  # token index in the parent where it leaves it
+    train_context: Ids | None = None  # what the policy is trained to answer; None: the same as `context`
+    tag: str = ""
+
+    @functools.cached_property
+    def id(self) -> str:
+        tokens = [self.context.astype("<i4").tobytes(), *(s.ids.astype("<i4").tobytes() for s in self.prefix)]
+        place = (self.problem.id, self.draw, self.sample, self.round, self.parent, self.fork, self.role)
+        return digest("request", *place, *tokens)
+
+
+Scope = Literal["episode", "turn", "span", "token"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reward:
+    """A named part of the reward. Episode scope: one number. Other scopes: values at token indices of the answer."""
+
+    name: str
+    value: float
+    scope: Scope = "episode"
+    values: Stream | None = None
+    at: np.ndarray | None = None  # int32, the last token of each turn or span
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """What came of a request. Its answer is all segments end to end, the request's prefix included."""
+
+    request: Request
+    segments: tuple[Segment, ...]
+    finish: Finish
+    text: str = ""  # of the answer, without end tokens; for checkers and readers, never encoded again
+    verdict: Verdict | None = None
+    rewards: tuple[Reward, ...] = ()
+    context: Ids | None = None  # training context; None: that of the request
+    path: tuple[str, ...] = ()  # tree nodes from the root
+    provenance: Literal["fresh", "replay", "teacher"] = "fresh"
+
+    @property
+    def reward(self) -> float | None:
+        """Sum of the episode-scope parts; None where an error of ours left the episode without a verdict."""
+        if self.verdict is not None and self.verdict.status == "invalid":
+            return None
+        return float(sum(part.value for part in self.rewards if part.scope == "episode"))
+
+    @property
+    def training_context(self) -> Ids:
+        for choice in (self.context, self.request.train_context):
+            if choice is not None:
+                return choice
+        return self.request.context
+
+    def __len__(self) -> int:
+        return sum(len(segment) for segment in self.segments)
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """An episode on its way to the learner. The three marks are three different things; nothing is deleted."""
+
+    episode: Episode
+    in_loss: bool = True
+    in_group: bool = True  # counts in the statistics of its group
+    in_denominator: bool = True  # counts in B and N_tok
+    weight: float = 1.0
+    batch: str = ""  # rows of one key form one batch; keys are trained in sorted order
+    old: Stream | None = None  # forwards over the answer, under the sampling context
+    ref: Stream | None = None
+    entropy: Stream | None = None
+    value: Stream | None = None
+    process: Stream | None = None
+
+    def mark(self, **changes: Any) -> Row:
+        return dataclasses.replace(self, **changes)
+
+    @property
+    def group(self) -> str:
+        return self.episode.request.group
+
+    @property
+    def reward(self) -> float | None:
+        return self.episode.reward
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Rows packed for one or several optimiser steps: contexts and responses laid end to end, no padding anywhere."""
+
+    context: Ids  # [C] training contexts
+    context_at: np.ndarray  # int64[B+1] row b's context is context[context_at[b]:context_at[b+1]]
+    ids: Ids  # [M] response tokens
+    at: np.ndarray  # int64[B+1] likewise
+    mask: np.ndarray  # bool[M] tokens in the loss
+    counted: np.ndarray  # bool[M] tokens in the denominator
+    counted_rows: np.ndarray  # bool[B] rows in the denominator
+    advantage: Stream  # [M]
+    origin: np.ndarray  # int8[M]
+    temperature: np.ndarray  # float32[B]
+    problem: tuple[str, ...]  # [B]
+    request: tuple[str, ...]  # [B]
+    group: tuple[str, ...]  # [B]
+    role: str = "policy"
+    ended: np.ndarray | None = None  # bool[B] the episode reached its true end
+    truncated: np.ndarray | None = None  # bool[B] a limit cut it; both may be False (a pause)
+    bootstrap: np.ndarray | None = None  # float32[B] value beyond a truncation
+    version: np.ndarray | None = None  # int32[M] policy version that wrote the token
+    old: Stream | None = None  # [M] learner's log-prob before the update; None: ratio taken to the current weights
+    sampled: Stream | None = None  # [M] sampler's log-prob under the full softmax; NaN where none is known
+    mu: Stream | None = None  # [M] sampler's under the filtered distribution; NaN likewise
+    ref: Stream | None = None
+    entropy: Stream | None = None
+    value: Stream | None = None
+    reward: Stream | None = None  # dense, where there is one
+    target: Stream | None = None  # return targets of a critic
+    continues: Stream | None = None  # kappa: probability that the future counts
+    node: np.ndarray | None = None  # int32[M]
+    top_ids: np.ndarray | None = None  # int32[M, K]
+    legal: np.ndarray | None = None  # bool[M, V] where actions are masked
+    cost: np.ndarray | None = None  # float32[M, K]
+    generation: Ids | None = None  # generation contexts, where they differ from the training contexts
+    generation_at: np.ndarray | None = None
+    weights: Mapping[str, Stream] = field(default_factory=dict)  # [M] weight of each further loss term
+
+    def __len__(self) -> int:
+        return len(self.at) - 1
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return np.diff(self.at)
+
+    def select(self, rows: Sequence[int] | np.ndarray) -> Batch:
+        """The batch of these rows, in this order."""
+        rows = np.asarray(rows, dtype=np.int64)
+        tokens, at = _gather(self.at, rows)
+        contexts, context_at = _gather(self.context_at, rows)
+        changes: dict[str, Any] = {"at": at, "context_at": context_at, "context": self.context[contexts]}
+        if self.generation is not None and self.generation_at is not None:
+            generation, changes["generation_at"] = _gather(self.generation_at, rows)
+            changes["generation"] = self.generation[generation]
+        for name in _TOKEN_STREAMS:
+            value = getattr(self, name)
+            changes[name] = None if value is None else value[tokens]
+        for name in _ROW_STREAMS:
+            value = getattr(self, name)
+            if value is not None:
+                changes[name] = tuple(value[i] for i in rows) if isinstance(value, tuple) else value[rows]
+        changes["weights"] = {name: value[tokens] for name, value in self.weights.items()}
+        return dataclasses.replace(self, **changes)
+
+
+_TOKEN_STREAMS = (
+    "ids",
+    "mask",
+    "counted",
+    "advantage",
+    "origin",
+    "version",
+    "old",
+    "sampled",
+    "mu",
+    "ref",
+    "entropy",
+    "value",
+)
+_TOKEN_STREAMS += ("reward", "target", "continues", "node", "top_ids", "legal", "cost")
+_ROW_STREAMS = ("counted_rows", "temperature", "problem", "request", "group", "ended", "truncated", "bootstrap")
+
+
+def _gather(at: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Indices of the tokens of `rows` in a packed array with offsets `at`, and the offsets of the result."""
+    lengths = at[rows + 1] - at[rows]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    indices = np.repeat(at[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    return indices, offsets
+
+
+Stats = dict[str, float]
+"""What a step measured, by stable slashed names: `reward/mean`, `policy/entropy`, `group/uniform_fraction`."""

@@ -1,0 +1,138 @@
+"""A step of TRL's GRPO trainer: generate, reward, one update. Runs in `.venv-trl`.
+
+Options: dtype fp32 | autocast | bf16 (the weights themselves), micro (rows a forward and backward), attention, cache.
+"""
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+import warnings
+from importlib.metadata import version
+from typing import Any
+
+os.environ |= {"HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
+warnings.filterwarnings("ignore")
+
+import torch  # noqa: E402
+from datasets import Dataset  # noqa: E402
+from transformers import TrainerCallback  # noqa: E402
+from trl import GRPOConfig, GRPOTrainer  # noqa: E402
+
+from bench import checkpoints, workload  # noqa: E402
+from bench.channel import Channel, Closed, Job, job  # noqa: E402
+
+
+def configuration(work: Job, folder: str) -> GRPOConfig:
+    shape, options = work.shape, work.options
+    micro = options.get("micro", shape.rows)
+    dtype = options.get("dtype", "fp32")
+    return GRPOConfig(
+        output_dir=folder,
+        use_cpu=True,
+        bf16=dtype != "fp32",
+        per_device_train_batch_size=micro,
+        gradient_accumulation_steps=shape.rows // micro,
+        num_generations=shape.samples,
+        max_completion_length=shape.answer,
+        max_steps=work.steps,
+        num_iterations=1,
+        beta=0.0,
+        loss_type="dapo",
+        epsilon=workload.CLIP_RATIO,
+        temperature=1.0,
+        top_p=1.0,
+        top_k=0,
+        cache_implementation=options.get("cache"),
+        learning_rate=workload.LEARNING_RATE,
+        lr_scheduler_type="constant",
+        weight_decay=0.0,
+        max_grad_norm=workload.CLIP_NORM,
+        optim="adamw_torch_fused",
+        gradient_checkpointing=False,
+        shuffle_dataset=False,
+        logging_strategy="no",
+        save_strategy="no",
+        eval_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+        model_init_kwargs={
+            "dtype": "bfloat16" if dtype == "bf16" else "float32",
+            "attn_implementation": options.get("attention", "sdpa"),
+        },
+    )
+
+
+def reward(completion_ids: list[list[int]], **_: Any) -> list[float]:
+    return [workload.reward(ids) for ids in completion_ids]
+
+
+class Gate(TrainerCallback):
+    """Waits for the word before each step and says what the step took."""
+
+    def __init__(self, channel: Channel, rewards: list[float], lengths: list[int], generating: list[float]) -> None:
+        self.channel, self.rewards, self.lengths, self.generating = channel, rewards, lengths, generating
+        self.start = 0.0
+        self.norm = float("nan")
+
+    def on_train_begin(self, *args: Any, **kwargs: Any) -> None:
+        facts = {name: version(name) for name in ("trl", "transformers", "torch")}
+        self.channel.ready(system="TRL", threads=torch.get_num_threads(), **facts)
+
+    def on_step_begin(self, *args: Any, **kwargs: Any) -> None:
+        for record in (self.rewards, self.lengths, self.generating):
+            record.clear()
+        self.start = self.channel.wait()
+
+    def on_step_end(self, *args: Any, **kwargs: Any) -> None:
+        seconds = time.perf_counter() - self.start
+        self.channel.step(
+            seconds,
+            generate_s=sum(self.generating),
+            rows=len(self.lengths),
+            tokens=sum(self.lengths),
+            reward=sum(self.rewards) / len(self.rewards),
+        )
+
+
+def main() -> None:
+    channel, work = Channel(), job()
+    rewards: list[float] = []
+    lengths: list[int] = []
+    generating: list[float] = []
+
+    def checked(completion_ids: list[list[int]], **_: Any) -> list[float]:
+        values = reward(completion_ids)
+        rewards.extend(values)
+        lengths.extend(len(ids) for ids in completion_ids)
+        return values
+
+    prompts = [workload.text(ids) for ids in workload.prompt_ids(work.shape)]
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = GRPOTrainer(
+            model=str(checkpoints.build(work.shape, work.ending)),
+            args=configuration(work, folder),
+            reward_funcs=checked,
+            train_dataset=Dataset.from_dict({"prompt": prompts}),
+            callbacks=[Gate(channel, rewards, lengths, generating)],
+        )
+        generate = trainer._generate
+
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            start = time.perf_counter()
+            result = generate(*args, **kwargs)
+            generating.append(time.perf_counter() - start)
+            return result
+
+        trainer._generate = timed
+        try:
+            trainer.train()
+        except Closed:
+            return
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""Banks: what is counted, what is left out, and that the estimates survive a round trip through JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from assay.augment import Sampling
+from assay.engine.interface import Generation
+from assay.errors import DataError
+from assay.evaluate.bank import Bank, common, difference, entry, evaluate, powers, scores, summary
+from assay.rng import Key
+from assay.types import Problem, Segment, Verdict
+
+
+END = (99,)
+
+
+class Parrot:
+    """An engine whose sample number s of a problem is the token `level + s`; long answers hit the limit."""
+
+    def __init__(self, finish="stop"):
+        self.finish = finish
+        self.asked = []
+
+    def generate(self, requests, key):
+        self.asked += list(requests)
+        ids = [np.array([r.problem.level + r.sample, *END], dtype=np.int32) for r in requests]
+        return [Generation(Segment(i, np.zeros(len(i), np.int8)), self.finish) for i in ids]
+
+
+def problem(level: int, task: str = "toy") -> Problem:
+    return Problem(task, "?", {}, f"{task}{level}", level=level)
+
+
+def even(episodes):
+    """Right where the number is even; an error of ours where it is 9."""
+    return [_even(episode.text) for episode in episodes]
+
+
+def _even(text: str) -> Verdict:
+    if text == "9":
+        return Verdict.invalid("bug")
+    return Verdict.ok(text) if int(text) % 2 == 0 else Verdict.fail("wrong", answer=text)
+
+
+class Digits:
+    """A tokenizer whose tokens are numbers."""
+
+    end_ids = frozenset(END)
+
+    def render(self, prompt):
+        return np.array([1, 2], dtype=np.int32)
+
+    encode = render
+
+    def decode(self, ids):
+        return " ".join(str(token) for token in ids.tolist())
+
+
+def run(problems, *, samples=4, engine=None, temperature=1.0, answers=False):
+    return evaluate(
+        engine or Parrot(),
+        problems,
+        samples=samples,
+        key=Key(0),
+        sampling=Sampling(max_new=3, temperature=temperature),
+        codec=Digits(),
+        verify=even,
+        answers=answers,
+    )
+
+
+def test_counts_by_problem_and_requests_carry_their_group():
+    engine = Parrot()
+    bank = run([problem(0), problem(1)], samples=5, engine=engine, temperature=0.7, answers=True)
+    assert bank.correct.tolist() == [3, 2]  # 0..4 and 1..5
+    assert bank.n.tolist() == [5, 5]
+    assert bank.tokens.tolist() == [10, 10]  # the end token counts, and is not text
+    assert bank.answers == (("0", "1", "2", "3", "4"), ("1", "2", "3", "4", "5"))
+    assert bank.temperature == 0.7
+    assert len({request.id for request in engine.asked}) == 10
+    assert all(r.group == r.problem.id and r.max_new == 3 and r.temperature == 0.7 for r in engine.asked)
+
+
+def test_errors_of_ours_are_counted_and_not_averaged():
+    bank = run([problem(0), problem(6)])  # 6 7 8 and 9, which is spoilt
+    assert bank.n.tolist() == [4, 3]
+    assert bank.invalid.tolist() == [0, 1]
+    found = summary(bank, [1, 3])
+    assert found["invalid"] == 1
+    assert found["pass"]["1"]["mean"] == pytest.approx((2 / 4 + 2 / 3) / 2)
+    with pytest.raises(DataError, match="k <= 3"):
+        summary(bank, [1, 4])
+
+
+def test_a_sampler_that_failed_is_no_wrong_answer():
+    bank = run([problem(0)], engine=Parrot("error"))
+    assert bank.invalid.tolist() == [4]
+    assert bank.n.tolist() == [0]
+    with pytest.raises(DataError):
+        summary(bank, [1])
+
+
+def test_truncation_is_counted():
+    assert summary(run([problem(0), problem(2)], engine=Parrot("length")), [1])["truncated"] == 1.0
+
+
+def test_summary_by_task_and_level():
+    found = summary(run([problem(0), problem(1), problem(1, "other")], samples=1), [1])
+    assert found["pass"]["1"]["mean"] == pytest.approx(1 / 3)
+    assert found["tasks"]["toy"]["pass"]["1"]["mean"] == 0.5
+    assert found["tasks"]["toy"]["levels"]["0"]["pass"]["1"]["mean"] == 1.0
+    assert found["tasks"]["other"]["levels"]["1"]["pass"]["1"] == {"mean": 0.0, "low": None, "high": None}
+
+
+def test_majority_is_reported_where_answers_are_kept():
+    bank = replace(run([problem(0)], samples=3), answers=(("7", "7", "8"),), right=((False, False, True),))
+    assert summary(bank, [1, 3])["maj"]["3"]["mean"] == 0.0
+    assert "maj" not in summary(run([problem(0)]), [1, 3])
+
+
+@pytest.mark.parametrize("answers", [False, True])
+def test_json_round_trip(answers):
+    bank = run([problem(0), problem(6), problem(3, "other")], answers=answers)
+    record = json.loads(json.dumps(entry(bank, step=12, set="test", ks=[1, 2]), allow_nan=False))
+    again = Bank.from_json(record["bank"])
+    assert entry(again, step=12, set="test", ks=[1, 2]) == record
+    assert scores(record)["eval/test/pass@1"] == record["pass"]["1"]["mean"]
+    assert scores(record)["eval/test/invalid"] == 1.0
+
+
+def test_a_record_of_another_shape_is_refused():
+    record = run([problem(0)]).to_json()
+    del record["invalid"]
+    with pytest.raises(DataError, match="invalid"):
+        Bank.from_json(record)
+
+
+def counts(ids, n, correct) -> Bank:
+    M = len(ids)
+    zero = np.zeros(M, dtype=np.int64)
+    return Bank(tuple(ids), ("toy",) * M, zero, np.full(M, n), np.array(correct), zero, zero, zero, max_new=1)
+
+
+def test_difference_is_paired_by_problem_whatever_the_order():
+    before = counts("abcd", 4, [0, 1, 2, 3])
+    after = counts("dcba", 4, [4, 3, 2, 1])
+    found = difference(before, after, [1])
+    assert found["problems"] == 4
+    assert found["pass"]["1"]["mean"] == pytest.approx(0.25)
+    unseen = 1 - 0.05 ** (1 / 4)  # all four rose by one of four samples; a share of others might fall by one whole
+    assert found["pass"]["1"]["low"] == pytest.approx(0.25 - unseen * 1.25)
+    one, other = common(before, after.select([1, 0]))
+    assert one.problems == other.problems == ("c", "d")
+
+
+def test_no_shared_problem_no_difference():
+    with pytest.raises(DataError, match="share no problem"):
+        difference(counts("ab", 2, [0, 1]), counts("cd", 2, [0, 1]), [1])
+
+
+def test_bad_sets_are_refused():
+    with pytest.raises(DataError, match="empty"):
+        run([])
+    with pytest.raises(DataError, match="twice"):
+        run([problem(0), problem(0)])
+    with pytest.raises(DataError, match="samples"):
+        run([problem(0)], samples=0)
+
+
+def test_powers():
+    assert powers(1) == [1]
+    assert powers(64) == [1, 2, 4, 8, 16, 32, 64]
+    assert powers(63)[-1] == 32
