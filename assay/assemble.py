@@ -44,7 +44,7 @@ def assemble(recipe: Recipe, *, pool: Pool, codec: Codec, micro_tokens: int) -> 
     shares = np.cumsum([stage.share for stage in recipe.stages])
     ends = np.round(shares / shares[-1] * recipe.scale.num_steps).astype(int)
     return [
-        _phases(recipe, dataclasses.replace(recipe.mechanism, **stage.changes), int(end), pool, codec, micro_tokens)
+        _phases(recipe, stage.mechanism or recipe.mechanism, int(end), pool, codec, micro_tokens)
         for stage, end in zip(recipe.stages, ends, strict=True)
     ]
 

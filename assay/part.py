@@ -7,7 +7,7 @@ arguments. Each phase's folder lists its parts in one hand-written registry `{na
 from __future__ import annotations
 
 import dataclasses
-import functools
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,11 +20,21 @@ class Part:
 Registry = Mapping[str, tuple[type[Part], Callable[..., Any]]]
 
 
-def bind(registry: Registry, part: Part) -> Callable[..., Any]:
-    """The part's function with the record's values filled in."""
+def bind(registry: Registry, part: Part, **offered: Any) -> Callable[..., Any]:
+    """The part's function with the record's values filled in.
+
+    Of what is offered, here and at each call, it is given what its signature names: a part that needs the memory, the
+    models or the tokenizer says so by an argument of that name, and no other part has to know.
+    """
     function = next(function for record, function in registry.values() if record is type(part))
+    asked = inspect.signature(function).parameters
     values = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
-    return functools.partial(function, **values)
+    values |= {name: value for name, value in offered.items() if name in asked}
+
+    def bound(*args: Any, **more: Any) -> Any:
+        return function(*args, **values, **{name: value for name, value in more.items() if name in asked})
+
+    return bound
 
 
 def name_of(registry: Registry, part: Part) -> str:

@@ -64,11 +64,11 @@ class Scale:
 
 @dataclass(frozen=True)
 class Stage:
-    """A stretch of the run: its length as a share of all steps, and what it changes in the mechanism."""
+    """A stretch of the run: its length as a share of all steps, and its own mechanism where it has one."""
 
     name: str = "train"
     share: float = 1.0
-    changes: Mapping[str, Any] = field(default_factory=dict)  # fields of Mechanism that this stage replaces
+    mechanism: Mechanism | None = None  # None: that of the recipe
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,7 @@ class Recipe:
     scale: Scale
     notes: tuple[str, ...] = ()  # where values come from, where well-known implementations differ
     models: Mapping[str, Model] = field(default_factory=lambda: {"policy": Model()})
-    roles: Mapping[str, str] = field(
-        default_factory=lambda: {"policy": "policy"}
-    )  # role -> parameter set that plays it
+    roles: Mapping[str, str] = field(default_factory=lambda: {"policy": "policy"})  # role -> who plays it
     stages: tuple[Stage, ...] = (Stage(),)
 
 

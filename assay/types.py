@@ -93,6 +93,17 @@ class Segment:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def first(self, count: int) -> Segment:
+        """Its first `count` tokens, of the same node: where a token stands in its node never changes."""
+        streams = {name: getattr(self, name) for name in ("ids", "origin", "old", "mu", "entropy")}
+        return dataclasses.replace(self, **{n: None if s is None else s[:count] for n, s in streams.items()})
+
+
+def first_tokens(segments: Sequence[Segment], count: int) -> tuple[Segment, ...]:
+    """The first `count` tokens of an answer, to be the prefix of another request."""
+    starts = np.concatenate([[0], np.cumsum([len(segment) for segment in segments])])
+    return tuple(s.first(count - int(start)) for s, start in zip(segments, starts, strict=False) if start < count)
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
@@ -169,6 +180,15 @@ class Episode:
     def __len__(self) -> int:
         return sum(len(segment) for segment in self.segments)
 
+    def stream(self, name: Literal["ids", "origin", "old", "mu", "entropy"]) -> np.ndarray:
+        """A stream of the segments over the whole answer; NaN over segments that lack it."""
+        pieces = [getattr(segment, name) for segment in self.segments]
+        filled = [
+            np.full(len(segment), np.nan, np.float32) if piece is None else piece
+            for segment, piece in zip(self.segments, pieces, strict=True)
+        ]
+        return np.concatenate(filled) if filled else np.zeros(0, np.float32)
+
 
 @dataclass(frozen=True, eq=False)
 class Row:
@@ -180,6 +200,11 @@ class Row:
     in_denominator: bool = True  # counts in B and N_tok
     weight: float = 1.0
     batch: str = ""  # rows of one key form one batch; keys are trained in sorted order
+    tag: str = ""  # what the objective tells apart beside origin and role; "": the request's tag
+    keep: np.ndarray | None = None  # bool[T] tokens that train and count; None: all whose origin trains
+    weights: Mapping[str, Stream] = field(default_factory=dict)  # [T] weight of each further loss term
+    advantage: Stream | None = None  # [T], written by credit; None: zero
+    target: Stream | None = None  # [T] return targets of a critic, written by credit
     old: Stream | None = None  # forwards over the answer, under the sampling context
     ref: Stream | None = None
     entropy: Stream | None = None
@@ -215,7 +240,9 @@ class Batch:
     problem: tuple[str, ...]  # [B]
     request: tuple[str, ...]  # [B]
     group: tuple[str, ...]  # [B]
-    role: str = "policy"
+    role: str = "policy"  # whose parameter set learns from it; the same set plays all of `roles`
+    roles: tuple[str, ...] | None = None  # [B]
+    tag: tuple[str, ...] | None = None  # [B]
     ended: np.ndarray | None = None  # bool[B] the episode reached its true end
     truncated: np.ndarray | None = None  # bool[B] a limit cut it; both may be False (a pause)
     bootstrap: np.ndarray | None = None  # float32[B] value beyond a truncation
@@ -279,7 +306,8 @@ _TOKEN_STREAMS = (
     "value",
 )
 _TOKEN_STREAMS += ("reward", "target", "continues", "node", "top_ids", "legal", "cost")
-_ROW_STREAMS = ("counted_rows", "temperature", "problem", "request", "group", "ended", "truncated", "bootstrap")
+_ROW_STREAMS = ("counted_rows", "temperature", "problem", "request", "group", "roles", "tag")
+_ROW_STREAMS += ("ended", "truncated", "bootstrap")
 
 
 def _gather(at: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -292,3 +320,9 @@ def _gather(at: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 Stats = dict[str, float]
 """What a step measured, by stable slashed names: `reward/mean`, `policy/entropy`, `group/uniform_fraction`."""
+
+
+def joined(stats: Stats, more: Stats) -> Stats:
+    """Both: amounts spent (`update/...`) add up, of anything else the later one stands."""
+    spent = {name: stats[name] + more[name] for name in stats.keys() & more.keys() if name.startswith("update/")}
+    return {**stats, **more, **spent}

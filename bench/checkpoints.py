@@ -2,10 +2,11 @@
 
 When an answer ends is decided by the weights, not by a sampler's option, so every system sees the same hazard at no
 cost. Channel 0 of the residual stream is a carrier: every embedding but the end token's holds the constant c there, the
-layers' norms multiply it by 0 and no layer writes to it. After the last norm it is h = c / rms(x), the end token's
-embedding is (a, 0, ..., 0), and with the other V - 1 logits c h + N(0, s^2) the hazard is
+layers' norms multiply it by 0 and no layer writes to it. After the last norm it is h = c / rms(x), and the end token's
+embedding is (a, 0, ..., 0). Of the other V - 1 logits that of the token just read is c h + m, m = (d - 1) s^2 / rms(x),
+because the embedding is tied, and the rest are c h + N(0, t^2), t = s^2 sqrt(d - 1) / rms(x). So the hazard is
 
-    p = exp(a h) / (exp(a h) + (V - 1) exp(c h + s^2 / 2)),    so    a = c + (logit(p) + log(V - 1) + s^2 / 2) / h.
+    p = exp(a h) / (exp(a h) + exp(c h) S),   S = exp(m) + (V - 2) exp(t^2 / 2),   a = c + (logit(p) + log S) / h.
 """
 
 from __future__ import annotations
@@ -30,20 +31,22 @@ STD = 0.02
 
 def end_weight(shape: Shape, ending: Ending) -> float:
     """`a` of the formula above, with rms(x) that of the embedding alone (the layers add little to it)."""
-    square = (CARRIER**2 + (shape.hidden - 1) * STD**2) / shape.hidden
-    spread = (shape.hidden - 1) * STD**4 / square
+    rms = math.sqrt((CARRIER**2 + (shape.hidden - 1) * STD**2) / shape.hidden)
+    own = (shape.hidden - 1) * STD**2 / rms
+    variance = (shape.hidden - 1) * STD**4 / rms**2
+    mass = math.exp(own) + (VOCAB - 2) * math.exp(variance / 2)
     p = HAZARD[ending]
-    return CARRIER + (math.log(p / (1 - p)) + math.log(VOCAB - 1) + spread / 2) * math.sqrt(square) / CARRIER
+    return CARRIER + (math.log(p / (1 - p)) + math.log(mass)) * rms / CARRIER
 
 
 def weights(shape: Shape, ending: Ending) -> dict[str, np.ndarray]:
-    """Normal with std 0.02, projections into the residual stream shrunk by sqrt(2 layers), and the carrier."""
+    """Normal with std 0.02, projections into the residual stream shrunk by 2 layers, and the carrier."""
     generator = np.random.Generator(np.random.Philox(key=shape.parameters))
 
     def normal(*size: int, std: float = STD) -> np.ndarray:
         return (generator.standard_normal(size) * std).astype(np.float32)
 
-    d, ffn, shrunk = shape.hidden, shape.ffn, STD / math.sqrt(2 * shape.layers)
+    d, ffn, shrunk = shape.hidden, shape.ffn, STD / (2 * shape.layers)
     embedding = normal(VOCAB, d)
     embedding[:, 0] = CARRIER
     embedding[EOS] = 0.0
@@ -130,12 +133,12 @@ def digest(tensors: dict[str, np.ndarray]) -> str:
 
 
 PINNED: dict[tuple[str, Ending], str] = {
-    ("S1", "full"): "31984ba780fc3065",
-    ("S1", "eos"): "875b6eac114e33a1",
-    ("S2", "full"): "97ff839211331d96",
-    ("S2", "eos"): "e6ec976ed66c109a",
-    ("S3", "full"): "e24a98329fa18586",
-    ("S3", "eos"): "431d0a7b633e219e",
+    ("S1", "full"): "8a3693cc87ee1251",
+    ("S1", "eos"): "d774dcd9dbc181cc",
+    ("S2", "full"): "35751c2746c354c1",
+    ("S2", "eos"): "bcc3e3d9fd732d36",
+    ("S3", "full"): "4b5f2911d8ada270",
+    ("S3", "eos"): "6fe585ca312cc1b9",
 }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 Ending = Literal["full", "eos"]
 ENDINGS: tuple[Ending, ...] = get_args(Ending)
-HAZARD: dict[Ending, float] = {"full": 1e-10, "eos": 1 / 64}  # chance of the end token at each position
+HAZARD: dict[Ending, float] = {"full": 1e-12, "eos": 1 / 64}  # chance of the end token at each position
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 PAD, EOS, FIRST = 0, 1, 2  # ids of the two special tokens and of the alphabet's first character

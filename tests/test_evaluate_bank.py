@@ -15,7 +15,6 @@ from assay.evaluate.bank import Bank, common, difference, entry, evaluate, power
 from assay.rng import Key
 from assay.types import Problem, Segment, Verdict
 
-
 END = (99,)
 
 

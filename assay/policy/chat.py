@@ -25,11 +25,11 @@ Message = Mapping[str, Any]
 class _Generation(Extension):
     """`{% generation %}...{% endgeneration %}` marks what the assistant wrote; rendering passes its body through."""
 
-    tags = {"generation"}
+    tags = {"generation"}  # noqa: RUF012
 
-    def parse(self, parser: Parser) -> nodes.Node | list[nodes.Node]:
-        next(parser.stream)
-        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+    def parse(self, parser: Parser) -> nodes.Node:
+        line = next(parser.stream).lineno
+        return nodes.Scope(parser.parse_statements(("name:endgeneration",), drop_needle=True)).set_lineno(line)
 
 
 def render_chat(template: str, messages: Sequence[Message], *, variables: Mapping[str, Any]) -> str:

@@ -123,9 +123,11 @@ class PolicyConfig:
         for name, expected in rules[self.family].items():
             if getattr(self, name) != expected:
                 raise ConfigError(
-                    f"a {self.family} model with {name}={getattr(self, name)} cannot be saved: {name} must be {expected}."
+                    f"a {self.family} model with {name}={getattr(self, name)} cannot be saved: "
+                    f"{name} must be {expected}."
                 )
         if self.family == "llama" and self.hidden % self.heads:
             raise ConfigError(
-                f"a llama model needs hidden ({self.hidden}) to be a multiple of heads ({self.heads}); qwen2 and qwen3 do not."
+                f"a llama model needs hidden ({self.hidden}) to be a multiple of heads ({self.heads}), "
+                "because transformers loads no other; qwen2 and qwen3 have no such rule."
             )

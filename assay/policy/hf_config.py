@@ -29,7 +29,68 @@ _SIZES = {
 }
 
 _METADATA = frozenset(
-    ["architectures", "transformers_version", "torch_dtype", "dtype", "use_cache", "_name_or_path", "name_or_path", "_commit_hash", "bos_token_id", "eos_token_id", "pad_token_id", "sep_token_id", "unk_token_id", "decoder_start_token_id", "tokenizer_class", "prefix", "id2label", "label2id", "num_labels", "problem_type", "finetuning_task", "task_specific_params", "output_attentions", "output_hidden_states", "output_scores", "return_dict", "return_dict_in_generate", "torchscript", "tf_legacy_loss", "use_bfloat16", "attn_implementation", "_attn_implementation", "_attn_implementation_autoset", "do_sample", "temperature", "top_k", "top_p", "typical_p", "min_length", "max_length", "early_stopping", "num_beams", "num_beam_groups", "num_return_sequences", "diversity_penalty", "repetition_penalty", "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids", "forced_bos_token_id", "forced_eos_token_id", "remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens", "transformers.js_config", "unsloth_version", "unsloth_fixed", "model_name"]
+    [
+        "architectures",
+        "transformers_version",
+        "torch_dtype",
+        "dtype",
+        "use_cache",
+        "_name_or_path",
+        "name_or_path",
+        "_commit_hash",
+        "bos_token_id",
+        "eos_token_id",
+        "pad_token_id",
+        "sep_token_id",
+        "unk_token_id",
+        "decoder_start_token_id",
+        "tokenizer_class",
+        "prefix",
+        "id2label",
+        "label2id",
+        "num_labels",
+        "problem_type",
+        "finetuning_task",
+        "task_specific_params",
+        "output_attentions",
+        "output_hidden_states",
+        "output_scores",
+        "return_dict",
+        "return_dict_in_generate",
+        "torchscript",
+        "tf_legacy_loss",
+        "use_bfloat16",
+        "attn_implementation",
+        "_attn_implementation",
+        "_attn_implementation_autoset",
+        "do_sample",
+        "temperature",
+        "top_k",
+        "top_p",
+        "typical_p",
+        "min_length",
+        "max_length",
+        "early_stopping",
+        "num_beams",
+        "num_beam_groups",
+        "num_return_sequences",
+        "diversity_penalty",
+        "repetition_penalty",
+        "length_penalty",
+        "no_repeat_ngram_size",
+        "encoder_no_repeat_ngram_size",
+        "bad_words_ids",
+        "forced_bos_token_id",
+        "forced_eos_token_id",
+        "remove_invalid_values",
+        "exponential_decay_length_penalty",
+        "suppress_tokens",
+        "begin_suppress_tokens",
+        "transformers.js_config",
+        "unsloth_version",
+        "unsloth_fixed",
+        "model_name",
+    ]
 )
 
 # field -> values under which it changes nothing. Absent is always fine; null is fine except where it says otherwise.
@@ -65,17 +126,28 @@ _FAMILY_NEUTRAL: dict[str, dict[str, tuple[Any, ...]]] = {
 }
 
 _USED = frozenset(
-    ["model_type", "num_key_value_heads", "head_dim", "rms_norm_eps", "initializer_range", "tie_word_embeddings", "rope_theta", "rope_scaling", "rope_parameters", "original_max_position_embeddings", "layer_types"]
+    [
+        "model_type",
+        "num_key_value_heads",
+        "head_dim",
+        "rms_norm_eps",
+        "initializer_range",
+        "tie_word_embeddings",
+        "rope_theta",
+        "rope_scaling",
+        "rope_parameters",
+        "original_max_position_embeddings",
+        "layer_types",
+    ]
 ) | frozenset(_SIZES)
 
 _ROPE_FIELDS = {"rope_theta": "theta", "original_max_position_embeddings": "original_context"}
+_ROPE_NAMES = {ours: theirs for theirs, ours in _ROPE_FIELDS.items()}
 
 
 def config_from_hf(raw: Mapping[str, Any]) -> PolicyConfig:
     """The policy that a `config.json` describes; ConfigError for whatever would make it another function."""
-    family = raw.get("model_type")
-    if family not in get_args(Family):
-        raise ConfigError(f"config field model_type = {json.dumps(family)}: supported are {', '.join(ARCHITECTURES)}.")
+    family = _family(raw)
     used = _USED | ({"attention_bias", "mlp_bias"} if family == "llama" else set())
     used |= {"attention_bias"} if family == "qwen3" else set()
     ignored = _METADATA | ({"sliding_window", "max_window_layers"} if family != "llama" else set())
@@ -140,6 +212,16 @@ def config_to_hf(config: PolicyConfig, *, dtype: str = "float32", extra: Mapping
     return {**fields, **(extra or {})}
 
 
+def _family(raw: Mapping[str, Any]) -> Family:
+    for family in get_args(Family):
+        if raw.get("model_type") == family:
+            return family
+    raise ConfigError(
+        f"config field model_type = {_short(raw.get('model_type'))} is not supported; "
+        f"supported: {', '.join(ARCHITECTURES)}."
+    )
+
+
 def _refuse_the_unknown(raw: Mapping[str, Any], neutral: Mapping[str, tuple[Any, ...]], known: Collection[str]) -> None:
     for name, value in raw.items():
         if name in known:
@@ -161,9 +243,10 @@ def _short(value: Any) -> str:
 
 def _check_architecture(raw: Mapping[str, Any], family: str) -> None:
     names = raw.get("architectures") or []
-    allowed = (ARCHITECTURES[family], ARCHITECTURES[family].replace("ForCausalLM", "Model"))
-    if any(name not in allowed for name in names):
-        raise ConfigError(f"config field architectures = {_short(names)} is not supported; supported: {allowed[0]}.")
+    if any(name != ARCHITECTURES[family] for name in names):
+        raise ConfigError(
+            f"config field architectures = {_short(names)} is not supported; supported: {ARCHITECTURES[family]}."
+        )
 
 
 def _value(raw: Mapping[str, Any], name: str, default: Any) -> Any:
@@ -192,60 +275,66 @@ def _check_layer_types(kinds: Any, layers: int) -> None:
 
 def _rope(raw: Mapping[str, Any], context: int) -> Rope:
     """Old spelling (rope_theta, rope_scaling with type or rope_type) and new (rope_parameters); both must agree."""
-    scaling, parameters = raw.get("rope_scaling"), raw.get("rope_parameters")
+    given = {name: raw[name] for name in ("rope_scaling", "rope_parameters") if raw.get(name)}
+    for name, value in given.items():
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"config field {name} = {_short(value)} must be an object.")
     outside = {name: raw[name] for name in _ROPE_FIELDS if raw.get(name) is not None}
-    if "rope_theta" not in outside and parameters and scaling and parameters.get("rope_theta") is not None:
-        outside["rope_theta"] = parameters["rope_theta"]
-    readings = [_rope_from_dict(given, outside, context) for given in (scaling, parameters) if given]
-    if not readings:
-        readings = [_rope_from_dict({}, {k: v for k, v in outside.items() if k == "rope_theta"}, context)]
+    for value in given.values():
+        if value.get("rope_theta") is not None:
+            outside.setdefault("rope_theta", value["rope_theta"])
+    readings = [_rope_from_dict(value, outside, context) for value in given.values() or [{}]]
     if any(reading != readings[0] for reading in readings):
         raise ConfigError(
-            f"config fields rope_scaling = {_short(scaling)} and rope_parameters = {_short(parameters)} contradict each other."
+            f"config fields {' and '.join(f'{name} = {_short(value)}' for name, value in given.items())} contradict "
+            "each other; keep one."
         )
     return readings[0]
 
 
 def _rope_from_dict(given: Mapping[str, Any], outside: Mapping[str, Any], context: int) -> Rope:
     fields = {name: value for name, value in given.items() if value is not None}
-    kinds = {fields.pop(name) for name in ("rope_type", "type") if name in fields}
-    kind = "default" if not kinds else kinds.pop()
-    if kinds or kind not in get_args(RopeKind):
-        raise ConfigError(
-            f"config field rope_type = {_short(given.get('rope_type', kind))} (type = {_short(given.get('type'))}) "
-            f"is not supported; supported: {', '.join(get_args(RopeKind))}."
-        )
+    kinds = {fields.pop(name) for name in ("rope_type", "type") if name in fields} or {"default"}
+    kind = _rope_kind(kinds)
     if fields.pop("partial_rotary_factor", 1) != 1:
         raise ConfigError(
             f"config field partial_rotary_factor = {given['partial_rotary_factor']} is not supported; supported: 1."
         )
     for name, value in outside.items():
-        if name == "rope_theta" or "original_context" in REQUIRED[kind]:
-            if fields.setdefault(name, value) != value:
-                raise ConfigError(f"config field {name} = {value} contradicts {fields[name]} in the rope parameters.")
-        else:
-            fields[name] = value
+        if fields.setdefault(name, value) != value:
+            raise ConfigError(f"config field {name} = {value} contradicts {fields[name]} in the rope parameters.")
     if "original_context" in REQUIRED[kind]:
         original = fields.setdefault("original_max_position_embeddings", context)
         fields.setdefault("factor", context / original)
-    named = {_ROPE_FIELDS.get(name, name): value for name, value in fields.items()}
-    unknown = sorted(set(named) - {"theta", *REQUIRED[kind], *OPTIONAL[kind]})
-    if unknown:
-        raise ConfigError(
-            f"config field {unknown[0]} = {_short(named[unknown[0]])} is not understood for rope_type '{kind}'; "
-            f"supported: {', '.join(('rope_theta', *REQUIRED[kind], *OPTIONAL[kind]))}."
-        )
-    for name in ("long_factor", "short_factor"):
-        if name in named:
-            named[name] = tuple(float(value) for value in named[name])
-    return Rope(kind=kind, **named)
+    allowed = [_ROPE_NAMES.get(name, name) for name in ("theta", *REQUIRED[kind], *OPTIONAL[kind])]
+    for name, value in fields.items():
+        numbers = value if isinstance(value, list) else [value]
+        if name not in allowed or not all(isinstance(number, int | float) for number in numbers):
+            raise ConfigError(
+                f"config field {name} = {_short(value)} is not understood for rope_type '{kind}'; "
+                f"supported: numbers for {', '.join(allowed)}."
+            )
+    return Rope(kind=kind, **{_ROPE_FIELDS.get(name, name): _plain(value) for name, value in fields.items()})
+
+
+def _rope_kind(kinds: Collection[Any]) -> RopeKind:
+    for kind in get_args(RopeKind):
+        if set(kinds) == {kind}:
+            return kind
+    raise ConfigError(
+        f"config field rope_type = {' and '.join(_short(kind) for kind in kinds)} is not supported; "
+        f"supported: {', '.join(get_args(RopeKind))}."
+    )
+
+
+def _plain(value: Any) -> Any:
+    return tuple(float(number) for number in value) if isinstance(value, list) else value
 
 
 def _rope_to_hf(rope: Rope) -> dict[str, Any]:
-    ours_to_theirs = {ours: theirs for theirs, ours in _ROPE_FIELDS.items()}
     fields: dict[str, Any] = {"rope_type": rope.kind, "rope_theta": rope.theta}
     for name in (*REQUIRED[rope.kind], *OPTIONAL[rope.kind]):
         value = getattr(rope, name)
         if value is not None:
-            fields[ours_to_theirs.get(name, name)] = list(value) if isinstance(value, tuple) else value
+            fields[_ROPE_NAMES.get(name, name)] = list(value) if isinstance(value, tuple) else value
     return fields

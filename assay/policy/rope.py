@@ -4,7 +4,7 @@ With d the head size, x_i = 2i/d and f_i = theta^(-x_i):
 
     default   f_i
     linear    f_i / factor
-    dynamic   theta replaced by theta * (factor * L / context - (factor - 1))^(d / (d - 2)), L = max(row length, context)
+    dynamic   theta becomes theta * (factor * L / context - (factor - 1))^(d / (d - 2)), L = max(row length, context)
     llama3    f_i where its wavelength is below original/high, f_i / factor above original/low, a blend between
     yarn      a blend of f_i and f_i / factor by a ramp over i; cos and sin scaled                        (2309.00071)
     longrope  f_i / long_i where the row is longer than `original_context`, else f_i / short_i; scaled    (2402.13753)

@@ -46,6 +46,7 @@ class Tokenizer:
     pad_id: int | None = None
     template: str | None = None
     alphabet: frozenset[str] | None = None  # of a character tokenizer: what it can write
+    decoding: frozenset[str] = frozenset()  # kinds of the decoder's steps, which say how tokens spell bytes
 
     def encode(self, text: str) -> Ids:
         """int32 ids of the text and of nothing else: no special tokens are added."""
@@ -61,6 +62,8 @@ class Tokenizer:
         """The bytes that a token stands for, special tokens by name; concatenated they are the text in UTF-8."""
         (token,) = self._known([token])
         text = self.backend.id_to_token(token)
+        if text is None:
+            raise DataError(f"token id {token} is a hole in the vocabulary: it stands for nothing.")
         if token in self.backend.get_added_tokens_decoder():
             return text.encode()
         return self._spelling(text)
@@ -80,6 +83,10 @@ class Tokenizer:
                 self._check_alphabet(str(message.get("content", "")))
         text = render_chat(self.template, messages, variables=self.special)
         return np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+
+    def id_of(self, role: str) -> int | None:
+        """The id of a special token by its role: bos_token, eos_token, pad_token, sep_token, ..."""
+        return _id(self.backend, self.special, role)
 
     def ending(self, ids: Iterable[int]) -> Tokenizer:
         """The same tokenizer with these end tokens as well."""
@@ -101,17 +108,11 @@ class Tokenizer:
                 )
 
     def _spelling(self, token: str) -> bytes:
-        kinds = self._decoder_kinds
-        if "ByteLevel" in kinds:
+        if "ByteLevel" in self.decoding:
             return b"".join(_BYTE_OF[c] if c in _BYTE_OF else c.encode() for c in token)
-        if "ByteFallback" in kinds and len(token) == 6 and token.startswith("<0x") and token.endswith(">"):
+        if "ByteFallback" in self.decoding and len(token) == 6 and token.startswith("<0x") and token.endswith(">"):
             return bytes([int(token[3:5], 16)])
-        return token.replace("▁", " ").encode() if kinds & {"Metaspace", "Replace"} else token.encode()
-
-    @property
-    def _decoder_kinds(self) -> frozenset[str]:
-        decoder = _json(self.files, "tokenizer.json").get("decoder") or {}
-        return frozenset(part["type"] for part in [decoder, *decoder.get("decoders", [])] if part)
+        return token.replace("▁", " ").encode() if self.decoding & {"Metaspace", "Replace"} else token.encode()
 
 
 def _byte_of() -> dict[str, bytes]:
@@ -148,6 +149,8 @@ def tokenizer_from_files(files: Mapping[str, bytes]) -> Tokenizer:
     special = {name: _content(settings[name]) for name in _SPECIALS if settings.get(name) is not None}
     end = _id(backend, special, "eos_token")
     vocabulary = backend.get_vocab(with_added_tokens=True)
+    described = _json(files, "tokenizer.json")
+    decoder = described.get("decoder") or {}
     return Tokenizer(
         backend=backend,
         files=dict(files),
@@ -157,7 +160,8 @@ def tokenizer_from_files(files: Mapping[str, bytes]) -> Tokenizer:
         end_ids=frozenset() if end is None else frozenset([end]),
         pad_id=_id(backend, special, "pad_token"),
         template=_template(files, settings),
-        alphabet=_alphabet(files),
+        alphabet=_alphabet(described),
+        decoding=frozenset(step["type"] for step in [decoder, *decoder.get("decoders", [])] if step),
     )
 
 
@@ -206,9 +210,8 @@ def _template(files: Mapping[str, bytes], settings: Mapping[str, Any]) -> str | 
     return template
 
 
-def _alphabet(files: Mapping[str, bytes]) -> frozenset[str] | None:
+def _alphabet(described: Mapping[str, Any]) -> frozenset[str] | None:
     """The letters of a word-level model without an unknown token, whose words are single characters."""
-    described = _json(files, "tokenizer.json")
     model = described.get("model", {})
     words = model.get("vocab") or {}
     if model.get("type") != "WordLevel" or model.get("unk_token") in words:

@@ -26,6 +26,9 @@ from assay.record.manifest import Fault
 
 log = logging.getLogger(__name__)
 
+KEEP = 2
+RESERVE = 64 << 20
+
 Pieces = Callable[[], Iterable[Any]]
 
 
@@ -54,6 +57,11 @@ class Checkpoint:
         return tuple(self.manifest["files"])
 
     @property
+    def score(self) -> float | None:
+        """Held-out score at the save, if it was known."""
+        return self.manifest.get("score")
+
+    @property
     def journals(self) -> Mapping[str, int]:
         """Bytes of each journal at the time of the save."""
         return self.manifest["journals"]
@@ -75,8 +83,8 @@ class Store:
 
     path: Path
     identity: Mapping[str, Any]  # JSON data; a checkpoint of another identity is refused
-    keep: int = 2
-    reserve: int = 64 << 20  # bytes that a save leaves free
+    keep: int = KEEP
+    reserve: int = RESERVE  # bytes that a save leaves free
     reread: int = 256 << 20  # a checkpoint up to this size is hashed again after the commit
     fingerprint: str = field(init=False)
 
@@ -101,6 +109,7 @@ class Store:
         documents: Mapping[str, Any] | None = None,
         files: Mapping[str, Path | bytes] | None = None,
         journals: Mapping[str, int] | None = None,
+        score: float | None = None,
         device: str = "cpu",
     ) -> Path:
         """Commit a checkpoint. Names are paths below it: `policy/model.safetensors`. A step that is there stays.
@@ -112,6 +121,8 @@ class Store:
         if final.exists():
             disk.fsync_folder(self.path, point="checkpoint", call="fsync_store")
             return final
+        if score is not None and not math.isfinite(score):
+            raise UsageError(f"the score of step {step} is {score}; leave it out where there is none.")
         contents = _contents(tensors, documents or {}, files or {})
         self._require_space(sum(size for size, _ in contents.values()))
         temporary = self.path / f".tmp-{step}-{uuid.uuid4().hex}"
@@ -119,6 +130,7 @@ class Store:
             "schema": manifest.SCHEMA,
             "step": step,
             "parent": max(self.steps(), default=None),
+            "score": score,
             "identity": self.fingerprint,
             "identity_fields": self.identity,
             "journals": dict(journals or {}),
@@ -158,22 +170,33 @@ class Store:
                 disk.remove(trash, point="retention")
 
     def best(self) -> Best | None:
-        """The checkpoint with the highest score, if it is still there. BEST is a hint: garbage in it means none."""
+        """The saved step with the highest score, the earliest of equals.
+
+        Scores given to `save` are read from the manifests, so a crash between a save and its mark loses nothing.
+        """
+        hint, steps = self._hint(), self.steps()
+        scored = [hint] if hint and hint.step in steps else []
+        for step in steps:
+            found = manifest.read(self.folder(step))
+            if isinstance(found, dict) and isinstance(found.get("score"), float | int):
+                scored.append(Best(step, float(found["score"])))
+        return max(scored, key=lambda best: (best.score, -best.step), default=None)
+
+    def _hint(self) -> Best | None:
         try:
             content = json.loads((self.path / "BEST").read_bytes())
-            best = Best(int(content["step"]), float(content["score"]))
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return Best(int(content["step"]), float(content["score"]))
+        except (FileNotFoundError, ValueError, KeyError, TypeError):  # garbage in a hint means no hint
             return None
-        return best if self.folder(best.step).is_dir() else None
 
     def mark_best(self, step: int, score: float) -> bool:
-        """Protect a saved step from removal if its score is above every other so far; True if it is."""
+        """Protect a saved step from removal if its score is above that of every other; True if it is."""
         if not math.isfinite(score):
             raise UsageError(f"the score of step {step} is {score}; a best checkpoint wants a finite one.")
         if not self.folder(step).is_dir():
             raise UsageError(f"step {step} has no checkpoint to mark as the best; save it first.")
         best = self.best()
-        if best is not None and score <= best.score:
+        if best is not None and best.step != step and score <= best.score:
             return False
         content = json.dumps({"step": step, "score": float(score)}).encode() + b"\n"
         disk.replace(self.path / "BEST", content, point="best")
@@ -203,8 +226,9 @@ class Store:
             rejected.append(message)
         aside = sorted(path.name for path in self.path.glob("step-*.corrupt-*"))
         if rejected or aside:
+            why = "; ".join(rejected) or "set aside: " + ", ".join(aside)
             raise StorageError(
-                f"No checkpoint in {self.path} can be used ({'; '.join(rejected) or 'set aside: ' + ', '.join(aside)}). "
+                f"No checkpoint in {self.path} can be used ({why}). "
                 "Start a new run, or remove those folders to start this one over."
             )
         return None
@@ -227,6 +251,9 @@ class Store:
 
     def forget_after(self, step: int) -> None:
         """Set later checkpoints aside: after a resume from `step` they belong to a future that will not be."""
+        hint = self._hint()
+        if hint and hint.step > step:
+            (self.path / "BEST").unlink()
         for later in self.steps():
             if later > step:
                 aside = self._set_aside(self.folder(later), "orphan", point="rewind")

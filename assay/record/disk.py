@@ -46,6 +46,12 @@ def fsync(fd: int, *, point: str) -> None:
     failpoint(f"{point}.after_fsync")
 
 
+def truncate(fd: int, length: int, *, point: str) -> None:
+    failpoint(f"{point}.before_truncate")
+    os.ftruncate(fd, length)
+    failpoint(f"{point}.after_truncate")
+
+
 def write_new(path: Path, chunks: Iterable[Any], *, point: str) -> tuple[int, str]:
     """Write a file that must not exist and force it to the disk. Returns its size and SHA-256."""
     sha, size = hashlib.sha256(), 0
@@ -66,7 +72,7 @@ def write_new(path: Path, chunks: Iterable[Any], *, point: str) -> tuple[int, st
 
 def make_folder(path: Path, *, point: str) -> None:
     failpoint(f"{point}.before_mkdir")
-    os.mkdir(path)
+    path.mkdir()
     failpoint(f"{point}.after_mkdir")
 
 
@@ -83,7 +89,7 @@ def fsync_folder(path: Path, *, point: str, call: str = "fsync_folder") -> None:
 
 def rename(source: Path, target: Path, *, point: str) -> None:
     failpoint(f"{point}.before_rename")
-    os.rename(source, target)
+    source.rename(target)
     failpoint(f"{point}.after_rename")
 
 

@@ -7,6 +7,7 @@ is seen too. The seal is the one thing that every schema version keeps.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.metadata
 import json
@@ -64,9 +65,10 @@ def environment(device: str) -> dict[str, Any]:
     """What can change the bits of a run beside its recipe."""
     torch = sys.modules.get("torch")
     threads = torch.get_num_threads() if torch else int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
-    return {"device": device, "threads": threads, "machine": platform.machine(), "versions": versions()}
+    return {"device": device, "threads": threads, "machine": platform.machine(), "versions": dict(versions())}
 
 
+@functools.cache
 def versions() -> dict[str, str]:
     """Of Python, of this package and of the libraries below it, without importing them."""
     found = {"python": platform.python_version()}
@@ -143,6 +145,8 @@ def file_fault(folder: Path, manifest: Mapping[str, Any], *, hashes: bool = True
     match = re.fullmatch(r"step-(\d{8,})", folder.name)
     if match and manifest.get("step") != int(match[1]):
         return Fault("step", f"{folder} holds the manifest of step {manifest.get('step')}")
+    if not _well_formed(manifest):
+        return Fault("manifest", f"{folder / NAME} lacks fields, or they have other types than schema {SCHEMA} says")
     listed: Mapping[str, Any] = manifest["files"]
     for name, entry in listed.items():
         if not safe_name(name):
@@ -156,6 +160,17 @@ def file_fault(folder: Path, manifest: Mapping[str, Any], *, hashes: bool = True
         if name not in listed and name != NAME and not hidden and (path.is_symlink() or not path.is_dir()):
             return Fault("extra", f"{path} is not in the manifest")
     return None
+
+
+def _well_formed(manifest: Mapping[str, Any]) -> bool:
+    files, journals = manifest.get("files"), manifest.get("journals")
+    if not (isinstance(files, dict) and isinstance(journals, dict) and isinstance(manifest.get("environment"), dict)):
+        return False
+    entries = all(
+        isinstance(entry, dict) and isinstance(entry.get("size"), int) and isinstance(entry.get("sha256"), str)
+        for entry in files.values()
+    )
+    return entries and all(isinstance(offset, int) and offset >= 0 for offset in journals.values())
 
 
 def _entry_fault(folder: Path, name: str, entry: Mapping[str, Any], hashes: bool) -> Fault | None:

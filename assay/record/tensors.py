@@ -93,7 +93,7 @@ def decode(path: Path, framework: Literal["numpy", "torch"] = "numpy") -> dict[s
 
     try:
         with safe_open(path, framework="pt" if framework == "torch" else "np") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118: not a mapping
+            tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
             if framework == "torch":
                 return {name: tensor.clone() for name, tensor in tensors.items()}
             return {name: np.array(tensor) for name, tensor in tensors.items()}

@@ -5,8 +5,15 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 from assay.errors import ConfigError, unknown
+from assay.tasks.activities import ACTIVITY
+from assay.tasks.boolean import BOOL
+from assay.tasks.compose import COMPOSE
 from assay.tasks.countdown import COUNTDOWN
+from assay.tasks.knights import KNIGHTS
+from assay.tasks.lists import LIST_FN
 from assay.tasks.modchain import MOD_CHAIN
+from assay.tasks.paths import PATH
+from assay.tasks.subsequence import LIS
 from assay.tasks.task import Task
 
 ALPHABET = "".join(map(chr, range(ord(" "), ord("~") + 1)))
@@ -15,6 +22,13 @@ ALPHABET = "".join(map(chr, range(ord(" "), ord("~") + 1)))
 TASKS: dict[str, Task] = {
     "mod-chain": MOD_CHAIN,
     "countdown": COUNTDOWN,
+    "list-fn": LIST_FN,
+    "bool": BOOL,
+    "path": PATH,
+    "knights": KNIGHTS,
+    "compose": COMPOSE,
+    "lis": LIS,
+    "activity": ACTIVITY,
 }
 
 ENTRY_POINTS = "assay.tasks"
@@ -22,7 +36,7 @@ _GYM = "gym:"
 
 
 def task(name: str) -> Task:
-    """The task of this name: one of ours, a generator of reasoning-gym (`gym:NAME`), or one that a package registers."""
+    """The task of this name: ours, a generator of reasoning-gym (`gym:NAME`), or one that a package registers."""
     if name in TASKS:
         return TASKS[name]
     if name.startswith(_GYM):

@@ -50,29 +50,51 @@ def read(text: str, count: int, symbols: str) -> str | None:
 
 
 def search(count: int, tables: Sequence[int], names: str, symbols: str) -> tuple[str, list[str]]:
-    """Depth-first search in lexicographic order: the assignment found, and each decision as a name and a symbol.
+    """Depth-first search with unit propagation: the assignment found, and the trace that led to it.
 
-    A decision after which one of the tables is false in every row that is left is refuted: marked `!`.
+    The trace holds decisions (first open variable, first symbol first) and what each table forces after them, as name
+    and symbol; `!` stands where a table is false in every row that is left, and takes back the last decision.
     """
     trace: list[str] = []
     full = everything(count)
-    rows_of = [(full ^ column, column) for column in columns(count)]
+    halves = [(full ^ column, column) for column in columns(count)]
 
-    def descend(place: int, rows: int, chosen: str) -> str | None:
-        if place == count:
-            return chosen
-        for value, symbol in enumerate(symbols):
-            left = rows & rows_of[place][value]
-            trace.append(f"{names[place]}{symbol}")
-            if not all(left & t for t in tables):
-                trace[-1] += "!"
-                continue
-            found = descend(place + 1, left, chosen + symbol)
+    def descend(rows: int, values: tuple[int | None, ...]) -> tuple[int | None, ...] | None:
+        while (force := _forced(rows, values, tables, halves)) is not None:
+            place, value = force
+            rows &= halves[place][value]
+            values = (*values[:place], value, *values[place + 1 :])
+            trace.append(f"{names[place]}{symbols[value]}")
+        if not all(rows & t for t in tables):
+            trace.append("!")
+            return None
+        if None not in values:
+            return values
+        place = values.index(None)
+        for value in (0, 1):
+            trace.append(f"{names[place]}{symbols[value]}")
+            found = descend(rows & halves[place][value], (*values[:place], value, *values[place + 1 :]))
             if found is not None:
                 return found
         return None
 
-    found = descend(0, full, "")
+    found = descend(full, (None,) * count)
     if found is None:
         raise DataError("an instance without a solution; expected at least one assignment that satisfies it.")
-    return found, trace
+    return "".join(symbols[value or 0] for value in found), trace
+
+
+def _forced(
+    rows: int, values: Sequence[int | None], tables: Sequence[int], halves: Sequence[tuple[int, int]]
+) -> tuple[int, int] | None:
+    """A variable that one table alone determines, and its value; None if there is none or a table is refuted."""
+    for t in tables:
+        left = rows & t
+        if not left:
+            return None
+        for place, value in enumerate(values):
+            if value is None and not left & halves[place][0]:
+                return place, 1
+            if value is None and not left & halves[place][1]:
+                return place, 0
+    return None

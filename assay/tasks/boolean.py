@@ -77,17 +77,22 @@ def _natural(spec: Spec) -> str:
     clauses = [clause.replace("~", "not ") for clause in spec["clauses"]]
     lines = "\n".join(f"- {clause.replace(_operator(clause), _WORDS[_operator(clause)])}" for clause in clauses)
     return (
-        f"Find truth values of the variables {names} that make all of these statements true at once (xor: exactly one of "
-        f"the two is true; iff: both are true or both are false):\n\n{lines}\n\n"
-        f"Give the values of {names} in this order as {count} digits, 1 for true and 0 for false, in \\boxed{{...}}, for "
-        f"example \\boxed{{{'01' * 4:.{count}}}}."
+        f"Find truth values of the variables {names} that make all of these statements true at once (xor: exactly one "
+        f"of the two is true; iff: both are true or both are false):\n\n{lines}\n\n"
+        f"Give the values of {names} in this order as {count} digits, 1 for true and 0 for false, in \\boxed{{...}}, "
+        f"for example \\boxed{{{'01' * 4:.{count}}}}."
     )
 
 
 def _solve(spec: Spec) -> Solution:
     count = spec["variables"]
     answer, trace = search(count, [_clause_table(clause, count) for clause in spec["clauses"]], _NAMES, "01")
-    return Solution(answer, "".join(trace), "Deciding one variable after another (! is a dead end): " + " ".join(trace))
+    return Solution(
+        answer,
+        "".join(trace),
+        "Trying values and what follows from them (! is a contradiction, which takes back the last choice): "
+        + " ".join(trace),
+    )
 
 
 def _check(spec: Spec, text: str) -> Verdict:

@@ -84,8 +84,8 @@ def _natural(spec: Spec) -> str:
     return (
         f"Using the numbers {numbers}, write an expression whose value is exactly {spec['target']}. Use each of the "
         "numbers exactly once (a number that is listed twice is used twice). You may use +, -, *, / and parentheses, "
-        "nothing else; division is exact, so fractions may appear on the way. Give the final expression alone, without an "
-        "equals sign, in \\boxed{...}, for example \\boxed{(1+2)*3}."
+        "nothing else; division is exact, so fractions may appear on the way. Give the final expression alone, "
+        "without an equals sign, in \\boxed{...}, for example \\boxed{(1+2)*3}."
     )
 
 

@@ -1,7 +1,7 @@
 """Knights and knaves: knights say only what is true, knaves only what is false. Exactly one solution.
 
-Each inhabitant makes one statement. The kinds are drawn uniformly, and exchanging the kinds of one inhabitant throughout
-leaves the distribution of puzzles as it is; so every constant answer is right with probability 2^-n.
+Each inhabitant makes one statement. The kinds are drawn uniformly, and exchanging the kinds of one inhabitant
+throughout leaves the distribution of puzzles as it is; so every constant answer is right with probability 2^-n.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ _NAMES = "abcdefgh"
 _KINDS = "NK"  # knave, knight
 _DRAWS = 5  # of a statement
 _FORMS = ("", "&", "|", "=", "^")
+_COMPARISONS = frozenset("=^")  # of two kinds; signs would say nothing new there
 _OPPOSITE = {"": "", "&": "|", "|": "&", "=": "^", "^": "="}
 
 Statement = tuple[str, tuple[int, ...], tuple[bool, ...]]  # operator, inhabitants, which of them are called knights
@@ -43,14 +44,13 @@ def _statement(draws: Sequence[float], speaker: int, count: int) -> Statement:
     operator = _FORMS[int(draws[0] * len(_FORMS))]
     others = [i for i in range(count) if i != speaker]
     about = sorted(others.pop(int(u * len(others))) for u in draws[1 : 2 + bool(operator)])
-    # Signs say nothing new about 'the same kind' and 'different kinds'.
-    signs = tuple(True if operator in "=^" and operator else u < 0.5 for u in draws[3 : 3 + len(about)])
+    signs = tuple(operator in _COMPARISONS or u < 0.5 for u in draws[3 : 3 + len(about)])
     return operator, tuple(about), signs
 
 
 def _negated(statement: Statement) -> Statement:
     operator, about, signs = statement
-    flipped = signs if operator in "=^" and operator else tuple(not sign for sign in signs)
+    flipped = signs if operator in _COMPARISONS else tuple(not sign for sign in signs)
     return _OPPOSITE[operator], about, flipped
 
 
@@ -90,7 +90,7 @@ def _compact(spec: Spec) -> str:
 def _said(text: str) -> str:
     operator, about, signs = _parsed(text)
     names = [_NAMES[i].upper() for i in about]
-    if operator in ("=", "^"):
+    if operator in _COMPARISONS:
         return f"{names[0]} and {names[1]} are of {'the same kind' if operator == '=' else 'different kinds'}"
     joint = {"": "", "&": " and ", "|": " or "}[operator]
     return joint.join(f"{name} is a {'knight' if sign else 'knave'}" for name, sign in zip(names, signs))
@@ -101,16 +101,19 @@ def _natural(spec: Spec) -> str:
     names = ", ".join(_NAMES[:count].upper())
     lines = "\n".join(f"- {_NAMES[i].upper()} says: {_said(text)}." for i, text in enumerate(spec["statements"]))
     return (
-        f"On an island live knights, whose statements are all true, and knaves, whose statements are all false. You meet "
-        f"{names}. ('or' means at least one of the two.)\n\n{lines}\n\nFind out who is what; there is exactly one "
-        f"possibility. Give the kinds of {names} in this order as {count} letters, K for a knight and N for a knave, in "
-        f"\\boxed{{...}}, for example \\boxed{{{'KN' * 4:.{count}}}}."
+        f"On an island live knights, whose statements are all true, and knaves, whose statements are all false. You "
+        f"meet {names}. ('or' means at least one of the two.)\n\n{lines}\n\nFind out who is what; there is exactly one "
+        f"possibility. Give the kinds of {names} in this order as {count} letters, K for a knight and N for a knave, "
+        f"in \\boxed{{...}}, for example \\boxed{{{'KN' * 4:.{count}}}}."
     )
 
 
 def _solve(spec: Spec) -> Solution:
     answer, trace = search(len(spec["statements"]), _tables(spec), _NAMES, _KINDS)
-    steps = "Deciding one inhabitant after another (! is a contradiction): " + " ".join(trace)
+    steps = (
+        "Trying kinds and what follows from them (! is a contradiction, which takes back the last choice): "
+        + " ".join(trace)
+    )
     return Solution(answer, "".join(trace), steps)
 
 

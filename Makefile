@@ -1,0 +1,42 @@
+# One word per command; `make help` lists them.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+PYTEST := $(PY) -m pytest -q -p no:cacheprovider
+
+.DEFAULT_GOAL := help
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else f"Assay needs Python 3.11 to 3.13, this is {v[0]}.{v[1]}. Name another: make PYTHON=python3.11 ...")'
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --upgrade 'pip>=25.1'
+	$(PY) -m pip install --quiet --constraint constraints.txt --group dev --editable '.[gym]'
+	touch $(STAMP)
+
+install: $(STAMP)  ## create .venv and install everything into it
+
+demo: $(STAMP)  ## train a small model that visibly learns; ends with a table and a report
+	$(PY) -m assay demo
+
+test: $(STAMP)  ## all tests (under 25 minutes on two cores)
+	$(PYTEST) -n 2 -m "not deep"
+
+test-fast: $(STAMP)  ## the tests to run on every save (under a minute)
+	$(PYTEST) -n 2 -m "not deep and not slow"
+
+test-deep: $(STAMP)  ## soaks: hundreds of kills, long simulations
+	$(PYTEST) -m deep
+
+check: $(STAMP)  ## lint, format, types
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m pyright
+
+bench: $(STAMP)  ## measure speed side by side with other systems
+	$(PY) bench/run.py --all
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ ##/' | awk -F' ## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+.PHONY: install demo test test-fast test-deep check bench help

@@ -1,0 +1,350 @@
+"""The command line. One JSON document on standard output with `--json`; everything for people goes to standard error
+or, without `--json`, as plain tables to standard output. Heavy libraries are imported by the verb that needs them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from assay import __version__
+from assay.errors import AssayError, UsageError
+
+DEFAULT_TASK = "countdown:3,4"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command and returns its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = build_parser()
+    known, rest = parser.parse_known_args(arguments)
+    if getattr(known, "run_verb", None) is None:
+        parser.print_help(sys.stderr)
+        return UsageError.exit_code
+    try:
+        known.overrides = overrides(rest, allowed=getattr(known, "takes_overrides", False))
+        known.command = shlex.join(["assay", *arguments])
+        result = known.run_verb(known)
+    except AssayError as error:
+        if getattr(known, "json", False):
+            print_out(json.dumps({"error": type(error).__name__, "message": str(error), "code": error.exit_code}))
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        return error.exit_code
+    except BrokenPipeError:
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    if known.json:
+        print_out(json.dumps(result, allow_nan=False))
+    return 0
+
+
+def print_out(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def overrides(rest: Sequence[str], *, allowed: bool) -> dict[str, str]:
+    """`--a.b value` and `--a.b=value`, as {path: text}."""
+    found: dict[str, str] = {}
+    items = iter(rest)
+    for item in items:
+        if not allowed or not item.startswith("--") or "." not in item:
+            raise UsageError(f"unknown argument '{item}'. `assay VERB --help` shows what there is.")
+        name, equals, value = item[2:].partition("=")
+        if not equals:
+            value = next(items, None)
+            if value is None:
+                raise UsageError(f"--{name} wants a value.")
+        found[name] = value
+    return found
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="assay", description="Reinforcement learning with verifiable rewards: one engine and one laboratory."
+    )
+    parser.add_argument("--version", action="version", version=f"assay {__version__}")
+    verbs = parser.add_subparsers(metavar="VERB")
+    for name, (summary, arguments, run) in VERBS.items():
+        verb = verbs.add_parser(name, help=summary, description=summary)
+        for flags, options in arguments:
+            verb.add_argument(*flags, **options)
+        verb.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        verb.set_defaults(run_verb=run, takes_overrides=name in ("train",))
+    return parser
+
+
+def pool_of(arguments: argparse.Namespace) -> Any:
+    """`--task NAME`, `NAME:LEVEL,LEVEL`, `NAME:LEVEL=WEIGHT`, several times for a mixture."""
+    from assay.source import Pool, Share, check_pool
+    from assay.tasks import task
+
+    shares = []
+    for text in arguments.task or [DEFAULT_TASK]:
+        text, _, weight = text.partition("=")
+        name, levels = _split_task(text)
+        known = task(name).levels
+        try:
+            chosen = tuple(int(level) for level in levels.split(",")) if levels else (known[0],)
+            shares.append(Share(name, chosen, float(weight or 1)))
+        except ValueError:
+            raise UsageError(f"--task {text}: write NAME, NAME:1,2 or NAME:1,2=0.5.") from None
+    pool = Pool(tuple(shares), wording=arguments.wording)
+    check_pool(pool)
+    return pool
+
+
+def _split_task(text: str) -> tuple[str, str]:
+    """`gym:NAME` has a colon of its own."""
+    if text.startswith("gym:"):
+        name, _, levels = text[4:].partition(":")
+        return f"gym:{name}", levels
+    name, _, levels = text.partition(":")
+    return name, levels
+
+
+def run_train(arguments: argparse.Namespace) -> Any:
+    from assay import session
+    from assay.bases import base_for
+    from assay.configure import to_data
+    from assay.recipes import recipe
+
+    pool = pool_of(arguments)
+    experiment, rules = session.plan(
+        recipe(arguments.recipe),
+        model=arguments.model or base_for(pool),
+        pool=pool,
+        profile=arguments.profile,
+        seed=arguments.seed,
+        steps=arguments.steps,
+        overrides=arguments.overrides,
+    )
+    for rule in rules:
+        session.say(f"  {arguments.profile}: {rule}")
+    if arguments.dry_run:
+        if not arguments.json:
+            print_out(json.dumps(to_data(experiment), indent=1))
+        return to_data(experiment)
+    default = session.free_folder(Path("runs"), f"{arguments.recipe}-{pool.shares[0].task.replace(':', '-')}")
+    path = session.start(experiment, arguments.run or default, command=arguments.command, quiet=arguments.quiet)
+    return finish(path)
+
+
+def run_resume(arguments: argparse.Namespace) -> Any:
+    from assay import session
+
+    return finish(session.resume(arguments.run, steps=arguments.steps, quiet=arguments.quiet))
+
+
+def finish(path: Path) -> Any:
+    """The report of a run, and its result in one line or as JSON."""
+    from assay.lab.results import outcome, table
+    from assay.view.report import write_report
+
+    report = write_report(path)
+    result = outcome(path) | {"report": str(report)}
+    sys.stderr.write(f"{table(result)}\nrun     {path}\nreport  {report}\n")
+    return result
+
+
+def run_report(arguments: argparse.Namespace) -> Any:
+    return finish(arguments.run)
+
+
+def run_sample(arguments: argparse.Namespace) -> Any:
+    from assay.lab.sample import sample
+
+    found = sample(
+        arguments.model,
+        arguments.prompt,
+        count=arguments.n,
+        max_new=arguments.max_new,
+        temperature=arguments.temperature,
+        top_p=arguments.top_p,
+        seed=arguments.seed,
+    )
+    if not arguments.json:
+        for answer in found["answers"]:
+            print_out(answer["text"] if arguments.n == 1 else f"{answer['logp']:9.3f}  {answer['text']}")
+    return found
+
+
+def run_eval(arguments: argparse.Namespace) -> Any:
+    from assay.lab.results import eval_table
+    from assay.lab.sample import examine
+
+    found = examine(
+        arguments.model,
+        pool_of(arguments),
+        problems=arguments.problems,
+        samples=arguments.n,
+        ks=arguments.k,
+        temperature=arguments.temperature,
+        max_new=arguments.max_new,
+        seed=arguments.seed,
+    )
+    if not arguments.json:
+        print_out(eval_table(found))
+    return found
+
+
+def run_compare(arguments: argparse.Namespace) -> Any:
+    from assay.lab.compare import as_json, compare_runs, plot, show
+
+    comparison = compare_runs(arguments.runs)
+    if arguments.plot:
+        for path in plot(comparison, arguments.plot):
+            sys.stderr.write(f"plot  {path}\n")
+    if not arguments.json:
+        show(comparison)
+    return as_json(comparison)
+
+
+def run_list(arguments: argparse.Namespace) -> Any:
+    from assay.lab.catalogue import listing
+
+    rows = listing(arguments.what)
+    if not arguments.json:
+        width = max((len(row["name"]) for row in rows), default=0)
+        for row in rows:
+            print_out(f"{row['name']:<{width}}  {row['summary']}")
+    return rows
+
+
+def run_show(arguments: argparse.Namespace) -> Any:
+    from assay.lab.catalogue import card, card_text
+
+    found = card(arguments.name)
+    if not arguments.json:
+        print_out(card_text(found))
+    return found
+
+
+def run_base(arguments: argparse.Namespace) -> Any:
+    from assay.bases import base, build, describe
+
+    path = build(arguments.name, quiet=arguments.quiet, force=arguments.force)
+    if not arguments.json:
+        print_out(str(path))
+    return describe(base(arguments.name))
+
+
+def run_doctor(arguments: argparse.Namespace) -> Any:
+    from assay.lab.doctor import examination, text
+
+    found = examination()
+    if not arguments.json:
+        print_out(text(found))
+    return found
+
+
+def run_demo(arguments: argparse.Namespace) -> Any:
+    from assay.lab.demo import demo
+
+    return demo(arguments.run, seed=arguments.seed, quiet=arguments.quiet, command=arguments.command)
+
+
+Argument = tuple[tuple[str, ...], dict[str, Any]]
+QUIET: Argument = (("--quiet",), {"action": "store_true", "help": "no panel"})
+SEED: Argument = (("--seed",), {"type": int, "default": 0, "help": "default 0"})
+TASKS: list[Argument] = [
+    (
+        ("--task",),
+        {
+            "action": "append",
+            "metavar": "NAME[:LEVELS][=WEIGHT]",
+            "help": f"repeat for a mixture; default {DEFAULT_TASK}",
+        },
+    ),
+    (("--wording",), {"choices": ("compact", "natural"), "default": "compact", "help": "for proxy or for real models"}),
+]
+RUN: Argument = (("run",), {"type": Path, "metavar": "RUN", "help": "a run folder"})
+SAMPLER: list[Argument] = [
+    (("--temperature",), {"type": float, "default": 1.0, "help": "default 1.0; 0 is greedy"}),
+    SEED,
+]
+
+VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]] = {
+    "train": (
+        "train a model with a recipe; any setting of it as --a.b.c VALUE (see `assay show RECIPE`)",
+        [
+            (("recipe",), {"metavar": "RECIPE"}),
+            *TASKS,
+            (("--model",), {"help": "a folder, a hub id, or a base (default: the base of the task)"}),
+            (("--profile",), {"choices": ("paper", "laptop", "one-gpu"), "default": "laptop", "help": "the scale"}),
+            (("--steps",), {"type": int, "help": "default: the profile's"}),
+            SEED,
+            (("--run",), {"type": Path, "help": "run folder; default runs/RECIPE-TASK-N"}),
+            (("--dry-run",), {"action": "store_true", "help": "print the resolved run and stop"}),
+            QUIET,
+        ],
+        run_train,
+    ),
+    "resume": (
+        "continue a run from its last checkpoint",
+        [RUN, (("--steps",), {"type": int, "help": "extend the run to this many steps"}), QUIET],
+        run_resume,
+    ),
+    "sample": (
+        "answers of a model to a prompt",
+        [
+            (("model",), {"metavar": "MODEL|RUN"}),
+            (("prompt",), {}),
+            (("--n",), {"type": int, "default": 1, "help": "answers; default 1"}),
+            (("--max-new",), {"type": int, "default": 64, "help": "tokens; default 64"}),
+            (("--top-p",), {"type": float, "default": 1.0, "help": "default 1.0"}),
+            *SAMPLER,
+        ],
+        run_sample,
+    ),
+    "eval": (
+        "unbiased pass@k on held-out problems, with intervals",
+        [
+            (("model",), {"metavar": "MODEL|RUN"}),
+            *TASKS,
+            (("--problems",), {"type": int, "default": 256, "help": "default 256"}),
+            (("--n",), {"type": int, "default": 16, "help": "samples a problem; default 16"}),
+            (("--k",), {"type": int, "nargs": "+", "help": "default 1, 2, 4 ... n"}),
+            (("--max-new",), {"type": int, "help": "tokens; default: what the task needs"}),
+            *SAMPLER,
+        ],
+        run_eval,
+    ),
+    "compare": (
+        "several runs in one table and one plot",
+        [
+            (("runs",), {"type": Path, "nargs": "+", "metavar": "RUN"}),
+            (("--plot",), {"type": Path, "help": "write the curves to this file (png and svg)"}),
+        ],
+        run_compare,
+    ),
+    "list": (
+        "what there is",
+        [(("what",), {"choices": ("recipes", "tasks", "bases", "parts", "gym")})],
+        run_list,
+    ),
+    "show": ("all of a recipe, task or base", [(("name",), {})], run_show),
+    "base": (
+        "make a proxy base model from scratch (cached)",
+        [
+            (("action",), {"choices": ("build",)}),
+            (("name",), {}),
+            (("--force",), {"action": "store_true", "help": "make it again"}),
+            QUIET,
+        ],
+        run_base,
+    ),
+    "report": ("write the report of a run again", [RUN], run_report),
+    "doctor": ("what this machine has, and what each missing piece would need", [], run_doctor),
+    "demo": (
+        "train a small model that visibly learns; ends with a table and a report",
+        [(("--run",), {"type": Path, "help": "run folder; default runs/demo-N"}), SEED, QUIET],
+        run_demo,
+    ),
+}

@@ -1,0 +1,160 @@
+"""Configuration as data: records to JSON and back, and typed overrides from the command line. Nothing declared twice:
+names, types, choices and defaults are read from the records themselves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from assay.assess import ASSESSORS
+from assay.augment import AUGMENTS
+from assay.collect import EXPANDERS
+from assay.credit import CREDITS
+from assay.curate import CURATORS
+from assay.errors import ConfigError, unknown
+from assay.objective import AGGREGATES, GATES, RATIOS, REGULARISERS
+from assay.part import Part, Registry, name_of
+from assay.reward import REWARDS
+from assay.source import SOURCES
+
+SLOTS: dict[str, Registry] = {
+    "source": SOURCES,
+    "augment": AUGMENTS,
+    "expand": EXPANDERS,
+    "reward": REWARDS,
+    "curate": CURATORS,
+    "assess": ASSESSORS,
+    "credit": CREDITS,
+    "ratio": RATIOS,
+    "gate": GATES,
+    "aggregate": AGGREGATES,
+    "regularise": REGULARISERS,
+}
+
+
+def to_data(value: Any, registry: Registry | None = None) -> Any:
+    """JSON data that `from_data` turns back into an equal record. Parts carry their registered name as `part`."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        data: dict[str, Any] = {"part": name_of(registry, value)} if registry else {}
+        for field in dataclasses.fields(value):
+            data[field.name] = to_data(getattr(value, field.name), SLOTS.get(field.metadata.get("slot", "")))
+        return data
+    if isinstance(value, tuple | list):
+        return [to_data(item, registry) for item in value]
+    if isinstance(value, Mapping):
+        return {key: to_data(item) for key, item in value.items()}
+    return value
+
+
+def from_data(kind: Any, data: Any, *, place: str = "", registry: Registry | None = None) -> Any:
+    """The value of this type that JSON data describe; every error names the place, what was expected and what came."""
+    if registry is not None and get_origin(kind) is not tuple:
+        return _part(data, place, registry)
+    if dataclasses.is_dataclass(kind):
+        return _record(kind, data, place)
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        if data is None and type(None) in arguments:
+            return None
+        return from_data(next(a for a in arguments if a is not type(None)), data, place=place, registry=registry)
+    if origin is Literal:
+        if data not in arguments:
+            raise ConfigError(f"{place} is one of {', '.join(map(str, arguments))}, not {data!r}.")
+        return data
+    if origin is tuple:
+        items = data if isinstance(data, list | tuple) else [data]
+        inner = arguments[0] if arguments else Any
+        return tuple(from_data(inner, item, place=f"{place}[{i}]", registry=registry) for i, item in enumerate(items))
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
+        return {key: from_data(arguments[1], item, place=f"{place}.{key}") for key, item in dict(data).items()}
+    return _plain(kind, data, place)
+
+
+def override(record: Any, path: str, text: str) -> Any:
+    """The record with the field at a dotted path set from the command line: `scale.learning-rate 1e-3`.
+
+    A part is replaced by its name (`mechanism.objective.gate open`); items of a tuple are numbered from 0.
+    """
+    return _set(record, path.replace("-", "_").split("."), text, path, None)
+
+
+def _set(value: Any, path: list[str], text: str, whole: str, registry: Registry | None) -> Any:
+    head, rest = path[0], path[1:]
+    if isinstance(value, tuple):
+        if not head.isdigit() or int(head) >= len(value):
+            raise ConfigError(f"{whole}: '{head}' is no item; there are {len(value)}, numbered from 0.")
+        index = int(head)
+        item = _set(value[index], rest, text, whole, registry) if rest else _part(text, whole, registry or {})
+        return (*value[:index], item, *value[index + 1 :])
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        raise ConfigError(f"{whole}: there is nothing below '{head}'.")
+    fields = {field.name: field for field in dataclasses.fields(value)}
+    if head not in fields:
+        raise unknown(f"setting in {type(value).__name__}", head, fields, "assay show RECIPE")
+    inner = SLOTS.get(fields[head].metadata.get("slot", ""))
+    if rest:
+        return dataclasses.replace(value, **{head: _set(getattr(value, head), rest, text, whole, inner)})
+    kind = get_type_hints(type(value))[head]
+    return dataclasses.replace(value, **{head: from_data(kind, _parse(kind, text), place=whole, registry=inner)})
+
+
+def _parse(kind: Any, text: str) -> Any:
+    """Command-line text as the data of a type; lists are separated by commas, `none` is None."""
+    if text.lower() == "none" and type(None) in get_args(kind):
+        return None
+    if get_origin(kind) is tuple:
+        return [] if text in ("", "none") else text.split(",")
+    return text
+
+
+def _part(data: Any, place: str, registry: Registry) -> Part:
+    fields = dict(data) if isinstance(data, Mapping) else {"part": data}
+    name = fields.pop("part", None)
+    if name not in registry:
+        raise unknown(f"part for {place}", str(name), registry, "assay list parts")
+    return _record(registry[name][0], fields, place)
+
+
+def _record(kind: Any, data: Any, place: str) -> Any:
+    if not isinstance(data, Mapping):
+        raise ConfigError(f"{place or kind.__name__}: expected the fields of {kind.__name__}, came {data!r}.")
+    hints = get_type_hints(kind)
+    fields = {field.name: field for field in dataclasses.fields(kind) if field.init}
+    values = {}
+    for name, item in data.items():
+        if name not in fields:
+            raise unknown(f"setting in {kind.__name__}", name, fields, "assay show RECIPE")
+        where = f"{place}.{name}" if place else name
+        registry = SLOTS.get(fields[name].metadata.get("slot", ""))
+        values[name] = from_data(hints[name], item, place=where, registry=registry)
+    return kind(**values)
+
+
+def _plain(kind: Any, data: Any, place: str) -> Any:
+    """bool, int, float or str, from data or from text."""
+    if kind in (Any, typing.Any) or kind is None:
+        return data
+    if kind is bool:
+        known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+        if isinstance(data, bool):
+            return data
+        if isinstance(data, str) and data.lower() in known:
+            return known[data.lower()]
+    elif kind in (int, float) and not isinstance(data, bool):
+        try:
+            number = float(data)
+            if kind is float:
+                return number
+            if number == int(number):
+                return int(data) if isinstance(data, str) and data.lstrip("+-").isdigit() else int(number)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    elif kind is str and isinstance(data, str):
+        return data
+    elif isinstance(kind, type) and isinstance(data, kind):
+        return data
+    raise ConfigError(f"{place}: expected {getattr(kind, '__name__', kind)}, came {data!r}.")

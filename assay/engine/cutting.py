@@ -1,0 +1,43 @@
+"""How a batch is cut into chunks of whole rows by the number of tokens that the network really runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from assay.engine.packing import distinct
+from assay.types import Batch
+
+
+def cut(batch: Batch, *, tokens: int) -> list[np.ndarray]:
+    """Row indices of each chunk: at most `tokens` inputs (a longer row is alone), rows that share a context together.
+
+    Groups of rows with one context go by their longest row, so that rows of a chunk are of similar length; a group is
+    divided only if it does not fit. Every row is in exactly one chunk, and the result depends on the batch alone.
+    """
+    contexts = [batch.context[a:b] for a, b in zip(batch.context_at[:-1], batch.context_at[1:])]
+    which, _ = distinct(contexts)
+    length = np.maximum(batch.lengths - 1, 0)
+    groups: list[np.ndarray] = [np.flatnonzero(which == g) for g in range(int(which.max(initial=-1)) + 1)]
+    groups = [g[np.argsort(-length[g], kind="stable")] for g in groups]
+    groups.sort(key=lambda g: (-int(length[g[0]]), int(g[0])))
+    chunks: list[np.ndarray] = []
+    current: list[int] = []
+    used = 0
+    for group in groups:
+        shared = len(contexts[group[0]])
+        whole = shared + int(length[group].sum())
+        if current and used + whole > tokens:
+            chunks.append(np.array(current))
+            current, used = [], 0
+        used += shared
+        alone = not current
+        for row in group:
+            if used + length[row] > tokens and not alone:
+                chunks.append(np.array(current))
+                current, used = [], shared
+            current.append(int(row))
+            used += int(length[row])
+            alone = False
+    if current:
+        chunks.append(np.array(current))
+    return chunks

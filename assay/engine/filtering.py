@@ -1,0 +1,81 @@
+"""From logits to a token and what was known about it: temperature, filters, inverse-CDF draw, log-probs, entropy.
+
+Filters act in this order, each on the renormalised rest of the one before: top-k (the k most probable, ties to the
+lower id), top-p (the smallest set of most probable tokens whose mass reaches p), min-p (at least min_p times the
+largest probability). Temperature 0 is greedy: the most probable token, whose `old` is the log-prob at temperature 1,
+and whose `mu` is 0, the logarithm of the certainty it was picked with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Filters:
+    """Sampling of a batch of rows. What no row needs is None."""
+
+    tau: Tensor | None = None  # [n], 1 for greedy rows
+    greedy: Tensor | None = None  # bool[n]
+    rows: Tensor | None = None  # int64[r] the rows that some filter touches
+    top_k: Tensor | None = None  # int64[r], the vocabulary's size where off
+    top_p: Tensor | None = None  # [r], 1 where off
+    min_p: Tensor | None = None  # [r], 0 where off
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    token: Tensor  # int64[n]
+    old: Tensor  # [n]
+    mu: Tensor  # [n]
+    entropy: Tensor  # [n]
+    finite: Tensor  # bool[n]: all logits of the row are finite
+
+
+def kept(p: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor) -> Tensor:
+    """bool[n, V]: the tokens that the filters leave. The most probable one always stays."""
+    ordered, order = torch.sort(p, -1, descending=True, stable=True)
+    rank = torch.arange(p.shape[-1], device=p.device)
+    stays = rank[None, :] < top_k[:, None]
+    ordered = ordered * stays
+    mass = ordered.sum(-1, keepdim=True)
+    before = ordered.cumsum(-1) - ordered
+    stays &= (before < top_p[:, None] * mass) | (top_p[:, None] >= 1)
+    stays &= ordered >= min_p[:, None] * ordered[:, :1]
+    stays[:, 0] = True
+    return torch.zeros_like(stays).scatter_(-1, order, stays)
+
+
+def invert(weight: Tensor, u: Tensor) -> Tensor:
+    """The token at which the cumulative weight first exceeds u times the total; never one of weight zero."""
+    cdf = weight.cumsum(-1, dtype=torch.float64)
+    total = cdf[:, -1]
+    target = torch.minimum(u * total, torch.nextafter(total, torch.zeros_like(total)))
+    return torch.searchsorted(cdf, target[:, None], right=True).squeeze(-1)
+
+
+def draw(logits: Tensor, u: Tensor, filters: Filters) -> Drawn:
+    """One token a row. `u` is float64[n] in [0, 1)."""
+    finite = torch.isfinite(logits.sum(-1))
+    z = logits if filters.tau is None else logits / filters.tau[:, None]
+    logp = torch.log_softmax(z, -1)
+    p = logp.exp()
+    entropy = -(p * logp).sum(-1)
+    weight, rows = p, filters.rows
+    if rows is not None:
+        assert filters.top_k is not None and filters.top_p is not None and filters.min_p is not None
+        some = p[rows]
+        weight = p.index_copy(0, rows, some * kept(some, filters.top_k, filters.top_p, filters.min_p))
+    token = invert(weight, u).clamp_(max=p.shape[-1] - 1)
+    if filters.greedy is not None:
+        token = torch.where(filters.greedy, logp.argmax(-1), token)
+    old = logp.gather(-1, token[:, None]).squeeze(-1)
+    mu = old
+    if rows is not None:
+        mu = mu.index_put((rows,), (old[rows] - weight[rows].sum(-1).log()).clamp(max=0))
+    if filters.greedy is not None:
+        mu = torch.where(filters.greedy, torch.zeros_like(mu), mu)
+    return Drawn(token, old, mu, entropy, finite)

@@ -1,0 +1,146 @@
+"""The output layer in chunks of rows, so that no tokens x vocabulary tensor outlives a chunk.
+
+With z = h W' / tau, p = softmax(z) and H the entropy of p, for coefficients c of the token's log-prob, e of the entropy
+and c_k of further log-probs:
+
+    dL/dz = c onehot + sum_k c_k onehot_k - (c + sum_k c_k) p - e p (log p + H)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+LOGITS = 1 << 24  # elements of logits at a time: 64 MB in fp32
+
+
+@dataclass(frozen=True, eq=False)
+class Readout:
+    """Per-token values, and all log-probs where they fit, to spare the backward pass a product."""
+
+    logp: Tensor  # [M]
+    entropy: Tensor | None
+    top_logp: Tensor | None  # [M, K]
+    all_logp: Tensor | None  # [M, V]
+
+
+def _log_probs(hidden: Tensor, weight: Tensor, tau: Tensor) -> Tensor:
+    z = hidden @ weight.t()
+    z = z if z.dtype == tau.dtype else z.to(tau.dtype)
+    return torch.log_softmax(z / tau[:, None], -1)
+
+
+def _rows_at_once(vocab: int) -> int:
+    return max(1, LOGITS // vocab)
+
+
+@torch.no_grad()
+def read(
+    hidden: Tensor,
+    weight: Tensor,
+    ids: Tensor,
+    tau: Tensor,
+    *,
+    entropy: bool = False,
+    top_ids: Tensor | None = None,
+    keep: bool = False,
+) -> Readout:
+    """Log-probs of `ids` [M] given hidden states [M, D], at temperatures tau [M], whose dtype is that of the result."""
+    count, vocab = len(ids), weight.shape[0]
+    keep = keep and count * vocab <= LOGITS
+    logp = torch.empty_like(tau)
+    spread = torch.empty_like(tau) if entropy else None
+    top = tau.new_empty(top_ids.shape) if top_ids is not None else None
+    every = None
+    rows = _rows_at_once(vocab)
+    for a in range(0, count, rows):
+        cut = slice(a, min(a + rows, count))
+        lp = _log_probs(hidden[cut], weight, tau[cut])
+        logp[cut] = lp.gather(-1, ids[cut, None]).squeeze(-1)
+        if spread is not None:
+            spread[cut] = -(lp.exp() * lp).sum(-1)
+        if top is not None and top_ids is not None:
+            top[cut] = lp.gather(-1, top_ids[cut])
+        if keep:
+            every = lp
+    return Readout(logp, spread, top, every)
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """Derivatives of the loss by the outputs of `read`; None is zero."""
+
+    logp: Tensor | None = None
+    entropy: Tensor | None = None
+    top_logp: Tensor | None = None
+
+    def live(self) -> Tensor | None:
+        """bool[M]: the tokens with a coefficient that is not zero."""
+        parts = [self.logp, self.entropy, None if self.top_logp is None else self.top_logp.abs().amax(-1)]
+        marks = [part != 0 for part in parts if part is not None]
+        if not marks:
+            return None
+        result = marks[0]
+        for mark in marks[1:]:
+            result = result | mark
+        return result
+
+
+@torch.no_grad()
+def pull(
+    hidden: Tensor,
+    weight: Tensor,
+    ids: Tensor,
+    tau: Tensor,
+    coefficients: Coefficients,
+    weight_grad: Tensor | None,
+    *,
+    top_ids: Tensor | None = None,
+    all_logp: Tensor | None = None,
+) -> Tensor:
+    """The gradient by `hidden` [M, D]; the gradient by `weight` is added to `weight_grad`."""
+    result = torch.zeros_like(hidden)
+    live = coefficients.live()
+    if live is None:
+        return result
+    chosen = torch.nonzero(live).squeeze(-1)
+    every = len(chosen) == len(ids)
+    rows = _rows_at_once(weight.shape[0])
+    for part in chosen.split(rows):
+        pick = (lambda x: x) if every and len(part) == len(ids) else (lambda x, part=part: x.index_select(0, part))
+        h, t = pick(hidden), pick(tau)
+        lp = _log_probs(h, weight, t) if all_logp is None else pick(all_logp)
+        dz = _logit_grad(lp, pick(ids), coefficients, pick, None if top_ids is None else pick(top_ids))
+        dz = dz.div_(t[:, None]).to(h.dtype)
+        if every and len(part) == len(ids):
+            torch.mm(dz, weight, out=result)
+        else:
+            result.index_copy_(0, part, dz @ weight)
+        if weight_grad is not None:
+            if weight_grad.dtype == dz.dtype:
+                weight_grad.addmm_(dz.t(), h)
+            else:
+                weight_grad.add_(dz.t() @ h)
+    return result
+
+
+def _logit_grad(lp: Tensor, ids: Tensor, c: Coefficients, pick, top_ids: Tensor | None) -> Tensor:
+    p = lp.exp()
+    zero = lp.new_zeros(len(ids))
+    first = zero if c.logp is None else pick(c.logp).to(lp.dtype)
+    total, further = first, None
+    if c.top_logp is not None:
+        further = pick(c.top_logp).to(lp.dtype)
+        total = total + further.sum(-1)
+    if c.entropy is not None:
+        e = pick(c.entropy).to(lp.dtype)[:, None]
+        plogp = p * lp
+        dz = -e * (plogp - p * plogp.sum(-1, keepdim=True)) - total[:, None] * p
+    else:
+        dz = p.mul_(-total[:, None])
+    dz.scatter_add_(-1, ids[:, None], first[:, None])
+    if further is not None and top_ids is not None:
+        dz.scatter_add_(-1, top_ids, further)
+    return dz

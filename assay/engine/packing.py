@@ -1,0 +1,249 @@
+"""Rows laid end to end without padding, each distinct context once, and how their tokens see each other.
+
+Packed order: the tokens of every distinct context, then the inputs of every row (its response without the last token,
+which predicts nothing). A row attends to the context it shares and causally to itself, so the result is that of running
+it alone. Attention works on *blocks*: rows of similar length whose keys are padded to one rectangle, the context flush
+right against the row. Long rows are cut into *pieces* of queries, which see keys only up to their own end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from assay.errors import DataError
+from assay.types import Ids
+
+BLOCK_SCORES = 1 << 20  # attention scores of a block over all heads; keeps them in the outer caches
+PIECE_QUERIES = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some queries of the rows of a block, against the first `keys` key columns of the block."""
+
+    rows: int
+    queries: int
+    keys: int
+    width: int  # key columns of the whole block
+    q_at: int  # offset in the flat query buffer, in vectors
+    k_at: int  # offset in the flat key buffer, in vectors
+    mask: Tensor  # [rows or 1, 1, queries, keys]: 0 or -inf
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionPlan:
+    """Indices into [N * heads, d] queries and [N * kv_heads, d] keys, in the order in which the pieces use them."""
+
+    heads: int
+    kv_heads: int
+    q_index: Tensor
+    q_padding: Tensor  # flat queries that no token asks
+    q_inverse: Tensor  # where the vector of (token, head) lies in the flat query buffer
+    k_index: Tensor
+    k_inverse: Tensor  # where the own copy of (token, kv head) lies in the flat key buffer
+    shared_from: Tensor  # flat keys that are copies of context tokens for a row
+    shared_to: Tensor  # the (token, kv head) they are copies of
+    pieces: tuple[Piece, ...]
+
+    @property
+    def scores(self) -> int:
+        return sum(p.rows * self.heads * p.queries * p.keys for p in self.pieces)
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """Inputs of a packed forward. `predict[m]` is the input token whose hidden state predicts response token m."""
+
+    ids: Tensor  # int64[N]
+    positions: Tensor  # int64[N]
+    predict: Tensor  # int64[M]
+    last: Tensor  # int64[contexts] the last token of each distinct context
+    context_of: np.ndarray  # int64[B] index of each row's context among the distinct ones
+    context_at: np.ndarray  # int64[contexts + 1] offsets of the distinct contexts
+    plan: AttentionPlan
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows on their way to blocks: where their own tokens start, how many, and their shared context."""
+
+    start: np.ndarray
+    length: np.ndarray
+    context_start: np.ndarray
+    context_length: np.ndarray
+
+
+def distinct(arrays: Sequence[Ids]) -> tuple[np.ndarray, list[int]]:
+    """The index of each array among the distinct ones (by content, in order of appearance), and their first places."""
+    seen: dict[bytes, int] = {}
+    first: list[int] = []
+    which = np.empty(len(arrays), dtype=np.int64)
+    for i, array in enumerate(arrays):
+        index = seen.setdefault(array.astype("<i4").tobytes(), len(seen))
+        if index == len(first):
+            first.append(i)
+        which[i] = index
+    return which, first
+
+
+def offsets(lengths: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def ranges(start: np.ndarray, length: np.ndarray) -> np.ndarray:
+    """start[0] .. start[0]+length[0]-1, start[1] .. and so on, end to end."""
+    at = offsets(length)
+    return np.repeat(start - at[:-1], length) + np.arange(at[-1])
+
+
+def pack(
+    contexts: Sequence[Ids], responses: Sequence[Ids], *, heads: int, kv_heads: int, device: torch.device
+) -> Packed:
+    """Lay rows end to end. With an empty list of responses the contexts alone are run (a prefill)."""
+    which, first = distinct(contexts)
+    unique = [contexts[i] for i in first]
+    context_length = np.array([len(c) for c in unique], dtype=np.int64)
+    if (context_length == 0).any():
+        raise DataError("a context is empty: the first token of an answer needs at least one token before it")
+    context_at = offsets(context_length)
+    total = np.array([len(r) for r in responses], dtype=np.int64)
+    length = np.maximum(total - 1, 0)
+    start = context_at[-1] + offsets(length)
+    own = [r[:-1] for r in responses]
+    ids = np.concatenate([*unique, *own]) if unique else np.zeros(0, np.int32)
+    shared = context_length[which] if len(responses) else np.zeros(0, np.int64)
+    positions = ranges(np.zeros(len(unique), np.int64), context_length)
+    if len(responses):
+        positions = np.concatenate([positions, ranges(shared, length)])
+    nothing = np.zeros(len(unique), np.int64)
+    sets = [_Rows(context_at[:-1], context_length, nothing, nothing)]
+    predict = np.zeros(0, np.int64)
+    if len(responses):
+        sets.append(_Rows(start[:-1], length, context_at[:-1][which], shared))
+        at = offsets(total)
+        predict = np.arange(at[-1]) + np.repeat(start[:-1] - at[:-1] - 1, total)
+        nonempty = total > 0
+        predict[at[:-1][nonempty]] = (context_at[1:][which] - 1)[nonempty]
+    return Packed(
+        ids=torch.from_numpy(ids.astype(np.int64)).to(device),
+        positions=torch.from_numpy(positions).to(device),
+        predict=torch.from_numpy(predict).to(device),
+        last=torch.from_numpy(context_at[1:] - 1).to(device),
+        context_of=which,
+        context_at=context_at,
+        plan=_plan(sets, len(ids), heads, kv_heads, device),
+    )
+
+
+def _blocks(rows: _Rows, heads: int) -> list[np.ndarray]:
+    """Rows of similar length together, longest first, no block with more than `BLOCK_SCORES` scores."""
+    order = np.lexsort((-rows.context_length, -rows.length))
+    order = order[rows.length[order] > 0]
+    blocks: list[np.ndarray] = []
+    begin = 0
+    while begin < len(order):
+        longest = int(rows.length[order[begin]])
+        end, context = begin, 0
+        while end < len(order) and longest - rows.length[order[end]] <= max(4, longest // 8):
+            context = max(context, int(rows.context_length[order[end]]))
+            if end > begin and (end - begin + 1) * heads * longest * (context + longest) > BLOCK_SCORES:
+                break
+            end += 1
+        blocks.append(order[begin:end])
+        begin = end
+    return blocks
+
+
+def _plan(sets: list[_Rows], count: int, heads: int, kv_heads: int, device: torch.device) -> AttentionPlan:
+    group = heads // kv_heads
+    q_index: list[np.ndarray] = []
+    q_padding: list[np.ndarray] = []
+    k_index: list[np.ndarray] = []
+    q_inverse = np.zeros(count * heads, np.int64)
+    k_inverse = np.zeros(count * kv_heads, np.int64)
+    shared_from: list[np.ndarray] = []
+    shared_to: list[np.ndarray] = []
+    pieces: list[Piece] = []
+    q_at = k_at = 0
+    head = np.arange(heads).reshape(1, kv_heads, group, 1)
+    kv_head = np.arange(kv_heads)[None, :, None]
+    for rows in sets:
+        for block in _blocks(rows, heads):
+            own, context = rows.length[block], rows.context_length[block]
+            height, left = int(own.max()), int(context.max())
+            column = np.arange(left + height) - left  # 0 is the first token of the row itself
+            real = (column >= -context[:, None]) & (column < own[:, None])
+            token = np.where(
+                column < 0,
+                (rows.context_start[block] + context)[:, None] + column,
+                rows.start[block][:, None] + column,
+            )
+            vector = np.where(real, token, 0)[:, None, :] * kv_heads + kv_head
+            place = k_at + np.arange(vector.size).reshape(vector.shape)
+            everywhere = np.broadcast_to(real[:, None, :], vector.shape)
+            mine, copied = everywhere & (column >= 0), everywhere & (column < 0)
+            k_inverse[vector[mine]] = place[mine]
+            shared_from.append(place[copied])
+            shared_to.append(vector[copied])
+            k_index.append(vector.ravel())
+            for low in range(0, height, PIECE_QUERIES):
+                high = min(low + PIECE_QUERIES, height)
+                if height - high < PIECE_QUERIES // 2:
+                    high = height
+                query = np.arange(low, high)
+                valid = query < own[:, None]
+                asked = np.where(valid, rows.start[block][:, None] + query, 0)[:, None, None, :] * heads + head
+                spot = q_at + np.arange(asked.size).reshape(asked.shape)
+                full = np.broadcast_to(valid[:, None, None, :], asked.shape)
+                q_inverse[asked[full]] = spot[full]
+                q_padding.append(spot[~full])
+                q_index.append(asked.ravel())
+                keys = left + high
+                pieces.append(
+                    Piece(
+                        rows=len(block),
+                        queries=high - low,
+                        keys=keys,
+                        width=left + height,
+                        q_at=q_at,
+                        k_at=k_at,
+                        mask=_mask(context, left, query, column[:keys]).to(device),
+                    )
+                )
+                q_at += asked.size
+                if high == height:
+                    break
+            k_at += vector.size
+
+    def tensor(parts: list[np.ndarray]) -> Tensor:
+        flat = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        return torch.from_numpy(flat).to(device)
+
+    return AttentionPlan(
+        heads=heads,
+        kv_heads=kv_heads,
+        q_index=tensor(q_index),
+        q_padding=tensor(q_padding),
+        q_inverse=tensor([q_inverse]),
+        k_index=tensor(k_index),
+        k_inverse=tensor([k_inverse]),
+        shared_from=tensor(shared_from),
+        shared_to=tensor(shared_to),
+        pieces=tuple(pieces),
+    )
+
+
+def _mask(context: np.ndarray, left: int, query: np.ndarray, column: np.ndarray) -> Tensor:
+    """0 where a query may look, -inf elsewhere. One mask serves all rows whose contexts are equally long."""
+    visible = column[None, :] <= query[:, None]
+    if (context == left).all():
+        visible = visible[None]
+    else:
+        visible = visible[None] & (column[None, None, :] >= -context[:, None, None])
+    mask = np.where(visible, np.float32(0), np.float32(-np.inf))
+    return torch.from_numpy(mask[:, None])

@@ -1,0 +1,72 @@
+"""Everything that decides a run, as one record: it is saved in the run folder and can be run again as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from assay.errors import ConfigError
+from assay.recipe import Profile, Recipe
+from assay.recipe import check as check_recipe
+from assay.source import Pool, check_pool
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Held-out problems: a few while training, to pick the best checkpoint; more before and after, on another split."""
+
+    every: int = 25  # steps; 0: only before and after
+    num_problems: int = 128
+    num_samples: int = 4
+    final_problems: int = 256
+    final_samples: int = 16
+    temperature: float = 1.0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where and how the run computes. Does not change what is computed, except for rounding."""
+
+    device: str = "auto"
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    threads: int = 0  # 0: all cores
+    micro_tokens: int = 8192  # tokens of a forward and backward
+    cache_mb: int = 512  # keys and values of the rows in flight
+
+
+@dataclass(frozen=True)
+class Saving:
+    """What a run leaves on disk."""
+
+    every: int = 25  # steps between checkpoints
+    keep: int = 2
+    rollouts_every: int = 25  # steps between saved rollouts; 0: only the first and the last step's
+    rollouts_max: int = 512  # episodes of a saved step
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A run before it starts."""
+
+    recipe: Recipe
+    model: str  # a folder, a hub id, or the name of a base
+    pool: Pool
+    seed: int = 0
+    profile: Profile = "laptop"
+    evaluation: Evaluation = field(default_factory=Evaluation)
+    machine: Machine = field(default_factory=Machine)
+    saving: Saving = field(default_factory=Saving)
+
+
+def check(experiment: Experiment) -> None:
+    """Refuses what cannot work, before anything is loaded or written."""
+    check_recipe(experiment.recipe)
+    check_pool(experiment.pool)
+    if experiment.saving.every < 1:
+        raise ConfigError(f"saving.every must be at least 1 step, not {experiment.saving.every}.")
+    if experiment.saving.keep < 2:
+        raise ConfigError(f"saving.keep must be at least 2: the newest may be damaged, not {experiment.saving.keep}.")
+    evaluation = experiment.evaluation
+    for name in ("num_problems", "num_samples", "final_problems", "final_samples"):
+        if getattr(evaluation, name) < 1:
+            raise ConfigError(f"evaluation.{name} must be at least 1, not {getattr(evaluation, name)}.")

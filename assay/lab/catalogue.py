@@ -1,0 +1,133 @@
+"""What there is, by name: recipes, tasks, bases and parts, as rows and as cards."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from assay.bases import BASES, describe
+from assay.configure import SLOTS, to_data
+from assay.errors import unknown
+from assay.recipe import PROFILES, Recipe, at_profile
+from assay.recipes import RECIPES
+from assay.tasks import TASKS
+
+
+def listing(what: str) -> list[dict[str, Any]]:
+    """Rows with at least `name` and `summary`."""
+    return _LISTS[what]()
+
+
+def _recipes() -> list[dict[str, Any]]:
+    return [
+        {"name": r.name, "summary": r.title, "title": r.title, "paper": r.paper, "claim": r.claim}
+        for r in RECIPES.values()
+    ]
+
+
+def _tasks() -> list[dict[str, Any]]:
+    return [
+        {"name": t.name, "summary": t.summary, "domain": t.domain, "levels": [t.levels.start, t.levels.stop - 1]}
+        for t in TASKS.values()
+    ]
+
+
+def _gym() -> list[dict[str, Any]]:
+    from assay.tasks.gym import gym_names
+
+    return [{"name": f"gym:{name}", "summary": f"reasoning-gym's {name}, with our splits"} for name in gym_names()]
+
+
+def _parts() -> list[dict[str, Any]]:
+    rows = []
+    for slot, registry in SLOTS.items():
+        for name, (record, _) in registry.items():
+            summary = (record.__doc__ or "").strip().split("\n")[0]
+            rows.append({"name": f"{slot}:{name}", "summary": summary, "fields": to_data(record())})
+    return rows
+
+
+_LISTS = {
+    "recipes": _recipes,
+    "tasks": _tasks,
+    "bases": lambda: [describe(made) for made in BASES.values()],
+    "parts": _parts,
+    "gym": _gym,
+}
+
+
+def card(name: str) -> dict[str, Any]:
+    """Everything about one recipe, task or base."""
+    if name in RECIPES:
+        return _recipe_card(RECIPES[name])
+    if name in TASKS or name.startswith("gym:"):
+        return _task_card(name)
+    if name in BASES:
+        return {"kind": "base", **describe(BASES[name]), "recipe": to_data(BASES[name])}
+    raise unknown("recipe, task or base", name, [*RECIPES, *TASKS, *BASES], "assay list recipes")
+
+
+def _recipe_card(recipe: Recipe) -> dict[str, Any]:
+    scales = {}
+    for profile in PROFILES:
+        at, rules = at_profile(recipe, profile)
+        scales[profile] = {"values": dataclasses.asdict(at.scale), "rules": rules}
+    return {
+        "kind": "recipe",
+        "name": recipe.name,
+        "title": recipe.title,
+        "paper": recipe.paper,
+        "claim": recipe.claim,
+        "mechanism": to_data(recipe.mechanism),
+        "scales": scales,
+        "notes": list(recipe.notes),
+    }
+
+
+def _task_card(name: str) -> dict[str, Any]:
+    from assay.rng import Key
+    from assay.tasks import task
+
+    found = task(name)
+    level = found.levels[0]
+    examples = {}
+    for wording in ("compact", "natural"):
+        problem = found.problem(Key("card", name), level=level, wording=wording)
+        examples[wording] = {"prompt": problem.prompt, "solution": problem.solution}
+    return {
+        "kind": "task",
+        "name": found.name,
+        "domain": found.domain,
+        "summary": found.summary,
+        "levels": list(found.levels),
+        "examples": examples,
+    }
+
+
+def card_text(found: Mapping[str, Any]) -> str:
+    """A card for a person: nested data as indented lines."""
+    return "\n".join(_lines(found, 0))
+
+
+def _lines(value: Any, depth: int) -> list[str]:
+    pad = "  " * depth
+    if isinstance(value, Mapping):
+        lines = []
+        for name, item in value.items():
+            if isinstance(item, Mapping | list) and item:
+                lines += [f"{pad}{name}", *_lines(item, depth + 1)]
+            else:
+                lines.append(f"{pad}{name}: {_plain(item)}")
+        return lines
+    if isinstance(value, list):
+        lines = []
+        for item in value:
+            inner = _lines(item, depth + 1) if isinstance(item, Mapping | list) else [f"{pad}  {_plain(item)}"]
+            lines += [f"{pad}- {inner[0].strip()}", *inner[1:]]
+        return lines
+    return [f"{pad}{_plain(value)}"]
+
+
+def _plain(value: Any) -> str:
+    return "-" if value is None or value == [] or value == {} else str(value)

@@ -1,0 +1,108 @@
+"""What this machine has, and what each missing piece would need."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from assay.bases import cache_folder
+
+Check = tuple[str, str, str]  # state (ok, missing, warning), what was found, what to do
+
+
+def examination() -> dict[str, Any]:
+    """One entry a check: state, what was found, what to do."""
+    checks: dict[str, Callable[[], Check]] = {
+        "python": _python,
+        "torch": _torch,
+        "processor": _processor,
+        "gpu": _gpu,
+        "memory": _memory,
+        "disk": _disk,
+        "cache": _cache,
+        "reasoning-gym": lambda: _package("reasoning_gym", "reasoning-gym", "its puzzles as tasks", "gym"),
+        "transformers": lambda: _package("transformers", "transformers", "only the tests need it", None),
+    }
+    found = {}
+    for name, check in checks.items():
+        state, seen, advice = check()
+        found[name] = {"state": state, "found": seen, "advice": advice}
+    return found
+
+
+def text(found: Mapping[str, Any]) -> str:
+    mark = {"ok": "ok      ", "missing": "missing ", "warning": "warning "}
+    lines = []
+    for name, entry in found.items():
+        advice = f"\n{'':24}{entry['advice']}" if entry["advice"] else ""
+        lines.append(f"{mark[entry['state']]}{name:<16}{entry['found']}{advice}")
+    return "\n".join(lines)
+
+
+def _python() -> Check:
+    version = platform.python_version()
+    minor = tuple(int(part) for part in version.split(".")[:2])
+    if (3, 11) <= minor <= (3, 13):
+        return "ok", version, ""
+    return "warning", version, "Assay is made for Python 3.11 to 3.13."
+
+
+def _torch() -> Check:
+    if importlib.util.find_spec("torch") is None:
+        return "missing", "not installed", "pip install 'torch>=2.11,<2.14'; on a machine without GPU take the CPU build."
+    version = importlib.metadata.version("torch")
+    minor = tuple(int(part) for part in version.split("+")[0].split(".")[:2])
+    if (2, 11) <= minor <= (2, 13):
+        return "ok", version, ""
+    return "warning", version, "tested with torch 2.11 to 2.13."
+
+
+def _processor() -> Check:
+    from assay.engine.torch_engine import choose_precision
+
+    precision, reason = choose_precision("cpu")
+    return "ok", f"{os.cpu_count()} cores, {platform.machine()}; precision auto = {precision}: {reason}", ""
+
+
+def _gpu() -> Check:
+    import torch
+
+    if torch.cuda.is_available():
+        return "ok", torch.cuda.get_device_name(0), ""
+    built = torch.version.cuda
+    if built:
+        return "missing", f"no GPU is visible to torch (built for CUDA {built})", "check nvidia-smi and the driver."
+    return "missing", "this torch is a CPU build", "small models do not need one; for CUDA install another torch build."
+
+
+def _memory() -> Check:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    state = "ok" if total >= 4 else "warning"
+    return state, f"{total:.1f} GiB", "" if state == "ok" else "the demo needs about 2 GiB."
+
+
+def _disk() -> Check:
+    free = shutil.disk_usage(Path.cwd()).free / 2**30
+    state = "ok" if free >= 2 else "warning"
+    return state, f"{free:.1f} GiB free here", "" if state == "ok" else "checkpoints and rollouts want some; make room."
+
+
+def _cache() -> Check:
+    folder = cache_folder()
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    if os.access(nearest, os.W_OK):
+        return "ok", str(folder), ""
+    return "warning", f"{folder} cannot be written", "set ASSAY_CACHE to a folder that can."
+
+
+def _package(module: str, name: str, purpose: str, extra: str | None) -> Check:
+    if importlib.util.find_spec(module) is None:
+        how = f"pip install 'assay-rl[{extra}]'" if extra else f"pip install {name}"
+        return "missing", f"not installed ({purpose})", how
+    return "ok", f"{importlib.metadata.version(name)} ({purpose})", ""

@@ -1,0 +1,93 @@
+"""One model on its own: answers to a prompt, and an examination on held-out problems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from assay.augment import Sampling
+from assay.bases import locate
+from assay.errors import DataError, UsageError
+from assay.evaluate import bank
+from assay.rng import Key
+from assay.session import longest_solution
+from assay.source import Pool
+from assay.types import Problem, Request
+from assay.verify import verify
+
+if TYPE_CHECKING:
+    from assay.engine.interface import Engine
+    from assay.policy import Policy
+
+
+def open_engine(model: str) -> tuple[Policy, Engine]:
+    """A frozen model, ready to answer."""
+    from assay.engine.torch_engine import TorchEngine
+    from assay.policy import load_policy
+
+    policy = load_policy(locate(model))
+    engine = TorchEngine(
+        policy.transformer, end_ids=policy.end_ids, decode=policy.tokenizer.decode, device="auto", precision="auto"
+    )
+    return policy, engine
+
+
+def sample(
+    model: str, prompt: str, *, count: int, max_new: int, temperature: float, top_p: float, seed: int
+) -> dict[str, Any]:
+    """`count` answers with their log-probabilities."""
+    if count < 1 or max_new < 1:
+        raise UsageError(f"--n and --max-new must be at least 1, not {count} and {max_new}.")
+    policy, engine = open_engine(model)
+    problem = Problem(task="prompt", prompt=prompt, spec={}, canonical=prompt)
+    context = policy.tokenizer.render(prompt)
+    if len(context) + max_new > policy.config.context:
+        raise DataError(
+            f"the prompt has {len(context)} tokens and --max-new is {max_new}; the model holds {policy.config.context} "
+            "in all. Lower --max-new or shorten the prompt."
+        )
+    requests = [
+        Request(problem, context, "prompt", max_new, temperature=temperature, top_p=top_p, sample=i)
+        for i in range(count)
+    ]
+    made = engine.generate(requests, Key(seed)("sample"))
+    answers = []
+    for one in made:
+        logp = float(one.segment.old.sum()) if one.segment.old is not None else None
+        text = policy.tokenizer.decode(one.segment.ids)
+        answers.append({"text": text, "finish": one.finish, "tokens": len(one.segment), "logp": logp})
+    return {"prompt": prompt, "model": model, "answers": answers}
+
+
+def examine(
+    model: str,
+    pool: Pool,
+    *,
+    problems: int,
+    samples: int,
+    ks: Sequence[int] | None,
+    temperature: float,
+    max_new: int | None,
+    seed: int,
+) -> dict[str, Any]:
+    """Unbiased pass@k on the problems of the test split that every run on this pool is judged by."""
+    if problems < 1 or samples < 1:
+        raise UsageError(f"--problems and --n must be at least 1, not {problems} and {samples}.")
+    ks = list(ks) if ks else bank.powers(samples)
+    if max(ks) > samples:
+        raise UsageError(f"pass@{max(ks)} needs --n of at least {max(ks)} samples a problem, not {samples}.")
+    if min(ks) < 1:
+        raise UsageError(f"--k must be at least 1, not {min(ks)}.")
+    if max_new is None:
+        max_new = longest_solution(pool) if pool.wording == "compact" else 1024
+    policy, engine = open_engine(model)
+    found = bank.evaluate(
+        engine,
+        pool.held_out(Key("exam", "test"), problems, "test"),
+        samples=samples,
+        key=Key(seed)("eval"),
+        sampling=Sampling(max_new, temperature),
+        codec=policy.tokenizer,
+        verify=verify,
+    )
+    return {"model": model, "max_new": max_new, **bank.summary(found, ks)}

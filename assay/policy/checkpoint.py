@@ -1,0 +1,218 @@
+"""A policy on disk: the Hugging Face layout in and out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from assay.errors import ConfigError, DataError, EndpointError, StorageError
+from assay.policy.config import PolicyConfig
+from assay.policy.hf_config import config_from_hf, config_to_hf
+from assay.policy.safetensors_folder import read_weights, write_weights
+from assay.policy.tokenizer import FILES, Tokenizer, load_tokenizer
+from assay.policy.transformer import Transformer
+from assay.rng import Key
+
+SHARD_BYTES = 5 * 10**9
+_HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """A model with the tokenizer it was trained with, and how it is meant to be sampled."""
+
+    transformer: Transformer
+    tokenizer: Tokenizer  # its end ids are the union of what tokenizer, config and generation_config name
+    generation: Mapping[str, Any] = field(default_factory=dict)  # generation_config.json as it was read
+
+    @property
+    def config(self) -> PolicyConfig:
+        return self.transformer.config
+
+    @property
+    def end_ids(self) -> frozenset[int]:
+        return self.tokenizer.end_ids
+
+
+def fresh_policy(config: PolicyConfig, tokenizer: Tokenizer, *, key: Key) -> Policy:
+    """Random weights that depend on the key and the shape alone."""
+    _check_vocabulary(config, tokenizer)
+    transformer = _allocate(config, torch.device("cpu"), torch.float32)
+    transformer.initialise(torch.Generator().manual_seed(key.bits & (2**63 - 1)))
+    return Policy(transformer, tokenizer)
+
+
+def load_policy(
+    source: str | Path,
+    *,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str = "cpu",
+    allow_nonfinite: bool = False,
+) -> Policy:
+    """Reads a folder in the Hugging Face layout, or a Hub id such as `Qwen/Qwen3-0.6B`.
+
+    Stored bf16, fp16, fp32 and fp64 become `dtype`. Weights that are not finite are refused unless allowed.
+    """
+    folder = _folder(source)
+    raw = _read_json(folder / "config.json")
+    config = config_from_hf(raw)
+    tokenizer = load_tokenizer(folder)
+    _check_vocabulary(config, tokenizer)
+    generation = _read_json(folder / "generation_config.json") if (folder / "generation_config.json").exists() else {}
+    transformer = load_weights(folder, config, dtype=dtype, device=device, allow_nonfinite=allow_nonfinite)
+    ends = [*_id_list(raw, "eos_token_id"), *_id_list(generation, "eos_token_id")]
+    return Policy(transformer, tokenizer.ending(ends), generation)
+
+
+def load_weights(
+    folder: Path, config: PolicyConfig, *, dtype: torch.dtype, device: torch.device | str, allow_nonfinite: bool = False
+) -> Transformer:
+    """A transformer with the weights of a folder, tensor by tensor, so that no second copy of them ever exists."""
+    transformer = _allocate(config, torch.device(device), dtype)
+    slots = dict(transformer.named_parameters())
+    shapes = {name: tuple(slot.shape) for name, slot in slots.items()}
+    twins: dict[str, Tensor] = {}
+    broken: list[str] = []
+    with torch.no_grad():
+        for name, stored in read_weights(folder, shapes, optional={_HEAD: _EMBEDDING} if config.tied else {}):
+            if name not in slots:
+                twins[name] = stored
+                continue
+            slots[name].copy_(stored)
+            if not torch.isfinite(slots[name]).all():
+                broken.append(name)
+        for name, stored in twins.items():
+            if not torch.equal(slots[_EMBEDDING], stored.to(slots[_EMBEDDING])):
+                raise DataError(
+                    f"the config.json of {folder} says tie_word_embeddings, but {name} is not {_EMBEDDING}. "
+                    "Set tie_word_embeddings to false if the output layer is a matrix of its own."
+                )
+    if broken and not allow_nonfinite:
+        raise DataError(f"weights that are not finite as {dtype}: {', '.join(broken[:8])} ({len(broken)} tensors).")
+    return transformer
+
+
+def save_policy(
+    policy: Policy,
+    path: str | Path,
+    *,
+    weights: Mapping[str, Tensor] | None = None,
+    dtype: torch.dtype | None = None,
+    max_shard_bytes: int = SHARD_BYTES,
+) -> None:
+    """Writes config.json, weights, tokenizer files and generation_config.json; transformers loads the folder.
+
+    `weights` replaces the policy's own; `dtype` converts what is stored. Not atomic: who needs a commit writes into a
+    fresh folder and renames it.
+    """
+    folder = Path(path)
+    stored = _stored_weights(policy.transformer, weights, dtype)
+    types = {tensor.dtype for tensor in stored.values()}
+    name = str(types.pop()).removeprefix("torch.") if len(types) == 1 else "float32"
+    tokenizer = policy.tokenizer
+    ends = sorted(policy.end_ids)
+    ids = {
+        "bos_token_id": tokenizer.id_of("bos_token"),
+        "eos_token_id": ends[0] if len(ends) == 1 else ends or None,
+        "pad_token_id": tokenizer.pad_id,
+    }
+    config = config_to_hf(policy.config, dtype=name, extra=ids)
+    generation = dict(policy.generation) if policy.generation else {k: v for k, v in ids.items() if v is not None}
+    if frozenset(_id_list(generation, "eos_token_id")) != policy.end_ids:
+        generation["eos_token_id"] = ids["eos_token_id"]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_weights(folder, stored, max_shard_bytes=max_shard_bytes)
+        for file in FILES:
+            (folder / file).unlink(missing_ok=True)
+        for file, content in tokenizer.files.items():
+            (folder / file).write_bytes(content)
+        (folder / "generation_config.json").write_text(json.dumps(generation, indent=2) + "\n")
+        (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    except OSError as error:
+        raise StorageError(f"the policy could not be written to {folder}: {error}") from error
+
+
+def _stored_weights(
+    transformer: Transformer, weights: Mapping[str, Tensor] | None, dtype: torch.dtype | None
+) -> dict[str, Tensor]:
+    slots = dict(transformer.named_parameters())
+    given = slots if weights is None else dict(weights)
+    if transformer.config.tied:
+        given = {name: tensor for name, tensor in given.items() if name != _HEAD}
+    problems = [f"{name} is missing" for name in slots if name not in given]
+    problems += [f"{name} is unexpected" for name in given if name not in slots]
+    problems += [
+        f"{name} is {list(given[name].shape)}, expected {list(slots[name].shape)}"
+        for name in slots
+        if name in given and given[name].shape != slots[name].shape
+    ]
+    if problems:
+        raise DataError(f"these weights are not those of the policy: {'; '.join(problems[:8])}.")
+    return {name: given[name].detach().to(dtype or given[name].dtype) for name in slots}
+
+
+def _allocate(config: PolicyConfig, device: torch.device, dtype: torch.dtype) -> Transformer:
+    """A transformer whose weights are not set yet, without the cost of torch's own initialisation."""
+    with torch.device("meta"):
+        transformer = Transformer(config)
+    return transformer.to(dtype).to_empty(device=device).tie()
+
+
+def _check_vocabulary(config: PolicyConfig, tokenizer: Tokenizer) -> None:
+    if tokenizer.vocab > config.vocab:
+        raise ConfigError(
+            f"the tokenizer has {tokenizer.vocab} tokens, the model embeds {config.vocab}: they do not belong together."
+        )
+
+
+def _folder(source: str | Path) -> Path:
+    folder = Path(source).expanduser()
+    if folder.is_dir():
+        return folder
+    if isinstance(source, Path) or source.count("/") != 1 or source.startswith((".", "/", "~")):
+        raise StorageError(f"there is no folder {folder}. A model of the Hub is named owner/name.")
+    return _download(source)
+
+
+def _download(name: str) -> Path:
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    except ImportError as error:
+        raise ConfigError(
+            f"there is no folder {name}; loading it from the Hub needs `pip install huggingface_hub`."
+        ) from error
+    patterns = ["config.json", "generation_config.json", "model*.safetensors", "model.safetensors.index.json", *FILES]
+    try:
+        return Path(snapshot_download(name, allow_patterns=patterns))
+    except (HFValidationError, LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+        raise EndpointError(
+            f"there is no folder {name}, and the Hugging Face Hub did not give a model of that name: {error} "
+            "Check the name and the network, or download the model and give its folder."
+        ) from error
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise StorageError(f"{path.parent} has no {path.name}.") from error
+    except (OSError, ValueError) as error:
+        raise StorageError(f"{path} cannot be read as JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise StorageError(f"{path} must hold a JSON object, not {type(value).__name__}.")
+    return value
+
+
+def _id_list(raw: Mapping[str, Any], name: str) -> list[int]:
+    value = raw.get(name)
+    if value is None:
+        return []
+    return [int(token) for token in value] if isinstance(value, list) else [int(value)]

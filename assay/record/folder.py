@@ -1,0 +1,283 @@
+"""The run folder: everything that a run is, in one place that can be moved and read without this program.
+
+    run.json  metrics.jsonl  evals.jsonl  rollouts/  ckpt/  orphans/  lock
+
+`create` and `open` hold the lock for as long as the folder is entered; `read_only` takes none and writes nothing.
+Order within a step: append its records, write its rollouts, then `save`: a checkpoint remembers how long the journals
+were, and `rewind` cuts them back to it, so that after any number of crashes there is one record a step.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from assay.errors import StorageError, UsageError
+from assay.record import disk, jsonl, manifest, rollouts
+from assay.record.checkpoint import KEEP, RESERVE, Best, Checkpoint, Store
+from assay.record.jsonl import PATIENCE, Journal
+from assay.record.lock import Lock
+
+log = logging.getLogger(__name__)
+
+SCHEMA = 1
+JournalName = Literal["metrics", "evals"]
+JOURNALS: tuple[JournalName, ...] = ("metrics", "evals")
+_FOLDERS = ("ckpt", "rollouts", "orphans")
+
+
+class RunFolder:
+    """Made by `create`, `open` or `read_only`; the first two are context managers."""
+
+    def __init__(self, path: Path, document: Mapping[str, Any], store: Store, lock: Lock | None) -> None:
+        self.path, self.document, self.store = path, document, store
+        self.failures: list[str] = []  # what the disk refused while the run went on
+        self._lock = lock
+        self._failed_saves = self._failed_rollouts = 0
+        self._journals: dict[str, Journal] = {}
+
+    @classmethod
+    def create(
+        cls,
+        path: Path | str,
+        *,
+        identity: Mapping[str, Any],
+        document: Mapping[str, Any] | None = None,
+        keep: int = KEEP,
+        reserve: int = RESERVE,
+    ) -> Self:
+        """A new run. `identity`: the fields that a resume must find unchanged; `document`: all else in run.json.
+
+        `keep` newest checkpoints stay beside the best; a save leaves `reserve` bytes of the disk free.
+        """
+        path = Path(path)
+        _require_vacant(path)
+        with disk.storage_errors(f"creating the run {path}"):
+            path.mkdir(parents=True, exist_ok=True)
+            lock = Lock(path / "lock")
+            lock.acquire()
+            try:
+                _require_vacant(path)
+                for name in _FOLDERS:
+                    (path / name).mkdir(exist_ok=True)
+                for name in JOURNALS:
+                    (path / f"{name}.jsonl").touch()
+                head = {"schema": SCHEMA, "run": uuid.uuid4().hex, "created": _now(), "versions": dict(manifest.versions())}
+                content = manifest.plain({**head, **(document or {}), "identity": identity})
+                data = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+                disk.replace(path / "run.json", data, point="run")
+            finally:
+                lock.release()
+        return cls.open(path, keep=keep, reserve=reserve)
+
+    @classmethod
+    def open(
+        cls,
+        path: Path | str,
+        *,
+        identity: Mapping[str, Any] | None = None,
+        keep: int = KEEP,
+        reserve: int = RESERVE,
+    ) -> Self:
+        """An existing run, for writing; locked from here on. ConfigError if `identity` is given and is another."""
+        path = Path(path)
+        document = _read_document(path)
+        if identity is not None:
+            manifest.require_same(document["identity"], manifest.plain(identity), what=str(path))
+        store = Store(path / "ckpt", document["identity"], keep=keep, reserve=reserve)
+        with disk.storage_errors(f"opening the run {path}"):
+            lock = Lock(path / "lock")
+            lock.acquire()
+            run = cls(path, document, store, lock)
+            try:
+                for name in _FOLDERS:  # a copy made by a tool that drops empty folders lacks them
+                    (path / name).mkdir(exist_ok=True)
+                for folder in (path, *(path / name for name in _FOLDERS)):
+                    disk.sweep(folder)
+                for name in JOURNALS:
+                    run._journals[name] = Journal(path / f"{name}.jsonl", orphans=path / "orphans")
+            except BaseException:
+                run.close()
+                raise
+        return run
+
+    @classmethod
+    def read_only(cls, path: Path | str) -> Self:
+        """An existing run, perhaps one that is being written; takes no lock and changes nothing."""
+        document = _read_document(Path(path))
+        return cls(Path(path), document, Store(Path(path) / "ckpt", document["identity"]), None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        try:
+            if kind is None:
+                with disk.storage_errors(f"writing the last records of {self.path}"):
+                    for journal in self._journals.values():
+                        journal.flush()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Give the lock back. What waits in memory is written only by leaving the `with` block without an error."""
+        for journal in self._journals.values():
+            journal.close()
+        self._journals = {}
+        if self._lock is not None:
+            self._lock.release()
+
+    def append(self, name: JournalName, record: Mapping[str, Any]) -> bool:
+        """Add one record; `step` is required and stands first. False if it waits for a better disk."""
+        self._require_lock()
+        journal = self._journals[name]
+        written = journal.append(record)
+        if not written:
+            self.failures.append(f"{name}: a record of step {record['step']} waits")
+        return written
+
+    def read(self, name: JournalName, *, skip_damaged: bool = False) -> list[dict[str, Any]]:
+        """All records of a journal; of `metrics`, one for each step without a gap."""
+        with disk.storage_errors(f"reading {name} of {self.path}"):
+            path = self.path / f"{name}.jsonl"
+            return jsonl.read(path, contiguous=name == "metrics", skip_damaged=skip_damaged)
+
+    def save(
+        self,
+        step: int,
+        *,
+        tensors: Mapping[str, Mapping[str, Any]],
+        documents: Mapping[str, Any] | None = None,
+        files: Mapping[str, Path | bytes] | None = None,
+        score: float | None = None,
+        device: str = "cpu",
+    ) -> bool:
+        """Commit a checkpoint, then drop old ones. False if the disk failed and the run may go on.
+
+        `score`: of a held-out evaluation of this step; the checkpoint with the highest is never dropped.
+        StorageError at the third failure in a row, and at once for values that must never be committed.
+        """
+        self._require_lock()
+        try:
+            offsets = {name: journal.sync() for name, journal in self._journals.items()}
+            self.store.save(
+                step, tensors=tensors, documents=documents, files=files, journals=offsets, score=score, device=device
+            )
+        except OSError as error:
+            self._failed_saves += 1
+            self._note(f"the checkpoint of step {step} was not saved: {error}")
+            if self._failed_saves >= PATIENCE:
+                raise StorageError(
+                    f"{self._failed_saves} saves in a row failed, the last with: {error}. "
+                    "Free some space or repair the disk, then `assay resume`."
+                ) from error
+            return False
+        self._failed_saves = 0
+        if score is not None:
+            self.mark_best(step, score)
+        try:
+            self.store.retain()
+        except OSError as error:
+            self._note(f"old checkpoints were not removed: {error}")
+        return True
+
+    def mark_best(self, step: int, score: float) -> bool:
+        """Keep a saved step for good if its held-out score is the highest so far; True if it is."""
+        self._require_lock()
+        try:
+            return self.store.mark_best(step, score)
+        except OSError as error:
+            self._note(f"step {step} was not marked as the best: {error}")
+            return False
+
+    def best(self) -> Best | None:
+        return self.store.best()
+
+    def load(self, step: int | None = None) -> Checkpoint | None:
+        """The newest whole checkpoint, or exactly `step`; None if the run never saved one."""
+        with disk.storage_errors(f"loading a checkpoint of {self.path}"):
+            return self.store.load(step, repair=self._lock is not None)
+
+    def rewind(self, checkpoint: Checkpoint | None) -> None:
+        """Make the folder what it was when `checkpoint` was saved (None: at the start); the rest goes to orphans."""
+        self._require_lock()
+        step, offsets = (checkpoint.step, checkpoint.journals) if checkpoint else (-1, {})
+        with disk.storage_errors(f"rewinding {self.path} to step {step}"):
+            # Checkpoints first: were the journals cut first, a crash between the two would leave a newer checkpoint
+            # that remembers longer journals.
+            self.store.forget_after(step)
+            for name, journal in self._journals.items():
+                journal.cut(offsets.get(name, 0))
+            for later in self.rollout_steps():
+                if later > step:
+                    source = rollouts.file_of(self.path / "rollouts", later)
+                    target = disk.free_name(self.path / "orphans", source.stem, source.suffix)
+                    disk.rename(source, target, point="rewind")
+
+    def write_rollouts(self, step: int, columns: Mapping[str, Sequence[Any]]) -> bool:
+        """Write the rollouts of a step. False if the disk failed; StorageError at the third failure in a row."""
+        self._require_lock()
+        try:
+            rollouts.write_rollouts(self.path / "rollouts", step, columns)
+        except OSError as error:
+            self._failed_rollouts += 1
+            self._note(f"the rollouts of step {step} were not written: {error}")
+            if self._failed_rollouts >= PATIENCE:
+                raise StorageError(f"{self._failed_rollouts} steps in a row lost their rollouts: {error}.") from error
+            return False
+        self._failed_rollouts = 0
+        return True
+
+    def rollout_steps(self) -> list[int]:
+        names = (re.fullmatch(r"step-(\d{8,})\.parquet", path.name) for path in (self.path / "rollouts").glob("*"))
+        return sorted(int(match[1]) for match in names if match)
+
+    def rollouts(self, step: int, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
+        return rollouts.read_rollouts(rollouts.file_of(self.path / "rollouts", step), columns)
+
+    def _note(self, message: str) -> None:
+        self.failures.append(message)
+        log.warning("%s", message)
+
+    def _require_lock(self) -> None:
+        if self._lock is None or not self._lock.held:
+            raise UsageError(f"{self.path} is not open for writing; use RunFolder.open(path).")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _require_vacant(path: Path) -> None:
+    """A run is created in a folder that is absent, empty, or left by a creation that was interrupted."""
+    if (path / "run.json").exists():
+        raise UsageError(f"{path} holds a run already. Continue it with `assay resume {path}`, or name a new folder.")
+    ours = {"lock", *_FOLDERS, *(f"{name}.jsonl" for name in JOURNALS)}
+    found = [child.name for child in path.iterdir()] if path.is_dir() else []
+    strange = sorted(name for name in found if name not in ours and not name.startswith(".tmp-"))
+    if strange or (path.exists() and not path.is_dir()):
+        raise UsageError(
+            f"{path} is not empty and holds no run ({', '.join(strange[:3]) or 'a file'}). Name a new folder."
+        )
+
+
+def _read_document(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads((path / "run.json").read_bytes())
+    except FileNotFoundError:
+        raise UsageError(f"{path} holds no run: run.json is missing. `assay train` starts one.") from None
+    except (OSError, ValueError) as error:
+        raise StorageError(f"{path / 'run.json'} cannot be read: {error}.") from error
+    if not isinstance(document, dict):
+        raise StorageError(f"{path / 'run.json'} is not a JSON object.")
+    manifest.require_schema(document.get("schema"), what=str(path / "run.json"), known=SCHEMA)
+    if not isinstance(document.get("identity"), dict):
+        raise StorageError(f"{path / 'run.json'} has no identity.")
+    return document

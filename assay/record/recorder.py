@@ -1,0 +1,191 @@
+"""What watches a run: metrics every step, rollouts, held-out scores and checkpoints when due, and an orderly stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from assay.augment import Codec, Sampling
+from assay.evaluate import bank
+from assay.experiment import Experiment
+from assay.memory import Memory
+from assay.models import Models
+from assay.record.failpoint import failpoint
+from assay.record.folder import RunFolder
+from assay.record.measure import step_stats
+from assay.record.rollouts import rollout_table
+from assay.record.signals import StopFlag
+from assay.rng import Key
+from assay.source import Pool
+from assay.types import Batch, Episode, Problem, Row, Stats
+from assay.verify import verify
+
+if TYPE_CHECKING:
+    from assay.record.panel import Panel
+
+Exams = Mapping[str, Sequence[Problem]]
+"""Held-out problems by set: `valid` while training, `test` before and after."""
+
+
+def exams(experiment: Experiment) -> dict[str, list[Problem]]:
+    """The same problems for every run on the same pool, whatever its seed, so that runs can be compared in pairs."""
+    plan, pool = experiment.evaluation, experiment.pool
+    sets = {"test": plan.final_problems} | ({"valid": plan.num_problems} if plan.every else {})
+    return {name: _exam(pool, name, count) for name, count in sets.items()}
+
+
+def _exam(pool: Pool, name: str, count: int) -> list[Problem]:
+    return pool.held_out(Key("exam", name), count, "valid" if name == "valid" else "test")
+
+
+@dataclass
+class Recorder:
+    """Order within a step: records, rollouts, scores, checkpoint; what the checkpoint does not hold is redone."""
+
+    folder: RunFolder
+    experiment: Experiment
+    codec: Codec
+    files: Mapping[str, bytes]  # what makes `policy/` of a checkpoint a Hugging Face folder, weights apart
+    exams: Exams
+    panel: Panel
+    stop: StopFlag
+    clock: dict[str, float] = field(default_factory=dict)
+    began: float = field(default_factory=time.monotonic)
+    entered: tuple[str, float] = ("", 0.0)
+    settled: tuple[Memory, Models] | None = None  # the state that a stop may save: no weight has moved since
+
+    def started(self, memory: Memory, models: Models) -> None:
+        if memory.step == 0:
+            self._evaluate("test", memory, models)
+            if "valid" in self.exams:
+                self.panel.update(0, self._evaluate("valid", memory, models))
+            self._save(memory, models)
+        self.settled = (memory, models)
+        self._tick("")
+
+    def phase(self, name: str) -> None:
+        self.panel.phase(name)
+        self._tick(name)
+        if self.stop and name != "improve" and self.settled:
+            self._save(*self.settled)
+            self.stop.check()
+
+    def step(
+        self,
+        memory: Memory,
+        models: Models,
+        episodes: Sequence[Episode],
+        rows: Sequence[Row],
+        batches: Sequence[Batch],
+        stats: Stats,
+    ) -> None:
+        self._tick("record")
+        last = memory.step >= self.experiment.recipe.scale.num_steps
+        stats = {**step_stats(episodes, rows), **stats, **_spent(memory), **self._times(episodes)}
+        self.folder.append("metrics", {"step": memory.step, **stats})
+        if self._due(self.experiment.saving.rollouts_every, memory.step) or last or memory.step == 1:
+            self._write_rollouts(memory.step, episodes, rows, batches)
+        scored = "valid" in self.exams and (last or self._due(self.experiment.evaluation.every, memory.step))
+        if scored:
+            self.panel.phase("evaluate")
+            stats |= self._evaluate("valid", memory, models)
+        if last:
+            self._evaluate("test", memory, models)
+        if scored or last or self.stop or self._due(self.experiment.saving.every, memory.step):
+            self._save(memory, models)
+            if scored:
+                self.folder.mark_best(memory.step, stats["eval/valid/pass@1"])
+        self.panel.update(memory.step, stats)
+        self.settled = (memory, models)
+        self.clock = {}
+        if not last:
+            self.stop.check()
+
+    def _evaluate(self, name: str, memory: Memory, models: Models) -> dict[str, float]:
+        plan, scale = self.experiment.evaluation, self.experiment.recipe.scale
+        samples = plan.final_samples if name == "test" else plan.num_samples
+        found = bank.evaluate(
+            models["policy"],
+            self.exams[name],
+            samples=samples,
+            key=memory.key("exam", name, memory.step),
+            sampling=Sampling(scale.max_new, plan.temperature),
+            codec=self.codec,
+            verify=verify,
+        )
+        entry = bank.entry(found, step=memory.step, set=name, ks=bank.powers(samples))
+        self.folder.append("evals", entry)
+        return bank.scores(entry)
+
+    def _save(self, memory: Memory, models: Models) -> None:
+        failpoint("loop.save")
+        tensors: dict[str, Mapping[str, Any]] = {}
+        counters: dict[str, Any] = {}
+        for name in models:
+            if self.trained(name):
+                state = models[name].state()
+                tensors[f"{name}/model.safetensors"] = state["parameters"]
+                tensors[f"optimiser/{name}.safetensors"] = state["moments"]
+                counters[name] = state["counters"]
+        documents = {"memory.json": memory.to_data(), "counters.json": counters}
+        device = str(models["policy"].device)
+        self.folder.save(memory.step, tensors=tensors, documents=documents, files=self.files, device=device)
+
+    def trained(self, name: str) -> bool:
+        """Frozen models come back from where they came from, not from checkpoints."""
+        known = self.experiment.recipe.models
+        return name in known and known[name].trained
+
+    def _write_rollouts(
+        self, step: int, episodes: Sequence[Episode], rows: Sequence[Row], batches: Sequence[Batch]
+    ) -> None:
+        advantages = {
+            batch.request[i]: batch.advantage[batch.at[i] : batch.at[i + 1]]
+            for batch in batches
+            for i in range(len(batch))
+        }
+        shown = list(rows[: self.experiment.saving.rollouts_max])
+        self.folder.write_rollouts(step, rollout_table(shown, self.codec.decode, step=step, advantages=advantages))
+
+    def _due(self, every: int, step: int) -> bool:
+        return every > 0 and step % every == 0
+
+    def _tick(self, name: str) -> None:
+        now = time.monotonic()
+        before, since = self.entered
+        if before:
+            self.clock[f"time/{before}"] = self.clock.get(f"time/{before}", 0.0) + now - since
+        self.entered = (name, now)
+
+    def _times(self, episodes: Sequence[Episode]) -> Stats:
+        total = sum(self.clock.values())
+        generated = sum(len(e) - sum(len(s) for s in e.request.prefix) for e in episodes)
+        spent = {"time/step": total, "time/total": time.monotonic() - self.began, **self.clock}
+        rate = generated / self.clock["time/collect"] if self.clock.get("time/collect") else 0.0
+        trained = sum(len(e) for e in episodes)
+        return spent | {"perf/tokens_per_s": rate, "perf/step_tokens_per_s": trained / total if total else 0.0}
+
+
+def _spent(memory: Memory) -> Stats:
+    budget = memory.budget
+    return {
+        "budget/generated_tokens": float(budget.generated_tokens),
+        "budget/verified_answers": float(budget.verified_answers),
+        "budget/update_tokens": float(budget.update_tokens),
+        "budget/optimiser_steps": float(budget.optimiser_steps),
+        "budget/rollouts": float(budget.rollouts),
+    }
+
+
+def timeless(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A metrics record without what depends on the clock: equal for equal runs."""
+    return {name: value for name, value in record.items() if not name.startswith(("time/", "perf/"))}
+
+
+def finite(stats: Mapping[str, float]) -> dict[str, float]:
+    """JSON knows no NaN; a value that is not finite is left out."""
+    return {name: value for name, value in stats.items() if np.isfinite(value)}

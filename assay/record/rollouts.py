@@ -1,0 +1,157 @@
+"""Rollouts of a step as one parquet file: what was asked, what came, what it earned, token by token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from assay.errors import StorageError
+from assay.record import disk
+from assay.types import Episode, Row
+
+Decode = Callable[[Sequence[int]], str]
+
+_TEXT = ("problem", "task", "group", "request", "role", "tag", "provenance", "prompt", "completion", "finish")
+_TEXT += ("verdict", "verdict_kind", "verdict_detail", "answer", "batch")
+_INTEGER = ("step", "level", "draw", "sample", "round", "length")
+_REAL = ("temperature", "reward", "weight")
+_FLAG = ("in_loss", "in_group", "in_denominator")
+_REALS = ("old", "mu", "ref", "entropy", "value", "process", "advantage")
+_INTEGERS = ("context", "tokens", "origin", "version")
+
+
+def rollout_table(
+    rows: Sequence[Row | Episode],
+    decode: Decode,
+    *,
+    step: int,
+    advantages: Mapping[str, np.ndarray] | None = None,
+) -> dict[str, list[Any]]:
+    """Columns, one entry a row. Streams are lists over the answer's tokens, None where nobody computed them.
+
+    `advantages` maps request ids to float[T]. A reward part has a column `reward/<name>`, None where it is absent.
+    """
+    records = [_record(row, decode, step, (advantages or {}).get(_episode(row).request.id)) for row in rows]
+    parts = sorted({name for record in records for name in record if name.startswith("reward/")})
+    names = (*_INTEGER, *_TEXT, *_REAL, *parts, *_FLAG, *_INTEGERS, *_REALS)
+    return {name: [record.get(name) for record in records] for name in names}
+
+
+def _episode(row: Row | Episode) -> Episode:
+    return row.episode if isinstance(row, Row) else row
+
+
+def _record(row: Row | Episode, decode: Decode, step: int, advantage: np.ndarray | None) -> dict[str, Any]:
+    episode, marked = _episode(row), row if isinstance(row, Row) else None
+    request, verdict = episode.request, episode.verdict
+    record: dict[str, Any] = {
+        "step": step,
+        "problem": request.problem.id,
+        "task": request.problem.task,
+        "level": request.problem.level,
+        "group": request.group,
+        "request": request.id,
+        "role": request.role,
+        "tag": request.tag,
+        "draw": request.draw,
+        "sample": request.sample,
+        "round": request.round,
+        "temperature": request.temperature,
+        "provenance": episode.provenance,
+        "prompt": decode(request.context.tolist()),
+        "completion": episode.text,
+        "finish": episode.finish,
+        "verdict": verdict.status if verdict else None,
+        "verdict_kind": verdict.kind if verdict else None,
+        "verdict_detail": verdict.detail if verdict else None,
+        "answer": verdict.answer if verdict else None,
+        "reward": episode.reward,
+        "length": len(episode),
+    }
+    for part in episode.rewards:
+        name = f"reward/{part.name}"
+        record[name] = record.get(name, 0.0) + float(part.value)
+    if marked:
+        record.update({name: getattr(marked, name) for name in (*_FLAG, "weight", "batch")})
+    return record | _streams(episode, marked, advantage)
+
+
+def _streams(episode: Episode, row: Row | None, advantage: np.ndarray | None) -> dict[str, Any]:
+    """Per-token columns. What a forward of the learner found stands before what the sampler knew."""
+    segments = episode.segments
+    versions = [np.full(len(segment), segment.version) for segment in segments]
+    streams: dict[str, Any] = {
+        "context": episode.training_context,
+        "tokens": _join([segment.ids for segment in segments]),
+        "origin": _join([segment.origin for segment in segments]),
+        "version": _join(versions),
+        "advantage": advantage,
+    }
+    for name in ("old", "mu", "entropy"):
+        known = [getattr(segment, name) for segment in segments]
+        if any(stream is not None for stream in known):
+            holes = [np.full(len(segment), np.nan) for segment in segments]
+            streams[name] = _join([hole if stream is None else stream for stream, hole in zip(known, holes)])
+    for name in ("old", "ref", "entropy", "value", "process"):
+        stream = getattr(row, name) if row else None
+        if stream is not None:
+            streams[name] = stream
+    for name, stream in streams.items():
+        if stream is not None and name != "context" and len(stream) != len(episode):
+            raise StorageError(
+                f"stream {name} of request {episode.request.id} has {len(stream)} values for {len(episode)} tokens."
+            )
+    return {name: None if stream is None else np.asarray(stream).tolist() for name, stream in streams.items()}
+
+
+def _join(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate(arrays) if arrays else np.zeros(0, np.int32)
+
+
+def file_of(folder: Path, step: int) -> Path:
+    return folder / f"step-{step:08d}.parquet"
+
+
+def write_rollouts(folder: Path, step: int, columns: Mapping[str, Sequence[Any]]) -> Path:
+    """Write `folder/step-N.parquet` at once and durably. Types are by column name, so an empty step has them too."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrays = {name: pa.array(list(values), type=_arrow_type(name)) for name, values in columns.items()}
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(arrays), sink, compression="zstd")
+    path = file_of(folder, step)
+    disk.replace(path, sink.getvalue(), point="rollouts")
+    return path
+
+
+def _arrow_type(name: str) -> Any:
+    """None, for arrow to infer, where the column is not one of `rollout_table`."""
+    import pyarrow as pa
+
+    families = (
+        (_TEXT, pa.string()),
+        (_INTEGER, pa.int64()),
+        (_REAL, pa.float64()),
+        (_FLAG, pa.bool_()),
+        (_INTEGERS, pa.list_(pa.int32())),
+        (_REALS, pa.list_(pa.float32())),
+    )
+    if name.startswith("reward/"):
+        return pa.float64()
+    return next((kind for names, kind in families if name in names), None)
+
+
+def read_rollouts(path: Path, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
+    """The columns of a file, as they were given to `write_rollouts`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with path.open("rb") as file:
+            return pq.read_table(file, columns=None if columns is None else list(columns)).to_pydict()
+    except (OSError, pa.ArrowInvalid) as error:
+        raise StorageError(f"{path} cannot be read: {error}.") from error

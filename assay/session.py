@@ -1,0 +1,230 @@
+"""Runs: from a configuration to a trained model in a folder that explains itself, and on again after any stop."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from assay.configure import from_data, override, to_data
+from assay.errors import ConfigError, DataError
+from assay.experiment import Experiment, Machine, check
+from assay.memory import Memory
+from assay.models import Models
+from assay.recipe import Profile, Recipe, at_profile
+from assay.record.folder import RunFolder
+from assay.record.panel import panel
+from assay.record.signals import StopFlag
+from assay.rng import Key, digest
+from assay.source import Pool
+
+if TYPE_CHECKING:
+    from assay.policy import Policy
+
+PROBE = 256  # problems looked at before a run starts, for lengths
+IDENTITY = ("model", "pool", "seed", "profile")
+
+
+def plan(
+    recipe: Recipe,
+    *,
+    model: str,
+    pool: Pool,
+    profile: Profile = "laptop",
+    seed: int = 0,
+    steps: int | None = None,
+    overrides: Mapping[str, str] | None = None,
+) -> tuple[Experiment, list[str]]:
+    """The experiment that these wishes mean, and the rules by which the paper's scale became this one."""
+    recipe, rules = at_profile(recipe, profile)
+    experiment = Experiment(recipe, model, pool, seed=seed, profile=profile)
+    asked = {_full(path): text for path, text in (overrides or {}).items()}
+    if "recipe.scale.max_new" not in asked and pool.wording == "compact":
+        longest = longest_solution(pool)
+        recipe, rules = at_profile(experiment.recipe, "paper", max_new=longest)[0], rules
+        rules = [*rules, f"max_new: {experiment.recipe.scale.max_new} -> {longest} (half as long again as solutions are)"]
+        experiment = dataclasses.replace(experiment, recipe=recipe)
+    for path, text in asked.items():
+        experiment = override(experiment, path, text)
+    if steps is not None:
+        experiment = override(experiment, "recipe.scale.num_steps", str(steps))
+    check(experiment)
+    return experiment, rules
+
+
+def _full(path: str) -> str:
+    """`scale.x` and `mechanism.x` are short for `recipe.scale.x` and `recipe.mechanism.x`."""
+    path = path.replace("-", "_")
+    return f"recipe.{path}" if path.split(".")[0] in {"scale", "mechanism", "models", "roles", "stages"} else path
+
+
+def longest_solution(pool: Pool) -> int:
+    """Tokens that an answer in characters may need: the longest worked solution of a probe, and half as much again."""
+    key = Key("probe")
+    solutions = [pool.problem(key(i)).solution or "" for i in range(PROBE)]
+    return max(8, round(1.5 * max(len(text) for text in solutions)) + 1)
+
+
+def start(
+    experiment: Experiment, path: Path, *, command: str = "", quiet: bool = False, extra: Mapping[str, Any] | None = None
+) -> Path:
+    """Trains in a new run folder."""
+    check(experiment)
+    policy = load_model(experiment)
+    check_lengths(experiment, policy)
+    identity = {name: to_data(getattr(experiment, name)) for name in IDENTITY}
+    identity |= {"recipe": experiment.recipe.name, "weights": fingerprint(policy)}
+    document = {
+        "command": command,
+        "python": f"assay.resume({str(path)!r})",
+        "recipe": experiment.recipe.name,
+        "task": [share.task for share in experiment.pool.shares],
+        "experiment": to_data(experiment),
+        **(extra or {}),
+    }
+    folder = RunFolder.create(path, identity=identity, document=document, keep=experiment.saving.keep)
+    with folder:
+        _run(folder, experiment, policy, Memory(experiment.seed), quiet=quiet)
+    return path
+
+
+def resume(path: Path | str, *, steps: int | None = None, quiet: bool = False) -> Path:
+    """Continues from the last checkpoint; `steps` extends a run that is finished."""
+    with RunFolder.open(path) as folder:
+        experiment = from_data(Experiment, folder.document["experiment"])
+        if steps is not None:
+            experiment = override(experiment, "recipe.scale.num_steps", str(steps))
+        policy = load_model(experiment)
+        if (found := fingerprint(policy)) != folder.document["identity"]["weights"]:
+            raise ConfigError(
+                f"the model {experiment.model} has changed since {path} began: its weights were "
+                f"{folder.document['identity']['weights']}, now {found}. Put the old model back, or start a new run."
+            )
+        checkpoint = folder.load()
+        folder.rewind(checkpoint)
+        memory = Memory(experiment.seed)
+        if checkpoint is not None:
+            memory = Memory.from_data(checkpoint.document("memory.json"))
+        _run(folder, experiment, policy, memory, quiet=quiet, checkpoint=checkpoint)
+    return Path(path)
+
+
+def _run(
+    folder: RunFolder, experiment: Experiment, policy: Policy, memory: Memory, *, quiet: bool, checkpoint: Any = None
+) -> None:
+    from assay.assemble import assemble
+    from assay.loop import train
+    from assay.record.recorder import Recorder, exams
+
+    set_threads(experiment.machine)
+    models = build_models(experiment, policy)
+    if checkpoint is not None:
+        counters = checkpoint.document("counters.json")
+        for name, counter in counters.items():
+            state = {
+                "parameters": checkpoint.tensors(f"{name}/model.safetensors", framework="torch"),
+                "moments": checkpoint.tensors(f"optimiser/{name}.safetensors", framework="torch"),
+                "counters": counter,
+            }
+            models[name].load(state)
+    codec = policy.tokenizer
+    stages = assemble(experiment.recipe, pool=experiment.pool, codec=codec, micro_tokens=experiment.machine.micro_tokens)
+    total = experiment.recipe.scale.num_steps
+    title = f"{experiment.recipe.name} on {' '.join(share.task for share in experiment.pool.shares)}"
+    with panel(total, quiet=quiet, title=title) as shown, StopFlag() as stop:
+        recorder = Recorder(
+            folder, experiment, codec, _policy_files(policy), exams(experiment), shown, stop
+        )
+        train(stages, models, memory, recorder)
+        for failure in folder.failures:
+            shown.note(f"warning: {failure}")
+
+
+def load_model(experiment: Experiment) -> Policy:
+    """A base by name (built on first use), a folder, or a Hub id."""
+    from assay.bases import locate
+    from assay.policy import load_policy
+
+    return load_policy(locate(experiment.model))
+
+
+def build_models(experiment: Experiment, policy: Policy) -> Models:
+    """An engine for each parameter set of the recipe, and the frozen reference where the objective asks for one."""
+    import copy
+
+    from assay.engine.torch_engine import Optimiser, TorchEngine
+
+    scale, machine, recipe = experiment.recipe.scale, experiment.machine, experiment.recipe
+    settings = {
+        "end_ids": policy.end_ids,
+        "decode": policy.tokenizer.decode,
+        "device": machine.device,
+        "precision": machine.precision,
+        "cache_bytes": machine.cache_mb << 20,
+    }
+    optimiser = Optimiser(beta1=scale.beta1, beta2=scale.beta2, weight_decay=scale.weight_decay)
+    wanted = {name: model.trained for name, model in recipe.models.items()}
+    mechanisms = [recipe.mechanism, *(stage.mechanism for stage in recipe.stages if stage.mechanism)]
+    if any(mechanism.objective.needs_reference for mechanism in mechanisms):
+        wanted["reference"] = False
+    engines = {
+        name: TorchEngine(copy.deepcopy(policy.transformer), optimiser=optimiser if trained else None, **settings)
+        for name, trained in wanted.items()
+    }
+    return Models(engines, recipe.roles)
+
+
+def check_lengths(experiment: Experiment, policy: Policy) -> None:
+    """Refuses a task whose prompts and answers do not fit into the model's context."""
+    key = Key("probe")
+    lengths = [len(policy.tokenizer.render(experiment.pool.problem(key(i)).prompt)) for i in range(PROBE)]
+    needed = max(lengths) + experiment.recipe.scale.max_new
+    if needed > policy.config.context:
+        raise DataError(
+            f"prompts of up to {max(lengths)} tokens and answers of {experiment.recipe.scale.max_new} need {needed} "
+            f"positions; {experiment.model} has {policy.config.context}. Lower --scale.max-new, or take easier levels "
+            "or a model with a longer context."
+        )
+
+
+def fingerprint(policy: Policy) -> str:
+    """Of the weights and the tokenizer, so that a resumed run can tell whether its model is still the same."""
+    parts: list[Any] = [policy.tokenizer.files["tokenizer.json"]]
+    for name, parameter in policy.transformer.state_dict().items():
+        parts += [name, np.ascontiguousarray(parameter.detach().float().cpu().numpy()).tobytes()]
+    return digest(*parts)
+
+
+def _policy_files(policy: Policy) -> dict[str, bytes]:
+    """Everything of the Hugging Face layout but the weights, under `policy/`."""
+    from assay.policy import save_policy
+
+    with tempfile.TemporaryDirectory() as scratch:
+        save_policy(policy, scratch)
+        kept = [p for p in Path(scratch).iterdir() if p.suffix != ".safetensors" and "safetensors" not in p.name]
+        return {f"policy/{path.name}": path.read_bytes() for path in kept}
+
+
+def set_threads(machine: Machine) -> None:
+    import torch
+
+    if machine.threads:
+        torch.set_num_threads(machine.threads)
+
+
+def free_folder(root: Path, name: str) -> Path:
+    """`root/name-1`, or the first number that is not taken."""
+    number = 1
+    while (root / f"{name}-{number}").exists():
+        number += 1
+    return root / f"{name}-{number}"
+
+
+def say(text: str) -> None:
+    """To a person, never to the program that reads standard output."""
+    sys.stderr.write(text + "\n")

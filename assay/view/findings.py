@@ -1,0 +1,212 @@
+"""What a run's records say: scores before and after, curves, and what went wrong. Plain JSON, no drawing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.errors import DataError
+from assay.evaluate.bank import Bank, difference
+
+Json = dict[str, Any]
+Record = Mapping[str, Any]
+
+MAX_POINTS = 600  # of a curve; longer ones are averaged in equal shares of the steps
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Metrics that are read together."""
+
+    title: str
+    meaning: str
+    lines: tuple[tuple[str, str], ...]  # (metric, label)
+    unit: str = ""
+
+
+CHARTS = (
+    Chart("Reward", "mean over the answers of a step", (("reward/mean", "reward"), ("reward/accuracy", "accuracy"))),
+    Chart("Entropy", "of the policy over the next token, in nats", (("policy/entropy", "entropy"),)),
+    Chart(
+        "Length",
+        "tokens of an answer",
+        (("length/mean", "all"), ("length/right", "right"), ("length/wrong", "wrong")),
+    ),
+    Chart("Truncated", "share of answers cut at the limit", (("length/truncated", "truncated"),), "%"),
+    Chart(
+        "Groups without signal",
+        "share whose answers all earned the same",
+        (("group/uniform_fraction", "uniform"), ("group/all_right", "all right"), ("group/all_wrong", "all wrong")),
+        "%",
+    ),
+    Chart("Gradient norm", "before clipping", (("policy/grad_norm", "norm"),)),
+    Chart("Clip fraction", "share of tokens whose gate is shut", (("policy/clip_fraction", "clipped"),), "%"),
+    Chart(
+        "Sampler mismatch",
+        "|log-prob of the sampler - of the learner|",
+        (("policy/sampler_mismatch", "mean"), ("policy/sampler_mismatch_max", "greatest")),
+    ),
+    Chart("Learning rate", "of the last update of a step", (("policy/learning_rate", "rate"),)),
+    Chart("Speed", "generated tokens per second", (("perf/tokens_per_s", "tokens/s"),)),
+)
+
+
+def curves(metrics: Sequence[Record]) -> Json:
+    """Steps and series of every metric, thinned; then the charts that have something to show, then the rest."""
+    names = list(dict.fromkeys(name for record in metrics for name in record))
+    shown = [name for name in names if name != "step" and not name.startswith("eval/")]
+    series = {name: [_number(record.get(name)) for record in metrics] for name in shown}
+    series = {name: thin(values) for name, values in series.items() if any(value is not None for value in values)}
+    steps = thin([_number(record.get("step")) for record in metrics])
+    charts = [
+        {"title": chart.title, "meaning": chart.meaning, "unit": chart.unit, "lines": lines}
+        for chart in CHARTS
+        if (lines := [[name, label] for name, label in chart.lines if name in series])
+    ]
+    charted = {name for chart in charts for name, _ in chart["lines"]}
+    others = [
+        {"title": name, "meaning": "", "unit": "", "lines": [[name, name]]} for name in series if name not in charted
+    ]
+    return {"steps": steps, "series": series, "charts": charts, "others": others}
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def thin(values: Sequence[float | None], points: int = MAX_POINTS) -> list[float | None]:
+    """At most `points` values, each the mean of its share, with six digits."""
+    count = min(points, len(values))
+    edges = [i * len(values) // count for i in range(count + 1)] if count else []
+    shares = ([v for v in values[low:high] if v is not None] for low, high in zip(edges, edges[1:], strict=False))
+    return [float(f"{sum(share) / len(share):.6g}") if share else None for share in shares]
+
+
+def results(evals: Sequence[Record]) -> list[Json]:
+    """For each evaluation set: first and last entry, their paired difference, and pass@1 over the steps.
+
+    The set that was asked most comes first.
+    """
+    sets: dict[str, list[Record]] = {}
+    for entry in evals:
+        if isinstance(entry.get("pass"), Mapping) and entry["pass"]:
+            sets.setdefault(str(entry.get("set", "held out")), []).append(entry)
+    found = [_result(name, entries) for name, entries in sets.items()]
+    return sorted(found, key=lambda result: -result["before"]["samples"] * result["before"]["problems"])
+
+
+def _result(name: str, entries: Sequence[Record]) -> Json:
+    before, after = entries[0], entries[-1] if len(entries) > 1 else None
+    paired, reason = None, ""
+    if after is not None:
+        paired, reason = _difference(before, after)
+    return {
+        "set": name,
+        "before": _brief(before),
+        "after": None if after is None else _brief(after),
+        "difference": paired,
+        "no_difference": reason,
+        "history": [
+            {"step": entry["step"], **entry["pass"]["1"]} for entry in entries if "1" in entry["pass"]
+        ],
+    }
+
+
+def _brief(entry: Record) -> Json:
+    return {"problems": 0, "samples": 0, **{name: value for name, value in entry.items() if name != "bank"}}
+
+
+def _difference(before: Record, after: Record) -> tuple[Json | None, str]:
+    if "bank" not in before or "bank" not in after:
+        return None, "The answers of the evaluations were not kept, so their difference has no interval."
+    ks = [int(k) for k in before["pass"] if k in after["pass"]]
+    try:
+        return difference(Bank.from_json(before["bank"]), Bank.from_json(after["bank"]), ks), ""
+    except DataError as error:
+        return None, f"No difference is claimed: {error}"
+
+
+def alarms(metrics: Sequence[Record], evals: Sequence[Record], *, total_steps: int | None) -> list[Json]:
+    """Sentences on what a reader must know before believing the curves. Errors first."""
+    rules: tuple[Callable[[Sequence[Record], Sequence[Record], int | None], Json | None], ...] = (
+        _failed_verifier,
+        _invalid_evaluation,
+        _skipped_updates,
+        _stopped_early,
+        _truncation,
+        _no_signal,
+        _collapse,
+        _mismatch,
+    )
+    found = [alarm for rule in rules if (alarm := rule(metrics, evals, total_steps))]
+    return sorted(found, key=lambda alarm: alarm["level"] != "error")
+
+
+def _values(metrics: Sequence[Record], name: str) -> list[float]:
+    return [value for record in metrics if (value := _number(record.get(name))) is not None]
+
+
+def _late(metrics: Sequence[Record], name: str) -> float | None:
+    """Mean over the last quarter of the steps."""
+    values = _values(metrics, name)
+    last = values[-max(1, len(values) // 4) :]
+    return sum(last) / len(last) if last else None
+
+
+def _error(text: str) -> Json:
+    return {"level": "error", "text": text}
+
+
+def _warning(text: str) -> Json:
+    return {"level": "warning", "text": text}
+
+
+def _failed_verifier(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
+    count = sum(_values(metrics, "reward/verifier_failed"))
+    return _error(f"The verifier failed on {count:.0f} answers. They have no reward and train nothing.") if count else None
+
+
+def _invalid_evaluation(_: Sequence[Record], evals: Sequence[Record], __: int | None) -> Json | None:
+    count = sum(int(entry.get("invalid", 0)) for entry in evals)
+    return _error(f"{count} evaluation samples were spoilt by an error of ours and are left out.") if count else None
+
+
+def _skipped_updates(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
+    count = sum(_values(metrics, "update/skipped"))
+    return _error(f"{count:.0f} updates were skipped because their gradient was not finite.") if count else None
+
+
+def _stopped_early(metrics: Sequence[Record], _: Sequence[Record], total: int | None) -> Json | None:
+    if total is None or len(metrics) >= total:
+        return None
+    return _warning(f"The run has done {len(metrics)} of {total} steps; `assay resume` continues it.")
+
+
+def _truncation(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
+    share = _late(metrics, "length/truncated")
+    if share is None or share < 0.3:
+        return None
+    return _warning(f"{share:.0%} of the late answers were cut at the limit: the limit, not the model, may set the score.")
+
+
+def _no_signal(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
+    share = _late(metrics, "group/uniform_fraction")
+    if share is None or share < 0.8:
+        return None
+    return _warning(f"{share:.0%} of the late groups taught nothing: all their answers earned the same.")
+
+
+def _collapse(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
+    values, late = _values(metrics, "policy/entropy"), _late(metrics, "policy/entropy")
+    if late is None or late > 0.1 * values[0]:
+        return None
+    return _warning(f"Entropy fell from {values[0]:.3g} to {late:.3g}: the policy hardly explores any more.")
+
+
+def _mismatch(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
+    worst = max(_values(metrics, "policy/sampler_mismatch"), default=0.0)
+    if worst < 0.05:
+        return None
+    return _warning(f"Sampler and learner disagree by up to {worst:.3g} nats a token on average over a step.")

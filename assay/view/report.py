@@ -1,0 +1,162 @@
+"""The page at the end of a run: one file that opens offline, now and in ten years.
+
+Everything that a model wrote reaches the page as data and is shown as text; the page's policy forbids any script but
+its own and any request at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from assay.record import RunFolder, disk
+from assay.record.jsonl import read as read_journal
+from assay.record.panel import duration
+from assay.view.findings import alarms, curves, results
+from assay.view.reading import rollouts_to_read
+
+Json = dict[str, Any]
+
+STATIC = Path(__file__).parent / "static"
+NAME = "report.html"
+
+
+def write_report(run: Path | str) -> Path:
+    """Render `run`/report.html from what the run folder holds, finished or not; its path."""
+    folder = RunFolder.read_only(run)
+    path = folder.path / NAME
+    with disk.storage_errors(f"writing the report of {folder.path}"):
+        disk.replace(path, page(folder).encode(), point="report")
+    return path
+
+
+def page(run: RunFolder) -> str:
+    """The whole page."""
+    import jinja2
+
+    metrics, evals = _journal(run, "metrics"), _journal(run, "evals")
+    head = heading(run.document, metrics)
+    found = results(evals)
+    data = {"curves": curves(metrics), "results": found, "rollouts": rollouts_to_read(run)}
+    script = (STATIC / "report.js").read_text(encoding="utf-8")
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"score": score, "change": change}
+    template = environment.from_string((STATIC / "report.html").read_text(encoding="utf-8"))
+    return template.render(
+        head=head,
+        results=found,
+        alarms=alarms(metrics, evals, total_steps=head["total_steps"]),
+        rollouts={"shown": data["rollouts"]["shown"], "saved": data["rollouts"]["saved"]},
+        steps=len(metrics),
+        tree=list(leaves(_resolved(run.document))),
+        versions=list(leaves(run.document.get("versions") or {})),
+        css=_trusted((STATIC / "report.css").read_text(encoding="utf-8")),
+        script=_trusted(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        data=_trusted(json_in_script(data)),
+    )
+
+
+def _trusted(text: str) -> Any:
+    import markupsafe
+
+    return markupsafe.Markup(text)
+
+
+def json_in_script(data: Any) -> str:
+    """JSON that cannot end a script element or open a comment in it, whatever strings it holds."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    # Lone surrogates are legal in JSON escapes but not in UTF-8.
+    return "".join(c if not 0xD800 <= ord(c) < 0xE000 else f"\\u{ord(c):04x}" for c in text)
+
+
+def _journal(run: RunFolder, name: str) -> list[Json]:
+    path = run.path / f"{name}.jsonl"
+    return read_journal(path, skip_damaged=True) if path.exists() else []
+
+
+def heading(document: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Json:
+    """What the run is, in words; fields that nobody wrote are left out."""
+    recipe = _find(document, "recipe")
+    recipe_name = recipe.get("name", "") if isinstance(recipe, Mapping) else str(recipe or "")
+    scale = recipe.get("scale", {}) if isinstance(recipe, Mapping) else {}
+    task, model = _name(_find(document, "task") or _find(document, "pool")), _name(_find(document, "model"))
+    command = document.get("command") or ""
+    seconds = sum(record.get("time/step") or 0 for record in metrics)
+    facts = {
+        "model": model,
+        "task": task,
+        "profile": _find(document, "profile"),
+        "seed": _find(document, "seed"),
+        "steps": len(metrics) or None,
+        "time": duration(seconds) if seconds else None,
+        "started": document.get("created"),
+        "run": str(document.get("run", ""))[:8],
+    }
+    total = document.get("steps") or (scale.get("num_steps") if isinstance(scale, Mapping) else None)
+    return {
+        "title": " on ".join(part for part in (recipe_name, task) if part) or "Run",
+        "facts": {name: str(value) for name, value in facts.items() if value not in (None, "")},
+        "command": command if isinstance(command, str) else shlex.join(map(str, command)),
+        "total_steps": int(total) if isinstance(total, int) else None,
+    }
+
+
+def _find(document: Mapping[str, Any], name: str) -> Any:
+    """A field of the document itself, else of the experiment or of the identity in it."""
+    for place in (document, document.get("experiment"), document.get("identity")):
+        if isinstance(place, Mapping) and place.get(name) is not None:
+            return place[name]
+    return None
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return str(value.get("name") or value.get("task") or "")
+    if isinstance(value, list):
+        return ", ".join(_name(item) for item in value)
+    return "" if value is None else str(value)
+
+
+def _resolved(document: Mapping[str, Any]) -> Any:
+    for name in ("experiment", "recipe", "identity"):
+        if isinstance(document.get(name), Mapping) and document[name]:
+            return document[name]
+    return {}
+
+
+def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """The values of a tree by dotted path, as the command line writes them."""
+    if isinstance(tree, Mapping) and tree:
+        for name, value in tree.items():
+            yield from leaves(value, f"{path}.{name}" if path else str(name))
+    elif isinstance(tree, list) and any(isinstance(item, Mapping | list) for item in tree):
+        for position, value in enumerate(tree):
+            yield from leaves(value, f"{path}.{position}" if path else str(position))
+    else:
+        yield path, tree if isinstance(tree, str) else json.dumps(tree, ensure_ascii=False)
+
+
+def score(estimate: Mapping[str, Any] | None) -> str:
+    """`0.371 [0.352, 0.390]`."""
+    if not estimate:
+        return "–"
+    if estimate.get("low") is None or estimate.get("high") is None:
+        return f"{estimate['mean']:.3f}"
+    return f"{estimate['mean']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
+
+
+def change(estimate: Mapping[str, Any] | None) -> str:
+    """The same with signs."""
+    if not estimate:
+        return "–"
+    if estimate.get("low") is None or estimate.get("high") is None:
+        return f"{estimate['mean']:+.3f}"
+    return f"{estimate['mean']:+.3f} [{estimate['low']:+.3f}, {estimate['high']:+.3f}]"
