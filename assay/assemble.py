@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from assay.assess import ASSESSORS, assess
 from assay.augment import AUGMENTS, Codec, Sampling, ask
-from assay.collect import EXPANDERS, Collector
-from assay.credit import CREDITS, credit
+from assay.collect import COLLECTORS, EXPANDERS, Collect, Collector, Judge
+from assay.credit import CREDITS, SHAPES, Lesson, credit
 from assay.curate import CURATORS
-from assay.memory import Memory, pass_rates
+from assay.memory import MEMORIES, Memory, pass_rates
 from assay.models import Models
-from assay.part import bind
-from assay.recipe import Mechanism, Recipe
+from assay.part import Part, Registry, bind
+from assay.recipe import Mechanism, Recipe, Scale
 from assay.reward import REWARDS
 from assay.source import SOURCES, Pool
 from assay.types import Batch, Episode, Origin, Problem, Request, Row, Stats
@@ -30,11 +32,11 @@ class Phases:
 
     end: int
     source: Callable[[Memory], list[Problem]]
-    augment: Callable[[Sequence[Problem], Memory], list[Request]]
-    collect: Callable[[Models, Sequence[Request], Memory], list[Episode]]
-    curate: Callable[[Sequence[Episode], Memory], list[Row]]
-    assess: Callable[[Models, Sequence[Row]], list[Row]]
-    credit: Callable[[Sequence[Row]], list[Batch]]
+    augment: Callable[[Models, Sequence[Problem], Memory], list[Request]]
+    collect: Collect
+    curate: Callable[[Models, Sequence[Episode], Memory], list[Row]]
+    assess: Callable[[Models, Sequence[Row], Memory], tuple[list[Row], Stats]]
+    credit: Callable[[Sequence[Row], Memory], list[Batch]]
     improve: Callable[[Models, Batch, Memory], Stats]
     remember: Callable[[Memory, Models, Sequence[Episode], Sequence[Row], Stats], Memory]
 
@@ -50,60 +52,113 @@ def assemble(recipe: Recipe, *, pool: Pool, codec: Codec, micro_tokens: int) -> 
 
 
 def _phases(recipe: Recipe, mechanism: Mechanism, end: int, pool: Pool, codec: Codec, micro_tokens: int) -> Phases:
-    scale, objective = recipe.scale, mechanism.objective
-    sampling = Sampling(scale.max_new, scale.temperature, scale.top_p, scale.top_k, scale.min_p)
+    scale = recipe.scale
     drawn = scale.num_prompts * scale.oversample
-    source = partial(bind(SOURCES, mechanism.source), pool=pool)
-    augments = [partial(bind(AUGMENTS, part), codec=codec) for part in mechanism.augment]
-    curators = [partial(bind(CURATORS, part), num_prompts=scale.num_prompts) for part in mechanism.curate]
+    constants = {
+        "codec": codec,
+        "sampling": Sampling(scale.max_new, scale.temperature, scale.top_p, scale.top_k, scale.min_p),
+        "num_prompts": scale.num_prompts,
+        "max_new": scale.max_new,
+        "drawn": drawn,
+        "micro_tokens": micro_tokens,
+    }
+    source = bind(SOURCES, mechanism.source, pool=pool, **constants)
+    augments = _bound(AUGMENTS, mechanism.augment, constants)
+    curators = _bound(CURATORS, mechanism.curate, constants)
+    memories = _bound(MEMORIES, mechanism.remember, constants)
 
-    def augment(problems: Sequence[Problem], memory: Memory, first: int = 0) -> list[Request]:
-        requests = ask(problems, memory, first=first, samples=scale.group_size, sampling=sampling, codec=codec)
+    def augment(models: Models, problems: Sequence[Problem], memory: Memory, first: int = 0) -> list[Request]:
+        settings = constants["sampling"]
+        requests = ask(problems, memory, first=first, samples=scale.group_size, sampling=settings, codec=codec)
         for part in augments:
-            requests = part(requests, memory)
+            requests = part(requests, models=models, memory=memory)
         return requests
 
-    def more(memory: Memory, first: int, count: int) -> list[Request]:
-        return augment(source(memory, first, count), memory, first)
+    def more(models: Models, memory: Memory, first: int, count: int) -> list[Request]:
+        return augment(models, source(memory, first, count), memory, first)
 
-    def curate(episodes: Sequence[Episode], memory: Memory) -> list[Row]:
+    def curate(models: Models, episodes: Sequence[Episode], memory: Memory) -> list[Row]:
         rows = [Row(episode) if episode.reward is not None else _masked(episode) for episode in episodes]
         for part in curators:
-            rows = part(rows)
+            rows = part(rows, models=models, memory=memory)
         return rows
 
-    def improve_batch(models: Models, batch: Batch, memory: Memory) -> Stats:
-        from assay.objective.improve import improve
-
-        key = memory.key("improve", memory.step, batch.role)
-        return improve(
-            models.play(batch.role), batch, objective=objective, scale=scale, key=key, micro_tokens=micro_tokens
-        )
+    def remember_all(
+        memory: Memory, models: Models, episodes: Sequence[Episode], rows: Sequence[Row], stats: Stats
+    ) -> Memory:
+        for part in memories:
+            memory = part(memory, models=models, episodes=episodes, rows=rows, stats=stats)
+        return remember(memory, models, episodes, rows, stats)
 
     return Phases(
         end=end,
         source=lambda memory: source(memory, 0, drawn),
         augment=augment,
-        collect=Collector(
-            verify=verify,
-            rewards=tuple(partial(bind(REWARDS, part), max_new=scale.max_new) for part in mechanism.reward),
-            expand=tuple(
-                partial(bind(EXPANDERS, part), more=more, num_prompts=scale.num_prompts, drawn=drawn)
-                for part in mechanism.expand
-            ),
-            codec=codec,
-        ),
+        collect=_collector(mechanism, more, constants),
         curate=curate,
         assess=partial(
             assess,
-            objective=objective,
+            objective=lambda role: mechanism.rule(role).objective,
+            batch_of=partial(_batch_of, recipe, mechanism),
             num_updates=scale.num_updates,
-            parts=tuple(bind(ASSESSORS, part) for part in mechanism.assess),
+            parts=_bound(ASSESSORS, mechanism.assess, constants),
         ),
-        credit=partial(credit, estimator=bind(CREDITS, mechanism.credit), injected=objective.injected == "likelihood"),
-        improve=improve_batch,
-        remember=remember,
+        credit=partial(credit, lesson=_lessons(recipe, mechanism, constants)),
+        improve=_improver(mechanism, scale, micro_tokens),
+        remember=remember_all,
     )
+
+
+def _bound(registry: Registry, parts: Sequence[Part], constants: Mapping[str, Any]) -> tuple[Callable[..., Any], ...]:
+    return tuple(bind(registry, part, **constants) for part in parts)
+
+
+def _collector(
+    mechanism: Mechanism, more: Callable[[Models, Memory, int, int], list[Request]], constants: Mapping[str, Any]
+) -> Collect:
+    """The collector of rounds, inside what the recipe puts around it."""
+
+    def judge(role: str) -> Judge:
+        rule = mechanism.rule(role)
+        return Judge(rule.verified, _bound(REWARDS, rule.reward, constants))
+
+    expand = _bound(EXPANDERS, mechanism.expand, constants)
+    collect: Collect = Collector(verify, functools.cache(judge), expand, more, constants["codec"])
+    for part in _bound(COLLECTORS, mechanism.collect, {**constants, "more": more}):
+        collect = part(collect)
+    return collect
+
+
+def _lessons(recipe: Recipe, mechanism: Mechanism, constants: Mapping[str, Any]) -> Callable[[str], Lesson]:
+    """Roles that one parameter set plays learn in one batch, unless they have objectives or schedules of their own."""
+
+    def lesson(role: str) -> Lesson:
+        rule = mechanism.rule(role)
+        estimators = (*_bound(CREDITS, (rule.credit,), constants), *_bound(SHAPES, rule.shape, constants))
+        return Lesson(estimators, _batch_of(recipe, mechanism, role), rule.objective.injected == "likelihood")
+
+    return functools.cache(lesson)
+
+
+def _batch_of(recipe: Recipe, mechanism: Mechanism, role: str) -> str:
+    rule = mechanism.rule(role)
+    apart = rule.objective != mechanism.objective or rule.every != 1
+    return f"{recipe.roles[role]}/{role}" if apart else recipe.roles[role]
+
+
+def _improver(mechanism: Mechanism, scale: Scale, micro_tokens: int) -> Callable[[Models, Batch, Memory], Stats]:
+    def improve_batch(models: Models, batch: Batch, memory: Memory) -> Stats:
+        from assay.objective.improve import improve
+
+        rule = mechanism.rule(batch.role)
+        if (memory.step + 1) % rule.every:
+            return {}
+        key, player = memory.key("improve", memory.step, batch.role), models.play(batch.role)
+        stats = improve(player, batch, objective=rule.objective, scale=scale, key=key, micro_tokens=micro_tokens)
+        # two players do not share a curve
+        return {name.replace("policy/", f"{batch.role}/", 1): value for name, value in stats.items()}
+
+    return improve_batch
 
 
 def _masked(episode: Episode) -> Row:

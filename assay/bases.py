@@ -68,7 +68,7 @@ BASES = {
         Base(
             name="countdown",
             summary="expressions that reach a target with three or four numbers; the base of `make demo`",
-            shape=_shape(hidden=128, layers=4, heads=4, ffn=384, context=64),
+            shape=_shape(hidden=128, layers=4, heads=4, ffn=384, context=96),
             pool=Pool((Share("countdown", (3, 4)),)),
             scale=_scale(num_steps=300),
         ),

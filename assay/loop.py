@@ -9,7 +9,7 @@ from assay.assemble import Phases
 from assay.memory import Memory
 from assay.models import Models
 from assay.record.failpoint import failpoint
-from assay.types import Batch, Episode, Row, Stats
+from assay.types import Batch, Episode, Row, Stats, joined
 
 
 class Recorder(Protocol):
@@ -35,19 +35,19 @@ def train(stages: Sequence[Phases], models: Models, memory: Memory, recorder: Re
         while memory.step < stage.end:
             recorder.phase("collect")
             problems = stage.source(memory)
-            requests = stage.augment(problems, memory)
+            requests = stage.augment(models, problems, memory)
             failpoint("loop.collect")
-            episodes = stage.collect(models, requests, memory)
+            episodes, memory = stage.collect(models, requests, memory)
             failpoint("loop.verify")
 
             recorder.phase("assess")
-            rows = stage.assess(models, stage.curate(episodes, memory))
+            rows, stats = stage.assess(models, stage.curate(models, episodes, memory), memory)
 
             recorder.phase("improve")
-            batches, stats = stage.credit(rows), {}
+            batches = stage.credit(rows, memory)
             for batch in batches:
                 failpoint("loop.update")
-                stats |= stage.improve(models, batch, memory)
+                stats = joined(stats, stage.improve(models, batch, memory))
 
             memory = stage.remember(memory, models, episodes, rows, stats)
             failpoint("loop.record")

@@ -28,3 +28,8 @@ class Models:
 
     def play(self, role: str) -> Engine:
         return self.engines[self.roles[role]]
+
+    def reference(self, role: str) -> Engine:
+        """What a role is kept near to: `NAME-reference` of the set that plays it, or the one `reference` of all."""
+        own = f"{self.roles[role]}-reference"
+        return self.engines[own if own in self.engines else "reference"]

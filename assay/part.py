@@ -28,11 +28,11 @@ def bind(registry: Registry, part: Part, **offered: Any) -> Callable[..., Any]:
     """
     function = next(function for record, function in registry.values() if record is type(part))
     asked = inspect.signature(function).parameters
-    values = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
-    values |= {name: value for name, value in offered.items() if name in asked}
+    values = {name: value for name, value in offered.items() if name in asked}
+    values |= {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
 
     def bound(*args: Any, **more: Any) -> Any:
-        return function(*args, **values, **{name: value for name, value in more.items() if name in asked})
+        return function(*args, **{name: value for name, value in more.items() if name in asked} | values)
 
     return bound
 

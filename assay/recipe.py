@@ -21,17 +21,39 @@ PROFILES: tuple[Profile, ...] = ("paper", "laptop", "one-gpu")
 
 
 @dataclass(frozen=True)
+class Rule:
+    """By what the rows of one role are judged and learnt from, where the mechanism itself does not say it."""
+
+    role: str
+    verified: bool = True  # what it writes is an answer, to be checked by the task
+    reward: tuple[Part, ...] = slot("reward", default=(Outcome(),))
+    credit: Part = slot("credit", default=GroupRelative())
+    shape: tuple[Part, ...] = slot("shape", default=())
+    objective: Objective = field(default_factory=Objective)
+    every: int = 1  # it learns every so many steps
+
+
+@dataclass(frozen=True)
 class Mechanism:
     """What a method does, phase by phase, in the order of the loop."""
 
     source: Part = slot("source", default=Uniform())
     augment: tuple[Part, ...] = slot("augment", default=())
-    expand: tuple[Part, ...] = slot("expand", default=())
+    expand: tuple[Part, ...] = slot("expand", default=())  # the first that asks for something has the round
+    collect: tuple[Part, ...] = slot("collect", default=())  # each makes another collector of the one before it
     reward: tuple[Part, ...] = slot("reward", default=(Outcome(),))
     curate: tuple[Part, ...] = slot("curate", default=())
     assess: tuple[Part, ...] = slot("assess", default=())
     credit: Part = slot("credit", default=GroupRelative())
+    shape: tuple[Part, ...] = slot("shape", default=())  # of advantages, after they were estimated
     objective: Objective = field(default_factory=Objective)
+    remember: tuple[Part, ...] = slot("remember", default=())
+    rules: tuple[Rule, ...] = ()  # roles that do not go by the above
+
+    def rule(self, role: str) -> Rule:
+        """By what the rows of this role are judged and learnt from."""
+        named = [rule for rule in self.rules if rule.role == role]
+        return named[0] if named else Rule(role, True, self.reward, self.credit, self.shape, self.objective)
 
 
 @dataclass(frozen=True)
@@ -78,6 +100,12 @@ class Model:
     start: Literal["base", "policy"] = "base"
     trained: bool = True
     learns_first: bool = False
+    follows: str | None = None  # a set without optimiser whose weights `remember` takes from this one: lagged, averaged
+
+    @property
+    def saved(self) -> bool:
+        """Whether its weights are state of the run; others come back from where they came from."""
+        return self.trained or self.follows is not None
 
 
 @dataclass(frozen=True)

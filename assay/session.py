@@ -126,12 +126,10 @@ def _run(
     if checkpoint is not None:
         counters = checkpoint.document("counters.json")
         for name, counter in counters.items():
-            state = {
-                "parameters": checkpoint.tensors(f"{name}/model.safetensors", framework="torch"),
-                "moments": checkpoint.tensors(f"optimiser/{name}.safetensors", framework="torch"),
-                "counters": counter,
-            }
-            models[name].load(state)
+            weights = checkpoint.tensors(f"{name}/model.safetensors", framework="torch")
+            moments = checkpoint.tensors(f"optimiser/{name}.safetensors", framework="torch")
+            state = {f"parameter/{key}": value for key, value in weights.items()}
+            models[name].load(state | {f"optimiser/{key}": value for key, value in moments.items()} | counter)
     codec = policy.tokenizer
     stages = assemble(experiment.recipe, pool=experiment.pool, codec=codec, micro_tokens=experiment.machine.micro_tokens)
     total = experiment.recipe.scale.num_steps
@@ -157,17 +155,18 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
     """An engine for each parameter set of the recipe, and the frozen reference where the objective asks for one."""
     import copy
 
-    from assay.engine.torch_engine import Optimiser, TorchEngine
+    from assay.engine.optimiser import AdamW
+    from assay.engine.torch_engine import TorchEngine
 
     scale, machine, recipe = experiment.recipe.scale, experiment.machine, experiment.recipe
     settings = {
         "end_ids": policy.end_ids,
         "decode": policy.tokenizer.decode,
-        "device": machine.device,
+        "device": device_of(machine.device),
         "precision": machine.precision,
-        "cache_bytes": machine.cache_mb << 20,
+        "memory_bytes": machine.cache_mb << 20,
     }
-    optimiser = Optimiser(beta1=scale.beta1, beta2=scale.beta2, weight_decay=scale.weight_decay)
+    optimiser = AdamW(betas=(scale.beta1, scale.beta2), weight_decay=scale.weight_decay)
     wanted = {name: model.trained for name, model in recipe.models.items()}
     mechanisms = [recipe.mechanism, *(stage.mechanism for stage in recipe.stages if stage.mechanism)]
     if any(mechanism.objective.needs_reference for mechanism in mechanisms):
@@ -208,6 +207,13 @@ def _policy_files(policy: Policy) -> dict[str, bytes]:
         save_policy(policy, scratch)
         kept = [p for p in Path(scratch).iterdir() if p.suffix != ".safetensors" and "safetensors" not in p.name]
         return {f"policy/{path.name}": path.read_bytes() for path in kept}
+
+
+def device_of(name: str) -> str:
+    """`auto` is the GPU that torch sees, else the processor."""
+    import torch
+
+    return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
 
 def set_threads(machine: Machine) -> None:

@@ -165,8 +165,10 @@ class Episode:
 
     @property
     def reward(self) -> float | None:
-        """Sum of the episode-scope parts; None where an error of ours left the episode without a verdict."""
-        if self.verdict is not None and self.verdict.status == "invalid":
+        """Sum of the episode-scope parts; None where an error of ours left the episode without a verdict, or where
+        no part had anything to say, because the rows that it depends on were lost.
+        """
+        if (self.verdict is not None and self.verdict.status == "invalid") or not self.rewards:
             return None
         return float(sum(part.value for part in self.rewards if part.scope == "episode"))
 
@@ -213,6 +215,10 @@ class Row:
 
     def mark(self, **changes: Any) -> Row:
         return dataclasses.replace(self, **changes)
+
+    @property
+    def role(self) -> str:
+        return self.episode.request.role
 
     @property
     def group(self) -> str:

@@ -1,0 +1,164 @@
+"""How fast the engine decodes and trains, as shares of the matrix-product ceiling of this machine.
+
+    python -m bench.micro_engine [S1 S2 S3] [--threads 2] [--repeats 3] [--json]
+
+Work is counted as 2N (decoding) and 6N (training) operations a real token, N being the parameters; attention is left
+out, so the shares are lower bounds. Ceiling and phases alternate, and the best of the repeats is shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from assay.engine.interface import Want
+from assay.engine.optimiser import AdamW
+from assay.engine.torch_engine import TorchEngine
+from assay.policy.config import PolicyConfig
+from assay.policy.transformer import Transformer
+from assay.rng import Key
+from assay.types import Batch, Problem, Request
+
+
+@dataclass(frozen=True)
+class Shape:
+    hidden: int
+    layers: int
+    heads: int
+    ffn: int
+    prompts: int
+    samples: int
+    prompt: int
+    answer: int
+
+
+SHAPES = {
+    "S1": Shape(256, 4, 4, 768, 32, 8, 6, 64),
+    "S2": Shape(160, 4, 5, 416, 128, 8, 16, 24),
+    "S3": Shape(384, 6, 6, 1024, 16, 8, 16, 256),
+}
+VOCAB = 64
+
+
+def engine_of(shape: Shape, precision: str) -> TorchEngine:
+    config = PolicyConfig(
+        family="qwen2",
+        vocab=VOCAB,
+        hidden=shape.hidden,
+        layers=shape.layers,
+        heads=shape.heads,
+        kv_heads=shape.heads,
+        head_dim=shape.hidden // shape.heads,
+        ffn=shape.ffn,
+        context=512,
+        attention_bias=True,
+    )
+    model = Transformer(config).initialise(torch.Generator().manual_seed(0))
+    return TorchEngine(model, end_ids=frozenset(), precision=precision, optimiser=AdamW())  # type: ignore[arg-type]
+
+
+def requests_of(shape: Shape) -> list[Request]:
+    random = np.random.default_rng(0)
+    result: list[Request] = []
+    for p in range(shape.prompts):
+        problem = Problem("bench", str(p), {}, str(p))
+        context = random.integers(0, VOCAB, shape.prompt).astype(np.int32)
+        result += [Request(problem, context, str(p), shape.answer, sample=s) for s in range(shape.samples)]
+    return result
+
+
+def batch_of(requests: list[Request], answers: list[np.ndarray]) -> Batch:
+    rows, tokens = len(requests), sum(map(len, answers))
+    return Batch(
+        context=np.concatenate([r.context for r in requests]),
+        context_at=np.cumsum([0, *(len(r.context) for r in requests)]),
+        ids=np.concatenate(answers),
+        at=np.cumsum([0, *map(len, answers)]),
+        mask=np.ones(tokens, bool),
+        counted=np.ones(tokens, bool),
+        counted_rows=np.ones(rows, bool),
+        advantage=np.random.default_rng(1).normal(size=tokens).astype(np.float32) / tokens,
+        origin=np.zeros(tokens, np.int8),
+        temperature=np.ones(rows, np.float32),
+        problem=tuple(r.problem.id for r in requests),
+        request=tuple(r.id for r in requests),
+        group=tuple(r.group for r in requests),
+    )
+
+
+def ceiling(dtype: torch.dtype) -> float:
+    """Operations a second of a large square product: the best of several."""
+    a = torch.randn(1024, 1024, dtype=dtype)
+    best = float("inf")
+    for _ in range(12):
+        start = time.perf_counter()
+        a @ a
+        best = min(best, time.perf_counter() - start)
+    return 2 * 1024**3 / best
+
+
+def train(engine: TorchEngine, batch: Batch, tokens: int) -> None:
+    for chunk in engine.chunks(batch, tokens=tokens):
+        outputs = engine.forward(chunk, Want())
+        (-(outputs.logp * chunk.streams["advantage"])).sum().backward()
+        engine.backward(chunk, outputs)
+    engine.step(lr=1e-5, clip=1.0)
+
+
+def measure(name: str, *, repeats: int, tokens: int, precision: str) -> dict[str, float]:
+    """Tokens a second and shares of the ceiling."""
+    shape = SHAPES[name]
+    engine = engine_of(shape, precision)
+    requests = requests_of(shape)
+    size = sum(p.numel() for p in engine.model.parameters())
+    count = sum(r.max_new for r in requests)
+    peak, decode, learn = 0.0, float("inf"), float("inf")
+    for repeat in range(repeats):
+        peak = max(peak, ceiling(engine.compute))
+        start = time.perf_counter()
+        answers = [g.segment.ids for g in engine.generate(requests, Key(repeat))]
+        decode = min(decode, time.perf_counter() - start)
+        batch = batch_of(requests, answers)
+        peak = max(peak, ceiling(engine.compute))
+        start = time.perf_counter()
+        train(engine, batch, tokens)
+        learn = min(learn, time.perf_counter() - start)
+    return {
+        "parameters": size,
+        "ceiling_gflops": peak / 1e9,
+        "decode_tokens_per_s": count / decode,
+        "train_tokens_per_s": count / learn,
+        "decode_share": 2 * size * count / decode / peak,
+        "train_share": 6 * size * count / learn / peak,
+        "step_share": 8 * size * count / (decode + learn) / peak,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("shapes", nargs="*", default=list(SHAPES), choices=list(SHAPES))
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--tokens", type=int, default=2048, help="inputs in a chunk of the learner")
+    parser.add_argument("--precision", default="auto")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    for name in options.shapes:
+        result = measure(name, repeats=options.repeats, tokens=options.tokens, precision=options.precision)
+        if options.json:
+            line = json.dumps({"shape": name, "threads": options.threads, **result})
+        else:
+            line = f"{name}  " + "  ".join(f"{k} {v:,.2f}" if v < 10 else f"{k} {v:,.0f}" for k, v in result.items())
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

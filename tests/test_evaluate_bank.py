@@ -10,7 +10,7 @@ import pytest
 
 from assay.augment import Sampling
 from assay.engine.interface import Generation
-from assay.errors import DataError
+from assay.errors import AssayError, DataError
 from assay.evaluate.bank import Bank, common, difference, entry, evaluate, powers, scores, summary
 from assay.rng import Key
 from assay.types import Problem, Segment, Verdict
@@ -175,3 +175,19 @@ def test_powers():
     assert powers(1) == [1]
     assert powers(64) == [1, 2, 4, 8, 16, 32, 64]
     assert powers(63)[-1] == 32
+
+
+def test_entry_asks_for_the_k_that_every_problem_can_answer():
+    bank = run([problem(0), problem(6)])  # one of the second four is spoilt
+    assert list(entry(bank, step=0, set="valid")["pass"]) == ["1", "2"]
+
+
+def test_a_problem_that_is_wholly_spoilt_enters_no_estimate():
+    bank = run([problem(0), problem(9)], samples=1)
+    found = entry(bank, step=0, set="valid")
+    assert (found["problems"], found["unjudged"], found["invalid"]) == (1, 1, 1)
+    assert found["pass"]["1"]["mean"] == 1.0
+    assert len(Bank.from_json(found["bank"])) == 2
+    assert difference(bank, run([problem(9), problem(0)], samples=1), [1])["problems"] == 1
+    with pytest.raises(AssayError, match="all 1 samples"):
+        entry(run([problem(9)], samples=1), step=0, set="valid")

@@ -105,8 +105,8 @@ def test_logits_equal_transformers_in_each_family(family: str, rope: str) -> Non
     check(reference(family, tied=family == "qwen2", kv_heads=2, head_dim=12, rope=rope, bias=family == "llama"))
 
 
-VARIANTS = [
-    dict(family=family, tied=tied, kv_heads=kv_heads, head_dim=head_dim, rope=rope, bias=bias)
+VARIANTS: list[dict[str, Any]] = [
+    {"family": family, "tied": tied, "kv_heads": kv_heads, "head_dim": head_dim, "rope": rope, "bias": bias}
     for family, tied, kv_heads, head_dim, rope, bias in itertools.product(
         ("llama", "qwen2", "qwen3"), (True, False), (1, 2, 4), (8, 12), ROPES, (False, True)
     )

@@ -58,7 +58,8 @@ def test_llama3_keeps_short_waves_and_slows_long_ones() -> None:
 
 def test_yarn_ramp_and_scale() -> None:
     rope = Rope("yarn", factor=4.0, original_context=64)
-    # 32 turns in 64 tokens: index 8 ln(64 / (64 pi)) / (2 ln 1e4) < 0, so 0; 1 turn: 8 ln(64 / 2 pi) / (2 ln 1e4) = 1.008 -> 2.
+    # Limits of the ramp: 32 turns: 8 ln(64 / (64 pi)) / (2 ln 1e4) < 0, so 0; 1 turn: 8 ln(64 / 2 pi) / (2 ln 1e4) =
+    # 1.008, so 2.
     blended = [f / 4 * r + f * (1 - r) for f, r in zip(expected(10000.0), (0.0, 0.5, 1.0, 1.0), strict=True)]
     assert frequencies(config(rope), length=9).tolist() == pytest.approx(blended, rel=1e-5)
     assert attention_scale(config(rope)) == pytest.approx(0.1 * math.log(4) + 1)

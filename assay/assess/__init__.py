@@ -3,63 +3,95 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
+from assay.memory import Memory
 from assay.models import Models
 from assay.objective import Objective
 from assay.part import Registry
-from assay.types import Row
+from assay.types import Episode, Origin, Row, Stats, joined
 
 ASSESSORS: Registry = {}
 
-Assessor = Callable[[Sequence[Row], Models], list[Row]]
+Assessor = Callable[..., tuple[list[Row], Stats]]
+"""(rows, *, models, memory, ...) -> rows with what it found out. A partner that learns first makes its step here."""
 
 
 def assess(
-    models: Models, rows: Sequence[Row], *, objective: Objective, num_updates: int, parts: Sequence[Assessor] = ()
-) -> list[Row]:
-    """Fills `old` and `ref` of the rows that go to the learner.
+    models: Models,
+    rows: Sequence[Row],
+    memory: Memory,
+    *,
+    objective: Callable[[str], Objective],
+    batch_of: Callable[[str], str],
+    num_updates: int,
+    parts: Sequence[Assessor] = (),
+) -> tuple[list[Row], Stats]:
+    """Fills `old` and `ref` of the rows that go to the learner; `objective` and `batch_of` are those of a role.
 
     With one update of what the current weights have just written the ratio is 1 by definition and no pass is spent.
-    Otherwise old is the sampler's where sampler and learner agree bit for bit, and is computed here where not.
+    Otherwise old is the sampler's where the current weights wrote it and sampler and learner agree bit for bit, and
+    is computed here where not: under the sampling context, by the weights before the first update of the step.
     """
-    kept = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
     result = list(rows)
-    if num_updates > 1 or _stale(rows, models):
-        _fill(result, kept, models, stream="old")
-    if objective.needs_reference:
-        _fill(result, kept, models, stream="ref")
+    kept = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
+    for role in dict.fromkeys(rows[i].role for i in kept):
+        mine, goal = [i for i in kept if rows[i].role == role], objective(role)
+        if num_updates > 1 or _moves([rows[i] for i in kept], models, role, batch_of) or not all(_fresh(rows[i], models) for i in mine):
+            _fill(result, mine, models, stream="old", imitates=goal.injected == "likelihood")
+        if goal.needs_reference:
+            _fill(result, mine, models, stream="ref", imitates=False)
+    stats: Stats = {}
     for part in parts:
-        result = part(result, models)
-    return result
+        result, found = part(result, models=models, memory=memory)
+        stats = joined(stats, found)
+    return result, stats
 
 
-def _stale(rows: Sequence[Row], models: Models) -> bool:
-    return any(
-        segment.old is not None and segment.version != models.play(row.episode.request.role).version
-        for row in rows
-        for segment in row.episode.segments
-    )
+def _moves(rows: Sequence[Row], models: Models, role: str, batch_of: Callable[[str], str]) -> bool:
+    """Whether the weights that play this role learn from several batches in the step."""
+    player = models.roles[role]
+    return len({(row.batch, batch_of(row.role)) for row in rows if models.roles[row.role] == player}) > 1
 
 
-def _fill(rows: list[Row], kept: Sequence[int], models: Models, *, stream: str) -> None:
+def _fresh(row: Row, models: Models) -> bool:
+    """Whether the weights that are about to learn wrote it, under the context that they are about to learn it in."""
+    episode, version = row.episode, models.play(row.role).version
+    sampled = [segment for segment in episode.segments if segment.old is not None]
+    return episode.training_context is episode.request.context and all(s.version == version for s in sampled)
+
+
+def _fill(
+    rows: list[Row], places: Sequence[int], models: Models, *, stream: Literal["old", "ref"], imitates: bool
+) -> None:
     from assay.engine.interface import Span
 
-    for role in dict.fromkeys(rows[i].episode.request.role for i in kept):
-        places = [i for i in kept if rows[i].episode.request.role == role and getattr(rows[i], stream) is None]
-        player = models.play(role)
-        if stream == "old" and player.exact:
-            for i in places:
-                rows[i] = rows[i].mark(old=np.concatenate([s.old for s in rows[i].episode.segments]))
-            continue
-        engine = player if stream == "old" else models["reference"]
-        spans = []
+    places = [i for i in places if getattr(rows[i], stream) is None]
+    if not places:
+        return
+    role = rows[places[0]].role
+    engine = models.play(role) if stream == "old" else models.reference(role)
+    if stream == "old" and engine.exact:
         for i in places:
-            episode = rows[i].episode
-            # the denominator of a ratio belongs to the context that was sampled under, a reference to the trained one
-            context = episode.request.context if stream == "old" else episode.training_context
-            ids = np.concatenate([segment.ids for segment in episode.segments])
-            spans.append(Span(context, ids, episode.request.temperature))
-        for i, scores in zip(places, engine.score(spans), strict=True):
-            rows[i] = rows[i].mark(**{stream: scores.logp})
+            if _known(rows[i].episode, engine.version, imitates=imitates):
+                sampled = rows[i].episode.stream("old")
+                rows[i] = rows[i].mark(old=np.where(np.isnan(sampled), np.float32(0), sampled))
+        places = [i for i in places if rows[i].old is None]
+    spans = []
+    for i in places:
+        episode = rows[i].episode
+        # the denominator of a ratio belongs to the context that was sampled under, a reference to the trained one
+        context = episode.request.context if stream == "old" else episode.training_context
+        spans.append(Span(context, episode.stream("ids").astype(np.int32), episode.request.temperature))
+    for i, scores in zip(places, engine.score(spans) if spans else [], strict=True):
+        rows[i] = rows[i].mark(**{stream: scores.logp})
+
+
+def _known(episode: Episode, version: int, *, imitates: bool) -> bool:
+    """Whether these weights sampled every token that trains; imitated tokens were sampled by nobody."""
+    origin = episode.stream("origin")
+    trains = origin != Origin.ENV if imitates else origin == Origin.POLICY
+    unknown = np.isnan(episode.stream("old")) & trains
+    return not unknown.any() and all(s.version == version for s in episode.segments if s.old is not None)

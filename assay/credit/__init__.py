@@ -1,16 +1,19 @@
 """Rows -> per-token advantages -> batches."""
 
-from assay.credit.advantage import CREDITS, GROUP_BASELINES, Constant, GroupRelative, LeaveOneOut, Score
-from assay.credit.pack import advantages, credit, pack
+from assay.credit.advantage import CREDITS, GROUP_BASELINES, SHAPES, Constant, GroupRelative, LeaveOneOut, Score
+from assay.credit.pack import Lesson, advantages, by_reward, credit, pack
 
 __all__ = [
     "CREDITS",
     "GROUP_BASELINES",
+    "SHAPES",
     "Constant",
     "GroupRelative",
     "LeaveOneOut",
+    "Lesson",
     "Score",
     "advantages",
+    "by_reward",
     "credit",
     "pack",
 ]

@@ -11,8 +11,9 @@ from typing import Literal
 
 import numpy as np
 
+from assay.credit.pack import by_reward
 from assay.errors import ConfigError
-from assay.part import Part
+from assay.part import Part, Registry
 
 Scale = Literal["none", "std"]
 
@@ -82,10 +83,11 @@ def _by_group(reward: np.ndarray, group: np.ndarray, one: Callable[[np.ndarray],
     return advantage
 
 
-CREDITS = {
-    "score": (Score, score),
-    "constant": (Constant, constant),
-    "group-relative": (GroupRelative, group_relative),
-    "leave-one-out": (LeaveOneOut, leave_one_out),
+CREDITS: Registry = {
+    "score": (Score, by_reward(score)),
+    "constant": (Constant, by_reward(constant)),
+    "group-relative": (GroupRelative, by_reward(group_relative)),
+    "leave-one-out": (LeaveOneOut, by_reward(leave_one_out)),
 }
+SHAPES: Registry = {}
 GROUP_BASELINES: Sequence[type[Part]] = (GroupRelative, LeaveOneOut)

@@ -2,86 +2,133 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from assay.types import Batch, Episode, Origin, Row
+from assay.memory import Memory
+from assay.types import Batch, Origin, Row
 
-Estimator = Callable[..., np.ndarray]
-
-
-def credit(rows: Sequence[Row], *, estimator: Estimator, injected: bool) -> list[Batch]:
-    """One batch for each batch key, in sorted order; rows that neither train nor count are left behind."""
-    batches = []
-    for key in sorted({row.batch for row in rows}):
-        members = [row for row in rows if row.batch == key]
-        batch = pack(members, advantages(members, estimator=estimator), injected=injected)
-        if len(batch):
-            batches.append(batch)
-    return batches
+Estimator = Callable[..., list[Row]]
+"""(rows, *, memory, ...) -> the same rows with their advantage. Groups, trees, turns or tokens: it sees whole rows."""
 
 
-def advantages(rows: Sequence[Row], *, estimator: Estimator) -> np.ndarray:
-    """The estimator over the rows that are in their group's statistics and have a reward; zero for the others."""
-    result = np.zeros(len(rows))
+@dataclass(frozen=True)
+class Lesson:
+    """How the rows of a role become a batch, and with which others they share it."""
+
+    estimators: tuple[Estimator, ...]  # the first estimates, the others shape what it gave
+    batch: str  # roles of one name learn in one batch: the same parameter set, the same objective
+    injected: bool = False  # imitate tokens of others too
+
+
+def credit(rows: Sequence[Row], memory: Memory, *, lesson: Callable[[str], Lesson]) -> list[Batch]:
+    """Advantages over all rows of a role at once, then a batch for each batch key and lesson, in sorted order."""
+    lessons = {role: lesson(role) for role in sorted({row.role for row in rows})}
+    credited = list(rows)
+    for role, taught in lessons.items():
+        places = [i for i, row in enumerate(rows) if row.role == role]
+        for i, row in zip(places, advantages([rows[i] for i in places], memory, taught.estimators), strict=True):
+            credited[i] = row
+    members: dict[tuple[str, str], list[Row]] = {}
+    for row in credited:
+        if row.in_loss or row.in_denominator:
+            members.setdefault((row.batch, lessons[row.role].batch), []).append(row)
+    return [
+        pack(members[place], injected={role for role, taught in lessons.items() if taught.injected})
+        for place in sorted(members)
+    ]
+
+
+def advantages(rows: Sequence[Row], memory: Memory, estimators: Sequence[Estimator]) -> list[Row]:
+    """The estimators over the rows that are in their group's statistics and have a reward; none for the others."""
     valid = [i for i, row in enumerate(rows) if row.in_group and row.reward is not None]
-    if valid:
-        names: dict[str, int] = {}
-        group = np.array([names.setdefault(rows[i].group, len(names)) for i in valid])
-        reward = np.array([rows[i].reward for i in valid], dtype=np.float64)
-        result[valid] = estimator(reward, group) * np.array([rows[i].weight for i in valid])
+    found = [rows[i] for i in valid]
+    for estimator in estimators if found else ():
+        found = estimator(found, memory=memory)
+    result = list(rows)
+    for i, row in zip(valid, found, strict=True):
+        result[i] = row
     return result
 
 
-def pack(rows: Sequence[Row], advantage: np.ndarray, *, injected: bool) -> Batch:
-    """The batch of the rows that are in the loss or in the denominator. `injected`: imitate tokens of others too."""
-    kept = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
-    rows, advantage = [rows[i] for i in kept], advantage[kept]
+def by_reward(one: Callable[..., np.ndarray]) -> Estimator:
+    """An estimator over whole rows from a function (rewards, groups) -> one advantage a row, spread over its tokens."""
+
+    @functools.wraps(one)
+    def estimator(rows: Sequence[Row], **values: object) -> list[Row]:
+        names: dict[str, int] = {}
+        group = np.array([names.setdefault(row.group, len(names)) for row in rows])
+        found = one(np.array([row.reward for row in rows], dtype=np.float64), group, **values)
+        return [row.mark(advantage=np.full(len(row.episode), a)) for row, a in zip(rows, found, strict=True)]
+
+    return estimator
+
+
+def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:
+    """The batch of these rows. Tokens that the policy did not write train only in the roles of `injected`."""
     episodes = [row.episode for row in rows]
     lengths = np.array([len(episode) for episode in episodes], dtype=np.int64)
     contexts = [episode.training_context for episode in episodes]
-    ids = _join([_stream(e, "ids", np.int32) for e in episodes], np.int32)
-    origin = _join([_stream(e, "origin", np.int8) for e in episodes], np.int8)
-    trains = origin != Origin.ENV if injected else origin == Origin.POLICY
-    differ = any(e.training_context is not e.request.context for e in episodes)
-    asked = [e.request.context for e in episodes]
+    asked = [episode.request.context for episode in episodes]
+    trains = _join([_trains(row, imitate=row.role in injected) for row in rows], bool)
     return Batch(
         context=_join(contexts, np.int32),
         context_at=_offsets(contexts),
-        ids=ids,
+        ids=_join([e.stream("ids") for e in episodes], np.int32),
         at=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         mask=trains & np.repeat(np.array([row.in_loss for row in rows], dtype=bool), lengths),
         counted=trains & np.repeat(np.array([row.in_denominator for row in rows], dtype=bool), lengths),
         counted_rows=np.array([row.in_denominator for row in rows], dtype=bool),
-        advantage=np.repeat(advantage, lengths).astype(np.float32),
-        origin=origin,
+        advantage=_join([_weighted(row) for row in rows], np.float32),
+        origin=_join([e.stream("origin") for e in episodes], np.int8),
         temperature=np.array([e.request.temperature for e in episodes], dtype=np.float32),
         problem=tuple(e.request.problem.id for e in episodes),
         request=tuple(e.request.id for e in episodes),
         group=tuple(row.group for row in rows),
-        role=episodes[0].request.role if episodes else "policy",
+        role=rows[0].role if rows else "policy",
+        roles=tuple(row.role for row in rows),
+        tag=tuple(row.tag or row.episode.request.tag for row in rows),
         ended=np.array([e.finish == "stop" for e in episodes], dtype=bool),
         truncated=np.array([e.finish == "length" for e in episodes], dtype=bool),
         version=_join(
             [np.repeat([s.version for s in e.segments], [len(s) for s in e.segments]) for e in episodes], np.int32
         ),
-        sampled=_join([_stream(e, "old", np.float32) for e in episodes], np.float32),
-        mu=_join([_stream(e, "mu", np.float32) for e in episodes], np.float32),
-        entropy=_join([_stream(e, "entropy", np.float32) for e in episodes], np.float32),
+        sampled=_join([e.stream("old") for e in episodes], np.float32),
+        mu=_join([e.stream("mu") for e in episodes], np.float32),
+        entropy=_join([e.stream("entropy") for e in episodes], np.float32),
         old=_optional([row.old for row in rows]),
         ref=_optional([row.ref for row in rows]),
         value=_optional([row.value for row in rows]),
-        generation=_join(asked, np.int32) if differ else None,
-        generation_at=_offsets(asked) if differ else None,
+        target=_optional([row.target for row in rows]),
+        generation=_join(asked, np.int32) if _differ(contexts, asked) else None,
+        generation_at=_offsets(asked) if _differ(contexts, asked) else None,
+        weights=_weights(rows),
     )
 
 
-def _stream(episode: Episode, name: str, dtype: type) -> np.ndarray:
-    """A stream over the whole answer; NaN over segments that lack it."""
-    pieces = [getattr(segment, name) for segment in episode.segments]
-    filled = [np.full(len(s), np.nan) if p is None else p for s, p in zip(episode.segments, pieces, strict=True)]
-    return filled[0] if len(filled) == 1 else _join(filled, dtype)
+def _trains(row: Row, *, imitate: bool) -> np.ndarray:
+    origin = row.episode.stream("origin")
+    trains = origin != Origin.ENV if imitate else origin == Origin.POLICY
+    return trains if row.keep is None else trains & row.keep
+
+
+def _weighted(row: Row) -> np.ndarray:
+    return np.zeros(len(row.episode)) if row.advantage is None else row.weight * row.advantage
+
+
+def _weights(rows: Sequence[Row]) -> Mapping[str, np.ndarray]:
+    """Weights of further loss terms: 1 where a row says nothing about a term that another row weighs."""
+    names = sorted({name for row in rows for name in row.weights})
+    return {
+        name: _join([row.weights.get(name, np.ones(len(row.episode))) for row in rows], np.float32) for name in names
+    }
+
+
+def _differ(contexts: Sequence[np.ndarray], asked: Sequence[np.ndarray]) -> bool:
+    return any(trained is not sampled for trained, sampled in zip(contexts, asked, strict=True))
 
 
 def _join(pieces: Sequence[np.ndarray], dtype: type) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.augment import Codec, Sampling
-from assay.errors import DataError
+from assay.errors import AssayError, DataError
 from assay.evaluate.intervals import DRAWS, LEVEL, Interval, interval, intervals, paired
 from assay.evaluate.passk import maj_at_k, pass_at_k
 from assay.rng import Key
@@ -213,7 +213,7 @@ def difference(
     before: Bank, after: Bank, ks: Sequence[int], *, key: Key = _RESAMPLING, level: float = LEVEL, draws: int = DRAWS
 ) -> Json:
     """After minus before on the problems that both banks hold, paired: `{"problems": M, "pass": {k: interval}}`."""
-    before, after = common(before, after)
+    before, after = common(*(bank.select(np.flatnonzero(bank.n > 0)) for bank in (before, after)))
     pairs = {k: (pass_at_k(before.n, before.correct, k=k), pass_at_k(after.n, after.correct, k=k)) for k in ks}
     return {
         "problems": len(before),
@@ -230,9 +230,21 @@ def common(before: Bank, after: Bank) -> tuple[Bank, Bank]:
     return before.select(rows), after.select([place[before.problems[i]] for i in rows])
 
 
-def entry(bank: Bank, *, step: int, set: str, ks: Sequence[int]) -> Json:
-    """One line of evals.jsonl: where it stands, the estimates, and the bank they can be computed again from."""
-    return {"step": step, "set": set, **summary(bank, ks), "bank": bank.to_json()}
+def entry(bank: Bank, *, step: int, set: str, ks: Sequence[int] | None = None) -> Json:
+    """One line of evals.jsonl: where it stands, the estimates, and the bank they can be computed again from.
+
+    Without `ks`, powers of two up to the fewest valid samples of a problem. A problem whose samples were all spoilt by
+    errors of ours enters no estimate and is counted in `unjudged`; its bank keeps it.
+    """
+    judged = np.flatnonzero(bank.n > 0)
+    if not len(judged):
+        raise AssayError(
+            f"all {int(bank.invalid.sum())} samples of '{set}' were spoilt by errors of ours: see the verifier."
+        )
+    part = bank.select(judged)
+    found = summary(part, powers(int(part.n.min())) if ks is None else ks)
+    counts = {"invalid": int(bank.invalid.sum()), "unjudged": len(bank) - len(judged)}
+    return {"step": step, "set": set, **found, **counts, "bank": bank.to_json()}
 
 
 def scores(entry: Mapping[str, Any]) -> dict[str, float]:

@@ -64,10 +64,12 @@ def _torch() -> Check:
 
 
 def _processor() -> Check:
-    from assay.engine.torch_engine import choose_precision
+    import torch
 
-    precision, reason = choose_precision("cpu")
-    return "ok", f"{os.cpu_count()} cores, {platform.machine()}; precision auto = {precision}: {reason}", ""
+    from assay.engine.precision import choose
+
+    _, reason = choose("auto", torch.device("cpu"))
+    return "ok", f"{os.cpu_count()} cores, {platform.machine()}; computes in {reason}", ""
 
 
 def _gpu() -> Check:

@@ -10,7 +10,7 @@ from assay.bases import locate
 from assay.errors import DataError, UsageError
 from assay.evaluate import bank
 from assay.rng import Key
-from assay.session import longest_solution
+from assay.session import device_of, longest_solution
 from assay.source import Pool
 from assay.types import Problem, Request
 from assay.verify import verify
@@ -27,7 +27,11 @@ def open_engine(model: str) -> tuple[Policy, Engine]:
 
     policy = load_policy(locate(model))
     engine = TorchEngine(
-        policy.transformer, end_ids=policy.end_ids, decode=policy.tokenizer.decode, device="auto", precision="auto"
+        policy.transformer,
+        end_ids=policy.end_ids,
+        decode=policy.tokenizer.decode,
+        device=device_of("auto"),
+        optimiser=None,
     )
     return policy, engine
 

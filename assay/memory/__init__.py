@@ -1,12 +1,14 @@
-"""What a run remembers between steps: one store, JSON data, part of every checkpoint."""
+"""What a run remembers between steps: one store, part of every checkpoint."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from assay.memory.episodes import episode_of, to_data
+from assay.part import Part
 from assay.rng import Key
 from assay.types import Episode
 
@@ -33,9 +35,8 @@ class Memory:
     step: int = 0  # steps completed
     stage: int = 0
     budget: Budget = Budget()
-    stores: Mapping[str, Mapping[str, Any]] = field(
-        default_factory=dict
-    )  # JSON data, one mapping per part that remembers
+    stores: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # JSON data, a mapping per part
+    kept: Mapping[str, tuple[Episode, ...]] = field(default_factory=dict)  # buffers, queues and caches, by part
 
     @property
     def key(self) -> Key:
@@ -48,12 +49,24 @@ class Memory:
     def keep(self, name: str, store: Mapping[str, Any]) -> Memory:
         return dataclasses.replace(self, stores={**self.stores, name: store})
 
+    def hold(self, name: str, episodes: Sequence[Episode]) -> Memory:
+        """These episodes, under the name of the part that wants them back, in place of what it held."""
+        others = {other: held for other, held in self.kept.items() if other != name}
+        return dataclasses.replace(self, kept=others | {name: tuple(episodes)} if episodes else others)
+
     def to_data(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        return to_data(self)
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Memory:
-        return cls(**{**data, "budget": Budget(**data["budget"])})
+        kept = {name: tuple(episode_of(item) for item in items) for name, items in data["kept"].items()}
+        return cls(**{**data, "budget": Budget(**data["budget"]), "kept": kept})
+
+
+Remember = Callable[..., Memory]
+"""(memory, *, models, episodes, rows, stats) -> the memory after the step. Weights that follow others move here too."""
+
+MEMORIES: dict[str, tuple[type[Part], Remember]] = {}
 
 
 def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:
@@ -65,5 +78,5 @@ def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:
             continue
         name = f"{episode.request.problem.task}/{episode.request.problem.level}"
         right, tried = store.get(name, (0, 0))
-        store[name] = (right + (verdict.status == "ok"), tried + 1)
-    return memory.keep("pass-rates", {name: tuple(pair) for name, pair in sorted(store.items())})
+        store[name] = [right + (verdict.status == "ok"), tried + 1]
+    return memory.keep("pass-rates", dict(sorted(store.items())))

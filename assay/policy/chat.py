@@ -43,7 +43,7 @@ def render_chat(template: str, messages: Sequence[Message], *, variables: Mappin
     context = {"tools": None, "documents": None, **variables, "messages": plain, "add_generation_prompt": True}
     try:
         return _compile(template).render(**context)
-    except jinja2.TemplateError as error:
+    except (jinja2.TemplateError, TypeError) as error:
         raise DataError(f"the chat template refused these messages: {error}") from error
 
 

@@ -43,6 +43,8 @@ class Rope:
             raise ConfigError(f"rope '{self.kind}' has no {', '.join(surplus)}.")
         if not (self.theta > 0 and self.factor > 0):
             raise ConfigError(f"rope theta and factor must be positive, not {self.theta} and {self.factor}.")
+        if self.original_context is not None and self.original_context < 2:
+            raise ConfigError(f"rope original_context must be at least 2, not {self.original_context}.")
         if self.kind == "llama3" and not (self.high_freq_factor or 0) > (self.low_freq_factor or 0) > 0:
             raise ConfigError(
                 "rope 'llama3' needs 0 < low_freq_factor < high_freq_factor, "

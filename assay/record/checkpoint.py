@@ -98,7 +98,8 @@ class Store:
 
     def steps(self) -> list[int]:
         """Steps that have a committed checkpoint, ascending; their bytes are not looked at."""
-        names = (re.fullmatch(r"step-(\d{8,})", path.name) for path in self.path.iterdir())
+        found = self.path.iterdir() if self.path.is_dir() else ()  # a copy may lack a folder that was empty
+        names = (re.fullmatch(r"step-(\d{8,})", path.name) for path in found)
         return sorted(int(match[1]) for match in names if match)
 
     def save(
@@ -165,9 +166,9 @@ class Store:
         kept = {*steps[-self.keep :], *([best.step] if best else [])}
         for step in steps:
             if step not in kept:
-                trash = self.path / f".trash-{uuid.uuid4().hex}"
-                disk.rename(self.folder(step), trash, point="retention")
-                disk.remove(trash, point="retention")
+                disk.rename(self.folder(step), self.path / f".trash-{uuid.uuid4().hex}", point="retention")
+        for trash in sorted(self.path.glob(".trash-*")):
+            disk.remove(trash, point="retention")
 
     def best(self) -> Best | None:
         """The saved step with the highest score, the earliest of equals.

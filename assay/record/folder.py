@@ -69,10 +69,16 @@ class RunFolder:
                     (path / name).mkdir(exist_ok=True)
                 for name in JOURNALS:
                     (path / f"{name}.jsonl").touch()
-                head = {"schema": SCHEMA, "run": uuid.uuid4().hex, "created": _now(), "versions": dict(manifest.versions())}
+                head = {
+                    "schema": SCHEMA,
+                    "run": uuid.uuid4().hex,
+                    "created": _now(),
+                    "versions": dict(manifest.versions()),
+                }
                 content = manifest.plain({**head, **(document or {}), "identity": identity})
                 data = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
                 disk.replace(path / "run.json", data, point="run")
+                disk.fsync_folder(path.parent, point="run")
             finally:
                 lock.release()
         return cls.open(path, keep=keep, reserve=reserve)

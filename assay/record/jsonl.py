@@ -132,7 +132,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
             if not raw.endswith(b"\n"):
                 return
             try:
-                record = json.loads(raw)
+                record = json.loads(raw.decode())  # decoded here: json itself lets a byte order mark pass
             except ValueError as error:
                 yield number, f"not JSON ({error})"
                 continue

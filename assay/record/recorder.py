@@ -86,7 +86,7 @@ class Recorder:
         self._tick("record")
         last = memory.step >= self.experiment.recipe.scale.num_steps
         stats = {**step_stats(episodes, rows), **stats, **_spent(memory), **self._times(episodes)}
-        self.folder.append("metrics", {"step": memory.step, **stats})
+        self.folder.append("metrics", {"step": memory.step, **finite(stats)})
         if self._due(self.experiment.saving.rollouts_every, memory.step) or last or memory.step == 1:
             self._write_rollouts(memory.step, episodes, rows, batches)
         scored = "valid" in self.exams and (last or self._due(self.experiment.evaluation.every, memory.step))
@@ -128,9 +128,9 @@ class Recorder:
         for name in models:
             if self.trained(name):
                 state = models[name].state()
-                tensors[f"{name}/model.safetensors"] = state["parameters"]
-                tensors[f"optimiser/{name}.safetensors"] = state["moments"]
-                counters[name] = state["counters"]
+                tensors[f"{name}/model.safetensors"] = below(state, "parameter/")
+                tensors[f"optimiser/{name}.safetensors"] = below(state, "optimiser/")
+                counters[name] = {"version": state["version"]}
         documents = {"memory.json": memory.to_data(), "counters.json": counters}
         device = str(models["policy"].device)
         self.folder.save(memory.step, tensors=tensors, documents=documents, files=self.files, device=device)
@@ -179,6 +179,11 @@ def _spent(memory: Memory) -> Stats:
         "budget/optimiser_steps": float(budget.optimiser_steps),
         "budget/rollouts": float(budget.rollouts),
     }
+
+
+def below(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The entries of a state under a prefix, without it."""
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
 def timeless(record: Mapping[str, Any]) -> dict[str, Any]:

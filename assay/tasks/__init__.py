@@ -42,7 +42,7 @@ def task(name: str) -> Task:
     if name.startswith(_GYM):
         from assay.tasks.gym import gym_task
 
-        return gym_task(name)
+        return gym_task(name.removeprefix(_GYM))
     registered = entry_points(group=ENTRY_POINTS)
     if name not in registered.names:
         raise unknown("task", name, {*TASKS, *registered.names}, "assay list tasks")

@@ -6,6 +6,7 @@ distribution of formulas as it is; so every constant answer is right with the sa
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -52,6 +53,7 @@ def _operator(clause: str) -> str:
     return next(o for o in _WORDS if o in clause)
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def _clause_table(clause: str, count: int) -> int:
     """Its truth table. Negating the first literal of a clause that is false makes it true, for all three operators."""
     full, variables, operator = everything(count), columns(count), _operator(clause)

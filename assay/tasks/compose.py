@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 import numpy as np
 
@@ -63,14 +63,14 @@ _NAMES = "".join(FUNCTIONS)
 
 
 def _instance(generator: np.random.Generator, level: int) -> Spec:
-    """Every function changes what it is given."""
+    """No string comes twice, so every function matters and the question is not its own answer."""
     while True:
         draws = generator.random(1 + _LENGTHS.stop + level).tolist()
         length = _LENGTHS[int(draws[0] * len(_LENGTHS))]
         text = "".join(_LETTERS[int(u * len(_LETTERS))] for u in draws[1 : 1 + length])
         functions = "".join(_NAMES[int(u * len(_NAMES))] for u in draws[1 + _LENGTHS.stop :])
         strings = [text, *_strings({"functions": functions, "text": text})]
-        if all(len(after) in _ALLOWED and after != before for before, after in pairwise(strings)):
+        if len(set(strings)) == len(strings) and all(len(string) in _ALLOWED for string in strings):
             return {"functions": functions, "text": text}
 
 

@@ -20,6 +20,7 @@ _TOKEN = re.compile(r"\s*(?:(\d{1,30}(?:\.\d{1,30})?)|([A-Za-z]\w{0,20})|(\*\*|[
 _MAX_DEPTH = 40
 _MAX_DEGREE = 60
 _MAX_TERMS = 400
+_MAX_BITS = 4000
 _MAX_ARGUMENT = 10_000
 
 
@@ -167,7 +168,8 @@ def _multiply(left: Polynomial, right: Polynomial) -> Polynomial:
                 exponents[name] = exponents.get(name, 0) + exponent
             monomial = tuple(sorted(exponents.items()))
             product[monomial] = product.get(monomial, Fraction(0)) + a * b
-            if len(product) > _MAX_TERMS or max(exponents.values(), default=0) > _MAX_DEGREE:
+            large = product[monomial].numerator.bit_length() > _MAX_BITS
+            if large or len(product) > _MAX_TERMS or max(exponents.values(), default=0) > _MAX_DEGREE:
                 raise Unreadable("too large a polynomial")
     return {monomial: value for monomial, value in product.items() if value}
 
@@ -180,19 +182,20 @@ def is_antiderivative(formula: Tree, integrand: Tree, variable: str) -> bool:
     """Whether d formula / d variable = integrand at five points, to 15 of 40 digits; C is any constant."""
     import mpmath
 
-    with mpmath.workdps(40):
-        names = {"C": mpmath.mpf("0.577"), "E": +mpmath.e, "e": +mpmath.e, "pi": +mpmath.pi}
+    mp = mpmath.mp.clone()  # the precision of the shared context is global state
+    mp.dps = 40
+    names = {"C": mp.mpf("0.577"), "E": +mp.e, "e": +mp.e, "pi": +mp.pi}
 
-        def at(tree: Tree) -> Callable[[Any], Any]:
-            return lambda x: _value(tree, {**names, variable: x}, mpmath)
+    def at(tree: Tree) -> Callable[[Any], Any]:
+        return lambda x: _value(tree, {**names, variable: x}, mp)
 
-        for point in map(mpmath.mpf, _POINTS):
-            try:
-                slope, expected = mpmath.diff(at(formula), point), at(integrand)(point)
-            except (ZeroDivisionError, OverflowError) as error:
-                raise Unreadable("the formula has no value where the integrand has one") from error
-            if abs(slope - expected) > mpmath.mpf("1e-15") * (1 + abs(expected)):
-                return False
+    for point in map(mp.mpf, _POINTS):
+        try:
+            slope, expected = mp.diff(at(formula), point), at(integrand)(point)
+        except (ZeroDivisionError, OverflowError, ValueError) as error:
+            raise Unreadable("the formula has no value where the integrand has one") from error
+        if abs(slope - expected) > mp.mpf("1e-15") * (1 + abs(expected)):
+            return False
     return True
 
 

@@ -1,5 +1,6 @@
-"""Strict checkers of the answers of reasoning-gym. Each takes the answer and the instance and says True or False;
-`Unreadable` says that the answer is not of the expected form. No text of a model reaches `eval` or a parser that calls it.
+"""Strict checkers of the answers of reasoning-gym: of answer and instance, True or False.
+
+`Unreadable` says that the answer is not of the form asked for. No text of a model reaches `eval` or what calls it.
 
 Where the answer is unique, it must equal the reference as a value of its kind (text, number, list, ...). Where it is
 not, the rules of the puzzle are checked here, or by the package's scorer on text that a grammar has let through.
@@ -19,6 +20,7 @@ from assay.tasks.gym_algebra import Unreadable, is_antiderivative, leaves, parse
 Spec = Mapping[str, Any]  # of an instance: question, answer, facts, seed
 Check = Callable[[str, Spec], bool]
 
+_JSON: dict[str, Any] = {"sort_keys": True, "default": repr}
 _NUMBER = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 _SCIENTIFIC = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?")
 _FRACTION = re.compile(r"(-?\d+)\s*/\s*(\d+)|(-?)\\[dt]?frac\s*\{\s*(\d+)\s*\}\s*\{\s*(\d+)\s*\}")
@@ -55,9 +57,12 @@ def to_roots(text: str) -> list[Decimal]:
 
 
 def to_complex(text: str) -> tuple[Decimal, Decimal]:
-    """`3 - 2i`, with both parts written."""
-    match = matched(r"([+-]?\d+(?:\.\d+)?)\s*([+-])\s*(\d+(?:\.\d+)?)i", text)
-    return Decimal(match[1]), Decimal(match[2] + match[3])
+    """`3 - 2i`, `-2i` or `3`."""
+    match = matched(r"([+-]?\d+(?:\.\d+)?)\s*([+-])\s*(\d+(?:\.\d+)?)i|([+-]?\d+(?:\.\d+)?)(i?)", text)
+    real, sign, imaginary, single, unit = match.groups()
+    if single is None:
+        return Decimal(real), Decimal(sign + imaginary)
+    return (Decimal(0), Decimal(single)) if unit else (Decimal(single), Decimal(0))
 
 
 def to_grid(text: str) -> list[list[str]]:
@@ -88,10 +93,10 @@ def to_factors(text: str) -> list[int]:
 
 
 def to_json(text: str) -> str:
-    """JSON in one writing, so that 1, 1.0 and true stay apart."""
+    """JSON in one writing, in which 1, 1.0 and true stay apart and no digit of a number is lost."""
     try:
-        return json.dumps(json.loads(text), sort_keys=True)
-    except (ValueError, RecursionError) as error:
+        return json.dumps(json.loads(text, parse_float=lambda digits: Decimal(digits).normalize()), **_JSON)
+    except (ValueError, ArithmeticError, RecursionError) as error:
         raise Unreadable("not JSON") from error
 
 
@@ -181,8 +186,8 @@ def palindrome(answer: str, spec: Spec) -> bool:
 
 
 def cryptarithm(answer: str, spec: Spec) -> bool:
-    pairs = [matched(r"\s*([A-Z])\s*=\s*(\d)\s*", pair).groups() for pair in answer.split(",")]
-    digits, facts = dict(pairs), spec["facts"]
+    pairs = [matched(r"\s*([A-Z])\s*=\s*(\d)\s*", pair) for pair in answer.split(",")]
+    digits, facts = {str(pair[1]): str(pair[2]) for pair in pairs}, spec["facts"]
     words = [*facts["words_letters"], facts["result_letters"]]
     if len(pairs) != len(digits) or set(digits) != set("".join(words)) or len(set(digits.values())) != len(digits):
         return False

@@ -6,6 +6,7 @@ throughout leaves the distribution of puzzles as it is; so every constant answer
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -59,12 +60,14 @@ def _text(statement: Statement) -> str:
     return operator.join(("" if sign else "~") + _NAMES[i] for i, sign in zip(about, signs))
 
 
+@functools.lru_cache(maxsize=1 << 12)
 def _parsed(text: str) -> Statement:
     operator = next((form for form in _FORMS[1:] if form in text), "")
     literals = text.split(operator) if operator else [text]
     return operator, tuple(_NAMES.index(x[-1]) for x in literals), tuple(x[0] != "~" for x in literals)
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def _consistent(speaker: int, statement: Statement, count: int) -> int:
     """The rows in which the speaker is a knight exactly if the statement is true."""
     operator, about, signs = statement

@@ -76,32 +76,26 @@ PRIMITIVES: dict[str, Primitive] = {
     "l": Primitive("keep the numbers that are less than {k}", lambda x, k: [d for d in x if d < k], range(5, 9)),
     "f": Primitive("keep the first {k} numbers", lambda x, k: x[:k], range(3, 6)),
 }
-_KINDS = tuple(PRIMITIVES.items())
+_FUNCTIONS = (
+    *(f"{name}{k}" for name, primitive in PRIMITIVES.items() for k in primitive.arguments or ("",)),
+    *"sS",  # sorting comes twice as often as any other function
+)
 
 
 def _instance(generator: np.random.Generator, level: int) -> Spec:
-    """Every step changes the list and leaves at least three numbers."""
+    """No list comes twice, so every function matters and the question is not its own answer."""
     while True:
-        draws = generator.random(1 + _LENGTHS.stop + 2 * level).tolist()
+        draws = generator.random(1 + _LENGTHS.stop + level).tolist()
         length = _LENGTHS[int(draws[0] * len(_LENGTHS))]
         numbers = [int(u * 10) for u in draws[1 : 1 + length]]
-        picks = draws[1 + _LENGTHS.stop :]
-        functions = [_draw(picks[2 * i], picks[2 * i + 1]) for i in range(level)]
-        before = numbers
+        functions = [_FUNCTIONS[int(u * len(_FUNCTIONS))] for u in draws[1 + _LENGTHS.stop :]]
+        lists = [numbers]
         for function in functions:
-            after = _apply(function, before)
-            if len(after) < _SHORTEST or after == before:
+            lists.append(_apply(function, lists[-1]))
+            if len(lists[-1]) < _SHORTEST or lists[-1] in lists[:-1]:
                 break
-            before = after
         else:
             return {"numbers": numbers, "functions": functions}
-
-
-def _draw(kind: float, argument: float) -> str:
-    """The name of a primitive with its argument: `s`, `+3`, `<2`."""
-    name, primitive = _KINDS[int(kind * len(_KINDS))]
-    arguments = primitive.arguments
-    return f"{name}{arguments[int(argument * len(arguments))]}" if arguments else name
 
 
 def _apply(function: str, numbers: Digits) -> Digits:

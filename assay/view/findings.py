@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -80,7 +81,7 @@ def thin(values: Sequence[float | None], points: int = MAX_POINTS) -> list[float
     """At most `points` values, each the mean of its share, with six digits."""
     count = min(points, len(values))
     edges = [i * len(values) // count for i in range(count + 1)] if count else []
-    shares = ([v for v in values[low:high] if v is not None] for low, high in zip(edges, edges[1:], strict=False))
+    shares = ([v for v in values[low:high] if v is not None] for low, high in itertools.pairwise(edges))
     return [float(f"{sum(share) / len(share):.6g}") if share else None for share in shares]
 
 
@@ -108,9 +109,7 @@ def _result(name: str, entries: Sequence[Record]) -> Json:
         "after": None if after is None else _brief(after),
         "difference": paired,
         "no_difference": reason,
-        "history": [
-            {"step": entry["step"], **entry["pass"]["1"]} for entry in entries if "1" in entry["pass"]
-        ],
+        "history": [{"step": entry["step"], **entry["pass"]["1"]} for entry in entries if "1" in entry["pass"]],
     }
 
 
@@ -165,7 +164,9 @@ def _warning(text: str) -> Json:
 
 def _failed_verifier(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
     count = sum(_values(metrics, "reward/verifier_failed"))
-    return _error(f"The verifier failed on {count:.0f} answers. They have no reward and train nothing.") if count else None
+    return (
+        _error(f"The verifier failed on {count:.0f} answers. They have no reward and train nothing.") if count else None
+    )
 
 
 def _invalid_evaluation(_: Sequence[Record], evals: Sequence[Record], __: int | None) -> Json | None:
@@ -188,7 +189,9 @@ def _truncation(metrics: Sequence[Record], _: Sequence[Record], __: int | None) 
     share = _late(metrics, "length/truncated")
     if share is None or share < 0.3:
         return None
-    return _warning(f"{share:.0%} of the late answers were cut at the limit: the limit, not the model, may set the score.")
+    return _warning(
+        f"{share:.0%} of the late answers were cut at the limit: the limit, not the model, may set the score."
+    )
 
 
 def _no_signal(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:

@@ -36,7 +36,9 @@ def rollouts_to_read(run: RunFolder) -> Json:
             group = _group(columns, members, pieces)
             cost = len(json.dumps(group))
             # Every step may use its share and what earlier ones left over.
-            if rows + len(members) > MAX_ROWS * position // len(steps) or size + cost > MAX_BYTES * position // len(steps):
+            if rows + len(members) > MAX_ROWS * position // len(steps) or size + cost > MAX_BYTES * position // len(
+                steps
+            ):
                 break
             rows, size = rows + len(members), size + cost
             groups.append(group)

@@ -85,8 +85,8 @@ def _journal(run: RunFolder, name: str) -> list[Json]:
 def heading(document: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Json:
     """What the run is, in words; fields that nobody wrote are left out."""
     recipe = _find(document, "recipe")
-    recipe_name = recipe.get("name", "") if isinstance(recipe, Mapping) else str(recipe or "")
-    scale = recipe.get("scale", {}) if isinstance(recipe, Mapping) else {}
+    recipe_name = _name(recipe)
+    scale = _branch(document, "experiment", "recipe", "scale") or _branch(document, "recipe", "scale")
     task, model = _name(_find(document, "task") or _find(document, "pool")), _name(_find(document, "model"))
     command = document.get("command") or ""
     seconds = sum(record.get("time/step") or 0 for record in metrics)
@@ -100,13 +100,21 @@ def heading(document: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -
         "started": document.get("created"),
         "run": str(document.get("run", ""))[:8],
     }
-    total = document.get("steps") or (scale.get("num_steps") if isinstance(scale, Mapping) else None)
+    total = scale.get("num_steps")
     return {
         "title": " on ".join(part for part in (recipe_name, task) if part) or "Run",
         "facts": {name: str(value) for name, value in facts.items() if value not in (None, "")},
         "command": command if isinstance(command, str) else shlex.join(map(str, command)),
         "total_steps": int(total) if isinstance(total, int) else None,
     }
+
+
+def _branch(document: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
+    """The mapping at this path, or an empty one."""
+    for name in path:
+        child = document.get(name)
+        document = child if isinstance(child, Mapping) else {}
+    return document
 
 
 def _find(document: Mapping[str, Any], name: str) -> Any:

@@ -1,0 +1,290 @@
+"""Several runs beside each other: what each reached, what it spent, and what may be said about the difference.
+
+One run of each method is a statement on these checkpoints, not on the methods: the unit of resampling is the problem.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from assay.errors import DataError, UsageError
+from assay.evaluate.bank import Bank, difference
+from assay.record import RunFolder
+from assay.record.panel import duration, number
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Json = dict[str, Any]
+Estimate = Mapping[str, Any]  # mean, low, high
+
+FINAL_SET = "test"  # read once, at the end: the estimate that is compared
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+CAVEAT = (
+    "Intervals are over problems, 95 %. One run is one seed: this compares checkpoints, not methods. "
+    "The best score was picked as the greatest of several and is too high by that choice."
+)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A held-out estimate, and what had been spent when it was made."""
+
+    step: int
+    tokens: float | None
+    mean: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One run."""
+
+    run: str
+    label: str
+    recipe: str
+    steps: int
+    set: str | None  # where `final` was measured
+    final: Estimate | None
+    best: Json | None  # step and estimate, on the set watched while training
+    difference: Estimate | None  # final minus the first run's, paired
+    shared_problems: int
+    verdict: str  # first, higher, lower, undecided, or why there is none
+    spent: Mapping[str, float | None]
+    scores: tuple[Point, ...]  # while training
+    rewards: tuple[tuple[int, float | None, float], ...]  # step, generated tokens, mean reward
+
+
+@dataclass(frozen=True)
+class Comparison:
+    arms: tuple[Arm, ...]
+
+
+def compare_runs(paths: Sequence[Path | str]) -> Comparison:
+    """All runs against the first. A difference is claimed only on problems that both were asked."""
+    if not paths:
+        raise UsageError("there is nothing to compare: name at least one run.")
+    if len({Path(path).resolve() for path in paths}) < len(paths):
+        raise UsageError("a run is named twice; a comparison with itself says nothing.")
+    runs = [RunFolder.read_only(path) for path in paths]
+    evals = [_evals(run) for run in runs]
+    set_name = _common_set(evals)
+    finals = [_last(entries, set_name) for entries in evals]
+    labels = _labels([_recipe(run) for run in runs], [Path(path).name for path in paths])
+    return Comparison(
+        tuple(
+            _arm(run, label, entries, final, finals[0], first=position == 0)
+            for position, (run, label, entries, final) in enumerate(zip(runs, labels, evals, finals))
+        )
+    )
+
+
+def _evals(run: RunFolder) -> list[Json]:
+    path = run.path / "evals.jsonl"
+    return [entry for entry in run.read("evals") if entry.get("pass")] if path.exists() else []
+
+
+def _common_set(evals: Sequence[Sequence[Json]]) -> str | None:
+    """The final set where every run has it, else the first name that all share."""
+    names = [dict.fromkeys(str(entry["set"]) for entry in entries) for entries in evals]
+    shared = [name for name in names[0] if all(name in other for other in names)]
+    return FINAL_SET if FINAL_SET in shared else next(iter(shared), None)
+
+
+def _last(entries: Sequence[Json], name: str | None) -> Json | None:
+    return next((entry for entry in reversed(entries) if name is None or entry["set"] == name), None)
+
+
+def _recipe(run: RunFolder) -> str:
+    recipe = run.document.get("recipe", "")
+    return str(recipe.get("name", "")) if isinstance(recipe, Mapping) else str(recipe)
+
+
+def _labels(recipes: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The recipe where it tells the runs apart, else recipe and folder."""
+    if len(set(recipes)) == len(recipes) and all(recipes):
+        return list(recipes)
+    return [f"{recipe} {name}".strip() for recipe, name in zip(recipes, names)]
+
+
+def _arm(
+    run: RunFolder, label: str, entries: Sequence[Json], final: Json | None, reference: Json | None, *, first: bool
+) -> Arm:
+    metrics = run.read("metrics", skip_damaged=True)
+    tokens = {record["step"]: record.get("budget/generated_tokens") for record in metrics} | {0: 0.0}
+    watched = _watched(entries)
+    scores = tuple(Point(e["step"], tokens.get(e["step"]), **_estimate(e)) for e in watched)
+    top = max(scores, key=lambda point: point.mean, default=None)
+    claim, shared, verdict = (None, 0, "first") if first else _claim(reference, final)
+    return Arm(
+        run=str(run.path),
+        label=label,
+        recipe=_recipe(run),
+        steps=len(metrics),
+        set=None if final is None else str(final["set"]),
+        final=None if final is None else _estimate(final),
+        best=None if top is None else {"set": watched[0]["set"], **dataclasses.asdict(top)},
+        difference=claim,
+        shared_problems=shared,
+        verdict=verdict,
+        spent=_spent(metrics),
+        scores=scores,
+        rewards=tuple((r["step"], tokens[r["step"]], r["reward/mean"]) for r in metrics if "reward/mean" in r),
+    )
+
+
+def _estimate(entry: Json) -> Json:
+    return {name: entry["pass"]["1"][name] for name in ("mean", "low", "high")}
+
+
+def _watched(entries: Sequence[Json]) -> list[Json]:
+    """The set that was asked most often: the one that was watched while training."""
+    counts: dict[str, list[Json]] = {}
+    for entry in entries:
+        counts.setdefault(str(entry["set"]), []).append(entry)
+    return max(counts.values(), key=len, default=[])
+
+
+def _claim(reference: Json | None, final: Json | None) -> tuple[Json | None, int, str]:
+    """Difference, problems it rests on, verdict."""
+    if reference is None or final is None:
+        return None, 0, "not evaluated"
+    if reference["set"] != final["set"]:
+        return None, 0, "other evaluation sets"
+    if "bank" not in reference or "bank" not in final:
+        return None, 0, "evaluation banks were not kept"
+    before, after = Bank.from_json(reference["bank"]), Bank.from_json(final["bank"])
+    if (before.max_new, before.temperature) != (after.max_new, after.temperature):
+        return None, 0, "evaluated with other lengths or temperatures"
+    try:
+        found = difference(before, after, [1])
+    except DataError:
+        return None, 0, "no shared problems"
+    value = found["pass"]["1"]
+    if value["low"] is None:
+        return value, found["problems"], "undecided"
+    verdict = "higher" if value["low"] > 0 else "lower" if value["high"] < 0 else "undecided"
+    return value, found["problems"], verdict
+
+
+def _spent(metrics: Sequence[Json]) -> dict[str, float | None]:
+    last: Json = metrics[-1] if metrics else {}
+    # A resumed run counts its total time anew, so seconds are summed over the steps.
+    seconds = [record["time/step"] for record in metrics if record.get("time/step") is not None]
+    spent: dict[str, float | None] = {"seconds": sum(seconds) if seconds else None}
+    return spent | {
+        name: last.get(f"budget/{name}") for name in ("generated_tokens", "update_tokens", "optimiser_steps")
+    }
+
+
+def as_json(comparison: Comparison) -> Json:
+    """Everything but the curves."""
+    arms = [dataclasses.asdict(arm) for arm in comparison.arms]
+    return {
+        "runs": [{name: value for name, value in arm.items() if name not in ("scores", "rewards")} for arm in arms],
+        "note": CAVEAT,
+    }
+
+
+def render(comparison: Comparison) -> Table:
+    """The table for a terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(caption=CAVEAT, caption_justify="left", title_justify="left")
+    table.add_column("run")
+    for heading in ("steps", "final pass@1", "difference", "best", "tokens", "trained", "updates", "time"):
+        table.add_column(heading, justify="right", no_wrap=heading not in ("difference", "final pass@1"))
+    for arm in comparison.arms:
+        style = {"higher": "green", "lower": "red"}.get(arm.verdict, "")
+        claim = arm.verdict if arm.difference is None else f"{_text(arm.difference, signed=True)} {arm.verdict}"
+        table.add_row(
+            Text(arm.label),
+            str(arm.steps),
+            Text(_text(arm.final)),
+            Text(claim, style=style),
+            "-" if arm.best is None else f"{arm.best['mean']:.3f} @ {arm.best['step']}",
+            *(_amount(arm.spent[name]) for name in ("generated_tokens", "update_tokens", "optimiser_steps")),
+            "-" if arm.spent["seconds"] is None else duration(arm.spent["seconds"]),
+        )
+    return table
+
+
+def show(comparison: Comparison, *, stream: TextIO | None = None) -> None:
+    """Prints the table; wide enough for a row to stay one where the output is a file."""
+    from rich.console import Console
+
+    out = sys.stdout if stream is None else stream
+    Console(file=out, width=None if out.isatty() else 140).print(render(comparison))
+
+
+def _amount(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value / 1e6:.2f}M" if value >= 1e6 else number(value)
+
+
+def _text(estimate: Estimate | None, *, signed: bool = False) -> str:
+    if estimate is None:
+        return "-"
+    form = "+.3f" if signed else ".3f"
+    if estimate["low"] is None:
+        return f"{estimate['mean']:{form}}"
+    return f"{estimate['mean']:{form}} [{estimate['low']:{form}}, {estimate['high']:{form}}]"
+
+
+def plot(comparison: Comparison, path: Path | str) -> list[Path]:
+    """Reward and held-out pass@1 against steps and against generated tokens; the files, as PNG and as SVG."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 6.4), layout="constrained")
+    axes = figure.subplots(2, 2, sharex="col", sharey="row")
+    for arm, color in zip(comparison.arms, COLORS * (len(comparison.arms) // len(COLORS) + 1)):
+        for column, steps in enumerate((True, False)):
+            _draw_rewards(axes[0][column], arm, color, steps=steps)
+            _draw_scores(axes[1][column], arm, color, steps=steps)
+    for row, title in zip(axes, ("reward", "held-out pass@1, 95 % over problems")):
+        row[0].set_ylabel(title)
+        for axis in row:
+            axis.grid(alpha=0.25)
+            axis.spines[["top", "right"]].set_visible(False)
+    for axis, title in zip(axes[1], ("step", "generated tokens")):
+        axis.set_xlabel(title)
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=min(4, len(labels) or 1), frameon=False)
+    stem = Path(path)
+    stem = stem.with_suffix("") if stem.suffix in (".png", ".svg") else stem
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    files = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
+    # Neither date nor random ids: equal runs give equal files.
+    with matplotlib.rc_context({"svg.hashsalt": "assay"}):
+        figure.savefig(files[0], dpi=150)
+        figure.savefig(files[1], metadata={"Date": None})
+    return files
+
+
+def _draw_rewards(axis: Any, arm: Arm, color: str, *, steps: bool) -> None:
+    points = [(step if steps else tokens, reward) for step, tokens, reward in arm.rewards]
+    known = [(x, y) for x, y in points if x is not None]
+    axis.plot([x for x, _ in known], [y for _, y in known], color=color, alpha=0.25, linewidth=1)
+    window = max(1, len(known) // 20)
+    means = [sum(y for _, y in known[max(0, i - window + 1) : i + 1]) / min(window, i + 1) for i in range(len(known))]
+    axis.plot([x for x, _ in known], means, color=color, label=arm.label, linewidth=2)
+
+
+def _draw_scores(axis: Any, arm: Arm, color: str, *, steps: bool) -> None:
+    points = [(point.step if steps else point.tokens, point) for point in arm.scores]
+    known = [(x, point) for x, point in points if x is not None]
+    xs = [x for x, _ in known]
+    axis.plot(xs, [p.mean for _, p in known], color=color, marker="o", markersize=4, linewidth=2)
+    if all(p.low is not None and p.high is not None for _, p in known):
+        axis.fill_between(
+            xs, [p.low for _, p in known], [p.high for _, p in known], color=color, alpha=0.15, linewidth=0
+        )

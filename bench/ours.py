@@ -1,0 +1,28 @@
+"""The workload in this engine's own terms: what both of our measured processes share."""
+
+from __future__ import annotations
+
+from assay.engine.torch_engine import TorchEngine
+from assay.policy.checkpoint import Policy, load_policy
+from assay.types import Problem, Request
+from bench import checkpoints, workload
+from bench.channel import Job
+
+
+def load(work: Job) -> tuple[TorchEngine, Policy]:
+    policy = load_policy(checkpoints.build(work.shape, work.ending))
+    precision = work.options.get("precision", "auto")
+    return TorchEngine(policy.transformer, end_ids=policy.end_ids, precision=precision), policy
+
+
+def requests(work: Job) -> list[Request]:
+    shape, asked = work.shape, []
+    for ids in workload.prompt_ids(shape):
+        text = workload.text(ids)
+        problem = Problem("bench", text, {}, text)
+        asked += [Request(problem, ids, group=text, max_new=shape.answer, sample=i) for i in range(shape.samples)]
+    return asked
+
+
+def compute(engine: TorchEngine) -> str:
+    return str(engine.compute).removeprefix("torch.")

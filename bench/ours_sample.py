@@ -1,0 +1,33 @@
+"""Our sampler on the whole batch, with the log-probabilities and entropies that training needs. Option: precision."""
+
+from __future__ import annotations
+
+import time
+from importlib.metadata import version
+
+import torch
+
+from assay.rng import Key
+from bench import ours
+from bench.channel import Channel, Closed, job
+
+
+def main() -> None:
+    channel, work = Channel(), job()
+    engine, _ = ours.load(work)
+    requests = ours.requests(work)
+    channel.ready(
+        system="Assay", compute=ours.compute(engine), threads=torch.get_num_threads(), torch=version("torch")
+    )
+    for step in range(work.steps):
+        try:
+            start = channel.wait()
+        except Closed:
+            return
+        made = engine.generate(requests, Key(0, step))
+        seconds = time.perf_counter() - start
+        channel.step(seconds, rows=len(made), tokens=sum(len(one.segment) for one in made))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,276 @@
+"""What every task promises: wordings, worked solutions, total checkers, splits, names and identity."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.metadata import EntryPoint, EntryPoints
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import assay.tasks
+from assay.errors import ConfigError, DataError, UnknownName
+from assay.rng import Key
+from assay.tasks import ALPHABET, TASKS, task
+from assay.tasks.compose import RESERVED
+from assay.types import Problem
+
+NAMES = ["mod-chain", "countdown", "list-fn", "bool", "path", "knights", "compose", "lis", "activity"]
+EASIEST = {name: TASKS[name].levels[0] for name in NAMES}
+PLACES = [(name, level) for name in NAMES for level in TASKS[name].levels]
+
+HOSTILE = [
+    "",
+    " ",
+    "\n",
+    "#",
+    "\\boxed{}",
+    "{" * 5000,
+    "(" * 1_000_000,
+    "(" * 100 + "1" + ")" * 100,
+    "9" * 1_000_000,
+    "9" * 5000,
+    "1+" * 200_000 + "1",
+    "9**9**9**9",
+    "9*9e999999",
+    "1/0",
+    "0/0",
+    "-1",
+    "+",
+    ")(",
+    "1 2",
+    "()",
+    "１２",  # fullwidth digits
+    "٣",
+    "²",
+    "½",
+    "0x10",
+    "1_0",
+    "аbс",  # two Cyrillic letters
+    "a\u0301b",
+    "\x00",
+    "\ud800",
+    "ΚΝΚΚΝ",  # Greek
+    "٠١٠١١",
+    "a" * 1_000_000,
+    "[[[[1]]]]",
+    "__import__('os').system('true')",
+    "1,,2",
+    "0" * 1_000_000 + "1",
+    "nan",
+    "\u202e1",
+    "\u00a0",
+]
+
+
+def posed(name: str, level: int, seed: int, **options) -> Problem:
+    return task(name).problem(Key(seed, name, level), level=level, **options)
+
+
+def test_there_are_nine_tasks_under_their_own_names() -> None:
+    assert list(TASKS) == NAMES
+    assert all(TASKS[name].name == name for name in NAMES)
+    assert len({TASKS[name].summary for name in NAMES}) == 9
+    assert all("level" in TASKS[name].summary for name in NAMES)
+
+
+def test_the_alphabet_is_printable_ascii() -> None:
+    assert len(ALPHABET) == 95
+    assert ALPHABET.isascii() and ALPHABET.isprintable()
+
+
+@pytest.mark.parametrize(("name", "level"), PLACES)
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**9))
+def test_the_worked_solution_is_right_in_both_wordings(name: str, level: int, seed: int) -> None:
+    compact = posed(name, level, seed)
+    natural = posed(name, level, seed, wording="natural")
+    assert compact.id == natural.id
+    assert compact.spec == natural.spec == json.loads(json.dumps(compact.spec))
+    for problem in (compact, natural):
+        assert problem.solution is not None
+        verdict = task(name).verify(problem, problem.solution)
+        assert verdict.status == "ok"
+        assert verdict.answer is not None
+        # The canonical form is a right answer that is its own canonical form.
+        again = task(name).check(problem.spec, verdict.answer)
+        assert (again.status, again.answer) == ("ok", verdict.answer)
+    assert isinstance(compact.prompt, str) and compact.solution is not None
+    assert set(compact.prompt + compact.solution) <= set(ALPHABET)
+    assert "#" not in compact.prompt
+    assert "\\boxed{" in str(natural.prompt) and len(natural.prompt) > 150
+
+
+def test_compact_prompts_say_which_task_they_are() -> None:
+    tags = {name: {str(posed(name, level, 0).prompt)[0] for level in TASKS[name].levels} for name in NAMES}
+    assert all(len(tag) == 1 for tag in tags.values())
+    assert len(set.union(*tags.values())) == 9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_easy_prompts_and_solutions_are_short(name: str) -> None:
+    problems = [posed(name, EASIEST[name], seed) for seed in range(100)]
+    assert sorted(len(problem.prompt) for problem in problems)[50] <= 42
+    assert sorted(len(problem.solution or "") for problem in problems)[50] <= 32
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_checker_is_total(name: str) -> None:
+    for level in (EASIEST[name], TASKS[name].levels[-1]):
+        problem = posed(name, level, 5)
+        for text in HOSTILE:
+            for response in (text, f"1#{text}", f"\\boxed{{{text}}}"):
+                assert task(name).verify(problem, response).status == "fail"
+            assert task(name).check(problem.spec, text).status == "fail"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(text=st.text(max_size=40) | st.text("0123456789+-*/() ,[]abcdefgKN", max_size=20))
+def test_a_checker_takes_any_text(name: str, text: str) -> None:
+    problem = posed(name, EASIEST[name], 1)
+    assert task(name).check(problem.spec, text).status in ("ok", "fail")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_in_lookalike_characters_is_not_an_answer(name: str) -> None:
+    wide = str.maketrans({chr(c): chr(c + 0xFEE0) for c in range(ord("!"), ord("~") + 1)})
+    for seed in range(10):
+        problem = posed(name, EASIEST[name], seed)
+        answer = (problem.solution or "").rpartition("#")[2]
+        assert task(name).check(problem.spec, answer).status == "ok"
+        assert task(name).check(problem.spec, answer.translate(wide)).status == "fail"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_answer_of_another_problem_is_wrong(name: str) -> None:
+    answers = [(posed(name, TASKS[name].levels[-1], seed).solution or "").rpartition("#")[2] for seed in range(40)]
+    problem = posed(name, TASKS[name].levels[-1], 0)
+    statuses = [task(name).check(problem.spec, answer).status for answer in answers]
+    assert statuses[0] == "ok"
+    assert statuses.count("ok") <= 7  # one in 23 is expected of mod-chain, fewer elsewhere
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_splits_are_disjoint_and_hold_what_they_say(name: str) -> None:
+    seen: dict[str, str] = {}
+    for level in {EASIEST[name], TASKS[name].levels[-1]}:
+        for split in ("train", "valid", "test"):
+            for seed in range(30):
+                problem = posed(name, level, seed + (1000 if split == "test" else 0), split=split)
+                assert task(name).split_of(problem.spec) == split
+                assert seen.setdefault(problem.id, split) == split
+
+
+def test_single_chains_are_split_completely() -> None:
+    """All 23 * 3 * 21 instances of the first level: shares near 80, 10 and 10 percent."""
+    chain = task("mod-chain")
+    splits: dict[str, list[str]] = {"train": [], "valid": [], "test": []}
+    for start in range(23):
+        for operator in "+-*":
+            for operand in range(2, 23):
+                spec = {"p": 23, "start": start, "steps": [[operator, operand]]}
+                splits[chain.split_of(spec)].append(chain.canonical(spec))
+    assert sum(map(len, splits.values())) == len(set().union(*splits.values())) == 23 * 3 * 21
+    assert 1080 < len(splits["train"]) < 1240
+    assert 100 < len(splits["valid"]) < 190 and 100 < len(splits["test"]) < 190
+    drawn = {posed("mod-chain", 1, seed, split="test").canonical for seed in range(300)}
+    assert drawn <= set(splits["test"])
+
+
+def test_the_order_in_which_numbers_or_clauses_are_shown_is_not_identity() -> None:
+    first = {"numbers": [3, 5, 7], "target": 26, "witness": "3*7+5"}
+    second = {"numbers": [7, 3, 5], "target": 26, "witness": "5+7*3"}
+    other = {"numbers": [7, 3, 5], "target": 27, "witness": ""}
+    same = task("countdown").canonical
+    assert same(first) == same(second) != same(other)
+    canonical = task("bool").canonical
+    assert canonical({"variables": 3, "clauses": ["a|b", "c^a"]}) == canonical(
+        {"variables": 3, "clauses": ["c^a", "a|b"]}
+    )
+    graph = task("path").canonical
+    assert graph({"edges": ["ab", "bc", "cd"], "start": "a", "end": "d"}) == graph(
+        {"edges": ["cd", "ab", "bc"], "start": "a", "end": "d"}
+    )
+
+
+def test_reserved_functions_are_composed_in_the_test_split_only() -> None:
+    for level in (2, 4):
+        for split, expected in (("train", False), ("valid", False), ("test", True)):
+            for seed in range(80):
+                functions = posed("compose", level, seed, split=split).spec["functions"]
+                assert len(functions) == level
+                assert bool(RESERVED & set(functions)) == expected
+    alone = {posed("compose", 1, seed).spec["functions"] for seed in range(400)}
+    assert alone >= RESERVED
+
+
+def test_ids_never_change() -> None:
+    assert posed("countdown", 4, 0).id == "9c8b273a859b0f71"
+    assert posed("mod-chain", 3, 1).id == "9822ccb827ba609d"
+    assert posed("knights", 5, 2).id == "6dd2ff89b0f8ebc4"
+
+
+_ELSEWHERE = """
+from assay.rng import Key
+from assay.tasks import TASKS
+for name, task in TASKS.items():
+    for level in (task.levels[0], task.levels[-1]):
+        problem = task.problem(Key(9, name, level), level=level)
+        print(name, level, problem.id, repr(problem.prompt), repr(problem.solution))
+"""
+
+
+def test_a_key_names_the_same_problem_in_every_process() -> None:
+    outputs = set()
+    for hash_seed in ("0", "4711"):
+        environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(filter(None, sys.path))}
+        done = subprocess.run(
+            [sys.executable, "-c", _ELSEWHERE], env=environment, capture_output=True, text=True, check=True
+        )
+        outputs.add(done.stdout)
+    assert len(outputs) == 1
+    lines = outputs.pop().splitlines()
+    assert len(lines) == 18
+    for line in lines:
+        name, level, identity = line.split()[:3]
+        assert posed(name, int(level), 9).id == identity
+
+
+def test_names_that_nobody_knows_are_refused_with_the_nearest() -> None:
+    with pytest.raises(UnknownName, match=r"Did you mean 'countdown'.*assay list tasks"):
+        task("coutdown")
+
+
+def test_names_of_gym_tasks_are_handed_on_without_their_prefix() -> None:
+    with pytest.raises(UnknownName, match="no gym generator named 'chain_summ'"):
+        task("gym:chain_summ")
+
+
+def test_a_level_that_is_not_shipped_is_refused() -> None:
+    with pytest.raises(DataError, match="levels 3 to 6, not 7"):
+        posed("countdown", 7, 0)
+
+
+def test_packages_register_tasks_by_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = EntryPoints(
+        [
+            EntryPoint(name="mine", value="assay.tasks.modchain:MOD_CHAIN", group="assay.tasks"),
+            EntryPoint(name="broken", value="assay.tasks.modchain:PRIME", group="assay.tasks"),
+        ]
+    )
+    monkeypatch.setattr(assay.tasks, "entry_points", lambda *, group: points.select(group=group))
+    assert task("mine") is TASKS["mod-chain"]
+    with pytest.raises(ConfigError, match=r"'broken'.*is a int"):
+        task("broken")
+    with pytest.raises(UnknownName, match="Did you mean 'mine'"):
+        task("mind")
+
+
+def test_the_registry_does_not_import_torch() -> None:
+    code = "import sys, assay.tasks; sys.exit('torch' in sys.modules or 'reasoning_gym' in sys.modules)"
+    environment = {"PYTHONPATH": ":".join(filter(None, sys.path))}
+    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
