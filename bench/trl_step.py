@@ -1,6 +1,6 @@
 """A step of TRL's GRPO trainer: generate, reward, one update. Runs in `.venv-trl`.
 
-Options: dtype fp32 | autocast | bf16 (the weights themselves), micro (rows a forward and backward), attention, cache.
+Options: dtype fp32 | autocast | bf16 (the weights themselves), parts (micro-batches an update), attention, cache.
 """
 # pyright: reportMissingImports=false
 
@@ -27,14 +27,14 @@ from bench.channel import Channel, Closed, Job, job  # noqa: E402
 
 def configuration(work: Job, folder: str) -> GRPOConfig:
     shape, options = work.shape, work.options
-    micro = options.get("micro", shape.rows)
+    parts = options.get("parts", 1)
     dtype = options.get("dtype", "fp32")
     return GRPOConfig(
         output_dir=folder,
         use_cpu=True,
         bf16=dtype != "fp32",
-        per_device_train_batch_size=micro,
-        gradient_accumulation_steps=shape.rows // micro,
+        per_device_train_batch_size=shape.rows // parts,
+        gradient_accumulation_steps=parts,
         num_generations=shape.samples,
         max_completion_length=shape.answer,
         max_steps=work.steps,
@@ -76,7 +76,6 @@ class Gate(TrainerCallback):
     def __init__(self, channel: Channel, rewards: list[float], lengths: list[int], generating: list[float]) -> None:
         self.channel, self.rewards, self.lengths, self.generating = channel, rewards, lengths, generating
         self.start = 0.0
-        self.norm = float("nan")
 
     def on_train_begin(self, *args: Any, **kwargs: Any) -> None:
         facts = {name: version(name) for name in ("trl", "transformers", "torch")}

@@ -48,11 +48,10 @@ class Shape:
         d = self.hidden
         return VOCAB * d + self.layers * (4 * d * d + 3 * d + 3 * d * self.ffn + 2 * d) + d
 
-    def flops(self, prompt_tokens: int, answer_tokens: int, *, train: bool) -> float:
-        """2N a token to generate, the shared prompts once; 6N a token to train, prompts repeated with each answer."""
-        n = self.parameters
-        generate = 2.0 * n * (prompt_tokens + answer_tokens)
-        return generate + (6.0 * n * (self.rows * self.prompt + answer_tokens) if train else 0.0)
+    def flops(self, answer_tokens: int, *, train: bool) -> float:
+        """2N a token to generate, each prompt once; 6N a token to train, each answer with its prompt."""
+        generate = 2 * (self.prompts * self.prompt + answer_tokens)
+        return float(self.parameters) * (generate + (6 * (self.rows * self.prompt + answer_tokens) if train else 0))
 
 
 SHAPES: dict[str, Shape] = {

@@ -12,7 +12,7 @@ from assay.errors import ConfigError
 from assay.policy import PolicyConfig, Rope, Transformer
 from assay.policy.rope import attention_scale, frequencies
 
-D, CONTEXT = 8, 64
+D, CONTEXT = 8, 32
 
 
 def config(rope: Rope) -> PolicyConfig:
@@ -101,7 +101,7 @@ def stepwise(transformer: Transformer, ids: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("rope", [Rope(), LONG, DYNAMIC], ids=lambda rope: rope.kind)
 def test_fitted_decoding_from_a_cache_is_the_full_forward(rope: Rope) -> None:
-    ids = torch.arange(96) % 31
+    ids = torch.arange(48) % 31
     transformer = network(rope)
     alone = whole(transformer, ids)
     fitted = transformer.fit(len(ids))
@@ -111,7 +111,7 @@ def test_fitted_decoding_from_a_cache_is_the_full_forward(rope: Rope) -> None:
 
 @pytest.mark.parametrize("rope", [LONG, DYNAMIC], ids=lambda rope: rope.kind)
 def test_unfitted_decoding_from_a_cache_is_not(rope: Rope) -> None:
-    ids = torch.arange(96) % 31
+    ids = torch.arange(48) % 31
     transformer = network(rope)
     assert (stepwise(transformer, ids) - whole(transformer, ids)).abs().max() > 1e-4
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.evaluate.bank import Bank, entry
@@ -217,6 +217,7 @@ def test_rollouts_are_whole_groups_with_every_outcome(html):
     assert isinstance(row["adv"], float)
 
 
+@pytest.mark.slow
 def test_a_long_run_stays_small(tmp_path):
     run = fake_run(tmp_path / "run", steps=1)
     with RunFolder.open(run) as folder:

@@ -37,23 +37,21 @@ def assess(
     """
     result = list(rows)
     kept = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
-    for role in dict.fromkeys(rows[i].role for i in kept):
-        mine, goal = [i for i in kept if rows[i].role == role], objective(role)
-        if num_updates > 1 or _moves([rows[i] for i in kept], models, role, batch_of) or not all(_fresh(rows[i], models) for i in mine):
-            _fill(result, mine, models, stream="old", imitates=goal.injected == "likelihood")
-        if goal.needs_reference:
-            _fill(result, mine, models, stream="ref", imitates=False)
+    for player in dict.fromkeys(models.roles[rows[i].role] for i in kept):
+        mine = [i for i in kept if models.roles[rows[i].role] == player]
+        several = num_updates > 1 or len({(rows[i].batch, batch_of(rows[i].role)) for i in mine}) > 1
+        asks_old = several or not all(_fresh(rows[i], models) for i in mine)
+        for role in dict.fromkeys(rows[i].role for i in mine):
+            places, goal = [i for i in mine if rows[i].role == role], objective(role)
+            if asks_old:
+                _fill(result, places, models, stream="old", imitates=goal.injected == "likelihood")
+            if goal.needs_reference:
+                _fill(result, places, models, stream="ref", imitates=False)
     stats: Stats = {}
     for part in parts:
         result, found = part(result, models=models, memory=memory)
         stats = joined(stats, found)
     return result, stats
-
-
-def _moves(rows: Sequence[Row], models: Models, role: str, batch_of: Callable[[str], str]) -> bool:
-    """Whether the weights that play this role learn from several batches in the step."""
-    player = models.roles[role]
-    return len({(row.batch, batch_of(row.role)) for row in rows if models.roles[row.role] == player}) > 1
 
 
 def _fresh(row: Row, models: Models) -> bool:

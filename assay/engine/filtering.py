@@ -37,7 +37,7 @@ class Drawn:
 
 def kept(p: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor) -> Tensor:
     """bool[n, V]: the tokens that the filters leave. The most probable one always stays."""
-    ordered, order = torch.sort(p, -1, descending=True, stable=True)
+    ordered, order = torch.sort(p, dim=-1, descending=True, stable=True)
     rank = torch.arange(p.shape[-1], device=p.device)
     stays = rank[None, :] < top_k[:, None]
     ordered = ordered * stays

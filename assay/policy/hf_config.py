@@ -98,6 +98,7 @@ _NEUTRAL: dict[str, tuple[Any, ...]] = {
     "hidden_act": ("silu", "swish"),
     "pretraining_tp": (1,),
     "partial_rotary_factor": (1,),
+    # No dropout is applied here: weights would load, but training would not be what the file asks for.
     "attention_dropout": (0,),
     "hidden_dropout": (0,),
     "resid_pdrop": (0,),

@@ -191,11 +191,14 @@ class Store:
             return None
 
     def mark_best(self, step: int, score: float) -> bool:
-        """Protect a saved step from removal if its score is above that of every other; True if it is."""
+        """Protect a saved step from removal if its score is above that of every other; True if it is.
+
+        False for a step that was not saved, as after a failed save: there is nothing to protect.
+        """
         if not math.isfinite(score):
             raise UsageError(f"the score of step {step} is {score}; a best checkpoint wants a finite one.")
         if not self.folder(step).is_dir():
-            raise UsageError(f"step {step} has no checkpoint to mark as the best; save it first.")
+            return False
         best = self.best()
         if best is not None and best.step != step and score <= best.score:
             return False

@@ -224,7 +224,7 @@ _GAMES = {
         grammar=r'No|\[\s*"[wB],[A-Z]\d,[A-Z]\d"(\s*,\s*"[wB],[A-Z]\d,[A-Z]\d")*\s*\]',
         facts=("board", "pieces", "start_turn", "solution", "is_possible"),
         unique=False,
-        config={"max_nodes": 8, "min_pieces": 1, "max_pieces": 1},
+        config={"max_nodes": 7, "min_pieces": 1, "max_pieces": 1},
         note="Two knights a side take seconds to make.",
     ),
     "mahjong_puzzle": Rule("games", _TEXT),

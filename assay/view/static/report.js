@@ -22,7 +22,7 @@ function fill(node, attributes, children) {
 }
 
 function format(value, unit = "") {
-  if (value === null || value === undefined) return "–";
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (unit === "%") return `${+(100 * value).toFixed(1)} %`;
   const size = Math.abs(value);
   if (size >= 1e4) return `${+(value / 1e3).toFixed(1)}k`;
@@ -201,6 +201,7 @@ function drawCurves() {
     more.hidden = !others.length;
     const draw = () => document.getElementById("more-charts").replaceChildren(...(more.open ? others.map(make) : []));
     more.ontoggle = draw;
+    if (!main.length) more.open = true;
     draw();
   }
 }
@@ -313,7 +314,7 @@ function drawReader() {
   }, element("span", { class: "top" }, element("span", {}, `step ${group.step}`), marks(group)), element("span", { class: "prompt" }, group.prompt)))) : [element("li", { class: "none" }, "Nothing matches.")]));
   const group = groups[view.current];
   if (!group) { detail.replaceChildren(element("p", { class: "empty" }, "Choose another filter.")); return; }
-  const about = [`step ${group.step}`, group.task, group.level === null ? "" : `level ${group.level}`, `${group.rows.length} siblings`, `mean reward ${format(+groupReward(group).toFixed(3))}`];
+  const about = [`step ${group.step}`, group.task, group.level === null ? "" : `level ${group.level}`, group.rows.length === 1 ? "1 answer" : `${group.rows.length} answers`, `mean reward ${format(+groupReward(group).toFixed(3))}`];
   detail.replaceChildren(element("p", { class: "what" }, about.filter(Boolean).join(" · ")), element("pre", { class: "prompt-box", tabindex: 0 }, group.prompt),
     element("div", { class: "siblings" }, ...group.rows.map(sibling)));
 }

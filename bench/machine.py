@@ -1,0 +1,44 @@
+"""What the measurements ran on, and how fast this machine multiplies matrices: seconds alone say nothing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Any
+
+FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_tile")
+
+
+def describe() -> dict[str, Any]:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in reversed(lines))}
+    present = set(facts.get("flags", "").split())
+    pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "processor": facts.get("model name", platform.processor()),
+        "cores": len(os.sched_getaffinity(0)),
+        "flags": [flag for flag in FLAGS if flag in present],
+        "memory_gib": round(pages / 2**30, 1),
+        "python": platform.python_version(),
+    }
+
+
+def load() -> float:
+    """Processes that want a core now, this one aside: not the load average, which remembers a minute."""
+    running = int(Path("/proc/loadavg").read_text().split()[3].split("/")[0])
+    return float(max(0, running - 1))
+
+
+def ceiling(dtype: str, *, size: int = 1024, seconds: float = 2.0) -> float:
+    """GFLOP/s of the best of many square matrix products."""
+    import torch
+
+    a = torch.ones(size, size, dtype=getattr(torch, dtype))
+    best, end = float("inf"), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        a @ a
+        best = min(best, time.perf_counter() - start)
+    return 2 * size**3 / best / 1e9

@@ -1,0 +1,108 @@
+"""Numbers out of paired steps, and tables out of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bench.workload import Shape
+
+Step = Mapping[str, float]
+
+
+def quartiles(values: Sequence[float]) -> list[float]:
+    """First quartile, median, third quartile."""
+    return [float(q) for q in np.quantile(np.asarray(values, dtype=np.float64), (0.25, 0.5, 0.75))]
+
+
+def summarise(theirs: Sequence[Step], ours: Sequence[Step], *, shape: Shape, train: bool, peak: float) -> dict[str, Any]:
+    """Per side medians; per pair the ratio, of seconds a step (training) or of tokens a second (sampling)."""
+    sides = [_side(steps, shape=shape, train=train, peak=peak) for steps in (theirs, ours)]
+    measure = "seconds" if train else "seconds_per_token"
+    pairs = [_measure(a, measure) / _measure(b, measure) for a, b in zip(theirs, ours, strict=True)]
+    return {"theirs": sides[0], "ours": sides[1], "ratio": quartiles(pairs), "ratio_of": measure}
+
+
+def _measure(step: Step, name: str) -> float:
+    return step["seconds"] if name == "seconds" else step["seconds"] / step["tokens"]
+
+
+def _side(steps: Sequence[Step], *, shape: Shape, train: bool, peak: float) -> dict[str, Any]:
+    work = [shape.flops(int(s["tokens"]), train=train) / s["seconds"] / 1e9 for s in steps]
+    side: dict[str, Any] = {
+        "seconds": quartiles([s["seconds"] for s in steps]),
+        "tokens_per_second": quartiles([s["tokens"] / s["seconds"] for s in steps]),
+        "mean_length": float(np.mean([s["tokens"] / s["rows"] for s in steps])),
+        "peak_mb": max(s["peak_mb"] for s in steps),
+        "share_of_ceiling": float(np.median(work)) / peak,
+    }
+    for name in ("generate_s", "reward"):
+        if name in steps[0]:
+            side[name] = float(np.median([s[name] for s in steps]))
+    return side
+
+
+def line(result: Mapping[str, Any]) -> str:
+    low, middle, high = result["summary"]["ratio"]
+    sides = " / ".join(
+        f"{side['seconds'][1]:.2f} s, {side['tokens_per_second'][1]:,.0f} tok/s, {side['peak_mb']:,.0f} MB"
+        for side in (result["summary"]["theirs"], result["summary"]["ours"])
+    )
+    return f"{result['name']}: ratio {middle:.2f} [{low:.2f}, {high:.2f}] over {result['pairs']} pairs ({sides})"
+
+
+def render(results: Sequence[Mapping[str, Any]]) -> str:
+    """RESULTS.md."""
+    text = [
+        "# Results",
+        "",
+        "Written by `python -m bench.run`; do not edit. Medians of paired steps, first and third quartile in brackets.",
+        "TRL: seconds a step, theirs / ours. vLLM: tokens a second, ours / theirs. Peak is the largest resident size of",
+        "the process. Share: useful operations (2N a sampled token, 6N a trained one) of the fp32 product ceiling.",
+    ]
+    for machine, group in _by_machine(results):
+        text += ["", f"## {machine}", ""]
+        text += [
+            "| comparison | ratio | seconds: theirs | ours | tokens/s: theirs | ours | mean length: theirs | ours "
+            "| peak MB: theirs | ours | share: theirs | ours | pairs |",
+            "|" + "---|" * 13,
+            *map(_row, group),
+            "",
+        ]
+        text += [f"- {one['name']}: {_settings(one)}" for one in group]
+    return "\n".join(text) + "\n"
+
+
+def _row(result: Mapping[str, Any]) -> str:
+    s = result["summary"]
+    a, b = s["theirs"], s["ours"]
+    cells = [result["name"], "**{1:.2f}** [{0:.2f}, {2:.2f}]".format(*s["ratio"])]
+    cells += ["{1:.2f} [{0:.2f}, {2:.2f}]".format(*side["seconds"]) for side in (a, b)]
+    cells += [f"{side['tokens_per_second'][1]:,.0f}" for side in (a, b)]
+    cells += [f"{side['mean_length']:.1f}" for side in (a, b)]
+    cells += [f"{side['peak_mb']:,.0f}" for side in (a, b)]
+    cells += [f"{side['share_of_ceiling']:.2f}" for side in (a, b)]
+    busy = " (machine was busy)" if result["busy"] else ""
+    return "| " + " | ".join([*cells, f"{result['pairs']}{busy}"]) + " |"
+
+
+def _settings(result: Mapping[str, Any]) -> str:
+    sides = []
+    for side in ("theirs", "ours"):
+        told = result["settings"][side]
+        facts = ", ".join(f"{k} {v}" for k, v in told["facts"].items() if k not in ("system", "idle_mb"))
+        options = ", ".join(f"{k}={v}" for k, v in told["options"].items()) or "defaults"
+        sides.append(f"{told['facts']['system']} ({facts}; {options})")
+    return " against ".join(sides)
+
+
+def _by_machine(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for one in sorted(results, key=lambda r: r["name"]):
+        m = one["machine"]
+        products = ", ".join(f"{name} {value:.0f}" for name, value in m["ceilings_gflops"].items())
+        title = f"{m['processor']}, {m['cores']} cores, {' '.join(m['flags'])}; products in GFLOP/s: {products}"
+        groups.setdefault(title, []).append(one)
+    return list(groups.items())

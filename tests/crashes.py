@@ -1,0 +1,171 @@
+"""Kills a small run of DAPO with refill and resumes it, in forked children of one process that never computes itself.
+
+Run as a program: reads scenarios as JSON lines {"name", "failpoint"?, "after"?}, writes one result line for each. A scenario kills
+at a failpoint, or after a share of the time that the uninterrupted run takes; then it resumes until the run is done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+from assay.experiment import Experiment
+from assay.recipes import RECIPES
+from assay.record import failpoint
+from assay.record.folder import RunFolder
+from assay.record.recorder import Recorder, timeless
+from assay.session import plan, resume, start
+from assay.source import Pool, Share
+
+PHASES = ("collect", "verify", "update", "save")
+STEPS = 4
+
+
+def small_policy(folder: Path) -> None:
+    from assay.policy import character_tokenizer, fresh_policy, save_policy
+    from assay.policy.config import PolicyConfig
+    from assay.rng import Key
+    from assay.tasks import ALPHABET
+
+    tokenizer = character_tokenizer(ALPHABET)
+    shape = PolicyConfig("qwen2", tokenizer.vocab, 16, 1, 2, 2, 8, 32, 64, attention_bias=True)
+    save_policy(fresh_policy(shape, tokenizer, key=Key("crash")), folder)
+
+
+def experiment(model: Path) -> Experiment:
+    """DAPO on a task whose random answers are never right, so that every step refills up to its cap."""
+    settings = {
+        "scale.num_prompts": "2",
+        "scale.group_size": "2",
+        "scale.max_new": "6",
+        "scale.num_minibatches": "2",
+        "mechanism.expand.0.max_rounds": "2",
+        "mechanism.curate": "first-groups",
+        "evaluation.every": "2",
+        "evaluation.num_problems": "2",
+        "evaluation.num_samples": "2",
+        "evaluation.final_problems": "2",
+        "evaluation.final_samples": "2",
+        "saving.every": "1",
+        "saving.rollouts_every": "2",
+        "machine.threads": "1",
+    }
+    pool = Pool((Share("countdown", (3,)),))
+    return plan(RECIPES["dapo"], model=str(model), pool=pool, steps=STEPS, overrides=settings)[0]
+
+
+def watch(place: mmap.mmap) -> None:
+    """Writes into shared memory what the run is doing, so that the parent knows where a kill hit."""
+    from assay.engine.torch_engine import TorchEngine
+
+    def marked(name: str, function):
+        def wrapped(*arguments, **keywords):
+            before, place[0] = place[0], PHASES.index(name)
+            try:
+                return function(*arguments, **keywords)
+            finally:
+                place[0] = before
+
+        return wrapped
+
+    import assay.assemble
+
+    TorchEngine.generate = marked("collect", TorchEngine.generate)
+    assay.assemble.verify = marked("verify", assay.assemble.verify)
+    TorchEngine.step = marked("update", TorchEngine.step)
+    TorchEngine.forward = marked("update", TorchEngine.forward)
+    TorchEngine.backward = marked("update", TorchEngine.backward)
+    Recorder._save = marked("save", Recorder._save)
+
+
+def child(work) -> int:
+    """The pid of a forked child that does the work and exits 0, or 1 with a traceback."""
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        import torch
+
+        torch.set_num_threads(1)
+        work()
+        code = 0
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def run_scenario(scenario: dict, model: Path, root: Path, calm: float) -> dict:
+    run = root / scenario["name"].replace(":", "-")
+    shutil.rmtree(run, ignore_errors=True)
+    place = mmap.mmap(-1, 1)
+    armed = scenario.get("failpoint")
+
+    def begin() -> None:
+        watch(place)
+        failpoint.arm(armed)
+        start(experiment(model), run, quiet=True)
+
+    def go_on() -> None:
+        if (run / "run.json").exists():
+            resume(run, quiet=True)
+        else:
+            start(experiment(model), run, quiet=True)
+
+    began = time.monotonic()
+    pid = child(begin)
+    if "after" in scenario:
+        time.sleep(scenario["after"] * calm)
+        os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    seconds = time.monotonic() - began
+    killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    hit = PHASES[place[0]] if killed else None
+    pid = child(go_on)
+    _, again = os.waitpid(pid, 0)
+    done = again == 0
+    result = {"name": scenario["name"], "killed": killed, "hit": hit, "resumed": done, "seconds": seconds}
+    result["digest"] = digest_of(run) if done else None
+    shutil.rmtree(run, ignore_errors=True)
+    return result
+
+
+def digest_of(run: Path) -> str:
+    """Of everything that a run computed: weights, optimiser, memory, counters, metrics, scores and rollouts."""
+    folder = RunFolder.read_only(run)
+    checkpoint = folder.load()
+    assert checkpoint is not None
+    state = hashlib.sha256()
+    for name in sorted(checkpoint.names):
+        state.update(name.encode() + checkpoint.file(name).read_bytes())
+    state.update(json.dumps([timeless(record) for record in folder.read("metrics")]).encode())
+    state.update(json.dumps(folder.read("evals")).encode())
+    for step in folder.rollout_steps():
+        state.update(json.dumps([step, folder.rollouts(step)], default=str).encode())
+    state.update(json.dumps([checkpoint.step, folder.store.steps()]).encode())
+    return state.hexdigest()
+
+
+def main() -> None:
+    root = Path(sys.argv[1])
+    model = root / "model"
+    os.waitpid(child(lambda: small_policy(model)), 0)
+    calm = run_scenario({"name": "calm"}, model, root, 0.0)
+    print(json.dumps(calm), flush=True)
+    for line in sys.stdin:
+        print(json.dumps(run_scenario(json.loads(line), model, root, calm["seconds"])), flush=True)
+
+
+if __name__ == "__main__":
+    main()

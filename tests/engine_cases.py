@@ -1,0 +1,125 @@
+"""Small models, requests and batches for the tests of the engine, and the slow, obvious way to score a row."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from assay.engine.optimiser import AdamW
+from assay.engine.torch_engine import TorchEngine
+from assay.policy.config import PolicyConfig
+from assay.policy.transformer import Transformer
+from assay.types import Batch, Problem, Request
+
+SMALL = {
+    "vocab": 13,
+    "hidden": 16,
+    "layers": 2,
+    "heads": 4,
+    "kv_heads": 4,
+    "head_dim": 4,
+    "ffn": 24,
+    "context": 256,
+    "init_std": 0.4,
+}
+FAMILIES = {
+    "qwen2": {"family": "qwen2", "attention_bias": True},
+    "grouped": {"family": "qwen2", "attention_bias": True, "kv_heads": 2},
+    "llama": {"family": "llama", "kv_heads": 1, "tied": False},
+    "biased": {"family": "llama", "attention_bias": True, "output_bias": True, "mlp_bias": True},
+    "qwen3": {"family": "qwen3", "qk_norm": True, "kv_heads": 2, "head_dim": 8},
+}
+
+
+def model_of(family: str = "qwen2", *, seed: int = 0, **changes: object) -> Transformer:
+    values = {**SMALL, **FAMILIES[family], **changes}
+    model = Transformer(PolicyConfig(**values)).initialise(torch.Generator().manual_seed(seed))  # type: ignore[arg-type]
+    generator = torch.Generator().manual_seed(seed + 1)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.ndim == 1:  # norms and biases away from their neutral start, so that a slip in them shows
+                noise = torch.randn(parameter.shape, generator=generator)
+                parameter.copy_((1 + 0.2 * noise) if "norm" in name else 0.2 * noise)
+    return model
+
+
+def engine_of(family: str = "qwen2", *, precision: str = "fp32", end: int | None = 0, **changes: object) -> TorchEngine:
+    options = {k: changes.pop(k) for k in ("decode", "memory_bytes", "optimiser") if k in changes}
+    options.setdefault("optimiser", AdamW())
+    ends = frozenset() if end is None else frozenset({end})
+    return TorchEngine(model_of(family, **changes), end_ids=ends, precision=precision, **options)  # type: ignore[arg-type]
+
+
+def problem_of(name: object) -> Problem:
+    return Problem("test", str(name), {}, str(name))
+
+
+def contexts_of(count: int, *, vocab: int = 13, seed: int = 0, low: int = 1, high: int = 7) -> list[np.ndarray]:
+    random = np.random.default_rng(seed)
+    return [random.integers(1, vocab, random.integers(low, high)).astype(np.int32) for _ in range(count)]
+
+
+def requests_of(groups: int = 3, samples: int = 4, *, max_new: int = 9, **changes: object) -> list[Request]:
+    return [
+        Request(problem_of(g), context, str(g), max_new, sample=s, **changes)  # type: ignore[arg-type]
+        for g, context in enumerate(contexts_of(groups))
+        for s in range(samples)
+    ]
+
+
+def naive_logits(model: Transformer, tokens: np.ndarray) -> Tensor:
+    """Logits [T, V] of one row alone, with dense causal attention written out head by head."""
+    ids = torch.from_numpy(tokens.astype(np.int64))
+    count = len(ids)
+    future = torch.triu(torch.ones(count, count, dtype=torch.bool), 1)
+
+    def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        share = q.shape[1] // k.shape[1]
+        heads = []
+        for h in range(q.shape[1]):
+            scores = q[:, h] @ k[:, h // share].T / q.shape[2] ** 0.5
+            weights = torch.softmax(scores.masked_fill(future, -torch.inf), -1)
+            heads.append(weights @ v[:, h // share])
+        return torch.stack(heads, 1)
+
+    return model.logits(model(ids, torch.arange(count), attend))
+
+
+def naive_log_probs(model: Transformer, context: np.ndarray, ids: np.ndarray, tau: float = 1.0) -> Tensor:
+    """All log-probs [T, V] at the positions that predict `ids`."""
+    logits = naive_logits(model, np.concatenate([context, ids]))[len(context) - 1 : -1]
+    return torch.log_softmax(logits / tau, -1)
+
+
+def batch_of(
+    contexts: list[np.ndarray], answers: list[np.ndarray], *, temperature: float = 1.0, **changes: object
+) -> Batch:
+    rows, tokens = len(answers), sum(map(len, answers))
+    random = np.random.default_rng(5)
+    values = {
+        "context": np.concatenate(contexts),
+        "context_at": np.cumsum([0, *map(len, contexts)]),
+        "ids": np.concatenate(answers),
+        "at": np.cumsum([0, *map(len, answers)]),
+        "mask": np.ones(tokens, bool),
+        "counted": np.ones(tokens, bool),
+        "counted_rows": np.ones(rows, bool),
+        "advantage": random.normal(size=tokens).astype(np.float32),
+        "origin": np.zeros(tokens, np.int8),
+        "temperature": np.full(rows, temperature, np.float32),
+        "problem": tuple(str(i) for i in range(rows)),
+        "request": tuple(str(i) for i in range(rows)),
+        "group": tuple(str(i) for i in range(rows)),
+    }
+    return Batch(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def rows_of(
+    lengths: list[int], *, groups: int = 2, vocab: int = 13, seed: int = 3
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Contexts that rows share in turn, and random answers of these lengths."""
+    random = np.random.default_rng(seed)
+    prompts = contexts_of(groups, vocab=vocab, seed=seed, low=2, high=9)
+    answers = [random.integers(0, vocab, n).astype(np.int32) for n in lengths]
+    return [prompts[i % groups] for i in range(len(lengths))], answers
