@@ -1,8 +1,8 @@
 """Assay: one engine and one laboratory for reinforcement learning with verifiable rewards.
 
-    import assay
-    run = assay.train("dapo", task="countdown", levels=(3, 4), steps=100)
-    print(run.scores())
+import assay
+run = assay.train("dapo", task="countdown", levels=(3, 4), steps=100)
+print(run.scores())
 """
 
 from __future__ import annotations

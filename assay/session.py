@@ -47,7 +47,10 @@ def plan(
     if "recipe.scale.max_new" not in asked and pool.wording == "compact":
         longest = longest_solution(pool)
         recipe, rules = at_profile(experiment.recipe, "paper", max_new=longest)[0], rules
-        rules = [*rules, f"max_new: {experiment.recipe.scale.max_new} -> {longest} (half as long again as solutions are)"]
+        rules = [
+            *rules,
+            f"max_new: {experiment.recipe.scale.max_new} -> {longest} (half as long again as solutions are)",
+        ]
         experiment = dataclasses.replace(experiment, recipe=recipe)
     for path, text in asked.items():
         experiment = override(experiment, path, text)
@@ -71,7 +74,12 @@ def longest_solution(pool: Pool) -> int:
 
 
 def start(
-    experiment: Experiment, path: Path, *, command: str = "", quiet: bool = False, extra: Mapping[str, Any] | None = None
+    experiment: Experiment,
+    path: Path,
+    *,
+    command: str = "",
+    quiet: bool = False,
+    extra: Mapping[str, Any] | None = None,
 ) -> Path:
     """Trains in a new run folder."""
     check(experiment)
@@ -131,13 +139,13 @@ def _run(
             state = {f"parameter/{key}": value for key, value in weights.items()}
             models[name].load(state | {f"optimiser/{key}": value for key, value in moments.items()} | counter)
     codec = policy.tokenizer
-    stages = assemble(experiment.recipe, pool=experiment.pool, codec=codec, micro_tokens=experiment.machine.micro_tokens)
+    stages = assemble(
+        experiment.recipe, pool=experiment.pool, codec=codec, micro_tokens=experiment.machine.micro_tokens
+    )
     total = experiment.recipe.scale.num_steps
     title = f"{experiment.recipe.name} on {' '.join(share.task for share in experiment.pool.shares)}"
     with panel(total, quiet=quiet, title=title) as shown, StopFlag() as stop:
-        recorder = Recorder(
-            folder, experiment, codec, _policy_files(policy), exams(experiment), shown, stop
-        )
+        recorder = Recorder(folder, experiment, codec, _policy_files(policy), exams(experiment), shown, stop)
         train(stages, models, memory, recorder)
         for failure in folder.failures:
             shown.note(f"warning: {failure}")

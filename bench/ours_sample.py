@@ -16,9 +16,7 @@ def main() -> None:
     channel, work = Channel(), job()
     engine, _ = ours.load(work)
     requests = ours.requests(work)
-    channel.ready(
-        system="Assay", compute=ours.compute(engine), threads=torch.get_num_threads(), torch=version("torch")
-    )
+    channel.ready(system="Assay", compute=ours.compute(engine), threads=torch.get_num_threads(), torch=version("torch"))
     for step in range(work.steps):
         try:
             start = channel.wait()

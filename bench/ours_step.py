@@ -46,9 +46,7 @@ def main() -> None:
         clip_norm=workload.CLIP_NORM,
     )
     micro_tokens = work.options.get("micro_tokens", 2048)
-    channel.ready(
-        system="Assay", compute=ours.compute(engine), threads=torch.get_num_threads(), torch=version("torch")
-    )
+    channel.ready(system="Assay", compute=ours.compute(engine), threads=torch.get_num_threads(), torch=version("torch"))
     for step in range(work.steps):
         try:
             start = channel.wait()

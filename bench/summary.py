@@ -17,7 +17,9 @@ def quartiles(values: Sequence[float]) -> list[float]:
     return [float(q) for q in np.quantile(np.asarray(values, dtype=np.float64), (0.25, 0.5, 0.75))]
 
 
-def summarise(theirs: Sequence[Step], ours: Sequence[Step], *, shape: Shape, train: bool, peak: float) -> dict[str, Any]:
+def summarise(
+    theirs: Sequence[Step], ours: Sequence[Step], *, shape: Shape, train: bool, peak: float
+) -> dict[str, Any]:
     """Per side medians; per pair the ratio, of seconds a step (training) or of tokens a second (sampling)."""
     sides = [_side(steps, shape=shape, train=train, peak=peak) for steps in (theirs, ours)]
     measure = "seconds" if train else "seconds_per_token"

@@ -1,7 +1,8 @@
 """Kills a small run of DAPO with refill and resumes it, in forked children of one process that never computes itself.
 
-Run as a program: reads scenarios as JSON lines {"name", "failpoint"?, "after"?}, writes one result line for each. A scenario kills
-at a failpoint, or after a share of the time that the uninterrupted run takes; then it resumes until the run is done.
+Run as a program: reads scenarios as JSON lines {"name", ...}, writes one result line for each. A scenario kills at a
+failpoint ("failpoint"), after a share of the time that the uninterrupted run takes ("after"), or inside the nth stretch
+of a phase ("inside", "nth"); then it resumes until the run is done.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from assay.experiment import Experiment
 from assay.recipes import RECIPES
 from assay.record import failpoint
 from assay.record.folder import RunFolder
-from assay.record.recorder import Recorder, timeless
+from assay.record.recorder import timeless
 from assay.session import plan, resume, start
 from assay.source import Pool, Share
 
-PHASES = ("collect", "verify", "update", "save")
+PHASES = ("between", "collect", "verify", "update", "save")
 STEPS = 4
+PAUSE = 0.02  # seconds that verifying and saving are stretched by, so that a kill at a random moment can hit them
 
 
 def small_policy(folder: Path) -> None:
@@ -61,13 +63,20 @@ def experiment(model: Path) -> Experiment:
     return plan(RECIPES["dapo"], model=str(model), pool=pool, steps=STEPS, overrides=settings)[0]
 
 
-def watch(place: mmap.mmap) -> None:
+def watch(place: mmap.mmap, inside: str | None, nth: int) -> None:
     """Writes into shared memory what the run is doing, so that the parent knows where a kill hit."""
+    import assay.assemble
     from assay.engine.torch_engine import TorchEngine
 
-    def marked(name: str, function):
+    visits = dict.fromkeys(PHASES, 0)
+
+    def marked(name: str, function, pause: float = 0.0):
         def wrapped(*arguments, **keywords):
             before, place[0] = place[0], PHASES.index(name)
+            visits[name] += 1
+            if name == inside and visits[name] == nth:
+                os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(pause)
             try:
                 return function(*arguments, **keywords)
             finally:
@@ -75,14 +84,12 @@ def watch(place: mmap.mmap) -> None:
 
         return wrapped
 
-    import assay.assemble
-
     TorchEngine.generate = marked("collect", TorchEngine.generate)
-    assay.assemble.verify = marked("verify", assay.assemble.verify)
-    TorchEngine.step = marked("update", TorchEngine.step)
+    assay.assemble.verify = marked("verify", assay.assemble.verify, PAUSE)
     TorchEngine.forward = marked("update", TorchEngine.forward)
     TorchEngine.backward = marked("update", TorchEngine.backward)
-    Recorder._save = marked("save", Recorder._save)
+    TorchEngine.step = marked("update", TorchEngine.step)
+    RunFolder.save = marked("save", RunFolder.save, PAUSE)
 
 
 def child(work) -> int:
@@ -113,7 +120,7 @@ def run_scenario(scenario: dict, model: Path, root: Path, calm: float) -> dict:
     armed = scenario.get("failpoint")
 
     def begin() -> None:
-        watch(place)
+        watch(place, scenario.get("inside"), scenario.get("nth", 1))
         failpoint.arm(armed)
         start(experiment(model), run, quiet=True)
 

@@ -104,7 +104,9 @@ def test_panel_of_a_step_that_measured_nothing():
         with panel(3, stream=stream) as shown:
             shown.update(1, {})
             shown.update(2, {"reward/mean": math.nan})
+            shown.update(3, {})
         assert "nan" not in stream.getvalue()
+        assert "step 3" in stream.getvalue()
 
 
 def test_panel_survives_a_terminal_without_bars():

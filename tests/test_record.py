@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
 from assay.errors import ConfigError, StorageError, UsageError
-from assay.record import RunFolder, RunLocked, disk, failpoint, manifest
+from assay.record import RunFolder, RunLocked, disk, manifest
 from assay.record.lock import holder
 from assay.record.tensors import decode, encode
 
@@ -44,12 +44,6 @@ def path(tmp_path: Path) -> Path:
 def run(path: Path) -> Iterator[RunFolder]:
     with RunFolder.create(path, identity=IDENTITY, document={"command": ["assay", "train"]}) as run:
         yield run
-
-
-@pytest.fixture(autouse=True)
-def _disarm() -> Iterator[None]:
-    yield
-    failpoint.arm(None)
 
 
 def checkpoint_of(run: RunFolder, step: int) -> Path:

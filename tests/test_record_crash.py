@@ -255,6 +255,7 @@ def test_full_disk_in_a_resumed_run(server: Server, interrupted: Path, place: Pa
     disturb(server, place / "run", f"{name}:enospc")
 
 
+@pytest.mark.slow
 def test_one_run_survives_many_crashes(server: Server, place: Path) -> None:
     crashes = (
         "run.after_write:kill",

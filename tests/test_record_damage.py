@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.errors import StorageError, UsageError
-from assay.record import RunFolder, disk, failpoint, jsonl, manifest
+from assay.record import RunFolder, disk, jsonl, manifest
 from assay.record.checkpoint import Store
 from assay.record.tensors import decode
 
@@ -42,12 +42,6 @@ def path(tmp_path: Path) -> Path:
 def run(path: Path) -> Iterator[RunFolder]:
     with RunFolder.create(path, identity=IDENTITY, document={"command": ["assay", "train"]}) as run:
         yield run
-
-
-@pytest.fixture(autouse=True)
-def _disarm() -> Iterator[None]:
-    yield
-    failpoint.arm(None)
 
 
 def checkpoint_of(run: RunFolder, step: int) -> Path:

@@ -46,10 +46,6 @@ def _disarm() -> Iterator[None]:
     failpoint.arm(None)
 
 
-def checkpoint_of(run: RunFolder, step: int) -> Path:
-    return run.path / "ckpt" / f"step-{step:08d}"
-
-
 # --- a disk that fails --------------------------------------------------------------------------------------
 
 

@@ -304,6 +304,19 @@ def test_curves_keep_every_metric_once():
     assert [chart["title"] for chart in found["others"]] == ["odd/one"]
 
 
+def test_a_line_that_only_covers_another_is_left_out():
+    records = [
+        {"step": i, "reward/mean": 0.1 * i, "reward/accuracy": 0.1 * i, "length/mean": 1, "length/right": i}
+        for i in (1, 2)
+    ]
+    found = curves(records)
+    assert [chart["lines"] for chart in found["charts"]] == [
+        [["reward/mean", "reward"]],
+        [["length/mean", "all"], ["length/right", "right"]],
+    ]
+    assert found["others"] == []
+
+
 def test_thin_averages_equal_shares():
     assert thin([1.0, 3.0, None, 5.0], 2) == [2.0, 5.0]
     assert thin([1.0, None], 2) == [1.0, None]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from assay.errors import DataError
 from assay.memory import Memory
 from assay.types import Batch, Origin, Row
 
@@ -70,6 +71,8 @@ def by_reward(one: Callable[..., np.ndarray]) -> Estimator:
 def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:
     """The batch of these rows. Tokens that the policy did not write train only in the roles of `injected`."""
     episodes = [row.episode for row in rows]
+    if any(segment.context is not None for episode in episodes for segment in episode.segments):
+        raise DataError("a segment with a context of its own cannot be trained in the row of the segments before it.")
     lengths = np.array([len(episode) for episode in episodes], dtype=np.int64)
     contexts = [episode.training_context for episode in episodes]
     asked = [episode.request.context for episode in episodes]

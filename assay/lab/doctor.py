@@ -55,7 +55,11 @@ def _python() -> Check:
 
 def _torch() -> Check:
     if importlib.util.find_spec("torch") is None:
-        return "missing", "not installed", "pip install 'torch>=2.11,<2.14'; on a machine without GPU take the CPU build."
+        return (
+            "missing",
+            "not installed",
+            "pip install 'torch>=2.11,<2.14'; on a machine without GPU take the CPU build.",
+        )
     version = importlib.metadata.version("torch")
     minor = tuple(int(part) for part in version.split("+")[0].split(".")[:2])
     if (2, 11) <= minor <= (2, 13):

@@ -124,16 +124,13 @@ class _Lines:
 
 
 def _line(history: _History, stats: Mapping[str, float]) -> str:
-    parts = [
-        f"step {history.step}/{history.total}",
-        f"reward {number(history.last('reward/mean'))}",
-        f"length {number(history.last('length/mean'))}",
-        f"entropy {number(history.last('policy/entropy'))}",
-        f"uniform {percent(history.last('group/uniform_fraction'))}",
-        f"{number(history.last('perf/tokens_per_s'))} tokens/s",
-        f"{duration(history.seconds_left)} left",
-    ]
-    parts += [f"{name} {number(value)}" for name, value in stats.items() if name.endswith("/pass@1")]
+    parts = [f"step {history.step}/{history.total}"]
+    for name, show, form in _LINE:
+        if math.isfinite(value := history.last(name)):
+            parts.append(form.format(show(value)))
+    if math.isfinite(history.seconds_left):
+        parts.append(f"{duration(history.seconds_left)} left")
+    parts += [f"{name} {value:.3f}" for name, value in stats.items() if name.endswith("/pass@1")]
     if stats.get(ALARM, 0) > 0:
         parts.append(f"ALARM {_alarm(history)}")
     return "  ".join(parts)
@@ -275,3 +272,12 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+_LINE: tuple[tuple[str, Callable[[float], str], str], ...] = (
+    ("reward/mean", number, "reward {}"),
+    ("length/mean", number, "length {}"),
+    ("policy/entropy", number, "entropy {}"),
+    ("group/uniform_fraction", percent, "uniform {}"),
+    ("perf/tokens_per_s", number, "{} tokens/s"),
+)

@@ -32,11 +32,18 @@ class Pool:
 
     def problem(self, key: Key, split: Split = "train") -> Problem:
         """The problem that this key names."""
-        generator = key.generator()
-        weights = [share.weight for share in self.shares]
-        share = self.shares[int(generator.choice(len(weights), p=[w / sum(weights) for w in weights]))]
-        level = share.levels[int(generator.integers(len(share.levels)))]
+        share = self._share(key("share").bits / 2**64)
+        level = share.levels[key("level").bits % len(share.levels)]
         return task(share.task).problem(key("instance"), level=level, split=split, wording=self.wording)
+
+    def _share(self, place: float) -> Share:
+        """The share in which a number of [0, 1) falls when the weights are laid end to end."""
+        left = place * sum(share.weight for share in self.shares)
+        for share in self.shares:
+            left -= share.weight
+            if left < 0:
+                return share
+        return self.shares[-1]
 
     def held_out(self, key: Key, count: int, split: Split) -> list[Problem]:
         """`count` different problems of a held-out split."""

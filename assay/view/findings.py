@@ -64,13 +64,19 @@ def curves(metrics: Sequence[Record]) -> Json:
     charts = [
         {"title": chart.title, "meaning": chart.meaning, "unit": chart.unit, "lines": lines}
         for chart in CHARTS
-        if (lines := [[name, label] for name, label in chart.lines if name in series])
+        if (lines := _lines(chart, series))
     ]
-    charted = {name for chart in charts for name, _ in chart["lines"]}
+    charted = {name for chart in CHARTS for name, _ in chart.lines}
     others = [
         {"title": name, "meaning": "", "unit": "", "lines": [[name, name]]} for name in series if name not in charted
     ]
     return {"steps": steps, "series": series, "charts": charts, "others": others}
+
+
+def _lines(chart: Chart, series: Mapping[str, Any]) -> list[list[str]]:
+    """The lines of a chart that are there; one that only covers an earlier one is left out."""
+    there = [[name, label] for name, label in chart.lines if name in series]
+    return [line for i, line in enumerate(there) if all(series[line[0]] != series[name] for name, _ in there[:i])]
 
 
 def _number(value: Any) -> float | None:

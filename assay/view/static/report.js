@@ -56,6 +56,15 @@ function niceTicks(low, high, count) {
   return ticks;
 }
 
+// As many digits as the distance between ticks needs.
+function tickText(value, distance, unit) {
+  const scale = unit === "%" ? 100 : Math.abs(value) >= 1e4 ? 1e-3 : 1;
+  const gap = distance * scale, power = Math.floor(Math.log10(gap) + 1e-9);
+  if (scale === 1 && power < -5) return value === 0 ? "0" : value.toExponential(1);
+  const digits = Math.max(0, -power + (Math.abs(gap / 10 ** power - 2.5) < 1e-6 ? 1 : 0));
+  return (value * scale).toFixed(digits) + (unit === "%" ? " %" : scale === 1 ? "" : "k");
+}
+
 function smoothed(values) {
   const keep = Math.min(0.95, 1 - 12 / Math.max(13, values.length));
   let mean = null, weight = 0;
@@ -79,12 +88,13 @@ function path(xs, ys, X, Y) {
 
 // spec: {xs, lines: [{label, ys, low?, high?, color, dash?, points?}], unit, xlabel, ticks?, logx?, height?, smooth?, name}
 function chart(spec) {
-  const W = 360, H = spec.height ?? 170, left = 42, right = 10, top = 10, bottom = 30;
+  const W = 360, H = spec.height ?? 170, left = 46, right = 10, top = 10, bottom = 30;
   const at = spec.logx ? (x) => Math.log2(x) : (x) => x;
   const all = spec.lines.flatMap((l) => [...l.ys, ...(l.low ?? []), ...(l.high ?? [])]).filter((y) => y !== null && y !== undefined);
   const xAll = spec.lines.flatMap((l) => l.xs ?? spec.xs).map(at);
   let [low, high] = [Math.min(...all), Math.max(...all)];
-  if (high - low < 1e-12 * Math.max(1, Math.abs(high))) { const gap = Math.abs(high) * 0.1 || 0.5; low -= gap; high += gap; }
+  if (high === 0 && low === 0) high = spec.unit === "%" ? 0.1 : 1;
+  else if (high - low < 1e-12 * Math.max(1, Math.abs(high))) { low -= 0.1 * Math.abs(low); high += 0.1 * Math.abs(high); }
   const margin = 0.06 * (high - low);
   if (!(low >= 0 && low - margin < 0)) low -= margin; else low = 0;
   high += margin;
@@ -93,9 +103,10 @@ function chart(spec) {
   const X = (x) => left + ((at(x) - x0) / (x1 - x0)) * (W - left - right);
   const Y = (y) => top + ((high - y) / (high - low)) * (H - top - bottom);
   const svg = shape("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", tabindex: 0, "aria-label": describe(spec) });
-  for (const t of niceTicks(low, high, 5)) {
+  const yTicks = niceTicks(low, high, 5);
+  for (const t of yTicks) {
     svg.append(shape("line", { class: "axis", x1: left, x2: W - right, y1: Y(t), y2: Y(t) }));
-    svg.append(shape("text", { x: left - 6, y: Y(t) + 4, "text-anchor": "end" }, format(t, spec.unit)));
+    svg.append(shape("text", { x: left - 6, y: Y(t) + 4, "text-anchor": "end" }, tickText(t, yTicks[1] - yTicks[0], spec.unit)));
   }
   const xTicks = spec.ticks ?? niceTicks(x0, x1, 5).filter(Number.isInteger);
   for (const t of xTicks) svg.append(shape("text", { x: X(t), y: H - bottom + 15, "text-anchor": "middle" }, String(t)));

@@ -1,0 +1,50 @@
+"""The first five minutes: a base from nothing, reinforcement learning on it, a table and a report."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from assay import bases, session
+from assay.lab.results import outcome, table
+from assay.recipes import recipe
+from assay.source import Pool, Share
+from assay.view.report import write_report
+
+RECIPE, BASE = "dr-grpo", "countdown"
+POOL = Pool((Share("countdown", (4,)),))
+SETTINGS = {
+    "evaluation.every": "25",
+    "evaluation.final_problems": "512",
+    "evaluation.final_samples": "16",
+}
+
+
+def demo(run: Path | None, *, seed: int, quiet: bool, command: str) -> dict[str, Any]:
+    """Builds or loads the base, trains it, examines it before and after on the same held-out problems."""
+    began = time.monotonic()
+    made = bases.base(BASE)
+    if bases.folder_of(made).exists():
+        session.say(f"base '{BASE}' is there: {bases.folder_of(made)}")
+    else:
+        session.say(f"making the base '{BASE}': a small transformer imitates {made.summary}")
+    bases.build(BASE, quiet=quiet)
+    based = time.monotonic()
+
+    experiment, rules = session.plan(recipe(RECIPE), model=BASE, pool=POOL, seed=seed, overrides=SETTINGS)
+    session.say(f"\nnow {RECIPE} on countdown: write an expression of four numbers that reaches the target")
+    for rule in rules:
+        session.say(f"  laptop: {rule}")
+    path = session.start(experiment, run or session.free_folder(Path("runs"), "demo"), command=command, quiet=quiet)
+    trained = time.monotonic()
+
+    report = write_report(path)
+    result = outcome(path) | {"report": str(report)}
+    seconds = {"base": based - began, "training": trained - based, "all": time.monotonic() - began}
+    sys.stderr.write(f"\n{table(result)}\n\n")
+    session.say(f"base {seconds['base']:.0f} s, training with its examinations {seconds['training']:.0f} s")
+    session.say(f"run     {path}\nreport  {report}")
+    session.say(f'try     assay sample {path} "C 3 7 5 2=24" --n 8')
+    return result | {"seconds": seconds}

@@ -1,0 +1,212 @@
+"""Side by side against TRL and vLLM: `python -m bench.run --all` measures everything and writes bench/RESULTS.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench import checkpoints, machine, summary
+from bench.pair import ROOT, Broken, Missing, System, Worker, paired
+from bench.workload import ENDINGS, SHAPES, Ending, Shape
+
+RESULTS = ROOT / "bench" / "results"
+TUNED = ROOT / "build" / "bench" / "tuned.json"
+WARMUP = 2
+TUNING_STEPS = 3  # the first is warm-up
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Another system and ours on the same work."""
+
+    theirs: System
+    ours: System
+    train: bool
+
+
+COMPARISONS = {
+    "trl": Comparison(
+        System(
+            "trl",
+            ".venv-trl",
+            "bench.trl_step",
+            axes={
+                "dtype": ("fp32", "autocast", "bf16"),
+                "parts": (4, 1, 16),
+                "attention": ("sdpa", "eager"),
+                "cache": (None, "static"),
+            },
+        ),
+        System("ours-step", ".venv", "bench.ours_step"),
+        train=True,
+    ),
+    "vllm": Comparison(
+        System(
+            "vllm",
+            ".venv-vllm",
+            "bench.vllm_sample",
+            preload="lib/libiomp5.so",
+            axes={
+                "dtype": ("float32", "bfloat16"),
+                "eager": (True, False),
+                "prefix_caching": (True, False),
+                "isolated": (False, True),
+            },
+        ),
+        System("ours-sample", ".venv", "bench.ours_sample"),
+        train=False,
+    ),
+}
+TUNE_ON = {"S3": "S1"}  # S3 takes the settings that won on S1: choosing on it would take an hour
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def trial(system: System, shape: Shape, ending: Ending, options: Mapping[str, Any]) -> float:
+    """Seconds of the best step after the first; infinite, said aloud, where the settings do not run."""
+    try:
+        with Worker(system, shape, ending, steps=TUNING_STEPS, options=options) as worker:
+            return min([worker.step()["seconds"] for _ in range(TUNING_STEPS)][1:])
+    except Broken as error:
+        say(f"    {error}")
+        return float("inf")
+
+
+def tune(system: System, shape: Shape, ending: Ending, processor: str, *, again: bool) -> dict[str, Any]:
+    """The fastest settings of a system, one axis after another; kept for the next run on this machine."""
+    name = "/".join((processor, system.name, shape.name, ending))
+    known = json.loads(TUNED.read_text()) if TUNED.exists() else {}
+    if name in known and not again:
+        return known[name]["options"]
+    say(f"choosing the best settings of {system.name} on {shape.name}-{ending}")
+    best = {axis: values[0] for axis, values in system.axes.items()}
+    seconds, tried = float("inf"), []
+    for axis, values in system.axes.items():
+        for value in values if not tried else values[1:]:
+            options = best | {axis: value}
+            took = trial(system, shape, ending, options)
+            say(f"    {took:.2f} s  {json.dumps(options)}")
+            tried.append({"options": options, "seconds": took if took < float("inf") else None})
+            if took < seconds:
+                seconds, best = took, options
+    if seconds == float("inf"):
+        raise Broken(f"{system.name} runs with none of its settings on {shape.name}-{ending}")
+    known[name] = {"options": best, "tried": tried}
+    TUNED.parent.mkdir(parents=True, exist_ok=True)
+    TUNED.write_text(json.dumps(known, indent=1) + "\n")
+    return best
+
+
+def compare(name: str, shape: Shape, ending: Ending, *, pairs: int, warmup: int, again: bool, about: dict) -> dict:
+    comparison = COMPARISONS[name]
+    comparison.theirs.check()
+    checkpoints.build(shape, ending)
+    options = tune(
+        comparison.theirs,
+        SHAPES[TUNE_ON.get(shape.name, shape.name)],
+        ending,
+        about["processor"],
+        again=again,
+    )
+    busy = machine.load()
+    steps = warmup + pairs
+    with (
+        Worker(comparison.theirs, shape, ending, steps=steps, options=options) as theirs,
+        Worker(comparison.ours, shape, ending, steps=steps, options={}) as ours,
+    ):
+        sides = {"theirs": (theirs, options), "ours": (ours, {})}
+        settings = {side: {"facts": w.facts, "options": o} for side, (w, o) in sides.items()}
+        kept = paired(theirs, ours, warmup=warmup, pairs=pairs, heard=lambda text: say(f"    {text}"))
+    peak = max(about["ceilings_gflops"].values())
+    return {
+        "name": f"{name}-{shape.name}-{ending}",
+        "measured": time.strftime("%Y-%m-%d"),
+        "pairs": pairs,
+        "warmup": warmup,
+        "busy": max(busy, machine.load()) >= 1,
+        "machine": about,
+        "settings": settings,
+        "summary": summary.summarise(*kept, shape=shape, train=comparison.train, peak=peak),
+        "steps": {"theirs": kept[0], "ours": kept[1]},
+    }
+
+
+def about_machine() -> dict[str, Any]:
+    about = machine.describe()
+    running = machine.load()
+    if running >= 1:
+        say(f"warning: {running:.0f} other processes want the cores; the numbers will be marked busy")
+    about["ceilings_gflops"] = {dtype: round(machine.ceiling(dtype), 1) for dtype in ("float32", "bfloat16")}
+    return about
+
+
+def render(folder: Path) -> None:
+    results = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    (ROOT / "bench" / "RESULTS.md").write_text(summary.render(results))
+
+
+def measure(names: Sequence[str], shapes: Sequence[str], endings: Sequence[Ending], options: argparse.Namespace) -> int:
+    """Every asked-for comparison; a count of those that could not be made."""
+    about, failed = about_machine(), 0
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        try:
+            COMPARISONS[name].theirs.check()
+        except Missing as missing:
+            say(f"SKIPPED {name}: {missing}")
+            failed += 1
+            continue
+        for shape in shapes:
+            for ending in endings:
+                say(f"{name} on {shape}-{ending}")
+                pairs = options.pairs if shape != "S3" else min(options.pairs, options.long_pairs)
+                try:
+                    result = compare(
+                        name,
+                        SHAPES[shape],
+                        ending,
+                        pairs=pairs,
+                        warmup=options.warmup if shape != "S3" else min(1, options.warmup),
+                        again=options.retune,
+                        about=about,
+                    )
+                except Broken as error:
+                    say(f"FAILED {name} on {shape}-{ending}: {error}")
+                    failed += 1
+                    continue
+                (RESULTS / f"{result['name']}.json").write_text(json.dumps(result, indent=1) + "\n")
+                say(summary.line(result))
+    render(RESULTS)
+    return failed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", action="store_true", help="every comparison, shape and ending")
+    parser.add_argument("--against", nargs="+", choices=COMPARISONS, default=list(COMPARISONS))
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=["S1", "S2"])
+    parser.add_argument("--endings", nargs="+", choices=ENDINGS, default=list(ENDINGS))
+    parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--long-pairs", type=int, default=3, help="pairs on S3, where a step of TRL takes a minute")
+    parser.add_argument("--warmup", type=int, default=WARMUP)
+    parser.add_argument("--retune", action="store_true", help="choose the other systems' settings again")
+    parser.add_argument("--render", action="store_true", help="only write RESULTS.md from the stored results")
+    options = parser.parse_args()
+    if options.render:
+        render(RESULTS)
+        return
+    shapes = list(SHAPES) if options.all else options.shapes
+    raise SystemExit(1 if measure(options.against, shapes, options.endings, options) else 0)
+
+
+if __name__ == "__main__":
+    main()

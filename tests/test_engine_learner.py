@@ -1,0 +1,325 @@
+"""The learner: packed, shared, chunked, and yet the gradient of each row run alone; steps, states and refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from engine_cases import FAMILIES, batch_of, engine_of, naive_log_probs, requests_of, rows_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from assay.engine import packing, precision
+from assay.engine import attention as attention_module
+from assay.engine.cutting import cut
+from assay.engine.interface import Span, Want
+from assay.engine.optimiser import AdamW
+from assay.engine.torch_engine import TorchEngine
+from assay.errors import ConfigError, DataError, StorageError, UsageError
+from assay.rng import Key
+from assay.types import Batch
+
+LENGTHS = [5, 1, 9, 3, 7, 2, 12, 1, 4]
+
+
+def learn(engine: TorchEngine, batch: Batch, *, tokens: int = 10_000, spread: float = 0.3) -> dict[str, Tensor]:
+    """Gradients by name of sum(advantage * logp + spread * advantage^2 * entropy)."""
+    for chunk in engine.chunks(batch, tokens=tokens):
+        out = engine.forward(chunk, Want(entropy=spread != 0))
+        a = chunk.streams["advantage"]
+        loss = (a * out.logp).sum()
+        if out.entropy is not None:
+            loss = loss + spread * (a.square() * out.entropy).sum()
+        loss.backward()
+        engine.backward(chunk, out)
+    grads = {name: p.grad.clone() for name, p in engine.model.named_parameters() if p.grad is not None}
+    engine.model.zero_grad()
+    return grads
+
+
+def naive(engine: TorchEngine, batch: Batch, *, spread: float = 0.3) -> dict[str, Tensor]:
+    """The same from autograd over one row at a time."""
+    engine.model.zero_grad()
+    for b in range(len(batch)):
+        context = batch.context[batch.context_at[b] : batch.context_at[b + 1]]
+        cut_ = slice(batch.at[b], batch.at[b + 1])
+        ids = batch.ids[cut_]
+        if len(ids) == 0:
+            continue
+        a = torch.from_numpy(batch.advantage[cut_].astype(np.float64))
+        lp = naive_log_probs(engine.model, context, ids, float(batch.temperature[b]))
+        logp = lp[torch.arange(len(ids)), torch.from_numpy(ids.astype(np.int64))]
+        entropy = -(lp.exp() * lp).sum(-1)
+        ((a * logp).sum() + spread * (a.square() * entropy).sum()).backward()
+    grads = {name: p.grad.clone() for name, p in engine.model.named_parameters() if p.grad is not None}
+    engine.model.zero_grad()
+    return grads
+
+
+def assert_same(got: dict[str, Tensor], want: dict[str, Tensor], tolerance: float = 1e-10) -> None:
+    assert got.keys() == want.keys()
+    for name, value in want.items():
+        torch.testing.assert_close(got[name], value, atol=tolerance * max(1.0, float(value.abs().max())), rtol=0)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_gradient_is_that_of_rows_run_alone(family: str) -> None:
+    engine = engine_of(family, precision="fp64")
+    batch = batch_of(*rows_of(LENGTHS), temperature=0.7)
+    assert_same(learn(engine, batch), naive(engine, batch))
+
+
+@pytest.mark.parametrize(("queries", "scores", "keep"), [(3, 60, 1 << 26), (4, 1, 0), (2, 1 << 20, 0), (64, 200, 1)])
+def test_gradient_does_not_change_with_blocks_and_pieces(
+    monkeypatch: pytest.MonkeyPatch, queries: int, scores: int, keep: int
+) -> None:
+    monkeypatch.setattr(packing, "PIECE_QUERIES", queries)
+    monkeypatch.setattr(packing, "BLOCK_SCORES", scores)
+    monkeypatch.setattr(attention_module, "KEEP_SCORES", keep)
+    engine = engine_of("grouped", precision="fp64")
+    batch = batch_of(*rows_of(LENGTHS, groups=3))
+    assert_same(learn(engine, batch), naive(engine, batch))
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=7), st.integers(1, 3), st.integers(1, 60))
+def test_gradient_does_not_change_with_the_cut(lengths: list[int], groups: int, tokens: int) -> None:
+    engine = engine_of("grouped", precision="fp64", layers=1)
+    batch = batch_of(*rows_of(lengths, groups=groups))
+    assert_same(learn(engine, batch, tokens=tokens), naive(engine, batch))
+
+
+def test_gradient_does_not_change_with_micro_batches_in_fp32() -> None:
+    engine = engine_of()
+    batch = batch_of(*rows_of(LENGTHS))
+    whole = torch.cat([g.flatten() for g in learn(engine, batch).values()])
+    for tokens in (1, 13, 30):
+        parts = torch.cat([g.flatten() for g in learn(engine, batch, tokens=tokens).values()])
+        assert (parts - whole).norm() <= 1e-5 * whole.norm()
+
+
+def test_a_shared_context_is_run_once() -> None:
+    engine = engine_of()
+    contexts, answers = rows_of([4, 4, 4, 4, 4, 4], groups=2)
+    (chunk,) = engine.chunks(batch_of(contexts, answers), tokens=1000)
+    assert len(chunk.packed.ids) == len(contexts[0]) + len(contexts[1]) + 6 * 3
+    assert len(chunk.packed.predict) == 24
+
+
+def test_outputs_are_the_log_probs_of_the_plain_network() -> None:
+    engine = engine_of("qwen3")
+    contexts, answers = rows_of(LENGTHS)
+    top = np.random.default_rng(0).integers(0, 13, (sum(LENGTHS), 3)).astype(np.int32)
+    batch = batch_of(contexts, answers, temperature=0.7, top_ids=top)
+    for chunk in engine.chunks(batch, tokens=20):
+        out = engine.forward(chunk, Want(entropy=True, top_ids=True))
+        rows = [int(r) for r in chunk.rows]
+        lp = torch.cat([naive_log_probs(engine.model, contexts[r], answers[r], 0.7) for r in rows]).detach()
+        ids, more = chunk.streams["ids"], chunk.streams["top_ids"]
+        assert ids.tolist() == np.concatenate([answers[r] for r in rows]).tolist()
+        assert chunk.row.tolist() == np.repeat(np.arange(len(rows)), [len(answers[r]) for r in rows]).tolist()
+        torch.testing.assert_close(out.logp.detach(), lp.gather(-1, ids[:, None])[:, 0], atol=1e-5, rtol=0)
+        torch.testing.assert_close(out.entropy.detach(), -(lp.exp() * lp).sum(-1), atol=1e-5, rtol=0)
+        torch.testing.assert_close(out.top_logp.detach(), lp.gather(-1, more), atol=1e-5, rtol=0)
+        assert out.logp.requires_grad and out.logp.is_leaf
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_sampler_and_learner_agree(family: str) -> None:
+    engine = engine_of(family)
+    requests = requests_of(3, 5, max_new=30)
+    got = engine.generate(requests, Key(1))
+    batch = batch_of([r.context for r in requests], [g.segment.ids for g in got])
+    for chunk in engine.chunks(batch, tokens=60):
+        with torch.no_grad():
+            out = engine.forward(chunk, Want())
+        assert not out.logp.requires_grad
+        sampled = np.concatenate([got[r].segment.old for r in chunk.rows])
+        np.testing.assert_allclose(out.logp, sampled, atol=1e-5)
+
+
+def test_further_log_probs_have_gradients() -> None:
+    engine = engine_of(precision="fp64")
+    contexts, answers = rows_of([6, 3])
+    top = np.random.default_rng(0).integers(0, 13, (9, 2)).astype(np.int32)
+    (chunk,) = engine.chunks(batch_of(contexts, answers, top_ids=top), tokens=100)
+    out = engine.forward(chunk, Want(top_ids=True))
+    assert out.top_logp is not None
+    (out.top_logp * torch.arange(1.0, 3.0, dtype=torch.float64)).sum().backward()
+    engine.backward(chunk, out)
+    got = {name: p.grad.clone() for name, p in engine.model.named_parameters() if p.grad is not None}
+    engine.model.zero_grad()
+    for r in chunk.rows:
+        lp = naive_log_probs(engine.model, contexts[r], answers[r])
+        chosen = torch.from_numpy(top[:6] if r == 0 else top[6:]).long()
+        (lp.gather(-1, chosen) * torch.arange(1.0, 3.0, dtype=torch.float64)).sum().backward()
+    assert_same(got, {name: p.grad for name, p in engine.model.named_parameters() if p.grad is not None})
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=12), st.integers(1, 4), st.integers(1, 80))
+def test_every_row_is_in_one_chunk_within_the_limit(lengths: list[int], groups: int, tokens: int) -> None:
+    contexts, answers = rows_of(lengths, groups=groups)
+    batch = batch_of(contexts, answers)
+    chunks = cut(batch, tokens=tokens)
+    assert sorted(int(r) for rows in chunks for r in rows) == list(range(len(lengths)))
+    for rows in chunks:
+        shared = {contexts[r].tobytes(): len(contexts[r]) for r in rows}
+        used = sum(shared.values()) + sum(len(answers[r]) - 1 for r in rows)
+        assert used <= tokens or len(rows) == 1
+    for group in {c.tobytes() for c in contexts}:
+        members = [r for r in range(len(lengths)) if contexts[r].tobytes() == group]
+        if len(contexts[members[0]]) + sum(lengths[r] - 1 for r in members) <= tokens:
+            assert sum(bool(set(rows) & set(members)) for rows in chunks) == 1
+
+
+def test_streams_are_those_of_the_rows() -> None:
+    batch = batch_of(*rows_of(LENGTHS), old=np.arange(sum(LENGTHS), dtype=np.float32), weights={"x": np.ones(44, "f")})
+    for chunk in engine_of().chunks(batch, tokens=20):
+        want = np.concatenate([batch.old[batch.at[r] : batch.at[r + 1]] for r in chunk.rows])
+        assert chunk.streams["old"].tolist() == want.tolist()
+        assert chunk.streams["weights/x"].shape == (len(want),)
+        assert "ref" not in chunk.streams
+
+
+def test_a_step_is_adamw_with_decay_on_matrices_alone() -> None:
+    values = AdamW(betas=(0.8, 0.9), eps=1e-3, weight_decay=0.5)
+    engine = engine_of(precision="fp64", optimiser=values)
+    before = {name: p.detach().clone() for name, p in engine.model.named_parameters()}
+    batch = batch_of(*rows_of(LENGTHS))
+    grads = learn(engine, batch)
+    norm = float(torch.cat([g.flatten() for g in grads.values()]).norm())
+    assert norm > 1
+    learn_again(engine, batch)
+    stats = engine.step(lr=0.01, clip=1.0)
+    assert stats["skipped"] == 0 and engine.version == 1
+    np.testing.assert_allclose(stats["grad_norm"], norm, rtol=1e-12)
+    for name, p in engine.model.named_parameters():
+        g = grads[name] / norm
+        decay = 0.5 if p.ndim >= 2 else 0.0
+        mean, square = g, g.square()  # after one step both moments are unbiased
+        want = before[name] * (1 - 0.01 * decay) - 0.01 * mean / (square.sqrt() + 1e-3)
+        torch.testing.assert_close(p.detach(), want, atol=1e-12, rtol=0)
+
+
+def learn_again(engine: TorchEngine, batch: Batch, *, tokens: int = 10_000) -> None:
+    for chunk in engine.chunks(batch, tokens=tokens):
+        out = engine.forward(chunk, Want(entropy=True))
+        a = chunk.streams["advantage"]
+        ((a * out.logp).sum() + 0.3 * (a.square() * out.entropy).sum()).backward()
+        engine.backward(chunk, out)
+
+
+def test_a_gradient_that_is_not_finite_moves_nothing() -> None:
+    engine = engine_of()
+    batch = batch_of(*rows_of(LENGTHS))
+    learn_again(engine, batch)
+    engine.step(lr=1e-3, clip=None)
+    before = engine.state()
+    learn_again(engine, batch)
+    next(engine.model.parameters()).grad[0, 0] = float("nan")
+    assert engine.step(lr=1e-3, clip=1.0)["skipped"] == 1.0
+    after = engine.state()
+    assert before.keys() == after.keys() and engine.version == 1
+    for name, value in before.items():
+        assert name == "version" or torch.equal(value, after[name])
+    assert engine.step(lr=0.0, clip=None)["grad_norm"] == 0.0
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_loaded_state_goes_on_bit_for_bit(precision: str) -> None:
+    batch = batch_of(*rows_of(LENGTHS))
+
+    def advance(engine: TorchEngine, steps: int) -> None:
+        for _ in range(steps):
+            learn_again(engine, batch, tokens=25)
+            engine.step(lr=1e-2, clip=1.0)
+
+    engine = engine_of(precision=precision)
+    advance(engine, 2)
+    saved = {k: v.clone() if isinstance(v, Tensor) else v for k, v in engine.state().items()}
+    advance(engine, 2)
+    other = engine_of(precision=precision, seed=9)
+    other.load(saved)
+    assert other.version == 2
+    advance(other, 2)
+    want, got = engine.state(), other.state()
+    assert want.keys() == got.keys() and got["version"] == 4
+    assert all(torch.equal(want[k], got[k]) for k in want if k != "version")
+    requests = requests_of(2, 2)
+    assert [g.segment.old.tolist() for g in engine.generate(requests, Key(0))] == [
+        g.segment.old.tolist() for g in other.generate(requests, Key(0))
+    ]
+
+
+def test_a_state_of_another_model_is_refused() -> None:
+    with pytest.raises(StorageError, match="parameter/"):
+        engine_of().load(engine_of(hidden=32).state())
+
+
+def test_bf16_gradients_gather_in_fp32_and_point_the_same_way() -> None:
+    batch = batch_of(*rows_of(LENGTHS))
+    exact, rough = engine_of(), engine_of(precision="bf16")
+    want, got = learn(exact, batch), learn(rough, batch, tokens=20)
+    assert all(g.dtype == torch.float32 for g in got.values())
+    a, b = (torch.cat([grads[name].flatten() for name in want]) for grads in (want, got))
+    assert float(torch.cosine_similarity(a, b, dim=0)) > 0.99
+    learn_again(rough, batch)
+    rough.step(lr=1e-2, clip=1.0)
+    for narrow, wide in zip(rough.net.parameters(), rough.model.parameters(), strict=True):
+        assert torch.equal(narrow, wide.to(torch.bfloat16))
+
+
+def test_a_copy_is_frozen_and_stays_behind() -> None:
+    engine = engine_of()
+    twin = engine.copy()
+    batch = batch_of(*rows_of(LENGTHS))
+    learn_again(engine, batch)
+    engine.step(lr=1e-2, clip=None)
+    fresh = engine_of()
+    span = [Span(np.array([1, 2], np.int32), np.array([3, 4], np.int32))]
+    assert twin.score(span)[0].logp.tolist() == fresh.score(span)[0].logp.tolist()
+    assert twin.score(span)[0].logp.tolist() != engine.score(span)[0].logp.tolist()
+    with pytest.raises(UsageError, match="frozen"):
+        twin.step(lr=1.0, clip=None)
+    (chunk,) = twin.chunks(batch, tokens=1000)
+    assert not twin.forward(chunk, Want()).logp.requires_grad
+
+
+def test_calls_that_make_no_sense_are_refused() -> None:
+    engine = engine_of()
+    batch = batch_of(*rows_of([3, 2]))
+    (chunk,) = engine.chunks(batch, tokens=100)
+    with pytest.raises(ConfigError, match="value head"):
+        engine.forward(chunk, Want(value=True))
+    with pytest.raises(UsageError, match="top_ids"):
+        engine.forward(chunk, Want(top_ids=True))
+    out = engine.forward(chunk, Want())
+    out.logp.sum().backward()
+    engine.backward(chunk, out)
+    with pytest.raises(UsageError, match="once"):
+        engine.backward(chunk, out)
+    with pytest.raises(DataError, match="context of 256"):
+        list(engine.chunks(batch_of(*rows_of([300])), tokens=100))
+    with pytest.raises(DataError, match="empty"):
+        list(engine.chunks(batch_of([np.zeros(0, np.int32)], [np.ones(2, np.int32)]), tokens=100))
+
+
+def test_scores_of_long_and_short_spans_in_any_order() -> None:
+    engine = engine_of()
+    contexts, answers = rows_of([80, 1, 33, 150, 2], groups=2)
+    spans = [Span(c, a, 0.5 + 0.1 * i) for i, (c, a) in enumerate(zip(contexts, answers))]
+    for span, score in zip(spans, engine.score(spans)):
+        lp = naive_log_probs(engine.model, span.context, span.ids, span.temperature).detach().numpy()
+        np.testing.assert_allclose(score.logp, lp[np.arange(len(span.ids)), span.ids], atol=2e-5)
+        assert score.entropy is None
+
+
+def test_the_format_is_fp32_where_bf16_is_emulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = torch.device("cpu")
+    monkeypatch.setattr(precision, "native_bf16", lambda _: (False, "none here"))
+    assert precision.choose("auto", cpu) == (torch.float32, "fp32: none here")
+    monkeypatch.setattr(precision, "native_bf16", lambda _: (True, "units here"))
+    assert precision.choose("auto", cpu) == (torch.bfloat16, "bf16: units here")
+    assert precision.choose("fp32", cpu)[0] is torch.float32
