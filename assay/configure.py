@@ -153,8 +153,6 @@ def _plain(kind: Any, data: Any, place: str) -> Any:
                 return int(data) if isinstance(data, str) and data.lstrip("+-").isdigit() else int(number)
         except (TypeError, ValueError, OverflowError):
             pass
-    elif kind is str and isinstance(data, str):
-        return data
     elif isinstance(kind, type) and isinstance(data, kind):
         return data
     raise ConfigError(f"{place}: expected {getattr(kind, '__name__', kind)}, came {data!r}.")

@@ -213,7 +213,8 @@ def check(recipe: Recipe) -> None:
         raise ConfigError(f"scale.top_p must be in (0, 1], not {scale.top_p}.")
     if scale.num_minibatches > scale.num_prompts * scale.group_size:
         raise ConfigError(
-            f"scale.num_minibatches = {scale.num_minibatches} is more than the {scale.num_prompts * scale.group_size} rows of a step."
+            f"scale.num_minibatches = {scale.num_minibatches} is more than the rows of a step, "
+            f"{scale.num_prompts} x {scale.group_size}."
         )
     if missing := [model for model in recipe.roles.values() if model not in recipe.models]:
         raise ConfigError(f"{recipe.name}: role table names the model '{missing[0]}', which `models` does not have.")

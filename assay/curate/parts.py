@@ -1,5 +1,5 @@
-"""Curation: which rows train. Rows are marked, never deleted: out of the loss, out of the statistics of their group, and
-out of the denominator are three different things.
+"""Curation: which rows train. Rows are marked, never deleted: out of the loss, out of the statistics of their group,
+and out of the denominator are three different things.
 """
 
 from __future__ import annotations

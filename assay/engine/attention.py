@@ -1,4 +1,4 @@
-"""Softmax attention over packed rows, with its own backward: two matrix products a piece each way, no padding outside.
+"""Softmax attention over packed rows and its backward pass: two matrix products a piece, no padding outside.
 
     P = softmax(scale Q K' + mask),  O = P V
     dV = P' dO,  dS = P * (dO V' - rowsum(P * dO V')),  dQ = scale dS K,  dK = scale dS' Q
@@ -8,7 +8,7 @@ Gradients of context keys, which rows share, are sums over the rows.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,89 +18,87 @@ from assay.engine.packing import AttentionPlan, Piece
 KEEP_SCORES = 1 << 26  # beyond this many, probabilities are computed again in the backward pass
 
 
-def attention(q: Tensor, k: Tensor, v: Tensor, plan: AttentionPlan) -> Tensor:
-    """[N, heads, d] of the values that each packed token sees."""
-    return _Attention.apply(q, k, v, plan)  # type: ignore[no-any-return]
+@dataclass(frozen=True, eq=False)
+class Attended:
+    """What the backward pass needs: flat queries, keys and values, and the probabilities where they were kept."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    p: list[Tensor]
 
 
-def _probabilities(piece: Piece, q: Tensor, k: Tensor, scale: float, heads: int) -> Tensor:
-    scores = torch.baddbmm(q.new_empty(()), q, k.transpose(1, 2), beta=0, alpha=scale)
-    shaped = scores.view(piece.rows, heads, piece.queries, piece.keys)
-    shaped.add_(piece.mask)
-    return torch.softmax(scores, -1)
+@dataclass(frozen=True)
+class _Views:
+    """The flat buffers a piece at a time: queries [rows * kv, group * queries, d], keys [rows * kv, keys, d]."""
 
+    kv: int
+    group: int
+    d: int
 
-class _Flat:
-    """Views of the flat buffers of queries and keys, a piece at a time."""
-
-    def __init__(self, plan: AttentionPlan, d: int) -> None:
-        self.kv, self.group, self.d = plan.kv_heads, plan.heads // plan.kv_heads, d
+    @classmethod
+    def of(cls, plan: AttentionPlan, d: int) -> _Views:
+        return cls(plan.kv_heads, plan.heads // plan.kv_heads, d)
 
     def queries(self, flat: Tensor, piece: Piece) -> Tensor:
-        batch = piece.rows * self.kv
-        size = batch * self.group * piece.queries
-        return flat[piece.q_at : piece.q_at + size].view(batch, self.group * piece.queries, self.d)
+        batch, height = piece.rows * self.kv, self.group * piece.queries
+        return flat[piece.q_at : piece.q_at + batch * height].view(batch, height, self.d)
 
     def keys(self, flat: Tensor, piece: Piece) -> Tensor:
         batch = piece.rows * self.kv
         return flat[piece.k_at : piece.k_at + batch * piece.width].view(batch, piece.width, self.d)[:, : piece.keys]
 
 
-class _Attention(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, plan: AttentionPlan) -> Tensor:
-        n, heads, d = q.shape
-        scale = d**-0.5
-        views = _Flat(plan, d)
-        flat_q = q.reshape(n * heads, d).index_select(0, plan.q_index)
-        flat_k = k.reshape(-1, d).index_select(0, plan.k_index)
-        flat_v = v.reshape(-1, d).index_select(0, plan.k_index)
-        flat_o = torch.empty_like(flat_q)
-        keep = any(ctx.needs_input_grad[:3]) and plan.scores <= KEEP_SCORES
-        kept: list[Tensor] = []
-        for piece in plan.pieces:
-            p = _probabilities(piece, views.queries(flat_q, piece), views.keys(flat_k, piece), scale, heads)
-            torch.bmm(p, views.keys(flat_v, piece), out=views.queries(flat_o, piece))
-            if keep:
-                kept.append(p)
-        if any(ctx.needs_input_grad[:3]):
-            ctx.save_for_backward(flat_q, flat_k, flat_v, *kept)
-            ctx.plan = plan
-        return flat_o.index_select(0, plan.q_inverse).view(n, heads, d)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:  # type: ignore[override]
-        plan: AttentionPlan = ctx.plan
-        flat_q, flat_k, flat_v, *kept = ctx.saved_tensors
-        n, heads, d = grad.shape
-        scale = d**-0.5
-        views = _Flat(plan, d)
-        flat_do = grad.reshape(n * heads, d).index_select(0, plan.q_index)
-        if len(plan.q_padding):
-            flat_do.index_fill_(0, plan.q_padding, 0.0)
-        flat_dq = torch.empty_like(flat_q)
-        flat_dk = torch.zeros_like(flat_k)
-        flat_dv = torch.zeros_like(flat_v)
-        for i, piece in enumerate(plan.pieces):
-            pq, pk, pv = views.queries(flat_q, piece), views.keys(flat_k, piece), views.keys(flat_v, piece)
-            do = views.queries(flat_do, piece)
-            p = kept[i] if kept else _probabilities(piece, pq, pk, scale, heads)
-            views.keys(flat_dv, piece).baddbmm_(p.transpose(1, 2), do)
-            dp = torch.bmm(do, pv.transpose(1, 2))
-            ds = torch._softmax_backward_data(dp, p, -1, p.dtype)
-            dq = views.queries(flat_dq, piece)
-            torch.baddbmm(dq, ds, pk, beta=0, alpha=scale, out=dq)
-            views.keys(flat_dk, piece).baddbmm_(ds.transpose(1, 2), pq, alpha=scale)
-        dq = flat_dq.index_select(0, plan.q_inverse).view(n, heads, d)
-        return dq, _gather_keys(flat_dk, plan, n), _gather_keys(flat_dv, plan, n), None
+def _probabilities(piece: Piece, q: Tensor, k: Tensor, heads: int) -> Tensor:
+    scores = torch.baddbmm(q.new_empty(()), q, k.transpose(1, 2), beta=0, alpha=q.shape[-1] ** -0.5)
+    scores.view(piece.rows, heads, piece.queries, piece.keys).add_(piece.mask)
+    return torch.softmax(scores, -1)
 
 
-def _gather_keys(flat: Tensor, plan: AttentionPlan, n: int) -> Tensor:
-    """Each token's own key gradient, plus those of its copies as a shared context.
+def attend(qk: Tensor, qkv: Tensor, plan: AttentionPlan, *, keep: bool) -> tuple[Tensor, Attended | None]:
+    """[N, heads * d] from turned queries and keys [N, heads + kv_heads, d] and the values at the end of `qkv`."""
+    n, _, d = qk.shape
+    views = _Views.of(plan, d)
+    q = qk.view(-1, d).index_select(0, plan.queries)
+    k = qk.view(-1, d).index_select(0, plan.keys)
+    v = qkv.view(-1, d).index_select(0, plan.values)
+    o = torch.empty_like(q)
+    store = keep and plan.scores <= KEEP_SCORES
+    kept: list[Tensor] = []
+    for piece in plan.pieces:
+        p = _probabilities(piece, views.queries(q, piece), views.keys(k, piece), plan.heads)
+        torch.bmm(p, views.keys(v, piece), out=views.queries(o, piece))
+        if store:
+            kept.append(p)
+    return o.index_select(0, plan.outputs).view(n, plan.heads * d), Attended(q, k, v, kept) if keep else None
 
-    A padded query was given no gradient and a padded key has probability zero, so padding adds nothing.
+
+def attend_backward(grad: Tensor, held: Attended, plan: AttentionPlan) -> tuple[Tensor, Tensor]:
+    """Gradients by the turned queries and keys [N, heads + kv_heads, d] and by the values [N, kv_heads, d].
+
+    A padded query is given no gradient and a padded key has probability zero, so padding adds nothing.
     """
-    own = flat.index_select(0, plan.k_inverse)
-    if len(plan.shared_to):
-        own.index_add_(0, plan.shared_to, flat.index_select(0, plan.shared_from))
-    return own.view(n, plan.kv_heads, flat.shape[-1])
+    q, k, v, kept = held.q, held.k, held.v, held.p
+    n, d = len(grad), q.shape[-1]
+    scale = d**-0.5
+    views = _Views.of(plan, d)
+    flat_do = grad.view(-1, d).index_select(0, plan.queries_in_heads)
+    if len(plan.padding):
+        flat_do.index_fill_(0, plan.padding, 0.0)
+    flat = q.new_empty(len(q) + len(k), d)
+    flat_dq, flat_dk = flat[: len(q)], flat[len(q) :].zero_()
+    flat_dv = torch.zeros_like(v)
+    for i, piece in enumerate(plan.pieces):
+        pq, pk, do = views.queries(q, piece), views.keys(k, piece), views.queries(flat_do, piece)
+        p = kept[i] if kept else _probabilities(piece, pq, pk, plan.heads)
+        views.keys(flat_dv, piece).baddbmm_(p.transpose(1, 2), do)
+        dp = torch.bmm(do, views.keys(v, piece).transpose(1, 2))
+        ds = torch._softmax_backward_data(dp, p, -1, p.dtype)
+        dq = views.queries(flat_dq, piece)
+        torch.baddbmm(dq, ds, pk, beta=0, alpha=scale, out=dq)
+        views.keys(flat_dk, piece).baddbmm_(ds.transpose(1, 2), pq, alpha=scale)
+    dqk, dv = flat.index_select(0, plan.both), flat_dv.index_select(0, plan.own)
+    if len(plan.copies):
+        dqk.index_add_(0, plan.copied_keys, flat_dk.index_select(0, plan.copies))
+        dv.index_add_(0, plan.copied_values, flat_dv.index_select(0, plan.copies))
+    return dqk.view(n, plan.heads + plan.kv_heads, d), dv.view(n, plan.kv_heads, d)

@@ -37,17 +37,25 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class AttentionPlan:
-    """Indices into [N * heads, d] queries and [N * kv_heads, d] keys, in the order in which the pieces use them."""
+    """Where the vectors of the pieces lie.
+
+    The network has queries and keys as rows of [N, heads + kv_heads, d] and values as the last of
+    [N, heads + 2 kv_heads, d]; the pieces have *flat* buffers of queries, and of keys and values, in their own order.
+    """
 
     heads: int
     kv_heads: int
-    q_index: Tensor
-    q_padding: Tensor  # flat queries that no token asks
-    q_inverse: Tensor  # where the vector of (token, head) lies in the flat query buffer
-    k_index: Tensor
-    k_inverse: Tensor  # where the own copy of (token, kv head) lies in the flat key buffer
-    shared_from: Tensor  # flat keys that are copies of context tokens for a row
-    shared_to: Tensor  # the (token, kv head) they are copies of
+    queries: Tensor  # rows that make the flat queries
+    queries_in_heads: Tensor  # the same as rows of [N, heads, d]
+    keys: Tensor  # rows that make the flat keys
+    values: Tensor  # rows that make the flat values
+    padding: Tensor  # flat queries that no token asks
+    outputs: Tensor  # the flat query of each (token, head)
+    own: Tensor  # the flat key of each (token, kv head), among copies the one in its own row
+    both: Tensor  # of each row of queries and keys its place in the flat queries followed by the flat keys
+    copies: Tensor  # flat keys that repeat a context token for a row that shares it
+    copied_keys: Tensor  # the rows of queries and keys they repeat
+    copied_values: Tensor  # the (token, kv head) they repeat
     pieces: tuple[Piece, ...]
 
     @property
@@ -65,6 +73,7 @@ class Packed:
     last: Tensor  # int64[contexts] the last token of each distinct context
     context_of: np.ndarray  # int64[B] index of each row's context among the distinct ones
     context_at: np.ndarray  # int64[contexts + 1] offsets of the distinct contexts
+    longest: int  # positions in use
     plan: AttentionPlan
 
 
@@ -136,6 +145,7 @@ def pack(
         last=torch.from_numpy(context_at[1:] - 1).to(device),
         context_of=which,
         context_at=context_at,
+        longest=int(positions.max(initial=0)) + 1,
         plan=_plan(sets, len(ids), heads, kv_heads, device),
     )
 
@@ -220,21 +230,59 @@ def _plan(sets: list[_Rows], count: int, heads: int, kv_heads: int, device: torc
                     break
             k_at += vector.size
 
-    def tensor(parts: list[np.ndarray]) -> Tensor:
-        flat = np.concatenate(parts) if parts else np.zeros(0, np.int64)
-        return torch.from_numpy(flat).to(device)
+    return _indexed(
+        np.concatenate([*q_index, np.zeros(0, np.int64)]),
+        np.concatenate([*k_index, np.zeros(0, np.int64)]),
+        q_inverse,
+        k_inverse,
+        np.concatenate([*q_padding, np.zeros(0, np.int64)]),
+        np.concatenate([*shared_from, np.zeros(0, np.int64)]),
+        np.concatenate([*shared_to, np.zeros(0, np.int64)]),
+        (heads, kv_heads),
+        tuple(pieces),
+        device,
+    )
+
+
+def _indexed(
+    q: np.ndarray,
+    k: np.ndarray,
+    q_inverse: np.ndarray,
+    k_inverse: np.ndarray,
+    padding: np.ndarray,
+    copies: np.ndarray,
+    copied: np.ndarray,
+    shape: tuple[int, int],
+    pieces: tuple[Piece, ...],
+    device: torch.device,
+) -> AttentionPlan:
+    """The plan, from indices in [N, heads] for queries and in [N, kv_heads] for keys."""
+    heads, kv_heads = shape
+    turned = heads + kv_heads
+
+    def keys(index: np.ndarray) -> np.ndarray:
+        return index // kv_heads * turned + heads + index % kv_heads
+
+    both = np.concatenate([q_inverse.reshape(-1, heads), len(q) + k_inverse.reshape(-1, kv_heads)], 1)
+
+    def tensor(array: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array, dtype=np.int64)).to(device)
 
     return AttentionPlan(
         heads=heads,
         kv_heads=kv_heads,
-        q_index=tensor(q_index),
-        q_padding=tensor(q_padding),
-        q_inverse=tensor([q_inverse]),
-        k_index=tensor(k_index),
-        k_inverse=tensor([k_inverse]),
-        shared_from=tensor(shared_from),
-        shared_to=tensor(shared_to),
-        pieces=tuple(pieces),
+        queries=tensor(q // heads * turned + q % heads),
+        queries_in_heads=tensor(q),
+        keys=tensor(keys(k)),
+        values=tensor(k // kv_heads * (turned + kv_heads) + turned + k % kv_heads),
+        padding=tensor(padding),
+        outputs=tensor(q_inverse),
+        own=tensor(k_inverse),
+        both=tensor(both.ravel()),
+        copies=tensor(copies),
+        copied_keys=tensor(keys(copied)),
+        copied_values=tensor(copied),
+        pieces=pieces,
     )
 
 

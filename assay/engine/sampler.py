@@ -13,13 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay.engine.attention import attention
 from assay.engine.decode import Decoder
 from assay.engine.filtering import Drawn, Filters, draw
 from assay.engine.interface import Generation
+from assay.engine.network import Network
 from assay.engine.packing import distinct, pack
 from assay.errors import AssayError, ConfigError, DataError
-from assay.policy.transformer import Transformer
 from assay.rng import Key, uniforms
 from assay.types import Finish, Ids, Origin, Request, Segment
 
@@ -46,8 +45,7 @@ class _Prefilled:
 
     prompts: list[int]
     at: np.ndarray
-    keys: list[Tensor]
-    values: list[Tensor]
+    cache: list[tuple[Tensor, Tensor]]
     logits: Tensor
 
 
@@ -83,16 +81,16 @@ def prompt_of(request: Request) -> Ids:
     return np.concatenate(parts) if len(parts) > 1 else request.context
 
 
-def row_bytes(model: Transformer, length: int) -> int:
+def row_bytes(network: Network, length: int) -> int:
     """Bytes of keys and values of one row."""
-    c = model.config
-    return 2 * c.layers * c.kv_heads * c.head_dim * length * model.model.embed_tokens.weight.element_size()
+    c = network.config
+    return 2 * c.layers * c.kv_heads * c.head_dim * length * network.dtype.itemsize
 
 
-def slots_for(model: Transformer, length: int, count: int, memory_bytes: int) -> int:
+def slots_for(network: Network, length: int, count: int, memory_bytes: int) -> int:
     """Rows in flight: few enough for the cache while products stay large, and never more than memory allows."""
-    size = row_bytes(model, length)
-    preferred = MOST_ROWS if model.model.embed_tokens.weight.is_cuda else CACHE_BYTES // size
+    size = row_bytes(network, length)
+    preferred = MOST_ROWS if network.device.type == "cuda" else CACHE_BYTES // size
     if preferred < LEAST_ROWS // 2:
         preferred = MOST_ROWS // 2
     preferred = min(max(preferred, LEAST_ROWS), MOST_ROWS)
@@ -101,13 +99,13 @@ def slots_for(model: Transformer, length: int, count: int, memory_bytes: int) ->
 
 @torch.inference_mode()
 def generate(
-    model: Transformer, requests: Sequence[Request], key: Key, *, limits: Limits, version: int
+    network: Network, requests: Sequence[Request], key: Key, *, limits: Limits, version: int
 ) -> list[Generation]:
     """One generation a request, in the order of the requests."""
     check(requests, limits)
     if not requests:
         return []
-    return _Run(model, requests, key, limits, version).all()
+    return _Run(network, requests, key, limits, version).all()
 
 
 @dataclass(eq=False)
@@ -137,7 +135,7 @@ class _Rows:
 
 @dataclass(eq=False)
 class _Run:
-    model: Transformer
+    network: Network
     requests: Sequence[Request]
     key: Key
     limits: Limits
@@ -156,11 +154,11 @@ class _Run:
         self.limit = np.array([r.max_new for r in requests])
         self.before = np.array([sum(len(s) for s in r.prefix) for r in requests])
         length = int((self.size + self.limit).max())
-        self.slots = slots_for(self.model, length, len(requests), self.limits.memory_bytes)
-        self.decoder = Decoder(self.model, slots=self.slots, length=length)
+        self.slots = slots_for(self.network, length, len(requests), self.limits.memory_bytes)
+        self.decoder = Decoder(self.network, slots=self.slots, length=length)
         self.rows = _Rows.empty(self.slots, int(self.limit.max()))
         self.carry: _Prefilled | None = None
-        vocab = self.model.config.vocab
+        vocab = self.network.config.vocab
         self.ends = np.zeros(vocab, bool)
         self.ends[[i for i in self.limits.end_ids if 0 <= i < vocab]] = True
         self.sampling = _Sampling.of(requests, vocab)
@@ -200,7 +198,7 @@ class _Run:
         column = np.arange(int(size.max()))
         index = np.where(column < size[:, None], start[:, None] + column, 0)
         low, high = self.active, self.active + taken
-        self.decoder.admit(low, index, ready.keys, ready.values)
+        self.decoder.admit(low, index, ready.cache)
         state = self.rows
         state.who[low:high] = rows
         state.done[low:high] = 0
@@ -226,40 +224,32 @@ class _Run:
             if prompt in ready.prompts:
                 j = ready.prompts.index(prompt)
                 cut = slice(int(ready.at[j]), int(ready.at[j + 1]))
-                keys, values = [k[cut] for k in ready.keys], [v[cut] for v in ready.values]
-                self.carry = _Prefilled([prompt], np.array([0, cut.stop - cut.start]), keys, values, ready.logits[j : j + 1])
+                cache = [(k[cut], v[cut]) for k, v in ready.cache]
+                self.carry = _Prefilled([prompt], np.array([0, cut.stop - cut.start]), cache, ready.logits[j : j + 1])
 
     def _prefill(self, prompts: list[int]) -> _Prefilled:
         if not prompts:
             assert self.carry is not None
             return self.carry
-        c = self.model.config
+        c = self.network.config
         packed = pack(
             [self.prompts[i] for i in prompts], [], heads=c.heads, kv_heads=c.kv_heads, device=self.decoder.device
         )
-        keys: list[Tensor] = []
-        values: list[Tensor] = []
-
-        def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-            keys.append(k)
-            values.append(v)
-            return attention(q, k, v, packed.plan)
-
-        hidden = self.model(packed.ids, packed.positions, attend)
-        ready = _Prefilled(prompts, packed.context_at, keys, values, self._logits(hidden[packed.last]))
+        cache: list[tuple[Tensor, Tensor]] = []
+        hidden, _ = self.network.forward(packed, cache=cache)
+        ready = _Prefilled(prompts, packed.context_at, cache, self._logits(hidden[packed.last]))
         if self.carry is None:
             return ready
         old = self.carry
         return _Prefilled(
             old.prompts + prompts,
             np.concatenate([old.at[:-1], old.at[-1] + ready.at]),
-            [torch.cat(pair) for pair in zip(old.keys, keys)],
-            [torch.cat(pair) for pair in zip(old.values, values)],
+            [(torch.cat([a, k]), torch.cat([b, v])) for (a, b), (k, v) in zip(old.cache, cache)],
             torch.cat([old.logits, ready.logits]),
         )
 
     def _logits(self, hidden: Tensor) -> Tensor:
-        return self.model.logits(hidden).to(self.wide)
+        return (hidden @ self.network.head.t()).to(self.wide)
 
     def _step(self) -> None:
         """Feed one token to every row in flight and draw the next."""

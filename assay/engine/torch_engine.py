@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from assay.engine import sampler
-from assay.engine.attention import attention
 from assay.engine.cutting import cut
 from assay.engine.head import Coefficients, Readout, pull, read
 from assay.engine.interface import Chunk, Generation, Outputs, Scores, Span, Want
+from assay.engine.network import Kept, Network, gradient_of
 from assay.engine.optimiser import AdamW, Optimiser
 from assay.engine.packing import Packed, pack
 from assay.engine.precision import Precision, choose
@@ -41,9 +41,9 @@ class PackedChunk(Chunk):
 
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """What `backward` needs of a `forward`: the graph's end, its values at the predicting tokens, maybe log-probs."""
+    """What `backward` needs of a `forward`: the network's tape, hidden states at the predicting tokens, maybe log-probs."""
 
-    hidden: Tensor
+    kept: Kept
     predicting: Tensor
     readout: Readout
 
@@ -78,7 +78,7 @@ class TorchEngine:
         self.context = model.config.context
         self.version = 0
         self.model.requires_grad_(optimiser is not None)
-        self.net = self.model if self.compute == self.wide else copy.deepcopy(self.model).to(self.compute)
+        self.network = Network(self.model, self.compute)
         self.optimiser = None if optimiser is None else Optimiser(self.model, optimiser)
         self._held: weakref.WeakKeyDictionary[Outputs, _Held] = weakref.WeakKeyDictionary()
 
@@ -86,7 +86,7 @@ class TorchEngine:
 
     def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]:
         limits = sampler.Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
-        return sampler.generate(self.net, requests, key, limits=limits, version=self.version)
+        return sampler.generate(self.network, requests, key, limits=limits, version=self.version)
 
     @torch.inference_mode()
     def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]:
@@ -95,10 +95,10 @@ class TorchEngine:
         for part in self._score_parts(spans):
             some = [spans[i] for i in part]
             packed = self._pack([s.context for s in some], [s.ids for s in some])
-            hidden = self._hidden(packed).index_select(0, packed.predict)
+            hidden = self.network.forward(packed)[0].index_select(0, packed.predict)
             ids = torch.from_numpy(np.concatenate([s.ids for s in some]).astype(np.int64)).to(self.device)
             at = np.cumsum([0, *(len(s.ids) for s in some)])
-            out = read(hidden, self._head(), ids, self._tau([s.temperature for s in some], np.diff(at)), entropy=entropy)
+            out = read(hidden, self.network.head, ids, self._tau([s.temperature for s in some], np.diff(at)), entropy=entropy)
             logp = out.logp.float().cpu().numpy()
             spread = None if out.entropy is None else out.entropy.float().cpu().numpy()
             for j, i in enumerate(part):
@@ -151,12 +151,11 @@ class TorchEngine:
         if want.top_ids and top_ids is None:
             raise UsageError("further log-probs were asked for, but the batch has no `top_ids`")
         learns = torch.is_grad_enabled() and self.optimiser is not None
-        with torch.set_grad_enabled(learns):
-            hidden = self._hidden(chunk.packed)
-        predicting = hidden.detach().index_select(0, chunk.packed.predict)
+        hidden, kept = self.network.forward(chunk.packed, keep=learns)
+        predicting = hidden.index_select(0, chunk.packed.predict)
         readout = read(
             predicting,
-            self._head(),
+            self.network.head,
             chunk.streams["ids"],
             chunk.tau,
             entropy=want.entropy,
@@ -169,8 +168,8 @@ class TorchEngine:
         logp, entropy, top_logp = leaves
         assert logp is not None
         outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp)
-        if learns:
-            self._held[outputs] = _Held(hidden, predicting, readout)
+        if kept is not None:
+            self._held[outputs] = _Held(kept, predicting, readout)
         return outputs
 
     def backward(self, chunk: Chunk, outputs: Outputs) -> None:
@@ -182,32 +181,28 @@ class TorchEngine:
         grads = [None if x is None else x.grad for x in (outputs.logp, outputs.entropy, outputs.top_logp)]
         if all(g is None for g in grads):
             return
-        head = self.model.lm_head.weight
-        if head.grad is None:
-            head.grad = torch.zeros_like(head)
         by_hidden = pull(
             held.predicting,
-            self._head(),
+            self.network.head,
             chunk.streams["ids"],
             chunk.tau,
             Coefficients(*grads),
-            head.grad,
+            gradient_of(self.model.lm_head.weight),
             top_ids=chunk.streams.get("top_ids"),
             all_logp=held.readout.all_logp,
         )
-        whole = torch.zeros_like(held.hidden).index_add_(0, chunk.packed.predict, by_hidden)
-        held.hidden.backward(whole)
-        if self.net is not self.model:
-            _take_gradients(self.net, self.model)
+        whole = torch.zeros_like(held.kept.x).index_add_(0, chunk.packed.predict, by_hidden)
+        self.network.backward(held.kept, whole)
 
     def step(self, *, lr: float, clip: float | None) -> Mapping[str, float]:
         """One optimiser step; a gradient that is not finite is dropped and nothing moves."""
         if self.optimiser is None:
             raise UsageError("a frozen parameter set takes no steps")
+        self.network.hand_out()
         stats = self.optimiser.step(lr=lr, clip=clip)
         if not stats["skipped"]:
             self.version += 1
-            self._refresh()
+            self.network.refresh()
         return stats
 
     # State
@@ -233,7 +228,7 @@ class TorchEngine:
             prefix = "optimiser/"
             self.optimiser.load({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
             self.optimiser.clear()
-        self._refresh()
+        self.network.refresh()
 
     def copy(self) -> TorchEngine:
         """A frozen copy of the weights as they are now."""
@@ -259,12 +254,6 @@ class TorchEngine:
         c = self.model.config
         return pack(contexts, responses, heads=c.heads, kv_heads=c.kv_heads, device=self.device)
 
-    def _hidden(self, packed: Packed) -> Tensor:
-        return self.net(packed.ids, packed.positions, lambda layer, q, k, v: attention(q, k, v, packed.plan))
-
-    def _head(self) -> Tensor:
-        return self.net.lm_head.weight.detach()
-
     def _tau(self, temperature: Sequence[float] | np.ndarray, lengths: np.ndarray) -> Tensor:
         tau = np.asarray(temperature, dtype=np.float64)
         tau = np.repeat(np.where(tau == 0, 1.0, tau), lengths)
@@ -279,24 +268,6 @@ class TorchEngine:
             return tensor.long()
         return tensor.to(self.wide) if tensor.is_floating_point() else tensor
 
-    @torch.no_grad()
-    def _refresh(self) -> None:
-        if self.net is not self.model:
-            torch._foreach_copy_(list(self.net.parameters()), list(self.model.parameters()))
-
 
 def _split(tokens: np.ndarray, at: np.ndarray) -> list[np.ndarray]:
     return [tokens[a:b] for a, b in zip(at[:-1], at[1:])]
-
-
-@torch.no_grad()
-def _take_gradients(source: torch.nn.Module, target: torch.nn.Module) -> None:
-    """Add the gradients of a reduced-precision copy to the accumulators of the parameters, and clear them."""
-    for narrow, wide in zip(source.parameters(), target.parameters(), strict=True):
-        if narrow.grad is None:
-            continue
-        if wide.grad is None:
-            wide.grad = narrow.grad.to(wide.dtype)
-        else:
-            wide.grad.add_(narrow.grad)
-        narrow.grad = None

@@ -50,7 +50,8 @@ def table(found: Mapping[str, Any]) -> str:
         if after is not None:
             row += [_interval(after["pass"].get(k)), _interval(found["difference"]["pass"].get(k), signed=True)]
         rows.append((*row, "", "")[:4])
-    heading = f"{found['recipe']}: {found['steps']} steps, {before['problems']} held-out problems x {before['samples']} samples"
+    shape = f"{before['problems']} held-out problems x {before['samples']} samples"
+    heading = f"{found['recipe']}: {found['steps']} steps, {shape}"
     return "\n".join([heading, *_columns(rows), "intervals: 95 %, over problems"])
 
 

@@ -36,7 +36,10 @@ class Clip(Part):
 
 
 def clip(ratio: Tensor, advantage: Tensor, *, low: float, high: float, dual: float | None) -> Tensor:
-    """g = w, but 0 if (A > 0 and w > 1 + high) or (A < 0 and w < 1 - low) or (A < 0 and w > dual). 1707.06347, 1912.09729."""
+    """g = w, but 0 if (A > 0 and w > 1 + high) or (A < 0 and w < 1 - low) or (A < 0 and w > dual).
+
+    1707.06347; dual clip 1912.09729.
+    """
     shut = ((advantage > 0) & (ratio > 1 + high)) | ((advantage < 0) & (ratio < 1 - low))
     if dual is not None:
         shut = shut | ((advantage < 0) & (ratio > dual))

@@ -51,8 +51,8 @@ def _lengths(episodes: Sequence[Episode]) -> Stats:
 
 def _groups(rows: Sequence[Row]) -> Stats:
     """Shares of groups that are all right, all wrong, alike in reward, judged on everything that was collected."""
-    judged = [[row for row in (rows[i] for i in members) if row.reward is not None] for members in groups(rows).values()]
-    judged = [members for members in judged if len(members) > 1]
+    whole = ([rows[i] for i in members if rows[i].reward is not None] for members in groups(rows).values())
+    judged = [members for members in whole if len(members) > 1]
     stats = {"group/kept_rows": float(np.mean([row.in_loss for row in rows]))}
     if judged:
         accuracy = [[measure(row, "accuracy") for row in members] for members in judged]

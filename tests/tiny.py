@@ -1,0 +1,279 @@
+"""A task in letters, episodes made by hand, an engine that is a table, and runs of a second: for tests of the loop.
+
+Notation of the formulas that tests work out: row i has T_i trainable tokens, B rows and N tokens are in the denominator.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from engine_cases import engine_of
+from torch import Tensor
+
+import assay.tasks
+from assay.assemble import Phases, assemble
+from assay.engine.interface import Chunk, Outputs, Want
+from assay.engine.torch_engine import TorchEngine
+from assay.loop import train
+from assay.memory import Memory
+from assay.models import Models
+from assay.objective import AGGREGATES, Objective
+from assay.objective.improve import accumulate
+from assay.part import bind
+from assay.recipe import Recipe, at_profile
+from assay.recipes import RECIPES
+from assay.source import Pool, Share
+from assay.tasks.task import Solution, Task
+from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Stats, Verdict
+
+END = 0
+LETTERS = "abcd"
+
+
+class Letters:
+    """A codec of one token a letter; token 0 ends an answer."""
+
+    end_ids = frozenset({END})
+
+    def render(self, prompt: Any) -> np.ndarray:
+        return self.encode(prompt)
+
+    def encode(self, text: str) -> np.ndarray:
+        return np.array([1 + LETTERS.index(letter) for letter in text], dtype=np.int32)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return "".join(LETTERS[i - 1] if i else "." for i in ids)
+
+
+def _named(letters: str) -> Task:
+    """Answer with any letters among which is that of the prompt."""
+    return Task(
+        name="tiny",
+        domain="letters",
+        summary="an answer in letters that contains the letter asked for",
+        levels=range(1, 2),
+        instance=lambda generator, level: {"letter": letters[int(generator.integers(len(letters)))]},
+        canonical=lambda spec: spec["letter"],
+        compact=lambda spec: spec["letter"],
+        natural=lambda spec: spec["letter"],
+        solve=lambda spec: Solution(spec["letter"]),
+        check=lambda spec, answer: Verdict.ok(answer) if spec["letter"] in answer else Verdict.fail("wrong"),
+        split=lambda spec: "train",
+    )
+
+
+TINY = _named(LETTERS)
+ALONE = _named("a")  # a single problem: every draw is the same one
+POOL = Pool((Share("tiny"),))
+
+
+def register(patch: pytest.MonkeyPatch, task: Task = TINY) -> None:
+    patch.setitem(assay.tasks.TASKS, "tiny", task)
+
+
+# Policies
+
+
+def policy(precision: str = "fp64", *, vocab: int = 5, seed: int = 0, **changes: object) -> TorchEngine:
+    """One layer of width 8 and a vocabulary of five."""
+    shape = {"vocab": vocab, "hidden": 8, "layers": 1, "heads": 2, "kv_heads": 2, "head_dim": 4, "ffn": 8, "context": 32}
+    return engine_of("qwen2", precision=precision, end=END, seed=seed, **{**shape, "init_std": 0.5, **changes})
+
+
+def take_gradient(engine: TorchEngine) -> Tensor:
+    """All gradients end to end; the engine's are cleared."""
+    parameters = list(engine.model.parameters())
+    gradient = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in parameters]).clone()
+    for parameter in parameters:
+        parameter.grad = None
+    return gradient
+
+
+def weights_of(batch: Batch, objective: Objective, *, max_new: int) -> np.ndarray:
+    return bind(AGGREGATES, objective.aggregate)(batch, max_new=max_new)
+
+
+def loss_and_gradient(
+    engine: Any, batch: Batch, recipe: Recipe, *, micro_tokens: int = 10**6, cut: int = 0, rows: Any = None
+) -> tuple[float, Tensor]:
+    """Through `accumulate`, with the token weights of the whole batch; of these rows alone if some are named."""
+    objective = recipe.mechanism.objective
+    weight = weights_of(batch, objective, max_new=recipe.scale.max_new)
+    if rows is not None:
+        weight = np.concatenate([weight[batch.at[i] : batch.at[i + 1]] for i in rows])
+        batch = batch.select(rows)
+    loss = accumulate(Cut(engine, cut) if cut else engine, batch, weight, objective, micro_tokens)
+    return loss, take_gradient(engine)
+
+
+class Cut:
+    """An engine whose chunks are exactly so many rows."""
+
+    def __init__(self, engine: TorchEngine, rows: int) -> None:
+        self.engine, self.size = engine, rows
+
+    def chunks(self, batch: Batch, *, tokens: int) -> Iterator[Chunk]:
+        for first in range(0, len(batch), self.size):
+            part = np.arange(first, min(first + self.size, len(batch)))
+            for chunk in self.engine.chunks(batch.select(part), tokens=10**9):
+                yield dataclasses.replace(chunk, rows=part[chunk.rows])
+
+    def forward(self, chunk: Chunk, want: Want) -> Outputs:
+        return self.engine.forward(chunk, want)
+
+    def backward(self, chunk: Chunk, outputs: Outputs) -> None:
+        self.engine.backward(chunk, outputs)
+
+
+class Table:
+    """An engine of given log-probs (and entropies): row by row for each request id. It keeps the coefficients."""
+
+    def __init__(self, logp: Mapping[str, Sequence[float]], entropy: float = 1.0) -> None:
+        self.logp, self.entropy = logp, entropy
+        self.version = 0
+        self.coefficients: dict[str, np.ndarray] = {}
+        self.rates: list[float] = []
+        self.asked: list[tuple[str, ...]] = []
+
+    def chunks(self, batch: Batch, *, tokens: int) -> Iterator[Chunk]:
+        self.asked.append(batch.request)
+        arrays = {f.name: getattr(batch, f.name) for f in dataclasses.fields(batch) if f.name != "weights"}
+        streams = {
+            name: torch.from_numpy(value).double() if value.dtype.kind == "f" else torch.from_numpy(value)
+            for name, value in arrays.items()
+            if isinstance(value, np.ndarray) and len(value) == len(batch.ids) and not name.endswith("at")
+        }
+        row = torch.from_numpy(np.repeat(np.arange(len(batch)), batch.lengths))
+        yield Chunk(batch=batch, rows=np.arange(len(batch)), row=row, streams=streams)
+
+    def forward(self, chunk: Chunk, want: Want) -> Outputs:
+        logp = torch.tensor([p for name in chunk.batch.request for p in self.logp[name]], dtype=torch.float64)
+        entropy = torch.full_like(logp, self.entropy).requires_grad_() if want.entropy else None
+        return Outputs(logp=logp.requires_grad_(), entropy=entropy)
+
+    def backward(self, chunk: Chunk, outputs: Outputs) -> None:
+        assert outputs.logp.grad is not None
+        for i, name in enumerate(chunk.batch.request):
+            self.coefficients[name] = outputs.logp.grad[chunk.row == i].numpy().copy()
+
+    def step(self, *, lr: float, clip: float | None) -> Mapping[str, float]:
+        self.version += 1
+        self.rates.append(lr)
+        return {"grad_norm": 1.0, "skipped": 0.0}
+
+
+# Episodes and rows
+
+
+def segment(ids: Sequence[int], *, origin: Origin = Origin.POLICY, **changes: Any) -> Segment:
+    count = len(ids)
+    known = {"old": np.full(count, -1.0, np.float32)} if origin == Origin.POLICY else {}
+    return Segment(np.array(ids, np.int32), np.full(count, origin, np.int8), **{**known, **changes})
+
+
+def episode(
+    answer: Sequence[int] | Sequence[Segment],
+    *,
+    group: str = "g",
+    sample: int = 0,
+    reward: float | None = 0.0,
+    right: bool | None = None,
+    prompt: str = "a",
+    **changes: Any,
+) -> Episode:
+    """An answer of the policy (or of these segments) with its reward; None is an error of ours."""
+    problem = Problem("tiny", prompt, {"letter": prompt}, prompt, level=1)
+    asked = {name: changes.pop(name) for name in ("temperature", "max_new", "draw", "role") if name in changes}
+    draw = asked.setdefault("draw", sum(map(ord, group)))
+    request = Request(problem, Letters().encode(prompt), group, sample=sample, **{"max_new": 8, **asked, "draw": draw})
+    written = tuple(answer) if len(answer) and isinstance(answer[0], Segment) else (segment(answer),)  # type: ignore[arg-type]
+    right = bool(reward and reward > 0) if right is None else right
+    verdict = Verdict.invalid("bug") if reward is None else Verdict.ok() if right else Verdict.fail("wrong")
+    rewards = (Reward("outcome", 0.0 if reward is None else reward),)
+    return Episode(request, written, **{"finish": "stop", "verdict": verdict, "rewards": rewards, **changes})
+
+
+def group_of(rewards: Sequence[float | None], *, name: str = "g", lengths: Sequence[int] | None = None) -> list[Row]:
+    """A group of rows with these rewards; answers of two tokens unless told otherwise."""
+    lengths = lengths or [2] * len(rewards)
+    answers = [[1] * (n - 1) + [END] if n else [] for n in lengths]
+    return [
+        Row(episode(answer, group=name, sample=i, reward=reward))
+        for i, (answer, reward) in enumerate(zip(answers, rewards, strict=True))
+    ]
+
+
+# Recipes and runs
+
+
+def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
+    """The recipe at a small scale; its constants follow the answer length as on a laptop."""
+    recipe, _ = at_profile(RECIPES[name], "laptop", max_new=max_new)
+    return dataclasses.replace(recipe, scale=dataclasses.replace(recipe.scale, **scale))
+
+
+def phases_of(recipe: Recipe, *, micro_tokens: int = 10**6) -> Phases:
+    (phases,) = assemble(recipe, pool=POOL, codec=Letters(), micro_tokens=micro_tokens)
+    return phases
+
+
+def models_of(engine: Any, reference: Any = None) -> Models:
+    engines = {"policy": engine} if reference is None else {"policy": engine, "reference": reference}
+    return Models(engines, {"policy": "policy"})
+
+
+def batch_of(recipe: Recipe, rows: Sequence[Row]) -> Batch:
+    """What credit makes of these rows."""
+    (batch,) = phases_of(recipe).credit(rows, Memory(0))
+    return batch
+
+
+@dataclasses.dataclass
+class Notes:
+    """A recorder that only listens."""
+
+    episodes: list[list[Episode]] = dataclasses.field(default_factory=list)
+    rows: list[list[Row]] = dataclasses.field(default_factory=list)
+    batches: list[list[Batch]] = dataclasses.field(default_factory=list)
+    stats: list[Stats] = dataclasses.field(default_factory=list)
+
+    def started(self, memory: Memory, models: Models) -> None:
+        pass
+
+    def phase(self, name: str) -> None:
+        pass
+
+    def step(self, memory: Memory, models: Models, episodes: Any, rows: Any, batches: Any, stats: Stats) -> None:
+        self.episodes.append(list(episodes))
+        self.rows.append(list(rows))
+        self.batches.append(list(batches))
+        self.stats.append(stats)
+
+    def accuracy(self) -> np.ndarray:
+        """The share of right answers among all that were written, step by step."""
+        return np.array([np.mean([e.verdict is not None and e.verdict.status == "ok" for e in s]) for s in self.episodes])
+
+
+def run(
+    recipe: Recipe, engine: TorchEngine, *, seed: int = 0, flipped: bool = False, micro_tokens: int = 10**6
+) -> tuple[Notes, Memory]:
+    """Trains the engine; `flipped` turns the sign of every advantage."""
+    phases = phases_of(recipe, micro_tokens=micro_tokens)
+    if flipped:
+        credit = phases.credit
+        phases = dataclasses.replace(phases, credit=lambda rows, memory: [_minus(b) for b in credit(rows, memory)])
+    reference = engine.copy() if recipe.mechanism.objective.needs_reference else None
+    notes = Notes()
+    memory = train([phases], models_of(engine, reference), Memory(seed), notes)
+    return notes, memory
+
+
+def _minus(batch: Batch) -> Batch:
+    return dataclasses.replace(batch, advantage=-batch.advantage)
+
+
