@@ -1,4 +1,4 @@
-"""A step of our loop's own phases: generate, reward, advantages, packing, one update. Options: precision, micro_tokens."""
+"""A step of our own phases: generate, reward, advantages, packing, one update. Options: precision, micro_tokens."""
 
 from __future__ import annotations
 

@@ -32,9 +32,7 @@ class System:
     venv: str
     module: str
     preload: str = ""  # a library of the environment, as a glob, that its authors advise to load first
-    axes: Mapping[str, tuple[Any, ...]] = field(
-        default_factory=dict
-    )  # options to choose the best of, one after another
+    axes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # options to choose among, one after another
 
     @property
     def python(self) -> Path:

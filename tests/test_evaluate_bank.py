@@ -57,7 +57,7 @@ class Digits:
     encode = render
 
     def decode(self, ids):
-        return " ".join(str(token) for token in ids.tolist())
+        return " ".join(str(token) for token in ids)
 
 
 def run(problems, *, samples=4, engine=None, temperature=1.0, answers=False):

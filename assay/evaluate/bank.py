@@ -123,8 +123,9 @@ def answer(engine: Engine, requests: Sequence[Request], *, key: Key, codec: Code
     ]
 
 
-def _without_end(ids: Ids, end_ids: frozenset[int]) -> Ids:
-    return ids[:-1] if len(ids) and int(ids[-1]) in end_ids else ids
+def _without_end(ids: Ids, end_ids: frozenset[int]) -> list[int]:
+    tokens = ids.tolist()
+    return tokens[:-1] if tokens and tokens[-1] in end_ids else tokens
 
 
 def _refuse_repeats(problems: Sequence[Problem]) -> None:

@@ -140,7 +140,7 @@ def _instance(name: str, generator: np.random.Generator, level: int) -> Spec:
         seed = int(generator.integers(2**31))
         try:
             entry = _entry(name, seed)
-        except (RuntimeError, IndexError):
+        except (RuntimeError, IndexError, ValueError):
             continue  # so the package says that it found no item for this seed
         metadata = entry["metadata"]
         answer = str(entry["answer"]) if rule.answer is None else rule.answer(metadata)

@@ -225,7 +225,7 @@ _GAMES = {
         facts=("board", "pieces", "start_turn", "solution", "is_possible"),
         unique=False,
         config={"max_nodes": 7, "min_pieces": 1, "max_pieces": 1},
-        note="Two knights a side take seconds to make.",
+        note="Two knights a side take seconds to make. The reference may be another shortest one in another process.",
     ),
     "mahjong_puzzle": Rule("games", _TEXT),
     "maze": Rule("games", _NUMBER),

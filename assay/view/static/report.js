@@ -94,7 +94,11 @@ function chart(spec) {
   const xAll = spec.lines.flatMap((l) => l.xs ?? spec.xs).map(at);
   let [low, high] = [Math.min(...all), Math.max(...all)];
   if (high === 0 && low === 0) high = spec.unit === "%" ? 0.1 : 1;
-  else if (high - low < 1e-12 * Math.max(1, Math.abs(high))) { low -= 0.1 * Math.abs(low); high += 0.1 * Math.abs(high); }
+  else if (high - low < 0.01 * Math.max(Math.abs(high), Math.abs(low))) {
+    // Rounding noise of a constant is not a curve.
+    const middle = (high + low) / 2, half = 0.01 * Math.abs(middle);
+    [low, high] = [middle - half, middle + half];
+  }
   const margin = 0.06 * (high - low);
   if (!(low >= 0 && low - margin < 0)) low -= margin; else low = 0;
   high += margin;

@@ -1,0 +1,63 @@
+"""What each recipe's paper says of a few rows, worked out without the library: advantages, token weights, gates, KL.
+
+Every entry is written as its source writes it: PPO-like losses as the larger of the clipped and the unclipped term, to
+be differentiated through the ratio, where the library uses gates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import mean, stdev
+
+import torch
+from torch import Tensor
+
+CLIPS = {"grpo": (0.2, 0.2, None), "dr-grpo": (0.2, 0.2, None), "dapo": (0.2, 0.28, 10.0)}
+RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft")
+
+
+def advantages(name: str, rewards: Sequence[float]) -> list[float]:
+    """Of the answers of one group."""
+    if name == "reinforce":
+        return list(rewards)
+    if name == "sft":
+        return [1.0] * len(rewards)
+    if len(set(rewards)) == 1:
+        return [0.0] * len(rewards)
+    if name == "rloo":
+        total, count = sum(rewards), len(rewards)
+        return [r - (total - r) / (count - 1) for r in rewards]
+    scale = 1.0 if name == "dr-grpo" else stdev(rewards) + 1e-6
+    return [(r - mean(rewards)) / scale for r in rewards]
+
+
+def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int) -> float:
+    """Of a token of a row with `length` trainable tokens; `rows` and `tokens` are the denominators of the step."""
+    return {
+        "reinforce": 1 / rows,
+        "rloo": 1 / rows,
+        "grpo": 1 / (rows * max(length, 1)),
+        "dr-grpo": 1 / (rows * max_new),
+        "dapo": 1 / tokens,
+        "sft": 1 / tokens,
+    }[name]
+
+
+def surrogate(ratio: Tensor, advantage: Tensor, low: float, high: float, dual: float | None) -> Tensor:
+    """max(-w A, -clip(w, 1 - low, 1 + high) A), and where A < 0 at most -dual A."""
+    loss = torch.maximum(-ratio * advantage, -ratio.clamp(1 - low, 1 + high) * advantage)
+    if dual is not None:
+        loss = torch.where(advantage < 0, torch.minimum(loss, -dual * advantage), loss)
+    return loss
+
+
+def token_losses(name: str, logp: Tensor, *, advantage: Tensor, old: Tensor | None, ref: Tensor | None) -> Tensor:
+    """The loss of each token, whose gradient is what counts."""
+    if name not in CLIPS:
+        return -advantage * logp
+    anchor = logp.detach() if old is None else old
+    loss = surrogate((logp - anchor).exp(), advantage, *CLIPS[name])
+    if name == "grpo":
+        assert ref is not None
+        loss = loss + 0.04 * ((ref - logp).exp() - (ref - logp) - 1)
+    return loss

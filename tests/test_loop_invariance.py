@@ -1,0 +1,255 @@
+"""Loss and gradient of an optimiser step depend on its rows alone: not on chunks, order, packing, or what is masked.
+
+The batch has ragged rows, shared contexts, several temperatures, tokens of an environment, rows with no token to train,
+rows out of the loss or of the denominator, an empty answer, and ratios on both sides of every clip, none near it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+
+import by_hand
+import numpy as np
+import pytest
+import torch
+from engine_cases import naive_log_probs
+from tiny import Table, batch_of, episode, loss_and_gradient, policy, recipe_of, segment, take_gradient
+from torch import Tensor
+
+from assay.engine.interface import Span
+from assay.engine.torch_engine import TorchEngine
+from assay.objective.improve import improve, useful_rows
+from assay.recipe import Recipe
+from assay.recipes import RECIPES
+from assay.rng import Key
+from assay.types import Batch, Origin, Row
+
+MAX_NEW = 8
+GRID = (0.5, 0.79, 0.81, 1.0, 1.19, 1.21, 1.27, 1.29, 3.1, 11.0)
+every_recipe = pytest.mark.parametrize("name", sorted(RECIPES))
+
+
+@functools.cache
+def engine(precision: str) -> TorchEngine:
+    return policy(precision)
+
+
+@functools.cache
+def recipe(name: str) -> Recipe:
+    return recipe_of(name, max_new=MAX_NEW)
+
+
+@functools.cache
+def rows(name: str) -> tuple[Row, ...]:
+    """Awkward rows, each with old and reference log-probs."""
+    written = Origin.INJECTED if name == "sft" else Origin.POLICY
+    random = np.random.default_rng(11)
+
+    def row(group: str, sample: int, reward: float, parts: str, prompt: str, temperature: float, **marks) -> Row:
+        """`parts` spells who wrote the answer, p or e a token."""
+        segments = [
+            segment(random.integers(0, 5, parts.count(c) if parts == c * len(parts) else len(run)), origin=origin)
+            for run, c in ((r, r[0]) for r in _runs(parts))
+            for origin in [written if c == "p" else Origin.ENV]
+        ]
+        asked = {"group": group, "sample": sample, "reward": reward, "prompt": prompt, "temperature": temperature}
+        return Row(episode(segments, **asked), **marks)
+
+    made = [
+        *(row("a", i, r, "p" * n, "a", 1.0) for i, (r, n) in enumerate([(1.0, 3), (0.0, 1), (0.25, 5), (1.0, 2)])),
+        *(row("b", i, r, "p" * n, "bad", 0.5) for i, (r, n) in enumerate([(0.0, 4), (1.0, 8)])),
+        *(row("uniform", i, 1.0, "p" * n, "cc", 1.5) for i, n in enumerate([2, 3, 1])),
+        row("mixed", 0, 1.0, "ppeeep", "a", 1.0),
+        row("mixed", 1, 0.0, "eee", "a", 1.0),
+        row("mixed", 2, 0.0, "epp", "a", 1.0),
+        row("marked", 0, 1.0, "ppp", "d", 1.0, in_loss=False),
+        row("marked", 1, 0.0, "pp", "d", 1.0, in_denominator=False),
+        row("marked", 2, 0.5, "p", "d", 1.0, in_loss=False, in_denominator=False),
+        row("marked", 3, 0.0, "", "d", 1.0),
+    ]
+    spans = [Span(r.episode.request.context, r.episode.stream("ids").astype(np.int32), _tau(r)) for r in made]
+    result = []
+    for index, (one, score) in enumerate(zip(made, engine("fp64").score(spans), strict=True)):
+        ratios = np.array([GRID[(3 * index + t) % len(GRID)] for t in range(len(score.logp))])
+        shift = random.normal(0, 0.5, len(score.logp))
+        result.append(one.mark(old=(score.logp - np.log(ratios)).astype(np.float32), ref=_f32(score.logp + shift)))
+    return tuple(result)
+
+
+def _runs(parts: str) -> list[str]:
+    found: list[str] = []
+    for c in parts:
+        if found and found[-1][0] == c:
+            found[-1] += c
+        else:
+            found.append(c)
+    return found
+
+
+def _tau(row: Row) -> float:
+    return row.episode.request.temperature
+
+
+def _f32(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float32)
+
+
+@functools.cache
+def batch(name: str) -> Batch:
+    return batch_of(recipe(name), rows(name))
+
+
+@functools.cache
+def whole(name: str, precision: str = "fp64") -> tuple[float, Tensor]:
+    return loss_and_gradient(engine(precision), batch(name), recipe(name))
+
+
+def agree(found: tuple[float, Tensor], expected: tuple[float, Tensor], *, tolerance: float) -> None:
+    assert expected[1].norm() > 1e-3
+    assert found[0] == pytest.approx(expected[0], rel=tolerance)
+    assert (found[1] - expected[1]).norm() <= tolerance * expected[1].norm()
+
+
+@every_recipe
+def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
+    """Against plain autograd, row by row, through a dense network and the loss as the paper writes it."""
+    network = engine("fp64").model
+    chosen = [row for row in rows(name) if row.in_loss or row.in_denominator]
+    trains = [(r.episode.stream("origin") != Origin.ENV) for r in chosen]
+    counted = [i for i, row in enumerate(chosen) if row.in_denominator]
+    tokens = sum(int(trains[i].sum()) for i in counted)
+    advantage: dict[str, float] = {}
+    for group in {row.group for row in rows(name)}:
+        members = [row for row in rows(name) if row.group == group]
+        found = by_hand.advantages(name, [row.reward for row in members])  # type: ignore[misc]
+        advantage |= {row.episode.request.id: a for row, a in zip(members, found)}
+    loss = torch.zeros((), dtype=torch.float64)
+    for row, mask in zip(chosen, trains, strict=True):
+        ids = row.episode.stream("ids").astype(np.int32)
+        if not row.in_loss or not mask.any():
+            continue
+        logp = naive_log_probs(network, row.episode.request.context, ids, _tau(row))
+        logp = logp.gather(-1, torch.from_numpy(ids.astype(np.int64))[:, None])[:, 0]
+        a = torch.full_like(logp, float(np.float32(advantage[row.episode.request.id])))
+        old, ref = (torch.from_numpy(x).double() for x in (row.old, row.ref))  # type: ignore[arg-type]
+        each = by_hand.token_losses(name, logp, advantage=a, old=old, ref=ref)
+        weight = by_hand.token_weight(
+            name, length=int(mask.sum()), rows=len(counted), tokens=tokens, max_new=MAX_NEW
+        )
+        loss = loss + weight * each[torch.from_numpy(mask)].sum()
+    loss.backward()
+    expected = take_gradient(engine("fp64"))
+    assert (whole(name)[1] - expected).norm() <= 1e-10 * expected.norm()
+
+
+@every_recipe
+@pytest.mark.parametrize("precision, tolerance", [("fp64", 1e-10), ("fp32", 1e-5)])
+def test_chunks_of_any_size_give_the_same(name: str, precision: str, tolerance: float) -> None:
+    expected = whole(name, precision)
+    for size in (1, 2, 3, 7):
+        found = loss_and_gradient(engine(precision), batch(name), recipe(name), cut=size)
+        agree(found, expected, tolerance=tolerance)
+    for tokens in (1, 11, 25):
+        assert len(list(engine(precision).chunks(batch(name), tokens=tokens))) > 2
+        found = loss_and_gradient(engine(precision), batch(name), recipe(name), micro_tokens=tokens)
+        agree(found, expected, tolerance=tolerance)
+
+
+@every_recipe
+@pytest.mark.parametrize("precision, tolerance", [("fp64", 1e-10), ("fp32", 1e-5)])
+def test_order_of_rows_does_not_matter(name: str, precision: str, tolerance: float) -> None:
+    for seed in range(2):
+        order = np.random.default_rng(seed).permutation(len(batch(name)))
+        found = loss_and_gradient(engine(precision), batch(name).select(order), recipe(name), micro_tokens=30)
+        agree(found, whole(name, precision), tolerance=tolerance)
+
+
+@every_recipe
+def test_a_row_alone_contributes_what_it_does_in_company(name: str) -> None:
+    parts = [loss_and_gradient(engine("fp64"), batch(name), recipe(name), rows=[i]) for i in range(len(batch(name)))]
+    total = sum(loss for loss, _ in parts), torch.stack([gradient for _, gradient in parts]).sum(0)
+    agree(total, whole(name), tolerance=1e-10)
+
+
+@every_recipe
+def test_two_learners_with_half_of_the_rows_each_add_up(name: str) -> None:
+    """Ranks are nothing but a cut: denominators are those of the whole step."""
+    other, half = policy("fp64"), len(batch(name)) // 2
+    first = loss_and_gradient(engine("fp64"), batch(name), recipe(name), rows=range(half))
+    second = loss_and_gradient(other, batch(name), recipe(name), rows=range(half, len(batch(name))))
+    agree((first[0] + second[0], first[1] + second[1]), whole(name), tolerance=1e-10)
+
+
+@every_recipe
+@pytest.mark.parametrize("content", [1e6, -1e6, math.inf, math.nan])
+def test_nothing_of_a_masked_token_is_read(name: str, content: float) -> None:
+    one = batch(name)
+    assert 0 < np.count_nonzero(~one.mask) < len(one.mask)
+    changes = {}
+    for stream in ("advantage", "old", "ref", "mu", "sampled", "entropy"):
+        value = getattr(one, stream)
+        assert value is not None
+        changes[stream] = np.where(one.mask, value, np.float32(content))
+    blind = ~np.repeat(np.add.reduceat(np.append(one.mask, False), one.at[:-1]) > 0, one.lengths)
+    assert blind.any()
+    changes["ids"] = np.where(blind, (one.ids + 1) % 5, one.ids)  # of rows that train nothing at all
+    found = loss_and_gradient(engine("fp64"), dataclasses.replace(one, **changes), recipe(name))
+    agree(found, whole(name), tolerance=1e-10)
+
+
+@every_recipe
+def test_rows_that_cannot_move_the_weights_are_left_out_exactly(name: str) -> None:
+    one = batch(name)
+    useful = useful_rows(one, recipe(name).mechanism.objective)
+    left = sorted(set(range(len(one))) - set(useful.tolist()))
+    silent = {one.request[i] for i in left}
+    expected = {row.episode.request.id for row in rows(name) if not row.in_loss or not len(row.episode)}
+    expected |= {row.episode.request.id for row in rows(name) if row.group == "mixed" and row.episode.request.sample == 1}
+    if name in ("rloo", "dr-grpo", "dapo"):  # no term but the advantage's
+        expected |= {row.episode.request.id for row in rows(name) if row.group == "uniform"}
+    if name == "reinforce":
+        expected |= {row.episode.request.id for row in rows(name) if row.reward == 0}
+    assert silent == expected & set(one.request)
+    agree(loss_and_gradient(engine("fp64"), one, recipe(name), rows=useful), whole(name), tolerance=1e-10)
+
+
+@every_recipe
+def test_improve_takes_the_step_of_the_whole_batch(name: str) -> None:
+    """One optimiser step of plain size on the gradient that `accumulate` gives for all rows."""
+    twin = policy("fp64")
+    taken: list[Tensor] = []
+
+    def step(*, lr: float, clip: float | None) -> dict[str, float]:
+        taken.append(take_gradient(twin))
+        return {"grad_norm": 1.0, "skipped": 0.0}
+
+    twin.step = step  # type: ignore[method-assign]
+    scale = dataclasses.replace(recipe(name).scale, num_minibatches=1)
+    objective = recipe(name).mechanism.objective
+    improve(twin, batch(name), objective=objective, scale=scale, key=Key(0), micro_tokens=20)
+    assert len(taken) == 1
+    assert (taken[0] - whole(name)[1]).norm() <= 1e-10 * taken[0].norm()
+
+
+@every_recipe
+def test_weights_of_dropped_rows_stay_in_the_denominator(name: str) -> None:
+    """The coefficients of a row are the same whether rows of no effect stand beside it in the batch or not."""
+    one, goal = batch(name), recipe(name).mechanism.objective
+    logp = {one.request[i]: [-1.0] * int(n) for i, n in enumerate(one.lengths)}
+    table = Table(logp)
+    scale = dataclasses.replace(recipe(name).scale, num_minibatches=1)
+    improve(table, one, objective=goal, scale=scale, key=Key(0), micro_tokens=1)  # type: ignore[arg-type]
+    everything = Table(logp)
+    loss_and_coefficients = everything.coefficients
+    from tiny import weights_of
+
+    from assay.objective.improve import accumulate
+
+    accumulate(everything, one, weights_of(one, goal, max_new=MAX_NEW), goal, 1)  # type: ignore[arg-type]
+    assert len(table.coefficients) < len(loss_and_coefficients)
+    for request, coefficients in table.coefficients.items():
+        np.testing.assert_array_equal(coefficients, loss_and_coefficients[request])
+    for request in loss_and_coefficients.keys() - table.coefficients.keys():
+        np.testing.assert_array_equal(loss_and_coefficients[request], 0.0)
