@@ -17,6 +17,7 @@ from assay.experiment import Experiment, Machine, check
 from assay.memory import Memory
 from assay.models import Models
 from assay.recipe import Profile, Recipe, at_profile
+from assay.record.checkpoint import Checkpoint
 from assay.record.folder import RunFolder
 from assay.record.panel import panel
 from assay.record.signals import StopFlag
@@ -114,12 +115,22 @@ def resume(path: Path | str, *, steps: int | None = None, quiet: bool = False) -
                 f"{folder.document['identity']['weights']}, now {found}. Put the old model back, or start a new run."
             )
         checkpoint = folder.load()
+        if checkpoint is not None:
+            tell_differences(checkpoint, device_of(experiment.machine.device))
         folder.rewind(checkpoint)
         memory = Memory(experiment.seed)
         if checkpoint is not None:
             memory = Memory.from_data(checkpoint.document("memory.json"))
         _run(folder, experiment, policy, memory, quiet=quiet, checkpoint=checkpoint)
     return Path(path)
+
+
+def tell_differences(checkpoint: Checkpoint, device: str) -> None:
+    """What a person should know before a run goes on."""
+    for sentence in checkpoint.rejected:
+        say(f"warning: {sentence}")
+    for change in checkpoint.environment_changes(device):
+        say(f"warning: {change}; the resumed run is no longer promised to be the same bit for bit")
 
 
 def _run(

@@ -25,12 +25,12 @@ def test_same_key_same_interval_other_key_another():
 
 
 def test_many_problems_agree_with_the_normal_interval():
-    values = draws(1, 4000)
+    values = draws(1, 1000)
     found = interval(values, Key(0))
     half = 1.959964 * values.std(ddof=1) / math.sqrt(len(values))
     assert found.mean == values.mean()
-    assert found.low == pytest.approx(values.mean() - half, abs=0.06 * half)
-    assert found.high == pytest.approx(values.mean() + half, abs=0.06 * half)
+    assert found.low == pytest.approx(values.mean() - half, abs=0.08 * half)
+    assert found.high == pytest.approx(values.mean() + half, abs=0.08 * half)
 
 
 def test_few_problems_agree_with_an_independent_bca():

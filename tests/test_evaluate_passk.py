@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.errors import DataError
@@ -24,6 +24,7 @@ def subsets(n: int, c: int, k: int) -> list[int]:
     return [sum(i < c for i in chosen) for chosen in itertools.combinations(range(n), k)]
 
 
+@settings(deadline=None)
 @given(banks)
 def test_pass_all_and_avg_are_means_over_all_subsets(bank):
     n, c, k = bank
@@ -34,6 +35,7 @@ def test_pass_all_and_avg_are_means_over_all_subsets(bank):
     assert avg_at_k([n], [c], k=k)[0] == pytest.approx(share(lambda j: j / k), abs=1e-14)
 
 
+@settings(deadline=None)
 @given(banks, st.lists(st.floats(-3, 3), min_size=10, max_size=10))
 def test_credit_vector_is_the_mean_credit_over_all_subsets(bank, weights):
     n, c, k = bank
@@ -50,6 +52,7 @@ def test_credit_vector_covers_its_relatives():
         np.testing.assert_allclose(credit_at_k(n, c, credit=credit), estimator(n, c, k=k), atol=1e-12)
 
 
+@settings(deadline=None)
 @given(st.floats(0.02, 0.98), st.integers(1, 8), st.data())
 def test_pass_is_unbiased_and_the_plug_in_is_not(p, n, data):
     k = data.draw(st.integers(1, n))
@@ -61,6 +64,7 @@ def test_pass_is_unbiased_and_the_plug_in_is_not(p, n, data):
         assert weight @ plug_in < 1 - (1 - p) ** k
 
 
+@settings(deadline=None)
 @given(st.floats(0.02, 0.98), st.integers(1, 4), st.integers(0, 3))
 def test_pass_variance_is_unbiased(p, k, spare):
     n = 2 * k + spare
@@ -106,6 +110,7 @@ def vote(answers: list[str | None], right: dict[str, bool]) -> Fraction:
     return Fraction(sum(right[answer] for answer in tied), len(tied))
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=1, max_size=7), st.data())
 def test_majority_is_the_mean_vote_over_all_subsets(answers, data):
     right = {"a": True, "b": False, "c": data.draw(st.booleans())}

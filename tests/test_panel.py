@@ -6,7 +6,7 @@ import io
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.record.panel import LINE_SECONDS, duration, number, panel, percent, sparkline
@@ -133,6 +133,7 @@ def test_default_stream_is_standard_error(capsys):
     assert capsys.readouterr().out == ""
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6), max_size=200), st.integers(1, 40))
 def test_sparkline_has_one_bar_a_column(values, width):
     assert len(sparkline(values, width)) == min(len(values), width)

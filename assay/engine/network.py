@@ -202,7 +202,9 @@ class Network:
         x = scale_rows(x, r)
         return x * self.final, Kept(packed, cos, sin, tapes, x, r) if keep else None
 
-    def project(self, layer: Layer, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, tuple[Tensor, Tensor] | None]:
+    def project(
+        self, layer: Layer, x: Tensor, cos: Tensor, sin: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, tuple[Tensor, Tensor] | None]:
         """(x / rms, 1 / rms, all heads, turned queries and keys, and their own norms where there are any)."""
         c = self.config
         r = inverse_rms(x, layer.qkv.norm.eps)

@@ -98,7 +98,9 @@ class TorchEngine:
             hidden = self.network.forward(packed)[0].index_select(0, packed.predict)
             ids = torch.from_numpy(np.concatenate([s.ids for s in some]).astype(np.int64)).to(self.device)
             at = np.cumsum([0, *(len(s.ids) for s in some)])
-            out = read(hidden, self.network.head, ids, self._tau([s.temperature for s in some], np.diff(at)), entropy=entropy)
+            out = read(
+                hidden, self.network.head, ids, self._tau([s.temperature for s in some], np.diff(at)), entropy=entropy
+            )
             logp = out.logp.float().cpu().numpy()
             spread = None if out.entropy is None else out.entropy.float().cpu().numpy()
             for j, i in enumerate(part):

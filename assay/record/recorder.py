@@ -96,9 +96,7 @@ class Recorder:
         if last:
             self._evaluate("test", memory, models)
         if scored or last or self.stop or self._due(self.experiment.saving.every, memory.step):
-            self._save(memory, models)
-            if scored:
-                self.folder.mark_best(memory.step, stats["eval/valid/pass@1"])
+            self._save(memory, models, score=stats["eval/valid/pass@1"] if scored else None)
         self.panel.update(memory.step, stats)
         self.settled = (memory, models)
         self.clock = {}
@@ -121,7 +119,7 @@ class Recorder:
         self.folder.append("evals", entry)
         return bank.scores(entry)
 
-    def _save(self, memory: Memory, models: Models) -> None:
+    def _save(self, memory: Memory, models: Models, score: float | None = None) -> None:
         failpoint("loop.save")
         tensors: dict[str, Mapping[str, Any]] = {}
         counters: dict[str, Any] = {}
@@ -133,7 +131,9 @@ class Recorder:
                 counters[name] = {"version": state["version"]}
         documents = {"memory.json": memory.to_data(), "counters.json": counters}
         device = str(models["policy"].device)
-        self.folder.save(memory.step, tensors=tensors, documents=documents, files=self.files, device=device)
+        self.folder.save(
+            memory.step, tensors=tensors, documents=documents, files=self.files, score=score, device=device
+        )
 
     def trained(self, name: str) -> bool:
         """Frozen models come back from where they came from, not from checkpoints."""
