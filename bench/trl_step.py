@@ -76,6 +76,7 @@ class Gate(TrainerCallback):
     def __init__(self, channel: Channel, rewards: list[float], lengths: list[int], generating: list[float]) -> None:
         self.channel, self.rewards, self.lengths, self.generating = channel, rewards, lengths, generating
         self.start = 0.0
+        self.gradient = 0.0
 
     def on_train_begin(self, *args: Any, **kwargs: Any) -> None:
         facts = {name: version(name) for name in ("trl", "transformers", "torch")}
@@ -86,6 +87,11 @@ class Gate(TrainerCallback):
             record.clear()
         self.start = self.channel.wait()
 
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any, **kwargs: Any) -> None:
+        if state.global_step == 0:  # a check on the work, kept out of the measured steps
+            gradients = [p.grad.float() for p in model.parameters() if p.grad is not None]
+            self.gradient = float(torch.nn.utils.get_total_norm(gradients))
+
     def on_step_end(self, *args: Any, **kwargs: Any) -> None:
         seconds = time.perf_counter() - self.start
         self.channel.step(
@@ -94,6 +100,7 @@ class Gate(TrainerCallback):
             rows=len(self.lengths),
             tokens=sum(self.lengths),
             reward=sum(self.rewards) / len(self.rewards),
+            gradient=self.gradient,
         )
 
 

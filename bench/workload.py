@@ -1,5 +1,6 @@
-"""What every measured system is given: the shapes, the prompts, the reward, the advantages. Imports numpy alone, because
-each system runs in an environment of its own.
+"""What every measured system is given: shapes, prompts, reward, advantages.
+
+Imports numpy alone, because each system runs in an environment of its own.
 """
 
 from __future__ import annotations

@@ -87,6 +87,7 @@ def policy(precision: str = "fp64", *, vocab: int = 5, seed: int = 0, **changes:
 
 def take_gradient(engine: TorchEngine) -> Tensor:
     """All gradients end to end; the engine's are cleared."""
+    engine.network.hand_out()
     parameters = list(engine.model.parameters())
     gradient = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in parameters]).clone()
     for parameter in parameters:

@@ -27,7 +27,7 @@ from assay.types import Batch, Ids, Request
 
 SCORE_TOKENS = 4096
 STREAMS = ("ids", "mask", "counted", "advantage", "origin", "version", "old", "mu", "ref", "entropy", "value")
-STREAMS += ("reward", "target", "continues", "node", "top_ids", "legal", "cost")
+STREAMS += ("sampled", "reward", "target", "continues", "node", "top_ids", "legal", "cost")
 INTEGER = ("ids", "top_ids", "version", "node")
 
 

@@ -31,11 +31,11 @@ def loss_of(objective: Objective) -> Callable[[Outputs, Chunk, Tensor], Loss]:
     terms = {type(part).__name__.lower(): bind(REGULARISERS, part) for part in objective.regularise}
 
     def loss(out: Outputs, chunk: Chunk, weight: Tensor) -> Loss:
-        logp, advantage, streams = out.logp, chunk.streams["advantage"], chunk.streams
+        logp, streams = out.logp, _known(chunk.streams)
         fixed = logp.detach()
         ratio = ratio_of(fixed, streams.get("old", fixed))
-        gate = gate_of(ratio, advantage)
-        coefficient = weight * streams["mask"] * gate * advantage
+        gate = gate_of(ratio, streams["advantage"])
+        coefficient = weight * streams["mask"] * gate * streams["advantage"]
         value = -(coefficient * logp).sum()
         extra: dict[str, Any] = {}
         for name, term in terms.items():
@@ -45,6 +45,15 @@ def loss_of(objective: Objective) -> Callable[[Outputs, Chunk, Tensor], Loss]:
         return Loss(value=value, gate=gate, ratio=ratio, terms=extra)
 
     return loss
+
+
+def _known(streams: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Zeros where a token is masked: what stands there may not be a number, and no weight of zero silences that."""
+    masked = ~streams["mask"]
+    return {
+        name: stream.masked_fill(masked.view(-1, *[1] * (stream.ndim - 1)), 0.0) if stream.is_floating_point() else stream
+        for name, stream in streams.items()
+    }
 
 
 def want_of(objective: Objective) -> Want:

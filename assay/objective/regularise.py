@@ -26,7 +26,8 @@ class KL(Part):
 
 def kl(out: Outputs, streams: Mapping[str, Tensor], *, weight: float, estimator: str) -> Tensor:
     """With d = log ref - log pi:  k2 = d^2 / 2,  k3 = exp(d) - d - 1."""
-    difference = (streams["ref"] - out.logp).clamp(-20.0, 20.0)
+    # bounded only where exp overflows: far below, where the policy has left the reference, the pull must stay
+    difference = (streams["ref"] - out.logp).clamp(max=20.0)
     if estimator == "k2":
         return weight * difference.square() / 2
     if estimator == "k3":

@@ -13,12 +13,16 @@ from assay.types import Episode, Row, Stats
 def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
     """Rewards, lengths and entropy of what was generated; groups before any filter; what curation left."""
     valid = [episode for episode in episodes if episode.reward is not None]
+    if not episodes:
+        return {"rollouts": 0.0}
     stats: Stats = {"rollouts": float(len(episodes)), "reward/verifier_failed": float(len(episodes) - len(valid))}
     if valid:
         rewards = np.array([episode.reward for episode in valid], dtype=np.float64)
         stats["reward/mean"] = float(rewards.mean())
         stats["reward/std"] = float(rewards.std())
-        stats["reward/accuracy"] = float(np.mean([e.verdict is not None and e.verdict.status == "ok" for e in valid]))
+        judged = [episode.verdict.status == "ok" for episode in valid if episode.verdict is not None]
+        if judged:
+            stats["reward/accuracy"] = float(np.mean(judged))
         stats |= _parts(valid)
     stats |= _lengths(episodes) | _groups(rows)
     entropies = [s.entropy for e in episodes for s in e.segments if s.entropy is not None and len(s)]

@@ -124,7 +124,7 @@ class Recorder:
         tensors: dict[str, Mapping[str, Any]] = {}
         counters: dict[str, Any] = {}
         for name in models:
-            if self.trained(name):
+            if self.saved(name):
                 state = models[name].state()
                 tensors[f"{name}/model.safetensors"] = below(state, "parameter/")
                 tensors[f"optimiser/{name}.safetensors"] = below(state, "optimiser/")
@@ -135,10 +135,10 @@ class Recorder:
             memory.step, tensors=tensors, documents=documents, files=self.files, score=score, device=device
         )
 
-    def trained(self, name: str) -> bool:
+    def saved(self, name: str) -> bool:
         """Frozen models come back from where they came from, not from checkpoints."""
         known = self.experiment.recipe.models
-        return name in known and known[name].trained
+        return name in known and known[name].saved
 
     def _write_rollouts(
         self, step: int, episodes: Sequence[Episode], rows: Sequence[Row], batches: Sequence[Batch]

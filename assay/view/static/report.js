@@ -31,7 +31,6 @@ function format(value, unit = "") {
 }
 
 // ---- tooltip
-
 const tip = element("div", { id: "tip", hidden: true, role: "status" });
 document.body.append(tip);
 function showTip(text, x, y) {
@@ -44,7 +43,6 @@ function showTip(text, x, y) {
 const hideTip = () => { tip.hidden = true; };
 
 // ---- charts
-
 const charts = []; // all that share the steps as their axis, so that the cross-hair is one
 
 function niceTicks(low, high, count) {
@@ -238,7 +236,6 @@ function drawPassCurves() {
 }
 
 // ---- rollouts
-
 const view = { outcome: "all", step: "all", sort: "step", text: "", color: "adv", current: 0 };
 const SCALES = {
   adv: { label: "advantage", signed: true },
@@ -266,7 +263,7 @@ function chosen() {
   const text = view.text.toLowerCase();
   const found = groups.filter((g) => (view.step === "all" || String(g.step) === view.step)
     && (g.rows.some(matches) || (text && g.prompt.toLowerCase().includes(text) && (view.outcome === "all" || g.rows.some((r) => r.outcome === view.outcome)))));
-  const order = { step: (a, b) => a.step - b.step, best: (a, b) => groupReward(b) - groupReward(a), worst: (a, b) => groupReward(a) - groupReward(b) }[view.sort];
+  const order = { step: () => 0, best: (a, b) => groupReward(b) - groupReward(a), worst: (a, b) => groupReward(a) - groupReward(b) }[view.sort];
   return found.sort((a, b) => order(a, b) || a.step - b.step);
 }
 
@@ -370,7 +367,6 @@ function buildReader() {
 }
 
 // ---- page
-
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const themeButton = document.getElementById("theme");
 function setTheme(theme) {
