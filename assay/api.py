@@ -59,9 +59,10 @@ def train(
     from assay import session
     from assay.bases import base_for
     from assay.recipes import recipe as named
-    from assay.source import Pool, Share
+    from assay.source import Pool, Share, check_pool
 
     pool = Pool((Share(task, tuple(levels)),))
+    check_pool(pool)
     method = named(recipe) if isinstance(recipe, str) else recipe
     experiment, _ = session.plan(
         method,
@@ -70,7 +71,7 @@ def train(
         profile=profile,
         seed=seed,
         steps=steps,
-        overrides={path: str(value) for path, value in (settings or {}).items()},
+        overrides=settings,
     )
     path = Path(run) if run is not None else session.free_folder(Path("runs"), f"{method.name}-{task}")
     return Run(session.start(experiment, path, command=f"assay.train({method.name!r}, ...)", quiet=quiet))

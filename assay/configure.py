@@ -27,16 +27,19 @@ SLOTS: dict[str, Registry] = {
     "augment": AUGMENTS,
     "collect": COLLECTORS,
     "expand": EXPANDERS,
+    "collect": COLLECTORS,
     "reward": REWARDS,
     "curate": CURATORS,
     "assess": ASSESSORS,
     "credit": CREDITS,
+    "shape": SHAPES,
     "shape": SHAPES,
     "remember": MEMORIES,
     "ratio": RATIOS,
     "gate": GATES,
     "aggregate": AGGREGATES,
     "regularise": REGULARISERS,
+    "remember": MEMORIES,
 }
 
 
@@ -78,32 +81,35 @@ def from_data(kind: Any, data: Any, *, place: str = "", registry: Registry | Non
     return _plain(kind, data, place)
 
 
-def override(record: Any, path: str, text: str) -> Any:
-    """The record with the field at a dotted path set from the command line: `scale.learning-rate 1e-3`.
-
-    A part is replaced by its name (`mechanism.objective.gate open`); items of a tuple are numbered from 0.
+def override(record: Any, path: str, value: Any) -> Any:
+    """The record with the field at a dotted path set, from text as on the command line (`scale.learning-rate 1e-3`) or
+    from data. A part is replaced by its name (`mechanism.objective.gate open`); items of a tuple are numbered from 0.
     """
-    return _set(record, path.replace("-", "_").split("."), text, path, None)
+    return _set(type(record), record, path.replace("-", "_").split("."), value, path, None)
 
 
-def _set(value: Any, path: list[str], text: str, whole: str, registry: Registry | None) -> Any:
+def _set(kind: Any, value: Any, path: list[str], new: Any, whole: str, registry: Registry | None) -> Any:
+    if not path:
+        return from_data(kind, _parse(kind, new) if isinstance(new, str) else new, place=whole, registry=registry)
     head, rest = path[0], path[1:]
     if isinstance(value, tuple):
-        if not head.isdigit() or int(head) >= len(value):
+        if not head.isdecimal() or int(head) >= len(value):
             raise ConfigError(f"{whole}: '{head}' is no item; there are {len(value)}, numbered from 0.")
         index = int(head)
-        item = _set(value[index], rest, text, whole, registry) if rest else _part(text, whole, registry or {})
+        item = _set(get_args(kind)[0], value[index], rest, new, whole, registry)
         return (*value[:index], item, *value[index + 1 :])
+    if isinstance(value, Mapping):
+        if head not in value:
+            raise unknown(f"entry of {whole.rpartition('.' + head)[0]}", head, value, "assay train RECIPE --dry-run")
+        return {**value, head: _set(get_args(kind)[1], value[head], rest, new, whole, None)}
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
-        raise ConfigError(f"{whole}: there is nothing below '{head}'.")
+        raise ConfigError(f"{whole}: there is nothing called '{head}' below a single value, which is {value!r}.")
     fields = {field.name: field for field in dataclasses.fields(value)}
     if head not in fields:
         raise unknown(f"setting in {type(value).__name__}", head, fields, "assay show RECIPE")
     inner = SLOTS.get(fields[head].metadata.get("slot", ""))
-    if rest:
-        return dataclasses.replace(value, **{head: _set(getattr(value, head), rest, text, whole, inner)})
-    kind = get_type_hints(type(value))[head]
-    return dataclasses.replace(value, **{head: from_data(kind, _parse(kind, text), place=whole, registry=inner)})
+    hint = get_type_hints(type(value))[head]
+    return dataclasses.replace(value, **{head: _set(hint, getattr(value, head), rest, new, whole, inner)})
 
 
 def _parse(kind: Any, text: str) -> Any:

@@ -30,7 +30,7 @@ class Machine:
     device: str = "auto"
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     threads: int = 0  # 0: all cores
-    micro_tokens: int = 8192  # tokens of a forward and backward
+    micro_tokens: int = 2048  # of a forward and backward: on a processor, what its caches hold
     cache_mb: int = 512  # keys and values of the rows in flight
 
 

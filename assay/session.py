@@ -12,23 +12,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.configure import from_data, override, to_data
-from assay.errors import ConfigError, DataError
+from assay.errors import ConfigError, DataError, Stopped, UsageError, unknown
 from assay.experiment import Experiment, Machine, check
 from assay.memory import Memory
 from assay.models import Models
 from assay.recipe import Profile, Recipe, at_profile
 from assay.record.checkpoint import Checkpoint
-from assay.record.folder import RunFolder
+from assay.record.folder import RunFolder, require_vacant
 from assay.record.panel import panel
 from assay.record.signals import StopFlag
 from assay.rng import Key, digest
-from assay.source import Pool
+from assay.source import Pool, check_pool
 
 if TYPE_CHECKING:
     from assay.policy import Policy
 
 PROBE = 256  # problems looked at before a run starts, for lengths
 IDENTITY = ("model", "pool", "seed", "profile")
+SHORT = ("scale", "mechanism", "models", "roles", "stages")  # settings of the recipe, which need not be named before them
 
 
 def plan(
@@ -39,24 +40,29 @@ def plan(
     profile: Profile = "laptop",
     seed: int = 0,
     steps: int | None = None,
-    overrides: Mapping[str, str] | None = None,
+    overrides: Mapping[str, Any] | None = None,
 ) -> tuple[Experiment, list[str]]:
     """The experiment that these wishes mean, and the rules by which the paper's scale became this one."""
     recipe, rules = at_profile(recipe, profile)
+    if Path(model).is_dir():
+        model = str(Path(model).resolve())  # a run is resumed from anywhere
     experiment = Experiment(recipe, model, pool, seed=seed, profile=profile)
-    asked = {_full(path): text for path, text in (overrides or {}).items()}
-    if "recipe.scale.max_new" not in asked and pool.wording == "compact":
-        longest = longest_solution(pool)
+    asked = {_full(path): value for path, value in (overrides or {}).items()}
+    for path in [path for path in asked if path.startswith("pool.")]:
+        experiment = override(experiment, path, asked.pop(path))
+    check_pool(experiment.pool)
+    if "recipe.scale.max_new" not in asked and experiment.pool.wording == "compact":
+        longest = longest_solution(experiment.pool)
         recipe, rules = at_profile(experiment.recipe, "paper", max_new=longest)[0], rules
         rules = [
             *rules,
             f"max_new: {experiment.recipe.scale.max_new} -> {longest} (half as long again as solutions are)",
         ]
         experiment = dataclasses.replace(experiment, recipe=recipe)
-    for path, text in asked.items():
-        experiment = override(experiment, path, text)
+    for path, value in asked.items():
+        experiment = override(experiment, path, value)
     if steps is not None:
-        experiment = override(experiment, "recipe.scale.num_steps", str(steps))
+        experiment = override(experiment, "recipe.scale.num_steps", steps)
     check(experiment)
     return experiment, rules
 
@@ -64,7 +70,11 @@ def plan(
 def _full(path: str) -> str:
     """`scale.x` and `mechanism.x` are short for `recipe.scale.x` and `recipe.mechanism.x`."""
     path = path.replace("-", "_")
-    return f"recipe.{path}" if path.split(".")[0] in {"scale", "mechanism", "models", "roles", "stages"} else path
+    head = path.split(".")[0]
+    names = (*SHORT, *(field.name for field in dataclasses.fields(Experiment)))
+    if head not in names:
+        raise unknown("setting", head, names, "assay show RECIPE")
+    return f"recipe.{path}" if head in SHORT else path
 
 
 def longest_solution(pool: Pool) -> int:
@@ -84,6 +94,8 @@ def start(
 ) -> Path:
     """Trains in a new run folder."""
     check(experiment)
+    require_vacant(path)
+    device_of(experiment.machine.device)
     policy = load_model(experiment)
     check_lengths(experiment, policy)
     identity = {name: to_data(getattr(experiment, name)) for name in IDENTITY}
@@ -107,7 +119,9 @@ def resume(path: Path | str, *, steps: int | None = None, quiet: bool = False) -
     with RunFolder.open(path) as folder:
         experiment = from_data(Experiment, folder.document["experiment"])
         if steps is not None:
-            experiment = override(experiment, "recipe.scale.num_steps", str(steps))
+            experiment = override(experiment, "recipe.scale.num_steps", steps)
+        check(experiment)
+        device_of(experiment.machine.device)
         policy = load_model(experiment)
         if (found := fingerprint(policy)) != folder.document["identity"]["weights"]:
             raise ConfigError(
@@ -115,6 +129,8 @@ def resume(path: Path | str, *, steps: int | None = None, quiet: bool = False) -
                 f"{folder.document['identity']['weights']}, now {found}. Put the old model back, or start a new run."
             )
         checkpoint = folder.load()
+        if checkpoint is not None and steps is not None and steps < checkpoint.step:
+            raise UsageError(f"{path} has done {checkpoint.step} steps already; --steps {steps} is behind it.")
         if checkpoint is not None:
             tell_differences(checkpoint, device_of(experiment.machine.device))
         folder.rewind(checkpoint)
@@ -157,7 +173,10 @@ def _run(
     title = f"{experiment.recipe.name} on {' '.join(share.task for share in experiment.pool.shares)}"
     with panel(total, quiet=quiet, title=title) as shown, StopFlag() as stop:
         recorder = Recorder(folder, experiment, codec, _policy_files(policy), exams(experiment), shown, stop)
-        train(stages, models, memory, recorder)
+        try:
+            train(stages, models, memory, recorder)
+        except Stopped as error:
+            raise Stopped(f"{str(error).split(';')[0]}; `assay resume {folder.path}` goes on where it is.") from error
         for failure in folder.failures:
             shown.note(f"warning: {failure}")
 
@@ -229,10 +248,20 @@ def _policy_files(policy: Policy) -> dict[str, bytes]:
 
 
 def device_of(name: str) -> str:
-    """`auto` is the GPU that torch sees, else the processor."""
+    """`auto` is the GPU that torch sees, else the processor; a device that is not there is refused."""
     import torch
 
-    return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if name == "auto":
+        return "cuda" if gpus else "cpu"
+    there = ["cpu", *(["cuda", *(f"cuda:{i}" for i in range(gpus))] if gpus else [])]
+    there += ["mps"] if torch.backends.mps.is_available() else []
+    if name not in there:
+        raise ConfigError(
+            f"machine.device is '{name}', and torch sees {', '.join(there)} here. Take one of them or 'auto'; "
+            "`assay doctor` says what a GPU would need."
+        )
+    return name
 
 
 def set_threads(machine: Machine) -> None:

@@ -76,6 +76,7 @@ class TorchEngine:
         self.decode = decode
         self.memory_bytes = memory_bytes
         self.context = model.config.context
+        self.model.fit(self.context)  # one rope for every row, so that decoding, training and scoring agree
         self.version = 0
         self.model.requires_grad_(optimiser is not None)
         self.network = Network(self.model, self.compute)

@@ -92,7 +92,7 @@ def _task_card(name: str) -> dict[str, Any]:
     found = task(name)
     level = found.levels[0]
     examples = {}
-    for wording in ("compact", "natural"):
+    for wording in ("natural",) if name.startswith("gym:") else ("compact", "natural"):
         problem = found.problem(Key("card", name), level=level, wording=wording)
         examples[wording] = {"prompt": problem.prompt, "solution": problem.solution}
     return {

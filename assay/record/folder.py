@@ -58,13 +58,13 @@ class RunFolder:
         `keep` newest checkpoints stay beside the best; a save leaves `reserve` bytes of the disk free.
         """
         path = Path(path)
-        _require_vacant(path)
+        require_vacant(path)
         with disk.storage_errors(f"creating the run {path}"):
             path.mkdir(parents=True, exist_ok=True)
             lock = Lock(path / "lock")
             lock.acquire()
             try:
-                _require_vacant(path)
+                require_vacant(path)
                 for name in _FOLDERS:
                     (path / name).mkdir(exist_ok=True)
                 for name in JOURNALS:
@@ -261,7 +261,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _require_vacant(path: Path) -> None:
+def require_vacant(path: Path) -> None:
     """A run is created in a folder that is absent, empty, or left by a creation that was interrupted."""
     if (path / "run.json").exists():
         raise UsageError(f"{path} holds a run already. Continue it with `assay resume {path}`, or name a new folder.")

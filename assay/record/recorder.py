@@ -115,7 +115,7 @@ class Recorder:
             codec=self.codec,
             verify=verify,
         )
-        entry = bank.entry(found, step=memory.step, set=name, ks=bank.powers(samples))
+        entry = bank.entry(found, step=memory.step, set=name)
         self.folder.append("evals", entry)
         return bank.scores(entry)
 

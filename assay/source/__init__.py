@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -82,5 +83,9 @@ def check_pool(pool: Pool) -> None:
         raise DataError("no problems: the task mixture is empty. Name one with --task; `assay list tasks` shows all.")
     for share in pool.shares:
         known: Sequence[int] = task(share.task).levels
+        if not share.levels:
+            raise DataError(f"task '{share.task}' is drawn at no level: name some of {known[0]} to {known[-1]}.")
+        if not 0 <= share.weight < math.inf:
+            raise DataError(f"task '{share.task}' has the weight {share.weight}: a weight is a number of 0 or more.")
         if missing := [level for level in share.levels if level not in known]:
             raise DataError(f"task '{share.task}' has levels {known[0]} to {known[-1]}, not {missing[0]}.")
