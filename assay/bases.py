@@ -111,7 +111,11 @@ def locate(model: str) -> str:
         if checkpoint is None:
             raise StorageError(f"the run {path} has no checkpoint yet.")
         return str(checkpoint.path / "policy")
-    return str(build(model)) if model in BASES and not path.exists() else model
+    if path.exists() or "/" in model:
+        return model
+    if model not in BASES:
+        raise unknown("model folder, run or base", model, BASES, "assay list bases")
+    return str(build(model))
 
 
 def folder_of(made: Base) -> Path:

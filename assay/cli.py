@@ -1,47 +1,72 @@
-"""The command line. One JSON document on standard output with `--json`; everything for people goes to standard error
-or, without `--json`, as plain tables to standard output. Heavy libraries are imported by the verb that needs them.
+"""The command line. One JSON document on standard output with `--json`, of an error too; everything for people goes to
+standard error or, without `--json`, as plain tables to standard output. Heavy libraries are imported by the verb that
+needs them.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from assay import __version__
-from assay.errors import AssayError, UsageError
+from assay.arguments import Parser, one_of, overrides, settings_help, strange
+from assay.errors import AssayError, StorageError, UsageError, unknown
+from assay.recipe import PROFILES
+from assay.tasks.task import Wording
 
 DEFAULT_TASK = "countdown:3,4"
+INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ended
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    parser = build_parser()
-    known, rest = parser.parse_known_args(arguments)
-    if getattr(known, "run_verb", None) is None:
-        parser.print_help(sys.stderr)
-        return UsageError.exit_code
+    as_json = "--json" in arguments
     try:
-        known.overrides = overrides(rest, allowed=getattr(known, "takes_overrides", False))
-        known.command = shlex.join(["assay", *arguments])
+        known = parse(arguments)
         result = known.run_verb(known)
+        if as_json:
+            print_out(json.dumps(result, allow_nan=False))
+    except SystemExit as done:  # --help and --version
+        return int(done.code or 0)
     except AssayError as error:
-        if getattr(known, "json", False):
-            print_out(json.dumps({"error": type(error).__name__, "message": str(error), "code": error.exit_code}))
-        sys.stderr.write(f"{type(error).__name__}: {error}\n")
-        return error.exit_code
+        return refuse(error, as_json=as_json)
     except BrokenPipeError:
+        # the reader of a pipe left; without this the interpreter complains when it flushes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        return 130
-    if known.json:
-        print_out(json.dumps(result, allow_nan=False))
+        return report_failure("Interrupted", "stopped by Ctrl-C.", INTERRUPTED, as_json=as_json)
+    except OSError as error:
+        return refuse(StorageError(f"{error}. A run that was under way goes on with `assay resume`."), as_json=as_json)
+    except Exception as error:  # the last border before a person: whatever else arrives here is a bug of ours
+        message = (
+            f"{type(error).__name__}: {error}. This is a fault of Assay, not of what you asked for. A run that was "
+            "under way goes on with `assay resume`."
+        )
+        code = report_failure("Bug", message, AssayError.exit_code, as_json=as_json)
+        sys.stderr.write(traceback.format_exc())
+        return code
     return 0
+
+
+def refuse(error: AssayError, *, as_json: bool) -> int:
+    return report_failure(type(error).__name__, str(error), error.exit_code, as_json=as_json)
+
+
+def report_failure(name: str, message: str, code: int, *, as_json: bool) -> int:
+    """Says what went wrong, to a person and, if asked, to a program; returns the exit code."""
+    if as_json:
+        print_out(json.dumps({"error": name, "message": message, "code": code}))
+    sys.stderr.write(f"{name}: {message}\n")
+    return code
 
 
 def print_out(text: str) -> None:
@@ -49,34 +74,47 @@ def print_out(text: str) -> None:
     sys.stdout.flush()
 
 
-def overrides(rest: Sequence[str], *, allowed: bool) -> dict[str, str]:
-    """`--a.b value` and `--a.b=value`, as {path: text}."""
-    found: dict[str, str] = {}
-    items = iter(rest)
-    for item in items:
-        if not allowed or not item.startswith("--") or "." not in item:
-            raise UsageError(f"unknown argument '{item}'. `assay VERB --help` shows what there is.")
-        name, equals, value = item[2:].partition("=")
-        if not equals:
-            value = next(items, None)
-            if value is None:
-                raise UsageError(f"--{name} wants a value.")
-        found[name] = value
-    return found
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The arguments of a verb, with the settings as `overrides` and the whole line as `command`."""
+    rest, found = overrides(arguments)
+    verb = next((item for item in rest if not item.startswith("-")), None)
+    if verb is not None and verb not in VERBS:
+        raise unknown("verb", verb, VERBS, "assay --help")
+    known, others = build_parser().parse_known_args(rest)
+    if verb is None:
+        raise UsageError(f"say what to do: {', '.join(VERBS)}. `assay --help` explains them.")
+    if others:
+        raise strange(others[0], [flag for flags, _ in VERBS[verb][1] for flag in flags], verb)
+    if found and verb != "train":
+        raise UsageError(f"`assay {verb}` has no settings such as --{next(iter(found))}; `assay train` has.")
+    known.overrides = found
+    known.command = shlex.join(["assay", *arguments])
+    return known
 
 
-def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="assay", description="Reinforcement learning with verifiable rewards: one engine and one laboratory."
+def build_parser() -> Parser:
+    parser = Parser(
+        prog="assay",
+        description="Reinforcement learning with verifiable rewards: one engine and one laboratory.",
+        epilog="Exit codes: 0 done, 2 wrong usage, 64 bad data, 69 endpoint away, 70 a bug of ours, 74 input or "
+        "output, 75 stopped and resumable, 78 configuration.",
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"assay {__version__}")
     verbs = parser.add_subparsers(metavar="VERB")
     for name, (summary, arguments, run) in VERBS.items():
-        verb = verbs.add_parser(name, help=summary, description=summary)
+        verb = verbs.add_parser(
+            name,
+            help=summary,
+            description=summary,
+            epilog=settings_help() if name == "train" else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
         for flags, options in arguments:
             verb.add_argument(*flags, **options)
         verb.add_argument("--json", action="store_true", help="one JSON document on standard output")
-        verb.set_defaults(run_verb=run, takes_overrides=name in ("train",))
+        verb.set_defaults(run_verb=run)
     return parser
 
 
@@ -87,8 +125,8 @@ def pool_of(arguments: argparse.Namespace) -> Any:
 
     shares = []
     for text in arguments.task or [DEFAULT_TASK]:
-        text, _, weight = text.partition("=")
-        name, levels = _split_task(text)
+        mixed, _, weight = text.partition("=")
+        name, levels = _split_task(mixed)
         known = task(name).levels
         try:
             chosen = tuple(int(level) for level in levels.split(",")) if levels else (known[0],)
@@ -262,7 +300,16 @@ TASKS: list[Argument] = [
             "help": f"repeat for a mixture; default {DEFAULT_TASK}",
         },
     ),
-    (("--wording",), {"choices": ("compact", "natural"), "default": "compact", "help": "for proxy or for real models"}),
+    (
+        ("--wording",),
+        one_of(
+            "wording",
+            get_args(Wording),
+            see="assay train --help",
+            default="compact",
+            help="compact for proxy models, natural for real ones; default compact",
+        ),
+    ),
 ]
 RUN: Argument = (("run",), {"type": Path, "metavar": "RUN", "help": "a run folder"})
 SAMPLER: list[Argument] = [
@@ -274,10 +321,13 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
     "train": (
         "train a model with a recipe; any setting of it as --a.b.c VALUE (see `assay show RECIPE`)",
         [
-            (("recipe",), {"metavar": "RECIPE"}),
+            (("recipe",), {"metavar": "RECIPE", "help": "a name of `assay list recipes`"}),
             *TASKS,
             (("--model",), {"help": "a folder, a hub id, or a base (default: the base of the task)"}),
-            (("--profile",), {"choices": ("paper", "laptop", "one-gpu"), "default": "laptop", "help": "the scale"}),
+            (
+                ("--profile",),
+                one_of("profile", PROFILES, see="assay train --help", default="laptop", help="scale; default laptop"),
+            ),
             (("--steps",), {"type": int, "help": "default: the profile's"}),
             SEED,
             (("--run",), {"type": Path, "help": "run folder; default runs/RECIPE-TASK-N"}),
@@ -288,14 +338,14 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
     ),
     "resume": (
         "continue a run from its last checkpoint",
-        [RUN, (("--steps",), {"type": int, "help": "extend the run to this many steps"}), QUIET],
+        [RUN, (("--steps",), {"type": int, "help": "extend the run; default: the steps it began with"}), QUIET],
         run_resume,
     ),
     "sample": (
         "answers of a model to a prompt",
         [
             (("model",), {"metavar": "MODEL|RUN"}),
-            (("prompt",), {}),
+            (("prompt",), {"metavar": "PROMPT"}),
             (("--n",), {"type": int, "default": 1, "help": "answers; default 1"}),
             (("--max-new",), {"type": int, "default": 64, "help": "tokens; default 64"}),
             (("--top-p",), {"type": float, "default": 1.0, "help": "default 1.0"}),
@@ -320,21 +370,21 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
         "several runs in one table and one plot",
         [
             (("runs",), {"type": Path, "nargs": "+", "metavar": "RUN"}),
-            (("--plot",), {"type": Path, "help": "write the curves to this file (png and svg)"}),
+            (("--plot",), {"type": Path, "help": "write the curves to this file (png and svg); default: no plot"}),
         ],
         run_compare,
     ),
     "list": (
         "what there is",
-        [(("what",), {"choices": ("recipes", "tasks", "bases", "parts", "gym")})],
+        [(("what",), one_of("list", ("recipes", "tasks", "bases", "parts", "gym"), see="assay list --help"))],
         run_list,
     ),
-    "show": ("all of a recipe, task or base", [(("name",), {})], run_show),
+    "show": ("all of a recipe, task, base or part", [(("name",), {"metavar": "NAME"})], run_show),
     "base": (
         "make a proxy base model from scratch (cached)",
         [
-            (("action",), {"choices": ("build",)}),
-            (("name",), {}),
+            (("action",), one_of("action", ("build",), see="assay base --help")),
+            (("name",), {"metavar": "NAME", "help": "a name of `assay list bases`"}),
             (("--force",), {"action": "store_true", "help": "make it again"}),
             QUIET,
         ],

@@ -27,19 +27,16 @@ SLOTS: dict[str, Registry] = {
     "augment": AUGMENTS,
     "collect": COLLECTORS,
     "expand": EXPANDERS,
-    "collect": COLLECTORS,
     "reward": REWARDS,
     "curate": CURATORS,
     "assess": ASSESSORS,
     "credit": CREDITS,
-    "shape": SHAPES,
     "shape": SHAPES,
     "remember": MEMORIES,
     "ratio": RATIOS,
     "gate": GATES,
     "aggregate": AGGREGATES,
     "regularise": REGULARISERS,
-    "remember": MEMORIES,
 }
 
 
@@ -110,6 +107,21 @@ def _set(kind: Any, value: Any, path: list[str], new: Any, whole: str, registry:
     inner = SLOTS.get(fields[head].metadata.get("slot", ""))
     hint = get_type_hints(type(value))[head]
     return dataclasses.replace(value, **{head: _set(hint, getattr(value, head), rest, new, whole, inner)})
+
+
+def settings(record: Any, prefix: str) -> list[tuple[str, str, Any]]:
+    """(path, kind, value) of each field of a flat record, as `override` takes them."""
+    hints = get_type_hints(type(record))
+    return [
+        (f"{prefix}.{field.name}", _kind_name(hints[field.name]), getattr(record, field.name))
+        for field in dataclasses.fields(record)
+    ]
+
+
+def _kind_name(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return "|".join(map(str, get_args(kind)))
+    return getattr(kind, "__name__", str(kind)) if get_origin(kind) is None else str(kind)
 
 
 def _parse(kind: Any, text: str) -> Any:

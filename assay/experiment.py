@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -58,15 +59,29 @@ class Experiment:
     saving: Saving = field(default_factory=Saving)
 
 
+LEAST = {
+    "evaluation.every": 0,
+    "evaluation.num_problems": 1,
+    "evaluation.num_samples": 1,
+    "evaluation.final_problems": 1,
+    "evaluation.final_samples": 1,
+    "machine.threads": 0,
+    "machine.micro_tokens": 1,
+    "machine.cache_mb": 1,
+    "saving.every": 1,
+    "saving.keep": 2,  # the newest may turn out damaged
+    "saving.rollouts_every": 0,
+    "saving.rollouts_max": 0,
+}
+
+
 def check(experiment: Experiment) -> None:
     """Refuses what cannot work, before anything is loaded or written."""
     check_recipe(experiment.recipe)
     check_pool(experiment.pool)
-    if experiment.saving.every < 1:
-        raise ConfigError(f"saving.every must be at least 1 step, not {experiment.saving.every}.")
-    if experiment.saving.keep < 2:
-        raise ConfigError(f"saving.keep must be at least 2: the newest may be damaged, not {experiment.saving.keep}.")
-    evaluation = experiment.evaluation
-    for name in ("num_problems", "num_samples", "final_problems", "final_samples"):
-        if getattr(evaluation, name) < 1:
-            raise ConfigError(f"evaluation.{name} must be at least 1, not {getattr(evaluation, name)}.")
+    for place, least in LEAST.items():
+        group, _, name = place.partition(".")
+        if (value := getattr(getattr(experiment, group), name)) < least:
+            raise ConfigError(f"{place} must be at least {least}, not {value}.")
+    if not 0 <= (heat := experiment.evaluation.temperature) < math.inf:
+        raise ConfigError(f"evaluation.temperature must be 0 (greedy) or more, not {heat}.")

@@ -207,10 +207,18 @@ def check(recipe: Recipe) -> None:
         )
     if not 0 < scale.learning_rate < float("inf"):
         raise ConfigError(f"scale.learning_rate must be a positive number, not {scale.learning_rate}.")
-    if scale.temperature <= 0:
-        raise ConfigError(f"scale.temperature must be positive in training, not {scale.temperature}.")
+    if not 0 < scale.temperature < float("inf"):
+        raise ConfigError(f"scale.temperature must be a positive number in training, not {scale.temperature}.")
     if not 0 < scale.top_p <= 1:
         raise ConfigError(f"scale.top_p must be in (0, 1], not {scale.top_p}.")
+    for name, below in (("min_p", 1), ("beta1", 1), ("beta2", 1), ("weight_decay", float("inf"))):
+        if not 0 <= getattr(scale, name) < below:
+            raise ConfigError(f"scale.{name} must be in [0, {below}), not {getattr(scale, name)}.")
+    for name in ("top_k", "warmup_steps"):
+        if getattr(scale, name) < 0:
+            raise ConfigError(f"scale.{name} must be 0 or more, not {getattr(scale, name)}.")
+    if scale.clip_norm is not None and not scale.clip_norm > 0:
+        raise ConfigError(f"scale.clip_norm must be positive, or none for no clipping, not {scale.clip_norm}.")
     if scale.num_minibatches > scale.num_prompts * scale.group_size:
         raise ConfigError(
             f"scale.num_minibatches = {scale.num_minibatches} is more than the rows of a step, "

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PROBE = 256  # problems looked at before a run starts, for lengths
 IDENTITY = ("model", "pool", "seed", "profile")
-SHORT = ("scale", "mechanism", "models", "roles", "stages")  # settings of the recipe, which need not be named before them
+SHORT = ("scale", "mechanism", "models", "roles", "stages")  # written without the `recipe.` before them
 
 
 def plan(
@@ -131,8 +131,12 @@ def resume(path: Path | str, *, steps: int | None = None, quiet: bool = False) -
         checkpoint = folder.load()
         if checkpoint is not None and steps is not None and steps < checkpoint.step:
             raise UsageError(f"{path} has done {checkpoint.step} steps already; --steps {steps} is behind it.")
+        if checkpoint is not None and checkpoint.step >= experiment.recipe.scale.num_steps:
+            say(f"all {checkpoint.step} steps of {path} are done; --steps N extends the run to N.")
         if checkpoint is not None:
             tell_differences(checkpoint, device_of(experiment.machine.device))
+        if steps is not None:
+            folder.amend(experiment=to_data(experiment))
         folder.rewind(checkpoint)
         memory = Memory(experiment.seed)
         if checkpoint is not None:

@@ -87,9 +87,9 @@ class Gate(TrainerCallback):
             record.clear()
         self.start = self.channel.wait()
 
-    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any, **kwargs: Any) -> None:
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if state.global_step == 0:  # a check on the work, kept out of the measured steps
-            gradients = [p.grad.float() for p in model.parameters() if p.grad is not None]
+            gradients = [p.grad.float() for p in kwargs["model"].parameters() if p.grad is not None]
             self.gradient = float(torch.nn.utils.get_total_norm(gradients))
 
     def on_step_end(self, *args: Any, **kwargs: Any) -> None:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from assay.engine import packing, precision
 from assay.engine import attention as attention_module
+from assay.engine import packing, precision
 from assay.engine.cutting import cut
 from assay.engine.interface import Span, Want
 from assay.engine.optimiser import AdamW

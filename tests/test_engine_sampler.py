@@ -256,7 +256,7 @@ def test_stop_strings_end_a_row_at_the_token_that_completes_them() -> None:
     ("change", "error", "words"),
     [
         ({"max_new": 0}, DataError, "max_new=0"),
-        ({"max_new": 300}, DataError, "context of 256"),
+        ({"max_new": 300}, DataError, "of 256"),
         ({"context": np.zeros(0, np.int32)}, DataError, "empty"),
         ({"top_p": 0.0}, ConfigError, "top_p"),
         ({"temperature": -1.0}, ConfigError, "temperature"),

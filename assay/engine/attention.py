@@ -93,7 +93,7 @@ def attend_backward(grad: Tensor, held: Attended, plan: AttentionPlan) -> tuple[
         p = kept[i] if kept else _probabilities(piece, pq, pk, plan.heads)
         views.keys(flat_dv, piece).baddbmm_(p.transpose(1, 2), do)
         dp = torch.bmm(do, views.keys(v, piece).transpose(1, 2))
-        ds = torch._softmax_backward_data(dp, p, -1, p.dtype)
+        ds = torch.ops.aten._softmax_backward_data(dp, p, -1, p.dtype)
         dq = views.queries(flat_dq, piece)
         torch.baddbmm(dq, ds, pk, beta=0, alpha=scale, out=dq)
         views.keys(flat_dk, piece).baddbmm_(ds.transpose(1, 2), pq, alpha=scale)

@@ -11,6 +11,7 @@ The same function as `Transformer.forward`, fewer and larger products, and no pa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,22 +19,22 @@ from torch.nn import functional as F
 
 from assay.engine.attention import Attended, attend, attend_backward
 from assay.engine.packing import Packed
-from assay.policy.transformer import Block, RMSNorm, Transformer
+from assay.policy.transformer import Transformer
 
 
 @dataclass(eq=False)
 class Folded:
     """Linear layers after a norm, stacked, with the norm's weight folded in; and the gradient of what was folded."""
 
-    norm: RMSNorm
-    parts: list[torch.nn.Linear]
+    norm: Any
+    parts: list[Any]
     weight: Tensor
     bias: Tensor | None
     grad: Tensor | None = None
     bias_grad: Tensor | None = None
 
     @classmethod
-    def of(cls, norm: RMSNorm, parts: list[torch.nn.Linear], dtype: torch.dtype) -> Folded:
+    def of(cls, norm: Any, parts: list[Any], dtype: torch.dtype) -> Folded:
         weight = torch.cat([part.weight for part in parts]) * norm.weight
         bias = torch.cat([part.bias for part in parts]) if parts[0].bias is not None else None
         return cls(norm, parts, weight.to(dtype), None if bias is None else bias.to(dtype))
@@ -58,19 +59,19 @@ class Folded:
 class Plain:
     """A linear layer by itself."""
 
-    part: torch.nn.Linear
+    part: Any
     weight: Tensor
     bias: Tensor | None
 
     @classmethod
-    def of(cls, part: torch.nn.Linear, dtype: torch.dtype) -> Plain:
+    def of(cls, part: Any, dtype: torch.dtype) -> Plain:
         bias = None if part.bias is None else part.bias.detach().to(dtype)
         return cls(part, part.weight.detach().to(dtype), bias)
 
 
 @dataclass(eq=False)
 class Layer:
-    block: Block
+    block: Any
     qkv: Folded
     qk_weight: Tensor | None  # [heads + kv_heads, d], the norms of queries and keys
     out: Plain
@@ -156,7 +157,8 @@ class Network:
         """Pack the parameters as they are now."""
         c, decoder = self.config, self.model.model
         self.layers: list[Layer] = []
-        for block in decoder.layers:
+        for module in decoder.layers:
+            block: Any = module
             attention, mlp = block.self_attn, block.mlp
             weight = None
             if c.qk_norm:
@@ -298,14 +300,14 @@ def _through_norm(residual: Tensor | None, grad: Tensor, h: Tensor, r: Tensor) -
     return residual.addcmul_(grad, r.to(grad.dtype))
 
 
-def gradient_of(parameter: torch.nn.Parameter) -> Tensor:
+def gradient_of(parameter: Tensor) -> Tensor:
     """Its gradient, made of zeros where there was none."""
     if parameter.grad is None:
         parameter.grad = torch.zeros_like(parameter)
     return parameter.grad
 
 
-def _accumulate(parameter: torch.nn.Parameter, grad: Tensor) -> None:
+def _accumulate(parameter: Tensor, grad: Tensor) -> None:
     gradient_of(parameter).add_(grad)
 
 

@@ -44,7 +44,8 @@ class Optimiser:
         finite = norm < float("inf")
         if finite:
             if clip is not None and norm > clip:
-                torch._foreach_mul_(grads, clip / norm)
+                for grad in grads:
+                    grad.mul_(clip / norm)
             for group in self.adamw.param_groups:
                 group["lr"] = lr
             self.adamw.step()

@@ -60,8 +60,8 @@ def check(requests: Sequence[Request], limits: Limits) -> None:
         size = len(prompt_of(request))
         if size + request.max_new > limits.context:
             raise DataError(
-                f"request {request.id}: {size} prompt tokens and max_new={request.max_new} exceed the model's context of "
-                f"{limits.context}; shorten the prompt or lower max_new to {max(limits.context - size, 0)}"
+                f"request {request.id}: {size} prompt tokens and max_new={request.max_new} exceed the model's context "
+                f"of {limits.context}; shorten the prompt or lower max_new to {max(limits.context - size, 0)}"
             )
         if request.temperature < 0 or not 0 < request.top_p <= 1 or request.top_k < 0 or not 0 <= request.min_p <= 1:
             raise ConfigError(
@@ -124,9 +124,23 @@ class _Rows:
 
     @classmethod
     def empty(cls, slots: int, width: int) -> _Rows:
-        integer = [np.zeros(slots, np.int64) for _ in range(4)]
-        real = [np.zeros((slots, width), np.float32) for _ in range(3)]
-        return cls(*integer, np.zeros((slots, width)), np.zeros((slots, width), np.int32), *real)
+        def integers() -> np.ndarray:
+            return np.zeros(slots, np.int64)
+
+        def stream(kind: type) -> np.ndarray:
+            return np.zeros((slots, width), kind)
+
+        return cls(
+            who=integers(),
+            done=integers(),
+            position=integers(),
+            token=integers(),
+            u=stream(np.float64),
+            ids=stream(np.int32),
+            old=stream(np.float32),
+            mu=stream(np.float32),
+            entropy=stream(np.float32),
+        )
 
     def move(self, source: np.ndarray, target: np.ndarray) -> None:
         for array in vars(self).values():

@@ -41,7 +41,7 @@ class PackedChunk(Chunk):
 
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """What `backward` needs of a `forward`: the network's tape, hidden states at the predicting tokens, maybe log-probs."""
+    """What `backward` needs of a `forward`: the network's tape and what the output layer read."""
 
     kept: Kept
     predicting: Tensor

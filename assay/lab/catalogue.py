@@ -9,6 +9,7 @@ from typing import Any
 from assay.bases import BASES, describe
 from assay.configure import SLOTS, to_data
 from assay.errors import unknown
+from assay.experiment import Evaluation, Machine, Saving
 from assay.recipe import PROFILES, Recipe, at_profile
 from assay.recipes import RECIPES
 from assay.tasks import TASKS
@@ -58,14 +59,18 @@ _LISTS = {
 
 
 def card(name: str) -> dict[str, Any]:
-    """Everything about one recipe, task or base."""
+    """Everything about one recipe, task, base or part."""
     if name in RECIPES:
         return _recipe_card(RECIPES[name])
     if name in TASKS or name.startswith("gym:"):
         return _task_card(name)
     if name in BASES:
         return {"kind": "base", **describe(BASES[name]), "recipe": to_data(BASES[name])}
-    raise unknown("recipe, task or base", name, [*RECIPES, *TASKS, *BASES], "assay list recipes")
+    parts = {row["name"]: row for row in _parts()}
+    if name in parts:
+        return {"kind": "part", **parts[name]}
+    names = [*RECIPES, *TASKS, *BASES, *parts]
+    raise unknown("recipe, task, base or part", name, names, "assay list recipes|tasks|bases|parts")
 
 
 def _recipe_card(recipe: Recipe) -> dict[str, Any]:
@@ -81,6 +86,10 @@ def _recipe_card(recipe: Recipe) -> dict[str, Any]:
         "claim": recipe.claim,
         "mechanism": to_data(recipe.mechanism),
         "scales": scales,
+        "settings": {
+            name: dataclasses.asdict(group())
+            for name, group in {"evaluation": Evaluation, "machine": Machine, "saving": Saving}.items()
+        },
         "notes": list(recipe.notes),
     }
 

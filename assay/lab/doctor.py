@@ -68,15 +68,20 @@ def _torch() -> Check:
 
 
 def _processor() -> Check:
+    cores = f"{os.cpu_count()} cores, {platform.machine()}"
+    if importlib.util.find_spec("torch") is None:
+        return "ok", cores, ""
     import torch
 
     from assay.engine.precision import choose
 
     _, reason = choose("auto", torch.device("cpu"))
-    return "ok", f"{os.cpu_count()} cores, {platform.machine()}; computes in {reason}", ""
+    return "ok", f"{cores}; computes in {reason}", ""
 
 
 def _gpu() -> Check:
+    if importlib.util.find_spec("torch") is None:
+        return "missing", "cannot be seen without torch", "install torch first."
     import torch
 
     if torch.cuda.is_available():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +41,9 @@ def sample(
     model: str, prompt: str, *, count: int, max_new: int, temperature: float, top_p: float, seed: int
 ) -> dict[str, Any]:
     """`count` answers with their log-probabilities."""
-    if count < 1 or max_new < 1:
-        raise UsageError(f"--n and --max-new must be at least 1, not {count} and {max_new}.")
+    if count < 1:
+        raise UsageError(f"--n must be at least 1, not {count}.")
+    _check_sampling(max_new=max_new, temperature=temperature, top_p=top_p)
     policy, engine = open_engine(model)
     problem = Problem(task="prompt", prompt=prompt, spec={}, canonical=prompt)
     context = policy.tokenizer.render(prompt)
@@ -63,6 +65,15 @@ def sample(
     return {"prompt": prompt, "model": model, "answers": answers}
 
 
+def _check_sampling(*, max_new: int | None, temperature: float, top_p: float = 1.0) -> None:
+    if max_new is not None and max_new < 1:
+        raise UsageError(f"--max-new must be at least 1, not {max_new}.")
+    if not 0 <= temperature < math.inf:
+        raise UsageError(f"--temperature must be 0 (greedy) or more, not {temperature}.")
+    if not 0 < top_p <= 1:
+        raise UsageError(f"--top-p must be in (0, 1], not {top_p}.")
+
+
 def examine(
     model: str,
     pool: Pool,
@@ -82,6 +93,7 @@ def examine(
         raise UsageError(f"pass@{max(ks)} needs --n of at least {max(ks)} samples a problem, not {samples}.")
     if min(ks) < 1:
         raise UsageError(f"--k must be at least 1, not {min(ks)}.")
+    _check_sampling(max_new=max_new, temperature=temperature)
     if max_new is None:
         max_new = longest_solution(pool) if pool.wording == "compact" else 1024
     policy, engine = open_engine(model)

@@ -28,7 +28,7 @@ def loss_of(objective: Objective) -> Callable[[Outputs, Chunk, Tensor], Loss]:
     """The function (outputs, chunk, token weights) -> Loss that this objective means."""
     ratio_of = bind(RATIOS, objective.ratio)
     gate_of = bind(GATES, objective.gate)
-    terms = {type(part).__name__.lower(): bind(REGULARISERS, part) for part in objective.regularise}
+    terms = [(f"{type(part).__name__.lower()}_loss", bind(REGULARISERS, part)) for part in objective.regularise]
 
     def loss(out: Outputs, chunk: Chunk, weight: Tensor) -> Loss:
         logp, streams = out.logp, _known(chunk.streams)
@@ -38,9 +38,9 @@ def loss_of(objective: Objective) -> Callable[[Outputs, Chunk, Tensor], Loss]:
         coefficient = weight * streams["mask"] * gate * streams["advantage"]
         value = -(coefficient * logp).sum()
         extra: dict[str, Any] = {}
-        for name, term in terms.items():
+        for name, term in terms:
             per_token = term(out, streams)
-            extra[name] = per_token.detach()
+            extra[name] = extra.get(name, 0) + per_token.detach()
             value = value + (weight * streams["mask"] * per_token).sum()
         return Loss(value=value, gate=gate, ratio=ratio, terms=extra)
 

@@ -26,11 +26,12 @@ class KL(Part):
 
 def kl(out: Outputs, streams: Mapping[str, Tensor], *, weight: float, estimator: str) -> Tensor:
     """With d = log ref - log pi:  k2 = d^2 / 2,  k3 = exp(d) - d - 1."""
-    # bounded only where exp overflows: far below, where the policy has left the reference, the pull must stay
-    difference = (streams["ref"] - out.logp).clamp(max=20.0)
+    difference = streams["ref"] - out.logp
     if estimator == "k2":
         return weight * difference.square() / 2
     if estimator == "k3":
+        # bounded only where exp overflows: far below, where the policy has left the reference, the pull must stay
+        difference = difference.clamp(max=20.0)
         return weight * (difference.exp() - difference - 1)
     raise ConfigError(f"objective.regularise: estimator is 'k2' or 'k3', not '{estimator}'.")
 

@@ -76,8 +76,7 @@ class RunFolder:
                     "versions": dict(manifest.versions()),
                 }
                 content = manifest.plain({**head, **(document or {}), "identity": identity})
-                data = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
-                disk.replace(path / "run.json", data, point="run")
+                disk.replace(path / "run.json", _encode(content), point="run")
                 disk.fsync_folder(path.parent, point="run")
             finally:
                 lock.release()
@@ -148,6 +147,17 @@ class RunFolder:
         if not written:
             self.failures.append(f"{name}: a record of step {record['step']} waits")
         return written
+
+    def amend(self, **changes: Any) -> None:
+        """Replace fields of run.json, at once and durably; what a resume must find unchanged stays as it is."""
+        self._require_lock()
+        fixed = {"schema", "run", "identity"} & set(changes)
+        if fixed:
+            raise UsageError(f"{', '.join(sorted(fixed))} of a run cannot be changed.")
+        content = manifest.plain({**self.document, **changes})
+        with disk.storage_errors(f"writing {self.path / 'run.json'}"):
+            disk.replace(self.path / "run.json", _encode(content), point="run")
+        self.document = content
 
     def read(self, name: JournalName, *, skip_damaged: bool = False) -> list[dict[str, Any]]:
         """All records of a journal; of `metrics`, one for each step without a gap."""
@@ -255,6 +265,10 @@ class RunFolder:
     def _require_lock(self) -> None:
         if self._lock is None or not self._lock.held:
             raise UsageError(f"{self.path} is not open for writing; use RunFolder.open(path).")
+
+
+def _encode(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
 def _now() -> str:

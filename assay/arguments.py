@@ -1,0 +1,65 @@
+"""Reading a command line: settings apart from arguments, names with suggestions, wrong usage as errors of ours."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from assay.configure import settings
+from assay.errors import UsageError, unknown
+from assay.experiment import Evaluation, Machine, Saving
+
+
+def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """What is left without the settings `--a.b value` and `--a.b=value`, and those as {path: text}."""
+    rest: list[str] = []
+    found: dict[str, str] = {}
+    items = iter(arguments)
+    for item in items:
+        if item == "--":
+            rest += [item, *items]
+            break
+        name, equals, value = item.partition("=")
+        if not name.startswith("--") or "." not in name:
+            rest.append(item)
+            continue
+        if not equals:
+            value = next(items, "--")
+            if value.startswith("--"):
+                raise UsageError(f"{name} wants a value: {name} VALUE.")
+        found[name[2:]] = value
+    return rest, found
+
+
+class Parser(argparse.ArgumentParser):
+    """Wrong usage has the form and the exit code of every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}. `{self.prog} --help` shows what there is.")
+
+
+def settings_help() -> str:
+    groups = {"evaluation": Evaluation(), "machine": Machine(), "saving": Saving()}
+    rows = [row for prefix, record in groups.items() for row in settings(record, prefix)]
+    lines = [f"  --{path.replace('_', '-'):<30} {kind}, default {value}" for path, kind, value in rows]
+    return "\n".join(["settings (those of a recipe, --scale.* and --mechanism.*: `assay show RECIPE`):", *lines])
+
+
+def one_of(kind: str, names: Sequence[str], *, see: str, **options: Any) -> dict[str, Any]:
+    """Options of an argument that takes one of these names; the error offers the nearest."""
+
+    def known(text: str) -> str:
+        if text not in names:
+            raise unknown(kind, text, names, see)
+        return text
+
+    return {"type": known, "metavar": f"{{{','.join(names)}}}", **options}
+
+
+def strange(argument: str, flags: Sequence[str], verb: str) -> UsageError:
+    """The error for an argument that a verb does not know."""
+    near = difflib.get_close_matches(argument, flags, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    return UsageError(f"unknown argument '{argument}'.{hint} `assay {verb} --help` shows what there is.")
