@@ -125,12 +125,12 @@ class Recipe:
 
 
 LAPTOP = {
-    "num_prompts": (64, "64 prompts a step: a step of a small model takes about a second"),
+    "num_prompts": (128, "128 prompts a step: smaller batches are too noisy for small models"),
     "group_size": (8, "groups of 8"),
     "oversample": (1, "as many prompts a round as are trained on: further rounds refill"),
-    "learning_rate": (3e-4, "1M to 10M parameters trained in fp32 take a rate some 300 times that of 7B ones"),
+    "learning_rate": (1e-4, "models of 1M to 10M parameters take a rate some 100 times that of 7B ones"),
     "warmup_steps": (5, "5 optimiser steps of warm-up"),
-    "num_steps": (150, "150 steps"),
+    "num_steps": (100, "100 steps"),
 }
 ONE_GPU = {
     "num_prompts": (32, "32 prompts a step"),

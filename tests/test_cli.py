@@ -53,7 +53,7 @@ WRONG: dict[str, tuple[int, str, str]] = {  # line: exit code, what the message 
     "train dapo --task gym:acree": (2, "no gym generator named 'acree'", "'acre'"),
     "train dapo --task countdown:x": (2, "countdown:x", "NAME:1,2"),
     "train dapo --task countdown:3=much": (2, "countdown:3=much", "NAME:1,2=0.5"),
-    "train dapo --task boolean": (2, "no base was made for boolean", "--model"),
+    "train dapo --task bool": (2, "no base was made for bool", "--model"),
     "train dapo --wording natrual": (2, "no wording named 'natrual'", "'natural'"),
     "train dapo --profile labtop": (2, "no profile named 'labtop'", "'laptop'"),
     "train dapo --scal.group-size 3": (2, "no setting named 'scal'", "'scale'"),
@@ -231,7 +231,9 @@ def test_list_is_one_json_document_and_a_table(shell: Shell, what: str) -> None:
     assert [line.split()[0] for line in lines] == names
 
 
-@pytest.mark.parametrize("name", ["dapo", "sft", "countdown", "boolean", "gate:clip", "gym:acre"])
+@pytest.mark.parametrize(
+    "name", ["dapo", "sft", "countdown", "bool", "gate:clip", pytest.param("gym:acre", marks=pytest.mark.slow)]
+)
 def test_show_is_one_json_document_and_a_card(shell: Shell, name: str) -> None:
     found = good(shell("show", name, "--json"))
     assert found["name"] == name
@@ -354,7 +356,7 @@ def test_configuration_and_lists_need_no_torch() -> None:
     lines += [f"list {what}" for what in ("recipes", "tasks", "bases", "parts", "gym")]
     lines += ["show dapo", "show countdown", "show gate:clip"]
     lines += [f"train {recipe} --dry-run" for recipe in ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft")]
-    lines += ["train dapo --dry-run --json --profile one-gpu --task boolean:3 --model x/y --wording natural"]
+    lines += ["train dapo --dry-run --json --profile one-gpu --task bool:3 --model x/y --wording natural"]
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_TORCH],
         input=json.dumps(lines),

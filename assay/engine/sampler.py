@@ -26,7 +26,8 @@ Decode = Callable[[Sequence[int]], str]
 
 PREFILL_TOKENS = 4096
 CACHE_BYTES = 24 << 20  # keys and values in flight that a processor's outer cache still holds
-LEAST_ROWS, MOST_ROWS = 64, 256
+STEP_ELEMENTS = 40_000  # hidden elements of a step below which calls cost more than products
+LEAST_ROWS, MOST_ROWS = 64, 512
 
 
 @dataclass(frozen=True)
@@ -88,13 +89,12 @@ def row_bytes(network: Network, length: int) -> int:
 
 
 def slots_for(network: Network, length: int, count: int, memory_bytes: int) -> int:
-    """Rows in flight: few enough for the cache while products stay large, and never more than memory allows."""
+    """Rows in flight: few enough for the cache, enough for large products, in even waves, never beyond the memory."""
     size = row_bytes(network, length)
-    preferred = MOST_ROWS if network.device.type == "cuda" else CACHE_BYTES // size
-    if preferred < LEAST_ROWS // 2:
-        preferred = MOST_ROWS // 2
-    preferred = min(max(preferred, LEAST_ROWS), MOST_ROWS)
-    return max(1, min(count, preferred, memory_bytes // size))
+    preferred = max(LEAST_ROWS, CACHE_BYTES // size, STEP_ELEMENTS // network.config.hidden)
+    preferred = MOST_ROWS if network.device.type == "cuda" else min(preferred, MOST_ROWS)
+    waves = max(1, round(count / preferred))
+    return max(1, min(-(-count // waves), memory_bytes // size))
 
 
 @torch.inference_mode()

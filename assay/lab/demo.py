@@ -14,7 +14,8 @@ from assay.source import Pool, Share
 from assay.view.report import write_report
 
 RECIPE, BASE = "dr-grpo", "countdown"
-POOL = Pool((Share("countdown", (4,)),))
+POOL = Pool((Share("countdown", (3, 4)),))
+STEPS = 120
 SETTINGS = {
     "evaluation.every": "25",
     "evaluation.final_problems": "512",
@@ -33,8 +34,8 @@ def demo(run: Path | None, *, seed: int, quiet: bool, command: str) -> dict[str,
     bases.build(BASE, quiet=quiet)
     based = time.monotonic()
 
-    experiment, rules = session.plan(recipe(RECIPE), model=BASE, pool=POOL, seed=seed, overrides=SETTINGS)
-    session.say(f"\nnow {RECIPE} on countdown: write an expression of four numbers that reaches the target")
+    experiment, rules = session.plan(recipe(RECIPE), model=BASE, pool=POOL, seed=seed, steps=STEPS, overrides=SETTINGS)
+    session.say(f"\nnow {RECIPE} on countdown: write an expression of the numbers that reaches the target")
     for rule in rules:
         session.say(f"  laptop: {rule}")
     path = session.start(experiment, run or session.free_folder(Path("runs"), "demo"), command=command, quiet=quiet)
