@@ -13,7 +13,7 @@ from typing import Any
 
 from bench import checkpoints, machine, summary
 from bench.pair import ROOT, Broken, Missing, System, Worker, paired
-from bench.workload import ENDINGS, SHAPES, Ending, Shape
+from bench.workload import ENDINGS, MEASURED, SHAPES, Ending, Shape
 
 RESULTS = ROOT / "bench" / "results"
 TUNED = ROOT / "build" / "bench" / "tuned.json"
@@ -204,7 +204,7 @@ def main() -> None:
     if options.render:
         render(RESULTS)
         return
-    shapes = list(SHAPES) if options.all else options.shapes
+    shapes = list(MEASURED) if options.all else options.shapes
     raise SystemExit(1 if measure(options.against, shapes, options.endings, options) else 0)
 
 

@@ -56,10 +56,12 @@ class Shape:
 
 
 SHAPES: dict[str, Shape] = {
+    "S0": Shape("S0", hidden=64, layers=2, heads=2, ffn=128, prompts=4, samples=4, prompt=4, answer=8),
     "S1": Shape("S1", hidden=256, layers=4, heads=4, ffn=768, prompts=32, samples=8, prompt=6, answer=64),
     "S2": Shape("S2", hidden=160, layers=4, heads=5, ffn=416, prompts=128, samples=8, prompt=16, answer=24),
     "S3": Shape("S3", hidden=384, layers=6, heads=6, ffn=1024, prompts=16, samples=8, prompt=16, answer=256),
 }
+MEASURED = ("S1", "S2", "S3")  # S0 only shows that the machinery works
 
 
 def prompt_ids(shape: Shape) -> np.ndarray:

@@ -13,7 +13,7 @@ from small_runs import SIZES, Reply, Shell, make_model, program, sizes, train_li
 import assay.lab.demo
 from assay import bases
 from assay.cli import VERBS, build_parser
-from assay.errors import AssayError, ConfigError, DataError, EndpointError, StorageError, Stopped, UsageError
+from assay.errors import AssayError, ConfigError, DataError, EndpointError, Stopped, StorageError, UsageError
 
 
 @pytest.fixture
@@ -259,7 +259,7 @@ def test_a_dry_run_prints_the_resolved_run_and_writes_nothing(shell: Shell, tmp_
 
 
 def test_settings_may_stand_anywhere_and_be_joined_by_a_sign(shell: Shell) -> None:
-    line = "train --scale.learning_rate 1e-4 grpo --scale.weight-decay=0.5 --dry-run --json".split()
+    line = ["train", "--scale.learning_rate", "1e-4", "grpo", "--scale.weight-decay=0.5", "--dry-run", "--json"]
     scale = good(shell(*line))["recipe"]["scale"]
     assert (scale["learning_rate"], scale["weight_decay"]) == (1e-4, 0.5)
 

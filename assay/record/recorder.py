@@ -59,7 +59,7 @@ class Recorder:
     settled: tuple[Memory, Models] | None = None  # the state that a stop may save: no weight has moved since
 
     def started(self, memory: Memory, models: Models) -> None:
-        if memory.step == 0:
+        if memory.step == 0 and not self.folder.store.steps():  # a checkpoint of step 0 holds these scores
             self._evaluate("test", memory, models)
             if "valid" in self.exams:
                 self.panel.update(0, self._evaluate("valid", memory, models))

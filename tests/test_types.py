@@ -1,0 +1,167 @@
+"""Identity of problems and requests, streams of episodes, and selecting rows of a batch."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny import episode, segment
+
+from assay.types import Batch, Origin, Problem, Request, Reward, Verdict, first_tokens, joined
+
+
+def problem(text: str = "1+1", **changes: object) -> Problem:
+    return Problem(**{"task": "sum", "prompt": text, "spec": {}, "canonical": text, **changes})  # type: ignore[arg-type]
+
+
+def request(**changes: object) -> Request:
+    values = {"problem": problem(), "context": np.array([1, 2], np.int32), "group": "g", "max_new": 4}
+    return Request(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def test_a_problem_is_its_content() -> None:
+    assert problem().id == problem(prompt="in other words", level=3, wording="natural", hints=("h",)).id
+    assert len({problem().id, problem("2+2").id, problem(task="other").id}) == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"draw": 1},
+        {"sample": 1},
+        {"round": 1},
+        {"parent": "x"},
+        {"fork": 2},
+        {"role": "proposer"},
+        {"problem": problem("2+2")},
+        {"context": np.array([1, 3], np.int32)},
+        {"prefix": (segment([5]),)},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_request_is_its_place_and_its_tokens(change: dict[str, object]) -> None:
+    assert request(**change).id != request().id == request().id
+
+
+def test_what_is_read_and_what_is_given_are_apart() -> None:
+    one = request(context=np.array([1, 2], np.int32), prefix=(segment([3]),))
+    other = request(context=np.array([1, 2, 3], np.int32))
+    assert one.id != other.id
+    assert request(context=np.array([1, 2], np.int64)).id == request().id
+
+
+def test_reward_of_an_episode() -> None:
+    parts = (Reward("a", 1.0), Reward("b", -0.25), Reward("c", 9.0, scope="token", values=np.ones(2)))
+    one = dataclasses.replace(episode([1, 0]), rewards=parts)
+    assert one.reward == 0.75
+    assert dataclasses.replace(one, verdict=Verdict.invalid("bug")).reward is None
+    assert dataclasses.replace(one, verdict=None).reward == 0.75
+    assert dataclasses.replace(one, rewards=()).reward is None
+
+
+def test_streams_of_an_episode_run_over_its_segments() -> None:
+    one = episode([segment([1, 2]), segment([3], origin=Origin.ENV), segment([0], old=np.array([-2.0], np.float32))])
+    assert len(one) == 4 and one.stream("ids").tolist() == [1, 2, 3, 0]
+    assert one.stream("origin").tolist() == [0, 0, 2, 0]
+    np.testing.assert_array_equal(one.stream("old"), np.array([-1.0, -1.0, np.nan, -2.0], np.float32))
+    assert len(episode([]).stream("ids")) == 0
+
+
+def test_training_context_is_the_nearest_that_was_said() -> None:
+    hint, plain, other = (np.array([i], np.int32) for i in range(3))
+    one = episode([1])
+    assert one.training_context is one.request.context
+    guided = dataclasses.replace(one, request=dataclasses.replace(one.request, context=hint, train_context=plain))
+    assert guided.training_context is plain
+    assert dataclasses.replace(guided, context=other).training_context is other
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(1, 4), max_size=4), st.integers(0, 16))
+def test_first_tokens(lengths: list[int], count: int) -> None:
+    parts = [segment(range(10 * i, 10 * i + n), node=str(i)) for i, n in enumerate(lengths)]
+    every = [token for part in parts for token in part.ids.tolist()]
+    found = first_tokens(parts, count)
+    assert [token for part in found for token in part.ids.tolist()] == every[:count]
+    assert all(len(part) for part in found) and [part.node for part in found] == [str(i) for i in range(len(found))]
+    assert all(part.old is not None and len(part.old) == len(part) for part in found)
+
+
+def full_batch(lengths: list[int]) -> Batch:
+    """Every stream that a batch can have, filled."""
+    rows, tokens, random = len(lengths), sum(lengths), np.random.default_rng(0)
+    at = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    context_at = np.cumsum([0, *(1 + i % 3 for i in range(rows))])
+    names = tuple(f"r{i}" for i in range(rows))
+    floats = ("advantage", "old", "sampled", "mu", "ref", "entropy", "value", "reward", "target", "continues")
+    return Batch(
+        context=random.integers(0, 9, context_at[-1]).astype(np.int32),
+        context_at=context_at,
+        ids=np.arange(tokens, dtype=np.int32),
+        at=at,
+        mask=random.random(tokens) < 0.5,
+        counted=random.random(tokens) < 0.5,
+        counted_rows=random.random(rows) < 0.5,
+        origin=random.integers(0, 3, tokens).astype(np.int8),
+        temperature=random.random(rows).astype(np.float32),
+        problem=names,
+        request=names,
+        group=names,
+        roles=names,
+        tag=names,
+        ended=random.random(rows) < 0.5,
+        truncated=random.random(rows) < 0.5,
+        bootstrap=random.random(rows).astype(np.float32),
+        version=np.arange(tokens, dtype=np.int32),
+        node=np.arange(tokens, dtype=np.int32),
+        top_ids=random.integers(0, 9, (tokens, 2)).astype(np.int32),
+        legal=random.random((tokens, 3)) < 0.5,
+        cost=random.random((tokens, 2)).astype(np.float32),
+        generation=np.arange(2 * rows, dtype=np.int32),
+        generation_at=2 * np.arange(rows + 1),
+        weights={"kl": random.random(tokens).astype(np.float32)},
+        **{name: random.random(tokens).astype(np.float32) for name in floats},
+    )
+
+
+OFFSETS = {"at": "ids", "context_at": "context", "generation_at": "generation"}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=6), st.data())
+def test_select_takes_the_same_rows_of_every_stream(lengths: list[int], data: st.DataObject) -> None:
+    """Every field of a batch is a stream of tokens, of rows, or an offset: none may be forgotten."""
+    batch = full_batch(lengths)
+    chosen = data.draw(st.lists(st.integers(0, len(lengths) - 1), max_size=6))
+    found = batch.select(chosen)
+    assert len(found) == len(chosen) and found.lengths.tolist() == [lengths[i] for i in chosen]
+    for field in dataclasses.fields(Batch):
+        whole, part = getattr(batch, field.name), getattr(found, field.name)
+        if field.name in OFFSETS or field.name == "role":
+            continue
+        if field.name == "weights":
+            whole, part = whole["kl"], part["kl"]
+        offsets = next((o for o, tokens in OFFSETS.items() if tokens == field.name), "at")
+        at, new_at = getattr(batch, offsets), getattr(found, offsets)
+        by_row = isinstance(whole, tuple) or field.name in ("counted_rows", "temperature", "ended", "truncated", "bootstrap")
+        for place, row in enumerate(chosen):
+            expected = whole[row] if by_row else whole[at[row] : at[row + 1]]
+            got = part[place] if by_row else part[new_at[place] : new_at[place + 1]]
+            np.testing.assert_array_equal(got, expected, err_msg=field.name)
+
+
+def test_streams_that_nobody_filled_stay_none() -> None:
+    batch = dataclasses.replace(full_batch([1, 2]), old=None, generation=None, generation_at=None, tag=None)
+    found = batch.select([1])
+    assert found.old is None and found.generation is None and found.tag is None
+
+
+def test_statistics_of_two_updates() -> None:
+    """Amounts spent add up; of measures the later one stands."""
+    first = {"update/steps": 2.0, "policy/ratio": 1.0, "a": 1.0}
+    assert joined(first, {"update/steps": 1.0, "policy/ratio": 2.0, "update/tokens": 5.0}) == {
+        "update/steps": 3.0, "policy/ratio": 2.0, "update/tokens": 5.0, "a": 1.0,
+    }  # fmt: skip
