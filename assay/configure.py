@@ -4,6 +4,7 @@ names, types, choices and defaults are read from the records themselves.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import types
 import typing
@@ -153,7 +154,13 @@ def _record(kind: Any, data: Any, place: str) -> Any:
         where = f"{place}.{name}" if place else name
         registry = SLOTS.get(fields[name].metadata.get("slot", ""))
         values[name] = from_data(hints[name], item, place=where, registry=registry)
+    if missing := [field.name for field in fields.values() if field.name not in values and _required(field)]:
+        raise ConfigError(f"{place or kind.__name__}: {', '.join(missing)} must be given, and is missing.")
     return kind(**values)
+
+
+def _required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def _plain(kind: Any, data: Any, place: str) -> Any:
@@ -166,15 +173,20 @@ def _plain(kind: Any, data: Any, place: str) -> Any:
             return data
         if isinstance(data, str) and data.lower() in known:
             return known[data.lower()]
-    elif kind in (int, float) and not isinstance(data, bool):
-        try:
-            number = float(data)
-            if kind is float:
-                return number
-            if number == int(number):
-                return int(data) if isinstance(data, str) and data.lstrip("+-").isdigit() else int(number)
-        except (TypeError, ValueError, OverflowError):
-            pass
-    elif isinstance(kind, type) and isinstance(data, kind):
+    elif kind in (int, float) and isinstance(data, int | float | str) and not isinstance(data, bool):
+        with contextlib.suppress(ValueError, OverflowError):
+            return _number(kind, data)
+    elif isinstance(kind, type) and isinstance(data, kind) and not isinstance(data, bool):
         return data
     raise ConfigError(f"{place}: expected {getattr(kind, '__name__', kind)}, came {data!r}.")
+
+
+def _number(kind: type, data: int | float | str) -> int | float:
+    """Whole numbers are taken as they are, of any size; others pass through float: `1e3` is a thousand."""
+    with contextlib.suppress(ValueError):
+        if not isinstance(data, float):
+            return kind(data)
+    number = float(data)
+    if kind is int and number != int(number):
+        raise ValueError(f"{data} is not whole")
+    return kind(number)

@@ -128,7 +128,8 @@ LAPTOP = {
     "num_prompts": (128, "128 prompts a step: smaller batches are too noisy for small models"),
     "group_size": (8, "groups of 8"),
     "oversample": (1, "as many prompts a round as are trained on: further rounds refill"),
-    "learning_rate": (1e-4, "models of 1M to 10M parameters take a rate some 100 times that of 7B ones"),
+    "learning_rate": (2e-4, "models of 1M to 10M parameters take a rate some 200 times that of 7B ones"),
+    "schedule": ("linear", "a rate that falls to zero, so that a short run ends quietly"),
     "warmup_steps": (5, "5 optimiser steps of warm-up"),
     "num_steps": (100, "100 steps"),
 }
@@ -153,7 +154,7 @@ def at_profile(recipe: Recipe, profile: Profile, *, max_new: int | None = None) 
     changes: dict[str, Any] = {}
     lines = []
     for name, (value, reason) in rules.items():
-        if name == "group_size" and paper.group_size == 1:
+        if (name == "group_size" and paper.group_size == 1) or (name == "max_new" and max_new is not None):
             continue
         if value != getattr(paper, name):
             changes[name] = value

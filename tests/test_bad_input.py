@@ -162,6 +162,11 @@ def test_a_model_of_characters_refuses_what_it_cannot_spell(shell: Shell, model:
 def test_the_natural_wording_is_refused_by_a_small_model(shell: Shell, model: Path, tmp_path: Path) -> None:
     line = train_line(model, tmp_path / "run", "--wording", "natural", "--json")
     refused(shell(*line), 64, "positions", "longer context")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_a_gym_task_asks_for_the_natural_wording(shell: Shell, model: Path, tmp_path: Path) -> None:
     gym = [part if part != "countdown:3" else "gym:chain_sum" for part in train_line(model, tmp_path / "run", "--json")]
     refused(shell(*gym), 64, "natural")
     assert not (tmp_path / "run").exists()
@@ -210,7 +215,7 @@ def edit_run(folder: Path, **changes: object) -> None:
     (folder / "run.json").write_text(json.dumps(found | changes))
 
 
-@pytest.mark.parametrize("schema", [2, 0, None, "1"])
+@pytest.mark.parametrize("schema", [2, *(pytest.param(other, marks=pytest.mark.slow) for other in (0, None, "1"))])
 def test_a_run_folder_of_another_version_is_refused_by_every_verb(
     shell: Shell, calm: Path, tmp_path: Path, schema: object
 ) -> None:
@@ -264,6 +269,7 @@ def test_a_run_without_a_whole_checkpoint_is_refused(shell: Shell, calm: Path, t
     assert steps_of(run) == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_resume_wants_the_model_that_the_run_began_with(
     shell: Shell, calm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,7 +299,11 @@ def test_a_disk_that_is_full_for_a_moment_does_not_stop_a_run(
     assert came_to(tmp_path / "run") == came_to(calm)
 
 
-@pytest.mark.parametrize("point", ["checkpoint.before_write", "jsonl.before_write", "checkpoint.before_rename"])
+@pytest.mark.parametrize(
+    "point",
+    ["checkpoint.before_write"]
+    + [pytest.param(p, marks=pytest.mark.slow) for p in ("jsonl.before_write", "checkpoint.before_rename")],
+)
 def test_a_disk_that_stays_full_stops_the_run_where_it_can_be_resumed(
     shell: Shell, model: Path, calm: Path, tmp_path: Path, armed: Callable[[str | None], None], point: str
 ) -> None:
@@ -326,8 +336,15 @@ def test_a_folder_that_cannot_be_made_is_named(shell: Shell, model: Path, tmp_pa
 # --- people -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("method", "nth"), [("generate", 1), ("generate", 6), ("backward", 2), ("step", 3)])
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("method", "nth", "sent"),
+    [("generate", 1, signal.SIGTERM)]
+    + [
+        pytest.param(method, nth, sent, marks=pytest.mark.slow)
+        for method, nth in (("generate", 6), ("backward", 2), ("step", 3))
+        for sent in (signal.SIGTERM, signal.SIGINT)
+    ],
+)
 def test_a_polite_stop_ends_as_75_and_the_resumed_run_ends_as_the_calm_one(
     shell: Shell,
     model: Path,
@@ -355,6 +372,7 @@ def test_a_polite_stop_ends_as_75_and_the_resumed_run_ends_as_the_calm_one(
     assert came_to(run) == came_to(calm)
 
 
+@pytest.mark.slow
 def test_an_extended_run_that_was_stopped_goes_on_to_its_new_end(
     shell: Shell, calm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -123,9 +123,12 @@ def test_wrong_usage_says_what_was_expected_what_came_and_what_to_do(
     assert f"{document['error']}: {document['message']}" in reply.err
     assert "Traceback" not in reply.err
     assert not list(tmp_path.iterdir()), "nothing is written for a wrong command"
-    plain = shell(*line.split())
-    assert (plain.code, plain.out) == (code, "")
-    assert plain.err.endswith(f"{document['error']}: {document['message']}\n")
+
+
+def test_without_json_a_wrong_command_leaves_standard_output_empty(shell: Shell) -> None:
+    reply = shell("train", "dpao")
+    assert (reply.code, reply.out) == (2, "")
+    assert reply.err.startswith("UnknownName: no recipe named 'dpao'") and reply.err.count("\n") == 1
 
 
 def test_the_tree_of_errors_and_its_exit_codes_are_stable() -> None:
@@ -356,7 +359,7 @@ def test_configuration_and_lists_need_no_torch() -> None:
     lines += [f"list {what}" for what in ("recipes", "tasks", "bases", "parts", "gym")]
     lines += ["show dapo", "show countdown", "show gate:clip"]
     lines += [f"train {recipe} --dry-run" for recipe in ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft")]
-    lines += ["train dapo --dry-run --json --profile one-gpu --task bool:3 --model x/y --wording natural"]
+    lines += ["train dapo --dry-run --json --profile one-gpu --task bool:5 --model x/y --wording natural"]
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_TORCH],
         input=json.dumps(lines),

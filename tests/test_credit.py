@@ -51,7 +51,9 @@ def test_binary_rewards_at_pass_rate_p() -> None:
     right, wrong = math.sqrt((1 - p) / p), -math.sqrt(p / (1 - p))
     plain = group_relative(r, np.zeros(4), scale="std", ddof=0, epsilon=0.0)
     np.testing.assert_allclose(plain, [right, wrong, wrong, wrong], rtol=1e-12)
-    np.testing.assert_allclose(group_relative(r, np.zeros(4), scale="std", ddof=1, epsilon=0.0), plain * math.sqrt(0.75))
+    np.testing.assert_allclose(
+        group_relative(r, np.zeros(4), scale="std", ddof=1, epsilon=0.0), plain * math.sqrt(0.75)
+    )
     wide = group_relative(r, np.zeros(4), scale="std", ddof=0, epsilon=1.0)
     np.testing.assert_allclose(wide, (r - 0.25) / (math.sqrt(3 / 16) + 1.0), rtol=1e-12)
 
@@ -144,7 +146,9 @@ def test_only_rows_of_their_group_with_a_reward_are_compared() -> None:
 
 def test_a_group_that_shrank_to_one_trains_on_nothing() -> None:
     rows = group_of([1.0, None, None])
-    rows = [row if row.reward is not None else row.mark(in_loss=False, in_group=False, in_denominator=False) for row in rows]
+    rows = [
+        row if row.reward is not None else row.mark(in_loss=False, in_group=False, in_denominator=False) for row in rows
+    ]
     for name in GROUPED:
         batch = batch_of(recipe_of(name), rows)
         assert len(batch) == 1 and batch.advantage.tolist() == [0.0, 0.0]
@@ -154,7 +158,9 @@ def test_a_group_that_shrank_to_one_trains_on_nothing() -> None:
 @pytest.mark.parametrize("rewards", [[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [1.0, None], [None, None], [0.3, 0.1 + 0.2]])
 def test_no_group_at_the_edge_gives_a_number_that_is_none(name: str, rewards: list[float | None]) -> None:
     rows = [*group_of(rewards, lengths=[0, 1]), *group_of([0.0, 1.0], name="whole", lengths=[1, 3])]
-    rows = [row if row.reward is not None else row.mark(in_loss=False, in_group=False, in_denominator=False) for row in rows]
+    rows = [
+        row if row.reward is not None else row.mark(in_loss=False, in_group=False, in_denominator=False) for row in rows
+    ]
     batch = batch_of(recipe_of(name), rows)
     assert np.isfinite(batch.advantage).all()
     assert len(batch) == 2 + sum(r is not None for r in rewards)
@@ -200,7 +206,9 @@ def test_a_batch_holds_what_its_rows_hold() -> None:
 
 
 def test_tokens_of_others_train_where_they_are_imitated_but_those_of_the_environment_never() -> None:
-    given_ = episode([segment([3, 2], origin=Origin.INJECTED), segment([4], origin=Origin.ENV), segment([0])], reward=1.0)
+    given_ = episode(
+        [segment([3, 2], origin=Origin.INJECTED), segment([4], origin=Origin.ENV), segment([0])], reward=1.0
+    )
     assert pack([Row(given_)]).mask.tolist() == [False, False, False, True]
     assert pack([Row(given_)], injected={"policy"}).mask.tolist() == [True, True, False, True]
     assert pack([Row(given_)], injected={"other"}).mask.tolist() == [False, False, False, True]
@@ -224,7 +232,9 @@ def test_packing_and_selecting_rows_is_packing_the_selected_rows(lengths: list[i
     random = np.random.default_rng(sum(lengths))
     rows = []
     for i, n in enumerate(lengths):
-        made = episode(random.integers(0, 5, n).tolist(), group=str(i % 2), sample=i, prompt="abcd"[: 1 + i % 4], right=False)
+        made = episode(
+            random.integers(0, 5, n).tolist(), group=str(i % 2), sample=i, prompt="abcd"[: 1 + i % 4], right=False
+        )
         streams = {name: random.normal(size=n).astype(np.float32) for name in ("old", "ref", "value")}
         rows.append(Row(made, advantage=random.normal(size=n), weights={"kl": random.normal(size=n)}, **streams))
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=7))

@@ -42,7 +42,10 @@ def test_soft_overlong_falls_over_the_last_tokens(length: int, value: float) -> 
 
 def test_the_reward_of_an_episode_is_the_sum_of_its_parts() -> None:
     one = episode([1] * 15, right=True)
-    parts = (*outcome([one], max_new=16, right=1.0, wrong=-1.0), *soft_overlong([one], max_new=16, buffer=4, factor=1.0))
+    parts = (
+        *outcome([one], max_new=16, right=1.0, wrong=-1.0),
+        *soft_overlong([one], max_new=16, buffer=4, factor=1.0),
+    )
     assert dataclasses.replace(one, rewards=parts).reward == pytest.approx(1.0 - 0.75)
     assert dataclasses.replace(one, rewards=()).reward is None
 
@@ -83,7 +86,9 @@ def test_mixed_groups_looks_at_accuracy_not_at_the_shaped_reward() -> None:
 
 def test_mixed_groups_judges_the_rows_that_have_a_verdict() -> None:
     rows = [*group_of([1.0, 1.0, None], name="a"), *group_of([1.0, 0.0, None], name="b")]
-    rows = [row if row.reward is not None else row.mark(in_loss=False, in_group=False, in_denominator=False) for row in rows]
+    rows = [
+        row if row.reward is not None else row.mark(in_loss=False, in_group=False, in_denominator=False) for row in rows
+    ]
     found = mixed_groups(rows, num_prompts=9, by="accuracy")
     assert kept(found) == ["b"]
     assert [row.in_loss for row in found] == [False, False, False, True, True, False]
@@ -108,7 +113,9 @@ def test_nothing_is_deleted_and_the_three_marks_are_apart() -> None:
 def test_dapo_curates_to_the_first_mixed_groups() -> None:
     recipe = recipe_of("dapo", num_prompts=2, group_size=2)
     assert recipe.mechanism.curate[0] == MixedGroups(by="accuracy")
-    made = [group_of(r, name=n) for n, r in (("a", [1.0, 1.0]), ("b", [1.0, 0.0]), ("c", [0.0, 1.0]), ("d", [0.0, 1.0]))]
+    made = [
+        group_of(r, name=n) for n, r in (("a", [1.0, 1.0]), ("b", [1.0, 0.0]), ("c", [0.0, 1.0]), ("d", [0.0, 1.0]))
+    ]
     episodes = [row.episode for rows in made for row in rows]
     rows = phases_of(recipe).curate(models_of(None), episodes, Memory(0))
     assert kept(rows) == ["b", "c"] and len(rows) == 8

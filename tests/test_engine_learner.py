@@ -17,6 +17,7 @@ from assay.engine.interface import Span, Want
 from assay.engine.optimiser import AdamW
 from assay.engine.torch_engine import TorchEngine
 from assay.errors import ConfigError, DataError, StorageError, UsageError
+from assay.policy.config import Rope
 from assay.rng import Key
 from assay.types import Batch
 
@@ -324,3 +325,17 @@ def test_the_format_is_fp32_where_bf16_is_emulated(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(precision, "native_bf16", lambda _: (True, "units here"))
     assert precision.choose("auto", cpu) == (torch.bfloat16, "bf16: units here")
     assert precision.choose("fp32", cpu)[0] is torch.float32
+
+
+def test_positions_that_stretch_with_the_row_are_the_same_for_sampler_and_learner() -> None:
+    """Angles that depend on a row's length must not depend on how long the longest row of a call happens to be."""
+    rope = Rope("longrope", original_context=16, short_factor=(1.0, 1.0), long_factor=(2.0, 5.0))
+    engine = engine_of(rope=rope, end=None)
+    requests = requests_of(1, 2, max_new=30) + requests_of(2, 1, max_new=3)[1:]
+    got = engine.generate(requests, Key(0))
+    for request, one in zip(requests, got):
+        (alone,) = engine.score([Span(request.context, one.segment.ids)])
+        np.testing.assert_allclose(alone.logp, one.segment.old, atol=1e-5)
+    cos, _ = engine.network.tables(4)
+    want = np.cos(3 / np.array([2.0, 5.0 * 100.0])) * float(engine.model.rotary.scale)
+    np.testing.assert_allclose(cos[3, 0, :2], want, atol=1e-6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tiny import Letters, POOL, policy, recipe_of, register, run
+from tiny import POOL, Letters, policy, recipe_of, register, run
 
 from assay.engine.interface import Span
 from assay.recipe import Recipe

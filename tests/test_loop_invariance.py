@@ -126,9 +126,7 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
         a = torch.full_like(logp, float(np.float32(advantage[row.episode.request.id])))
         old, ref = (torch.from_numpy(x).double() for x in (row.old, row.ref))  # type: ignore[arg-type]
         each = by_hand.token_losses(name, logp, advantage=a, old=old, ref=ref)
-        weight = by_hand.token_weight(
-            name, length=int(mask.sum()), rows=len(counted), tokens=tokens, max_new=MAX_NEW
-        )
+        weight = by_hand.token_weight(name, length=int(mask.sum()), rows=len(counted), tokens=tokens, max_new=MAX_NEW)
         loss = loss + weight * each[torch.from_numpy(mask)].sum()
     loss.backward()
     expected = take_gradient(engine("fp64"))
@@ -196,7 +194,9 @@ def test_rows_that_cannot_move_the_weights_are_left_out_exactly(name: str) -> No
     left = sorted(set(range(len(one))) - set(useful.tolist()))
     silent = {one.request[i] for i in left}
     expected = {row.episode.request.id for row in rows(name) if not row.in_loss or not len(row.episode)}
-    expected |= {row.episode.request.id for row in rows(name) if row.group == "mixed" and row.episode.request.sample == 1}
+    expected |= {
+        row.episode.request.id for row in rows(name) if row.group == "mixed" and row.episode.request.sample == 1
+    }
     if name in ("rloo", "dr-grpo", "dapo"):  # no term but the advantage's
         expected |= {row.episode.request.id for row in rows(name) if row.group == "uniform"}
     if name == "reinforce":

@@ -39,7 +39,9 @@ def tensor(*values: float) -> torch.Tensor:
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 @pytest.mark.parametrize("low, high, dual", [(0.2, 0.2, None), (0.2, 0.28, None), (0.2, 0.28, 10.0), (0.2, 0.2, 3.0)])
-def test_gate_is_the_derivative_of_the_clipped_surrogate(low: float, high: float, dual: float | None, sign: float) -> None:
+def test_gate_is_the_derivative_of_the_clipped_surrogate(
+    low: float, high: float, dual: float | None, sign: float
+) -> None:
     logp = tensor(*GRID).log().requires_grad_()  # of an old log-prob of zero
     advantage = torch.full_like(logp, sign).detach()
     by_hand.surrogate(logp.exp(), advantage, low, high, dual).sum().backward()
@@ -120,9 +122,7 @@ def ragged(lengths: list[tuple[int, int]], marks: list[tuple[bool, bool]]) -> li
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.booleans(), st.booleans()), min_size=1, max_size=7)
-)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.booleans(), st.booleans()), min_size=1, max_size=7))
 def test_token_weights_of_ragged_rows(spec: list[tuple[int, int, bool, bool]]) -> None:
     batch = pack(ragged([s[:2] for s in spec], [s[2:] for s in spec]))
     rows = max(1, sum(counts for *_, counts in spec))
@@ -166,7 +166,10 @@ def five_rows(name: str) -> tuple[list[Row], Table]:
     """Two groups, of rewards 1 0 0 and 1 1, with the ratios and bounds above around a log-prob of -1."""
     rows = [*group_of([1.0, 0.0, 0.0], name="g", lengths=[2, 1, 3]), *group_of([1.0, 1.0], name="h", lengths=[1, 2])]
     if name == "sft":
-        rows = [Row(episode([segment(r.episode.stream("ids"), origin=Origin.INJECTED)], group=r.group, sample=i)) for i, r in enumerate(rows)]
+        rows = [
+            Row(episode([segment(r.episode.stream("ids"), origin=Origin.INJECTED)], group=r.group, sample=i))
+            for i, r in enumerate(rows)
+        ]
     table = Table({row.episode.request.id: [-1.0] * len(row.episode) for row in rows})
     old = [(-1.0 - np.log(ratios)).astype(np.float32) for ratios in RATIOS]
     ref = [np.float32(-1.0) + np.array(bounds, np.float32) for bounds in BOUNDS]
@@ -179,7 +182,12 @@ def test_coefficients_of_a_recipe_by_hand(name: str) -> None:
     recipe = recipe_of(name, max_new=8, num_minibatches=1)
     batch = batch_of(recipe, rows)
     improve(
-        table, batch, objective=recipe.mechanism.objective, scale=recipe.scale, key=Key(0), micro_tokens=1  # type: ignore[arg-type]
+        table,
+        batch,
+        objective=recipe.mechanism.objective,
+        scale=recipe.scale,
+        key=Key(0),
+        micro_tokens=1,  # type: ignore[arg-type]
     )
     for row, expected in zip(rows, BY_HAND[name], strict=True):
         found = table.coefficients.get(row.episode.request.id, np.zeros(len(expected)))
@@ -230,7 +238,11 @@ def test_two_terms_of_one_kind_add_up() -> None:
 def test_statistics_of_an_update_by_hand() -> None:
     """Nine tokens; in the loss of group g six of them: gates 1, 0 (up), 0, 1, 0.9, 12; group h is uniform."""
     rows, table = five_rows("dr-grpo")
-    rows[2] = rows[2].mark(episode=dataclasses.replace(rows[2].episode, segments=(segment([1, 1, 0], old=np.array([-1, -1.5, np.nan], np.float32)),)))
+    rows[2] = rows[2].mark(
+        episode=dataclasses.replace(
+            rows[2].episode, segments=(segment([1, 1, 0], old=np.array([-1, -1.5, np.nan], np.float32)),)
+        )
+    )
     recipe = recipe_of("dr-grpo", max_new=8)
     goal, batch = recipe.mechanism.objective, batch_of(recipe, rows)
     stats = improve(table, batch, objective=goal, scale=recipe.scale, key=Key(0), micro_tokens=1)  # type: ignore[arg-type]

@@ -35,16 +35,27 @@ def test_golden_values() -> None:
     assert Key(0).hex == digest("assay", 0)
     key = Key(1)("sample", 3)("request")
     assert key.hex == digest("assay", digest("assay", digest("assay", 1), "sample", 3), "request")
-    expected = [(splitmix(splitmix((key.bits + t * 0x9E3779B97F4A7C15) & MASK) ^ key.bits) >> 11) / 2**53 for t in (1, 2, 3)]
+    expected = [
+        (splitmix(splitmix((key.bits + t * 0x9E3779B97F4A7C15) & MASK) ^ key.bits) >> 11) / 2**53 for t in (1, 2, 3)
+    ]
     assert uniforms([key], 3)[0].tolist() == expected
-    assert GOLDEN == (Key(0).hex, Key(0)("a", 1).hex, uniforms([Key(0)], 2)[0].tolist())
+    assert (Key(0).hex, Key(0)("a", 1).hex, uniforms([Key(0)], 2)[0].tolist()) == GOLDEN
 
 
-GOLDEN = ('e4416e4844cd4436', 'adf68a064e71ce54', [0.1579943030154468, 0.3048733424047715])
+GOLDEN = ("e4416e4844cd4436", "adf68a064e71ce54", [0.1579943030154468, 0.3048733424047715])
 
 
 def test_a_path_is_its_names_in_their_order() -> None:
-    keys = [Key(0), Key(1), Key(0)("a"), Key(0)("a", "b"), Key(0)("b", "a"), Key(0)("a")("b"), Key(0)("ab"), Key(0)("a", 1)]
+    keys = [
+        Key(0),
+        Key(1),
+        Key(0)("a"),
+        Key(0)("a", "b"),
+        Key(0)("b", "a"),
+        Key(0)("a")("b"),
+        Key(0)("ab"),
+        Key(0)("a", 1),
+    ]
     assert len({key.hex for key in keys}) == len(keys)
     assert Key(5)("x", 2).hex == Key(5)("x", 2).hex
 

@@ -146,7 +146,13 @@ def test_select_takes_the_same_rows_of_every_stream(lengths: list[int], data: st
             whole, part = whole["kl"], part["kl"]
         offsets = next((o for o, tokens in OFFSETS.items() if tokens == field.name), "at")
         at, new_at = getattr(batch, offsets), getattr(found, offsets)
-        by_row = isinstance(whole, tuple) or field.name in ("counted_rows", "temperature", "ended", "truncated", "bootstrap")
+        by_row = isinstance(whole, tuple) or field.name in (
+            "counted_rows",
+            "temperature",
+            "ended",
+            "truncated",
+            "bootstrap",
+        )
         for place, row in enumerate(chosen):
             expected = whole[row] if by_row else whole[at[row] : at[row + 1]]
             got = part[place] if by_row else part[new_at[place] : new_at[place + 1]]

@@ -81,7 +81,16 @@ def register(patch: pytest.MonkeyPatch, task: Task = TINY) -> None:
 
 def policy(precision: str = "fp64", *, vocab: int = 5, seed: int = 0, **changes: object) -> TorchEngine:
     """One layer of width 8 and a vocabulary of five."""
-    shape = {"vocab": vocab, "hidden": 8, "layers": 1, "heads": 2, "kv_heads": 2, "head_dim": 4, "ffn": 8, "context": 32}
+    shape = {
+        "vocab": vocab,
+        "hidden": 8,
+        "layers": 1,
+        "heads": 2,
+        "kv_heads": 2,
+        "head_dim": 4,
+        "ffn": 8,
+        "context": 32,
+    }
     return engine_of("qwen2", precision=precision, end=END, seed=seed, **{**shape, "init_std": 0.5, **changes})
 
 
@@ -257,7 +266,9 @@ class Notes:
 
     def accuracy(self) -> np.ndarray:
         """The share of right answers among all that were written, step by step."""
-        return np.array([np.mean([e.verdict is not None and e.verdict.status == "ok" for e in s]) for s in self.episodes])
+        return np.array(
+            [np.mean([e.verdict is not None and e.verdict.status == "ok" for e in s]) for s in self.episodes]
+        )
 
 
 def run(
@@ -276,5 +287,3 @@ def run(
 
 def _minus(batch: Batch) -> Batch:
     return dataclasses.replace(batch, advantage=-batch.advantage)
-
-

@@ -150,6 +150,8 @@ class Network:
         self.model, self.config, self.dtype = model, model.config, dtype
         self.device = model.model.embed_tokens.weight.device
         self._tables: tuple[Tensor, Tensor] | None = None
+        if self.config.rope.stretches and model.rotary.length is None:
+            model.rotary.fit(self.config.context)  # one set of angles for sampler and learner, whatever a row's length
         self.refresh()
 
     @torch.no_grad()
@@ -183,8 +185,7 @@ class Network:
     def tables(self, count: int) -> tuple[Tensor, Tensor]:
         """Rotations of at least `count` positions."""
         if self._tables is None or len(self._tables[0]) < count:
-            size = min(max(count, 256), max(count, self.config.context))
-            self._tables = rotations(self.model, size, self.dtype, self.device)
+            self._tables = rotations(self.model, max(count, 256), self.dtype, self.device)
         return self._tables
 
     @torch.no_grad()

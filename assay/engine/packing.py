@@ -9,7 +9,7 @@ right against the row. Long rows are cut into *pieces* of queries, which see key
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -170,120 +170,117 @@ def _blocks(rows: _Rows, heads: int) -> list[np.ndarray]:
 
 
 def _plan(sets: list[_Rows], count: int, heads: int, kv_heads: int, device: torch.device) -> AttentionPlan:
-    group = heads // kv_heads
-    q_index: list[np.ndarray] = []
-    q_padding: list[np.ndarray] = []
-    k_index: list[np.ndarray] = []
-    q_inverse = np.zeros(count * heads, np.int64)
-    k_inverse = np.zeros(count * kv_heads, np.int64)
-    shared_from: list[np.ndarray] = []
-    shared_to: list[np.ndarray] = []
-    pieces: list[Piece] = []
-    q_at = k_at = 0
-    head = np.arange(heads).reshape(1, kv_heads, group, 1)
-    kv_head = np.arange(kv_heads)[None, :, None]
+    draft = _Draft(heads, kv_heads, np.zeros(count * heads, np.int64), np.zeros(count * kv_heads, np.int64))
     for rows in sets:
         for block in _blocks(rows, heads):
-            own, context = rows.length[block], rows.context_length[block]
-            height, left = int(own.max()), int(context.max())
-            column = np.arange(left + height) - left  # 0 is the first token of the row itself
-            real = (column >= -context[:, None]) & (column < own[:, None])
-            token = np.where(
-                column < 0,
-                (rows.context_start[block] + context)[:, None] + column,
-                rows.start[block][:, None] + column,
+            draft.add(rows, block)
+    return draft.plan(device)
+
+
+@dataclass(eq=False)
+class _Draft:
+    """Indices in [N, heads] for queries and in [N, kv_heads] for keys, a block at a time."""
+
+    heads: int
+    kv_heads: int
+    q_inverse: np.ndarray
+    k_inverse: np.ndarray
+    q: list[np.ndarray] = field(default_factory=list)
+    k: list[np.ndarray] = field(default_factory=list)
+    padding: list[np.ndarray] = field(default_factory=list)
+    copies: list[np.ndarray] = field(default_factory=list)
+    copied: list[np.ndarray] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
+    q_at: int = 0
+    k_at: int = 0
+
+    def add(self, rows: _Rows, block: np.ndarray) -> None:
+        own, context = rows.length[block], rows.context_length[block]
+        start, end = rows.start[block][:, None], (rows.context_start[block] + context)[:, None]
+        height, left = int(own.max()), int(context.max())
+        column = np.arange(left + height) - left  # 0 is the first token of the row itself
+        low = 0
+        while low < height:
+            high = low + PIECE_QUERIES
+            high = height if height - high < PIECE_QUERIES // 2 else high
+            query = np.arange(low, high)
+            keys = left + high
+            self._add_piece(
+                start,
+                query,
+                own,
+                Piece(
+                    rows=len(block),
+                    queries=high - low,
+                    keys=keys,
+                    width=left + height,
+                    q_at=self.q_at,
+                    k_at=self.k_at,
+                    mask=_mask(context, left, query, column[:keys]),
+                ),
             )
-            vector = np.where(real, token, 0)[:, None, :] * kv_heads + kv_head
-            place = k_at + np.arange(vector.size).reshape(vector.shape)
-            everywhere = np.broadcast_to(real[:, None, :], vector.shape)
-            mine, copied = everywhere & (column >= 0), everywhere & (column < 0)
-            k_inverse[vector[mine]] = place[mine]
-            shared_from.append(place[copied])
-            shared_to.append(vector[copied])
-            k_index.append(vector.ravel())
-            for low in range(0, height, PIECE_QUERIES):
-                high = min(low + PIECE_QUERIES, height)
-                if height - high < PIECE_QUERIES // 2:
-                    high = height
-                query = np.arange(low, high)
-                valid = query < own[:, None]
-                asked = np.where(valid, rows.start[block][:, None] + query, 0)[:, None, None, :] * heads + head
-                spot = q_at + np.arange(asked.size).reshape(asked.shape)
-                full = np.broadcast_to(valid[:, None, None, :], asked.shape)
-                q_inverse[asked[full]] = spot[full]
-                q_padding.append(spot[~full])
-                q_index.append(asked.ravel())
-                keys = left + high
-                pieces.append(
-                    Piece(
-                        rows=len(block),
-                        queries=high - low,
-                        keys=keys,
-                        width=left + height,
-                        q_at=q_at,
-                        k_at=k_at,
-                        mask=_mask(context, left, query, column[:keys]).to(device),
-                    )
-                )
-                q_at += asked.size
-                if high == height:
-                    break
-            k_at += vector.size
+            low = high
+        self._add_keys(start, end, column, own, context)
 
-    return _indexed(
-        np.concatenate([*q_index, np.zeros(0, np.int64)]),
-        np.concatenate([*k_index, np.zeros(0, np.int64)]),
-        q_inverse,
-        k_inverse,
-        np.concatenate([*q_padding, np.zeros(0, np.int64)]),
-        np.concatenate([*shared_from, np.zeros(0, np.int64)]),
-        np.concatenate([*shared_to, np.zeros(0, np.int64)]),
-        (heads, kv_heads),
-        tuple(pieces),
-        device,
-    )
+    def _add_piece(self, start: np.ndarray, query: np.ndarray, own: np.ndarray, piece: Piece) -> None:
+        head = np.arange(self.heads).reshape(1, self.kv_heads, -1, 1)
+        valid = query < own[:, None]
+        asked = np.where(valid, start + query, 0)[:, None, None, :] * self.heads + head
+        place = self.q_at + np.arange(asked.size).reshape(asked.shape)
+        valid = np.broadcast_to(valid[:, None, None, :], asked.shape)
+        self.q_inverse[asked[valid]] = place[valid]
+        self.padding.append(place[~valid])
+        self.q.append(asked.ravel())
+        self.q_at += asked.size
+        self.pieces.append(piece)
 
+    def _add_keys(
+        self, start: np.ndarray, end: np.ndarray, column: np.ndarray, own: np.ndarray, context: np.ndarray
+    ) -> None:
+        real = (column >= -context[:, None]) & (column < own[:, None])
+        token = np.where(real, np.where(column < 0, end, start) + column, 0)
+        vector = token[:, None, :] * self.kv_heads + np.arange(self.kv_heads)[None, :, None]
+        place = self.k_at + np.arange(vector.size).reshape(vector.shape)
+        real = np.broadcast_to(real[:, None, :], vector.shape)
+        mine, copied = real & (column >= 0), real & (column < 0)
+        self.k_inverse[vector[mine]] = place[mine]
+        self.copies.append(place[copied])
+        self.copied.append(vector[copied])
+        self.k.append(vector.ravel())
+        self.k_at += vector.size
 
-def _indexed(
-    q: np.ndarray,
-    k: np.ndarray,
-    q_inverse: np.ndarray,
-    k_inverse: np.ndarray,
-    padding: np.ndarray,
-    copies: np.ndarray,
-    copied: np.ndarray,
-    shape: tuple[int, int],
-    pieces: tuple[Piece, ...],
-    device: torch.device,
-) -> AttentionPlan:
-    """The plan, from indices in [N, heads] for queries and in [N, kv_heads] for keys."""
-    heads, kv_heads = shape
-    turned = heads + kv_heads
+    def plan(self, device: torch.device) -> AttentionPlan:
+        """The plan: the same indices as rows of what the network has."""
+        heads, kv_heads = self.heads, self.kv_heads
+        turned = heads + kv_heads
 
-    def keys(index: np.ndarray) -> np.ndarray:
-        return index // kv_heads * turned + heads + index % kv_heads
+        def joined(parts: list[np.ndarray]) -> np.ndarray:
+            return np.concatenate([*parts, np.zeros(0, np.int64)])
 
-    both = np.concatenate([q_inverse.reshape(-1, heads), len(q) + k_inverse.reshape(-1, kv_heads)], 1)
+        def as_keys(index: np.ndarray) -> np.ndarray:
+            return index // kv_heads * turned + heads + index % kv_heads
 
-    def tensor(array: np.ndarray) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array, dtype=np.int64)).to(device)
+        def tensor(array: np.ndarray) -> Tensor:
+            return torch.from_numpy(np.ascontiguousarray(array, dtype=np.int64)).to(device)
 
-    return AttentionPlan(
-        heads=heads,
-        kv_heads=kv_heads,
-        queries=tensor(q // heads * turned + q % heads),
-        queries_in_heads=tensor(q),
-        keys=tensor(keys(k)),
-        values=tensor(k // kv_heads * (turned + kv_heads) + turned + k % kv_heads),
-        padding=tensor(padding),
-        outputs=tensor(q_inverse),
-        own=tensor(k_inverse),
-        both=tensor(both.ravel()),
-        copies=tensor(copies),
-        copied_keys=tensor(keys(copied)),
-        copied_values=tensor(copied),
-        pieces=pieces,
-    )
+        q, k, copied = joined(self.q), joined(self.k), joined(self.copied)
+        both = [self.q_inverse.reshape(-1, heads), len(q) + self.k_inverse.reshape(-1, kv_heads)]
+        return AttentionPlan(
+            heads=heads,
+            kv_heads=kv_heads,
+            queries=tensor(q // heads * turned + q % heads),
+            queries_in_heads=tensor(q),
+            keys=tensor(as_keys(k)),
+            values=tensor(k // kv_heads * (turned + kv_heads) + turned + k % kv_heads),
+            padding=tensor(joined(self.padding)),
+            outputs=tensor(self.q_inverse),
+            own=tensor(self.k_inverse),
+            both=tensor(np.concatenate(both, 1).ravel()),
+            copies=tensor(joined(self.copies)),
+            copied_keys=tensor(as_keys(copied)),
+            copied_values=tensor(copied),
+            pieces=tuple(replace(piece, mask=piece.mask.to(device)) for piece in self.pieces),
+        )
 
 
 def _mask(context: np.ndarray, left: int, query: np.ndarray, column: np.ndarray) -> Tensor:

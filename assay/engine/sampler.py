@@ -26,7 +26,7 @@ Decode = Callable[[Sequence[int]], str]
 
 PREFILL_TOKENS = 4096
 CACHE_BYTES = 24 << 20  # keys and values in flight that a processor's outer cache still holds
-STEP_ELEMENTS = 40_000  # hidden elements of a step below which calls cost more than products
+STEP_ELEMENTS = 64_000  # hidden elements of a step below which calls cost more than products
 LEAST_ROWS, MOST_ROWS = 64, 512
 
 

@@ -15,7 +15,7 @@ from assay.view.report import write_report
 
 RECIPE, BASE = "dr-grpo", "countdown"
 POOL = Pool((Share("countdown", (3, 4)),))
-STEPS = 120
+STEPS = 100
 SETTINGS = {
     "evaluation.every": "25",
     "evaluation.final_problems": "512",

@@ -51,7 +51,9 @@ def _known(streams: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Zeros where a token is masked: what stands there may not be a number, and no weight of zero silences that."""
     masked = ~streams["mask"]
     return {
-        name: stream.masked_fill(masked.view(-1, *[1] * (stream.ndim - 1)), 0.0) if stream.is_floating_point() else stream
+        name: stream.masked_fill(masked.view(-1, *[1] * (stream.ndim - 1)), 0.0)
+        if stream.is_floating_point()
+        else stream
         for name, stream in streams.items()
     }
 
