@@ -140,6 +140,7 @@ ONE_GPU = {
     "oversample": (1, "as many prompts a round as are trained on: further rounds refill"),
     "num_steps": (500, "500 steps"),
 }
+KEPT = (("group_size", 1), ("schedule", "cosine"))  # what a recipe means by itself, no profile changes
 
 
 def at_profile(recipe: Recipe, profile: Profile, *, max_new: int | None = None) -> tuple[Recipe, list[str]]:
@@ -154,7 +155,7 @@ def at_profile(recipe: Recipe, profile: Profile, *, max_new: int | None = None) 
     changes: dict[str, Any] = {}
     lines = []
     for name, (value, reason) in rules.items():
-        if (name == "group_size" and paper.group_size == 1) or (name == "max_new" and max_new is not None):
+        if (name, getattr(paper, name)) in KEPT or (name == "max_new" and max_new is not None):
             continue
         if value != getattr(paper, name):
             changes[name] = value
