@@ -9,6 +9,7 @@ PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -q -p no:cacheprovider
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else f"Assay needs Python 3.11 to 3.13, this is {v[0]}.{v[1]}. Name another: make PYTHON=python3.11 ...")'
+	@echo "making $(VENV) and installing Assay with its development tools; this takes some minutes"
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --upgrade 'pip>=25.1'
 	$(PY) -m pip install --quiet --constraint constraints.txt --group dev --editable '.[gym]'
@@ -27,6 +28,13 @@ test-fast: $(STAMP)  ## the tests to run on every save (under a minute)
 
 test-deep: $(STAMP)  ## soaks: hundreds of kills, long simulations
 	$(PYTEST) -m deep
+
+test-versions:  ## what needs no torch, on Python 3.12 and 3.13
+	@for version in $(VERSIONS); do \
+		test -x .venv-$$version/bin/python || python$$version -m venv .venv-$$version || exit 1; \
+		.venv-$$version/bin/python -m pip install --quiet $(NO_TORCH) && \
+		.venv-$$version/bin/python -m pytest -q -p no:cacheprovider $(TORCH_FREE) || exit 1; \
+	done
 
 check: $(STAMP)  ## lint, format, types
 	$(PY) -m ruff check .

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from small_runs import SIZES, Reply, Shell, make_model, program, sizes, train_line
+import torch_free
+from small_runs import ROOT, SIZES, Reply, Shell, make_model, program, sizes, train_line
 
 import assay.lab.demo
 from assay import bases
@@ -330,39 +334,13 @@ def test_base_build_and_demo_print_one_json_document(
 
 # --- processes ----------------------------------------------------------------------------------------------
 
-WITHOUT_TORCH = """
-import json, sys
-
-class Blocker:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"torch", "transformers", "matplotlib", "pyarrow", "rich", "tokenizers"}:
-            raise ImportError(f"{name} is not needed for this")
-
-sys.meta_path.insert(0, Blocker())
-from assay.cli import main
-
-for line in json.load(sys.stdin):
-    code = main(line.split())
-    assert code == 0, (line, code)
-"""
-
 
 def test_configuration_and_lists_need_no_torch() -> None:
     """In one fresh interpreter that refuses to import torch and its kin."""
-    import os
-    import subprocess
-    import sys
-
-    from small_runs import ROOT
-
-    lines = ["--help", *(f"{verb} --help" for verb in VERBS)]
-    lines += [f"list {what}" for what in ("recipes", "tasks", "bases", "parts", "gym")]
-    lines += ["show dapo", "show countdown", "show gate:clip"]
-    lines += [f"train {recipe} --dry-run" for recipe in ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft")]
-    lines += ["train dapo --dry-run --json --profile one-gpu --task bool:5 --model x/y --wording natural"]
+    assert set(torch_free.VERBS) == set(VERBS)
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH],
-        input=json.dumps(lines),
+        [sys.executable, "-c", torch_free.CHECK],
+        input=json.dumps(torch_free.LINES),
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": str(ROOT)},

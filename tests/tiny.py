@@ -1,6 +1,6 @@
 """A task in letters, episodes made by hand, an engine that is a table, and runs of a second: for tests of the loop.
 
-Notation of the formulas that tests work out: row i has T_i trainable tokens, B rows and N tokens are in the denominator.
+In formulas row i has T_i trainable tokens; B rows and N tokens are in the denominator.
 """
 
 from __future__ import annotations

@@ -1,0 +1,118 @@
+"""What README and docs say is run: Python blocks are executed, command lines are resolved, links lead somewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+import shlex
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+from small_runs import ROOT, SIZES, Shell, make_model
+
+from assay import bases, session
+from assay.cli import VERBS, parse
+from assay.configure import SLOTS
+from assay.recipes import RECIPES
+from assay.tasks import TASKS
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def blocks(name: str, language: str) -> list[tuple[int, str]]:
+    """(line of the block's first line, its text) of a page."""
+    text = (ROOT / name).read_text()
+    found = [(text.count("\n", 0, match.start()) + 1, match) for match in BLOCK.finditer(text)]
+    return [(line, match[2]) for line, match in found if match[1] == language]
+
+
+def commands(name: str) -> list[list[str]]:
+    lines = itertools.chain.from_iterable(text.splitlines() for _, text in blocks(name, "sh"))
+    return [words for line in lines if (words := shlex.split(line, comments=True))]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache in which every base is there already: a small model that knows nothing."""
+    folder = tmp_path_factory.mktemp("cache")
+    with mock.patch.dict("os.environ", ASSAY_CACHE=str(folder)):
+        for base in bases.BASES.values():
+            make_model(bases.folder_of(base))
+    return folder
+
+
+@contextlib.contextmanager
+def registries_restored() -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        for registry in (RECIPES, TASKS, *SLOTS.values()):
+            stack.enter_context(mock.patch.dict(registry))  # type: ignore[arg-type]
+        yield
+
+
+def small_plan(*arguments: Any, steps: int | None = None, overrides: Any = None, **wishes: Any) -> Any:
+    """`session.plan` with sizes of a second."""
+    sizes = SIZES | dict(overrides or {})
+    return PLAN(*arguments, steps=min(steps or 2, 2), overrides=sizes, **wishes)
+
+
+PLAN = session.plan
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if blocks(name, "python")])
+def test_python_blocks_run_in_the_order_of_the_page(
+    name: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_CACHE", str(cache))
+    monkeypatch.setattr(session, "plan", small_plan)
+    monkeypatch.chdir(tmp_path)
+    page = types.ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", page)  # dataclasses look their module up by name
+    with registries_restored():
+        for line, text in blocks(name, "python"):
+            code = compile("\n" * line + text, str(ROOT / name), "exec", dont_inherit=True)
+            exec(code, page.__dict__)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if commands(name)])
+def test_command_lines_are_known_and_their_settings_resolve(
+    name: str, cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_CACHE", str(cache))
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for program, *arguments in commands(name):
+        if program == "make":
+            assert {argument for argument in arguments if "=" not in argument} <= set(targets)
+        elif program == "assay":
+            parse(arguments)
+            if arguments[0] == "train":
+                assert Shell(capsys)(*arguments, "--dry-run").code == 0, arguments
+            if arguments[0] in {"list", "show"}:
+                assert Shell(capsys)(*arguments).code == 0, arguments
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_verbs_in_the_running_text_exist(name: str) -> None:
+    spans = re.findall(r"`assay ([a-z]+)[^`]*`", (ROOT / name).read_text())
+    assert set(spans) <= set(VERBS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_lead_to_files_of_the_repository(name: str) -> None:
+    text = BLOCK.sub("", (ROOT / name).read_text())
+    for target in LINK.findall(text):
+        if not re.match(r"[a-z]+:", target) and not target.startswith("#"):
+            assert ((ROOT / name).parent / target.partition("#")[0]).exists(), f"{name} links to {target}"
+
+
+def test_the_pages_were_found() -> None:
+    assert {"README.md", "docs/loop.md", "docs/task.md", "docs/method.md"} <= set(NAMES)
+    assert any(words[:2] == ["assay", "train"] for words in commands("README.md"))

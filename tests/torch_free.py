@@ -1,0 +1,30 @@
+"""What needs no torch: command lines, and the program that runs them in an interpreter that refuses to import it."""
+
+from __future__ import annotations
+
+VERBS = ("train", "resume", "sample", "eval", "compare", "list", "show", "base", "report", "doctor", "demo")
+LINES = [
+    "--help",
+    *(f"{verb} --help" for verb in VERBS),
+    *(f"list {what}" for what in ("recipes", "tasks", "bases", "parts", "gym")),
+    *(f"show {name}" for name in ("dapo", "countdown", "gate:clip")),
+    *(f"train {recipe} --dry-run" for recipe in ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft")),
+    "train dapo --dry-run --json --profile one-gpu --task bool:5 --model x/y --wording natural",
+]
+CHECK = """
+import json, sys
+
+HEAVY = {"torch", "transformers", "matplotlib", "pyarrow", "rich", "tokenizers", "safetensors", "reasoning_gym"}
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in HEAVY:
+            raise ImportError(f"{name} is not needed for this")
+
+sys.meta_path.insert(0, Blocker())
+from assay.cli import main
+
+for line in json.load(sys.stdin):
+    code = main(line.split())
+    assert code == 0, (line, code)
+"""
