@@ -44,7 +44,7 @@ SLOTS: dict[str, Registry] = {
 def to_data(value: Any, registry: Registry | None = None) -> Any:
     """JSON data that `from_data` turns back into an equal record. Parts carry their registered name as `part`."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        data: dict[str, Any] = {"part": name_of(registry, value)} if registry else {}
+        data: dict[str, Any] = {"part": name_of(registry, typing.cast(Part, value))} if registry else {}
         for field in dataclasses.fields(value):
             data[field.name] = to_data(getattr(value, field.name), SLOTS.get(field.metadata.get("slot", "")))
         return data

@@ -1,4 +1,5 @@
-"""Does the demo learn on every seed, and not when rewards say nothing? One line of results a run; only what is missing runs.
+"""Does the demo learn on every seed, and not when rewards say nothing? A line of results a run; only what is missing
+runs.
 
     python bench/demo_seeds.py --seeds 20            # the demo's own settings
     python bench/demo_seeds.py --seeds 4 --shuffled  # the same with the rewards of a step dealt out at random
@@ -28,7 +29,7 @@ RESULTS = Path(__file__).parent / "results" / "demo_seeds.jsonl"
 
 @dataclass(frozen=True)
 class Shuffled(Part):
-    """The outcomes of all answers of a round, dealt out at random: as many rewards as before, and none of the meaning."""
+    """The outcomes of a round, dealt out to its answers at random: as many rewards as before, none of the meaning."""
 
     seed: int = 0
 

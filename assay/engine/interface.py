@@ -1,4 +1,4 @@
-"""What the loop asks of the place where a parameter set runs. The torch engine implements it; another may slip in below.
+"""What the loop asks of the place where a parameter set runs. The torch engine implements it; another may slip in.
 
 Training is three calls per chunk of whole rows: `forward` gives per-token outputs as leaves of a small graph, the
 objective differentiates that graph to one signed coefficient per token (and per entropy, per asked-for id), `backward`

@@ -44,7 +44,7 @@ def table(found: Mapping[str, Any]) -> str:
     before, after = found["before"], found["after"]
     if before is None:
         return "no held-out evaluation yet"
-    rows = [("", "before", "after", "difference")]
+    rows: list[Sequence[str]] = [("", "before", "after", "difference")]
     for k, first in before["pass"].items():
         row = [f"pass@{k}", _interval(first)]
         if after is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -135,7 +135,7 @@ class _Seen:
                 self.count("mismatch", float(gap.sum()))
                 self._most("policy/sampler_mismatch_max", float(gap.max()))
 
-    def step(self, result: dict[str, float], rate: float, part: Batch) -> None:
+    def step(self, result: Mapping[str, float], rate: float, part: Batch) -> None:
         self.steps += 1
         self.update_tokens += int(np.count_nonzero(part.mask))
         self.count("policy/grad_norm", result["grad_norm"])

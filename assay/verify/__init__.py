@@ -18,6 +18,7 @@ def verdict_of(problem: Problem, text: str, *, finished: bool = True) -> Verdict
     if not finished:
         return Verdict.fail("truncated")
     checker = task(problem.task)
+    failure: Exception | None = None
     for _ in range(2):
         try:
             return checker.verify(problem, text)
