@@ -110,7 +110,7 @@ def test_steps_draw_new_noise() -> None:
 def test_dapo_refills_until_its_groups_are_mixed_or_the_cap() -> None:
     """At the cap the step trains on what it has; a refill takes the next draws."""
     recipe = small("dapo", num_prompts=6, group_size=2, num_steps=1)
-    notes, _ = run(with_rounds(recipe, 3), policy("fp32", vocab=3))
+    notes, _ = run(with_rounds(recipe, 3), policy("fp32", vocab=4))
     draws = [e.request.draw for e in notes.episodes[0]]
     assert sorted(set(draws)) == list(range(max(draws) + 1)) and len(draws) == 2 * (max(draws) + 1)
     assert max(draws) + 1 in (12, 18)
@@ -128,14 +128,14 @@ def test_steps_are_deterministic_bit_for_bit() -> None:
     for name in ("grpo", "dapo"):
         results = []
         for _ in range(2):
-            engine = policy("fp32", vocab=3)
+            engine = policy("fp32", vocab=4)
             notes, memory = run(small(name, num_minibatches=2), engine, micro_tokens=20)
             results.append((engine.state(), memory.to_data(), notes.stats))
         (first, memory_a, stats_a), (second, memory_b, stats_b) = results
         assert memory_a == memory_b and stats_a == stats_b
         for key, value in first.items():
             assert torch.equal(value, second[key]) if isinstance(value, torch.Tensor) else value == second[key], key
-        other = policy("fp32", vocab=3)
+        other = policy("fp32", vocab=4)
         run(small(name, num_minibatches=2), other, seed=1)
         head = "parameter/model.embed_tokens.weight"
         assert not torch.equal(other.state()[head], first[head])
@@ -143,7 +143,7 @@ def test_steps_are_deterministic_bit_for_bit() -> None:
 
 @pytest.mark.parametrize("name", ["grpo", "dr-grpo"])
 def test_with_one_update_the_ratio_is_exactly_one(name: str) -> None:
-    notes, _ = run(small(name, num_minibatches=1), policy("fp32", vocab=3))
+    notes, _ = run(small(name, num_minibatches=1), policy("fp32", vocab=4))
     batches = [batch for step in notes.batches for batch in step]
     assert batches and all(batch.old is None for batch in batches)
     for stats in (s for s in notes.stats if s["update/steps"]):
@@ -154,7 +154,7 @@ def test_with_one_update_the_ratio_is_exactly_one(name: str) -> None:
 
 @pytest.mark.parametrize("updates", [{"num_minibatches": 2}, {"num_epochs": 2}])
 def test_with_several_updates_old_is_the_learners_own_before_the_first(updates: dict[str, int]) -> None:
-    engine = policy("fp32", vocab=3, init_std=0.1)
+    engine = policy("fp32", vocab=4, init_std=0.1)
     phases = phases_of(small("dr-grpo", num_prompts=8, **updates))
     models, memory = models_of(engine), Memory(0)
     episodes, memory = phases.collect(models, phases.augment(models, phases.source(memory), memory), memory)
@@ -168,7 +168,7 @@ def test_with_several_updates_old_is_the_learners_own_before_the_first(updates: 
 
 
 def test_reference_is_that_of_the_frozen_start() -> None:
-    engine = policy("fp32", vocab=3)
+    engine = policy("fp32", vocab=4)
     start = engine.copy()
     notes, _ = run(small("grpo", num_steps=3), engine)
     batch = notes.batches[2][0]
@@ -196,7 +196,7 @@ def test_sft_asks_for_nothing_and_imitates_the_solution() -> None:
 def test_a_failing_checker_is_no_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every row on which it fails has no reward, is counted, and moves nothing; the others train as if alone."""
     register(monkeypatch, failing(TINY, "a"))
-    notes, memory = run(small("reinforce", num_prompts=64, num_steps=1), policy("fp32", vocab=3, init_std=0.1))
+    notes, memory = run(small("reinforce", num_prompts=64, num_steps=1), policy("fp32", vocab=4, init_std=0.1))
     (episodes,), (rows,), (batches,) = notes.episodes, notes.rows, notes.batches
     failed = [e for e in episodes if "a" in e.text and e.finish == "stop"]
     assert 0 < len(failed) < 60
@@ -218,7 +218,7 @@ def test_a_failing_checker_is_no_wrong_answer(monkeypatch: pytest.MonkeyPatch) -
 def test_a_checker_that_always_fails_moves_no_weight(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only empty and cut answers have a verdict: they are wrong without being checked, and all alike."""
     register(monkeypatch, failing(TINY))
-    engine = policy("fp32", vocab=3)
+    engine = policy("fp32", vocab=4)
     before = engine.state()
     notes, _ = run(with_rounds(small(name, num_steps=1), 2), engine)
     checked = [e for e in notes.episodes[0] if e.finish == "stop" and e.text]
@@ -229,7 +229,7 @@ def test_a_checker_that_always_fails_moves_no_weight(name: str, monkeypatch: pyt
 
 
 def test_an_answer_that_the_limit_cut_is_wrong_without_being_checked() -> None:
-    notes, _ = run(small("reinforce", num_prompts=64, num_steps=1), policy("fp32", vocab=3))
+    notes, _ = run(small("reinforce", num_prompts=64, num_steps=1), policy("fp32", vocab=4))
     cut = [e for e in notes.episodes[0] if e.finish == "length"]
     assert cut and all(e.verdict == Verdict.fail("truncated") and e.reward == 0.0 for e in cut)
     assert any(e.request.problem.spec["letter"] in e.text for e in cut)
@@ -240,7 +240,7 @@ def test_an_answer_that_the_limit_cut_is_wrong_without_being_checked() -> None:
 
 def test_what_a_run_spent() -> None:
     recipe = small("rloo", num_minibatches=2, num_epochs=2)
-    notes, memory = run(recipe, policy("fp32", vocab=3))
+    notes, memory = run(recipe, policy("fp32", vocab=4))
     episodes: list[Episode] = [e for step in notes.episodes for e in step]
     assert memory.budget.rollouts == memory.budget.verified_answers == len(episodes) == 2 * 4 * 4
     assert memory.budget.generated_tokens == sum(len(e) for e in episodes)

@@ -41,7 +41,8 @@ class Letters:
     end_ids = frozenset({END})
 
     def render(self, prompt: Any) -> np.ndarray:
-        return self.encode(prompt)
+        """The letter asked for, and a mark, so that one layer can tell the question from the answer."""
+        return self.encode(prompt + "c")
 
     def encode(self, text: str) -> np.ndarray:
         return np.array([1 + LETTERS.index(letter) for letter in text], dtype=np.int32)
