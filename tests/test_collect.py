@@ -109,10 +109,10 @@ def test_steps_draw_new_noise() -> None:
 
 def test_dapo_refills_until_its_groups_are_mixed_or_the_cap() -> None:
     """At the cap the step trains on what it has; a refill takes the next draws."""
-    recipe = small("dapo", num_prompts=6, group_size=2, num_steps=1)
-    notes, _ = run(with_rounds(recipe, 3), policy("fp32", vocab=4))
+    recipe = small("dapo", num_prompts=6, group_size=4, num_steps=1)
+    notes, _ = run(with_rounds(recipe, 3), policy("fp32", vocab=4, init_std=0.1))
     draws = [e.request.draw for e in notes.episodes[0]]
-    assert sorted(set(draws)) == list(range(max(draws) + 1)) and len(draws) == 2 * (max(draws) + 1)
+    assert sorted(set(draws)) == list(range(max(draws) + 1)) and len(draws) == 4 * (max(draws) + 1)
     assert max(draws) + 1 in (12, 18)
     trained = {row.group for row in notes.rows[0] if row.in_loss}
     assert 0 < len(trained) <= 6
@@ -155,7 +155,7 @@ def test_with_one_update_the_ratio_is_exactly_one(name: str) -> None:
 @pytest.mark.parametrize("updates", [{"num_minibatches": 2}, {"num_epochs": 2}])
 def test_with_several_updates_old_is_the_learners_own_before_the_first(updates: dict[str, int]) -> None:
     engine = policy("fp32", vocab=4, init_std=0.1)
-    phases = phases_of(small("dr-grpo", num_prompts=8, **updates))
+    phases = phases_of(small("dr-grpo", num_prompts=16, **updates))
     models, memory = models_of(engine), Memory(0)
     episodes, memory = phases.collect(models, phases.augment(models, phases.source(memory), memory), memory)
     rows, _ = phases.assess(models, phases.curate(models, episodes, memory), memory)

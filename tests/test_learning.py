@@ -2,63 +2,88 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+
 import numpy as np
 import pytest
-from tiny import POOL, Letters, policy, recipe_of, register, run
+import torch
+from tiny import ALONE, POOL, Letters, policy, recipe_of, register, run
 
+from assay.collect import Refill
 from assay.engine.interface import Span
+from assay.engine.torch_engine import TorchEngine
 from assay.recipe import Recipe
-from assay.recipes import RECIPES
 from assay.rng import Key
 
-STEPS = 32
+pytestmark = pytest.mark.slow
+STEPS = 24
 RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo")
 
 
 @pytest.fixture(autouse=True)
 def task(monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch)
+    register(monkeypatch, ALONE)
 
 
-def small(name: str) -> Recipe:
-    samples = {} if RECIPES[name].scale.group_size == 1 else {"group_size": 8}
-    rows = {"num_prompts": 64 if not samples else 8}
-    return recipe_of(name, max_new=3, num_steps=STEPS, learning_rate=0.02, warmup_steps=2, **rows, **samples)
+def small(name: str, *, learning_rate: float = 0.014, num_steps: int = STEPS) -> Recipe:
+    """64 answers of at most four tokens a step; DAPO's two updates share the rate."""
+    learning_rate /= 2 if name == "dapo" else 1
+    rows = {"num_prompts": 64, "group_size": 1} if name in ("reinforce", "sft") else {"num_prompts": 8, "group_size": 8}
+    recipe = recipe_of(name, max_new=4, num_steps=num_steps, learning_rate=learning_rate, warmup_steps=2, **rows)
+    if name == "dapo":  # two rounds, lest a policy that knows nothing costs the test ten
+        recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, expand=(Refill(2),)))
+    return recipe
 
 
-def quarters(values: np.ndarray) -> tuple[float, float]:
+def beginner() -> TorchEngine:
+    """It ends an answer, right or wrong, no more often than it writes any letter."""
+    return policy("fp32", vocab=4, hidden=16, ffn=16, init_std=0.1)
+
+
+@functools.cache
+def skill() -> dict[str, torch.Tensor]:
+    """Weights that are right most of the time."""
+    engine = beginner()
+    notes, _ = run(small("rloo", num_steps=16), engine)
+    assert notes.accuracy()[-1] > 0.5
+    return {name: value for name, value in engine.state().items() if name.startswith("parameter/")}
+
+
+def gain(accuracy: np.ndarray) -> tuple[float, float]:
     """By how much the last quarter is above the first, and the standard error of that."""
-    first, last = values[: STEPS // 4], values[-STEPS // 4 :]
-    error = np.sqrt(first.var(ddof=1) / len(first) + last.var(ddof=1) / len(last))
-    return last.mean() - first.mean(), error
+    first, last = accuracy[: STEPS // 4], accuracy[-STEPS // 4 :]
+    return last.mean() - first.mean(), float(np.sqrt(first.var(ddof=1) / len(first) + last.var(ddof=1) / len(last)))
 
 
 @pytest.mark.parametrize("name", RL)
 def test_reward_rises(name: str) -> None:
-    notes, memory = run(small(name), policy("fp32", init_std=0.1))
-    gain, error = quarters(notes.accuracy())
-    assert gain > 3 * error and gain > 0.1
+    notes, memory = run(small(name), beginner())
+    rise, error = gain(notes.accuracy())
+    assert rise > 3 * error and rise > 0.3
     assert memory.step == STEPS
 
 
 @pytest.mark.parametrize("name", RL)
 def test_reward_falls_with_the_sign_turned(name: str) -> None:
-    notes, _ = run(small(name), policy("fp32", init_std=0.1), flipped=True)
-    gain, error = quarters(notes.accuracy())
-    assert gain < -3 * error
+    engine = beginner()
+    engine.load({**skill(), "version": 0})
+    notes, _ = run(small(name, learning_rate=0.01), engine, flipped=True)
+    rise, error = gain(notes.accuracy())
+    assert rise < -3 * error and rise < -0.2
 
 
 @pytest.mark.parametrize("flipped", [False, True])
 def test_likelihood_of_solutions_rises_with_sft_and_falls_with_the_sign_turned(flipped: bool) -> None:
-    engine, codec = policy("fp32", init_std=0.1), Letters()
-    problems = [POOL.problem(Key("held out")(i)) for i in range(8)]
-    spans = [Span(codec.render(p.prompt), np.append(codec.encode(p.solution or ""), np.int32(0))) for p in problems]
+    engine, codec = beginner(), Letters()
+    problem = POOL.problem(Key("any"))
+    span = Span(codec.render(problem.prompt), np.append(codec.encode(problem.solution or ""), np.int32(0)))
 
     def likelihood() -> float:
-        return float(np.mean([scores.logp.sum() for scores in engine.score(spans)]))
+        return float(engine.score([span])[0].logp.sum())
 
     before = likelihood()
     notes, memory = run(small("sft"), engine, flipped=flipped)
     assert likelihood() < before - 1 if flipped else likelihood() > before + 1
     assert memory.budget.generated_tokens == 0
-    assert all((accuracy == 1.0) for accuracy in notes.accuracy())  # worked solutions are right
+    assert (notes.accuracy() == 1.0).all()  # worked solutions are right
