@@ -47,7 +47,7 @@ check: $(STAMP)  ## lint, format, types
 	$(PY) -m pyright
 
 bench: $(STAMP)  ## measure speed side by side with other systems
-	$(PY) bench/run.py --all
+	$(PY) -m bench.run --all
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ ##/' | awk -F' ## ' '{printf "  make %-14s %s\n", $$1, $$2}'

@@ -151,7 +151,9 @@ def about_machine() -> dict[str, Any]:
 
 def render(folder: Path) -> None:
     results = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
-    (ROOT / "bench" / "RESULTS.md").write_text(summary.render(results))
+    notes = folder / "notes.md"
+    said = notes.read_text() if notes.exists() else ""
+    (ROOT / "bench" / "RESULTS.md").write_text(summary.render(results) + said)
 
 
 def measure(names: Sequence[str], shapes: Sequence[str], endings: Sequence[Ending], options: argparse.Namespace) -> int:

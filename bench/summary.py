@@ -60,7 +60,8 @@ def render(results: Sequence[Mapping[str, Any]]) -> str:
     text = [
         "# Results",
         "",
-        "Written by `python -m bench.run`; do not edit. Medians of paired steps, first and third quartile in brackets.",
+        "Written by `python -m bench.run` from `results/`, what follows the tables from `results/notes.md`. Medians of",
+        "paired steps, first and third quartile in brackets.",
         "TRL: seconds a step, theirs / ours. vLLM: tokens a second, ours / theirs. Peak: the largest resident size of",
         "the process. Share: useful operations (2N a sampled token, 6N a trained one) of the highest product ceiling.",
     ]
@@ -97,14 +98,14 @@ def _settings(result: Mapping[str, Any]) -> str:
         facts = ", ".join(f"{k} {v}" for k, v in told["facts"].items() if k not in ("system", "idle_mb"))
         options = ", ".join(f"{k}={v}" for k, v in told["options"].items()) or "defaults"
         sides.append(f"{told['facts']['system']} ({facts}; {options})")
-    return " against ".join(sides)
+    products = ", ".join(f"{name} {value:.0f}" for name, value in result["machine"]["ceilings_gflops"].items())
+    return f"{' against '.join(sides)}; products in GFLOP/s: {products}"
 
 
 def _by_machine(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for one in sorted(results, key=lambda r: r["name"]):
         m = one["machine"]
-        products = ", ".join(f"{name} {value:.0f}" for name, value in m["ceilings_gflops"].items())
-        title = f"{m['processor']}, {m['cores']} cores, {' '.join(m['flags'])}; products in GFLOP/s: {products}"
+        title = f"{m['processor']}, {m['cores']} cores, {' '.join(m['flags'])}"
         groups.setdefault(title, []).append(one)
     return list(groups.items())

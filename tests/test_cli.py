@@ -289,6 +289,7 @@ def test_train_prints_one_json_document(shell: Shell, model: Path, tmp_path: Pat
     assert again["steps"] == 5
 
 
+@pytest.mark.slow
 def test_verbs_on_a_run_print_one_json_document(shell: Shell, model: Path, run: Path, tmp_path: Path) -> None:
     assert good(shell("report", run, "--json"))["steps"] == 4
     answers = good(shell("sample", run, "C 3 4 5=12", "--n", 2, "--max-new", 8, "--json"))["answers"]

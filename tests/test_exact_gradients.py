@@ -98,7 +98,7 @@ def test_reinforce_is_unbiased() -> None:
 
 @pytest.mark.parametrize("name, factor", [("reinforce", 1.0), ("rloo", 1.0), ("dr-grpo", 1 / 2 / 2)])
 def test_expected_gradient_of_groups_of_two(name: str, factor: float) -> None:
-    """Leave-one-out is unbiased; a group's own mean shrinks by (G - 1) / G = 1/2, a limit of 2 tokens halves it again."""
+    """Leave-one-out is unbiased; a group's own mean shrinks it by (G - 1) / G, a limit of two tokens by two."""
     expected = factor * gradient_of_expected_reward(2)
     found = mean_gradient(recipe_of(name, max_new=2), 2, samples=2)
     assert (found + expected).norm() <= 1e-8 * expected.norm()

@@ -17,15 +17,25 @@ import numpy as np
 import pytest
 import torch
 from engine_cases import naive_log_probs
-from tiny import Table, batch_of, episode, loss_and_gradient, policy, recipe_of, segment, take_gradient, weights_of
+from tiny import (
+    Table,
+    batch_of,
+    episode,
+    loss_and_gradient,
+    policy,
+    recipe_of,
+    segment,
+    take_gradient,
+    update,
+    weights_of,
+)
 from torch import Tensor
 
 from assay.engine.interface import Span
 from assay.engine.torch_engine import TorchEngine
-from assay.objective.improve import accumulate, improve, useful_rows
+from assay.objective.improve import accumulate, useful_rows
 from assay.recipe import Recipe
 from assay.recipes import RECIPES
-from assay.rng import Key
 from assay.types import Batch, Origin, Row
 
 MAX_NEW = 8
@@ -218,7 +228,7 @@ def test_improve_takes_the_step_of_the_whole_batch(name: str) -> None:
     twin.step = step  # type: ignore[method-assign]
     scale = dataclasses.replace(recipe(name).scale, num_minibatches=1)
     objective = recipe(name).mechanism.objective
-    improve(twin, batch(name), objective=objective, scale=scale, key=Key(0), micro_tokens=20)
+    update(twin, batch(name), objective, scale)
     assert len(taken) == 1
     assert (taken[0] - whole(name)[1]).norm() <= 1e-10 * taken[0].norm()
 
@@ -230,7 +240,7 @@ def test_a_dropped_row_stays_in_the_denominator(name: str) -> None:
     logp = {request: [-1.0] * int(count) for request, count in zip(one.request, one.lengths)}
     scale = dataclasses.replace(recipe(name).scale, num_minibatches=1)
     some, everything = Table(logp), Table(logp)
-    improve(some, one, objective=goal, scale=scale, key=Key(0), micro_tokens=1)  # type: ignore[arg-type]
+    update(some, one, goal, scale)
     accumulate(everything, one, weights_of(one, goal, max_new=MAX_NEW), goal, 1)  # type: ignore[arg-type]
     assert len(some.coefficients) < len(everything.coefficients) == len(one)
     for request, coefficients in everything.coefficients.items():

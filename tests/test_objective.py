@@ -12,17 +12,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import Table, batch_of, episode, group_of, recipe_of, segment, weights_of
+from tiny import Table, batch_of, episode, group_of, recipe_of, segment, update, weights_of
 
 from assay.credit import pack
 from assay.errors import ConfigError
 from assay.objective import KL, Clip, Entropy, FixedLength, Objective, Open, SequenceMean, SequenceSum, TokenMean
 from assay.objective.gates import clip, open_gate
-from assay.objective.improve import improve
 from assay.objective.ratios import no_ratio, token_ratio
 from assay.objective.regularise import entropy, kl
 from assay.part import Part
-from assay.rng import Key
 from assay.types import Origin, Row
 
 GRID = (0.5, 0.79, 0.81, 1.0, 1.19, 1.21, 1.27, 1.29, 3.1, 11.0)
@@ -181,14 +179,7 @@ def test_coefficients_of_a_recipe_by_hand(name: str) -> None:
     rows, table = five_rows(name)
     recipe = recipe_of(name, max_new=8, num_minibatches=1)
     batch = batch_of(recipe, rows)
-    improve(
-        table,
-        batch,
-        objective=recipe.mechanism.objective,
-        scale=recipe.scale,
-        key=Key(0),
-        micro_tokens=1,  # type: ignore[arg-type]
-    )
+    update(table, batch, recipe.mechanism.objective, recipe.scale)
     for row, expected in zip(rows, BY_HAND[name], strict=True):
         found = table.coefficients.get(row.episode.request.id, np.zeros(len(expected)))
         np.testing.assert_allclose(found, expected, rtol=3e-6, atol=1e-9)
@@ -202,10 +193,10 @@ def test_on_policy_a_clipped_method_is_reinforce_with_its_advantages(name: str) 
     recipe = recipe_of(name, max_new=8)
     goal = dataclasses.replace(recipe.mechanism.objective, regularise=())
     batch, scale = batch_of(recipe, rows), dataclasses.replace(recipe.scale, num_minibatches=1)
-    stats = improve(table, batch, objective=goal, scale=scale, key=Key(0), micro_tokens=1)  # type: ignore[arg-type]
+    stats = update(table, batch, goal, scale)
     plain = Table(table.logp)
     open_goal = dataclasses.replace(goal, gate=Open())
-    improve(plain, batch, objective=open_goal, scale=scale, key=Key(0), micro_tokens=1)  # type: ignore[arg-type]
+    update(plain, batch, open_goal, scale)
     assert table.coefficients and table.coefficients.keys() == plain.coefficients.keys()
     for request, found in table.coefficients.items():
         np.testing.assert_array_equal(found, plain.coefficients[request])
@@ -219,7 +210,7 @@ def test_entropy_bonus_is_weighted_like_the_tokens() -> None:
     table.backward = lambda chunk, out: found.append(out.entropy.grad)  # type: ignore[method-assign, union-attr, arg-type]
     recipe = recipe_of("rloo", max_new=8)
     goal = dataclasses.replace(recipe.mechanism.objective, aggregate=TokenMean(), regularise=(Entropy(0.3),))
-    stats = improve(table, batch_of(recipe, rows), objective=goal, scale=recipe.scale, key=Key(0), micro_tokens=1)  # type: ignore[arg-type]
+    stats = update(table, batch_of(recipe, rows), goal, recipe.scale)
     torch.testing.assert_close(found[0], torch.full((9,), -0.3 / 9, dtype=torch.float64))
     assert stats["policy/entropy_loss"] == pytest.approx(-0.3)
     assert "policy/entropy" not in stats  # that is the entropy itself, measured where answers are sampled
@@ -230,7 +221,7 @@ def test_two_terms_of_one_kind_add_up() -> None:
     recipe = recipe_of("grpo", max_new=8)
     twice = (KL(weight=0.01, estimator="k3"), KL(weight=0.03, estimator="k3"))
     goal = dataclasses.replace(recipe.mechanism.objective, regularise=twice)
-    stats = improve(table, batch_of(recipe, rows), objective=goal, scale=recipe.scale, key=Key(0), micro_tokens=1)  # type: ignore[arg-type]
+    stats = update(table, batch_of(recipe, rows), goal, recipe.scale)
     np.testing.assert_allclose(table.coefficients[rows[0].episode.request.id], BY_HAND["grpo"][0], rtol=3e-6, atol=1e-9)
     assert stats["policy/kl_loss"] == pytest.approx(0.04 * (2 - math.log(2) - 1) / 9, rel=1e-6)
 
@@ -245,7 +236,7 @@ def test_statistics_of_an_update_by_hand() -> None:
     )
     recipe = recipe_of("dr-grpo", max_new=8)
     goal, batch = recipe.mechanism.objective, batch_of(recipe, rows)
-    stats = improve(table, batch, objective=goal, scale=recipe.scale, key=Key(0), micro_tokens=1)  # type: ignore[arg-type]
+    stats = update(table, batch, goal, recipe.scale)
     assert stats["policy/gate"] == pytest.approx((1 + 0 + 0 + 1 + 0.9 + 12) / 6, rel=1e-6)
     assert stats["policy/ratio"] == pytest.approx((1 + 1.25 + 0.7 + 1 + 0.9 + 12) / 6, rel=1e-6)
     assert stats["policy/ratio_max"] == pytest.approx(12.0, rel=1e-6)
@@ -261,7 +252,7 @@ def test_a_batch_that_pushes_nothing_takes_no_step() -> None:
     recipe, rows = recipe_of("rloo", max_new=8), group_of([1.0, 1.0, 1.0])
     table = Table({row.episode.request.id: [-1.0, -1.0] for row in rows})
     batch = batch_of(recipe, rows)
-    stats = improve(table, batch, objective=recipe.mechanism.objective, scale=recipe.scale, key=Key(0), micro_tokens=1)  # type: ignore[arg-type]
+    stats = update(table, batch, recipe.mechanism.objective, recipe.scale)
     assert table.version == 0 and not table.asked
     assert stats["update/empty"] == 1.0 and stats["update/steps"] == 0.0
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import Table, group_of
+from tiny import Table, group_of, update
 
 from assay.credit import pack
 from assay.objective import NoRatio, Objective, Open, TokenMean
-from assay.objective.improve import improve, learning_rate, minibatches
+from assay.objective.improve import learning_rate, minibatches
 from assay.recipe import Scale
 from assay.rng import Key
 from assay.types import Batch, Row
@@ -70,13 +71,13 @@ def test_denominators_are_those_of_the_mini_batch() -> None:
     sums: list[float] = []
     keep = table.backward
 
-    def backward(chunk, outputs) -> None:  # type: ignore[no-untyped-def]
+    def backward(chunk: Any, outputs: Any) -> None:
         keep(chunk, outputs)
         sums.append(float(outputs.logp.grad.sum()))
 
     table.backward = backward  # type: ignore[method-assign]
     scale = scale_of(num_minibatches=2, num_epochs=2)
-    stats = improve(table, batch, objective=PLAIN, scale=scale, key=Key(3), micro_tokens=1)  # type: ignore[arg-type]
+    stats = update(table, batch, PLAIN, scale, key=Key(3))
     assert sums == pytest.approx([-1.0] * 4, rel=1e-12)
     assert table.version == 4 and stats["update/steps"] == 4.0
     assert stats["update/tokens"] == 2 * len(batch.ids)
@@ -99,7 +100,7 @@ def test_denominators_are_those_of_the_mini_batch() -> None:
         ("cosine", 20, 0.0),
     ],
 )
-def test_learning_rate_of_ten_steps_of_two_updates_after_four_of_warm_up(schedule, update: int, share: float) -> None:  # type: ignore[no-untyped-def]
+def test_rate_of_ten_steps_of_two_updates_after_four_of_warm_up(schedule: str, update: int, share: float) -> None:
     scale = scale_of(num_minibatches=2, warmup_steps=4, schedule=schedule)
     assert learning_rate(update, scale) == pytest.approx(0.5 * share, abs=1e-15)
 
@@ -116,8 +117,9 @@ def test_rates_follow_the_optimiser_steps_of_the_engine() -> None:
     batch = batch_of([2, 2])
     table = Table({request: [-1.0] * int(n) for request, n in zip(batch.request, batch.lengths)})
     scale = scale_of(num_minibatches=2, warmup_steps=4)
+    stats = {}
     for _ in range(2):
-        stats = improve(table, batch, objective=PLAIN, scale=scale, key=Key(0), micro_tokens=1)  # type: ignore[arg-type]
+        stats = update(table, batch, PLAIN, scale)
     assert table.rates == pytest.approx([0.125, 0.25, 0.375, 0.5])
     assert stats["policy/learning_rate"] == 0.5
 
@@ -128,5 +130,5 @@ def test_an_empty_mini_batch_is_counted_and_the_others_are_trained() -> None:
     push = np.repeat([1.0, 0.0, 1.0, 0.0], batch.lengths).astype(np.float32)
     batch = dataclasses.replace(batch, advantage=push)
     table = Table({request: [-1.0] * int(n) for request, n in zip(batch.request, batch.lengths)})
-    stats = improve(table, batch, objective=PLAIN, scale=scale_of(num_minibatches=4), key=Key(0), micro_tokens=1)  # type: ignore[arg-type]
+    stats = update(table, batch, PLAIN, scale_of(num_minibatches=4))
     assert stats["update/empty"] == 2.0 and stats["update/steps"] == 2.0 and table.version == 2

@@ -123,7 +123,7 @@ def full_batch(lengths: list[int]) -> Batch:
         generation=np.arange(2 * rows, dtype=np.int32),
         generation_at=2 * np.arange(rows + 1),
         weights={"kl": random.random(tokens).astype(np.float32)},
-        **{name: random.random(tokens).astype(np.float32) for name in floats},
+        **{name: random.random(tokens).astype(np.float32) for name in floats},  # type: ignore[arg-type]
     )
 
 

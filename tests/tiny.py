@@ -23,10 +23,11 @@ from assay.loop import train
 from assay.memory import Memory
 from assay.models import Models
 from assay.objective import AGGREGATES, Objective
-from assay.objective.improve import accumulate
+from assay.objective.improve import accumulate, improve
 from assay.part import bind
-from assay.recipe import Recipe, at_profile
+from assay.recipe import Recipe, Scale, at_profile
 from assay.recipes import RECIPES
+from assay.rng import Key
 from assay.source import Pool, Share
 from assay.tasks.task import Solution, Task
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Stats, Verdict
@@ -118,8 +119,14 @@ def loss_and_gradient(
     if rows is not None:
         weight = np.concatenate([weight[batch.at[i] : batch.at[i + 1]] for i in rows])
         batch = batch.select(rows)
-    loss = accumulate(Cut(engine, cut) if cut else engine, batch, weight, objective, micro_tokens)
+    chunked: Any = Cut(engine, cut) if cut else engine
+    loss = accumulate(chunked, batch, weight, objective, micro_tokens)
     return loss, take_gradient(engine)
+
+
+def update(engine: Any, batch: Batch, objective: Objective, scale: Scale, *, key: Key = Key(0)) -> Stats:
+    """`improve` on an engine of whatever kind."""
+    return improve(engine, batch, objective=objective, scale=scale, key=key, micro_tokens=20)
 
 
 class Cut:
@@ -202,7 +209,8 @@ def episode(
     asked = {name: changes.pop(name) for name in ("temperature", "max_new", "draw", "role") if name in changes}
     draw = asked.setdefault("draw", sum(map(ord, group)))
     request = Request(problem, Letters().encode(prompt), group, sample=sample, **{"max_new": 8, **asked, "draw": draw})
-    written = tuple(answer) if len(answer) and isinstance(answer[0], Segment) else (segment(answer),)  # type: ignore[arg-type]
+    pieces = [piece for piece in answer if isinstance(piece, Segment)]
+    written = tuple(pieces) or (segment([token for token in answer if not isinstance(token, Segment)]),)
     right = bool(reward and reward > 0) if right is None else right
     verdict = Verdict.invalid("bug") if reward is None else Verdict.ok() if right else Verdict.fail("wrong")
     rewards = (Reward("outcome", 0.0 if reward is None else reward),)
