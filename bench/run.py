@@ -158,7 +158,7 @@ def render(folder: Path) -> None:
 
 def measure(names: Sequence[str], shapes: Sequence[str], endings: Sequence[Ending], options: argparse.Namespace) -> int:
     """Every asked-for comparison; a count of those that could not be made."""
-    about, failed = about_machine(), 0
+    about, made, failed = about_machine(), 0, 0
     RESULTS.mkdir(parents=True, exist_ok=True)
     for name in names:
         try:
@@ -187,7 +187,9 @@ def measure(names: Sequence[str], shapes: Sequence[str], endings: Sequence[Endin
                     continue
                 (RESULTS / f"{result['name']}.json").write_text(json.dumps(result, indent=1) + "\n")
                 say(summary.line(result))
-    render(RESULTS)
+                made += 1
+    if made:
+        render(RESULTS)
     return failed
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import by_hand
 import numpy as np
@@ -235,7 +236,7 @@ def test_packing_and_selecting_rows_is_packing_the_selected_rows(lengths: list[i
         made = episode(
             random.integers(0, 5, n).tolist(), group=str(i % 2), sample=i, prompt="abcd"[: 1 + i % 4], right=False
         )
-        streams = {name: random.normal(size=n).astype(np.float32) for name in ("old", "ref", "value")}
+        streams: dict[str, Any] = {name: random.normal(size=n).astype(np.float32) for name in ("old", "ref", "value")}
         rows.append(Row(made, advantage=random.normal(size=n), weights={"kl": random.normal(size=n)}, **streams))
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=7))
     found, expected = pack(rows).select(chosen), pack([rows[i] for i in chosen])

@@ -96,6 +96,7 @@ def test_reinforce_is_unbiased() -> None:
     assert (found + expected).norm() <= 1e-8 * expected.norm()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, factor", [("reinforce", 1.0), ("rloo", 1.0), ("dr-grpo", 1 / 2 / 2)])
 def test_expected_gradient_of_groups_of_two(name: str, factor: float) -> None:
     """Leave-one-out is unbiased; a group's own mean shrinks it by (G - 1) / G, a limit of two tokens by two."""
@@ -113,6 +114,7 @@ def test_group_mean_shrinks_by_g_minus_one_over_g_for_groups_of_three() -> None:
         assert (found + factor * expected).norm() <= 2e-7 * expected.norm()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["grpo", "dapo"])
 def test_division_by_the_spread_has_an_expectation_of_its_own(name: str) -> None:
     """Not the policy gradient, nor a multiple of it: what the formula says, enumerated apart from the library."""

@@ -77,7 +77,7 @@ def test_denominators_are_those_of_the_mini_batch() -> None:
 
     table.backward = backward  # type: ignore[method-assign]
     scale = scale_of(num_minibatches=2, num_epochs=2)
-    stats = update(table, batch, PLAIN, scale, key=Key(3))
+    stats = update(table, batch, PLAIN, scale, seed=3)
     assert sums == pytest.approx([-1.0] * 4, rel=1e-12)
     assert table.version == 4 and stats["update/steps"] == 4.0
     assert stats["update/tokens"] == 2 * len(batch.ids)

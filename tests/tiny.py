@@ -124,9 +124,9 @@ def loss_and_gradient(
     return loss, take_gradient(engine)
 
 
-def update(engine: Any, batch: Batch, objective: Objective, scale: Scale, *, key: Key = Key(0)) -> Stats:
+def update(engine: Any, batch: Batch, objective: Objective, scale: Scale, *, seed: int = 0) -> Stats:
     """`improve` on an engine of whatever kind."""
-    return improve(engine, batch, objective=objective, scale=scale, key=key, micro_tokens=20)
+    return improve(engine, batch, objective=objective, scale=scale, key=Key(seed), micro_tokens=20)
 
 
 class Cut:
@@ -188,7 +188,7 @@ class Table:
 # Episodes and rows
 
 
-def segment(ids: Sequence[int], *, origin: Origin = Origin.POLICY, **changes: Any) -> Segment:
+def segment(ids: Sequence[int] | np.ndarray, *, origin: Origin = Origin.POLICY, **changes: Any) -> Segment:
     count = len(ids)
     known = {"old": np.full(count, -1.0, np.float32)} if origin == Origin.POLICY else {}
     return Segment(np.array(ids, np.int32), np.full(count, origin, np.int8), **{**known, **changes})
