@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from tiny import POOL, episode, group_of, models_of, phases_of, recipe_of
+from tiny import POOL, episode, group_of, models_of, phases_of, recipe_of, register
 
 from assay.collect.expand import refill
 from assay.curate import MixedGroups, groups, leave_out, spread
@@ -14,6 +14,7 @@ from assay.curate.parts import first_groups, mixed_groups
 from assay.memory import Memory
 from assay.recipes import RECIPES
 from assay.reward.parts import outcome, soft_overlong
+from assay.source import uniform
 from assay.types import Episode, Request, Row, Verdict
 
 
@@ -176,15 +177,10 @@ def test_refill_stops_at_its_cap() -> None:
     assert refilled(hopeless, max_rounds=4) == []
 
 
-def test_draws_of_a_refill_continue_those_of_the_step() -> None:
+def test_draws_of_a_refill_continue_those_of_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """The problems of draws 3 to 5 are the same whether drawn at once or later."""
-    from assay.source import uniform
-
     memory = Memory(7)
-    import tiny
-
-    with pytest.MonkeyPatch.context() as patch:
-        tiny.register(patch)
-        at_once = [p.id for p in uniform(memory, 0, 6, pool=POOL)]
-        assert at_once == [p.id for first in (0, 3) for p in uniform(memory, first, 3, pool=POOL)]
-        assert at_once != [p.id for p in uniform(dataclasses.replace(memory, step=1), 0, 6, pool=POOL)]
+    register(monkeypatch)
+    at_once = [p.id for p in uniform(memory, 0, 6, pool=POOL)]
+    assert at_once == [p.id for first in (0, 3) for p in uniform(memory, first, 3, pool=POOL)]
+    assert at_once != [p.id for p in uniform(dataclasses.replace(memory, step=1), 0, 6, pool=POOL)]
