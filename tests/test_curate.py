@@ -85,6 +85,12 @@ def test_mixed_groups_looks_at_accuracy_not_at_the_shaped_reward() -> None:
     assert kept(mixed_groups(rows, num_prompts=9, by="reward")) == ["all right", "all wrong", "mixed", "alone"]
 
 
+def test_mixed_groups_leaves_out_a_group_that_errors_shrank_to_one_answer() -> None:
+    rows = [*group_of([1.0, None, None], name="shrunk"), *group_of([1.0], name="asked for one")]
+    rows = [row if row.reward is not None else row.mark(in_loss=False, in_group=False) for row in rows]
+    assert kept(mixed_groups(rows, num_prompts=9, by="accuracy")) == ["asked for one"]
+
+
 def test_mixed_groups_judges_the_rows_that_have_a_verdict() -> None:
     rows = [*group_of([1.0, 1.0, None], name="a"), *group_of([1.0, 0.0, None], name="b")]
     rows = [

@@ -51,11 +51,14 @@ class MixedGroups(Part):
 
 
 def mixed_groups(rows: Sequence[Row], *, num_prompts: int, by: Measure) -> list[Row]:
-    """A group of one is always kept. Judged on raw accuracy: a shaped reward varies where nothing was learnt."""
+    """A group that was asked for one answer is kept; one that errors of ours shrank to a single answer is not.
+
+    Judged on raw accuracy: a shaped reward varies where nothing was learnt.
+    """
     out: set[int] = set()
     for members in groups(rows).values():
         valid = [i for i in members if rows[i].in_group]
-        if len(valid) > 1 and not spread([measure(rows[i], by) for i in valid]):
+        if len(members) > 1 and not spread([measure(rows[i], by) for i in valid]):
             out.update(members)
     return leave_out(rows, out)
 
