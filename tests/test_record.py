@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,40 +14,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from record_runs import IDENTITY, WEIGHTS, checkpoint_of, save, weights
 from safetensors.numpy import load_file
 
 from assay.errors import ConfigError, StorageError, UsageError
 from assay.record import RunFolder, RunLocked, disk, manifest
 from assay.record.lock import holder
 from assay.record.tensors import decode, encode
-
-IDENTITY = {"model": {"width": 4, "kind": "tiny"}, "seed": 7}
-WEIGHTS = "policy/model.safetensors"
-
-
-def weights(step: int) -> dict[str, np.ndarray]:
-    return {"w": np.full((2, 3), step, np.float32), "count": np.array(step, np.int64)}
-
-
-def save(run: RunFolder, step: int, **more: Any) -> bool:
-    run.append("metrics", {"step": step, "loss": 1 / step})
-    return run.save(step, tensors={WEIGHTS: weights(step)}, documents={"memory.json": {"at": step}}, **more)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "a run with spaces, ümläuts\nand a newline"
-
-
-@pytest.fixture
-def run(path: Path) -> Iterator[RunFolder]:
-    with RunFolder.create(path, identity=IDENTITY, document={"command": ["assay", "train"]}) as run:
-        yield run
-
-
-def checkpoint_of(run: RunFolder, step: int) -> Path:
-    return run.path / "ckpt" / f"step-{step:08d}"
-
 
 # --- what is saved comes back -------------------------------------------------------------------------------
 

@@ -8,36 +8,13 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from record_runs import WEIGHTS, save
 
 from assay.errors import Stopped, StorageError, UsageError
 from assay.record import RunFolder, StopFlag, disk, failpoint, manifest
-
-IDENTITY = {"model": {"width": 4, "kind": "tiny"}, "seed": 7}
-WEIGHTS = "policy/model.safetensors"
-
-
-def weights(step: int) -> dict[str, np.ndarray]:
-    return {"w": np.full((2, 3), step, np.float32), "count": np.array(step, np.int64)}
-
-
-def save(run: RunFolder, step: int, **more: Any) -> bool:
-    run.append("metrics", {"step": step, "loss": 1 / step})
-    return run.save(step, tensors={WEIGHTS: weights(step)}, documents={"memory.json": {"at": step}}, **more)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "a run with spaces, ümläuts\nand a newline"
-
-
-@pytest.fixture
-def run(path: Path) -> Iterator[RunFolder]:
-    with RunFolder.create(path, identity=IDENTITY, document={"command": ["assay", "train"]}) as run:
-        yield run
 
 
 @pytest.fixture(autouse=True)
