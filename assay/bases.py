@@ -13,6 +13,7 @@ from typing import Any
 from assay.configure import to_data
 from assay.errors import StorageError, UsageError, unknown
 from assay.experiment import Evaluation, Experiment, Machine, Saving
+from assay.folders import cache_folder
 from assay.policy.config import PolicyConfig
 from assay.recipe import Scale
 from assay.recipes import RECIPES
@@ -76,13 +77,6 @@ def base(name: str) -> Base:
     if name not in BASES:
         raise unknown("base", name, BASES, "assay list bases")
     return BASES[name]
-
-
-def cache_folder() -> Path:
-    """`$ASSAY_CACHE`, or `assay` in the user's cache folder."""
-    if chosen := os.environ.get("ASSAY_CACHE"):
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "assay"
 
 
 def base_for(pool: Pool) -> str:

@@ -29,6 +29,7 @@ class Machine:
     """Where and how the run computes. Does not change what is computed, except for rounding."""
 
     device: str = "auto"
+    engine: Literal["auto", "native", "torch"] = "auto"  # native: the compiled core, on processors
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     threads: int = 0  # 0: all cores
     micro_tokens: int = 2048  # of a forward and backward: on a processor, what its caches hold

@@ -133,8 +133,6 @@ def resume(path: Path | str, *, steps: int | None = None, quiet: bool = False) -
             raise UsageError(f"{path} has done {checkpoint.step} steps already; --steps {steps} is behind it.")
         if checkpoint is not None and checkpoint.step >= experiment.recipe.scale.num_steps:
             say(f"all {checkpoint.step} steps of {path} are done; --steps N extends the run to N.")
-        if checkpoint is not None:
-            tell_differences(checkpoint, device_of(experiment.machine.device))
         if steps is not None:
             folder.amend(experiment=to_data(experiment))
         folder.rewind(checkpoint)
@@ -145,11 +143,11 @@ def resume(path: Path | str, *, steps: int | None = None, quiet: bool = False) -
     return Path(path)
 
 
-def tell_differences(checkpoint: Checkpoint, device: str) -> None:
+def tell_differences(checkpoint: Checkpoint, place: str) -> None:
     """What a person should know before a run goes on."""
     for sentence in checkpoint.rejected:
         say(f"warning: {sentence}")
-    for change in checkpoint.environment_changes(device):
+    for change in checkpoint.environment_changes(place):
         say(f"warning: {change}; the resumed run is no longer promised to be the same bit for bit")
 
 
@@ -157,12 +155,14 @@ def _run(
     folder: RunFolder, experiment: Experiment, policy: Policy, memory: Memory, *, quiet: bool, checkpoint: Any = None
 ) -> None:
     from assay.assemble import assemble
+    from assay.engine.interrupt import asking
     from assay.loop import train
     from assay.record.recorder import Recorder, exams
 
     set_threads(experiment.machine)
     models = build_models(experiment, policy)
     if checkpoint is not None:
+        tell_differences(checkpoint, models["policy"].place)
         counters = checkpoint.document("counters.json")
         for name, counter in counters.items():
             weights = checkpoint.tensors(f"{name}/model.safetensors", framework="torch")
@@ -175,7 +175,7 @@ def _run(
     )
     total = experiment.recipe.scale.num_steps
     title = f"{experiment.recipe.name} on {' '.join(share.task for share in experiment.pool.shares)}"
-    with panel(total, quiet=quiet, title=title) as shown, StopFlag() as stop:
+    with panel(total, quiet=quiet, title=title) as shown, StopFlag() as stop, asking(stop.check):
         recorder = Recorder(folder, experiment, codec, _policy_files(policy), exams(experiment), shown, stop)
         try:
             train(stages, models, memory, recorder)
@@ -197,14 +197,18 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
     """An engine for each parameter set of the recipe, and the frozen reference where the objective asks for one."""
     import copy
 
+    from assay.engine.choose import engine_for
     from assay.engine.optimiser import AdamW
-    from assay.engine.torch_engine import TorchEngine
 
     scale, machine, recipe = experiment.recipe.scale, experiment.machine, experiment.recipe
+    device = device_of(machine.device)
+    choice = engine_for(machine.engine, device, machine.precision)
+    if machine.engine == "auto" and device == "cpu" and choice.reason:
+        say(f"this run computes with torch, two to four times slower than with the core: {choice.reason}")
     settings = {
         "end_ids": policy.end_ids,
         "decode": policy.tokenizer.decode,
-        "device": device_of(machine.device),
+        "device": device,
         "precision": machine.precision,
         "memory_bytes": machine.cache_mb << 20,
     }
@@ -214,7 +218,7 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
     if any(mechanism.objective.needs_reference for mechanism in mechanisms):
         wanted["reference"] = False
     engines = {
-        name: TorchEngine(copy.deepcopy(policy.transformer), optimiser=optimiser if trained else None, **settings)
+        name: choice.engine(copy.deepcopy(policy.transformer), optimiser=optimiser if trained else None, **settings)
         for name, trained in wanted.items()
     }
     return Models(engines, recipe.roles)

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from assay.engine.choose import engine_for
 from assay.engine.interface import Want
+from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
-from assay.engine.torch_engine import TorchEngine
 from assay.policy.config import PolicyConfig
 from assay.policy.transformer import Transformer
 from assay.rng import Key
@@ -46,7 +47,7 @@ SHAPES = {
 VOCAB = 64
 
 
-def engine_of(shape: Shape, precision: str) -> TorchEngine:
+def engine_of(shape: Shape, kind: str, precision: str) -> LocalEngine:
     config = PolicyConfig(
         family="qwen2",
         vocab=VOCAB,
@@ -60,7 +61,8 @@ def engine_of(shape: Shape, precision: str) -> TorchEngine:
         attention_bias=True,
     )
     model = Transformer(config).initialise(torch.Generator().manual_seed(0))
-    return TorchEngine(model, end_ids=frozenset(), precision=precision, optimiser=AdamW())  # type: ignore[arg-type]
+    engine = engine_for(kind, "cpu", precision).engine  # type: ignore[arg-type]
+    return engine(model, end_ids=frozenset(), precision=precision, optimiser=AdamW())  # type: ignore[arg-type]
 
 
 def requests_of(shape: Shape) -> list[Request]:
@@ -103,7 +105,7 @@ def ceiling(dtype: torch.dtype) -> float:
     return 2 * 1024**3 / best
 
 
-def train(engine: TorchEngine, batch: Batch, tokens: int) -> None:
+def train(engine: LocalEngine, batch: Batch, tokens: int) -> None:
     for chunk in engine.chunks(batch, tokens=tokens):
         outputs = engine.forward(chunk, Want())
         (-(outputs.logp * chunk.streams["advantage"])).sum().backward()
@@ -111,10 +113,10 @@ def train(engine: TorchEngine, batch: Batch, tokens: int) -> None:
     engine.step(lr=1e-5, clip=1.0)
 
 
-def measure(name: str, *, repeats: int, tokens: int, precision: str) -> dict[str, float]:
+def measure(name: str, *, repeats: int, tokens: int, kind: str, precision: str) -> dict[str, float]:
     """Tokens a second and shares of the ceiling."""
     shape = SHAPES[name]
-    engine = engine_of(shape, precision)
+    engine = engine_of(shape, kind, precision)
     requests = requests_of(shape)
     size = sum(p.numel() for p in engine.model.parameters())
     count = sum(r.max_new for r in requests)
@@ -146,12 +148,14 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--tokens", type=int, default=2048, help="inputs in a chunk of the learner")
+    parser.add_argument("--engine", default="auto", choices=["auto", "native", "torch"])
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     for name in options.shapes:
-        result = measure(name, repeats=options.repeats, tokens=options.tokens, precision=options.precision)
+        settings = {"tokens": options.tokens, "kind": options.engine, "precision": options.precision}
+        result = measure(name, repeats=options.repeats, **settings)
         if options.json:
             line = json.dumps({"shape": name, "threads": options.threads, **result})
         else:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from assay.engine.torch_engine import TorchEngine
+from assay.engine.choose import engine_for
+from assay.engine.local import LocalEngine
 from assay.policy.checkpoint import Policy, load_policy
 from assay.types import Problem, Request
 from bench import checkpoints, workload
 from bench.channel import Job
 
 
-def load(work: Job) -> tuple[TorchEngine, Policy]:
+def load(work: Job) -> tuple[LocalEngine, Policy]:
     policy = load_policy(checkpoints.build(work.shape, work.ending))
     precision = work.options.get("precision", "auto")
-    return TorchEngine(policy.transformer, end_ids=policy.end_ids, precision=precision), policy
+    engine = engine_for(work.options.get("engine", "auto"), "cpu", precision).engine
+    return engine(policy.transformer, end_ids=policy.end_ids, precision=precision), policy
 
 
 def requests(work: Job) -> list[Request]:
@@ -24,5 +26,5 @@ def requests(work: Job) -> list[Request]:
     return asked
 
 
-def compute(engine: TorchEngine) -> str:
-    return str(engine.compute).removeprefix("torch.")
+def compute(engine: LocalEngine) -> str:
+    return f"{engine.place}, {str(engine.compute).removeprefix('torch.')}"

@@ -1,4 +1,4 @@
-"""Our sampler on the whole batch, with the log-probabilities and entropies that training needs. Option: precision."""
+"""Our sampler on the whole batch, with log-probabilities and entropies. Options: engine, precision."""
 
 from __future__ import annotations
 

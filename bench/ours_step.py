@@ -1,4 +1,7 @@
-"""A step of our own phases: generate, reward, advantages, packing, one update. Options: precision, micro_tokens."""
+"""A step of our own phases: generate, reward, advantages, packing, one update.
+
+Options: engine, precision, micro_tokens.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import time
@@ -106,7 +107,9 @@ def tune(system: System, shape: Shape, ending: Ending, processor: str, *, again:
     return best
 
 
-def compare(name: str, shape: Shape, ending: Ending, *, pairs: int, warmup: int, again: bool, about: dict) -> dict:
+def compare(
+    name: str, shape: Shape, ending: Ending, *, engine: str, pairs: int, warmup: int, again: bool, about: dict
+) -> dict:
     comparison = COMPARISONS[name]
     comparison.theirs.check()
     checkpoints.build(shape, ending)
@@ -121,14 +124,14 @@ def compare(name: str, shape: Shape, ending: Ending, *, pairs: int, warmup: int,
     steps = warmup + pairs
     with (
         Worker(comparison.theirs, shape, ending, steps=steps, options=options) as theirs,
-        Worker(comparison.ours, shape, ending, steps=steps, options={}) as ours,
+        Worker(comparison.ours, shape, ending, steps=steps, options={"engine": engine}) as ours,
     ):
-        sides = {"theirs": (theirs, options), "ours": (ours, {})}
+        sides = {"theirs": (theirs, options), "ours": (ours, {"engine": engine})}
         settings = {side: {"facts": w.facts, "options": o} for side, (w, o) in sides.items()}
         kept = paired(theirs, ours, warmup=warmup, pairs=pairs, heard=lambda text: say(f"    {text}"))
     peak = max(about["ceilings_gflops"].values())
     return {
-        "name": f"{name}-{shape.name}-{ending}",
+        "name": f"{name}-{shape.name}-{ending}-{engine}",
         "measured": time.strftime("%Y-%m-%d"),
         "pairs": pairs,
         "warmup": warmup,
@@ -168,14 +171,15 @@ def measure(names: Sequence[str], shapes: Sequence[str], endings: Sequence[Endin
             failed += 1
             continue
         for shape in shapes:
-            for ending in endings:
-                say(f"{name} on {shape}-{ending}")
+            for ending, engine in itertools.product(endings, options.engines):
+                say(f"{name} on {shape}-{ending}, our engine {engine}")
                 pairs = options.pairs if shape != "S3" else min(options.pairs, options.long_pairs)
                 try:
                     result = compare(
                         name,
                         SHAPES[shape],
                         ending,
+                        engine=engine,
                         pairs=pairs,
                         warmup=options.warmup if shape != "S3" else min(1, options.warmup),
                         again=options.retune,
@@ -199,6 +203,7 @@ def main() -> None:
     parser.add_argument("--against", nargs="+", choices=COMPARISONS, default=list(COMPARISONS))
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=["S1", "S2"])
     parser.add_argument("--endings", nargs="+", choices=ENDINGS, default=list(ENDINGS))
+    parser.add_argument("--engines", nargs="+", choices=["native", "torch"], default=["native", "torch"])
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--long-pairs", type=int, default=3, help="pairs on S3, where a step of TRL takes a minute")
     parser.add_argument("--warmup", type=int, default=WARMUP)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from engine_cases import KINDS, Default
 from hypothesis import settings
 from record_runs import IDENTITY
 
@@ -11,6 +12,13 @@ from assay.record import RunFolder
 
 settings.register_profile("assay", deadline=None)
 settings.load_profile("assay")
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Runs a test on each kind of engine."""
+    monkeypatch.setattr(Default, "kind", request.param)
+    return request.param
 
 
 @pytest.fixture

@@ -66,6 +66,8 @@ def experiment(model: Path) -> Experiment:
 def watch(place: mmap.mmap, inside: str | None, nth: int) -> None:
     """Writes into shared memory what the run is doing, so that the parent knows where a kill hit."""
     import assay.assemble
+    from assay.engine.local import LocalEngine
+    from assay.engine.native.engine import NativeEngine
     from assay.engine.torch_engine import TorchEngine
 
     visits = dict.fromkeys(PHASES, 0)
@@ -84,11 +86,12 @@ def watch(place: mmap.mmap, inside: str | None, nth: int) -> None:
 
         return wrapped
 
-    TorchEngine.generate = marked("collect", TorchEngine.generate)
     assay.assemble.verify = marked("verify", assay.assemble.verify, PAUSE)
-    TorchEngine.forward = marked("update", TorchEngine.forward)
-    TorchEngine.backward = marked("update", TorchEngine.backward)
-    TorchEngine.step = marked("update", TorchEngine.step)
+    for engine in (NativeEngine, TorchEngine):
+        engine.generate = marked("collect", engine.generate)
+        engine.forward = marked("update", engine.forward)
+        engine.backward = marked("update", engine.backward)
+    LocalEngine.step = marked("update", LocalEngine.step)
     RunFolder.save = marked("save", RunFolder.save, PAUSE)
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from assay.engine.local import LocalEngine
+from assay.engine.native.engine import NativeEngine
 from assay.engine.optimiser import AdamW
 from assay.engine.torch_engine import TorchEngine
 from assay.policy.config import PolicyConfig
@@ -44,11 +46,23 @@ def model_of(family: str = "qwen2", *, seed: int = 0, **changes: object) -> Tran
     return model
 
 
-def engine_of(family: str = "qwen2", *, precision: str = "fp32", end: int | None = 0, **changes: object) -> TorchEngine:
+KINDS = ("torch", "native")
+
+
+class Default:
+    """The kind of engine that `engine_of` makes; the fixture `kind` sets it."""
+
+    kind = "torch"
+
+
+def engine_of(family: str = "qwen2", *, precision: str = "fp32", end: int | None = 0, **changes: object) -> LocalEngine:
+    """An engine of the default kind. `native` among precisions is the core; the core has fp32 alone."""
     options = {k: changes.pop(k) for k in ("decode", "memory_bytes", "optimiser") if k in changes}
     options.setdefault("optimiser", AdamW())
     ends = frozenset() if end is None else frozenset({end})
-    return TorchEngine(model_of(family, **changes), end_ids=ends, precision=precision, **options)  # type: ignore[arg-type]
+    native = precision == "native" or (Default.kind == "native" and precision != "bf16")
+    engine, precision = (NativeEngine, "fp32") if native else (TorchEngine, precision)
+    return engine(model_of(family, **changes), end_ids=ends, precision=precision, **options)  # type: ignore[arg-type]
 
 
 def problem_of(name: object) -> Problem:

@@ -18,7 +18,8 @@ from safetensors.numpy import load_file, save_file
 from small_runs import ROOT, STEPS, Reply, Shell, came_to, copy_of, make_model, steps_of, train_line
 
 from assay.cli import main
-from assay.engine.torch_engine import TorchEngine
+from assay.engine.choose import engine_for
+from assay.engine.local import LocalEngine
 from assay.record import failpoint
 from assay.record.folder import RunFolder
 
@@ -355,7 +356,8 @@ def test_a_polite_stop_ends_as_75_and_the_resumed_run_ends_as_the_calm_one(
     nth: int,
     sent: signal.Signals,
 ) -> None:
-    run, inner, visits = tmp_path / "run", getattr(TorchEngine, method), []
+    engine = engine_for("auto", "cpu", "fp32").engine
+    run, inner, visits = tmp_path / "run", getattr(engine, method), []
 
     def wrapped(*arguments: Any, **keywords: Any) -> Any:
         visits.append(1)
@@ -363,7 +365,7 @@ def test_a_polite_stop_ends_as_75_and_the_resumed_run_ends_as_the_calm_one(
             os.kill(os.getpid(), sent)
         return inner(*arguments, **keywords)
 
-    monkeypatch.setattr(TorchEngine, method, wrapped)
+    monkeypatch.setattr(engine, method, wrapped)
     reply = shell(*train_line(model, run), "--json")
     refused(reply, 75, sent.name, f"assay resume {run}")
     assert len(steps_of(run)) < STEPS
@@ -378,7 +380,7 @@ def test_an_extended_run_that_was_stopped_goes_on_to_its_new_end(
 ) -> None:
     run, straight = copy_of(calm, tmp_path / "run"), copy_of(calm, tmp_path / "straight")
     assert shell("resume", straight, "--steps", 7, "--quiet").code == 0
-    inner, visits = TorchEngine.step, []
+    inner, visits = LocalEngine.step, []
 
     def wrapped(*arguments: Any, **keywords: Any) -> Any:
         visits.append(1)
@@ -386,7 +388,7 @@ def test_an_extended_run_that_was_stopped_goes_on_to_its_new_end(
             os.kill(os.getpid(), signal.SIGTERM)
         return inner(*arguments, **keywords)
 
-    monkeypatch.setattr(TorchEngine, "step", wrapped)
+    monkeypatch.setattr(LocalEngine, "step", wrapped)
     assert shell("resume", run, "--steps", 7, "--quiet").code == 75
     monkeypatch.undo()
     assert shell("resume", run, "--quiet").code == 0, "without --steps: the run knows its new end"

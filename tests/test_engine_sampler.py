@@ -21,11 +21,14 @@ from engine_cases import (
 from assay.engine import decode, sampler
 from assay.engine.filtering import kept
 from assay.engine.interface import Generation, Span
+from assay.engine.local import LocalEngine
 from assay.engine.network import Network
-from assay.engine.torch_engine import TorchEngine
 from assay.errors import AssayError, ConfigError, DataError
 from assay.rng import Key, uniforms
 from assay.types import Origin, Request, Segment
+
+pytestmark = pytest.mark.usefixtures("kind")
+torch_alone = pytest.mark.parametrize("kind", ["torch"], indirect=True)
 
 KEY = Key(7)
 
@@ -34,7 +37,7 @@ def tokens_of(generations: list[Generation]) -> list[list[int]]:
     return [g.segment.ids.tolist() for g in generations]
 
 
-def replayed(engine: TorchEngine, request: Request, count: int) -> list[int]:
+def replayed(engine: LocalEngine, request: Request, count: int) -> list[int]:
     """The same draw by hand: dense attention, one row, one token at a time, filters and inverse CDF spelled out."""
     before = sum(len(s) for s in request.prefix)
     prompt = np.concatenate([request.context, *(s.ids for s in request.prefix)])
@@ -77,6 +80,7 @@ def test_log_probs_are_those_of_the_plain_network(family: str) -> None:
         np.testing.assert_allclose(score.entropy, segment.entropy, atol=1e-5)
 
 
+@torch_alone
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_decoding_step_is_the_network(family: str) -> None:
     """Feeding tokens one at a time through the packed weights and the cache gives the hidden states of the network."""
@@ -186,18 +190,19 @@ def test_results_are_in_order_and_depend_neither_on_company_nor_on_memory(monkey
     assert tokens_of(engine.generate(requests, KEY)) == want
 
 
+@torch_alone
 def test_a_prompt_is_run_once_for_its_whole_group(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = engine_of(end=None)
     requests = requests_of(4, 6, max_new=4)
     requests = [requests[i] for i in np.random.default_rng(1).permutation(len(requests))]
     ran: list[int] = []
-    real = sampler.pack
+    real = sampler.lay
 
-    def counting(contexts: list[np.ndarray], *args: object, **kwargs: object) -> object:
+    def counting(contexts: list[np.ndarray]) -> object:
         ran.extend(len(c) for c in contexts)
-        return real(contexts, *args, **kwargs)  # type: ignore[arg-type]
+        return real(contexts)
 
-    monkeypatch.setattr(sampler, "pack", counting)
+    monkeypatch.setattr(sampler, "lay", counting)
     row = sampler.row_bytes(engine.network, max(len(r.context) + r.max_new for r in requests))
     for rows in (24, 5):
         ran.clear()
@@ -291,12 +296,13 @@ def test_a_diverged_policy_is_an_error_that_names_the_request_and_the_token() ->
     first = engine.generate(requests, KEY)[0].segment.ids[0]
     with torch.no_grad():
         engine.model.model.embed_tokens.weight[first] = float("nan")
-    engine.network.refresh()
+    engine.load(engine.state())
     assert first not in requests[0].context
     with pytest.raises(AssayError, match=f"not finite for request {requests[0].id} at answer token 1"):
         engine.generate(requests[:1], KEY)
 
 
+@torch_alone
 def test_bf16_samples_and_learns_on_any_machine() -> None:
     engine = engine_of("grouped", precision="bf16", end=None)
     requests = requests_of(3, 4, max_new=12)

@@ -32,7 +32,7 @@ from tiny import (
 from torch import Tensor
 
 from assay.engine.interface import Span
-from assay.engine.torch_engine import TorchEngine
+from assay.engine.local import LocalEngine
 from assay.objective.improve import accumulate, useful_rows
 from assay.recipe import Recipe
 from assay.recipes import RECIPES
@@ -44,7 +44,7 @@ every_recipe = pytest.mark.parametrize("name", sorted(RECIPES))
 
 
 @functools.cache
-def engine(precision: str) -> TorchEngine:
+def engine(precision: str) -> LocalEngine:
     return policy(precision)
 
 
@@ -141,10 +141,11 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
     loss.backward()
     expected = take_gradient(engine("fp64"))
     assert (whole(name)[1] - expected).norm() <= 1e-10 * expected.norm()
+    assert (whole(name, "native")[1] - expected).norm() <= 1e-5 * expected.norm()
 
 
 @every_recipe
-@pytest.mark.parametrize("precision, tolerance", [("fp64", 1e-10), ("fp32", 1e-5)])
+@pytest.mark.parametrize("precision, tolerance", [("fp64", 1e-10), ("fp32", 1e-5), ("native", 1e-5)])
 def test_chunks_of_any_size_give_the_same(name: str, precision: str, tolerance: float) -> None:
     expected = whole(name, precision)
     for size in (1, 2, 3, 7) if precision == "fp64" else (1, 3):
@@ -157,7 +158,7 @@ def test_chunks_of_any_size_give_the_same(name: str, precision: str, tolerance: 
 
 
 @every_recipe
-@pytest.mark.parametrize("precision, tolerance", [("fp64", 1e-10), ("fp32", 1e-5)])
+@pytest.mark.parametrize("precision, tolerance", [("fp64", 1e-10), ("fp32", 1e-5), ("native", 1e-5)])
 def test_order_of_rows_does_not_matter(name: str, precision: str, tolerance: float) -> None:
     order = np.random.default_rng(1).permutation(len(batch(name)))
     found = loss_and_gradient(engine(precision), batch(name).select(order), recipe(name), micro_tokens=30)

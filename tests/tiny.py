@@ -18,7 +18,7 @@ from torch import Tensor
 import assay.tasks
 from assay.assemble import Phases, assemble
 from assay.engine.interface import Chunk, Outputs, Want
-from assay.engine.torch_engine import TorchEngine
+from assay.engine.local import LocalEngine
 from assay.loop import train
 from assay.memory import Memory
 from assay.models import Models
@@ -81,7 +81,7 @@ def register(patch: pytest.MonkeyPatch, task: Task = TINY) -> None:
 # Policies
 
 
-def policy(precision: str = "fp64", *, vocab: int = 5, seed: int = 0, **changes: object) -> TorchEngine:
+def policy(precision: str = "fp64", *, vocab: int = 5, seed: int = 0, **changes: object) -> LocalEngine:
     """One layer of width 8 and a vocabulary of five."""
     shape = {
         "vocab": vocab,
@@ -96,9 +96,9 @@ def policy(precision: str = "fp64", *, vocab: int = 5, seed: int = 0, **changes:
     return engine_of("qwen2", precision=precision, end=END, seed=seed, **{**shape, "init_std": 0.5, **changes})
 
 
-def take_gradient(engine: TorchEngine) -> Tensor:
+def take_gradient(engine: LocalEngine) -> Tensor:
     """All gradients end to end; the engine's are cleared."""
-    engine.network.hand_out()
+    engine.hand_out()
     parameters = list(engine.model.parameters())
     gradient = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in parameters]).clone()
     for parameter in parameters:
@@ -132,7 +132,7 @@ def update(engine: Any, batch: Batch, objective: Objective, scale: Scale, *, see
 class Cut:
     """An engine whose chunks are exactly so many rows."""
 
-    def __init__(self, engine: TorchEngine, rows: int) -> None:
+    def __init__(self, engine: LocalEngine, rows: int) -> None:
         self.engine, self.size = engine, rows
 
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[Chunk]:
@@ -282,7 +282,7 @@ class Notes:
 
 
 def run(
-    recipe: Recipe, engine: TorchEngine, *, seed: int = 0, flipped: bool = False, micro_tokens: int = 10**6
+    recipe: Recipe, engine: LocalEngine, *, seed: int = 0, flipped: bool = False, micro_tokens: int = 10**6
 ) -> tuple[Notes, Memory]:
     """Trains the engine; `flipped` turns the sign of every advantage."""
     phases = phases_of(recipe, micro_tokens=micro_tokens)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from assay.engine.packing import distinct
+from assay.engine.layout import distinct
 from assay.types import Batch
 
 

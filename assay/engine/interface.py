@@ -79,6 +79,7 @@ class Engine(Protocol):
     """One parameter set: sampler, learner and optimiser on one copy of the weights."""
 
     device: torch.device
+    place: str  # the device and the code that computes on it, where they can change the bits of a result
     context: int  # positions the model can hold
     version: int  # optimiser steps taken
     exact: bool  # sampler's `old` is bitwise the learner's log-prob

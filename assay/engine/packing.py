@@ -1,22 +1,18 @@
-"""Rows laid end to end without padding, each distinct context once, and how their tokens see each other.
+"""How the tokens of a layout see each other, for batched products.
 
-Packed order: the tokens of every distinct context, then the inputs of every row (its response without the last token,
-which predicts nothing). A row attends to the context it shares and causally to itself, so the result is that of running
-it alone. Attention works on *blocks*: rows of similar length whose keys are padded to one rectangle, the context flush
-right against the row. Long rows are cut into *pieces* of queries, which see keys only up to their own end.
+Attention works on *blocks*: rows of similar length whose keys are padded to one rectangle, the context flush right
+against the row. Long rows are cut into *pieces* of queries, which see keys only up to their own end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from assay.errors import DataError
-from assay.types import Ids
+from assay.engine.layout import Layout
 
 BLOCK_SCORES = 1 << 20  # attention scores of a block over all heads; keeps them in the outer caches
 PIECE_QUERIES = 64
@@ -65,14 +61,11 @@ class AttentionPlan:
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """Inputs of a packed forward. `predict[m]` is the input token whose hidden state predicts response token m."""
+    """A layout on the device, with how its tokens see each other."""
 
     ids: Tensor  # int64[N]
     positions: Tensor  # int64[N]
     predict: Tensor  # int64[M]
-    last: Tensor  # int64[contexts] the last token of each distinct context
-    context_of: np.ndarray  # int64[B] index of each row's context among the distinct ones
-    context_at: np.ndarray  # int64[contexts + 1] offsets of the distinct contexts
     longest: int  # positions in use
     plan: AttentionPlan
 
@@ -87,66 +80,20 @@ class _Rows:
     context_length: np.ndarray
 
 
-def distinct(arrays: Sequence[Ids]) -> tuple[np.ndarray, list[int]]:
-    """The index of each array among the distinct ones (by content, in order of appearance), and their first places."""
-    seen: dict[bytes, int] = {}
-    first: list[int] = []
-    which = np.empty(len(arrays), dtype=np.int64)
-    for i, array in enumerate(arrays):
-        index = seen.setdefault(array.astype("<i4").tobytes(), len(seen))
-        if index == len(first):
-            first.append(i)
-        which[i] = index
-    return which, first
-
-
-def offsets(lengths: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
-
-def ranges(start: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """start[0] .. start[0]+length[0]-1, start[1] .. and so on, end to end."""
-    at = offsets(length)
-    return np.repeat(start - at[:-1], length) + np.arange(at[-1])
-
-
-def pack(
-    contexts: Sequence[Ids], responses: Sequence[Ids], *, heads: int, kv_heads: int, device: torch.device
-) -> Packed:
-    """Lay rows end to end. With an empty list of responses the contexts alone are run (a prefill)."""
-    which, first = distinct(contexts)
-    unique = [contexts[i] for i in first]
-    context_length = np.array([len(c) for c in unique], dtype=np.int64)
-    if (context_length == 0).any():
-        raise DataError("a context is empty: the first token of an answer needs at least one token before it")
-    context_at = offsets(context_length)
-    total = np.array([len(r) for r in responses], dtype=np.int64)
-    length = np.maximum(total - 1, 0)
-    start = context_at[-1] + offsets(length)
-    own = [r[:-1] for r in responses]
-    ids = np.concatenate([*unique, *own]) if unique else np.zeros(0, np.int32)
-    shared = context_length[which] if len(responses) else np.zeros(0, np.int64)
-    positions = ranges(np.zeros(len(unique), np.int64), context_length)
-    if len(responses):
-        positions = np.concatenate([positions, ranges(shared, length)])
-    nothing = np.zeros(len(unique), np.int64)
-    sets = [_Rows(context_at[:-1], context_length, nothing, nothing)]
-    predict = np.zeros(0, np.int64)
-    if len(responses):
-        sets.append(_Rows(start[:-1], length, context_at[:-1][which], shared))
-        at = offsets(total)
-        predict = np.arange(at[-1]) + np.repeat(start[:-1] - at[:-1] - 1, total)
-        nonempty = total > 0
-        predict[at[:-1][nonempty]] = (context_at[1:][which] - 1)[nonempty]
+def pack(layout: Layout, *, heads: int, kv_heads: int, device: torch.device) -> Packed:
+    """The tensors of a layout for heads of this number. Its rows may be none: the contexts are rows of their own."""
+    at, which = layout.context_at, layout.context_of
+    size = np.diff(at)
+    nothing = np.zeros(len(size), np.int64)
+    sets = [_Rows(at[:-1], size, nothing, nothing)]
+    if len(layout.start):
+        sets.append(_Rows(layout.start, layout.length, at[:-1][which], size[which]))
     return Packed(
-        ids=torch.from_numpy(ids.astype(np.int64)).to(device),
-        positions=torch.from_numpy(positions).to(device),
-        predict=torch.from_numpy(predict).to(device),
-        last=torch.from_numpy(context_at[1:] - 1).to(device),
-        context_of=which,
-        context_at=context_at,
-        longest=int(positions.max(initial=0)) + 1,
-        plan=_plan(sets, len(ids), heads, kv_heads, device),
+        ids=torch.from_numpy(layout.ids).to(device),
+        positions=torch.from_numpy(layout.positions).to(device),
+        predict=torch.from_numpy(layout.predict).to(device),
+        longest=int(layout.positions.max(initial=0)) + 1,
+        plan=_plan(sets, len(layout.ids), heads, kv_heads, device),
     )
 
 

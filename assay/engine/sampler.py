@@ -16,8 +16,9 @@ from torch import Tensor
 from assay.engine.decode import Decoder
 from assay.engine.filtering import Drawn, Filters, draw
 from assay.engine.interface import Generation
+from assay.engine.layout import distinct, lay
 from assay.engine.network import Network
-from assay.engine.packing import distinct, pack
+from assay.engine.packing import pack
 from assay.errors import AssayError, ConfigError, DataError
 from assay.rng import Key, uniforms
 from assay.types import Finish, Ids, Origin, Request, Segment
@@ -74,6 +75,21 @@ def check(requests: Sequence[Request], limits: Limits) -> None:
         if request.id in seen:
             raise DataError(f"two requests have the id {request.id}: give them different `draw` or `sample` numbers")
         seen.add(request.id)
+
+
+def diverged(request: str, token: int) -> AssayError:
+    return AssayError(
+        f"the policy gave logits that are not finite for request {request} at answer token {token}: its weights have "
+        "most likely diverged; resume from an earlier checkpoint with a lower learning rate"
+    )
+
+
+def stops(request: Request, ids: Ids, decode: Decode | None) -> bool:
+    """A stop string ends in the last token. A character may take several tokens: four bytes and some to spare."""
+    assert decode is not None
+    tail = ids[-(4 * max(len(s) for s in request.stop) + 8) :]
+    text = decode(tail.tolist())
+    return any(s in text for s in request.stop)
 
 
 def prompt_of(request: Request) -> Ids:
@@ -246,12 +262,12 @@ class _Run:
             assert self.carry is not None
             return self.carry
         c = self.network.config
-        packed = pack(
-            [self.prompts[i] for i in prompts], [], heads=c.heads, kv_heads=c.kv_heads, device=self.decoder.device
-        )
+        layout = lay([self.prompts[i] for i in prompts])
+        packed = pack(layout, heads=c.heads, kv_heads=c.kv_heads, device=self.decoder.device)
         cache: list[tuple[Tensor, Tensor]] = []
         hidden, _ = self.network.forward(packed, cache=cache)
-        ready = _Prefilled(prompts, packed.context_at, cache, self._logits(hidden[packed.last]))
+        last = torch.from_numpy(layout.last).to(hidden.device)
+        ready = _Prefilled(prompts, layout.context_at, cache, self._logits(hidden[last]))
         if self.carry is None:
             return ready
         old = self.carry
@@ -293,7 +309,7 @@ class _Run:
         stop = self.ends[token]
         if self.sampling.stops is not None:
             for j in np.flatnonzero(self.sampling.stops[who] & ~stop):
-                stop[j] = self._stopped(self.requests[who[j]], state.ids[slots[j], : done[j]])
+                stop[j] = stops(self.requests[who[j]], state.ids[slots[j], : done[j]], self.limits.decode)
         over = stop | (done >= self.limit[who])
         if over.any():
             for j in np.flatnonzero(over):
@@ -304,23 +320,12 @@ class _Run:
         reals = torch.stack([drawn.old, drawn.mu, drawn.entropy]).cpu().numpy()
         if not np.isfinite(reals[0]).all() or not bool(drawn.finite.all()):
             bad = int(np.flatnonzero(~(np.isfinite(reals[0]) & drawn.finite.cpu().numpy()))[0])
-            raise AssayError(
-                f"the policy gave logits that are not finite for request {self.requests[who[bad]].id} at answer token "
-                f"{int(done[bad] + self.before[who[bad]])}: its weights have most likely diverged; "
-                "resume from an earlier checkpoint with a lower learning rate"
-            )
+            raise diverged(self.requests[who[bad]].id, int(done[bad] + self.before[who[bad]]))
         token = drawn.token.cpu().numpy()
         state = self.rows
         state.ids[slots, done] = token
         state.old[slots, done], state.mu[slots, done], state.entropy[slots, done] = reals
         return token
-
-    def _stopped(self, request: Request, ids: Ids) -> bool:
-        """A stop string ends in the last token. A character may take several tokens: four bytes and some to spare."""
-        assert self.limits.decode is not None
-        tail = ids[-(4 * max(len(s) for s in request.stop) + 8) :]
-        text = self.limits.decode(tail.tolist())
-        return any(s in text for s in request.stop)
 
     def _finish(self, slot: int, finish: Finish) -> None:
         state = self.rows

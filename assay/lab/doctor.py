@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from assay.bases import cache_folder
+from assay.folders import cache_folder
 
 Check = tuple[str, str, str]  # state (ok, missing, warning), what was found, what to do
 
@@ -22,6 +22,7 @@ def examination() -> dict[str, Any]:
         "python": _python,
         "torch": _torch,
         "processor": _processor,
+        "core": _core,
         "gpu": _gpu,
         "memory": _memory,
         "disk": _disk,
@@ -77,6 +78,23 @@ def _processor() -> Check:
 
     _, reason = choose("auto", torch.device("cpu"))
     return "ok", f"{cores}; computes in {reason}", ""
+
+
+def _core() -> Check:
+    if importlib.util.find_spec("torch") is None:
+        return "missing", "cannot be used without torch", "install torch first."
+    import torch
+
+    from assay.engine.native import build
+    from assay.engine.native.engine import refusal
+    from assay.engine.precision import choose
+
+    compute, _ = choose("auto", torch.device("cpu"))
+    reason = refusal(torch.device("cpu"), compute)
+    if reason is None:
+        others = ", ".join(v.name for v in build.runnable())
+        return "ok", f"small models compute on the compiled core, variant {build.chosen().name} of {others}", ""
+    return "missing", f"models compute with torch: {reason}", "see docs/core.md."
 
 
 def _gpu() -> Check:

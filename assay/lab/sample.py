@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 
 def open_engine(model: str) -> tuple[Policy, Engine]:
     """A frozen model, ready to answer."""
-    from assay.engine.torch_engine import TorchEngine
+    from assay.engine.choose import engine_for
     from assay.policy import load_policy
 
     policy = load_policy(locate(model))
-    engine = TorchEngine(
+    device = device_of("auto")
+    engine = engine_for("auto", device, "auto").engine(
         policy.transformer,
         end_ids=policy.end_ids,
         decode=policy.tokenizer.decode,
-        device=device_of("auto"),
+        device=device,
         optimiser=None,
     )
     return policy, engine

@@ -66,9 +66,9 @@ class Checkpoint:
         """Bytes of each journal at the time of the save."""
         return self.manifest["journals"]
 
-    def environment_changes(self, device: str) -> list[str]:
+    def environment_changes(self, place: str) -> list[str]:
         """What differs from the machine that saved it; if anything does, the same bits are no longer promised."""
-        return manifest.differences(self.manifest["environment"], manifest.environment(device))
+        return manifest.differences(self.manifest["environment"], manifest.environment(place))
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Store:
         files: Mapping[str, Path | bytes] | None = None,
         journals: Mapping[str, int] | None = None,
         score: float | None = None,
-        device: str = "cpu",
+        place: str = "cpu",
     ) -> Path:
         """Commit a checkpoint. Names are paths below it: `policy/model.safetensors`. A step that is there stays.
 
@@ -135,7 +135,7 @@ class Store:
             "identity": self.fingerprint,
             "identity_fields": self.identity,
             "journals": dict(journals or {}),
-            "environment": manifest.environment(device),
+            "environment": manifest.environment(place),
         }
         try:
             _write_tree(temporary, contents, head)

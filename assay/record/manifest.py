@@ -61,11 +61,11 @@ def seal(manifest: Mapping[str, Any]) -> bytes:
     return json.dumps({**body, "seal": fingerprint(body)}, indent=1, allow_nan=False).encode() + b"\n"
 
 
-def environment(device: str) -> dict[str, Any]:
+def environment(place: str) -> dict[str, Any]:
     """What can change the bits of a run beside its recipe."""
     torch = sys.modules.get("torch")
     threads = torch.get_num_threads() if torch else int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
-    return {"device": device, "threads": threads, "machine": platform.machine(), "versions": dict(versions())}
+    return {"place": place, "threads": threads, "machine": platform.machine(), "versions": dict(versions())}
 
 
 @functools.cache

@@ -130,10 +130,8 @@ class Recorder:
                 tensors[f"optimiser/{name}.safetensors"] = below(state, "optimiser/")
                 counters[name] = {"version": state["version"]}
         documents = {"memory.json": memory.to_data(), "counters.json": counters}
-        device = str(models["policy"].device)
-        self.folder.save(
-            memory.step, tensors=tensors, documents=documents, files=self.files, score=score, device=device
-        )
+        place = models["policy"].place
+        self.folder.save(memory.step, tensors=tensors, documents=documents, files=self.files, score=score, place=place)
 
     def saved(self, name: str) -> bool:
         """Frozen models come back from where they came from, not from checkpoints."""

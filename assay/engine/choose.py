@@ -1,0 +1,38 @@
+"""Which engine runs a parameter set: the compiled core where it can, torch everywhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from assay.engine.local import LocalEngine
+from assay.engine.precision import Precision, choose
+from assay.errors import ConfigError
+
+Kind = Literal["auto", "native", "torch"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An engine, and why it is not the faster one where it is not."""
+
+    engine: type[LocalEngine]
+    reason: str
+
+
+def engine_for(kind: Kind, device: str, precision: Precision) -> Choice:
+    """`auto` takes the core where it is faster; a core that is asked for by name and cannot be had is an error."""
+    from assay.engine.native.engine import NativeEngine, refusal
+    from assay.engine.torch_engine import TorchEngine
+
+    if kind == "torch":
+        return Choice(TorchEngine, "torch was asked for")
+    compute, _ = choose(precision, torch.device(device))
+    reason = refusal(torch.device(device), compute)
+    if reason is None:
+        return Choice(NativeEngine, "")
+    if kind == "native":
+        raise ConfigError(f"machine.engine is native, but {reason}. Take machine.engine auto or torch.")
+    return Choice(TorchEngine, reason)

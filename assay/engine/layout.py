@@ -1,0 +1,80 @@
+"""Rows laid end to end without padding, each distinct context once.
+
+Order: the tokens of every distinct context, then the inputs of every row (its response without the last token, which
+predicts nothing). A row attends to the context it shares and causally to itself, so the result is that of running it
+alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.errors import DataError
+from assay.types import Ids
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """`predict[m]` is the input token whose hidden state predicts response token m."""
+
+    ids: np.ndarray  # int64[N]
+    positions: np.ndarray  # int64[N]
+    predict: np.ndarray  # int64[M]
+    context_at: np.ndarray  # int64[contexts + 1] offsets of the distinct contexts
+    context_of: np.ndarray  # int64[B] index of each row's context among the distinct ones
+    start: np.ndarray  # int64[B] where a row's own inputs start
+    length: np.ndarray  # int64[B] and how many they are
+
+    @property
+    def last(self) -> np.ndarray:
+        """The last token of each distinct context."""
+        return self.context_at[1:] - 1
+
+
+def distinct(arrays: Sequence[Ids]) -> tuple[np.ndarray, list[int]]:
+    """The index of each array among the distinct ones (by content, in order of appearance), and their first places."""
+    seen: dict[bytes, int] = {}
+    first: list[int] = []
+    which = np.empty(len(arrays), dtype=np.int64)
+    for i, array in enumerate(arrays):
+        index = seen.setdefault(array.astype("<i4").tobytes(), len(seen))
+        if index == len(first):
+            first.append(i)
+        which[i] = index
+    return which, first
+
+
+def offsets(lengths: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def ranges(start: np.ndarray, length: np.ndarray) -> np.ndarray:
+    """start[0] .. start[0]+length[0]-1, start[1] .. and so on, end to end."""
+    at = offsets(length)
+    return np.repeat(start - at[:-1], length) + np.arange(at[-1])
+
+
+def lay(contexts: Sequence[Ids], responses: Sequence[Ids] = ()) -> Layout:
+    """Lay rows end to end. Without responses the contexts alone are run (a prefill)."""
+    which, first = distinct(contexts)
+    unique = [contexts[i] for i in first]
+    context_length = np.array([len(c) for c in unique], dtype=np.int64)
+    if (context_length == 0).any():
+        raise DataError("a context is empty: the first token of an answer needs at least one token before it")
+    context_at = offsets(context_length)
+    total = np.array([len(r) for r in responses], dtype=np.int64)
+    length = np.maximum(total - 1, 0)
+    start = context_at[-1] + offsets(length)[:-1]
+    ids = np.concatenate([*unique, *(r[:-1] for r in responses)]) if unique else np.zeros(0, np.int64)
+    positions = ranges(np.zeros(len(unique), np.int64), context_length)
+    predict = np.zeros(0, np.int64)
+    if len(responses):
+        positions = np.concatenate([positions, ranges(context_length[which], length)])
+        at = offsets(total)
+        predict = np.arange(at[-1]) + np.repeat(start - at[:-1] - 1, total)
+        nonempty = total > 0
+        predict[at[:-1][nonempty]] = (context_at[1:][which] - 1)[nonempty]
+    return Layout(ids.astype(np.int64), positions, predict, context_at, which, start, length)

@@ -1,0 +1,242 @@
+"""What the engines of this machine share: one copy of the weights, its optimiser, how a batch is cut, what is saved."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from assay.engine.cutting import cut
+from assay.engine.interface import Chunk, Generation, Outputs, Scores, Span, Want
+from assay.engine.layout import Layout, lay
+from assay.engine.network import Network
+from assay.engine.optimiser import AdamW, Optimiser
+from assay.engine.precision import Precision, choose
+from assay.engine.sampler import Decode
+from assay.errors import ConfigError, DataError, StorageError, UsageError
+from assay.policy.transformer import Transformer
+from assay.rng import Key
+from assay.types import Batch, Ids, Request
+
+SCORE_TOKENS = 4096
+STREAMS = ("ids", "mask", "counted", "advantage", "origin", "version", "old", "mu", "ref", "entropy", "value")
+STREAMS += ("sampled", "reward", "target", "continues", "node", "top_ids", "legal", "cost")
+INTEGER = ("ids", "top_ids", "version", "node")
+
+
+@dataclass(frozen=True, eq=False)
+class LaidChunk(Chunk):
+    """A chunk with its inputs laid end to end, and the tokens' temperatures."""
+
+    layout: Layout
+    tau: Tensor
+
+
+class LocalEngine(ABC):
+    """A policy, its optimiser (or none: frozen), and everything that is asked of it.
+
+    Compute is in fp32, bf16 or fp64. In bf16 the parameters and their gradients stay in fp32 and the network runs on a
+    bf16 copy, refreshed after each step.
+    """
+
+    name: ClassVar[str]
+    exact: ClassVar[bool]
+
+    def __init__(
+        self,
+        model: Transformer,
+        *,
+        end_ids: frozenset[int],
+        decode: Decode | None = None,
+        device: str | torch.device = "cpu",
+        precision: Precision = "auto",
+        optimiser: AdamW | None = AdamW(),
+        memory_bytes: int = 2 << 30,
+    ) -> None:
+        self.device = torch.device(device)
+        self.compute, self.precision_reason = choose(precision, self.device)
+        self.wide = torch.promote_types(self.compute, torch.float32)
+        self.model = model.to(device=self.device, dtype=self.wide)
+        self.end_ids = end_ids
+        self.decode = decode
+        self.memory_bytes = memory_bytes
+        self.context = model.config.context
+        self.model.fit(self.context)  # one rope for every row, so that decoding, training and scoring agree
+        self.version = 0
+        self.model.requires_grad_(optimiser is not None)
+        self.network = Network(self.model, self.compute)
+        self.optimiser = None if optimiser is None else Optimiser(self.model, optimiser)
+
+    # What a kind of engine does in its own way
+
+    @abstractmethod
+    def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]: ...
+
+    @abstractmethod
+    def forward(self, chunk: Chunk, want: Want) -> Outputs:
+        """Per-token outputs. Under `torch.no_grad`, or if the engine is frozen, nothing is kept for a backward pass."""
+
+    @abstractmethod
+    def backward(self, chunk: Chunk, outputs: Outputs) -> None:
+        """Add the gradient that the leaves of `outputs` ask for to the parameters' gradients."""
+
+    @abstractmethod
+    def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
+        """Log-probs of the response `ids` [M], and entropies if asked for."""
+
+    def _refresh(self) -> None:
+        """The weights have changed: so must their packed copies."""
+        self.network.refresh()
+
+    # Scoring
+
+    @torch.inference_mode()
+    def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]:
+        """Log-probs of given continuations; temperature 0 is scored at 1, as the sampler does."""
+        results: dict[int, Scores] = {}
+        for part in self._score_parts(spans):
+            some = [spans[i] for i in part]
+            layout = self._lay([s.context for s in some], [s.ids for s in some])
+            at = np.cumsum([0, *(len(s.ids) for s in some)])
+            tau = self._tau([s.temperature for s in some], np.diff(at))
+            ids = np.concatenate([s.ids for s in some]).astype(np.int64)
+            out, spread = self._score(layout, ids, tau, entropy)
+            logp = out.float().cpu().numpy()
+            about = None if spread is None else spread.float().cpu().numpy()
+            for j, i in enumerate(part):
+                cut_ = slice(int(at[j]), int(at[j + 1]))
+                results[i] = Scores(logp[cut_], None if about is None else about[cut_])
+        return [results[i] for i in range(len(spans))]
+
+    def _score_parts(self, spans: Sequence[Span]) -> Iterator[list[int]]:
+        """Spans of one context together, a few thousand tokens at a time."""
+        order = sorted(range(len(spans)), key=lambda i: (spans[i].context.tobytes(), len(spans[i].ids)))
+        part: list[int] = []
+        used = 0
+        for i in order:
+            size = len(spans[i].ids)
+            if not part or not np.array_equal(spans[part[-1]].context, spans[i].context):
+                size += len(spans[i].context)
+            if part and used + size > SCORE_TOKENS:
+                yield part
+                part, used = [], 0
+            part.append(i)
+            used += size
+        if part:
+            yield part
+
+    # Learning
+
+    def chunks(self, batch: Batch, *, tokens: int) -> Iterator[LaidChunk]:
+        """Chunks of at most `tokens` inputs (see `cut`). Streams are tensors; `weights` are under `weights/NAME`."""
+        for rows in cut(batch, tokens=tokens):
+            some = batch.select(rows)
+            contexts = _split(some.context, some.context_at)
+            layout = self._lay(contexts, _split(some.ids, some.at))
+            arrays = {name: getattr(some, name) for name in STREAMS}
+            arrays |= {f"weights/{name}": value for name, value in some.weights.items()}
+            yield LaidChunk(
+                batch=some,
+                rows=rows,
+                row=self._tensor(np.repeat(np.arange(len(rows)), some.lengths)),
+                streams={name: self._stream(name, value) for name, value in arrays.items() if value is not None},
+                layout=layout,
+                tau=self._tau(some.temperature, some.lengths),
+            )
+
+    @property
+    def place(self) -> str:
+        return f"{self.device} {self.name}"
+
+    def hand_out(self) -> None:
+        """Turn what the chunks of a step have gathered into gradients of the parameters."""
+        self.network.hand_out()
+
+    def _refuse_unknown(self, chunk: Chunk, want: Want) -> None:
+        if want.value:
+            raise ConfigError("this parameter set has no value head")
+        if want.top_ids and chunk.streams.get("top_ids") is None:
+            raise UsageError("further log-probs were asked for, but the batch has no `top_ids`")
+
+    def step(self, *, lr: float, clip: float | None) -> Mapping[str, float]:
+        """One optimiser step; a gradient that is not finite is dropped and nothing moves."""
+        if self.optimiser is None:
+            raise UsageError("a frozen parameter set takes no steps")
+        self.hand_out()
+        stats = self.optimiser.step(lr=lr, clip=clip)
+        if not stats["skipped"]:
+            self.version += 1
+            self._refresh()
+        return stats
+
+    # State
+
+    def state(self) -> dict[str, Any]:
+        """`version`, `parameter/NAME` by Hugging Face name, `optimiser/...`: integers and tensors, copies."""
+        result: dict[str, Any] = {"version": self.version}
+        result |= {f"parameter/{name}": p.detach().clone() for name, p in self.model.named_parameters()}
+        if self.optimiser is not None:
+            result |= {f"optimiser/{name}": value for name, value in self.optimiser.state().items()}
+        return result
+
+    @torch.no_grad()
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Take up a state; the run goes on bit for bit as if it had never stopped."""
+        for name, parameter in self.model.named_parameters():
+            value = state.get(f"parameter/{name}")
+            if value is None or value.shape != parameter.shape:
+                raise StorageError(f"the state has no fitting 'parameter/{name}'; is it of another model?")
+            parameter.copy_(value)
+        self.version = int(state["version"])
+        if self.optimiser is not None:
+            prefix = "optimiser/"
+            self.optimiser.load({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
+            self.optimiser.clear()
+        self._refresh()
+
+    def copy(self) -> Self:
+        """A frozen copy of the weights as they are now."""
+        names = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float64: "fp64"}
+        twin = type(self)(
+            copy.deepcopy(self.model),
+            end_ids=self.end_ids,
+            decode=self.decode,
+            device=self.device,
+            precision=names[self.compute],  # type: ignore[arg-type]
+            optimiser=None,
+            memory_bytes=self.memory_bytes,
+        )
+        twin.version = self.version
+        return twin
+
+    # Parts
+
+    def _lay(self, contexts: Sequence[Ids], responses: Sequence[Ids]) -> Layout:
+        longest = max((len(c) + len(r) for c, r in zip(contexts, responses)), default=0)
+        if longest > self.context:
+            raise DataError(f"a row of {longest} tokens exceeds the model's context of {self.context}")
+        return lay(contexts, responses)
+
+    def _tau(self, temperature: Sequence[float] | np.ndarray, lengths: np.ndarray) -> Tensor:
+        tau = np.asarray(temperature, dtype=np.float64)
+        tau = np.repeat(np.where(tau == 0, 1.0, tau), lengths)
+        return torch.from_numpy(tau).to(device=self.device, dtype=self.wide)
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+    def _stream(self, name: str, array: np.ndarray) -> Tensor:
+        tensor = self._tensor(array)
+        if name in INTEGER:
+            return tensor.long()
+        return tensor.to(self.wide) if tensor.is_floating_point() else tensor
+
+
+def _split(tokens: np.ndarray, at: np.ndarray) -> list[np.ndarray]:
+    return [tokens[a:b] for a, b in zip(at[:-1], at[1:])]

@@ -1,0 +1,1 @@
+"""The engine on a compiled core, for processors. See docs/core.md."""

@@ -1,0 +1,221 @@
+// The border: plain C, pointers and sizes. Whatever comes in is checked here; behind it nothing is.
+#include <cstdio>
+#include <type_traits>
+
+#include "sampler.h"
+
+using namespace assay;
+
+namespace {
+
+struct Refused : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+void require(bool condition, const char* what) {
+    if (!condition) throw Refused(what);
+}
+
+void require_within(const int32_t* values, size_t count, int low, int high, const char* what) {
+    for (size_t i = 0; i < count; i++)
+        if (values[i] < low || values[i] >= high) {
+            char text[160];
+            std::snprintf(text, sizeof text, "%s number %zu is %d, expected %d to %d", what, i, values[i], low, high - 1);
+            throw Refused(text);
+        }
+}
+
+enum Answer : int32_t { RUNNING = 0, DONE = 1, FAILED = -1, CANCELLED = -2, NOT_FINITE = -3, CALLBACK = -4 };
+
+}  // namespace
+
+struct Core {
+    Weights weights;
+    std::string error;
+    int32_t where[2] = {0, 0};
+    Team team;
+    std::unique_ptr<Sampler> sampler;
+    Requests requests{};
+
+    explicit Core(int threads) : team(threads) {}
+};
+
+// What Python lays out of packed tokens; `Packed` says what the arrays are.
+struct PackedArrays {
+    int32_t tokens, groups, rows, predicted, top;
+    const int32_t *ids, *positions, *context_at, *row_at, *row_start, *row_length, *predict, *targets, *top_ids;
+    const float* tau;
+};
+
+namespace {
+
+// Runs `what`; what it throws becomes an answer and a message.
+template <class Do>
+int32_t answer(Core* core, Do&& what) {
+    try {
+        return what();
+    } catch (const Cancelled&) {
+        core->error = "interrupted";
+        return CANCELLED;
+    } catch (const NotFinite& bad) {
+        core->where[0] = bad.request, core->where[1] = bad.token;
+        return NOT_FINITE;
+    } catch (const CallbackFailed&) {
+        return CALLBACK;
+    } catch (const std::bad_alloc&) {
+        core->error = "out of memory";
+        return FAILED;
+    } catch (const std::exception& error) {
+        core->error = error.what();
+        return FAILED;
+    }
+}
+
+Packed packed_of(const Core& core, const PackedArrays& a) {
+    const Shape& s = core.weights.shape;
+    require(a.tokens > 0 && a.groups > 0 && a.rows >= 0 && a.predicted >= 0 && a.top >= 0, "a size is negative or zero");
+    require_within(a.ids, a.tokens, 0, s.vocab, "token id");
+    require_within(a.positions, a.tokens, 0, s.positions, "position");
+    require_within(a.targets, a.predicted, 0, s.vocab, "response id");
+    require_within(a.predict, a.predicted, 0, a.tokens, "predicting token");
+    if (a.top) require_within(a.top_ids, size_t(a.predicted) * a.top, 0, s.vocab, "further id");
+    require(a.context_at[0] == 0 && a.row_at[0] == 0 && a.row_at[a.groups] == a.rows, "offsets do not fit the sizes");
+    int next = a.context_at[a.groups];
+    for (int g = 0; g < a.groups; g++) {
+        require(a.context_at[g] < a.context_at[g + 1] && a.context_at[g + 1] <= a.tokens, "a context is empty or too long");
+        require(a.row_at[g] <= a.row_at[g + 1], "rows of groups are not in order");
+    }
+    for (int r = 0; r < a.rows; r++)
+        require(a.row_length[r] >= 0 && a.row_start[r] >= next && a.row_start[r] <= a.tokens - a.row_length[r],
+                "a row lies outside of the tokens");
+    Packed p;
+    p.ids.assign(a.ids, a.ids + a.tokens), p.positions.assign(a.positions, a.positions + a.tokens);
+    p.context_at.assign(a.context_at, a.context_at + a.groups + 1);
+    p.row_at.assign(a.row_at, a.row_at + a.groups + 1);
+    p.row_start.assign(a.row_start, a.row_start + a.rows), p.row_length.assign(a.row_length, a.row_length + a.rows);
+    p.predict.assign(a.predict, a.predict + a.predicted), p.targets.assign(a.targets, a.targets + a.predicted);
+    p.tau.assign(a.tau, a.tau + a.predicted);
+    p.top = a.top;
+    if (a.top) p.top_ids.assign(a.top_ids, a.top_ids + size_t(a.predicted) * a.top);
+    return p;
+}
+
+}  // namespace
+
+extern "C" {
+
+int32_t assay_lanes() { return LANES; }
+
+Core* assay_new(const Shape* shape, int32_t threads) {
+    try {
+        auto core = std::make_unique<Core>(threads);
+        Weights& w = core->weights;
+        const Shape& s = w.shape = *shape;
+        w.layers.resize(s.layers);
+        for (Layer& layer : w.layers) {
+            layer.qkv.out = s.all_heads(), layer.qkv.in = s.hidden;
+            layer.out.out = s.hidden, layer.out.in = s.queries();
+            layer.up.out = 2 * s.ffn, layer.up.in = s.hidden;
+            layer.down.out = s.hidden, layer.down.in = s.ffn;
+        }
+        w.head.out = s.vocab, w.head.in = s.hidden;
+        w.each([&](Matrix& m) { m.reserve(s.learns); });
+        return core.release();
+    } catch (const std::exception&) {
+        return nullptr;
+    }
+}
+
+void assay_free(Core* core) { delete core; }
+const char* assay_error(const Core* core) { return core->error.c_str(); }
+void assay_where(const Core* core, int32_t* where) { where[0] = core->where[0], where[1] = core->where[1]; }
+void assay_cancel(Core* core) { core->team.cancel(); }
+
+// Whether the work that was started last is done, after waiting for at most so long.
+int32_t assay_wait(Core* core, int32_t milliseconds) {
+    return answer(core, [&] { return core->team.wait(milliseconds) ? DONE : RUNNING; });
+}
+
+// Weights, 9 a layer (weight and bias of qkv, out, up, down; weights of the query and key norms), then output layer,
+// embedding, last norm, cosines, sines. Starts copying them.
+int32_t assay_take_weights(Core* core, const float* const* table) {
+    return answer(core, [&] {
+        Weights& w = core->weights;
+        for (Layer& layer : w.layers) {
+            for (Matrix* m : {&layer.qkv, &layer.out, &layer.up, &layer.down}) m->weight = *table++, m->bias = *table++;
+            layer.qk_weight = *table++;
+        }
+        w.head.weight = *table++, w.embedding = *table++, w.final_norm = *table++;
+        w.cosines = *table++, w.sines = *table++;
+        core->team.start([core](int number) {
+            const Weights& now = core->weights;
+            core->weights.each([&](Matrix& m) { m.pack(now.shape.learns, number, core->team.size()); });
+        });
+        return DONE;
+    });
+}
+
+// Where gradients are added: the same order as the weights', up to the last norm.
+int32_t assay_take_gradients(Core* core, float* const* table) {
+    return answer(core, [&] {
+        Weights& w = core->weights;
+        for (Layer& layer : w.layers) {
+            for (Matrix* m : {&layer.qkv, &layer.out, &layer.up, &layer.down})
+                m->grad = *table++, m->bias_grad = *table++;
+            layer.qk_grad = *table++;
+        }
+        w.head.grad = *table++, w.embedding_grad = *table++, w.final_grad = *table++;
+        return DONE;
+    });
+}
+
+Pass* assay_pass_new(Core* core) { return new (std::nothrow) Pass(core->weights, core->team.size()); }
+void assay_pass_free(Pass* pass) { delete pass; }
+
+int32_t assay_forward(Core* core, Pass* pass, const PackedArrays* arrays, int32_t keep, float* logp, float* entropy,
+                      float* top_logp) {
+    return answer(core, [&] {
+        pass->take(packed_of(*core, *arrays));
+        pass->prepare(keep);
+        Results out{logp, entropy, top_logp};
+        core->team.start([=](int number) {
+            Hand hand{&core->team, number, core->team.size()};
+            pass->forward(hand, [](int, const float*) {});
+            pass->read(hand, out);
+        });
+        return DONE;
+    });
+}
+
+int32_t assay_backward(Core* core, Pass* pass, const float* logp, const float* entropy, const float* top_logp) {
+    return answer(core, [&] {
+        require(core->weights.shape.learns && core->weights.head.grad, "this core was not given a place for gradients");
+        pass->prepare_back(Gradients{logp, entropy, top_logp});
+        core->team.start([=](int number) { pass->backward(Hand{&core->team, number, core->team.size()}); });
+        return DONE;
+    });
+}
+
+int32_t assay_sample(Core* core, const Requests* requests) {
+    return answer(core, [&] {
+        const Requests& q = core->requests = *requests;
+        const Shape& s = core->weights.shape;
+        require(q.count > 0 && q.prompts > 0 && q.slots > 0 && q.prefill_tokens > 0, "a size is not positive");
+        require(q.length <= s.positions, "a row is longer than the model's context");
+        require_within(q.prompt_ids, q.prompt_at[q.prompts], 0, s.vocab, "prompt id");
+        require_within(q.prompt_of, q.count, 0, q.prompts, "prompt of a request");
+        for (int r = 0; r < q.count; r++) {
+            int64_t size = q.prompt_at[q.prompt_of[r] + 1] - q.prompt_at[q.prompt_of[r]];
+            require(r == 0 || q.prompt_of[r - 1] <= q.prompt_of[r], "requests are not sorted by prompt");
+            require(size > 0 && q.max_new[r] > 0 && size + q.max_new[r] <= q.length, "a request does not fit its row");
+            require(q.at[r + 1] - q.at[r] >= q.max_new[r], "a request has no room for its tokens");
+            require(q.sampling[r].tau > 0.0f && q.sampling[r].top_k > 0, "a temperature or top-k is not positive");
+            require(!q.may_stop[r] || q.stopped, "a request may stop, but nobody can be asked");
+        }
+        core->sampler = std::make_unique<Sampler>(core->weights, q);
+        core->team.start([core](int) { core->sampler->work(core->team); });
+        return DONE;
+    });
+}
+
+}  // extern "C"

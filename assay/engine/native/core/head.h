@@ -1,0 +1,89 @@
+// The output layer's last step: what a row of logits says. Sampler and learner read it with the same function.
+//
+// With z the logits over the temperature, p = softmax(z), H the entropy of p, and coefficients c of a token's log-prob,
+// e of the entropy and c_k of further log-probs:
+//
+//     dL/dz = c onehot + sum_k c_k onehot_k - (c + sum_k c_k) p - e p (log p + H)
+#pragma once
+
+#include "vectors.h"
+
+namespace assay {
+
+constexpr size_t LOGITS = size_t(1) << 22;  // floats of logits a thread holds at a time
+constexpr int LEAST_LOGIT_ROWS = 28;        // fewer make poor products
+
+inline int logit_rows(int vocab) {
+    size_t rows = LOGITS / static_cast<size_t>(vocab);
+    return static_cast<int>(rows < LEAST_LOGIT_ROWS ? LEAST_LOGIT_ROWS : rows > 256 ? 256 : rows);
+}
+
+// The distribution of a row: log p_i = (z_i - most) * inverse - log_sum.
+struct Spread {
+    float most, inverse, log_sum;
+
+    float logp(float logit) const { return (logit - most) * inverse - log_sum; }
+    vec logp(vec logit) const { return (logit - all(most)) * all(inverse) - all(log_sum); }
+};
+
+template <class Do>
+inline void by_vectors(int n, Do&& what) {
+    int i = 0;
+    for (; i + LANES <= n; i += LANES) what(i, LANES);
+    if (i < n) what(i, n - i);
+}
+
+// Not-a-number or an infinity among the logits shows in `log_sum`.
+inline Spread spread_of(const float* z, int n, float tau) {
+    vec most = all(-INF);
+    bool sound = true;
+    vec trace = {};
+    by_vectors(n, [&](int i, int lanes) {
+        most = larger(most, load_part(z + i, lanes, -INF));
+        trace += load_part(z + i, lanes) * all(0.0f);
+    });
+    sound = sum(trace) == 0.0f;
+    Spread result{greatest(most), 1.0f / tau, 0.0f};
+    vec total = {};
+    by_vectors(n, [&](int i, int lanes) {
+        total += exp((load_part(z + i, lanes, -INF) - all(result.most)) * all(result.inverse));
+    });
+    result.log_sum = sound ? static_cast<float>(std::log(static_cast<double>(sum(total))))
+                           : std::numeric_limits<float>::quiet_NaN();
+    return result;
+}
+
+// -sum p log p
+inline float entropy(const float* z, int n, const Spread& spread) {
+    vec total = {};
+    by_vectors(n, [&](int i, int lanes) {
+        vec l = spread.logp(load_part(z + i, lanes, spread.most));
+        vec part = exp(l) * l;
+        if (lanes < LANES) part = load_part(reinterpret_cast<const float*>(&part), lanes);
+        total -= part;
+    });
+    return sum(total);
+}
+
+struct Coefficients {
+    float logp, entropy;
+    const float* top;  // of further log-probs, and their ids
+    const int32_t* top_ids;
+    int count;
+};
+
+// dL/d(logits) into `dz`, which may be `z`.
+inline void logit_grad(const float* z, int n, int id, const Spread& spread, const Coefficients& c, float* dz) {
+    float total = c.logp, h = c.entropy != 0.0f ? entropy(z, n, spread) : 0.0f;
+    for (int k = 0; k < c.count; k++) total += c.top[k];
+    by_vectors(n, [&](int i, int lanes) {
+        vec l = spread.logp(load_part(z + i, lanes, spread.most)), p = exp(l);
+        vec grad = all(-total) * p;
+        if (c.entropy != 0.0f) grad -= all(c.entropy) * p * (l + all(h));
+        store_part(dz + i, grad * all(spread.inverse), lanes);
+    });
+    dz[id] += c.logp * spread.inverse;
+    for (int k = 0; k < c.count; k++) dz[c.top_ids[k]] += c.top[k] * spread.inverse;
+}
+
+}  // namespace assay

@@ -1,0 +1,411 @@
+// Both passes over packed tokens. Contexts stand once, each followed in attention by the rows that go on from it:
+//
+//     tokens   [context 0][context 1]...[row 0][row 1]...
+//
+// A thread has a share of the tokens where tokens need nothing of one another, and some (group, key-value head) pairs
+// in attention. Gradients of weights are sums over the tokens in their order, a thread making some rows of each matrix.
+// So no number depends on how many threads there are.
+#pragma once
+
+#include "head.h"
+#include "network.h"
+
+namespace assay {
+
+// One thread of those that do a pass.
+struct Hand {
+    Team* team;  // none: alone
+    int number, size;
+
+    void meet() const {
+        if (team) team->meet();
+    }
+    Share share(int count) const { return Share(count, number, size); }
+};
+
+struct Packed {
+    std::vector<int32_t> ids, positions;
+    std::vector<int32_t> context_at;              // [groups + 1]
+    std::vector<int32_t> row_at;                  // [groups + 1] rows of each group
+    std::vector<int32_t> row_start, row_length;   // [rows] own tokens
+    std::vector<int32_t> predict, targets;        // [M] the token that predicts, the id that is predicted
+    std::vector<float> tau;                       // [M]
+    std::vector<int32_t> top_ids;                 // [M, top]
+    int top = 0;
+
+    int tokens() const { return static_cast<int>(ids.size()); }
+    int groups() const { return static_cast<int>(context_at.size()) - 1; }
+    int predicted() const { return static_cast<int>(predict.size()); }
+};
+
+// A context, or a row with the context that it shares.
+struct Sequence {
+    int shared_at, shared, own_at, own;
+
+    int keys() const { return shared + own; }
+};
+
+struct Results {
+    float *logp, *entropy, *top_logp;  // [M], [M] or null, [M, top] or null
+};
+
+struct Gradients {
+    const float *logp, *entropy, *top_logp;  // each or null
+};
+
+class Pass {
+  public:
+    Pass(const Weights& weights, int threads) : w_(weights), scratch_(threads) {}
+
+    // Other tokens, in the same buffers.
+    void take(Packed packed) {
+        in_ = std::move(packed);
+        deal(static_cast<int>(scratch_.size()));
+        const Shape& s = w_.shape;
+        x_.room(size_t(in_.tokens()) * s.hidden), r_.room(in_.tokens());
+        y_.room(size_t(in_.tokens()) * s.hidden), hidden_.room(size_t(in_.tokens()) * s.hidden);
+        spreads_.resize(in_.predicted());
+    }
+
+    const Packed& packed() const { return in_; }
+    const float* hidden(int token) const { return hidden_.data() + size_t(token) * w_.shape.hidden; }
+
+    // To be called once before the threads go in.
+    void prepare(bool keep) {
+        keep_ = keep;
+        tapes_.resize(keep ? w_.shape.layers : 1);
+        for (Tape& tape : tapes_) tape.room(w_.shape, in_.tokens());
+        size_t logits = size_t(in_.predicted()) * w_.shape.vocab;
+        keeps_logits_ = keep && logits <= 4 * LOGITS;
+        if (keeps_logits_) logits_.room(logits);
+    }
+
+    // Hidden states after the last norm. `each_layer(layer, heads)` sees turned keys and values, on the first thread.
+    template <class Do>
+    void forward(const Hand& hand, Do&& each_layer) {
+        const Shape& s = w_.shape;
+        size_t D = s.hidden;
+        Share mine = hand.share(in_.tokens());
+        for (int t = mine.a; t < mine.b; t++)
+            std::memcpy(x_.data() + t * D, w_.embedding + in_.ids[t] * D, 4 * D);
+        for (int l = 0; l < s.layers; l++) {
+            Tape& tape = tapes_[keep_ ? l : 0];
+            by_blocks(mine.a, mine.b, [&](int a, int b) {
+                project(w_, w_.layers[l], x_.data(), in_.positions.data(), tape, a, b);
+            });
+            hand.meet();
+            for (int item : items_[hand.number]) attend_group(item, tape, scratch_[hand.number]);
+            if (hand.number == 0) each_layer(l, tape.heads.data());
+            hand.meet();
+            by_blocks(mine.a, mine.b, [&](int a, int b) { mix(w_, w_.layers[l], x_.data(), tape, a, b); });
+        }
+        for (int t = mine.a; t < mine.b; t++) {
+            float* y = y_.data() + t * D;
+            r_.data()[t] = normalise(x_.data() + t * D, s.hidden, s.eps, y);
+            for (size_t i = 0; i < D; i++) hidden_.data()[t * D + i] = y[i] * w_.final_norm[i];
+        }
+        hand.meet();
+    }
+
+    void read(const Hand& hand, const Results& out) {
+        const Shape& s = w_.shape;
+        size_t V = s.vocab;
+        Share mine = hand.share(in_.predicted());
+        Scratch& scratch = scratch_[hand.number];
+        for (int a = mine.a; a < mine.b; a += logit_rows(s.vocab)) {
+            int rows = std::min(logit_rows(s.vocab), mine.b - a);
+            float* z = keeps_logits_ ? logits_.data() + a * V : scratch.logits.room(rows * V);
+            w_.head.apply(rows, gathered(a, rows, scratch), z);
+            for (int i = 0; i < rows; i++) {
+                int m = a + i;
+                const float* row = z + i * V;
+                Spread spread = spreads_[m] = spread_of(row, s.vocab, in_.tau[m]);
+                out.logp[m] = spread.logp(row[in_.targets[m]]);
+                if (out.entropy) out.entropy[m] = entropy(row, s.vocab, spread);
+                for (int k = 0; k < in_.top; k++)
+                    out.top_logp[m * in_.top + k] = spread.logp(row[in_.top_ids[m * in_.top + k]]);
+            }
+        }
+    }
+
+    // To be called once before the threads go in: which tokens have a coefficient, and room for the gradients.
+    void prepare_back(const Gradients& c) {
+        coefficients_ = c;
+        swapped_ = false;
+        live_.clear();
+        for (int m = 0; m < in_.predicted(); m++) {
+            bool some = (c.logp && c.logp[m] != 0.0f) || (c.entropy && c.entropy[m] != 0.0f);
+            for (int k = 0; c.top_logp && k < in_.top; k++) some |= c.top_logp[m * in_.top + k] != 0.0f;
+            if (some) live_.push_back(m);
+        }
+        const Shape& s = w_.shape;
+        size_t n = in_.tokens();
+        dx_.room(n * s.hidden), dmid_.room(n * s.hidden), dnext_.room(n * s.hidden);
+        dboth_.room(n * 2 * s.ffn), dout_.room(n * s.queries()), dheads_.room(n * s.all_heads());
+        size_t rows = std::min<size_t>(live_.size(), size_t(logit_rows(s.vocab)) * scratch_.size());
+        dz_.room(rows * s.vocab), rows_.room(rows * s.hidden), drows_.room(rows * s.hidden);
+    }
+
+    void backward(const Hand& hand) {
+        const Shape& s = w_.shape;
+        size_t D = s.hidden;
+        Share mine = hand.share(in_.tokens());
+        Scratch& scratch = scratch_[hand.number];
+        std::memset(dx_.data() + mine.a * D, 0, 4 * D * (mine.b - mine.a));
+        back_head(hand, mine, scratch);
+        // d hidden is in dx: through the last norm's weight, then through the norm
+        Share columns = Share(s.hidden, hand.number, hand.size);
+        for (int t = 0; t < in_.tokens(); t++)
+            for (int i = columns.a; i < columns.b; i++) w_.final_grad[i] += dx_.data()[t * D + i] * y_.data()[t * D + i];
+        hand.meet();
+        for (int t = mine.a; t < mine.b; t++) {
+            float* dx = dx_.data() + t * D;
+            for (size_t i = 0; i < D; i++) dx[i] *= w_.final_norm[i];
+            normalise_back(dx, y_.data() + t * D, r_.data()[t], s.hidden, nullptr, dx);
+        }
+        for (int l = s.layers - 1; l >= 0; l--) back_layer(hand, mine, scratch, w_.layers[l], tapes_[l]);
+        float* to = w_.embedding_grad;
+        for (int t = 0; t < in_.tokens(); t++)
+            for (int i = columns.a; i < columns.b; i++) to[in_.ids[t] * D + i] += current()[t * D + i];
+        hand.meet();
+    }
+
+  private:
+    struct Scratch {
+        Buffer keys, values, s, ds, logits, rows, outer, dact, dh;
+    };
+
+    // (group, key-value head) pairs for each thread, the largest first, always to the one with the least to do.
+    void deal(int threads) {
+        items_.assign(threads, {});
+        std::vector<std::pair<double, int>> costs;
+        for (int g = 0; g < in_.groups(); g++) {
+            double cost = 0;
+            each_sequence(g, [&](const Sequence& q) { cost += double(q.own) * q.keys(); });
+            for (int h = 0; h < w_.shape.kv_heads; h++) costs.push_back({-cost, g * w_.shape.kv_heads + h});
+        }
+        std::sort(costs.begin(), costs.end());
+        std::vector<double> load(threads, 0.0);
+        for (auto [cost, item] : costs) {
+            size_t least = std::min_element(load.begin(), load.end()) - load.begin();
+            items_[least].push_back(item), load[least] -= cost;
+        }
+    }
+
+    template <class Do>
+    void each_sequence(int g, Do&& what) const {
+        int at = in_.context_at[g], shared = in_.context_at[g + 1] - at;
+        what(Sequence{at, 0, at, shared});
+        for (int r = in_.row_at[g]; r < in_.row_at[g + 1]; r++)
+            if (in_.row_length[r]) what(Sequence{at, shared, in_.row_start[r], in_.row_length[r]});
+    }
+
+    int longest(int g) const {
+        int result = 0;
+        each_sequence(g, [&](const Sequence& q) { result = std::max(result, q.keys()); });
+        return result;
+    }
+
+    // Own keys (or values) of a sequence into the turned blocks; those of its context are there already.
+    static void put_own(float* turned, int d, const Sequence& q, const float* from, size_t stride) {
+        for (int j = 0; j < q.own; j++) put_key(turned, d, q.shared + j, from + (q.own_at + j) * stride);
+    }
+
+    void attend_group(int item, Tape& tape, Scratch& scratch) {
+        const Shape& s = w_.shape;
+        int g = item / s.kv_heads, kv = item % s.kv_heads, each = s.heads / s.kv_heads;
+        size_t H = s.all_heads();
+        const float* k = tape.heads.data() + (s.heads + kv) * s.d;
+        const float* v = k + s.kv_heads * s.d;
+        float* turned = scratch.keys.room(turned_size(longest(g), s.d));
+        float* room = scratch.s.room(size_t(QUERIES) * rounded_up(longest(g), LANES));
+        each_sequence(g, [&](const Sequence& q) {
+            put_own(turned, s.d, q, k, H);
+            for (int h = kv * each; h < (kv + 1) * each; h++)
+                for (int i = 0; i < q.own; i += QUERIES) {
+                    float inverse[QUERIES];
+                    attend(tile_of(tape, q, h, i, turned, v), room,
+                           tape.o.data() + (q.own_at + i) * s.queries() + h * s.d, s.queries(), inverse);
+                }
+        });
+    }
+
+    Tile tile_of(const Tape& tape, const Sequence& q, int h, int i, const float* turned, const float* v) const {
+        const Shape& s = w_.shape;
+        size_t H = s.all_heads();
+        return Tile{Rows{tape.heads.data() + (q.own_at + i) * H + h * s.d, H, std::min(QUERIES, q.own - i)},
+                    q.shared + i + 1, 1, s.d, 1.0f / std::sqrt(float(s.d)), turned, nullptr, 0,
+                    Rows{v + q.shared_at * H, H, q.shared}, Rows{v + q.own_at * H, H, q.own}};
+    }
+
+    // P = softmax, dV += P' dO, dS = scale P (dO V' - rowsum(dO O)), dQ = dS K, dK += dS' Q
+    void attend_back(int item, const Tape& tape, Scratch& scratch) {
+        const Shape& s = w_.shape;
+        int g = item / s.kv_heads, kv = item % s.kv_heads, each = s.heads / s.kv_heads;
+        size_t H = s.all_heads(), O = s.queries();
+        size_t key_at = (s.heads + kv) * s.d, value_at = key_at + s.kv_heads * s.d;
+        const float *k = tape.heads.data() + key_at, *v = tape.heads.data() + value_at;
+        float *dk = dheads_.data() + key_at, *dv = dheads_.data() + value_at;
+        int most = longest(g);
+        float* keys = scratch.keys.room(turned_size(most, s.d));
+        float* values = scratch.values.room(turned_size(most, s.d));
+        float* p = scratch.s.room(size_t(QUERIES) * rounded_up(most, LANES));
+        float* ds = scratch.ds.room(size_t(QUERIES) * rounded_up(most, LANES));
+        each_sequence(g, [&](const Sequence& q) {
+            for (int t = q.own_at; t < q.own_at + q.own; t++)
+                std::memset(dk + t * H, 0, 4 * s.d), std::memset(dv + t * H, 0, 4 * s.d);
+        });
+        each_sequence(g, [&](const Sequence& q) {
+            put_own(keys, s.d, q, k, H);
+            put_own(values, s.d, q, v, H);
+            for (int h = kv * each; h < (kv + 1) * each; h++)
+                for (int i = 0; i < q.own; i += QUERIES) {
+                    Tile tile = tile_of(tape, q, h, i, keys, v);
+                    int count = tile.q.count, seen = tile.most(), blocks = blocks_of(seen);
+                    size_t width = size_t(blocks) * LANES;
+                    Rows grad{dout_.data() + (q.own_at + i) * O + h * s.d, O, count};
+                    scores(tile.q, keys, s.d, blocks, p, width);
+                    scores(grad, values, s.d, blocks, ds, width);
+                    for (int j = 0; j < count; j++) {
+                        float inverse = 1.0f / exponentials(p + j * width, tile.keys + j, blocks, tile.scale);
+                        float mean = dot(grad[j], tape.o.data() + (q.own_at + i + j) * O + h * s.d, s.d);
+                        for (size_t c = j * width; c < (j + 1) * width; c++) {
+                            p[c] *= inverse;
+                            ds[c] = p[c] * (ds[c] - mean) * tile.scale;
+                        }
+                    }
+                    int shared = std::min(q.shared, seen), own = seen - shared;
+                    float* dq = dheads_.data() + (q.own_at + i) * H + h * s.d;
+                    gather(ds, width, count, Rows{k + q.shared_at * H, H, shared}, s.d, dq, H, false);
+                    gather(ds + shared, width, count, Rows{k + q.own_at * H, H, own}, s.d, dq, H, true);
+                    spread(p, width, grad, shared, s.d, dv + q.shared_at * H, H);
+                    spread(p + shared, width, grad, own, s.d, dv + q.own_at * H, H);
+                    spread(ds, width, tile.q, shared, s.d, dk + q.shared_at * H, H);
+                    spread(ds + shared, width, tile.q, own, s.d, dk + q.own_at * H, H);
+                }
+        });
+    }
+
+    const float* gathered(int a, int rows, Scratch& scratch) {
+        float* to = scratch.rows.room(size_t(rows) * w_.shape.hidden);
+        for (int i = 0; i < rows; i++)
+            std::memcpy(to + size_t(i) * w_.shape.hidden, hidden(in_.predict[a + i]), 4 * size_t(w_.shape.hidden));
+        return to;
+    }
+
+    // Adds d hidden to dx, and the output layer's gradient to its weight.
+    void back_head(const Hand& hand, Share mine, Scratch& scratch) {
+        const Shape& s = w_.shape;
+        size_t D = s.hidden, V = s.vocab;
+        int at_once = logit_rows(s.vocab) * hand.size, live = int(live_.size());
+        for (int first = 0; first < live; first += at_once) {
+            int count = std::min(at_once, live - first);
+            Share rows = hand.share(count);
+            for (int i = rows.a; i < rows.b; i++)
+                std::memcpy(rows_.data() + i * D, hidden(in_.predict[live_[first + i]]), 4 * D);
+            if (!keeps_logits_) w_.head.apply(rows.b - rows.a, rows_.data() + rows.a * D, dz_.data() + rows.a * V);
+            for (int i = rows.a; i < rows.b; i++) {
+                int m = live_[first + i];
+                const Gradients& c = coefficients_;
+                Coefficients own{c.logp ? c.logp[m] : 0.0f, c.entropy ? c.entropy[m] : 0.0f,
+                                 c.top_logp ? c.top_logp + size_t(m) * in_.top : nullptr,
+                                 in_.top_ids.data() + size_t(m) * in_.top, c.top_logp ? in_.top : 0};
+                float* dz = dz_.data() + i * V;
+                logit_grad(keeps_logits_ ? logits_.data() + m * V : dz, s.vocab, in_.targets[m], spreads_[m], own, dz);
+            }
+            w_.head.pull(rows.b - rows.a, dz_.data() + rows.a * V, drows_.data() + rows.a * D);
+            hand.meet();
+            w_.head.gather(count, dz_.data(), rows_.data(), hand.number, hand.size, scratch.outer);
+            for (int i = 0; i < count; i++) {
+                int t = in_.predict[live_[first + i]];
+                if (t < mine.a || t >= mine.b) continue;
+                for (size_t c = 0; c < D; c++) dx_.data()[t * D + c] += drows_.data()[i * D + c];
+            }
+            hand.meet();
+        }
+        hand.meet();
+    }
+
+    void back_layer(const Hand& hand, Share mine, Scratch& scratch, const Layer& layer, const Tape& tape) {
+        const Shape& s = w_.shape;
+        size_t D = s.hidden, F = s.ffn, H = s.all_heads();
+        float *dx = current(), *dnext = other();
+        float* dact = scratch.dact.room(BLOCK * F);
+        float* dh = scratch.dh.room(BLOCK * D);
+        by_blocks(mine.a, mine.b, [&](int a, int b) {
+            layer.down.pull(b - a, dx + a * D, dact);
+            for (int t = a; t < b; t++)
+                gate_back(tape.both.data() + t * 2 * F, dact + (t - a) * F, s.ffn, dboth_.data() + t * 2 * F);
+            layer.up.pull(b - a, dboth_.data() + a * 2 * F, dh);
+            for (int t = a; t < b; t++)
+                normalise_back(dh + (t - a) * D, tape.h2.data() + t * D, tape.r2.data()[t], s.hidden, dx + t * D,
+                               dmid_.data() + t * D);
+            layer.out.pull(b - a, dmid_.data() + a * D, dout_.data() + a * s.queries());
+        });
+        hand.meet();
+        for (int item : items_[hand.number]) attend_back(item, tape, scratch);
+        hand.meet();
+        turn_back(mine);
+        if (s.qk_norm) back_qk_norm(hand, layer, tape, mine);
+        by_blocks(mine.a, mine.b, [&](int a, int b) {
+            layer.qkv.pull(b - a, dheads_.data() + a * H, dh);
+            for (int t = a; t < b; t++)
+                normalise_back(dh + (t - a) * D, tape.h.data() + t * D, tape.r.data()[t], s.hidden, dmid_.data() + t * D,
+                               dnext + t * D);
+        });
+        int n = in_.tokens();
+        layer.down.gather(n, dx, tape.act.data(), hand.number, hand.size, scratch.outer);
+        layer.up.gather(n, dboth_.data(), tape.h2.data(), hand.number, hand.size, scratch.outer);
+        layer.out.gather(n, dmid_.data(), tape.o.data(), hand.number, hand.size, scratch.outer);
+        hand.meet();  // all of dheads is there
+        layer.qkv.gather(n, dheads_.data(), tape.h.data(), hand.number, hand.size, scratch.outer);
+        if (hand.number == 0) swapped_ = !swapped_;
+        hand.meet();
+    }
+
+    void turn_back(Share mine) {
+        const Shape& s = w_.shape;
+        for (int t = mine.a; t < mine.b; t++) {
+            size_t angle = size_t(in_.positions[t]) * (s.d / 2);
+            for (int i = 0; i < s.heads + s.kv_heads; i++)
+                turn(dheads_.data() + size_t(t) * s.all_heads() + i * s.d, s.d, w_.cosines + angle, w_.sines + angle,
+                     -1.0f);
+        }
+    }
+
+    // The norms of queries and keys: gradients of their weights by columns over all tokens, then of what was normed.
+    void back_qk_norm(const Hand& hand, const Layer& layer, const Tape& tape, Share mine) {
+        const Shape& s = w_.shape;
+        size_t T = s.turned(), H = s.all_heads(), heads = s.heads + s.kv_heads;
+        Share columns = Share(s.turned(), hand.number, hand.size);
+        hand.meet();
+        for (int t = 0; t < in_.tokens(); t++)
+            for (int i = columns.a; i < columns.b; i++)
+                layer.qk_grad[i] += dheads_.data()[t * H + i] * tape.normed.data()[t * T + i];
+        hand.meet();
+        for (int t = mine.a; t < mine.b; t++)
+            for (size_t i = 0; i < heads; i++) {
+                float* grad = dheads_.data() + t * H + i * s.d;
+                for (int c = 0; c < s.d; c++) grad[c] *= layer.qk_weight[i * s.d + c];
+                normalise_back(grad, tape.normed.data() + t * T + i * s.d, tape.rr.data()[t * heads + i], s.d, nullptr,
+                               grad);
+            }
+    }
+
+    float* current() { return swapped_ ? dnext_.data() : dx_.data(); }
+    float* other() { return swapped_ ? dx_.data() : dnext_.data(); }
+
+    const Weights& w_;
+    Packed in_;
+    std::vector<std::vector<int>> items_;
+    std::vector<Scratch> scratch_;
+    std::vector<Tape> tapes_;
+    std::vector<Spread> spreads_;
+    std::vector<int> live_;
+    Gradients coefficients_{};
+    Buffer x_, r_, y_, hidden_, logits_;
+    Buffer dx_, dmid_, dnext_, dboth_, dout_, dheads_, dz_, rows_, drows_;
+    bool keep_ = false, keeps_logits_ = false, swapped_ = false;
+};
+
+}  // namespace assay

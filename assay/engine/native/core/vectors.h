@@ -1,0 +1,100 @@
+// One vector of floats, as wide as the processor's registers, and the few functions on it that must not depend on
+// anything but their operands: every sum here has one fixed order.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+namespace assay {
+
+#if defined(__AVX512F__)
+constexpr int LANES = 16, TILE_ROWS = 14, TILE_VECTORS = 2;
+#elif defined(__AVX2__) && defined(__FMA__)
+constexpr int LANES = 8, TILE_ROWS = 6, TILE_VECTORS = 2;
+#elif defined(__aarch64__)
+constexpr int LANES = 4, TILE_ROWS = 8, TILE_VECTORS = 3;
+#else
+#error "the core needs AVX-512, AVX2 with FMA, or 64-bit ARM; the torch path runs everywhere else"
+#endif
+constexpr int PANEL = LANES * TILE_VECTORS;  // columns of a product that are made at once
+
+typedef float vec __attribute__((vector_size(4 * LANES)));
+typedef int32_t ivec __attribute__((vector_size(4 * LANES)));
+typedef float loose_vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+constexpr float INF = std::numeric_limits<float>::infinity();
+
+inline vec load(const float* p) { return *reinterpret_cast<const loose_vec*>(p); }
+inline void store(float* p, vec v) { *reinterpret_cast<loose_vec*>(p) = v; }
+inline vec all(float x) { return vec{} + x; }
+inline vec choose(ivec mask, vec a, vec b) { return mask ? a : b; }
+
+// The first `count` lanes; the others are `fill` on loading and untouched on storing.
+inline vec load_part(const float* p, int count, float fill = 0.0f) {
+    if (count == LANES) return load(p);
+    vec v = all(fill);
+    std::memcpy(&v, p, 4 * static_cast<size_t>(count & (LANES - 1)));
+    return v;
+}
+inline void store_part(float* p, vec v, int count) {
+    if (count == LANES) store(p, v);
+    else std::memcpy(p, &v, 4 * static_cast<size_t>(count & (LANES - 1)));
+}
+
+inline int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
+
+// Halves are added until one lane is left.
+inline float sum(vec v) {
+    float x[LANES];
+    std::memcpy(x, &v, sizeof v);
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) x[i] += x[i + half];
+    return x[0];
+}
+
+inline float greatest(vec v) {
+    float x[LANES], most;
+    std::memcpy(x, &v, sizeof v);
+    most = x[0];
+    for (int i = 1; i < LANES; i++) most = x[i] > most ? x[i] : most;
+    return most;
+}
+
+inline vec larger(vec a, vec b) { return choose(a > b, a, b); }
+
+// e^x within 2 units in the last place: x = n ln 2 + r, a polynomial in r, and n into the exponent.
+inline vec exp(vec x) {
+    const vec magic = all(0x1.8p23f);
+    vec bounded = choose(x > all(88.0f), all(88.0f), choose(x < all(-87.0f), all(-87.0f), x));
+    vec n = (bounded * all(1.44269504f) + magic) - magic;
+    vec r = bounded - n * all(0.693359375f);
+    r = r - n * all(-2.12194440e-4f);
+    vec p = all(1.9875691500e-4f);
+    p = p * r + all(1.3981999507e-3f);
+    p = p * r + all(8.3334519073e-3f);
+    p = p * r + all(4.1665795894e-2f);
+    p = p * r + all(1.6666665459e-1f);
+    p = p * r + all(5.0000001201e-1f);
+    p = p * (r * r) + r + all(1.0f);
+    ivec bits;
+    std::memcpy(&bits, &p, sizeof p);
+    bits += __builtin_convertvector(n, ivec) << 23;
+    std::memcpy(&p, &bits, sizeof p);
+    p = choose(x < all(-87.0f), all(0.0f), p);
+    return choose(x == x, p, x);  // not-a-number stays what it is
+}
+
+inline vec sigmoid(vec x) { return all(1.0f) / (all(1.0f) + exp(-x)); }
+
+// sum of a[i] b[i], the lanes over i
+inline float dot(const float* a, const float* b, int n) {
+    vec total = {};
+    int i = 0;
+    for (; i + LANES <= n; i += LANES) total += load(a + i) * load(b + i);
+    if (i < n) total += load_part(a + i, n - i) * load_part(b + i, n - i);
+    return sum(total);
+}
+
+}  // namespace assay

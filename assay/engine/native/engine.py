@@ -1,0 +1,314 @@
+"""The engine on the core: packed token rows, one forward pass for sampler and learner, bitwise equal log-probs."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from assay.engine import sampler
+from assay.engine.interface import Chunk, Generation, Outputs, Want
+from assay.engine.layout import Layout, distinct, offsets
+from assay.engine.local import LaidChunk, LocalEngine
+from assay.engine.native import build, library
+from assay.engine.native.library import SAMPLING, Core, PackedArrays, Pass, Requests, pointer
+from assay.engine.network import gradient_of, rotations
+from assay.errors import AssayError, ConfigError, UsageError
+from assay.rng import Key, uniforms
+from assay.types import Origin, Request, Segment
+
+PREFILL_TOKENS = 512  # of a thread at a time
+CACHE_BYTES = 16 << 20  # keys and values that all threads together hold in the outer cache
+LEAST_SLOTS, MOST_SLOTS = 16, 56  # of a thread
+
+
+def refusal(device: torch.device, compute: torch.dtype) -> str | None:
+    """Why the core cannot do this work, if it cannot."""
+    if device.type != "cpu":
+        return f"the core runs on processors, not on {device.type}"
+    if compute != torch.float32:
+        return f"the core computes in fp32, not in {str(compute).removeprefix('torch.')}"
+    try:
+        build.library(build.chosen())
+    except build.Unavailable as reason:
+        return str(reason)
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Laid:
+    """A layout as the core wants it, and the arrays that its pointers point to."""
+
+    arrays: PackedArrays
+    kept: tuple[np.ndarray | Tensor, ...]
+
+
+class NativeEngine(LocalEngine):
+    name = "native"
+    exact = True
+
+    def __init__(self, *arguments, **settings) -> None:
+        super().__init__(*arguments, **settings)
+        if self.device.type != "cpu" or self.compute != torch.float32:
+            raise ConfigError(str(refusal(self.device, self.compute)))
+        self.variant = build.chosen()
+        c = self.model.config
+        shape = library.Shape(
+            layers=c.layers,
+            hidden=c.hidden,
+            heads=c.heads,
+            kv_heads=c.kv_heads,
+            d=c.head_dim,
+            ffn=c.ffn,
+            vocab=c.vocab,
+            positions=c.context,
+            qk_norm=c.qk_norm,
+            learns=self.optimiser is not None,
+            eps=c.norm_eps,
+        )
+        self.threads = torch.get_num_threads()
+        self.core = Core(library.load(build.library(self.variant)), shape, self.threads)
+        cos, sin = rotations(self.model, c.context, torch.float32, self.device)
+        half = c.head_dim // 2
+        self._turns = [cos[:, 0, :half].contiguous(), sin[:, 0, half:].contiguous()]
+        self._gathered: list[Tensor | None] | None = None
+        self._spare: list[Pass] = []
+        self._held: weakref.WeakKeyDictionary[Outputs, Pass] = weakref.WeakKeyDictionary()
+        self._take_weights()
+
+    @property
+    def place(self) -> str:
+        return f"{super().place} {self.variant.name}"
+
+    def _refresh(self) -> None:
+        super()._refresh()
+        self._gathered = None
+        self._take_weights()
+
+    def _take_weights(self) -> None:
+        table: list[Tensor | None] = []
+        for layer in self.network.layers:
+            for matrix in (layer.qkv, layer.out, layer.up, layer.down):
+                table += [matrix.weight, matrix.bias]
+            table.append(None if layer.qk_weight is None else layer.qk_weight.view(-1, self.model.config.head_dim))
+        table += [self.network.head, self.network.embedding, self.network.final, *self._turns]
+        self._weights = [None if t is None else t.contiguous() for t in table]  # the core keeps pointers to some
+        self.core.take_weights(self._weights)
+
+    # Sampling
+
+    def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]:
+        limits = sampler.Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
+        sampler.check(requests, limits)
+        return _Sampling(self, requests, key).run() if requests else []
+
+    # Scoring and learning
+
+    def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
+        work = self._spare.pop() if self._spare else Pass(self.core)
+        logp, spread = torch.empty(len(ids)), torch.empty(len(ids)) if entropy else None
+        laid = _lay(layout, ids, tau, None)
+        self.core.forward(work, laid.arrays, keep=False, logp=logp, entropy=spread, top_logp=None)
+        self._spare.append(work)
+        return logp, spread
+
+    def forward(self, chunk: Chunk, want: Want) -> Outputs:
+        assert isinstance(chunk, LaidChunk)
+        self._refuse_unknown(chunk, want)
+        learns = torch.is_grad_enabled() and self.optimiser is not None
+        top_ids = chunk.batch.top_ids if want.top_ids else None
+        laid = _lay(chunk.layout, chunk.batch.ids, chunk.tau, top_ids)
+        count = len(chunk.batch.ids)
+        logp = torch.empty(count)
+        entropy = torch.empty(count) if want.entropy else None
+        top_logp = torch.empty(top_ids.shape) if top_ids is not None else None
+        work = self._spare.pop() if self._spare else Pass(self.core)
+        self.core.forward(work, laid.arrays, keep=learns, logp=logp, entropy=entropy, top_logp=top_logp)
+        if not learns:
+            self._spare.append(work)
+            return Outputs(logp=logp, entropy=entropy, top_logp=top_logp)
+        leaves = [None if x is None else x.requires_grad_(True) for x in (logp, entropy, top_logp)]
+        outputs = Outputs(logp=logp, entropy=leaves[1], top_logp=leaves[2])
+        self._held[outputs] = work
+        return outputs
+
+    def backward(self, chunk: Chunk, outputs: Outputs) -> None:
+        work = self._held.pop(outputs, None)
+        if work is None:
+            raise UsageError("backward needs the outputs of a forward with gradients, once")
+        leaves = (outputs.logp, outputs.entropy, outputs.top_logp)
+        grads = [None if x is None or x.grad is None else x.grad.float().contiguous() for x in leaves]
+        if any(g is not None for g in grads):
+            self._take_gradients()
+            self.core.backward(work, grads)
+        self._spare.append(work)
+
+    def _take_gradients(self) -> None:
+        """Places for the gradients of this step, made with its first backward pass."""
+        if self._gathered is not None:
+            return
+        c, network = self.model.config, self.network
+        table: list[Tensor | None] = []
+        for layer in network.layers:
+            for folded, plain in ((layer.qkv, layer.out), (layer.up, layer.down)):
+                folded.grad = torch.zeros_like(folded.weight)
+                folded.bias_grad = None if folded.bias is None else torch.zeros_like(folded.bias)
+                part = plain.part
+                bias = None if part.bias is None else gradient_of(part.bias)
+                table += [folded.grad, folded.bias_grad, gradient_of(part.weight), bias]
+            table.append(torch.zeros(c.heads + c.kv_heads, c.head_dim) if c.qk_norm else None)
+        table += [gradient_of(self.model.lm_head.weight), gradient_of(self.model.model.embed_tokens.weight)]
+        table.append(gradient_of(self.model.model.norm.weight))
+        self._gathered = table
+        self.core.take_gradients(table)
+
+    def hand_out(self) -> None:
+        gathered, self._gathered = self._gathered, None
+        if gathered is not None and self.model.config.qk_norm:
+            heads = self.model.config.heads
+            for layer, grad in zip(self.network.layers, gathered[8::9]):
+                assert grad is not None
+                gradient_of(layer.block.self_attn.q_norm.weight).add_(grad[:heads].sum(0))
+                gradient_of(layer.block.self_attn.k_norm.weight).add_(grad[heads:].sum(0))
+        super().hand_out()
+
+
+def _lay(layout: Layout, ids: np.ndarray, tau: Tensor, top_ids: np.ndarray | None) -> _Laid:
+    groups = len(layout.context_at) - 1
+    order = np.argsort(layout.context_of, kind="stable")
+    rows = np.bincount(layout.context_of, minlength=groups)
+    parts = {
+        "ids": layout.ids,
+        "positions": layout.positions,
+        "context_at": layout.context_at,
+        "row_at": offsets(rows),
+        "row_start": layout.start[order],
+        "row_length": layout.length[order],
+        "predict": layout.predict,
+        "targets": ids,
+        "top_ids": top_ids,
+    }
+    arrays = {k: None if v is None else np.ascontiguousarray(v, dtype=np.int32) for k, v in parts.items()}
+    result = PackedArrays(
+        tokens=len(layout.ids),
+        groups=groups,
+        rows=len(layout.start),
+        predicted=len(layout.predict),
+        top=0 if top_ids is None else top_ids.shape[1],
+        tau=pointer(tau),
+        **{k: pointer(v) for k, v in arrays.items()},
+    )
+    return _Laid(result, (tau, *(v for v in arrays.values() if v is not None)))
+
+
+class _Sampling:
+    """One call of the core's sampler: its arrays, and the generations that are read off them."""
+
+    def __init__(self, engine: NativeEngine, requests: Sequence[Request], key: Key) -> None:
+        self.engine, self.requests = engine, requests
+        prompts = [sampler.prompt_of(r) for r in requests]
+        which, first = distinct(prompts)
+        self.order = np.argsort(which, kind="stable")
+        self.sorted = [requests[i] for i in self.order]
+        self.prompts = [prompts[i] for i in first]
+        self.prompt_of = which[self.order].astype(np.int32)
+        self.prompt_at = offsets(np.array([len(p) for p in self.prompts]))
+        self.max_new = np.array([r.max_new for r in self.sorted], np.int32)
+        self.at = offsets(self.max_new)
+        self.before = [sum(len(s) for s in r.prefix) for r in self.sorted]
+        self.u = self._noise(key)
+        self.length = int((np.diff(self.prompt_at)[self.prompt_of] + self.max_new).max())
+        self.trouble: BaseException | None = None
+
+    def _noise(self, key: Key) -> np.ndarray:
+        """The random numbers of each request's tokens, end to end: entry t of its stream for its answer's token t."""
+        noise = uniforms([key(r.id) for r in self.sorted], int((self.before + self.max_new).max()))
+        parts = [row[b : b + n] for row, b, n in zip(noise, self.before, self.max_new)]
+        return np.concatenate(parts).astype(np.float64)
+
+    def _how(self) -> np.ndarray:
+        how = np.zeros(len(self.sorted), SAMPLING)
+        vocab = self.engine.model.config.vocab
+        for i, r in enumerate(self.sorted):
+            greedy = r.temperature == 0
+            top_k = min(r.top_k or vocab, vocab)
+            filtered = not greedy and (top_k < vocab or r.top_p < 1 or r.min_p > 0)
+            how[i] = (1.0 if greedy else r.temperature, greedy, filtered, top_k, r.top_p, r.min_p)
+        return how
+
+    def _slots(self) -> int:
+        """Rows in flight of a thread: their keys and values stay in the cache, or at least in the memory given."""
+        c, threads = self.engine.model.config, self.engine.threads
+        size = 2 * c.layers * c.kv_heads * c.head_dim * 4 * (self.length + 16)
+        slots = min(max(CACHE_BYTES // (size * threads), LEAST_SLOTS), MOST_SLOTS)
+        slots = min(slots, -(-len(self.sorted) // threads))
+        return max(1, min(slots, self.engine.memory_bytes // (size * threads)))
+
+    def _stopped(self) -> Callable[..., int]:
+        """Asked after each token of a request with stop strings. Its own failure ends the call."""
+        decode = self.engine.decode
+
+        def stopped(request: int, ids, count: int) -> int:
+            try:
+                assert decode is not None
+                return sampler.stops(self.sorted[request], np.ctypeslib.as_array(ids, (count,)), decode)
+            except BaseException as trouble:
+                self.trouble = trouble
+                return -1
+
+        return stopped
+
+    def run(self) -> list[Generation]:
+        total, count = int(self.at[-1]), len(self.sorted)
+        ids = np.empty(total, np.int32)
+        old, mu, entropy = (np.empty(total, np.float32) for _ in range(3))
+        written, finish = np.zeros(count, np.int32), np.zeros(count, np.int32)
+        vocab = self.engine.model.config.vocab
+        ends = np.zeros(vocab, np.uint8)
+        ends[[i for i in self.engine.end_ids if 0 <= i < vocab]] = 1
+        inputs = {
+            "prompt_ids": np.concatenate(self.prompts).astype(np.int32),
+            "prompt_at": self.prompt_at,
+            "prompt_of": self.prompt_of,
+            "max_new": self.max_new,
+            "sampling": self._how(),
+            "may_stop": np.array([bool(r.stop) for r in self.sorted], np.int32),
+            "at": self.at,
+            "u": self.u,
+            "ends": ends,
+        }
+        outputs = {"ids": ids, "old": old, "mu": mu, "entropy": entropy, "written": written, "finish": finish}
+        arrays = Requests(
+            count=count,
+            prompts=len(self.prompts),
+            length=self.length,
+            slots=self._slots(),
+            prefill_tokens=PREFILL_TOKENS,
+            stopped=library.Stopped(self._stopped()),
+            **{k: pointer(v) for k, v in (inputs | outputs).items()},
+        )
+        try:
+            self.engine.core.sample(arrays)
+        except library.NotFinite as bad:
+            raise sampler.diverged(self.sorted[bad.request].id, bad.token + self.before[bad.request]) from None
+        except AssayError:
+            if self.trouble is not None:
+                raise self.trouble from None
+            raise
+        generations: list[Generation | None] = [None] * count
+        for i, place in enumerate(self.order):
+            cut = slice(int(self.at[i]), int(self.at[i]) + int(written[i]))
+            segment = Segment(
+                ids=ids[cut].copy(),
+                origin=np.full(int(written[i]), Origin.POLICY, np.int8),
+                old=old[cut].copy(),
+                mu=mu[cut].copy(),
+                entropy=entropy[cut].copy(),
+                version=self.engine.version,
+            )
+            generations[place] = Generation(segment, "length" if finish[i] else "stop")
+        return [g for g in generations if g is not None]

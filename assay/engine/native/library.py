@@ -1,0 +1,190 @@
+"""The core as Python sees it: structures of pointers and sizes, and calls that wait in short turns.
+
+A job runs on the core's own threads while Python waits without the interpreter lock, a tenth of a second at a time, so
+that Ctrl-C and SIGTERM are noticed; an interrupted job is told to stop before the interrupt goes on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from ctypes import POINTER, Structure, c_char_p, c_float, c_int32, c_void_p
+from pathlib import Path
+
+import numpy as np
+from torch import Tensor
+
+from assay.engine import interrupt
+from assay.errors import AssayError
+
+RUNNING, DONE, FAILED, CANCELLED, NOT_FINITE, CALLBACK = 0, 1, -1, -2, -3, -4
+TURN_MS = 100
+
+Stopped = ctypes.CFUNCTYPE(c_int32, c_int32, POINTER(c_int32), c_int32)
+
+
+class Shape(Structure):
+    _fields_ = [
+        *((name, c_int32) for name in ("layers", "hidden", "heads", "kv_heads", "d", "ffn", "vocab", "positions")),
+        ("qk_norm", c_int32),
+        ("learns", c_int32),
+        ("eps", c_float),
+    ]
+
+
+class PackedArrays(Structure):
+    _fields_ = [
+        *((name, c_int32) for name in ("tokens", "groups", "rows", "predicted", "top")),
+        *((name, c_void_p) for name in ("ids", "positions", "context_at", "row_at", "row_start", "row_length")),
+        *((name, c_void_p) for name in ("predict", "targets", "top_ids", "tau")),
+    ]
+
+
+SAMPLING = np.dtype(
+    [
+        ("tau", np.float32),
+        ("greedy", np.int32),
+        ("filtered", np.int32),
+        ("top_k", np.int32),
+        ("top_p", np.float32),
+        ("min_p", np.float32),
+    ]
+)
+
+
+class Requests(Structure):
+    _fields_ = [
+        *((name, c_int32) for name in ("count", "prompts", "length", "slots", "prefill_tokens")),
+        *((name, c_void_p) for name in ("prompt_ids", "prompt_at", "prompt_of", "max_new", "sampling", "may_stop")),
+        *((name, c_void_p) for name in ("at", "u", "ends")),
+        ("stopped", Stopped),
+        *((name, c_void_p) for name in ("ids", "old", "mu", "entropy", "written", "finish")),
+    ]
+
+
+class NotFinite(AssayError):
+    """The core met logits that are not finite, of this request at this token."""
+
+    def __init__(self, request: int, token: int) -> None:
+        super().__init__(f"logits of request {request} at token {token} are not finite")
+        self.request, self.token = request, token
+
+
+def pointer(array: np.ndarray | Tensor | None) -> int | None:
+    """The address of contiguous memory."""
+    if array is None:
+        return None
+    if isinstance(array, Tensor):
+        assert array.is_contiguous()
+        return array.data_ptr()
+    assert array.flags.c_contiguous
+    return array.ctypes.data
+
+
+def pointers(arrays: list[Tensor | None]) -> ctypes.Array:
+    return (c_void_p * len(arrays))(*(pointer(a) for a in arrays))
+
+
+def load(path: Path) -> ctypes.CDLL:
+    """The library with the types of its functions."""
+    library = ctypes.CDLL(str(path))
+    handle, size = c_void_p, c_int32
+    types: dict[str, tuple[type | None, list]] = {
+        "assay_lanes": (size, []),
+        "assay_new": (handle, [POINTER(Shape), size]),
+        "assay_free": (None, [handle]),
+        "assay_error": (c_char_p, [handle]),
+        "assay_where": (None, [handle, POINTER(c_int32 * 2)]),
+        "assay_cancel": (None, [handle]),
+        "assay_wait": (size, [handle, size]),
+        "assay_take_weights": (size, [handle, c_void_p]),
+        "assay_take_gradients": (size, [handle, c_void_p]),
+        "assay_pass_new": (handle, [handle]),
+        "assay_pass_free": (None, [handle]),
+        "assay_forward": (size, [handle, handle, POINTER(PackedArrays), size, c_void_p, c_void_p, c_void_p]),
+        "assay_backward": (size, [handle, handle, c_void_p, c_void_p, c_void_p]),
+        "assay_sample": (size, [handle, POINTER(Requests)]),
+    }
+    for name, (result, arguments) in types.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+class Pass:
+    """Buffers of a forward pass, and of the backward pass that follows it."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core  # it must outlive its passes
+        self.handle = core.library.assay_pass_new(core.handle)
+        if not self.handle:
+            raise MemoryError("no memory for a pass")
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None) and self.core.process == os.getpid():
+            self.core.library.assay_pass_free(self.handle)
+
+
+class Core:
+    """One set of weights in the core, and the threads that work on them."""
+
+    def __init__(self, library: ctypes.CDLL, shape: Shape, threads: int) -> None:
+        self.library = library
+        self.process = os.getpid()
+        self.handle = library.assay_new(ctypes.byref(shape), threads)
+        if not self.handle:
+            raise MemoryError("no memory for the packed weights of the core")
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None) and self.process == os.getpid():  # a forked child has none of the threads
+            self.library.assay_free(self.handle)
+
+    def take_weights(self, weights: list[Tensor | None]) -> None:
+        self._run(lambda: self.library.assay_take_weights(self.handle, pointers(weights)))
+
+    def take_gradients(self, gradients: list[Tensor | None]) -> None:
+        self._check(self.library.assay_take_gradients(self.handle, pointers(gradients)))
+
+    def forward(
+        self,
+        work: Pass,
+        packed: PackedArrays,
+        *,
+        keep: bool,
+        logp: Tensor,
+        entropy: Tensor | None,
+        top_logp: Tensor | None,
+    ) -> None:
+        out = [pointer(x) for x in (logp, entropy, top_logp)]
+        self._run(lambda: self.library.assay_forward(self.handle, work.handle, ctypes.byref(packed), int(keep), *out))
+
+    def backward(self, work: Pass, gradients: list[Tensor | None]) -> None:
+        given = [pointer(g) for g in gradients]
+        self._run(lambda: self.library.assay_backward(self.handle, work.handle, *given))
+
+    def sample(self, requests: Requests) -> None:
+        self._run(lambda: self.library.assay_sample(self.handle, ctypes.byref(requests)))
+
+    def _run(self, start: Callable[[], int]) -> None:
+        self._check(start())
+        try:
+            while (answer := self.library.assay_wait(self.handle, TURN_MS)) == RUNNING:
+                interrupt.ask()
+        except BaseException:
+            self.library.assay_cancel(self.handle)
+            while self.library.assay_wait(self.handle, TURN_MS) == RUNNING:
+                pass
+            raise
+        self._check(answer)
+
+    def _check(self, answer: int) -> None:
+        if answer == DONE:
+            return
+        if answer == NOT_FINITE:
+            where = (c_int32 * 2)()
+            self.library.assay_where(self.handle, ctypes.byref(where))
+            raise NotFinite(*where)
+        if answer == CALLBACK:
+            raise AssayError("a question of the core was not answered")
+        raise AssayError(f"the core: {self.library.assay_error(self.handle).decode()}")
