@@ -3,6 +3,8 @@ runs.
 
     python bench/demo_seeds.py --seeds 20            # the demo's own settings
     python bench/demo_seeds.py --seeds 4 --shuffled  # the same with the rewards of a step dealt out at random
+    python bench/demo_seeds.py --seeds 8 --engine native
+    python bench/demo_seeds.py --equivalence         # do both engines learn the same? two one-sided tests
 """
 
 from __future__ import annotations
@@ -14,6 +16,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from scipy import stats
 
 from assay import bases, session
 from assay.lab import demo
@@ -45,8 +50,8 @@ def settings_of(is_shuffled: bool) -> dict[str, str]:
     return settings | ({"mechanism.reward": "shuffled"} if is_shuffled else {})
 
 
-def run(seed: int, is_shuffled: bool, key: str) -> dict:
-    settings = settings_of(is_shuffled)
+def run(seed: int, is_shuffled: bool, engine: str, key: str) -> dict:
+    settings = settings_of(is_shuffled) | {"machine.engine": engine}
     experiment, _ = session.plan(
         recipe(demo.RECIPE), model=demo.BASE, pool=demo.POOL, seed=seed, steps=demo.STEPS, overrides=settings
     )
@@ -58,6 +63,7 @@ def run(seed: int, is_shuffled: bool, key: str) -> dict:
         "key": key,
         "seed": seed,
         "shuffled": is_shuffled,
+        "engine": engine,
         "before": found["before"]["pass"]["1"]["mean"],
         "after": found["after"]["pass"]["1"]["mean"],
         "difference": change["1"],
@@ -72,6 +78,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--shuffled", action="store_true")
+    parser.add_argument("--engine", choices=["torch", "native"], default="torch")
+    parser.add_argument("--equivalence", action="store_true", help="compare the engines on what is there")
     arguments = parser.parse_args()
     REWARDS["shuffled"] = (Shuffled, shuffled)
     setting = json.dumps(settings_of(arguments.shuffled), sort_keys=True)
@@ -79,15 +87,39 @@ def main() -> None:
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.touch()
     known = [json.loads(line) for line in RESULTS.read_text().splitlines()]
-    done = {record["seed"]: record for record in known if record["key"] == key}
+    mine = [record for record in known if record["key"] == key]
+    if arguments.equivalence:
+        print(equivalence(mine))
+        return
+    done = {record["seed"]: record for record in mine if record.get("engine", "torch") == arguments.engine}
     for seed in range(arguments.first, arguments.first + arguments.seeds):
         if seed not in done:
-            done[seed] = run(seed, arguments.shuffled, key)
+            done[seed] = run(seed, arguments.shuffled, arguments.engine, key)
             with RESULTS.open("a") as file:
                 file.write(json.dumps(done[seed]) + "\n")
         show(done[seed])
     rises = [r["difference"]["mean"] >= 0.06 and r["difference"]["low"] > 0 for r in done.values()]
     print(f"{sum(rises)} of {len(rises)} seeds rise by at least 0.06 with the interval above zero")
+
+
+def equivalence(records: Sequence[dict], margin: float = 0.03) -> str:
+    """Two one-sided Welch tests that the mean final pass@1 of the engines differs by less than the margin."""
+    after = {
+        engine: np.array([r["after"] for r in records if r.get("engine", "torch") == engine])
+        for engine in ("torch", "native")
+    }
+    a, b = after["native"], after["torch"]
+    if min(len(a), len(b)) < 2:
+        return "each engine needs two seeds at least"
+    spread = [x.var(ddof=1) / len(x) for x in (a, b)]
+    error = float(np.sqrt(sum(spread)))
+    freedom = sum(spread) ** 2 / sum(s**2 / (len(x) - 1) for s, x in zip(spread, (a, b)))
+    gap = float(a.mean() - b.mean())
+    p = max(stats.t.sf((margin + gap) / error, freedom), stats.t.sf((margin - gap) / error, freedom))
+    return (
+        f"final pass@1: native {a.mean():.4f} ({len(a)} seeds), torch {b.mean():.4f} ({len(b)} seeds), difference "
+        f"{gap:+.4f} (standard error {error:.4f}); equal within {margin}: p = {p:.1e}"
+    )
 
 
 def show(record: dict) -> None:

@@ -322,7 +322,7 @@ def test_base_build_and_demo_print_one_json_document(
     scale = dataclasses.replace(made.scale, num_prompts=4, num_steps=2, max_new=16)
     tiny = dataclasses.replace(made, shape=shape, scale=scale)
     monkeypatch.setitem(bases.BASES, "countdown", tiny)
-    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(bases, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
     built = good(shell("base", "build", "countdown", "--json"))
     assert built["built"] and Path(built["path"]).is_dir() and built["hash"] == tiny.hash

@@ -44,7 +44,7 @@ def commands(name: str) -> list[list[str]]:
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache in which every base is there already: a small model that knows nothing."""
     folder = tmp_path_factory.mktemp("cache")
-    with mock.patch.dict("os.environ", ASSAY_CACHE=str(folder)):
+    with mock.patch.object(bases, "cache_folder", lambda: folder):
         for base in bases.BASES.values():
             make_model(bases.folder_of(base))
     return folder
@@ -71,7 +71,7 @@ PLAN = session.plan
 def test_python_blocks_run_in_the_order_of_the_page(
     name: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ASSAY_CACHE", str(cache))
+    monkeypatch.setattr(bases, "cache_folder", lambda: cache)
     monkeypatch.setattr(session, "plan", small_plan)
     monkeypatch.chdir(tmp_path)
     page = types.ModuleType("page")
@@ -86,7 +86,7 @@ def test_python_blocks_run_in_the_order_of_the_page(
 def test_command_lines_are_known_and_their_settings_resolve(
     name: str, cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ASSAY_CACHE", str(cache))
+    monkeypatch.setattr(bases, "cache_folder", lambda: cache)
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for program, *arguments in commands(name):
         if program == "make":

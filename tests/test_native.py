@@ -133,7 +133,10 @@ def test_the_first_ratio_is_one() -> None:
 # Right numbers
 
 
-@pytest.mark.parametrize("variant", [v.name for v in build.runnable()])
+@pytest.mark.parametrize(
+    "variant",
+    [pytest.param(v.name, marks=[pytest.mark.slow] if i else []) for i, v in enumerate(build.runnable())],
+)  # the first is the one that all other tests run on; another must be compiled
 @every_family
 def test_every_variant_of_this_processor_gives_the_gradient(
     variant: str, family: str, monkeypatch: pytest.MonkeyPatch
@@ -410,6 +413,7 @@ def test_a_build_is_named_by_all_that_decides_it(monkeypatch: pytest.MonkeyPatch
     assert plain != build._digest(compiler, build.COMMON)
 
 
+@pytest.mark.slow
 def test_lanes_are_those_of_the_variant() -> None:
     lanes = {"avx512": 16, "avx2": 8, "neon": 4}
     for variant in build.runnable():

@@ -39,7 +39,7 @@ def test_a_checkpoint_comes_back(run: RunFolder, tmp_path: Path) -> None:
     assert checkpoint.document("memory.json") == {"at": 3}
     assert checkpoint.file("policy/tokenizer.json").read_bytes() == blob.read_bytes()
     assert checkpoint.environment_changes("cpu") == []
-    assert any(line.startswith("device: 'cpu' -> 'cuda'") for line in checkpoint.environment_changes("cuda"))
+    assert any(line.startswith("place: 'cpu' -> 'cuda'") for line in checkpoint.environment_changes("cuda"))
     with pytest.raises(StorageError, match=r"holds no other\.json; it holds .*memory\.json"):
         checkpoint.file("other.json")
 

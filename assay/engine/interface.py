@@ -79,11 +79,19 @@ class Engine(Protocol):
     """One parameter set: sampler, learner and optimiser on one copy of the weights."""
 
     device: torch.device
-    place: str  # the device and the code that computes on it, where they can change the bits of a result
     context: int  # positions the model can hold
     version: int  # optimiser steps taken
-    exact: bool  # sampler's `old` is bitwise the learner's log-prob
     end_ids: frozenset[int]
+
+    @property
+    def place(self) -> str:
+        """The device and the code that computes on it: what can change the bits of a result."""
+        ...
+
+    @property
+    def exact(self) -> bool:
+        """Whether the sampler's `old` is bitwise the learner's log-prob."""
+        ...
 
     def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]: ...
     def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]: ...

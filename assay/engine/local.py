@@ -6,7 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -45,8 +45,8 @@ class LocalEngine(ABC):
     bf16 copy, refreshed after each step.
     """
 
-    name: ClassVar[str]
-    exact: ClassVar[bool]
+    name: str
+    exact: bool
 
     def __init__(
         self,

@@ -173,7 +173,7 @@ class RunFolder:
         documents: Mapping[str, Any] | None = None,
         files: Mapping[str, Path | bytes] | None = None,
         score: float | None = None,
-        device: str = "cpu",
+        place: str = "cpu",
     ) -> bool:
         """Commit a checkpoint, then drop old ones. False if the disk failed and the run may go on.
 
@@ -184,7 +184,7 @@ class RunFolder:
         try:
             offsets = {name: journal.sync() for name, journal in self._journals.items()}
             self.store.save(
-                step, tensors=tensors, documents=documents, files=files, journals=offsets, score=score, device=device
+                step, tensors=tensors, documents=documents, files=files, journals=offsets, score=score, place=place
             )
         except OSError as error:
             self._failed_saves += 1

@@ -31,6 +31,7 @@ COMMON = (
 )
 CHOICE = "ASSAY_CORE"  # names a variant, to force it
 COMPILER = "CXX"
+FLAGS = "ASSAY_CORE_FLAGS"  # more flags for the compiler: sanitizers, say
 
 
 @dataclass(frozen=True)
@@ -79,10 +80,10 @@ def chosen() -> Variant:
     return known[0]
 
 
-def library(variant: Variant, *, extra: tuple[str, ...] = ()) -> Path:
-    """The shared library of a variant, built if it is not there. `extra` flags make builds of their own."""
+def library(variant: Variant) -> Path:
+    """The shared library of a variant, built if it is not there."""
     compiler = _compiler()
-    flags = (*COMMON, *variant.flags, *extra)
+    flags = (*COMMON, *variant.flags, *os.environ.get(FLAGS, "").split())
     path = cache_folder() / "core" / f"{variant.name}-{_digest(compiler, flags)}.so"
     if not path.exists():
         _build(compiler, flags, path)
