@@ -332,6 +332,7 @@ def test_base_build_and_demo_print_one_json_document(
     result = good(shell("demo", "--json"))
     assert result["steps"] == 2 and result["run"] == "runs/demo-1"
     assert set(result["seconds"]) == {"base", "training", "all"}
+    assert result["speed"]["place"].startswith("cpu ") and result["speed"]["step"] > 0
 
 
 # --- processes ----------------------------------------------------------------------------------------------

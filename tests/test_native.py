@@ -100,8 +100,7 @@ def test_nothing_but_the_row_decides_its_bits(family: str, threads: None, monkey
     order = np.random.default_rng(0).permutation(len(requests))
     for count, slots, prefill in ((1, 1, 512), (2, 3, 1), (3, 56, 9), (5, 16, 512)):
         torch.set_num_threads(count)
-        monkeypatch.setattr(native, "LEAST_SLOTS", slots)
-        monkeypatch.setattr(native, "MOST_SLOTS", slots)
+        monkeypatch.setattr(native, "SLOTS", slots)
         monkeypatch.setattr(native, "PREFILL_TOKENS", prefill)
         engine = core(family)
         assert engine.threads == count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import sys
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from assay import bases, session
 from assay.lab.results import outcome, table
 from assay.recipes import recipe
+from assay.record import RunFolder
 from assay.source import Pool, Share
 from assay.view.report import write_report
 
@@ -46,6 +48,23 @@ def demo(run: Path | None, *, seed: int, quiet: bool, command: str) -> dict[str,
     seconds = {"base": based - began, "training": trained - based, "all": time.monotonic() - began}
     sys.stderr.write(f"\n{table(result)}\n\n")
     session.say(f"base {seconds['base']:.0f} s, training with its examinations {seconds['training']:.0f} s")
+    speed = speed_of(path)
+    session.say(
+        f"a step {speed['step']:.2f} s: sampling {speed['collect']:.2f} s, learning {speed['improve']:.2f} s; "
+        f"{speed['sampled_tokens_per_s']:,.0f} sampled tokens a second on {speed['place']}"
+    )
     session.say(f"run     {path}\nreport  {report}")
     session.say(f'try     assay sample {path} "C 3 7 5 2=24" --n 8')
-    return result | {"seconds": seconds}
+    return result | {"seconds": seconds, "speed": speed}
+
+
+def speed_of(path: Path) -> dict[str, Any]:
+    """Medians over the steps of a run, and where it ran."""
+    folder = RunFolder.read_only(path)
+    metrics = folder.read("metrics")
+    checkpoint = folder.load()
+    names = {"step": "time/step", "collect": "time/collect", "improve": "time/improve"}
+    names["sampled_tokens_per_s"] = "perf/tokens_per_s"
+    found: dict[str, Any] = {k: statistics.median(record[name] for record in metrics) for k, name in names.items()}
+    found["place"] = checkpoint.manifest["environment"]["place"] if checkpoint else "unknown"
+    return found

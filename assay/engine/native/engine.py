@@ -22,8 +22,7 @@ from assay.rng import Key, uniforms
 from assay.types import Origin, Request, Segment
 
 PREFILL_TOKENS = 512  # of a thread at a time
-CACHE_BYTES = 16 << 20  # keys and values that all threads together hold in the outer cache
-LEAST_SLOTS, MOST_SLOTS = 16, 56  # of a thread
+SLOTS = 56  # rows in flight of a thread: enough for good products; more only make its keys and values larger
 
 
 def refusal(device: torch.device, compute: torch.dtype) -> str | None:
@@ -241,11 +240,11 @@ class _Sampling:
         return how
 
     def _slots(self) -> int:
-        """Rows in flight of a thread: their keys and values stay in the cache, or at least in the memory given."""
+        """Rows in flight of a thread, in even waves, within the memory given."""
         c, threads = self.engine.model.config, self.engine.threads
-        size = 2 * c.layers * c.kv_heads * c.head_dim * 4 * (self.length + 16)
-        slots = min(max(CACHE_BYTES // (size * threads), LEAST_SLOTS), MOST_SLOTS)
-        slots = min(slots, -(-len(self.sorted) // threads))
+        share = -(-len(self.sorted) // threads)
+        slots = -(-share // max(1, round(share / SLOTS)))
+        size = 2 * c.layers * c.kv_heads * c.head_dim * 4 * self.length
         return max(1, min(slots, self.engine.memory_bytes // (size * threads)))
 
     def _stopped(self) -> Callable[..., int]:
