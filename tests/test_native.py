@@ -391,6 +391,16 @@ def test_a_compiler_that_fails_leaves_nothing_behind_and_is_quoted(
     assert "CXX=not-there" in engine_for("auto", "cpu", "fp32").reason
 
 
+def test_a_cache_that_cannot_be_written_or_loaded_is_said_aloud(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "core").write_text("a file where the folder should be")
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path))
+    assert "could not be kept in" in engine_for("auto", "cpu", "fp32").reason
+    monkeypatch.setattr(build, "library", lambda _: tmp_path / "core")
+    assert "cannot be loaded" in engine_for("auto", "cpu", "fp32").reason
+
+
 def test_a_variant_that_does_not_run_here_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(build.CHOICE, "abacus")
     reason = engine_for("auto", "cpu", "fp32").reason

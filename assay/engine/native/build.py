@@ -85,8 +85,13 @@ def library(variant: Variant) -> Path:
     compiler = _compiler()
     flags = (*COMMON, *variant.flags, *os.environ.get(FLAGS, "").split())
     path = cache_folder() / "core" / f"{variant.name}-{_digest(compiler, flags)}.so"
-    if not path.exists():
-        _build(compiler, flags, path)
+    try:
+        if not path.exists():
+            _build(compiler, flags, path)
+    except OSError as error:
+        raise Unavailable(
+            f"the core could not be kept in {path.parent}: {error}; set ASSAY_CACHE to a folder"
+        ) from error
     return path
 
 

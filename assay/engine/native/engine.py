@@ -32,9 +32,11 @@ def refusal(device: torch.device, compute: torch.dtype) -> str | None:
     if compute != torch.float32:
         return f"the core computes in fp32, not in {str(compute).removeprefix('torch.')}"
     try:
-        build.library(build.chosen())
+        library.load(build.library(build.chosen()))
     except build.Unavailable as reason:
         return str(reason)
+    except OSError as error:
+        return f"the compiled core cannot be loaded: {error}"
     return None
 
 
