@@ -154,13 +154,29 @@ def tell_differences(checkpoint: Checkpoint, place: str) -> None:
 def _run(
     folder: RunFolder, experiment: Experiment, policy: Policy, memory: Memory, *, quiet: bool, checkpoint: Any = None
 ) -> None:
+    from assay.engine.choose import processor_of
+
+    set_threads(experiment.machine)
+    models = build_models(experiment, policy)
+    with processor_of(models["policy"]):
+        _train(folder, experiment, policy, models, memory, quiet=quiet, checkpoint=checkpoint)
+
+
+def _train(
+    folder: RunFolder,
+    experiment: Experiment,
+    policy: Policy,
+    models: Models,
+    memory: Memory,
+    *,
+    quiet: bool,
+    checkpoint: Any,
+) -> None:
     from assay.assemble import assemble
     from assay.engine.interrupt import asking
     from assay.loop import train
     from assay.record.recorder import Recorder, exams
 
-    set_threads(experiment.machine)
-    models = build_models(experiment, policy)
     if checkpoint is not None:
         tell_differences(checkpoint, models["policy"].place)
         counters = checkpoint.document("counters.json")

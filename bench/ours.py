@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from assay.engine.choose import engine_for
 from assay.engine.local import LocalEngine
 from assay.policy.checkpoint import Policy, load_policy
@@ -24,6 +26,10 @@ def requests(work: Job) -> list[Request]:
         problem = Problem("bench", text, {}, text)
         asked += [Request(problem, ids, group=text, max_new=shape.answer, sample=i) for i in range(shape.samples)]
     return asked
+
+
+def threads(engine: LocalEngine) -> int:
+    return getattr(engine, "threads", torch.get_num_threads())
 
 
 def compute(engine: LocalEngine) -> str:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import time
 from importlib.metadata import version
 
-import torch
-
+from assay.engine.choose import processor_of
+from assay.engine.local import LocalEngine
+from assay.policy.checkpoint import Policy
 from assay.rng import Key
 from bench import ours
-from bench.channel import Channel, Closed, job
+from bench.channel import Channel, Closed, Job, job
 
 
 def main() -> None:
     channel, work = Channel(), job()
-    engine, _ = ours.load(work)
+    engine, policy = ours.load(work)
+    with processor_of(engine):
+        steps(channel, work, engine, policy)
+
+
+def steps(channel: Channel, work: Job, engine: LocalEngine, _: Policy) -> None:
     requests = ours.requests(work)
-    channel.ready(system="Assay", compute=ours.compute(engine), threads=torch.get_num_threads(), torch=version("torch"))
+    channel.ready(system="Assay", compute=ours.compute(engine), threads=ours.threads(engine), torch=version("torch"))
     for step in range(work.steps):
         try:
             start = channel.wait()

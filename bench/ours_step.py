@@ -10,18 +10,20 @@ import time
 from importlib.metadata import version
 
 import numpy as np
-import torch
 
 from assay.collect import generate
 from assay.credit.pack import pack
+from assay.engine.choose import processor_of
+from assay.engine.local import LocalEngine
 from assay.models import Models
 from assay.objective import Clip, Objective, TokenMean
 from assay.objective.improve import improve
+from assay.policy.checkpoint import Policy
 from assay.recipe import Scale
 from assay.rng import Key
 from assay.types import Episode, Reward, Row
 from bench import ours, workload
-from bench.channel import Channel, Closed, job
+from bench.channel import Channel, Closed, Job, job
 
 OBJECTIVE = Objective(gate=Clip(low=workload.CLIP_RATIO, high=workload.CLIP_RATIO), aggregate=TokenMean())
 
@@ -36,8 +38,13 @@ def rewarded(episode: Episode) -> Episode:
 
 def main() -> None:
     channel, work = Channel(), job()
-    shape = work.shape
     engine, policy = ours.load(work)
+    with processor_of(engine):
+        steps(channel, work, engine, policy)
+
+
+def steps(channel: Channel, work: Job, engine: LocalEngine, policy: Policy) -> None:
+    shape = work.shape
     models = Models({"policy": engine}, {"policy": "policy"})
     requests = ours.requests(work)
     scale = Scale(
@@ -49,7 +56,7 @@ def main() -> None:
         clip_norm=workload.CLIP_NORM,
     )
     micro_tokens = work.options.get("micro_tokens", 2048)
-    channel.ready(system="Assay", compute=ours.compute(engine), threads=torch.get_num_threads(), torch=version("torch"))
+    channel.ready(system="Assay", compute=ours.compute(engine), threads=ours.threads(engine), torch=version("torch"))
     for step in range(work.steps):
         try:
             start = channel.wait()

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from test_engine_learner import LENGTHS, assert_same, learn, learn_again, naive
 
 from assay.engine import interrupt
-from assay.engine.choose import engine_for
+from assay.engine.choose import engine_for, processor_of
 from assay.engine.interface import Generation, Span, Want
 from assay.engine.native import build, library
 from assay.engine.native import engine as native
@@ -364,6 +364,15 @@ def test_the_core_is_chosen_where_it_runs_and_refused_where_it_does_not(monkeypa
     assert "not on meta" in engine_for("auto", "meta", "fp32").reason
     with pytest.raises(ConfigError, match=r"machine\.engine is native, but the core computes in fp32"):
         engine_for("native", "cpu", "bf16")
+
+
+def test_while_the_core_works_torch_keeps_to_one_thread(threads: None) -> None:
+    torch.set_num_threads(2)
+    with processor_of(core()):
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 2
+    with processor_of(TorchEngine(model_of(), end_ids=frozenset(), precision="fp32")):
+        assert torch.get_num_threads() == 2
 
 
 def test_without_a_compiler_torch_computes_and_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

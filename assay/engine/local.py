@@ -47,6 +47,7 @@ class LocalEngine(ABC):
 
     name: str
     exact: bool
+    has_threads = False  # of its own, beside torch's
 
     def __init__(
         self,

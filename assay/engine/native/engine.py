@@ -51,6 +51,7 @@ class _Laid:
 class NativeEngine(LocalEngine):
     name = "native"
     exact = True
+    has_threads = True
 
     def __init__(self, *arguments, **settings) -> None:
         super().__init__(*arguments, **settings)
