@@ -28,10 +28,13 @@ COUNT, LENGTH = 3, 21
 
 def test_no_address_is_wrong_and_nothing_is_undefined() -> None:
     """The tests of the engine on a build that stops at the first bad access or undefined operation."""
-    runtime = subprocess.run([build._compiler(), "-print-file-name=libasan.so"], capture_output=True, text=True)
+    preload = []
+    for library in ("libasan.so", "libstdc++.so"):  # the second, so that the first finds what throws exceptions
+        command = [build._compiler(), f"-print-file-name={library}"]
+        preload.append(subprocess.run(command, capture_output=True, text=True).stdout.strip())
     environment = os.environ | {
         build.FLAGS: "-fsanitize=address,undefined -fno-sanitize-recover=all -g",
-        "LD_PRELOAD": runtime.stdout.strip(),
+        "LD_PRELOAD": " ".join(preload),
         "ASAN_OPTIONS": "detect_leaks=0",  # the interpreter's own
     }
     line = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not forked"]
