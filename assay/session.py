@@ -220,9 +220,7 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
     device = device_of(machine.device)
     choice = engine_for(machine.engine, device, machine.precision)
     if machine.engine == "auto" and device == "cpu" and choice.reason:
-        say(
-            f"this run computes with torch, about one and a half times slower than with the compiled core: {choice.reason}"
-        )
+        say(f"this run computes with torch, one and a half times slower than with the core: {choice.reason}")
     settings = {
         "end_ids": policy.end_ids,
         "decode": policy.tokenizer.decode,
