@@ -110,8 +110,12 @@ class NativeEngine(LocalEngine):
 
     # Scoring and learning
 
+    def _pass(self) -> Pass:
+        """One that is not in use; whoever takes it puts it back."""
+        return self._spare.pop() if self._spare else Pass(self.core)
+
     def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
-        work = self._spare.pop() if self._spare else Pass(self.core)
+        work = self._pass()
         logp, spread = torch.empty(len(ids)), torch.empty(len(ids)) if entropy else None
         laid = _lay(layout, ids, tau, None)
         self.core.forward(work, laid.arrays, keep=False, logp=logp, entropy=spread, top_logp=None)
@@ -128,7 +132,7 @@ class NativeEngine(LocalEngine):
         logp = torch.empty(count)
         entropy = torch.empty(count) if want.entropy else None
         top_logp = torch.empty(top_ids.shape) if top_ids is not None else None
-        work = self._spare.pop() if self._spare else Pass(self.core)
+        work = self._pass()
         self.core.forward(work, laid.arrays, keep=learns, logp=logp, entropy=entropy, top_logp=top_logp)
         if not learns:
             self._spare.append(work)
