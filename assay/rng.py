@@ -17,12 +17,11 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 def digest(*parts: object) -> str:
     """Sixteen hexadecimal digits that identify the parts; unlike `hash`, the same in every process."""
-    h = hashlib.blake2b(digest_size=8)
+    pieces: list[bytes] = []
     for part in parts:
         data = part if isinstance(part, bytes) else str(part).encode()
-        h.update(len(data).to_bytes(8, "little"))
-        h.update(data)
-    return h.hexdigest()
+        pieces += (len(data).to_bytes(8, "little"), data)
+    return hashlib.blake2b(b"".join(pieces), digest_size=8).hexdigest()
 
 
 class Key:

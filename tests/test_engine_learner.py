@@ -19,6 +19,8 @@ from assay.engine.interface import Span, Want
 from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
 from assay.errors import ConfigError, DataError, StorageError, UsageError
+from assay.objective import NoRatio, Objective, Open
+from assay.objective.improve import accumulate
 from assay.policy.config import Rope
 from assay.rng import Key
 from assay.types import Batch
@@ -240,6 +242,51 @@ def test_a_gradient_that_is_not_finite_moves_nothing() -> None:
     for name, value in before.items():
         assert name == "version" or torch.equal(value, after[name])
     assert engine.step(lr=0.0, clip=None)["grad_norm"] == 0.0
+
+
+def test_a_number_that_is_none_is_reported_with_its_token(caplog: pytest.LogCaptureFixture) -> None:
+    """An embedding that is not a number spoils what follows its token, in the one answer that holds it."""
+    engine = engine_of("llama")
+    poison, prompt = 7, np.array([1, 2], np.int32)
+    answers = [np.array(ids, np.int32) for ids in ([3, 4, 5], [3, 4, poison, 5, 6], [4])]
+    batch = batch_of([prompt] * 3, answers, request=("first", "second", "third"))
+    with torch.no_grad():
+        engine.model.model.embed_tokens.weight[poison] = float("nan")
+    engine._refresh()
+    accumulate(engine, batch, np.ones(len(batch.ids), np.float32), Objective(ratio=NoRatio(), gate=Open()), 10_000)
+    assert "token 3 of answer second is not finite" in caplog.text
+    assert engine.step(lr=1e-3, clip=1.0)["skipped"] == 1.0
+
+
+def test_weights_and_gradients_are_views_of_two_vectors() -> None:
+    engine = engine_of("qwen3")
+    assert engine.optimiser is not None
+    flat, gradient = engine.optimiser.weights, engine.optimiser.gradient
+    for name, parameter in engine.model.named_parameters():
+        place = engine.optimiser.places[name]
+        assert parameter.data_ptr() == flat[place].data_ptr() and parameter.grad is not None
+        assert parameter.grad.data_ptr() == gradient[place].data_ptr()
+    learn_again(engine, batch_of(*rows_of(LENGTHS)))
+    engine.step(lr=1e-2, clip=1.0)
+    held = {name: p.clone() for name, p in engine.model.named_parameters()}
+    named = {name: flat[place].view_as(held[name]) for name, place in engine.optimiser.places.items()}
+    assert all(torch.equal(named[name], value) for name, value in held.items())
+
+
+@pytest.mark.parametrize("how", ["zero_grad", "replaced"])
+def test_a_gradient_that_somebody_replaced_counts_all_the_same(how: str) -> None:
+    batch, results = batch_of(*rows_of(LENGTHS)), []
+    for changed in (False, True):
+        engine = engine_of()
+        if changed and how == "zero_grad":
+            engine.model.zero_grad()
+        learn_again(engine, batch)
+        if changed and how == "replaced":
+            for parameter in engine.model.parameters():
+                parameter.grad = None if parameter.grad is None else parameter.grad.clone()
+        results.append((engine.step(lr=1e-2, clip=1.0), engine.state()))
+    (stats, state), (same_stats, same) = results
+    assert stats == same_stats and all(torch.equal(torch.as_tensor(state[k]), torch.as_tensor(same[k])) for k in state)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

@@ -22,57 +22,109 @@ class AdamW:
 
 
 class Optimiser:
-    """Moments are kept by parameter name, so that a checkpoint does not depend on an order."""
+    """The parameters and their gradients as views of two flat vectors, matrices first, and AdamW on these.
+
+    A parameter stays an ordinary one to everybody else. Moments are saved by parameter name, so that a checkpoint does
+    not depend on an order.
+    """
 
     def __init__(self, model: nn.Module, values: AdamW) -> None:
         self.named = dict(model.named_parameters())
-        matrices = [p for p in self.named.values() if p.ndim >= 2]
-        vectors = [p for p in self.named.values() if p.ndim < 2]
-        groups = [{"params": matrices, "weight_decay": values.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
-        self.adamw = torch.optim.AdamW(
-            [g for g in groups if g["params"]], lr=0.0, betas=values.betas, eps=values.eps, fused=True
-        )
+        order = sorted(self.named, key=lambda name: self.named[name].ndim < 2)
+        self.places: dict[str, slice] = {}
+        end = 0
+        for name in order:
+            self.places[name] = slice(end, end + self.named[name].numel())
+            end = _rounded_up(self.places[name].stop)
+        matrices = max((_rounded_up(self.places[n].stop) for n in order if self.named[n].ndim >= 2), default=0)
+        first = next(iter(self.named.values()))
+        self.weights = torch.zeros(end, dtype=first.dtype, device=first.device)
+        self.gradient = torch.zeros_like(self.weights)
+        self.grads = {name: self._view(self.gradient, name) for name in self.named}
+        for name, parameter in self.named.items():
+            view = self._view(self.weights, name)
+            parameter.data = view.copy_(parameter.data)
+            parameter.grad = self.grads[name]
+        parts = [(slice(0, matrices), values.weight_decay), (slice(matrices, end), 0.0)]
+        self.flat = [(part, nn.Parameter(self.weights[part]), decay) for part, decay in parts if part.start < part.stop]
+        for part, vector, _ in self.flat:
+            vector.grad = self.gradient[part]
+        groups = [{"params": [vector], "weight_decay": decay} for _, vector, decay in self.flat]
+        self.adamw = torch.optim.AdamW(groups, lr=0.0, betas=values.betas, eps=values.eps, fused=True)
+
+    def _view(self, vector: Tensor, name: str) -> Tensor:
+        return vector[self.places[name]].view(self.named[name].shape)
 
     def step(self, *, lr: float, clip: float | None) -> dict[str, float]:
         """One step on the gradients gathered so far, which are then cleared. Nothing moves if they are not finite."""
-        grads: list[Tensor] = []
-        for parameter in self.named.values():
-            if parameter.grad is None:
-                parameter.grad = torch.zeros_like(parameter)
-            grads.append(parameter.grad)
-        norm = float(torch.nn.utils.get_total_norm(grads))
+        self._take_back()
+        norm = float(torch.nn.utils.get_total_norm(self.grads.values()))
         finite = norm < float("inf")
         if finite:
             if clip is not None and norm > clip:
-                for grad in grads:
-                    grad.mul_(clip / norm)
+                self.gradient.mul_(clip / norm)
             for group in self.adamw.param_groups:
                 group["lr"] = lr
             self.adamw.step()
         self.clear()
         return {"grad_norm": norm, "skipped": 0.0 if finite else 1.0}
 
+    def _take_back(self) -> None:
+        """A gradient that somebody replaced goes where it belongs."""
+        for name, parameter in self.named.items():
+            view = self.grads[name]
+            if parameter.grad is None:
+                view.zero_()
+            elif parameter.grad.data_ptr() != view.data_ptr():
+                view.copy_(parameter.grad)
+            parameter.grad = view
+
     def clear(self) -> None:
-        self.adamw.zero_grad(set_to_none=True)
+        self._take_back()
+        self.gradient.zero_()
 
     def state(self) -> dict[str, Tensor]:
         """`exp_avg/NAME`, `exp_avg_sq/NAME`, `step/NAME`; empty before the first step."""
         result: dict[str, Tensor] = {}
-        for name, parameter in self.named.items():
-            for kind, value in self.adamw.state.get(parameter, {}).items():
-                result[f"{kind}/{name}"] = value.detach().clone()
+        for name in self.named:
+            part, vector = self._home(name)
+            for kind, value in self.adamw.state.get(vector, {}).items():
+                own = value if kind == "step" else self._within(value, part, name)
+                result[f"{kind}/{name}"] = own.detach().clone()
         return result
 
     def load(self, state: Mapping[str, Any]) -> None:
         self.adamw.state.clear()
         if not state:
             return
-        for name, parameter in self.named.items():
-            moments = {}
-            for kind in ("step", "exp_avg", "exp_avg_sq"):
-                value = state.get(f"{kind}/{name}")
-                if value is None or (kind != "step" and value.shape != parameter.shape):
-                    raise StorageError(f"the optimiser state has no fitting '{kind}/{name}'; is it of another model?")
-                device = parameter.device
-                moments[kind] = value.detach().to(device=device, copy=True)
-            self.adamw.state[parameter] = moments
+        for part, vector, _ in self.flat:
+            moments = {kind: torch.zeros_like(vector) for kind in ("exp_avg", "exp_avg_sq")}
+            steps = set()
+            for name, parameter in self.named.items():
+                if self._home(name)[1] is not vector:
+                    continue
+                for kind in ("step", "exp_avg", "exp_avg_sq"):
+                    value = state.get(f"{kind}/{name}")
+                    if value is None or (kind != "step" and value.shape != parameter.shape):
+                        raise StorageError(f"the optimiser state has no fitting '{kind}/{name}'; is it of another model?")
+                    if kind == "step":
+                        steps.add(float(value))
+                    else:
+                        self._within(moments[kind], part, name).copy_(value)
+            if len(steps) != 1:
+                raise StorageError(f"the optimiser state counts different steps: {sorted(steps)}; all take every step.")
+            step = torch.tensor(steps.pop(), dtype=torch.float32, device=vector.device)
+            self.adamw.state[vector] = {"step": step, **moments}
+
+    def _home(self, name: str) -> tuple[slice, nn.Parameter]:
+        return next((part, vector) for part, vector, _ in self.flat if self.places[name].start < part.stop)
+
+    def _within(self, vector: Tensor, part: slice, name: str) -> Tensor:
+        """The place of a parameter in a vector that begins where `part` does."""
+        place = self.places[name]
+        return vector[place.start - part.start : place.stop - part.start].view(self.named[name].shape)
+
+
+def _rounded_up(count: int) -> int:
+    """To a cache line of fp32 numbers, where every parameter begins."""
+    return -(-count // 16) * 16

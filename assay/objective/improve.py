@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import logging
 import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -17,6 +19,8 @@ from assay.types import Batch, Stats
 
 if TYPE_CHECKING:
     from assay.engine.interface import Chunk, Engine, Outputs
+
+log = logging.getLogger(__name__)
 
 
 def improve(engine: Engine, batch: Batch, *, objective: Objective, scale: Scale, key: Key, micro_tokens: int) -> Stats:
@@ -47,6 +51,7 @@ def accumulate(
     loss_function, want, total = loss_of(objective), want_of(objective), 0.0
     for chunk in engine.chunks(batch, tokens=micro_tokens):
         out = engine.forward(chunk, want)
+        _report(engine, out, chunk)
         weights = out.logp.new_tensor(_rows_of(weight, batch, chunk.rows))
         loss = loss_function(out, chunk, weights)
         loss.value.backward()
@@ -55,6 +60,36 @@ def accumulate(
         if seen is not None:
             seen.chunk(loss, out, chunk, first=update == 0)
     return total
+
+
+def _report(engine: Engine, out: Outputs, chunk: Chunk) -> None:
+    """Says where the first number arose that is not one; the step that it spoils is skipped and counted.
+
+    What is not a number spreads to the tokens beside it in a product, even to those before it, so each suspected answer
+    is scored again alone, by ever shorter beginnings.
+    """
+    from assay.engine.interface import Span
+
+    sound, batch = out.logp.isfinite(), chunk.batch
+    if sound.all():
+        return
+
+    def spoilt(row: int, count: int) -> bool:
+        context = batch.context[batch.context_at[row] : batch.context_at[row + 1]]
+        ids = batch.ids[batch.at[row] : batch.at[row] + count]
+        (scores,) = engine.score([Span(context, ids, float(batch.temperature[row]))])
+        return not np.isfinite(scores.logp).all()
+
+    for row in sorted(set(chunk.row[~sound].tolist())):
+        if not spoilt(row, int(batch.lengths[row])):
+            continue
+        token = bisect.bisect_left(range(1, int(batch.lengths[row])), True, key=lambda n: spoilt(row, n))
+        log.warning(
+            "the log-prob of token %d of answer %s is not finite in the learner: this step will be skipped",
+            token,
+            batch.request[row],
+        )
+        return
 
 
 def minibatches(batch: Batch, scale: Scale, key: Key) -> Iterator[Batch]:
