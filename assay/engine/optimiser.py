@@ -106,7 +106,7 @@ class Optimiser:
                 for kind in ("step", "exp_avg", "exp_avg_sq"):
                     value = state.get(f"{kind}/{name}")
                     if value is None or (kind != "step" and value.shape != parameter.shape):
-                        raise StorageError(f"the optimiser state has no fitting '{kind}/{name}'; is it of another model?")
+                        raise StorageError(f"the optimiser state has no fitting '{kind}/{name}'; another model's?")
                     if kind == "step":
                         steps.add(float(value))
                     else:
