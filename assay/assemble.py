@@ -135,7 +135,7 @@ def _lessons(recipe: Recipe, mechanism: Mechanism, constants: Mapping[str, Any])
     def lesson(role: str) -> Lesson:
         rule = mechanism.rule(role)
         estimators = (*_bound(CREDITS, (rule.credit,), constants), *_bound(SHAPES, rule.shape, constants))
-        return Lesson(estimators, _batch_of(recipe, mechanism, role), rule.objective.injected == "likelihood")
+        return Lesson(estimators, _batch_of(recipe, mechanism, role), rule.objective.injected == "train")
 
     return functools.cache(lesson)
 

@@ -34,7 +34,13 @@ def bind(registry: Registry, part: Part, **offered: Any) -> Callable[..., Any]:
     def bound(*args: Any, **more: Any) -> Any:
         return function(*args, **{name: value for name, value in more.items() if name in asked} | values)
 
+    bound.asked = frozenset(asked)  # type: ignore[attr-defined]
     return bound
+
+
+def asks(bound: Callable[..., Any], name: str) -> bool:
+    """Whether the function that was bound has an argument of this name."""
+    return name in bound.asked  # type: ignore[attr-defined]
 
 
 def name_of(registry: Registry, part: Part) -> str:

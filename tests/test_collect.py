@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from assay.memory import Memory
 from assay.recipe import Recipe
 from assay.recipes import RECIPES
 from assay.record.measure import step_stats
+from assay.source import Pool, Share, epochs
 from assay.tasks.task import Task
 from assay.types import Episode, Origin, Verdict
 
@@ -249,3 +251,17 @@ def test_what_a_run_spent() -> None:
     right = sum(e.verdict is not None and e.verdict.status == "ok" for e in episodes)
     assert memory.store("pass-rates") == {"tiny/1": [right, len(episodes)]}
     assert POOL.shares[0].task == "tiny"
+
+
+# A fixed set of problems
+
+
+def test_every_problem_of_the_set_comes_once_an_epoch() -> None:
+    pool = Pool((Share("mod-chain", (2, 3)),))
+    draw = functools.partial(epochs, pool=pool, drawn=6, size=10)
+    drawn = [p.id for step in range(5) for p in draw(Memory(3, step=step), 0, 6)]
+    first, second, third = drawn[:10], drawn[10:20], drawn[20:]
+    assert len(set(first)) == 10 and set(first) == set(second) == set(third)
+    assert first != second and second != third
+    assert [p.id for p in draw(Memory(3, step=1), 2, 4)] == drawn[8:12]
+    assert {p.id for p in draw(Memory(4), 0, 6)} != set(first[:6])

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tiny import TINY
 
+import assay.tasks
 from assay.augment import Sampling
 from assay.engine.interface import Generation
 from assay.errors import AssayError, DataError
@@ -16,6 +18,13 @@ from assay.rng import Key
 from assay.types import Problem, Segment, Verdict
 
 END = (99,)
+
+
+@pytest.fixture(autouse=True)
+def tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two tasks that these problems say they are of."""
+    for name in ("toy", "other"):
+        monkeypatch.setitem(assay.tasks.TASKS, name, replace(TINY, name=name))
 
 
 class Parrot:

@@ -16,9 +16,26 @@ from tiny import Table, batch_of, episode, group_of, recipe_of, segment, update,
 
 from assay.credit import pack
 from assay.errors import ConfigError
-from assay.objective import KL, Clip, Entropy, FixedLength, Objective, Open, SequenceMean, SequenceSum, TokenMean
-from assay.objective.gates import clip, open_gate
-from assay.objective.ratios import no_ratio, token_ratio
+from assay.objective import (
+    KL,
+    Case,
+    Clip,
+    Entropy,
+    FixedLength,
+    Imitate,
+    Objective,
+    Open,
+    Probability,
+    SequenceMean,
+    SequenceSum,
+    Shaped,
+    Shut,
+    TokenMean,
+    TokenRatio,
+)
+from assay.objective.gates import clip, open_gate, shaped
+from assay.objective.improve import accumulate
+from assay.objective.ratios import no_ratio, probability, token_ratio
 from assay.objective.regularise import entropy, kl
 from assay.part import Part
 from assay.types import Origin, Row
@@ -260,3 +277,65 @@ def test_a_batch_that_pushes_nothing_takes_no_step() -> None:
 def test_parts_are_frozen_records() -> None:
     for part in (Clip(), Open(), KL(), Entropy(), *PAPERS.values()):
         assert isinstance(part, Part) and hash(part) == hash(dataclasses.replace(part))
+
+
+# Cases: tokens by tag and origin
+
+
+@pytest.mark.parametrize("gamma", [0.05, 0.1, 2.0])
+def test_shaped_gate_is_the_derivative_of_the_shaped_ratio(gamma: float) -> None:
+    """d f(w) / d log w with f(w) = w / (w + gamma), at the ratio and at the probability."""
+    logp = tensor(*GRID).log().requires_grad_()
+    w = logp.exp()
+    (w / (w + gamma)).sum().backward()
+    gate = shaped(tensor(*GRID), torch.ones(10), gamma=gamma)
+    torch.testing.assert_close(gate, logp.grad, rtol=1e-12, atol=0)
+    assert probability(tensor(-1.0), tensor(5.0)).tolist() == [math.exp(-1.0)]
+
+
+def test_cases_by_tag_and_origin() -> None:
+    """Rows: one plain, one tagged, one of another's tokens. Coefficients are weight * gate * advantage by hand."""
+    objective = Objective(
+        ratio=TokenRatio(),
+        gate=Clip(),
+        aggregate=SequenceSum(),
+        injected="train",
+        cases=(Case(origin="injected", ratio=Probability(), gate=Shaped(0.1)), Case(tag="hint", gate=Open())),
+    )
+    made = [
+        Row(episode([1, 1], group="g", sample=0)),
+        Row(episode([1, 1], group="g", sample=1), tag="hint"),
+        Row(episode([segment([1, 1], origin=Origin.INJECTED), segment([1])], group="g", sample=2), tag="hint"),
+    ]
+    old = [np.array([-1.0, -3.0], np.float32), np.array([-1.0, -3.0], np.float32), np.full(3, -1.0, np.float32)]
+    rows = [row.mark(advantage=np.full(len(row.episode), 2.0), old=o) for row, o in zip(made, old, strict=True)]
+    batch = pack(rows, injected={"policy"})
+    table = Table({row.episode.request.id: [-1.0] * len(row.episode) for row in rows})
+    accumulate(table, batch, np.ones(len(batch.ids), np.float32), objective, 10**6)  # type: ignore[arg-type]
+    found = [table.coefficients[row.episode.request.id].tolist() for row in rows]
+    p = math.exp(-1.0)
+    push = 0.1 * p / (p + 0.1) ** 2
+    assert found[0] == [-2.0, 0.0]  # the second ratio, e^2, is beyond the clip
+    assert found[1] == [-2.0, -2.0]  # open, whatever the ratio
+    np.testing.assert_allclose(found[2], [-2 * push, -2 * push, -2.0], rtol=1e-12)
+
+
+def test_imitation_beside_a_shut_gate_is_likelihood_alone() -> None:
+    objective = Objective(
+        injected="train", cases=(Case(origin="injected", gate=Shut()),), regularise=(Imitate(weight=0.25),)
+    )
+    row = Row(episode([segment([1, 1], origin=Origin.INJECTED), segment([1])]))
+    row = row.mark(advantage=np.full(3, 2.0))
+    batch = pack([row], injected={"policy"})
+    table = Table({row.episode.request.id: [-1.0] * 3})
+    accumulate(table, batch, np.ones(3, np.float32), objective, 10**6)  # type: ignore[arg-type]
+    assert table.coefficients[row.episode.request.id].tolist() == [-0.25, -0.25, -2.0]
+
+
+def test_a_regulariser_weighs_each_token_as_the_row_says() -> None:
+    row = Row(episode([1, 1, 1])).mark(ref=np.full(3, -2.0, np.float32), weights={"kl": np.array([0.0, 1.0, 4.0])})
+    table = Table({row.episode.request.id: [-1.0] * 3})
+    objective = Objective(regularise=(KL(0.5, "k2"),))
+    accumulate(table, pack([row]), np.ones(3, np.float32), objective, 10**6)  # type: ignore[arg-type]
+    # k2 has the derivative log pi - log ref = 1
+    np.testing.assert_allclose(table.coefficients[row.episode.request.id], [0.0, 0.5, 2.0])

@@ -161,6 +161,7 @@ class Table:
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[Chunk]:
         self.asked.append(batch.request)
         arrays = {f.name: getattr(batch, f.name) for f in dataclasses.fields(batch) if f.name != "weights"}
+        arrays |= {f"weights/{name}": value for name, value in batch.weights.items()}
         streams = {
             name: torch.from_numpy(value).double() if value.dtype.kind == "f" else torch.from_numpy(value)
             for name, value in arrays.items()

@@ -44,7 +44,7 @@ def assess(
         for role in dict.fromkeys(rows[i].role for i in mine):
             places, goal = [i for i in mine if rows[i].role == role], objective(role)
             if asks_old:
-                _fill(result, places, models, stream="old", imitates=goal.injected == "likelihood")
+                _fill(result, places, models, stream="old", imitates=goal.injected == "train")
             if goal.needs_reference:
                 _fill(result, places, models, stream="ref", imitates=False)
     stats: Stats = {}

@@ -12,6 +12,7 @@ import numpy as np
 from assay.errors import DataError
 from assay.memory import Memory
 from assay.part import Part
+from assay.tasks import task
 from assay.types import Ids, Origin, Problem, Request, Segment
 
 
@@ -36,15 +37,21 @@ class Sampling:
     min_p: float = 0.0
     stop: tuple[str, ...] = ()
 
+    def of(self, problem: Problem) -> dict[str, Any]:
+        """The fields of a request for this problem: it also stops where its task's environment is to reply."""
+        settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        environment = task(problem.task).environment
+        return settings if environment is None else settings | {"stop": (*self.stop, *environment.stop)}
+
 
 def ask(
     problems: Sequence[Problem], memory: Memory, *, first: int, samples: int, sampling: Sampling, codec: Codec
 ) -> list[Request]:
     """`samples` requests for each problem; each draw of a problem is a group of its own."""
-    settings = {field.name: getattr(sampling, field.name) for field in dataclasses.fields(sampling)}
     requests = []
     for ordinal, problem in enumerate(problems, start=first):
         context, group = codec.render(problem.prompt), f"{memory.step}:{ordinal}"
+        settings = sampling.of(problem)
         requests += [
             Request(problem, context, group, draw=ordinal, sample=sample, **settings) for sample in range(samples)
         ]

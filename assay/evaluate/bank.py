@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from assay.augment import Codec, Sampling
+from assay.collect import whole
 from assay.errors import AssayError, DataError
 from assay.evaluate.intervals import DRAWS, LEVEL, Interval, interval, intervals, paired
 from assay.evaluate.passk import maj_at_k, pass_at_k
+from assay.models import Models
 from assay.rng import Key
-from assay.types import Episode, Ids, Problem, Request, Verdict
+from assay.types import Episode, Problem, Request, Verdict
 
 if TYPE_CHECKING:
     from assay.engine.interface import Engine
@@ -101,9 +103,8 @@ def evaluate(
     if samples < 1 or sampling.max_new < 1:
         raise DataError(f"an evaluation needs samples >= 1 and max_new >= 1, not {samples} and {sampling.max_new}.")
     _refuse_repeats(problems)
-    settings = {setting.name: getattr(sampling, setting.name) for setting in fields(sampling)}
     requests = [
-        Request(problem, context, problem.id, sample=sample, tag="evaluate", **settings)
+        Request(problem, context, problem.id, sample=sample, tag="evaluate", **sampling.of(problem))
         for problem, context in ((problem, codec.render(problem.prompt)) for problem in problems)
         for sample in range(samples)
     ]
@@ -112,20 +113,12 @@ def evaluate(
 
 def answer(engine: Engine, requests: Sequence[Request], *, key: Key, codec: Codec, verify: Verify) -> list[Episode]:
     """One verified episode per request, in order. No reward is given: this is a measurement."""
-    episodes = [
-        Episode(request, (made.segment,), made.finish, codec.decode(_without_end(made.segment.ids, codec.end_ids)))
-        for request, made in zip(requests, engine.generate(requests, key), strict=True)
-    ]
+    episodes = whole(Models({"policy": engine}, {"policy": "policy"}), requests, key, codec)
     failed = Verdict.invalid("generation", "the sampler failed")
     return [
         replace(episode, verdict=failed if episode.finish == "error" else verdict)
         for episode, verdict in zip(episodes, verify(episodes), strict=True)
     ]
-
-
-def _without_end(ids: Ids, end_ids: frozenset[int]) -> list[int]:
-    tokens = ids.tolist()
-    return tokens[:-1] if tokens and tokens[-1] in end_ids else tokens
 
 
 def _refuse_repeats(problems: Sequence[Problem]) -> None:

@@ -6,10 +6,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assay.objective.aggregate import AGGREGATES, FixedLength, SequenceMean, SequenceSum, TokenMean
-from assay.objective.gates import GATES, Clip, Open
-from assay.objective.ratios import RATIOS, NoRatio, TokenRatio
-from assay.objective.regularise import KL, REGULARISERS, Entropy
+from assay.objective.gates import GATES, Clip, Open, Shaped, Shut
+from assay.objective.ratios import RATIOS, NoRatio, Probability, TokenRatio
+from assay.objective.regularise import KL, REGULARISERS, Entropy, Imitate
 from assay.part import Part, slot
+
+
+@dataclass(frozen=True)
+class Case(Part):
+    """Tokens that go by a ratio and a gate of their own: of the rows with this tag, of this origin, or both."""
+
+    tag: str | None = None
+    origin: Literal["policy", "injected"] | None = None
+    ratio: Part = slot("ratio", default=TokenRatio())
+    gate: Part = slot("gate", default=Open())
 
 
 @dataclass(frozen=True)
@@ -20,7 +30,8 @@ class Objective(Part):
     gate: Part = slot("gate", default=Clip())
     aggregate: Part = slot("aggregate", default=TokenMean())
     regularise: tuple[Part, ...] = slot("regularise", default=())
-    injected: Literal["mask", "likelihood"] = "mask"  # tokens that the policy did not write: left out, or imitated
+    injected: Literal["mask", "train"] = "mask"  # tokens that somebody else wrote for the policy: left out, or trained
+    cases: tuple[Case, ...] = ()  # the first that covers a token has it; a token without one goes by the above
 
     @property
     def needs_reference(self) -> bool:
@@ -37,14 +48,19 @@ __all__ = [
     "KL",
     "RATIOS",
     "REGULARISERS",
+    "Case",
     "Clip",
     "Entropy",
     "FixedLength",
+    "Imitate",
     "NoRatio",
     "Objective",
     "Open",
+    "Probability",
     "SequenceMean",
     "SequenceSum",
+    "Shaped",
+    "Shut",
     "TokenMean",
     "TokenRatio",
 ]

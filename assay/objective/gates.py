@@ -2,7 +2,8 @@
 
     - sg[ A * g(w; A) ] * log pi,
 
-so a gate is the multiplier g of A at ratio w: non-negative, computed without a graph, and logged.
+so a gate is the multiplier g of A at ratio w: non-negative, computed without a graph, and logged. Where a method names
+a function f of the ratio instead, d f(w) = f'(w) w d log pi, so its gate is w f'(w).
 """
 
 from __future__ import annotations
@@ -46,4 +47,29 @@ def clip(ratio: Tensor, advantage: Tensor, *, low: float, high: float, dual: flo
     return ratio.masked_fill(shut, 0.0)
 
 
-GATES = {"open": (Open, open_gate), "clip": (Clip, clip)}
+@dataclass(frozen=True)
+class Shaped(Part):
+    """f(w) = w / (w + gamma): near zero a token is pushed 1 / gamma times as hard, far above gamma hardly any more.
+
+    With the probability itself as ratio it is LUFFY's shaping of tokens that others wrote (2504.14945).
+    """
+
+    gamma: float = 0.1
+
+
+def shaped(ratio: Tensor, advantage: Tensor, *, gamma: float) -> Tensor:
+    """g = w f'(w) = gamma w / (w + gamma)^2."""
+    return gamma * ratio / (ratio + gamma).square()
+
+
+@dataclass(frozen=True)
+class Shut(Part):
+    """g = 0: no policy gradient. For tokens that another term of the loss is for."""
+
+
+def shut(ratio: Tensor, advantage: Tensor) -> Tensor:
+    """g = 0."""
+    return ratio.new_zeros(ratio.shape)
+
+
+GATES = {"open": (Open, open_gate), "clip": (Clip, clip), "shaped": (Shaped, shaped), "shut": (Shut, shut)}

@@ -31,4 +31,13 @@ def no_ratio(logp: Tensor, old: Tensor) -> Tensor:
     return logp.new_ones(logp.shape)
 
 
-RATIOS = {"token": (TokenRatio, token_ratio), "none": (NoRatio, no_ratio)}
+@dataclass(frozen=True)
+class Probability(Part):
+    """w = pi(token): for tokens that nobody sampled, so that there is nothing to divide by."""
+
+
+def probability(logp: Tensor, old: Tensor) -> Tensor:
+    return logp.exp()
+
+
+RATIOS = {"token": (TokenRatio, token_ratio), "none": (NoRatio, no_ratio), "probability": (Probability, probability)}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from assay.errors import ConfigError
 from assay.part import Part
+from assay.types import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +38,18 @@ def kl(out: Outputs, streams: Mapping[str, Tensor], *, weight: float, estimator:
 
 
 @dataclass(frozen=True)
+class Imitate(Part):
+    """- weight * log pi of the tokens that the policy did not write: likelihood beside the policy gradient."""
+
+    weight: float = 1.0
+
+
+def imitate(out: Outputs, streams: Mapping[str, Tensor], *, weight: float) -> Tensor:
+    """- weight log pi on injected tokens, 0 elsewhere."""
+    return -weight * out.logp * (streams["origin"] == Origin.INJECTED)
+
+
+@dataclass(frozen=True)
 class Entropy(Part):
     """Entropy bonus: - weight * H, over the full vocabulary."""
 
@@ -48,4 +61,4 @@ def entropy(out: Outputs, streams: Mapping[str, Tensor], *, weight: float) -> Te
     return -weight * out.entropy
 
 
-REGULARISERS = {"kl": (KL, kl), "entropy": (Entropy, entropy)}
+REGULARISERS = {"kl": (KL, kl), "entropy": (Entropy, entropy), "imitate": (Imitate, imitate)}

@@ -11,7 +11,7 @@ SFT = Recipe(
     mechanism=Mechanism(
         augment=(Demonstrate(),),
         credit=Constant(value=1.0),
-        objective=Objective(ratio=NoRatio(), gate=Open(), aggregate=TokenMean(), injected="likelihood"),
+        objective=Objective(ratio=NoRatio(), gate=Open(), aggregate=TokenMean(), injected="train"),
     ),
     scale=Scale(
         num_prompts=512,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ class Pool:
         return self.shares[-1]
 
     def held_out(self, key: Key, count: int, split: Split) -> list[Problem]:
-        """`count` different problems of a held-out split."""
+        """`count` different problems of a split."""
         found: dict[str, Problem] = {}
         for index in range(20 * count):
             problem = self.problem(key(index), split)
@@ -74,7 +75,28 @@ def uniform(memory: Memory, first: int, count: int, *, pool: Pool) -> list[Probl
     return [pool.problem(key(ordinal)) for ordinal in range(first, first + count)]
 
 
-SOURCES = {"uniform": (Uniform, uniform)}
+@dataclass(frozen=True)
+class Epochs(Part):
+    """A fixed set of `size` problems, all of them once an epoch, in an order of its own each time."""
+
+    size: int = 512
+
+
+def epochs(memory: Memory, first: int, count: int, *, pool: Pool, drawn: int, size: int) -> list[Problem]:
+    """Steps follow one another through the epochs; a refill reads ahead, and the next step reads that again."""
+    problems, key, begin = problem_set(pool, memory.seed, size), Key(memory.seed)("epochs"), memory.step * drawn + first
+    touched = range(begin // size, (begin + count) // size + 1)
+    orders = {epoch: key("order", epoch).generator().permutation(size) for epoch in touched}
+    return [problems[orders[place // size][place % size]] for place in range(begin, begin + count)]
+
+
+@functools.lru_cache(maxsize=4)
+def problem_set(pool: Pool, seed: int, size: int) -> tuple[Problem, ...]:
+    """`size` different problems for training, the same in every process."""
+    return tuple(pool.held_out(Key(seed)("epochs", "problems"), size, "train"))
+
+
+SOURCES = {"uniform": (Uniform, uniform), "epochs": (Epochs, epochs)}
 
 
 def check_pool(pool: Pool) -> None:

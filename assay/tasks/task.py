@@ -34,6 +34,14 @@ class Solution:
 
 
 @dataclass(frozen=True)
+class Environment:
+    """What replies to a policy within its answer: a function of the instance and of what was written, without state."""
+
+    stop: tuple[str, ...]  # texts at which writing pauses for a reply
+    reply: Callable[[Spec, str], str | None]  # to the whole answer so far; None: nothing, the answer ends here
+
+
+@dataclass(frozen=True)
 class Task:
     """Problems of one kind. All functions are pure and total; `check` never raises on model output."""
 
@@ -48,6 +56,7 @@ class Task:
     solve: Callable[[Spec], Solution]  # one worked solution
     check: Callable[[Spec, str], Verdict]  # of the answer text alone
     split: Callable[[Spec], Split] | None = None  # where content decides otherwise than by its digest
+    environment: Environment | None = None  # tools that may be called while answering
 
     def split_of(self, spec: Spec) -> Split:
         if self.split is not None:
