@@ -58,6 +58,7 @@ def _phases(recipe: Recipe, mechanism: Mechanism, end: int, pool: Pool, codec: C
         "codec": codec,
         "sampling": Sampling(scale.max_new, scale.temperature, scale.top_p, scale.top_k, scale.min_p),
         "num_prompts": scale.num_prompts,
+        "group_size": scale.group_size,
         "max_new": scale.max_new,
         "drawn": drawn,
         "micro_tokens": micro_tokens,

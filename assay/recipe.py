@@ -167,8 +167,9 @@ def at_profile(recipe: Recipe, profile: Profile, *, max_new: int | None = None) 
         lines.append(f"max_new: {paper.max_new} -> {max_new} (what the task needs)")
         changes["max_new"] = max_new
     scale = dataclasses.replace(paper, **changes)
-    mechanism, moved = _rescale(recipe.mechanism, paper, scale)
-    return dataclasses.replace(recipe, scale=scale, mechanism=mechanism), lines + moved
+    (mechanism, stages), moved = _rescale((recipe.mechanism, recipe.stages), paper, scale)
+    lines += dict.fromkeys(moved)  # a constant of several stages moves once
+    return dataclasses.replace(recipe, scale=scale, mechanism=mechanism, stages=stages), lines
 
 
 def _rescale(record: Any, paper: Scale, scale: Scale) -> tuple[Any, list[str]]:

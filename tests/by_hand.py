@@ -13,11 +13,13 @@ import torch
 from torch import Tensor
 
 CLIPS = {"grpo": (0.2, 0.2, None), "dr-grpo": (0.2, 0.2, None), "dapo": (0.2, 0.28, 10.0)}
-RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft")
+LIKE = {"cure": "dapo"}  # on rows that share nothing, a method that is another
+RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", *LIKE)
 
 
 def advantages(name: str, rewards: Sequence[float]) -> list[float]:
     """Of the answers of one group."""
+    name = LIKE.get(name, name)
     if name == "reinforce":
         return list(rewards)
     if name == "sft":
@@ -40,7 +42,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "dr-grpo": 1 / (rows * max_new),
         "dapo": 1 / tokens,
         "sft": 1 / tokens,
-    }[name]
+    }[LIKE.get(name, name)]
 
 
 def surrogate(ratio: Tensor, advantage: Tensor, low: float, high: float, dual: float | None) -> Tensor:
@@ -53,6 +55,7 @@ def surrogate(ratio: Tensor, advantage: Tensor, low: float, high: float, dual: f
 
 def token_losses(name: str, logp: Tensor, *, advantage: Tensor, old: Tensor | None, ref: Tensor | None) -> Tensor:
     """The loss of each token, whose gradient is what counts."""
+    name = LIKE.get(name, name)
     if name not in CLIPS:
         return -advantage * logp
     anchor = logp.detach() if old is None else old

@@ -8,9 +8,9 @@ import functools
 import numpy as np
 import pytest
 import torch
-from tiny import ALONE, END, POOL, TINY, Letters, models_of, phases_of, policy, recipe_of, register, run
+from tiny import ALONE, END, POOL, TINY, Letters, models_of, phases_of, policy, recipe_of, register, run, with_rounds
 
-from assay.collect import Refill, generate
+from assay.collect import generate
 from assay.engine.interface import Span
 from assay.memory import Memory
 from assay.recipe import Recipe
@@ -40,13 +40,6 @@ def failing(task: Task, letter: str = "") -> Task:
         return task.check(spec, answer)  # type: ignore[arg-type]
 
     return dataclasses.replace(task, check=check)
-
-
-def with_rounds(recipe: Recipe, count: int) -> Recipe:
-    """DAPO with at most so many rounds; other recipes as they are."""
-    if not recipe.mechanism.expand:
-        return recipe
-    return dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, expand=(Refill(count),)))
 
 
 # Draws and requests

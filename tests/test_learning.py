@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 
 import numpy as np
 import pytest
 import torch
-from tiny import ALONE, POOL, Letters, policy, recipe_of, register, run
+from tiny import ALONE, POOL, Letters, policy, recipe_of, register, run, with_rounds
 
-from assay.collect import Refill
 from assay.engine.interface import Span
 from assay.engine.torch_engine import TorchEngine
 from assay.recipe import Recipe
@@ -18,7 +16,7 @@ from assay.rng import Key
 
 pytestmark = pytest.mark.slow
 STEPS = 24
-RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo")
+RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "cure")
 
 
 @pytest.fixture(autouse=True)
@@ -27,13 +25,11 @@ def task(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def small(name: str, *, learning_rate: float = 0.014, num_steps: int = STEPS) -> Recipe:
-    """64 answers of at most four tokens a step; DAPO's two updates share the rate."""
-    learning_rate /= 2 if name == "dapo" else 1
+    """64 answers of at most four tokens a step; where a step has two updates they share the rate."""
+    learning_rate /= recipe_of(name).scale.num_updates
     rows = {"num_prompts": 64, "group_size": 1} if name in ("reinforce", "sft") else {"num_prompts": 8, "group_size": 8}
     recipe = recipe_of(name, max_new=4, num_steps=num_steps, learning_rate=learning_rate, warmup_steps=2, **rows)
-    if name == "dapo":  # two rounds, lest a policy that knows nothing costs the test ten
-        recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, expand=(Refill(2),)))
-    return recipe
+    return with_rounds(recipe, 2)  # lest a policy that knows nothing costs the test ten
 
 
 def beginner() -> TorchEngine:

@@ -176,6 +176,8 @@ BY_HAND = {
     "sft": [[-1 / 9] * 2, [-1 / 9], [-1 / 9] * 3, [-1 / 9], [-1 / 9] * 2],
 }
 
+BY_HAND |= {name: BY_HAND[other] for name, other in by_hand.LIKE.items()}
+
 
 def five_rows(name: str) -> tuple[list[Row], Table]:
     """Two groups, of rewards 1 0 0 and 1 1, with the ratios and bounds above around a log-prob of -1."""

@@ -6,7 +6,8 @@ In formulas row i has T_i trainable tokens; B rows and N tokens are in the denom
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from torch import Tensor
 
 import assay.tasks
 from assay.assemble import Phases, assemble
+from assay.collect import Refill
 from assay.engine.interface import Chunk, Outputs, Want
 from assay.engine.local import LocalEngine
 from assay.loop import train
@@ -25,7 +27,7 @@ from assay.models import Models
 from assay.objective import AGGREGATES, Objective
 from assay.objective.improve import accumulate, improve
 from assay.part import bind
-from assay.recipe import Recipe, Scale, at_profile
+from assay.recipe import Mechanism, Recipe, Scale, at_profile
 from assay.recipes import RECIPES
 from assay.rng import Key
 from assay.source import Pool, Share
@@ -238,9 +240,27 @@ def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
     return dataclasses.replace(recipe, scale=dataclasses.replace(recipe.scale, **fixed | scale))
 
 
+def with_rounds(recipe: Recipe, count: int) -> Recipe:
+    """With at most so many draws of problems a step where the recipe refills, in all of its stages."""
+
+    def limited(mechanism: Mechanism | None) -> Mechanism | None:
+        parts = () if mechanism is None else mechanism.expand
+        expand = tuple(Refill(count) if isinstance(part, Refill) else part for part in parts)
+        return mechanism and dataclasses.replace(mechanism, expand=expand)
+
+    stages = tuple(dataclasses.replace(stage, mechanism=limited(stage.mechanism)) for stage in recipe.stages)
+    mechanism = limited(recipe.mechanism)
+    assert mechanism is not None
+    return dataclasses.replace(recipe, mechanism=mechanism, stages=stages)
+
+
+def stages_of(recipe: Recipe, *, micro_tokens: int = 10**6) -> list[Phases]:
+    return assemble(recipe, pool=POOL, codec=Letters(), micro_tokens=micro_tokens)
+
+
 def phases_of(recipe: Recipe, *, micro_tokens: int = 10**6) -> Phases:
-    (phases,) = assemble(recipe, pool=POOL, codec=Letters(), micro_tokens=micro_tokens)
-    return phases
+    """Those of the first stage."""
+    return stages_of(recipe, micro_tokens=micro_tokens)[0]
 
 
 def models_of(engine: Any, reference: Any = None) -> Models:
@@ -285,15 +305,53 @@ class Notes:
 def run(
     recipe: Recipe, engine: LocalEngine, *, seed: int = 0, flipped: bool = False, micro_tokens: int = 10**6
 ) -> tuple[Notes, Memory]:
-    """Trains the engine; `flipped` turns the sign of every advantage."""
-    phases = phases_of(recipe, micro_tokens=micro_tokens)
+    """Trains the engine through all stages; `flipped` turns the sign of every advantage."""
+    stages = stages_of(recipe, micro_tokens=micro_tokens)
     if flipped:
-        credit = phases.credit
-        phases = dataclasses.replace(phases, credit=lambda rows, memory: [_minus(b) for b in credit(rows, memory)])
+        stages = [dataclasses.replace(stage, credit=_flipped(stage.credit)) for stage in stages]
     reference = engine.copy() if recipe.mechanism.objective.needs_reference else None
     notes = Notes()
-    memory = train([phases], models_of(engine, reference), Memory(seed), notes)
+    memory = train(stages, models_of(engine, reference), Memory(seed), notes)
     return notes, memory
+
+
+class Stop(Exception):
+    """What ends a run after so many of its steps."""
+
+
+@dataclasses.dataclass
+class Until(Notes):
+    """A recorder that keeps what a checkpoint keeps after `last` steps, and ends the run there."""
+
+    last: int = 0
+    saved: tuple[dict[str, Any], str] | None = None
+
+    def step(self, memory: Memory, models: Models, episodes: Any, rows: Any, batches: Any, stats: Stats) -> None:
+        super().step(memory, models, episodes, rows, batches, stats)
+        if memory.step == self.last:
+            self.saved = models["policy"].state(), json.dumps(memory.to_data())
+            raise Stop
+
+
+def require_resumable(recipe: Recipe, engine: Callable[[], LocalEngine], *, after: int) -> None:
+    """A run that is stopped after so many steps and loaded into a new engine ends with the bits of the whole run."""
+    whole, part, rest = engine(), engine(), engine()
+    notes, memory = run(recipe, whole)
+    until = Until(last=after)
+    with pytest.raises(Stop):
+        train(stages_of(recipe), models_of(part), Memory(0), until)
+    assert until.saved is not None
+    rest.load(until.saved[0])
+    again = Notes()
+    resumed = train(stages_of(recipe), models_of(rest), Memory.from_data(json.loads(until.saved[1])), again)
+    assert resumed.to_data() == memory.to_data() and until.stats + again.stats == notes.stats
+    for name, value in whole.state().items():
+        found = rest.state()[name]
+        assert torch.equal(value, found) if isinstance(value, Tensor) else value == found, name
+
+
+def _flipped(credit: Callable[..., list[Batch]]) -> Callable[..., list[Batch]]:
+    return lambda rows, memory: [_minus(batch) for batch in credit(rows, memory)]
 
 
 def _minus(batch: Batch) -> Batch:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from assay.augment import Codec
 from assay.collect.expand import EXPANDERS, Refill
+from assay.collect.trees import Fork
 from assay.collect.turns import generate, going_on, whole
 from assay.memory import Memory
 from assay.models import Models
@@ -29,7 +30,7 @@ policy from afar are moved by `remember`, so that a stop while collecting finds 
 
 COLLECTORS: Registry = {}  # (collect: Collect) -> Collect
 
-__all__ = ["COLLECTORS", "EXPANDERS", "Collect", "Collector", "Judge", "Refill", "generate", "whole"]
+__all__ = ["COLLECTORS", "EXPANDERS", "Collect", "Collector", "Fork", "Judge", "Refill", "generate", "whole"]
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
         if judged:
             stats["reward/accuracy"] = float(np.mean(judged))
         stats |= _parts(valid)
-    stats |= _lengths(episodes) | _groups(rows)
+    stats |= _lengths(episodes) | _groups(rows) | _branches(episodes)
     entropies = [s.entropy for e in episodes for s in e.segments if s.entropy is not None and len(s)]
     if entropies:
         stats["policy/entropy"] = float(np.nanmean(np.concatenate(entropies)))
@@ -65,3 +65,17 @@ def _groups(rows: Sequence[Row]) -> Stats:
         alike = [not spread([measure(row, "reward") for row in members]) for members in judged]
         stats["group/uniform_fraction"] = float(np.mean(alike))
     return stats
+
+
+def _branches(episodes: Sequence[Episode]) -> Stats:
+    """Of rows that go on from within others: how many, where they leave, and the share of tokens that was sampled."""
+    leaves = [e for e in episodes if e.provenance == "fresh" and e.request.max_new > 0]
+    starts = [sum(len(s) for s in e.request.prefix) for e in leaves if e.request.parent]
+    if not starts:
+        return {}
+    total = sum(len(episode) for episode in leaves)
+    return {
+        "tree/branches": float(len(starts)),
+        "tree/fork": float(np.mean(starts)),
+        "tree/sampled_fraction": 1.0 - sum(starts) / max(1, total),
+    }
