@@ -12,13 +12,15 @@ from statistics import mean, stdev
 import torch
 from torch import Tensor
 
-CLIPS = {"grpo": (0.2, 0.2, None), "dr-grpo": (0.2, 0.2, None), "dapo": (0.2, 0.28, 10.0)}
+CLIPS = {"grpo": (0.2, 0.2, None), "dr-grpo": (0.2, 0.2, None), "dapo": (0.2, 0.28, 10.0), "treerl": (0.2, 0.26, None)}
 LIKE = {"cure": "dapo"}  # on rows that share nothing, a method that is another
-RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", *LIKE)
+RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "treerl", *LIKE)
 
 
-def advantages(name: str, rewards: Sequence[float]) -> list[float]:
-    """Of the answers of one group."""
+def advantages(
+    name: str, rewards: Sequence[float], *, lengths: Sequence[int] = (), selected: Sequence[bool] = ()
+) -> list[float]:
+    """Of the answers of one group, which share no tokens; of these lengths, these of them trained."""
     name = LIKE.get(name, name)
     if name == "reinforce":
         return list(rewards)
@@ -29,6 +31,11 @@ def advantages(name: str, rewards: Sequence[float]) -> list[float]:
     if name == "rloo":
         total, count = sum(rewards), len(rewards)
         return [r - (total - r) / (count - 1) for r in rewards]
+    if name == "treerl":  # every leaf a piece of its own below the root: 2 V - V(root)
+        count = len(rewards)
+        others = [r - (sum(rewards) - r) / (count - 1) for r in rewards]
+        middle = sum(c * n for c, n in zip(others, lengths, strict=True)) / sum(lengths)
+        return [2 * (c - middle) + middle / max(1, sum(selected)) ** 0.5 for c in others]
     scale = 1.0 if name == "dr-grpo" else stdev(rewards) + 1e-6
     return [(r - mean(rewards)) / scale for r in rewards]
 
@@ -41,6 +48,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "grpo": 1 / (rows * max(length, 1)),
         "dr-grpo": 1 / (rows * max_new),
         "dapo": 1 / tokens,
+        "treerl": 1 / (rows * max(length, 1)),
         "sft": 1 / tokens,
     }[LIKE.get(name, name)]
 

@@ -124,7 +124,9 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
     advantage: dict[str, float] = {}
     for group in {row.group for row in rows(name)}:
         members = [row for row in rows(name) if row.group == group]
-        found = by_hand.advantages(name, [row.reward for row in members])  # type: ignore[misc]
+        own = [np.count_nonzero(row.episode.stream("origin") == Origin.POLICY) for row in members]
+        rewards = [row.reward for row in members]
+        found = by_hand.advantages(name, rewards, lengths=own, selected=[row.in_loss for row in members])  # type: ignore[arg-type]
         advantage |= {row.episode.request.id: a for row, a in zip(members, found)}
     loss = torch.zeros((), dtype=torch.float64)
     for row, mask in zip(chosen, trains, strict=True):
@@ -208,7 +210,7 @@ def test_rows_that_cannot_move_the_weights_are_left_out_exactly(name: str) -> No
     expected |= {
         row.episode.request.id for row in rows(name) if row.group == "mixed" and row.episode.request.sample == 1
     }
-    if name in ("rloo", "dr-grpo", "dapo", "cure"):  # no term but the advantage's
+    if name in ("rloo", "dr-grpo", "dapo", "cure", "treerl"):  # no term but the advantage's
         expected |= {row.episode.request.id for row in rows(name) if row.group == "uniform"}
     if name == "reinforce":
         expected |= {row.episode.request.id for row in rows(name) if row.reward == 0}

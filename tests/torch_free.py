@@ -8,7 +8,10 @@ LINES = [
     *(f"{verb} --help" for verb in VERBS),
     *(f"list {what}" for what in ("recipes", "tasks", "bases", "parts", "gym")),
     *(f"show {name}" for name in ("dapo", "countdown", "gate:clip")),
-    *(f"train {recipe} --dry-run" for recipe in ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "cure")),
+    *(
+        f"train {recipe} --dry-run"
+        for recipe in ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "cure", "treerl")
+    ),
     "train dapo --dry-run --json --profile one-gpu --task bool:5 --model x/y --wording natural",
 ]
 CHECK = """

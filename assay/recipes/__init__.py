@@ -11,8 +11,10 @@ from assay.recipes.grpo import GRPO
 from assay.recipes.reinforce import REINFORCE
 from assay.recipes.rloo import RLOO
 from assay.recipes.sft import SFT
+from assay.recipes.treerl import TREERL
 
-RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, CURE)}
+ALL = (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, CURE, TREERL)
+RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in ALL}
 
 
 def recipe(name: str) -> Recipe:

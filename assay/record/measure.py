@@ -25,7 +25,8 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
             stats["reward/accuracy"] = float(np.mean(judged))
         stats |= _parts(valid)
     stats |= _lengths(episodes) | _groups(rows) | _branches(episodes)
-    entropies = [s.entropy for e in episodes for s in e.segments if s.entropy is not None and len(s)]
+    sampled = [s for e in episodes for s in e.segments[len(e.request.prefix) :]]
+    entropies = [s.entropy for s in sampled if s.entropy is not None and len(s)]
     if entropies:
         stats["policy/entropy"] = float(np.nanmean(np.concatenate(entropies)))
     return stats
