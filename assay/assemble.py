@@ -178,6 +178,6 @@ def remember(memory: Memory, models: Models, episodes: Sequence[Episode], rows: 
         verified_answers=sum(episode.verdict is not None for episode in fresh),
         update_tokens=int(stats.get("update/tokens", 0)),
         optimiser_steps=int(stats.get("update/steps", 0)),
-        rollouts=len(fresh),
+        rollouts=sum(episode.finish != "pause" for episode in fresh),
     )
     return dataclasses.replace(pass_rates(memory, fresh), step=memory.step + 1, budget=budget)

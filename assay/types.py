@@ -125,6 +125,7 @@ class Request:
     prefix: tuple[Segment, ...] = ()  # tokens of the answer that exist already
     parent: str = ""  # node that this continues
     fork: int = 0  # token index in the parent where it leaves it
+    pauses: bool = False  # its limit is a boundary within the answer: what reaches it waits, and is not cut
     train_context: Ids | None = None  # what the policy is trained to answer; None: the same as `context`
     tag: str = ""
 

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 CLIPS = {"grpo": (0.2, 0.2, None), "dr-grpo": (0.2, 0.2, None), "dapo": (0.2, 0.28, 10.0), "treerl": (0.2, 0.26, None)}
+CLIPS["deepsearch"] = CLIPS["dapo"]
 LIKE = {"cure": "dapo"}  # on rows that share nothing, a method that is another
-RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "treerl", *LIKE)
+RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "treerl", "deepsearch", *LIKE)
 
 
 def advantages(
@@ -36,7 +37,7 @@ def advantages(
         others = [r - (sum(rewards) - r) / (count - 1) for r in rewards]
         middle = sum(c * n for c, n in zip(others, lengths, strict=True)) / sum(lengths)
         return [2 * (c - middle) + middle / max(1, sum(selected)) ** 0.5 for c in others]
-    scale = 1.0 if name == "dr-grpo" else stdev(rewards) + 1e-6
+    scale = 1.0 if name in ("dr-grpo", "deepsearch") else stdev(rewards) + 1e-6
     return [(r - mean(rewards)) / scale for r in rewards]
 
 
@@ -48,6 +49,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "grpo": 1 / (rows * max(length, 1)),
         "dr-grpo": 1 / (rows * max_new),
         "dapo": 1 / tokens,
+        "deepsearch": 1 / tokens,
         "treerl": 1 / (rows * max(length, 1)),
         "sft": 1 / tokens,
     }[LIKE.get(name, name)]

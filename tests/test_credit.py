@@ -150,7 +150,7 @@ def test_a_group_that_shrank_to_one_trains_on_nothing() -> None:
     rows = [
         row if row.reward is not None else row.mark(in_loss=False, in_group=False, in_denominator=False) for row in rows
     ]
-    for name in (*GROUPED, "treerl"):
+    for name in (*GROUPED, "treerl", "deepsearch"):
         batch = batch_of(recipe_of(name), rows)
         assert len(batch) == 1 and batch.advantage.tolist() == [0.0, 0.0]
 

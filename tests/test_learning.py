@@ -16,7 +16,7 @@ from assay.rng import Key
 
 pytestmark = pytest.mark.slow
 STEPS = 24
-RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "cure", "treerl")
+RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "cure", "treerl", "deepsearch")
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from assay.augment.steps import Recall, Steps, recall, steps
 from assay.augment.trunks import Trunks, trunks
 from assay.errors import DataError
 from assay.memory import Memory
@@ -81,4 +82,6 @@ def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) ->
 AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
     "demonstrate": (Demonstrate, demonstrate),
     "trunks": (Trunks, trunks),
+    "steps": (Steps, steps),
+    "recall": (Recall, recall),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from assay.collect.search import Search, search
 from assay.collect.trees import Fork, fork
 from assay.memory import Memory
 from assay.part import Part
@@ -37,4 +38,4 @@ def refill(
     return more(memory, ordinals, drawn)
 
 
-EXPANDERS = {"refill": (Refill, refill), "fork": (Fork, fork)}
+EXPANDERS = {"refill": (Refill, refill), "fork": (Fork, fork), "search": (Search, search)}

@@ -29,12 +29,15 @@ def generate(models: Models, requests: Sequence[Request], key: Key, codec: Codec
         for i, made in zip(asking, models.play(role).generate([requests[i] for i in asking], key) if asking else []):
             written = dataclasses.replace(made.segment, node=requests[i].id, parent=requests[i].parent)
             segments = (*requests[i].prefix, written)
-            episode = Episode(requests[i], segments, made.finish, text=text_of(segments, codec))
+            finish = "pause" if requests[i].pauses and made.finish == "length" else made.finish
+            episode = Episode(requests[i], segments, finish, text=text_of(segments, codec))
             found[i] = _replied(episode, codec) if made.finish == "stop" else episode
         for i in places:
             if requests[i].max_new == 0:
                 text = text_of(requests[i].prefix, codec)
-                found[i] = Episode(requests[i], requests[i].prefix, "stop", text=text, provenance="teacher")
+                others = any((segment.origin == Origin.INJECTED).any() for segment in requests[i].prefix)
+                source = "teacher" if others else "replay"
+                found[i] = Episode(requests[i], requests[i].prefix, "stop", text=text, provenance=source)
     return [found[i] for i in range(len(requests))]
 
 
@@ -46,6 +49,11 @@ def whole(models: Models, requests: Sequence[Request], key: Key, codec: Codec) -
         for i, episode in zip(paused, further, strict=True):
             found[i] = dataclasses.replace(episode, request=requests[i])
     return [found[i] for i in range(len(requests))]
+
+
+def halted(episode: Episode) -> bool:
+    """It waits at the boundary of its request, not for its next turn: nobody goes on but who asks for it."""
+    return episode.finish == "pause" and episode.segments[-1].origin[-1] == Origin.POLICY
 
 
 def going_on(episode: Episode) -> Request:

@@ -2,7 +2,7 @@
 
 from assay.credit.advantage import CREDITS, GROUP_BASELINES, SHAPES, Constant, GroupRelative, LeaveOneOut, Score
 from assay.credit.pack import Lesson, advantages, by_reward, credit, pack
-from assay.credit.trees import TreeRelative
+from assay.credit.trees import ProcessRelative, TreeRelative
 
 __all__ = [
     "CREDITS",
@@ -12,6 +12,7 @@ __all__ = [
     "GroupRelative",
     "LeaveOneOut",
     "Lesson",
+    "ProcessRelative",
     "Score",
     "TreeRelative",
     "advantages",

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from assay.credit.pack import by_reward
-from assay.credit.trees import TreeRelative, tree_relative
+from assay.credit.trees import ProcessRelative, TreeRelative, process_relative, tree_relative
 from assay.errors import ConfigError
 from assay.part import Part, Registry
 
@@ -90,6 +90,7 @@ CREDITS: Registry = {
     "group-relative": (GroupRelative, by_reward(group_relative)),
     "leave-one-out": (LeaveOneOut, by_reward(leave_one_out)),
     "tree-relative": (TreeRelative, tree_relative),
+    "process-relative": (ProcessRelative, process_relative),
 }
 SHAPES: Registry = {}
-GROUP_BASELINES: Sequence[type[Part]] = (GroupRelative, LeaveOneOut, TreeRelative)
+GROUP_BASELINES: Sequence[type[Part]] = (GroupRelative, LeaveOneOut, TreeRelative, ProcessRelative)

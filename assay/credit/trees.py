@@ -34,6 +34,24 @@ class TreeRelative(Part):
 
 
 @dataclass(frozen=True)
+class ProcessRelative(Part):
+    """A_t = value of the step - mean of the group's rewards: the last step is worth the reward (DeepSearch)."""
+
+
+def process_relative(rows: Sequence[Row], memory: object) -> list[Row]:
+    """A_t = v_t + (R - v_T) - mean_g R, v the row's `process` stream, R itself without one; 0 where all R are equal."""
+    result = list(rows)
+    for members in groups(rows).values():
+        rewards = [rows[i].reward or 0.0 for i in members]
+        for i, reward in zip(members, rewards, strict=True):
+            value, count = rows[i].process, len(rows[i].episode)
+            beyond = np.zeros(count) if value is None or not count else value - value[-1]
+            advantage = reward + beyond - np.mean(rewards)
+            result[i] = rows[i].mark(advantage=advantage if spread(rewards) else np.zeros(count))
+    return result
+
+
+@dataclass(frozen=True)
 class Piece:
     """Tokens [start, end) of an answer, and the rows (leaves of one group) that hold them."""
 

@@ -1,12 +1,17 @@
 """Which rows train."""
 
 from assay.curate.parts import CURATORS, FirstGroups, MixedGroups, groups, leave_out, measure, spread
-from assay.curate.trees import DrawLeaves, OwnTokens, draw_leaves, own_tokens
+from assay.curate.trees import BackedUp, DrawLeaves, OwnTokens, backed_up, draw_leaves, own_tokens
 
-CURATORS |= {"own-tokens": (OwnTokens, own_tokens), "draw-leaves": (DrawLeaves, draw_leaves)}
+CURATORS |= {
+    "own-tokens": (OwnTokens, own_tokens),
+    "draw-leaves": (DrawLeaves, draw_leaves),
+    "backed-up": (BackedUp, backed_up),
+}
 
 __all__ = [
     "CURATORS",
+    "BackedUp",
     "DrawLeaves",
     "FirstGroups",
     "MixedGroups",

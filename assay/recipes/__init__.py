@@ -6,6 +6,7 @@ from assay.errors import unknown
 from assay.recipe import Recipe
 from assay.recipes.cure import CURE
 from assay.recipes.dapo import DAPO
+from assay.recipes.deepsearch import DEEPSEARCH
 from assay.recipes.dr_grpo import DR_GRPO
 from assay.recipes.grpo import GRPO
 from assay.recipes.reinforce import REINFORCE
@@ -13,7 +14,7 @@ from assay.recipes.rloo import RLOO
 from assay.recipes.sft import SFT
 from assay.recipes.treerl import TREERL
 
-ALL = (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, CURE, TREERL)
+ALL = (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, CURE, TREERL, DEEPSEARCH)
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in ALL}
 
 

@@ -12,6 +12,9 @@ from assay.types import Episode, Row, Stats
 
 def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
     """Rewards, lengths and entropy of what was generated; groups before any filter; what curation left."""
+    sampled = [segment for e in episodes for segment in e.segments[len(e.request.prefix) :]]
+    episodes = [episode for episode in episodes if episode.finish != "pause"]  # steps of an answer are no answers
+    rows = [row for row in rows if row.episode.finish != "pause"]
     valid = [episode for episode in episodes if episode.reward is not None]
     if not episodes:
         return {"rollouts": 0.0}
@@ -25,7 +28,6 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
             stats["reward/accuracy"] = float(np.mean(judged))
         stats |= _parts(valid)
     stats |= _lengths(episodes) | _groups(rows) | _branches(episodes)
-    sampled = [s for e in episodes for s in e.segments[len(e.request.prefix) :]]
     entropies = [s.entropy for s in sampled if s.entropy is not None and len(s)]
     if entropies:
         stats["policy/entropy"] = float(np.nanmean(np.concatenate(entropies)))
