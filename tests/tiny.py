@@ -18,6 +18,7 @@ from torch import Tensor
 
 import assay.tasks
 from assay.assemble import Phases, assemble
+from assay.augment import Steps
 from assay.collect import Refill
 from assay.engine.interface import Chunk, Outputs, Want
 from assay.engine.local import LocalEngine
@@ -30,7 +31,7 @@ from assay.part import bind
 from assay.recipe import Mechanism, Recipe, Scale, at_profile
 from assay.recipes import RECIPES
 from assay.rng import Key
-from assay.source import Pool, Share
+from assay.source import Epochs, Pool, Share
 from assay.tasks.task import Solution, Task
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Stats, Verdict
 
@@ -234,19 +235,27 @@ def group_of(rewards: Sequence[float | None], *, name: str = "g", lengths: Seque
 
 
 def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
-    """The recipe at a small scale; its constants follow the answer length as on a laptop."""
+    """The recipe at a small scale; its constants follow the answer length as on a laptop, its problem set the task."""
     recipe, _ = at_profile(RECIPES[name], "laptop", max_new=max_new)
     fixed = {"learning_rate": 3e-4, "schedule": "constant", "warmup_steps": 5}  # profiles may move, these tests not
-    return dataclasses.replace(recipe, scale=dataclasses.replace(recipe.scale, **fixed | scale))
+    mechanism = recipe.mechanism
+    if isinstance(mechanism.source, Epochs):
+        mechanism = dataclasses.replace(mechanism, source=Epochs(size=1))
+    scaled = dataclasses.replace(recipe.scale, **fixed | scale)
+    return dataclasses.replace(recipe, mechanism=mechanism, scale=scaled)
 
 
 def with_rounds(recipe: Recipe, count: int) -> Recipe:
-    """With at most so many draws of problems a step where the recipe refills, in all of its stages."""
+    """With at most so many draws of problems a step where the recipe refills, and two steps where answers have steps,
+    in all of its stages.
+    """
 
     def limited(mechanism: Mechanism | None) -> Mechanism | None:
-        parts = () if mechanism is None else mechanism.expand
-        expand = tuple(Refill(count) if isinstance(part, Refill) else part for part in parts)
-        return mechanism and dataclasses.replace(mechanism, expand=expand)
+        if mechanism is None:
+            return None
+        expand = tuple(Refill(count) if isinstance(part, Refill) else part for part in mechanism.expand)
+        augment = tuple(Steps(part.width, 2) if isinstance(part, Steps) else part for part in mechanism.augment)
+        return dataclasses.replace(mechanism, expand=expand, augment=augment)
 
     stages = tuple(dataclasses.replace(stage, mechanism=limited(stage.mechanism)) for stage in recipe.stages)
     mechanism = limited(recipe.mechanism)
@@ -296,10 +305,9 @@ class Notes:
         self.stats.append(stats)
 
     def accuracy(self) -> np.ndarray:
-        """The share of right answers among all that were written, step by step."""
-        return np.array(
-            [np.mean([e.verdict is not None and e.verdict.status == "ok" for e in s]) for s in self.episodes]
-        )
+        """The share of right answers among all that were written to their end, step by step."""
+        written = [[e for e in step if e.provenance != "replay" and e.finish != "pause"] for step in self.episodes]
+        return np.array([np.mean([e.verdict is not None and e.verdict.status == "ok" for e in s]) for s in written])
 
 
 def run(

@@ -1,0 +1,29 @@
+"""TreeRL on chains modulo 23: trees against chains with outcome rewards, and credit of subtrees against none."""
+
+from __future__ import annotations
+
+from assay.source import Pool, Share
+from bench.proxy import Arm, Proxy
+
+SCALE = {"scale.num-prompts": "16", "scale.group-size": "16"}
+
+PROXY = Proxy(
+    method="treerl",
+    expects="higher accuracy at equal tokens than chains; subtree credit better than outcome credit on the same trees",
+    model="mod-chain",
+    pool=Pool((Share("mod-chain", (4, 5)),)),
+    arms={
+        "treerl": Arm("treerl", SCALE),
+        "off": Arm("treerl", SCALE | {"mechanism.credit": "leave-one-out"}),
+        "local": Arm("treerl", SCALE | {"mechanism.credit.terms": "local"}),
+        "baseline": Arm(
+            "rloo",
+            SCALE
+            | {"scale.temperature": "1.2", "scale.top-p": "0.95", "mechanism.objective.aggregate": "sequence-mean"},
+        ),
+    },
+    steps=60,
+    diagnostic="tree/sampled_fraction",
+    direction="down",
+    against="baseline",
+)
