@@ -55,8 +55,8 @@ def line(name: str, episodes: Sequence[Episode], alone: int) -> str:
     formula = 1 - branches * at / ((1 + branches) * length)
     prompts = len({(e.request.group, e.request.parent, e.request.fork) for e in episodes})
     return (
-        f"{name:<26} {len(episodes):>6} {length:>6.2f} {at:>6.2f} {sampled:>8} {sampled / leaves:>9.4f} {formula:>9.4f} "
-        f"{sampled / (alone or sampled):>12.4f} {prompts:>8}"
+        f"{name:<26} {len(episodes):>6} {length:>6.2f} {at:>6.2f} {sampled:>8} {sampled / leaves:>9.4f} "
+        f"{formula:>9.4f} {sampled / (alone or sampled):>12.4f} {prompts:>8}"
     )
 
 

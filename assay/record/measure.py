@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.curate import groups, measure, spread
-from assay.types import Episode, Row, Stats
+from assay.types import Episode, Row, Segment, Stats
 
 
 def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
@@ -27,7 +27,7 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
         if judged:
             stats["reward/accuracy"] = float(np.mean(judged))
         stats |= _parts(valid)
-    stats |= _lengths(episodes) | _groups(rows) | _branches(episodes)
+    stats |= _lengths(episodes) | _groups(rows) | _branches(episodes, sampled)
     entropies = [s.entropy for s in sampled if s.entropy is not None and len(s)]
     if entropies:
         stats["policy/entropy"] = float(np.nanmean(np.concatenate(entropies)))
@@ -70,15 +70,15 @@ def _groups(rows: Sequence[Row]) -> Stats:
     return stats
 
 
-def _branches(episodes: Sequence[Episode]) -> Stats:
-    """Of rows that go on from within others: how many, where they leave, and the share of tokens that was sampled."""
+def _branches(episodes: Sequence[Episode], sampled: Sequence[Segment]) -> Stats:
+    """Of answers that go on from within others: how many, where they leave, and what was sampled for a token of all."""
     leaves = [e for e in episodes if e.provenance == "fresh" and e.request.max_new > 0]
     starts = [sum(len(s) for s in e.request.prefix) for e in leaves if e.request.parent]
     if not starts:
         return {}
-    total = sum(len(episode) for episode in leaves)
+    tokens, total = sum(map(len, sampled)), sum(len(episode) for episode in leaves)
     return {
         "tree/branches": float(len(starts)),
         "tree/fork": float(np.mean(starts)),
-        "tree/sampled_fraction": 1.0 - sum(starts) / max(1, total),
+        "tree/sampled_fraction": tokens / max(1, total),
     }

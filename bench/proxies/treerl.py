@@ -6,24 +6,25 @@ from assay.source import Pool, Share
 from bench.proxy import Arm, Proxy
 
 SCALE = {"scale.num-prompts": "16", "scale.group-size": "16"}
+TREE = SCALE | {"mechanism.expand.0.until": "#"}  # the mark of an answer in these tasks
+SAMPLED = {"scale.temperature": "1.2", "scale.top-p": "0.95"}
 
 PROXY = Proxy(
     method="treerl",
     expects="higher accuracy at equal tokens than chains; subtree credit better than outcome credit on the same trees",
     model="mod-chain",
-    pool=Pool((Share("mod-chain", (4, 5)),)),
+    pool=Pool((Share("mod-chain", (3, 4)),)),
     arms={
-        "treerl": Arm("treerl", SCALE),
-        "off": Arm("treerl", SCALE | {"mechanism.credit": "leave-one-out"}),
-        "local": Arm("treerl", SCALE | {"mechanism.credit.terms": "local"}),
+        "treerl": Arm("treerl", TREE),
+        "off": Arm("treerl", TREE | {"mechanism.credit": "leave-one-out"}),
+        "local": Arm("treerl", TREE | {"mechanism.credit.terms": "local"}),
         "baseline": Arm(
             "rloo",
-            SCALE
-            | {"scale.temperature": "1.2", "scale.top-p": "0.95", "mechanism.objective.aggregate": "sequence-mean"},
+            SCALE | SAMPLED | {"mechanism.objective.aggregate": "sequence-mean"},
         ),
     },
     steps=60,
-    diagnostic="tree/sampled_fraction",
+    diagnostic="group/uniform_fraction",
     direction="down",
     against="baseline",
 )
