@@ -22,6 +22,7 @@ from assay.rng import Key, uniforms
 from assay.types import Origin, Request, Segment
 
 PREFILL_TOKENS = 512  # of a thread at a time
+FORMATS: dict[torch.dtype, build.Format] = {torch.float32: "fp32", torch.bfloat16: "bf16"}
 SLOTS = 56  # rows in flight of a thread: enough for good products; more only make its keys and values larger
 
 
@@ -29,10 +30,10 @@ def refusal(device: torch.device, compute: torch.dtype) -> str | None:
     """Why the core cannot do this work, if it cannot."""
     if device.type != "cpu":
         return f"the core runs on processors, not on {device.type}"
-    if compute != torch.float32:
-        return f"the core computes in fp32, not in {str(compute).removeprefix('torch.')}"
+    if compute not in FORMATS:
+        return f"the core computes in fp32 and bf16, not in {str(compute).removeprefix('torch.')}"
     try:
-        library.load(build.library(build.chosen()))
+        library.load(build.library(build.chosen(FORMATS[compute])))
     except build.Unavailable as reason:
         return str(reason)
     except OSError as error:
@@ -52,12 +53,14 @@ class NativeEngine(LocalEngine):
     name = "native"
     exact = True
     has_threads = True
+    rounds = True
 
     def __init__(self, *arguments, **settings) -> None:
         super().__init__(*arguments, **settings)
-        if self.device.type != "cpu" or self.compute != torch.float32:
-            raise ConfigError(str(refusal(self.device, self.compute)))
-        self.variant = build.chosen()
+        reason = refusal(self.device, self.compute)
+        if reason is not None:
+            raise ConfigError(reason)
+        self.variant = build.chosen(FORMATS[self.compute])
         c = self.model.config
         shape = library.Shape(
             layers=c.layers,

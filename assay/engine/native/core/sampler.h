@@ -191,14 +191,14 @@ class Sampler {
                 positions_[i] = slot.position;
             }
             for (int l = 0; l < s_.layers; l++) {
-                project(w_, w_.layers[l], x_.data(), positions_.data(), tape_, 0, static_cast<int>(n));
+                project(w_, w_.layers[l], x_.data(), positions_.data(), tape_, 0, static_cast<int>(n), operands_);
                 for (size_t i = 0; i < n; i++) {
                     put_own(active_[i], l, positions_[i], tape_.heads.data() + i * s_.all_heads());
                     for (int kv = 0; kv < s_.kv_heads; kv++)
                         for (int h = kv * each; h < (kv + 1) * each; h += QUERIES)
                             attend_one(i, l, kv, h, std::min(QUERIES, (kv + 1) * each - h));
                 }
-                mix(w_, w_.layers[l], x_.data(), tape_, 0, static_cast<int>(n));
+                mix(w_, w_.layers[l], x_.data(), tape_, 0, static_cast<int>(n), operands_);
                 team_.check();
             }
             for (size_t i = 0; i < n; i++) {
@@ -231,7 +231,7 @@ class Sampler {
             for (int a = 0; a < n; a += at_once) {
                 int count = std::min(at_once, n - a);
                 float* z = logits_.room(size_t(count) * s_.vocab);
-                w_.head.apply(count, hidden + size_t(a) * s_.hidden, z);
+                w_.head.apply(count, hidden + size_t(a) * s_.hidden, z, operands_);
                 for (int i = 0; i < count; i++) write(rows[a + i], z + size_t(i) * s_.vocab);
                 team_.check();
             }
@@ -272,7 +272,7 @@ class Sampler {
         int own_ = 0;  // tokens that a slot has room for
         std::vector<int> free_, active_;
         std::vector<int32_t> positions_;
-        Buffer keys_, values_, x_, hidden_, logits_, room_;
+        Buffer keys_, values_, x_, hidden_, logits_, room_, operands_;
         Tape tape_;
         Drawer drawer_;
         bool empty_ = false;
