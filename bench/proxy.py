@@ -215,7 +215,8 @@ def _section(proxy: Proxy, by: Mapping[tuple[str, int], Mapping[str, Any]], seed
         tokens, updates = (np.mean([r["spent"][k] for r in mine]) for k in ("generated_tokens", "optimiser_steps"))
         lines.append(
             f"| {arm} | {np.mean(score[arm]):.3f} | {mean('after', '1')}, {mean('after', '64')} "
-            f"| {mean('diagnostic')} | {mean('entropy')} | {mean('length')} | {tokens:,.0f} | {updates:,.0f} | {mean('seconds')} |"
+            f"| {mean('diagnostic')} | {mean('entropy')} | {mean('length')} "
+            f"| {tokens:,.0f} | {updates:,.0f} | {mean('seconds')} |"
         )
     own = score[proxy.method]
     for arm in proxy.arms:
