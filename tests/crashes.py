@@ -151,6 +151,15 @@ def run_scenario(scenario: dict, model: Path, root: Path, calm: float) -> dict:
     return result
 
 
+def compiled() -> None:
+    """The core is made now: a calm run that waits for a compiler would be no measure for when to kill the others."""
+    import torch
+
+    from assay.engine.native.engine import refusal
+
+    refusal(torch.device("cpu"), torch.float32)
+
+
 def digest_of(run: Path) -> str:
     """Of everything that a run computed: weights, optimiser, memory, counters, metrics, scores and rollouts."""
     folder = RunFolder.read_only(run)
@@ -171,6 +180,7 @@ def main() -> None:
     root = Path(sys.argv[1])
     model = root / "model"
     os.waitpid(child(lambda: small_policy(model)), 0)
+    os.waitpid(child(compiled), 0)
     calm = run_scenario({"name": "calm"}, model, root, 0.0)
     print(json.dumps(calm), flush=True)
     for line in sys.stdin:
