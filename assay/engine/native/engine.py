@@ -12,7 +12,7 @@ from torch import Tensor
 
 from assay.engine import sampler
 from assay.engine.interface import Chunk, Generation, Outputs, Want
-from assay.engine.layout import Layout, distinct, offsets
+from assay.engine.layout import Layout, hosted, offsets
 from assay.engine.local import LaidChunk, LocalEngine
 from assay.engine.native import build, library
 from assay.engine.native.library import SAMPLING, Core, PackedArrays, Pass, Requests, pointer
@@ -220,17 +220,18 @@ class _Sampling:
     def __init__(self, engine: NativeEngine, requests: Sequence[Request], key: Key) -> None:
         self.engine, self.requests = engine, requests
         prompts = [sampler.prompt_of(r) for r in requests]
-        which, first = distinct(prompts)
+        which, first = hosted(prompts)
         self.order = np.argsort(which, kind="stable")
         self.sorted = [requests[i] for i in self.order]
         self.prompts = [prompts[i] for i in first]
         self.prompt_of = which[self.order].astype(np.int32)
+        self.size = np.array([len(prompts[i]) for i in self.order], np.int32)
         self.prompt_at = offsets(np.array([len(p) for p in self.prompts]))
         self.max_new = np.array([r.max_new for r in self.sorted], np.int32)
         self.at = offsets(self.max_new)
         self.before = [sum(len(s) for s in r.prefix) for r in self.sorted]
         self.u = self._noise(key)
-        self.length = int((np.diff(self.prompt_at)[self.prompt_of] + self.max_new).max())
+        self.length = int((self.size + self.max_new).max())
         self.trouble: BaseException | None = None
 
     def _noise(self, key: Key) -> np.ndarray:
@@ -283,6 +284,7 @@ class _Sampling:
             "prompt_ids": np.concatenate(self.prompts).astype(np.int32),
             "prompt_at": self.prompt_at,
             "prompt_of": self.prompt_of,
+            "size": self.size,
             "max_new": self.max_new,
             "sampling": self._how(),
             "may_stop": np.array([bool(r.stop) for r in self.sorted], np.int32),
