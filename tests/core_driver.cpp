@@ -52,12 +52,12 @@ int main(int, char** names) {
     auto prompts = read<int32_t>(), at32 = read<int32_t>();
     auto u = read<double>(size_t(count) * (at32.size() - 1) * length);
     std::vector<int64_t> at(at32.begin(), at32.end()), tokens_at;
-    std::vector<int32_t> prompt_of, max_new, may_stop, ids(u.size()), written, finish;
+    std::vector<int32_t> prompt_of, begins, max_new, may_stop, ids(u.size()), written, finish;
     std::vector<Sampling> how;
     int longest = 0;
     for (size_t p = 0; p + 1 < at.size(); p++)
         for (int i = 0; i < count; i++) {
-            prompt_of.push_back(int(p)), max_new.push_back(length), may_stop.push_back(0);
+            prompt_of.push_back(int(p)), begins.push_back(int(at[p + 1] - at[p])), max_new.push_back(length), may_stop.push_back(0);
             how.push_back(Sampling{1.0f, 0, 0, shape.vocab, 1.0f, 0.0f});
             tokens_at.push_back(int64_t(tokens_at.size()) * length);
             longest = std::max(longest, int(at[p + 1] - at[p]) + length);
@@ -67,7 +67,7 @@ int main(int, char** names) {
     std::vector<float> old(ids.size()), mu(ids.size()), spread(ids.size());
     std::vector<uint8_t> ends(shape.vocab, 0);
     Requests requests{int(prompt_of.size()), int(at.size()) - 1, longest, 3, 64, prompts.data(), at.data(),
-                      prompt_of.data(), max_new.data(), how.data(), may_stop.data(), tokens_at.data(), u.data(),
+                      prompt_of.data(), begins.data(), max_new.data(), how.data(), may_stop.data(), tokens_at.data(), u.data(),
                       ends.data(), nullptr, ids.data(), old.data(), mu.data(), spread.data(), written.data(),
                       finish.data()};
     done(core, assay_sample(core, &requests));

@@ -56,7 +56,7 @@ class Default:
 
 
 def engine_of(family: str = "qwen2", *, precision: str = "fp32", end: int | None = 0, **changes: object) -> LocalEngine:
-    """An engine of the default kind. `native` among precisions is the core; the core has fp32 alone."""
+    """An engine of the default kind. `native` among precisions is the core in fp32."""
     options = {k: changes.pop(k) for k in ("decode", "memory_bytes", "optimiser") if k in changes}
     options.setdefault("optimiser", AdamW())
     ends = frozenset() if end is None else frozenset({end})

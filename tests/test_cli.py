@@ -378,3 +378,11 @@ def test_the_program_returns_the_code_and_a_closed_pipe_is_no_error() -> None:
 
 def test_sizes_are_settings_that_train_knows(shell: Shell) -> None:
     assert shell("train", "grpo", *sizes(), "--dry-run").code == 0
+
+
+def test_a_run_does_not_import_torchs_compiler(tmp_path: Path) -> None:
+    """It takes seconds of every start, and nothing here compiles."""
+    line = train_line(make_model(tmp_path / "model"), tmp_path / "run", "--quiet")
+    code = f"import sys; from assay.cli import main; main({line!r}); print('torch._dynamo' in sys.modules)"
+    done = program(["-c", code])
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == "False", done.stderr

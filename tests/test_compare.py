@@ -31,6 +31,7 @@ def run(path: Path, correct=None, *, recipe: str = "grpo", steps: int = 4, valid
                 "reward/mean": 0.1 * step,
                 "time/step": 2.0,
                 "budget/generated_tokens": 1000.0 * step,
+                "budget/verified_answers": 10.0 * step,
             }
             folder.append(
                 "metrics", record | {"budget/update_tokens": 900.0 * step, "budget/optimiser_steps": 2.0 * step}
@@ -48,7 +49,8 @@ def test_table_of_what_was_reached_and_spent(tmp_path):
     assert first.final is not None
     assert first.final["mean"] == pytest.approx(10 / 32)
     assert first.verdict == "first"
-    assert first.spent == {"generated_tokens": 4000, "update_tokens": 3600, "optimiser_steps": 8, "seconds": 8.0}
+    spent = {"generated_tokens": 4000, "verified_answers": 40, "update_tokens": 3600, "optimiser_steps": 8}
+    assert first.spent == spent | {"steps": 4, "seconds": 8.0}
     assert first.best is not None
     assert first.best["step"] == 2
     assert first.best["mean"] == pytest.approx(6.5 / 8)
@@ -123,7 +125,15 @@ def test_plot_is_written_twice_and_repeats(tmp_path):
     assert [file.name for file in files] == ["curves.png", "curves.svg"]
     assert files[0].read_bytes().startswith(b"\x89PNG")
     drawing = files[1].read_bytes()
-    for word in (b"<svg", b"generated tokens", b"held-out pass@1", b"rloo"):
+    for word in (
+        b"<svg",
+        b"generated tokens",
+        b"verified answers",
+        b"trained tokens",
+        b"optimiser steps",
+        b"held-out pass@1",
+        b"rloo",
+    ):
         assert word in drawing
     again = plot(comparison, tmp_path / "again")
     assert drawing == again[1].read_bytes()

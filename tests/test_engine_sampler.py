@@ -17,10 +17,13 @@ from engine_cases import (
     problem_of,
     requests_of,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from assay.engine import decode, sampler
 from assay.engine.filtering import kept
 from assay.engine.interface import Generation, Span
+from assay.engine.layout import hosted
 from assay.engine.local import LocalEngine
 from assay.engine.network import Network
 from assay.errors import AssayError, ConfigError, DataError
@@ -311,3 +314,49 @@ def test_bf16_samples_and_learns_on_any_machine() -> None:
     off = np.concatenate([np.abs(s.logp - g.segment.old) for s, g in zip(scores, got)])
     assert np.isfinite(off).all()
     assert off.mean() < 0.05 and off.max() < 0.5
+
+
+def forks_of(count: int = 24) -> list[Request]:
+    """Answers that go on from different places of the same few answers, as a tree's forks do, and from nothing."""
+    random, requests = np.random.default_rng(4), []
+    for i in range(count):
+        context = contexts_of(2, low=3, high=40, seed=8)[i % 2]
+        path = np.random.default_rng(20 + i % 3).integers(1, 13, 60).astype(np.int32)
+        before = path[: int(random.integers(0, 60))]
+        given = Segment(before, np.full(len(before), Origin.POLICY, np.int8))
+        prefix = (given,) if len(before) else ()
+        requests.append(Request(problem_of(i), context, "g", max_new=1 + i % 7, sample=i, prefix=prefix))
+    return requests
+
+
+def test_forks_are_what_they_are_alone() -> None:
+    requests = forks_of()
+    engine = engine_of()
+    together = engine.generate(requests, Key(3))
+    for request, got in zip(requests, together, strict=True):
+        (alone,) = engine.generate([request], Key(3))
+        assert alone.segment.ids.tolist() == got.segment.ids.tolist()
+        if engine.exact:
+            assert alone.segment.old.tolist() == got.segment.old.tolist()
+        whole = np.concatenate([*(s.ids for s in request.prefix), got.segment.ids])
+        scores = engine.score([Span(request.context, whole)])[0].logp[-len(got.segment) :]
+        np.testing.assert_allclose(got.segment.old, scores, atol=1e-5)
+
+
+@torch_alone
+def test_forks_share_what_their_path_holds() -> None:
+    """A beginning of another prompt is not run by itself: of each path only the longest fork is."""
+    paths = [[1, 2, 3, 4, 5], [1, 2], [1, 2, 3], [1, 2, 4], [7], [1, 2, 3, 4, 5]]
+    which, first = hosted([np.array(p, np.int32) for p in paths])
+    assert [paths[first[w]] for w in which] == [paths[0], paths[0], paths[0], [1, 2, 4], [7], paths[0]]
+    assert len(first) == 3
+
+
+@torch_alone
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 300), min_size=1, max_size=5), min_size=1, max_size=12))
+def test_a_host_begins_with_what_it_holds(paths: list[list[int]]) -> None:
+    which, first = hosted([np.array(p, np.int32) for p in paths])
+    hosts = [paths[i] for i in first]
+    assert all(hosts[w][: len(p)] == p for w, p in zip(which, paths))
+    assert not any(a is not b and b[: len(a)] == a for a in hosts for b in hosts)

@@ -22,7 +22,7 @@ from assay.engine.optimiser import AdamW
 pytestmark = pytest.mark.deep
 
 ROOT = Path(__file__).parent.parent
-TESTS = ("test_native", "test_engine_learner", "test_engine_sampler", "test_loop_invariance")
+TESTS = ("test_native", "test_native_bf16", "test_engine_learner", "test_engine_sampler", "test_loop_invariance")
 COUNT, LENGTH = 3, 21
 
 
@@ -55,7 +55,7 @@ def test_the_arm_variant_gives_the_numbers_under_an_emulator(family: str, tmp_pa
     check([emulator, str(program)], family, tmp_path)
 
 
-@pytest.mark.parametrize("variant", build.runnable(), ids=lambda v: v.name)
+@pytest.mark.parametrize("variant", [v for v in build.runnable() if v.format == "fp32"], ids=lambda v: v.name)
 def test_the_driver_itself_gives_the_numbers(variant: build.Variant, tmp_path: Path) -> None:
     program = tmp_path / "driver"
     flags = [f for f in (*build.COMMON, *variant.flags) if f not in ("-shared", "-fPIC")]

@@ -28,11 +28,6 @@ class Layout:
     start: np.ndarray  # int64[B] where a row's own inputs start
     length: np.ndarray  # int64[B] and how many they are
 
-    @property
-    def last(self) -> np.ndarray:
-        """The last token of each distinct context."""
-        return self.context_at[1:] - 1
-
 
 def distinct(arrays: Sequence[Ids]) -> tuple[np.ndarray, list[int]]:
     """The index of each array among the distinct ones (by content, in order of appearance), and their first places."""
@@ -45,6 +40,22 @@ def distinct(arrays: Sequence[Ids]) -> tuple[np.ndarray, list[int]]:
             first.append(i)
         which[i] = index
     return which, first
+
+
+def hosted(arrays: Sequence[Ids]) -> tuple[np.ndarray, list[int]]:
+    """The same, where an array also counts as the longer one that it is the beginning of: a tree's path holds those of
+    all forks from it, so each token of a tree is run once.
+    """
+    which, first = distinct(arrays)
+    spelt = [arrays[i].astype(">i4").tobytes() for i in first]  # bytes in the order of the ids
+    order = sorted(range(len(first)), key=spelt.__getitem__)
+    host = list(range(len(first)))
+    for one, after in reversed(list(zip(order, order[1:]))):
+        if spelt[after].startswith(spelt[one]):
+            host[one] = host[after]
+    kept = sorted(set(host))
+    number = {h: n for n, h in enumerate(kept)}
+    return np.array([number[host[w]] for w in which], dtype=np.int64), [first[h] for h in kept]
 
 
 def offsets(lengths: np.ndarray) -> np.ndarray:

@@ -42,12 +42,13 @@ class LocalEngine(ABC):
     """A policy, its optimiser (or none: frozen), and everything that is asked of it.
 
     Compute is in fp32, bf16 or fp64. In bf16 the parameters and their gradients stay in fp32 and the network runs on a
-    bf16 copy, refreshed after each step.
+    bf16 copy, refreshed after each step; the core's is packed from fp32, and only its products are of bf16.
     """
 
     name: str
     exact: bool
     has_threads = False  # of its own, beside torch's
+    rounds = False  # what it multiplies itself, from a copy of the weights that is as wide as they are
 
     def __init__(
         self,
@@ -71,7 +72,7 @@ class LocalEngine(ABC):
         self.model.fit(self.context)  # one rope for every row, so that decoding, training and scoring agree
         self.version = 0
         self.model.requires_grad_(optimiser is not None)
-        self.network = Network(self.model, self.compute)
+        self.network = Network(self.model, self.wide if self.rounds else self.compute)
         self.optimiser = None if optimiser is None else Optimiser(self.model, optimiser)
 
     # What a kind of engine does in its own way

@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 from assay.errors import StorageError
 
+MOMENTS = ("exp_avg", "exp_avg_sq")
+
 
 @dataclass(frozen=True)
 class AdamW:
@@ -45,12 +47,10 @@ class Optimiser:
             view = self._view(self.weights, name)
             parameter.data = view.copy_(parameter.data)
             parameter.grad = self.grads[name]
-        parts = [(slice(0, matrices), values.weight_decay), (slice(matrices, end), 0.0)]
-        self.flat = [(part, nn.Parameter(self.weights[part]), decay) for part, decay in parts if part.start < part.stop]
-        for part, vector, _ in self.flat:
-            vector.grad = self.gradient[part]
-        groups = [{"params": [vector], "weight_decay": decay} for _, vector, decay in self.flat]
-        self.adamw = torch.optim.AdamW(groups, lr=0.0, betas=values.betas, eps=values.eps, fused=True)
+        self.values = values
+        self.decays = [(slice(0, matrices), values.weight_decay), (slice(matrices, end), 0.0)]
+        self.moments = {kind: torch.zeros_like(self.weights) for kind in MOMENTS}
+        self.steps = torch.zeros((), dtype=torch.float32, device=first.device)
 
     def _view(self, vector: Tensor, name: str) -> Tensor:
         return vector[self.places[name]].view(self.named[name].shape)
@@ -63,11 +63,32 @@ class Optimiser:
         if finite:
             if clip is not None and norm > clip:
                 self.gradient.mul_(clip / norm)
-            for group in self.adamw.param_groups:
-                group["lr"] = lr
-            self.adamw.step()
+            self._move(lr)
         self.clear()
         return {"grad_norm": norm, "skipped": 0.0 if finite else 1.0}
+
+    @torch.no_grad()
+    def _move(self, lr: float) -> None:
+        """Torch's fused kernel itself: the optimiser around it would import torch's compiler, seconds of every run."""
+        self.steps += 1
+        vectors = (self.weights, self.gradient, *self.moments.values())
+        for part, decay in self.decays:
+            weight, grad, mean, square = ([vector[part]] for vector in vectors)
+            torch.ops.aten._fused_adamw_(
+                weight,
+                grad,
+                mean,
+                square,
+                [],
+                [self.steps],
+                lr=lr,
+                beta1=self.values.betas[0],
+                beta2=self.values.betas[1],
+                weight_decay=decay,
+                eps=self.values.eps,
+                amsgrad=False,
+                maximize=False,
+            )
 
     def _take_back(self) -> None:
         """A gradient that somebody replaced goes where it belongs."""
@@ -85,44 +106,33 @@ class Optimiser:
 
     def state(self) -> dict[str, Tensor]:
         """`exp_avg/NAME`, `exp_avg_sq/NAME`, `step/NAME`; empty before the first step."""
-        result: dict[str, Tensor] = {}
-        for name in self.named:
-            part, vector = self._home(name)
-            for kind, value in self.adamw.state.get(vector, {}).items():
-                own = value if kind == "step" else self._within(value, part, name)
-                result[f"{kind}/{name}"] = own.detach().clone()
+        if not self.steps:
+            return {}
+        result = {f"step/{name}": self.steps.clone() for name in self.named}
+        for kind, vector in self.moments.items():
+            result |= {f"{kind}/{name}": self._view(vector, name).clone() for name in self.named}
         return result
 
     def load(self, state: Mapping[str, Any]) -> None:
-        self.adamw.state.clear()
+        for vector in (self.steps, *self.moments.values()):
+            vector.zero_()
         if not state:
             return
-        for part, vector, _ in self.flat:
-            moments = {kind: torch.zeros_like(vector) for kind in ("exp_avg", "exp_avg_sq")}
-            steps = set()
-            for name, parameter in self.named.items():
-                if self._home(name)[1] is not vector:
-                    continue
-                for kind in ("step", "exp_avg", "exp_avg_sq"):
-                    value = state.get(f"{kind}/{name}")
-                    if value is None or (kind != "step" and value.shape != parameter.shape):
-                        raise StorageError(f"the optimiser state has no fitting '{kind}/{name}'; another model's?")
-                    if kind == "step":
-                        steps.add(float(value))
-                    else:
-                        self._within(moments[kind], part, name).copy_(value)
-            if len(steps) != 1:
-                raise StorageError(f"the optimiser state counts different steps: {sorted(steps)}; all take every step.")
-            step = torch.tensor(steps.pop(), dtype=torch.float32, device=vector.device)
-            self.adamw.state[vector] = {"step": step, **moments}
-
-    def _home(self, name: str) -> tuple[slice, nn.Parameter]:
-        return next((part, vector) for part, vector, _ in self.flat if self.places[name].start < part.stop)
-
-    def _within(self, vector: Tensor, part: slice, name: str) -> Tensor:
-        """The place of a parameter in a vector that begins where `part` does."""
-        place = self.places[name]
-        return vector[place.start - part.start : place.stop - part.start].view(self.named[name].shape)
+        steps = set()
+        for name, parameter in self.named.items():
+            for kind in ("step", *MOMENTS):
+                value = state.get(f"{kind}/{name}")
+                if value is None or (kind != "step" and value.shape != parameter.shape):
+                    raise StorageError(f"the optimiser state has no fitting '{kind}/{name}'; is it of another model?")
+                if kind == "step":
+                    steps.add(float(value))
+                else:
+                    self._view(self.moments[kind], name).copy_(value)
+        if len(steps) != 1:
+            raise StorageError(
+                f"the optimiser state counts different steps, {sorted(steps)}; all parameters take each."
+            )
+        self.steps.fill_(steps.pop())
 
 
 def _rounded_up(count: int) -> int:

@@ -16,7 +16,7 @@ from torch import Tensor
 from assay.engine.decode import Decoder
 from assay.engine.filtering import Drawn, Filters, draw
 from assay.engine.interface import Generation
-from assay.engine.layout import distinct, lay
+from assay.engine.layout import hosted, lay
 from assay.engine.network import Network
 from assay.engine.packing import pack
 from assay.errors import AssayError, ConfigError, DataError
@@ -43,12 +43,12 @@ class Limits:
 
 @dataclass(eq=False)
 class _Prefilled:
-    """Keys and values [N, kv_heads, d] a layer, of prompts end to end, and the logits after each prompt."""
+    """Keys and values [N, kv_heads, d] a layer, and last hidden states [N, D], of prompts end to end."""
 
     prompts: list[int]
     at: np.ndarray
     cache: list[tuple[Tensor, Tensor]]
-    logits: Tensor
+    hidden: Tensor
 
 
 def check(requests: Sequence[Request], limits: Limits) -> None:
@@ -176,7 +176,7 @@ class _Run:
     def __post_init__(self) -> None:
         requests = self.requests
         prompts = [prompt_of(r) for r in requests]
-        self.which, first = distinct(prompts)
+        self.which, first = hosted(prompts)
         self.prompts = [prompts[i] for i in first]
         self.queue = np.argsort(self.which, kind="stable")
         self.next = 0
@@ -235,7 +235,9 @@ class _Run:
         state.position[low:high] = size
         self._noise(low, rows)
         self.active = high
-        self._settle(np.arange(low, high), ready.logits[torch.from_numpy(local).to(ready.logits.device)])
+        ends, own = np.unique(start + size - 1, return_inverse=True)
+        logits = self._logits(ready.hidden[torch.from_numpy(ends).to(ready.hidden.device)])
+        self._settle(np.arange(low, high), logits[torch.from_numpy(own).to(logits.device)])
         self._keep_last(ready)
 
     def _noise(self, low: int, rows: np.ndarray) -> None:
@@ -255,7 +257,7 @@ class _Run:
                 j = ready.prompts.index(prompt)
                 cut = slice(int(ready.at[j]), int(ready.at[j + 1]))
                 cache = [(k[cut], v[cut]) for k, v in ready.cache]
-                self.carry = _Prefilled([prompt], np.array([0, cut.stop - cut.start]), cache, ready.logits[j : j + 1])
+                self.carry = _Prefilled([prompt], np.array([0, cut.stop - cut.start]), cache, ready.hidden[cut])
 
     def _prefill(self, prompts: list[int]) -> _Prefilled:
         if not prompts:
@@ -266,8 +268,7 @@ class _Run:
         packed = pack(layout, heads=c.heads, kv_heads=c.kv_heads, device=self.decoder.device)
         cache: list[tuple[Tensor, Tensor]] = []
         hidden, _ = self.network.forward(packed, cache=cache)
-        last = torch.from_numpy(layout.last).to(hidden.device)
-        ready = _Prefilled(prompts, layout.context_at, cache, self._logits(hidden[last]))
+        ready = _Prefilled(prompts, layout.context_at, cache, hidden)
         if self.carry is None:
             return ready
         old = self.carry
@@ -275,7 +276,7 @@ class _Run:
             old.prompts + prompts,
             np.concatenate([old.at[:-1], old.at[-1] + ready.at]),
             [(torch.cat([a, k]), torch.cat([b, v])) for (a, b), (k, v) in zip(old.cache, cache)],
-            torch.cat([old.logits, ready.logits]),
+            torch.cat([old.hidden, ready.hidden]),
         )
 
     def _logits(self, hidden: Tensor) -> Tensor:

@@ -25,6 +25,14 @@ Estimate = Mapping[str, Any]  # mean, low, high
 
 FINAL_SET = "test"  # read once, at the end: the estimate that is compared
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+SPENT = {  # what a method can be given equal amounts of
+    "steps": "steps",
+    "generated_tokens": "generated tokens",
+    "verified_answers": "verified answers",
+    "update_tokens": "trained tokens",
+    "optimiser_steps": "optimiser steps",
+}
+Spent = Mapping[str, float | None]
 CAVEAT = (
     "Intervals are over problems, 95 %. One run is one seed: this compares checkpoints, not methods. "
     "The best score was picked as the greatest of several and is too high by that choice."
@@ -36,7 +44,7 @@ class Point:
     """A held-out estimate, and what had been spent when it was made."""
 
     step: int
-    tokens: float | None
+    spent: Spent
     mean: float
     low: float | None
     high: float | None
@@ -56,9 +64,9 @@ class Arm:
     difference: Estimate | None  # final minus the first run's, paired
     shared_problems: int
     verdict: str  # first, higher, lower, undecided, or why there is none
-    spent: Mapping[str, float | None]
+    spent: Spent
     scores: tuple[Point, ...]  # while training
-    rewards: tuple[tuple[int, float | None, float], ...]  # step, generated tokens, mean reward
+    rewards: tuple[tuple[Spent, float], ...]  # what was spent, mean reward
 
 
 @dataclass(frozen=True)
@@ -117,9 +125,10 @@ def _arm(
     run: RunFolder, label: str, entries: Sequence[Json], final: Json | None, reference: Json | None, *, first: bool
 ) -> Arm:
     metrics = run.read("metrics", skip_damaged=True)
-    tokens = {record["step"]: record.get("budget/generated_tokens") for record in metrics} | {0: 0.0}
+    spent: dict[int, Spent] = {0: dict.fromkeys(SPENT, 0.0)}
+    spent |= {record["step"]: _until(record) for record in metrics}
     watched = _watched(entries)
-    scores = tuple(Point(e["step"], tokens.get(e["step"]), **_estimate(e)) for e in watched)
+    scores = tuple(Point(e["step"], spent.get(e["step"], {}), **_estimate(e)) for e in watched)
     top = max(scores, key=lambda point: point.mean, default=None)
     claim, shared, verdict = (None, 0, "first") if first else _claim(reference, final)
     return Arm(
@@ -129,13 +138,13 @@ def _arm(
         steps=len(metrics),
         set=None if final is None else str(final["set"]),
         final=None if final is None else _estimate(final),
-        best=None if top is None else {"set": watched[0]["set"], **dataclasses.asdict(top)},
+        best=None if top is None else {"set": watched[0]["set"], **vars(top)},
         difference=claim,
         shared_problems=shared,
         verdict=verdict,
         spent=_spent(metrics),
         scores=scores,
-        rewards=tuple((r["step"], tokens[r["step"]], r["reward/mean"]) for r in metrics if "reward/mean" in r),
+        rewards=tuple((spent[r["step"]], r["reward/mean"]) for r in metrics if "reward/mean" in r),
     )
 
 
@@ -174,13 +183,14 @@ def _claim(reference: Json | None, final: Json | None) -> tuple[Json | None, int
 
 
 def _spent(metrics: Sequence[Json]) -> dict[str, float | None]:
-    last: Json = metrics[-1] if metrics else {}
     # A resumed run counts its total time anew, so seconds are summed over the steps.
     seconds = [record["time/step"] for record in metrics if record.get("time/step") is not None]
-    spent: dict[str, float | None] = {"seconds": sum(seconds) if seconds else None}
-    return spent | {
-        name: last.get(f"budget/{name}") for name in ("generated_tokens", "update_tokens", "optimiser_steps")
-    }
+    return {**_until(metrics[-1] if metrics else {}), "seconds": sum(seconds) if seconds else None}
+
+
+def _until(record: Json) -> Spent:
+    """All that was spent when this record of a step was written."""
+    return {"steps": record.get("step")} | {name: record.get(f"budget/{name}") for name in SPENT if name != "steps"}
 
 
 def as_json(comparison: Comparison) -> Json:
@@ -199,7 +209,7 @@ def render(comparison: Comparison) -> Table:
 
     table = Table(caption=CAVEAT, caption_justify="left", title_justify="left")
     table.add_column("run")
-    for heading in ("steps", "final pass@1", "difference", "best", "tokens", "trained", "updates", "time"):
+    for heading in ("steps", "final pass@1", "difference", "best", "tokens", "verified", "trained", "updates", "time"):
         table.add_column(heading, justify="right", no_wrap=heading not in ("difference", "final pass@1"))
     for arm in comparison.arms:
         style = {"higher": "green", "lower": "red"}.get(arm.verdict, "")
@@ -210,7 +220,7 @@ def render(comparison: Comparison) -> Table:
             Text(_text(arm.final)),
             Text(claim, style=style),
             "-" if arm.best is None else f"{arm.best['mean']:.3f} @ {arm.best['step']}",
-            *(_amount(arm.spent[name]) for name in ("generated_tokens", "update_tokens", "optimiser_steps")),
+            *(_amount(arm.spent[name]) for name in SPENT if name != "steps"),
             "-" if arm.spent["seconds"] is None else duration(arm.spent["seconds"]),
         )
     return table
@@ -240,22 +250,22 @@ def _text(estimate: Estimate | None, *, signed: bool = False) -> str:
 
 
 def plot(comparison: Comparison, path: Path | str) -> list[Path]:
-    """Reward and held-out pass@1 against steps and against generated tokens; the files, as PNG and as SVG."""
+    """Reward and held-out pass@1 against everything that can be spent; the files, as PNG and as SVG."""
     import matplotlib
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 6.4), layout="constrained")
-    axes = figure.subplots(2, 2, sharex="col", sharey="row")
+    figure = Figure(figsize=(4 * len(SPENT), 6.4), layout="constrained")
+    axes = figure.subplots(2, len(SPENT), sharex="col", sharey="row")
     for arm, color in zip(comparison.arms, COLORS * (len(comparison.arms) // len(COLORS) + 1)):
-        for column, steps in enumerate((True, False)):
-            _draw_rewards(axes[0][column], arm, color, steps=steps)
-            _draw_scores(axes[1][column], arm, color, steps=steps)
+        for column, measure in enumerate(SPENT):
+            _draw_rewards(axes[0][column], arm, color, measure)
+            _draw_scores(axes[1][column], arm, color, measure)
     for row, title in zip(axes, ("reward", "held-out pass@1, 95 % over problems")):
         row[0].set_ylabel(title)
         for axis in row:
             axis.grid(alpha=0.25)
             axis.spines[["top", "right"]].set_visible(False)
-    for axis, title in zip(axes[1], ("step", "generated tokens")):
+    for axis, title in zip(axes[1], SPENT.values()):
         axis.set_xlabel(title)
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=min(4, len(labels) or 1), frameon=False)
@@ -270,8 +280,8 @@ def plot(comparison: Comparison, path: Path | str) -> list[Path]:
     return files
 
 
-def _draw_rewards(axis: Any, arm: Arm, color: str, *, steps: bool) -> None:
-    points = [(step if steps else tokens, reward) for step, tokens, reward in arm.rewards]
+def _draw_rewards(axis: Any, arm: Arm, color: str, measure: str) -> None:
+    points = [(spent.get(measure), reward) for spent, reward in arm.rewards]
     known = [(x, y) for x, y in points if x is not None]
     axis.plot([x for x, _ in known], [y for _, y in known], color=color, alpha=0.25, linewidth=1)
     window = max(1, len(known) // 20)
@@ -279,8 +289,8 @@ def _draw_rewards(axis: Any, arm: Arm, color: str, *, steps: bool) -> None:
     axis.plot([x for x, _ in known], means, color=color, label=arm.label, linewidth=2)
 
 
-def _draw_scores(axis: Any, arm: Arm, color: str, *, steps: bool) -> None:
-    points = [(point.step if steps else point.tokens, point) for point in arm.scores]
+def _draw_scores(axis: Any, arm: Arm, color: str, measure: str) -> None:
+    points = [(point.spent.get(measure), point) for point in arm.scores]
     known = [(x, point) for x, point in points if x is not None]
     xs = [x for x, _ in known]
     axis.plot(xs, [p.mean for _, p in known], color=color, marker="o", markersize=4, linewidth=2)

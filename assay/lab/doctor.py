@@ -86,14 +86,17 @@ def _core() -> Check:
     import torch
 
     from assay.engine.native import build
-    from assay.engine.native.engine import refusal
+    from assay.engine.native.engine import FORMATS, refusal
     from assay.engine.precision import choose
 
     compute, _ = choose("auto", torch.device("cpu"))
     reason = refusal(torch.device("cpu"), compute)
     if reason is None:
-        others = ", ".join(v.name for v in build.runnable())
-        return "ok", f"small models compute on the compiled core, variant {build.chosen().name} of {others}", ""
+        chosen = build.chosen(FORMATS[compute])
+        others = ", ".join(v.name for v in build.runnable() if not v.emulated)
+        origin = "from the package" if build.packaged(chosen) else "compiled here"
+        seen = f"small models compute on the compiled core, variant {chosen.name} of {others}, {origin}"
+        return "ok", seen, ""
     return "missing", f"models compute with torch: {reason}", "see docs/core.md."
 
 

@@ -86,10 +86,21 @@ class Block(nn.Module):
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
+class Embedding(nn.Embedding):
+    """Zeros until `initialise` or a checkpoint fills it.
+
+    Torch's own draw, on the meta device where checkpoints are laid out, would import torch's compiler: seconds of every
+    start.
+    """
+
+    def reset_parameters(self) -> None:
+        nn.init.zeros_(self.weight)
+
+
 class Decoder(nn.Module):
     def __init__(self, c: PolicyConfig) -> None:
         super().__init__()
-        self.embed_tokens = nn.Embedding(c.vocab, c.hidden)
+        self.embed_tokens = Embedding(c.vocab, c.hidden)
         self.layers = nn.ModuleList(Block(c) for _ in range(c.layers))
         self.norm = RMSNorm(c.hidden, c.norm_eps)
 

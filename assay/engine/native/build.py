@@ -1,11 +1,13 @@
-"""The compiled core for this processor: found in the cache, or built with the compiler that is there.
+"""The compiled core for this processor: brought by a wheel, found in the cache, or built with the compiler there is.
 
 One source serves every instruction set; what differs is a few constants in `core/vectors.h`. A build is named by the
-hash of the source, the compiler and its flags, so a stale one is never loaded.
+hash of the source, the compiler and its flags, so a stale one is never loaded; a wheel's (see `hatch_build.py`) by that
+of the source and the flags.
 """
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import platform
@@ -15,10 +17,12 @@ import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from assay.folders import cache_folder
 
 SOURCE = Path(__file__).parent / "core"
+BUILT = Path(__file__).parent / "built"  # what a wheel brings
 COMMON = (
     "-O2",
     "-ftree-vectorize",
@@ -29,9 +33,12 @@ COMMON = (
     "-pthread",
     "-ffp-contract=fast",
 )
+PORTABLE = ("-static-libstdc++", "-Wl,--exclude-libs,ALL", "-Wl,--gc-sections", "-s")  # asks for no C++ runtime
 CHOICE = "ASSAY_CORE"  # names a variant, to force it
 COMPILER = "CXX"
 FLAGS = "ASSAY_CORE_FLAGS"  # more flags for the compiler: sanitizers, say
+
+Format = Literal["fp32", "bf16"]
 
 
 @dataclass(frozen=True)
@@ -42,17 +49,22 @@ class Variant:
     machine: str  # platform.machine()
     needs: tuple[str, ...]  # flags of /proc/cpuinfo
     flags: tuple[str, ...]
+    format: Format = "fp32"  # of the numbers that products multiply
+    emulated: bool = False  # shows what a better processor computes, slowly: runs only when it is named
 
+
+AVX512 = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "fma")
+AVX512_FLAGS = (*(f"-m{flag}" for flag in AVX512), "-mprefer-vector-width=512")
+AVX2, AVX2_FLAGS = ("avx2", "fma"), ("-mavx2", "-mfma")
+PAIRS = "-DASSAY_PAIRS"
 
 VARIANTS = (
-    Variant(
-        "avx512",
-        "x86_64",
-        ("avx512f", "avx512bw", "avx512dq", "avx512vl", "fma"),
-        ("-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"),
-    ),
-    Variant("avx2", "x86_64", ("avx2", "fma"), ("-mavx2", "-mfma")),
+    Variant("avx512-bf16", "x86_64", (*AVX512, "avx512_bf16"), (*AVX512_FLAGS, "-mavx512bf16", PAIRS), "bf16"),
+    Variant("avx512", "x86_64", AVX512, AVX512_FLAGS),
+    Variant("avx2", "x86_64", AVX2, AVX2_FLAGS),
     Variant("neon", "aarch64", (), ()),
+    Variant("avx512-bf16-emulated", "x86_64", AVX512, (*AVX512_FLAGS, PAIRS), "bf16", emulated=True),
+    Variant("avx2-bf16-emulated", "x86_64", AVX2, (*AVX2_FLAGS, PAIRS), "bf16", emulated=True),
 )
 
 
@@ -65,23 +77,30 @@ def runnable() -> list[Variant]:
     return [v for v in VARIANTS if v.machine == _machine() and set(v.needs) <= _features()]
 
 
-def chosen() -> Variant:
-    """The variant to run: the one that `ASSAY_CORE` names, else the fastest."""
+def chosen(format: Format = "fp32") -> Variant:
+    """The variant to run in this format: the one that `ASSAY_CORE` names, else the fastest."""
     known = runnable()
     wanted = os.environ.get(CHOICE)
     if wanted:
         for variant in known:
             if variant.name == wanted:
+                if variant.format != format:
+                    raise Unavailable(f"{CHOICE}={wanted} computes in {variant.format}, not in {format}")
                 return variant
         names = ", ".join(v.name for v in known) or "none"
         raise Unavailable(f"{CHOICE}={wanted} is not a variant that this processor runs; it runs: {names}")
     if not known:
         raise Unavailable(f"the core has no code for this processor ({_machine()} without AVX2 and FMA)")
-    return known[0]
+    for variant in known:
+        if variant.format == format and not variant.emulated:
+            return variant
+    raise Unavailable(f"the core computes in fp32 here, not in {format}: this processor has no {format} products")
 
 
 def library(variant: Variant) -> Path:
-    """The shared library of a variant, built if it is not there."""
+    """The shared library of a variant: the wheel's, else the cache's, built if it is not there."""
+    if brought := packaged(variant):
+        return brought
     compiler = _compiler()
     flags = (*COMMON, *variant.flags, *os.environ.get(FLAGS, "").split())
     path = cache_folder() / "core" / f"{variant.name}-{_digest(compiler, flags)}.so"
@@ -93,6 +112,33 @@ def library(variant: Variant) -> Path:
             f"the core could not be kept in {path.parent}: {error}; set ASSAY_CACHE to a folder"
         ) from error
     return path
+
+
+def packaged(variant: Variant) -> Path | None:
+    """The library that came in the wheel, if it is of this source and loads here, and no other flags are asked for."""
+    path = BUILT / _packaged_name(variant)
+    if os.environ.get(COMPILER) or os.environ.get(FLAGS) or not path.exists():
+        return None
+    try:
+        ctypes.CDLL(str(path))
+    except OSError:  # a C library older than the one it was built with, or another
+        return None
+    return path
+
+
+def build_packaged(variant: Variant, folder: Path) -> Path:
+    """What `packaged` finds, made in this folder."""
+    path = folder / _packaged_name(variant)
+    _build(_compiler(), _packaged_flags(variant), path)
+    return path
+
+
+def _packaged_name(variant: Variant) -> str:
+    return f"{variant.name}-{_digest(None, _packaged_flags(variant))}.so"
+
+
+def _packaged_flags(variant: Variant) -> tuple[str, ...]:
+    return *COMMON, *variant.flags, *PORTABLE
 
 
 def _build(compiler: str, flags: tuple[str, ...], path: Path) -> None:
@@ -117,11 +163,11 @@ def _compiler() -> str:
     raise Unavailable(f"{wanted}; install one, for example Debian's package g++")
 
 
-def _digest(compiler: str, flags: tuple[str, ...]) -> str:
+def _digest(compiler: str | None, flags: tuple[str, ...]) -> str:
     total = hashlib.sha256()
-    for part in (_version(compiler), *flags):
+    for part in (_version(compiler) if compiler else "", *flags):
         total.update(part.encode() + b"\0")
-    for source in sorted(SOURCE.iterdir()):
+    for source in sorted(p for p in SOURCE.iterdir() if p.suffix in {".h", ".cpp"}):
         total.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     return total.hexdigest()[:16]
 

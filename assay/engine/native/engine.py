@@ -12,7 +12,7 @@ from torch import Tensor
 
 from assay.engine import sampler
 from assay.engine.interface import Chunk, Generation, Outputs, Want
-from assay.engine.layout import Layout, distinct, offsets
+from assay.engine.layout import Layout, hosted, offsets
 from assay.engine.local import LaidChunk, LocalEngine
 from assay.engine.native import build, library
 from assay.engine.native.library import SAMPLING, Core, PackedArrays, Pass, Requests, pointer
@@ -22,6 +22,7 @@ from assay.rng import Key, uniforms
 from assay.types import Origin, Request, Segment
 
 PREFILL_TOKENS = 512  # of a thread at a time
+FORMATS: dict[torch.dtype, build.Format] = {torch.float32: "fp32", torch.bfloat16: "bf16"}
 SLOTS = 56  # rows in flight of a thread: enough for good products; more only make its keys and values larger
 
 
@@ -29,10 +30,10 @@ def refusal(device: torch.device, compute: torch.dtype) -> str | None:
     """Why the core cannot do this work, if it cannot."""
     if device.type != "cpu":
         return f"the core runs on processors, not on {device.type}"
-    if compute != torch.float32:
-        return f"the core computes in fp32, not in {str(compute).removeprefix('torch.')}"
+    if compute not in FORMATS:
+        return f"the core computes in fp32 and bf16, not in {str(compute).removeprefix('torch.')}"
     try:
-        library.load(build.library(build.chosen()))
+        library.load(build.library(build.chosen(FORMATS[compute])))
     except build.Unavailable as reason:
         return str(reason)
     except OSError as error:
@@ -52,12 +53,14 @@ class NativeEngine(LocalEngine):
     name = "native"
     exact = True
     has_threads = True
+    rounds = True
 
     def __init__(self, *arguments, **settings) -> None:
         super().__init__(*arguments, **settings)
-        if self.device.type != "cpu" or self.compute != torch.float32:
-            raise ConfigError(str(refusal(self.device, self.compute)))
-        self.variant = build.chosen()
+        reason = refusal(self.device, self.compute)
+        if reason is not None:
+            raise ConfigError(reason)
+        self.variant = build.chosen(FORMATS[self.compute])
         c = self.model.config
         shape = library.Shape(
             layers=c.layers,
@@ -217,17 +220,18 @@ class _Sampling:
     def __init__(self, engine: NativeEngine, requests: Sequence[Request], key: Key) -> None:
         self.engine, self.requests = engine, requests
         prompts = [sampler.prompt_of(r) for r in requests]
-        which, first = distinct(prompts)
+        which, first = hosted(prompts)
         self.order = np.argsort(which, kind="stable")
         self.sorted = [requests[i] for i in self.order]
         self.prompts = [prompts[i] for i in first]
         self.prompt_of = which[self.order].astype(np.int32)
+        self.size = np.array([len(prompts[i]) for i in self.order], np.int32)
         self.prompt_at = offsets(np.array([len(p) for p in self.prompts]))
         self.max_new = np.array([r.max_new for r in self.sorted], np.int32)
         self.at = offsets(self.max_new)
         self.before = [sum(len(s) for s in r.prefix) for r in self.sorted]
         self.u = self._noise(key)
-        self.length = int((np.diff(self.prompt_at)[self.prompt_of] + self.max_new).max())
+        self.length = int((self.size + self.max_new).max())
         self.trouble: BaseException | None = None
 
     def _noise(self, key: Key) -> np.ndarray:
@@ -280,6 +284,7 @@ class _Sampling:
             "prompt_ids": np.concatenate(self.prompts).astype(np.int32),
             "prompt_at": self.prompt_at,
             "prompt_of": self.prompt_of,
+            "size": self.size,
             "max_new": self.max_new,
             "sampling": self._how(),
             "may_stop": np.array([bool(r.stop) for r in self.sorted], np.int32),

@@ -56,7 +56,10 @@ SAMPLING = np.dtype(
 class Requests(Structure):
     _fields_ = [
         *((name, c_int32) for name in ("count", "prompts", "length", "slots", "prefill_tokens")),
-        *((name, c_void_p) for name in ("prompt_ids", "prompt_at", "prompt_of", "max_new", "sampling", "may_stop")),
+        *(
+            (name, c_void_p)
+            for name in ("prompt_ids", "prompt_at", "prompt_of", "size", "max_new", "sampling", "may_stop")
+        ),
         *((name, c_void_p) for name in ("at", "u", "ends")),
         ("stopped", Stopped),
         *((name, c_void_p) for name in ("ids", "old", "mu", "entropy", "written", "finish")),

@@ -205,9 +205,10 @@ int32_t assay_sample(Core* core, const Requests* requests) {
         require_within(q.prompt_ids, q.prompt_at[q.prompts], 0, s.vocab, "prompt id");
         require_within(q.prompt_of, q.count, 0, q.prompts, "prompt of a request");
         for (int r = 0; r < q.count; r++) {
-            int64_t size = q.prompt_at[q.prompt_of[r] + 1] - q.prompt_at[q.prompt_of[r]];
+            int64_t size = q.size[r], most = q.prompt_at[q.prompt_of[r] + 1] - q.prompt_at[q.prompt_of[r]];
             require(r == 0 || q.prompt_of[r - 1] <= q.prompt_of[r], "requests are not sorted by prompt");
-            require(size > 0 && q.max_new[r] > 0 && size + q.max_new[r] <= q.length, "a request does not fit its row");
+            require(size > 0 && size <= most, "a request begins with more tokens than its prompt has");
+            require(q.max_new[r] > 0 && size + q.max_new[r] <= q.length, "a request does not fit its row");
             require(q.at[r + 1] - q.at[r] >= q.max_new[r], "a request has no room for its tokens");
             require(q.sampling[r].tau > 0.0f && q.sampling[r].top_k > 0, "a temperature or top-k is not positive");
             require(!q.may_stop[r] || q.stopped, "a request may stop, but nobody can be asked");

@@ -13,8 +13,9 @@ namespace assay {
 constexpr size_t LOGITS = size_t(1) << 22;  // floats of logits a thread holds at a time
 constexpr int LEAST_LOGIT_ROWS = 28;        // fewer make poor products
 
+// An even number, so that the tokens of a pair (see `element.h`) do not depend on how many threads share the rows.
 inline int logit_rows(int vocab) {
-    size_t rows = LOGITS / static_cast<size_t>(vocab);
+    size_t rows = LOGITS / static_cast<size_t>(vocab) / 2 * 2;
     return static_cast<int>(rows < LEAST_LOGIT_ROWS ? LEAST_LOGIT_ROWS : rows > 256 ? 256 : rows);
 }
 

@@ -42,20 +42,22 @@ struct Matrix {
         if (learns) backward.pack_columns(weight, in, b * number / size, b * (number + 1) / size);
     }
 
-    void apply(int rows, const float* x, float* y) const {
-        product(rows, x, in, forward, y, out, bias ? Start::bias : Start::zero, bias);
+    void apply(int rows, const float* x, float* y, Buffer& scratch) const {
+        product(rows, x, in, forward, y, out, Start::bias, bias, scratch);
     }
 
     // y += x W' + b
-    void add(int rows, const float* x, float* y) const {
-        product(rows, x, in, forward, y, out, Start::result);
+    void add(int rows, const float* x, float* y, Buffer& scratch) const {
+        product(rows, x, in, forward, y, out, Start::result, nullptr, scratch);
         if (bias)
             for (int t = 0; t < rows; t++)
                 for (int i = 0; i < out; i++) y[static_cast<size_t>(t) * out + i] += bias[i];
     }
 
     // dx = dy W
-    void pull(int rows, const float* dy, float* dx) const { product(rows, dy, out, backward, dx, in, Start::zero); }
+    void pull(int rows, const float* dy, float* dx, Buffer& scratch) const {
+        product(rows, dy, out, backward, dx, in, Start::zero, nullptr, scratch);
+    }
 
     // The share of thread `number` of `size` in dW += dy' x, db += sum dy: some rows of W.
     void gather(int tokens, const float* dy, const float* x, int number, int size, Buffer& scratch) const {
@@ -154,12 +156,12 @@ inline void gate_back(const float* both, const float* dact, int n, float* dboth)
 
 // Tokens [a, b): from the residual stream to turned queries, turned keys, and values.
 inline void project(const Weights& w, const Layer& layer, const float* x, const int32_t* positions, Tape& tape, int a,
-                    int b) {
+                    int b, Buffer& scratch) {
     const Shape& s = w.shape;
     size_t D = s.hidden, H = s.all_heads(), heads = s.heads + s.kv_heads;
     for (size_t t = a; t < static_cast<size_t>(b); t++)
         tape.r.data()[t] = normalise(x + t * D, s.hidden, s.eps, tape.h.data() + t * D);
-    layer.qkv.apply(b - a, tape.h.data() + a * D, tape.heads.data() + a * H);
+    layer.qkv.apply(b - a, tape.h.data() + a * D, tape.heads.data() + a * H, scratch);
     for (size_t t = a; t < static_cast<size_t>(b); t++) {
         const float* cosine = w.cosines + static_cast<size_t>(positions[t]) * (s.d / 2);
         const float* sine = w.sines + static_cast<size_t>(positions[t]) * (s.d / 2);
@@ -176,16 +178,16 @@ inline void project(const Weights& w, const Layer& layer, const float* x, const 
 }
 
 // Tokens [a, b): what attention gave them and the gated unit, added to the residual stream.
-inline void mix(const Weights& w, const Layer& layer, float* x, Tape& tape, int a, int b) {
+inline void mix(const Weights& w, const Layer& layer, float* x, Tape& tape, int a, int b, Buffer& scratch) {
     const Shape& s = w.shape;
     size_t D = s.hidden, F = s.ffn, rows = b - a;
-    layer.out.add(rows, tape.o.data() + a * s.queries(), x + a * D);
+    layer.out.add(rows, tape.o.data() + a * s.queries(), x + a * D, scratch);
     for (size_t t = a; t < static_cast<size_t>(b); t++)
         tape.r2.data()[t] = normalise(x + t * D, s.hidden, s.eps, tape.h2.data() + t * D);
-    layer.up.apply(rows, tape.h2.data() + a * D, tape.both.data() + a * 2 * F);
+    layer.up.apply(rows, tape.h2.data() + a * D, tape.both.data() + a * 2 * F, scratch);
     for (size_t t = a; t < static_cast<size_t>(b); t++)
         gate(tape.both.data() + t * 2 * F, s.ffn, tape.act.data() + t * F);
-    layer.down.add(rows, tape.act.data() + a * F, x + a * D);
+    layer.down.add(rows, tape.act.data() + a * F, x + a * D, scratch);
 }
 
 constexpr int BLOCK = 8 * TILE_ROWS;  // tokens that go through several products while they are in the inner caches

@@ -86,18 +86,19 @@ class Pass {
         const Shape& s = w_.shape;
         size_t D = s.hidden;
         Share mine = hand.share(in_.tokens());
+        Buffer& operands = scratch_[hand.number].operands;
         for (int t = mine.a; t < mine.b; t++)
             std::memcpy(x_.data() + t * D, w_.embedding + in_.ids[t] * D, 4 * D);
         for (int l = 0; l < s.layers; l++) {
             Tape& tape = tapes_[keep_ ? l : 0];
             by_blocks(mine.a, mine.b, [&](int a, int b) {
-                project(w_, w_.layers[l], x_.data(), in_.positions.data(), tape, a, b);
+                project(w_, w_.layers[l], x_.data(), in_.positions.data(), tape, a, b, operands);
             });
             hand.meet();
             for (int item : items_[hand.number]) attend_group(item, tape, scratch_[hand.number]);
             if (hand.number == 0) each_layer(l, tape.heads.data());
             hand.meet();
-            by_blocks(mine.a, mine.b, [&](int a, int b) { mix(w_, w_.layers[l], x_.data(), tape, a, b); });
+            by_blocks(mine.a, mine.b, [&](int a, int b) { mix(w_, w_.layers[l], x_.data(), tape, a, b, operands); });
         }
         for (int t = mine.a; t < mine.b; t++) {
             float* y = y_.data() + t * D;
@@ -115,7 +116,7 @@ class Pass {
         for (int a = mine.a; a < mine.b; a += logit_rows(s.vocab)) {
             int rows = std::min(logit_rows(s.vocab), mine.b - a);
             float* z = keeps_logits_ ? logits_.data() + a * V : scratch.logits.room(rows * V);
-            w_.head.apply(rows, gathered(a, rows, scratch), z);
+            w_.head.apply(rows, gathered(a, rows, scratch), z, scratch.operands);
             for (int i = 0; i < rows; i++) {
                 int m = a + i;
                 const float* row = z + i * V;
@@ -172,7 +173,7 @@ class Pass {
 
   private:
     struct Scratch {
-        Buffer keys, values, s, ds, logits, rows, outer, dact, dh;
+        Buffer keys, values, s, ds, logits, rows, operands, dact, dh;
     };
 
     // (group, key-value head) pairs for each thread, the largest first, always to the one with the least to do.
@@ -303,19 +304,21 @@ class Pass {
             Share rows = hand.share(count);
             for (int i = rows.a; i < rows.b; i++)
                 std::memcpy(rows_.data() + i * D, hidden(in_.predict[live_[first + i]]), 4 * D);
-            if (!keeps_logits_) w_.head.apply(rows.b - rows.a, rows_.data() + rows.a * D, dz_.data() + rows.a * V);
+            float* dz = dz_.data() + rows.a * V;
+            if (!keeps_logits_) w_.head.apply(rows.b - rows.a, rows_.data() + rows.a * D, dz, scratch.operands);
             for (int i = rows.a; i < rows.b; i++) {
                 int m = live_[first + i];
                 const Gradients& c = coefficients_;
                 Coefficients own{c.logp ? c.logp[m] : 0.0f, c.entropy ? c.entropy[m] : 0.0f,
                                  c.top_logp ? c.top_logp + size_t(m) * in_.top : nullptr,
                                  in_.top_ids.data() + size_t(m) * in_.top, c.top_logp ? in_.top : 0};
-                float* dz = dz_.data() + i * V;
-                logit_grad(keeps_logits_ ? logits_.data() + m * V : dz, s.vocab, in_.targets[m], spreads_[m], own, dz);
+                float* row = dz_.data() + i * V;
+                logit_grad(keeps_logits_ ? logits_.data() + m * V : row, s.vocab, in_.targets[m], spreads_[m], own,
+                           row);
             }
-            w_.head.pull(rows.b - rows.a, dz_.data() + rows.a * V, drows_.data() + rows.a * D);
+            w_.head.pull(rows.b - rows.a, dz, drows_.data() + rows.a * D, scratch.operands);
             hand.meet();
-            w_.head.gather(count, dz_.data(), rows_.data(), hand.number, hand.size, scratch.outer);
+            w_.head.gather(count, dz_.data(), rows_.data(), hand.number, hand.size, scratch.operands);
             for (int i = 0; i < count; i++) {
                 int t = in_.predict[live_[first + i]];
                 if (t < mine.a || t >= mine.b) continue;
@@ -333,14 +336,14 @@ class Pass {
         float* dact = scratch.dact.room(BLOCK * F);
         float* dh = scratch.dh.room(BLOCK * D);
         by_blocks(mine.a, mine.b, [&](int a, int b) {
-            layer.down.pull(b - a, dx + a * D, dact);
+            layer.down.pull(b - a, dx + a * D, dact, scratch.operands);
             for (int t = a; t < b; t++)
                 gate_back(tape.both.data() + t * 2 * F, dact + (t - a) * F, s.ffn, dboth_.data() + t * 2 * F);
-            layer.up.pull(b - a, dboth_.data() + a * 2 * F, dh);
+            layer.up.pull(b - a, dboth_.data() + a * 2 * F, dh, scratch.operands);
             for (int t = a; t < b; t++)
                 normalise_back(dh + (t - a) * D, tape.h2.data() + t * D, tape.r2.data()[t], s.hidden, dx + t * D,
                                dmid_.data() + t * D);
-            layer.out.pull(b - a, dmid_.data() + a * D, dout_.data() + a * s.queries());
+            layer.out.pull(b - a, dmid_.data() + a * D, dout_.data() + a * s.queries(), scratch.operands);
         });
         hand.meet();
         for (int item : items_[hand.number]) attend_back(item, tape, scratch);
@@ -348,17 +351,17 @@ class Pass {
         turn_back(mine);
         if (s.qk_norm) back_qk_norm(hand, layer, tape, mine);
         by_blocks(mine.a, mine.b, [&](int a, int b) {
-            layer.qkv.pull(b - a, dheads_.data() + a * H, dh);
+            layer.qkv.pull(b - a, dheads_.data() + a * H, dh, scratch.operands);
             for (int t = a; t < b; t++)
                 normalise_back(dh + (t - a) * D, tape.h.data() + t * D, tape.r.data()[t], s.hidden, dmid_.data() + t * D,
                                dnext + t * D);
         });
         int n = in_.tokens();
-        layer.down.gather(n, dx, tape.act.data(), hand.number, hand.size, scratch.outer);
-        layer.up.gather(n, dboth_.data(), tape.h2.data(), hand.number, hand.size, scratch.outer);
-        layer.out.gather(n, dmid_.data(), tape.o.data(), hand.number, hand.size, scratch.outer);
+        layer.down.gather(n, dx, tape.act.data(), hand.number, hand.size, scratch.operands);
+        layer.up.gather(n, dboth_.data(), tape.h2.data(), hand.number, hand.size, scratch.operands);
+        layer.out.gather(n, dmid_.data(), tape.o.data(), hand.number, hand.size, scratch.operands);
         hand.meet();  // all of dheads is there
-        layer.qkv.gather(n, dheads_.data(), tape.h.data(), hand.number, hand.size, scratch.outer);
+        layer.qkv.gather(n, dheads_.data(), tape.h.data(), hand.number, hand.size, scratch.operands);
         if (hand.number == 0) swapped_ = !swapped_;
         hand.meet();
     }

@@ -17,6 +17,7 @@ struct Requests {
     const int32_t* prompt_ids;
     const int64_t* prompt_at;   // [prompts + 1]
     const int32_t* prompt_of;   // [count], ascending
+    const int32_t* size;        // [count] tokens of its prompt that a request goes on from
     const int32_t* max_new;     // [count]
     const Sampling* sampling;   // [count]
     const int32_t* may_stop;    // [count] whether `stopped` is to be asked
@@ -58,7 +59,7 @@ class Sampler {
     }
 
     struct Slot {
-        int request, done, position, token, prefix;
+        int request, done, position, token, prefix, blocks;  // `blocks`: of the prefix that are its own beginning
     };
 
     // Keys and values of the whole blocks of a prompt, for all rows that go on from it.
@@ -73,7 +74,7 @@ class Sampler {
             : all_(sampler), w_(sampler.w_), s_(sampler.w_.shape), in_(sampler.in_), team_(team), slots_(in_.slots),
               prefill_(w_, 1) {
             size_t slots = in_.slots;
-            for (int r = 0; r < in_.count; r++) own_ = std::max(own_, size_of(in_.prompt_of[r]) % LANES + in_.max_new[r]);
+            for (int r = 0; r < in_.count; r++) own_ = std::max(own_, in_.size[r] % LANES + in_.max_new[r]);
             keys_.room(slots * s_.layers * s_.kv_heads * turned_size(own_, s_.d));
             values_.room(slots * s_.layers * s_.kv_heads * own_ * s_.d);
             prefixes_.resize(slots);
@@ -119,7 +120,7 @@ class Sampler {
         }
 
         void put_own(int slot, int layer, int position, const float* heads) {
-            int at = position - prefixes_[slots_[slot].prefix].blocks * LANES;
+            int at = position - slots_[slot].blocks * LANES;
             for (int kv = 0; kv < s_.kv_heads; kv++)
                 put(keys(slot, layer, kv), values(slot, layer, kv), kv, at, heads);
         }
@@ -160,7 +161,7 @@ class Sampler {
                 which.push_back(prompts.groups() - 1);
                 prefixes_[prefix.back()].users++;
                 taken.push_back(free_.back()), free_.pop_back();
-                slots_[taken.back()] = Slot{r, 0, size_of(prompt), 0, prefix.back()};
+                slots_[taken.back()] = Slot{r, 0, in_.size[r], 0, prefix.back(), in_.size[r] / LANES};
             }
             prefill_.take(std::move(prompts));
             prefill_.prepare(false);
@@ -172,12 +173,13 @@ class Sampler {
                     for (int t = 0; t < prefixes_[prefix[g]].blocks * LANES; t++)
                         put_prefix(prefixes_[prefix[g]], layer, t, heads + (at[g] + t) * H);
                 for (size_t i = 0; i < taken.size(); i++)
-                    for (int t = prefixes_[prefix[which[i]]].blocks * LANES; t < slots_[taken[i]].position; t++)
+                    for (int t = slots_[taken[i]].blocks * LANES; t < slots_[taken[i]].position; t++)
                         put_own(taken[i], layer, t, heads + (at[which[i]] + t) * H);
             });
             hidden_.room(taken.size() * s_.hidden);
             for (size_t i = 0; i < taken.size(); i++)
-                std::memcpy(hidden_.data() + i * s_.hidden, prefill_.hidden(at[which[i] + 1] - 1), 4 * size_t(s_.hidden));
+                std::memcpy(hidden_.data() + i * s_.hidden,
+                            prefill_.hidden(at[which[i]] + slots_[taken[i]].position - 1), 4 * size_t(s_.hidden));
             settle(taken, hidden_.data());
         }
 
@@ -191,14 +193,14 @@ class Sampler {
                 positions_[i] = slot.position;
             }
             for (int l = 0; l < s_.layers; l++) {
-                project(w_, w_.layers[l], x_.data(), positions_.data(), tape_, 0, static_cast<int>(n));
+                project(w_, w_.layers[l], x_.data(), positions_.data(), tape_, 0, static_cast<int>(n), operands_);
                 for (size_t i = 0; i < n; i++) {
                     put_own(active_[i], l, positions_[i], tape_.heads.data() + i * s_.all_heads());
                     for (int kv = 0; kv < s_.kv_heads; kv++)
                         for (int h = kv * each; h < (kv + 1) * each; h += QUERIES)
                             attend_one(i, l, kv, h, std::min(QUERIES, (kv + 1) * each - h));
                 }
-                mix(w_, w_.layers[l], x_.data(), tape_, 0, static_cast<int>(n));
+                mix(w_, w_.layers[l], x_.data(), tape_, 0, static_cast<int>(n), operands_);
                 team_.check();
             }
             for (size_t i = 0; i < n; i++) {
@@ -217,9 +219,9 @@ class Sampler {
             size_t d = s_.d, at = i * s_.queries() + h * d;
             int seen = positions_[i] + 1, slot = active_[i];
             Prefix& p = prefixes_[slots_[slot].prefix];
-            int before = p.blocks * LANES;
+            int blocks = slots_[slot].blocks, before = blocks * LANES;
             Tile tile{Rows{tape_.heads.data() + i * s_.all_heads() + h * d, d, count}, seen, 0, s_.d,
-                      1.0f / std::sqrt(float(s_.d)), keys(slot, layer, kv), prefix_keys(p, layer, kv), p.blocks,
+                      1.0f / std::sqrt(float(s_.d)), keys(slot, layer, kv), prefix_keys(p, layer, kv), blocks,
                       Rows{prefix_values(p, layer, kv), d, before}, Rows{values(slot, layer, kv), d, seen - before}};
             float inverse[QUERIES];
             attend(tile, room_.data(), tape_.o.data() + at, d, inverse);
@@ -231,7 +233,7 @@ class Sampler {
             for (int a = 0; a < n; a += at_once) {
                 int count = std::min(at_once, n - a);
                 float* z = logits_.room(size_t(count) * s_.vocab);
-                w_.head.apply(count, hidden + size_t(a) * s_.hidden, z);
+                w_.head.apply(count, hidden + size_t(a) * s_.hidden, z, operands_);
                 for (int i = 0; i < count; i++) write(rows[a + i], z + size_t(i) * s_.vocab);
                 team_.check();
             }
@@ -272,7 +274,7 @@ class Sampler {
         int own_ = 0;  // tokens that a slot has room for
         std::vector<int> free_, active_;
         std::vector<int32_t> positions_;
-        Buffer keys_, values_, x_, hidden_, logits_, room_;
+        Buffer keys_, values_, x_, hidden_, logits_, room_, operands_;
         Tape tape_;
         Drawer drawer_;
         bool empty_ = false;
