@@ -103,7 +103,7 @@ def test_short_tokens_are_places_only_where_all_are_short() -> None:
 
     def place(tokens: Sequence[int]) -> int:
         part = Fork(places=1, branches=1, among=1, letters=2)
-        one = answer(tokens, np.arange(len(tokens), dtype=float))
+        one = answer(tokens, [float(i) for i in range(len(tokens))])
         return bind({"fork": (Fork, fork)}, part, codec=Words())([one], memory=Memory(0))[0].fork
 
     assert place([4, 1, 2, 3]) == 1 and place([4, 2, 3, 2]) == 3

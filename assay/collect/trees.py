@@ -22,18 +22,15 @@ from assay.types import Episode, Origin, Request, first_tokens
 
 def branch(episode: Episode, at: int, *, sample: int) -> Request:
     """A request that goes on from before token `at` of an answer, which is sampled anew, up to the answer's limit."""
-    request, start = episode.request, 0
-    for segment in episode.segments:
-        if at < start + len(segment):
-            break
-        start += len(segment)
+    request, ends = episode.request, np.cumsum([len(segment) for segment in episode.segments])
+    segment = episode.segments[index := int(np.searchsorted(ends, at, side="right"))]
     limit = given(request) + request.max_new
     return dataclasses.replace(
         request,
         prefix=first_tokens(episode.segments, at),
         max_new=limit - at,
         parent=segment.node,
-        fork=at - start,
+        fork=at - int(ends[index]) + len(segment),
         sample=sample,
         round=request.round + 1,
     )
