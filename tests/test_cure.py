@@ -35,8 +35,10 @@ from assay.engine.layout import distinct
 from assay.engine.sampler import prompt_of
 from assay.memory import Memory
 from assay.part import bind
-from assay.recipe import Recipe
+from assay.recipe import Recipe, at_profile
+from assay.recipes import RECIPES
 from assay.record.measure import step_stats
+from assay.reward import SoftOverlong
 from assay.types import Episode, Origin, Request
 
 KEEN = {"init_std": 0.1, "vocab": 4}
@@ -236,6 +238,14 @@ def test_the_second_stage_is_plain_and_goes_on_with_the_first_ones_state() -> No
     assert branching == [True] * 4 + [False] * 2 and memory.step == 6
     assert all(row.keep is None for rows in notes.rows[4:] for row in rows)
     assert engine.version == memory.budget.optimiser_steps > 0
+
+
+def test_constants_of_all_stages_follow_the_answer_length() -> None:
+    """512 of 2596 tokens are 20 of 100, and the profile says so once."""
+    recipe, rules = at_profile(RECIPES["cure"], "laptop", max_new=100)
+    for part in (recipe.mechanism.reward[1], recipe.stages[1].mechanism.reward[1]):  # type: ignore[union-attr]
+        assert part == SoftOverlong(buffer=20, factor=1.0)
+    assert [rule for rule in rules if "buffer" in rule] == ["SoftOverlong.buffer: 512 -> 20 (in proportion to max_new)"]
 
 
 @pytest.mark.parametrize("after", [2, 4, 5])
