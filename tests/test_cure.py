@@ -219,6 +219,14 @@ def test_trunks_and_branches_are_one_group_and_train_on_what_they_sampled() -> N
     assert (batch.mask == batch.counted).all() and np.count_nonzero(batch.mask) < len(batch.mask)
 
 
+def test_pass_rates_are_those_of_trunks() -> None:
+    """A branch starts where its trunk was uncertain: that says nothing of how often the policy is right."""
+    notes, memory = run(small(num_steps=1), policy("fp32", **KEEN))
+    trunks = [e for e in notes.episodes[0] if not e.request.parent]
+    right = sum(e.verdict is not None and e.verdict.status == "ok" for e in trunks)
+    assert memory.store("pass-rates") == {"tiny/1": [right, len(trunks)]} and len(trunks) < len(notes.episodes[0])
+
+
 def test_what_branching_saves_is_reported() -> None:
     """Sampled tokens = those of all rows, less those before the forks."""
     notes, memory = run(small(num_steps=1), policy("fp32", **KEEN))
