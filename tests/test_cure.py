@@ -28,11 +28,14 @@ from tiny import (
     with_rounds,
 )
 
+from assay.augment.steps import steps
+from assay.augment.trunks import trunks
 from assay.collect import Fork, generate
 from assay.collect.trees import branch, fork
 from assay.engine.interface import Span
 from assay.engine.layout import distinct
 from assay.engine.sampler import prompt_of
+from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.part import bind
 from assay.recipe import Recipe, at_profile
@@ -134,6 +137,15 @@ def test_a_place_is_counted_within_its_node() -> None:
     assert (again.parent, again.fork, again.max_new, again.round) == (asked.id, 2, 8, 2)
     assert [s.ids.tolist() for s in again.prefix] == [[1, 2], [4, 4]]
     assert branch(child, 1, sample=2).parent == one.request.id and branch(child, 1, sample=2).fork == 1
+
+
+def test_counts_below_zero_are_refused() -> None:
+    with pytest.raises(ConfigError, match="branches 0 forks nowhere"):
+        forks([answer([1], [0.0])], branches=-1)
+    with pytest.raises(ConfigError, match="share must be above 0"):
+        trunks([], Memory(0), group_size=8, share=0.0)
+    with pytest.raises(ConfigError, match="width and depth"):
+        steps([], Memory(0), width=8, depth=0)
 
 
 # Whose tokens

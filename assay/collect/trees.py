@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from assay.augment import Codec
+from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.part import Part
 from assay.rng import Key
@@ -85,6 +86,11 @@ def fork(
 
     A tree without a possible place forks at its root.
     """
+    if min(places, branches, rounds, among, skip) < 0:
+        raise ConfigError(
+            "fork: places, branches, rounds, among and skip are counts, not "
+            f"{places}, {branches}, {rounds}, {among} and {skip}; branches 0 forks nowhere."
+        )
     taken: dict[str, int] = {}
     for episode in episodes:
         taken[episode.request.group] = 1 + max(taken.get(episode.request.group, -1), episode.request.sample)
