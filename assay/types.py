@@ -93,6 +93,14 @@ class Segment:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @functools.cached_property
+    def written(self) -> tuple[float, int]:
+        """Log-prob of what the policy wrote of it, as sampled, and of how many tokens that is."""
+        if self.old is None:
+            return 0.0, 0
+        known = self.old[(self.origin == Origin.POLICY) & np.isfinite(self.old)]
+        return float(known.sum(dtype=np.float64)), len(known)
+
     def first(self, count: int) -> Segment:
         """Its first `count` tokens, of the same node: where a token stands in its node never changes."""
         streams = {name: getattr(self, name) for name in ("ids", "origin", "old", "mu", "entropy")}

@@ -28,15 +28,20 @@ from tiny import (
     with_rounds,
 )
 
+from assay.augment.steps import steps
+from assay.augment.trunks import trunks
 from assay.collect import Fork, generate
 from assay.collect.trees import branch, fork
 from assay.engine.interface import Span
 from assay.engine.layout import distinct
 from assay.engine.sampler import prompt_of
+from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.part import bind
-from assay.recipe import Recipe
+from assay.recipe import Recipe, at_profile
+from assay.recipes import RECIPES
 from assay.record.measure import step_stats
+from assay.reward import SoftOverlong
 from assay.types import Episode, Origin, Request
 
 KEEN = {"init_std": 0.1, "vocab": 4}
@@ -103,7 +108,7 @@ def test_short_tokens_are_places_only_where_all_are_short() -> None:
 
     def place(tokens: Sequence[int]) -> int:
         part = Fork(places=1, branches=1, among=1, letters=2)
-        one = answer(tokens, np.arange(len(tokens), dtype=float))
+        one = answer(tokens, [float(i) for i in range(len(tokens))])
         return bind({"fork": (Fork, fork)}, part, codec=Words())([one], memory=Memory(0))[0].fork
 
     assert place([4, 1, 2, 3]) == 1 and place([4, 2, 3, 2]) == 3
@@ -132,6 +137,15 @@ def test_a_place_is_counted_within_its_node() -> None:
     assert (again.parent, again.fork, again.max_new, again.round) == (asked.id, 2, 8, 2)
     assert [s.ids.tolist() for s in again.prefix] == [[1, 2], [4, 4]]
     assert branch(child, 1, sample=2).parent == one.request.id and branch(child, 1, sample=2).fork == 1
+
+
+def test_counts_below_zero_are_refused() -> None:
+    with pytest.raises(ConfigError, match="branches 0 forks nowhere"):
+        forks([answer([1], [0.0])], branches=-1)
+    with pytest.raises(ConfigError, match="share must be above 0"):
+        trunks([], Memory(0), group_size=8, share=0.0)
+    with pytest.raises(ConfigError, match="width and depth"):
+        steps([], Memory(0), width=8, depth=0)
 
 
 # Whose tokens
@@ -217,6 +231,14 @@ def test_trunks_and_branches_are_one_group_and_train_on_what_they_sampled() -> N
     assert (batch.mask == batch.counted).all() and np.count_nonzero(batch.mask) < len(batch.mask)
 
 
+def test_pass_rates_are_those_of_trunks() -> None:
+    """A branch starts where its trunk was uncertain: that says nothing of how often the policy is right."""
+    notes, memory = run(small(num_steps=1), policy("fp32", **KEEN))
+    trunks = [e for e in notes.episodes[0] if not e.request.parent]
+    right = sum(e.verdict is not None and e.verdict.status == "ok" for e in trunks)
+    assert memory.store("pass-rates") == {"tiny/1": [right, len(trunks)]} and len(trunks) < len(notes.episodes[0])
+
+
 def test_what_branching_saves_is_reported() -> None:
     """Sampled tokens = those of all rows, less those before the forks."""
     notes, memory = run(small(num_steps=1), policy("fp32", **KEEN))
@@ -236,6 +258,14 @@ def test_the_second_stage_is_plain_and_goes_on_with_the_first_ones_state() -> No
     assert branching == [True] * 4 + [False] * 2 and memory.step == 6
     assert all(row.keep is None for rows in notes.rows[4:] for row in rows)
     assert engine.version == memory.budget.optimiser_steps > 0
+
+
+def test_constants_of_all_stages_follow_the_answer_length() -> None:
+    """512 of 2596 tokens are 20 of 100, and the profile says so once."""
+    recipe, rules = at_profile(RECIPES["cure"], "laptop", max_new=100)
+    for part in (recipe.mechanism.reward[1], recipe.stages[1].mechanism.reward[1]):  # type: ignore[union-attr]
+        assert part == SoftOverlong(buffer=20, factor=1.0)
+    assert [rule for rule in rules if "buffer" in rule] == ["SoftOverlong.buffer: 512 -> 20 (in proportion to max_new)"]
 
 
 @pytest.mark.parametrize("after", [2, 4, 5])

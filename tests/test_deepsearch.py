@@ -242,7 +242,8 @@ def test_every_sampled_token_belongs_to_one_step(seed: int, depth: int, width: i
         assert e.finish != "length" or len(e) == 6
     ended = [e for e in episodes if e.finish != "pause"]
     assert memory.budget.rollouts == memory.budget.verified_answers == len(ended)
-    assert sum(memory.store("pass-rates")["tiny/1"][1:]) == len(ended)
+    whole = [e for e in ended if not e.request.parent and not e.request.pauses]
+    assert memory.store("pass-rates").get("tiny/1", [0, 0])[1] == len(whole) == (16 * width // 4 if depth == 1 else 0)
     stats = step_stats(episodes, rows)
     assert stats["rollouts"] == len(ended) and stats["reward/verifier_failed"] == 0
     assert stats["length/truncated"] == pytest.approx(np.mean([e.finish == "length" for e in ended]))

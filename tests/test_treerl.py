@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def small(**scale: object) -> Recipe:
     return recipe_of("treerl", max_new=6, **{**sizes, **scale})
 
 
-def leaf(*nodes: tuple[str, int], reward: float, sample: int, **marks: bool) -> Row:
+def leaf(*nodes: tuple[str, int], reward: float, sample: int, **marks: Any) -> Row:
     """A row that holds so many first tokens of each of these nodes."""
     own = [segment([1] * count, node=name) for name, count in nodes]
     return Row(episode(own, reward=reward, sample=sample), **marks)
@@ -133,8 +134,8 @@ def grow(random: np.random.Generator) -> list[Row]:
             last, size = start.pop()
             start.append((last, int(random.integers(1, size)) if size > 1 else 1))
         answers.append([*start, (str(name), int(random.integers(1, 6)))])
-        marks = {"reward": float(random.integers(0, 2)), "sample": name, "in_loss": bool(random.random() < 0.7)}
-        rows.append(leaf(*answers[-1], **marks))
+        reward, trained = float(random.integers(0, 2)), bool(random.random() < 0.7)
+        rows.append(leaf(*answers[-1], reward=reward, sample=name, in_loss=trained))
     return rows
 
 

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.part import Part
 from assay.types import Request
@@ -21,6 +22,8 @@ class Steps(Part):
 
 def steps(requests: Sequence[Request], memory: Memory, *, width: int, depth: int) -> list[Request]:
     """What reaches the end of its step pauses. Groups in which an answer is given already are left alone."""
+    if width < 1 or depth < 1:
+        raise ConfigError(f"steps: width and depth must be at least 1, not {width} and {depth}; depth 1 is no search.")
     groups: dict[str, list[Request]] = {}
     for request in requests:
         groups.setdefault(request.group, []).append(request)

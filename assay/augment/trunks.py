@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.part import Part
 from assay.types import Request
@@ -20,6 +21,8 @@ class Trunks(Part):
 
 def trunks(requests: Sequence[Request], memory: Memory, *, group_size: int, share: float) -> list[Request]:
     """The first round(share * group_size) samples of each group, at least one."""
+    if share <= 0:
+        raise ConfigError(f"trunks: share must be above 0, not {share}; 1 asks for all rows of a group, none branches.")
     groups: dict[str, list[Request]] = {}
     for request in requests:
         groups.setdefault(request.group, []).append(request)

@@ -11,11 +11,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from assay.memory import Memory
 from assay.part import Part
-from assay.types import Episode, Origin, Request
+from assay.types import Episode, Request
 
 FLOOR = 0.1  # least weight of an ancestor in the answer that ended
 
@@ -50,8 +48,8 @@ class Node:
     def surprisal(self) -> float:
         """Mean over what the policy wrote of the answer so far."""
         assert self.episode is not None
-        old = self.episode.stream("old")[self.episode.stream("origin") == Origin.POLICY]
-        return -float(np.mean(old)) if np.isfinite(old).any() else 0.0
+        sums = [segment.written for segment in self.episode.segments]
+        return -sum(logp for logp, _ in sums) / max(1, sum(count for _, count in sums))
 
     def line(self) -> Iterator[Node]:
         """Itself and its ancestors up to the root."""

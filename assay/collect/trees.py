@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from assay.augment import Codec
+from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.part import Part
 from assay.rng import Key
@@ -22,18 +23,15 @@ from assay.types import Episode, Origin, Request, first_tokens
 
 def branch(episode: Episode, at: int, *, sample: int) -> Request:
     """A request that goes on from before token `at` of an answer, which is sampled anew, up to the answer's limit."""
-    request, start = episode.request, 0
-    for segment in episode.segments:
-        if at < start + len(segment):
-            break
-        start += len(segment)
+    request, ends = episode.request, np.cumsum([len(segment) for segment in episode.segments])
+    segment = episode.segments[index := int(np.searchsorted(ends, at, side="right"))]
     limit = given(request) + request.max_new
     return dataclasses.replace(
         request,
         prefix=first_tokens(episode.segments, at),
         max_new=limit - at,
         parent=segment.node,
-        fork=at - start,
+        fork=at - int(ends[index]) + len(segment),
         sample=sample,
         round=request.round + 1,
     )
@@ -88,6 +86,11 @@ def fork(
 
     A tree without a possible place forks at its root.
     """
+    if min(places, branches, rounds, among, skip) < 0:
+        raise ConfigError(
+            "fork: places, branches, rounds, among and skip are counts, not "
+            f"{places}, {branches}, {rounds}, {among} and {skip}; branches 0 forks nowhere."
+        )
     taken: dict[str, int] = {}
     for episode in episodes:
         taken[episode.request.group] = 1 + max(taken.get(episode.request.group, -1), episode.request.sample)

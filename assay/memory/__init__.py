@@ -71,11 +71,14 @@ MEMORIES: dict[str, tuple[type[Part], Remember]] = {"hold-solved": (HoldSolved, 
 
 
 def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:
-    """Right answers and attempts by task and level, over everything generated: no filter has touched them."""
+    """Right answers and attempts by task and level, over all that was begun afresh: no filter has touched them.
+
+    What goes on from within another answer, or was picked among steps, says nothing of how often the policy is right.
+    """
     store = memory.store("pass-rates")
     for episode in episodes:
-        verdict = episode.verdict
-        if verdict is None or verdict.status == "invalid":
+        verdict, request = episode.verdict, episode.request
+        if verdict is None or verdict.status == "invalid" or request.parent or request.pauses:
             continue
         name = f"{episode.request.problem.task}/{episode.request.problem.level}"
         right, tried = store.get(name, (0, 0))

@@ -45,6 +45,7 @@ DEEPSEARCH = Recipe(
         "right; the paper builds them between two rounds of 100 steps, after filtering problems by pass@4. That "
         "filter is not here: choose levels at which the model fails.",
         "Held answers are off policy: their ratio starts at 1 under the current weights, which is imitation.",
+        "A step that k rows share is trained k times.",
         "One surest answer of an expansion is kept: rows, group means and pass rates are better than the policy.",
         "The size of the problem set is ours.",
     ),
