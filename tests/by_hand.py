@@ -12,8 +12,13 @@ from statistics import mean, stdev
 import torch
 from torch import Tensor
 
-CLIPS = {"grpo": (0.2, 0.2, None), "dr-grpo": (0.2, 0.2, None), "dapo": (0.2, 0.28, 10.0)}
-RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft")
+CLIPS = {
+    "grpo": (0.2, 0.2, None),
+    "dr-grpo": (0.2, 0.2, None),
+    "dapo": (0.2, 0.28, 10.0),
+    "rlve": (0.2, 0.28, None),
+}
+RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "rlve")
 
 
 def advantages(name: str, rewards: Sequence[float]) -> list[float]:
@@ -40,6 +45,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "dr-grpo": 1 / (rows * max_new),
         "dapo": 1 / tokens,
         "sft": 1 / tokens,
+        "rlve": 1 / (rows * max(length, 1)),
     }[name]
 
 

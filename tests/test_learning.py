@@ -14,11 +14,12 @@ from assay.collect import Refill
 from assay.engine.interface import Span
 from assay.engine.torch_engine import TorchEngine
 from assay.recipe import Recipe
+from assay.recipes import RECIPES
 from assay.rng import Key
 
 pytestmark = pytest.mark.slow
 STEPS = 24
-RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo")
+RL = tuple(name for name in RECIPES if name != "sft")
 
 
 @pytest.fixture(autouse=True)
@@ -31,9 +32,9 @@ def small(name: str, *, learning_rate: float = 0.014, num_steps: int = STEPS) ->
     learning_rate /= 2 if name == "dapo" else 1
     rows = {"num_prompts": 64, "group_size": 1} if name in ("reinforce", "sft") else {"num_prompts": 8, "group_size": 8}
     recipe = recipe_of(name, max_new=4, num_steps=num_steps, learning_rate=learning_rate, warmup_steps=2, **rows)
-    if name == "dapo":  # two rounds, lest a policy that knows nothing costs the test ten
-        recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, expand=(Refill(2),)))
-    return recipe
+    # two rounds, lest a policy that knows nothing costs the test ten
+    expand = tuple(Refill(2) if isinstance(part, Refill) else part for part in recipe.mechanism.expand)
+    return dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, expand=expand))
 
 
 def beginner() -> TorchEngine:

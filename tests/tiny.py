@@ -6,7 +6,8 @@ In formulas row i has T_i trainable tokens; B rows and N tokens are in the denom
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from torch import Tensor
 
 import assay.tasks
 from assay.assemble import Phases, assemble
+from assay.augment import Codec
 from assay.engine.interface import Chunk, Outputs, Want
 from assay.engine.local import LocalEngine
 from assay.loop import train
@@ -238,8 +240,10 @@ def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
     return dataclasses.replace(recipe, scale=dataclasses.replace(recipe.scale, **fixed | scale))
 
 
-def phases_of(recipe: Recipe, *, micro_tokens: int = 10**6) -> Phases:
-    (phases,) = assemble(recipe, pool=POOL, codec=Letters(), micro_tokens=micro_tokens)
+def phases_of(
+    recipe: Recipe, *, micro_tokens: int = 10**6, pool: Pool = POOL, codec: Codec = Letters()  # noqa: B008
+) -> Phases:
+    (phases,) = assemble(recipe, pool=pool, codec=codec, micro_tokens=micro_tokens)
     return phases
 
 
@@ -283,17 +287,43 @@ class Notes:
 
 
 def run(
-    recipe: Recipe, engine: LocalEngine, *, seed: int = 0, flipped: bool = False, micro_tokens: int = 10**6
+    recipe: Recipe,
+    engine: LocalEngine,
+    *,
+    seed: int = 0,
+    flipped: bool = False,
+    micro_tokens: int = 10**6,
+    memory: Memory | None = None,
+    reference: LocalEngine | None = None,
+    **world: Any,
 ) -> tuple[Notes, Memory]:
-    """Trains the engine; `flipped` turns the sign of every advantage."""
-    phases = phases_of(recipe, micro_tokens=micro_tokens)
+    """Trains the engine from `memory` on; `flipped` turns the sign of every advantage, `world` is a pool and a codec."""
+    phases = phases_of(recipe, micro_tokens=micro_tokens, **world)
     if flipped:
         credit = phases.credit
         phases = dataclasses.replace(phases, credit=lambda rows, memory: [_minus(b) for b in credit(rows, memory)])
-    reference = engine.copy() if recipe.mechanism.objective.needs_reference else None
+    if recipe.mechanism.objective.needs_reference:
+        reference = reference or engine.copy()
     notes = Notes()
-    memory = train([phases], models_of(engine, reference), Memory(seed), notes)
+    memory = train([phases], models_of(engine, reference), memory or Memory(seed), notes)
     return notes, memory
+
+
+def require_resume(recipe: Recipe, beginner: Callable[[], LocalEngine], *, at: int, **world: Any) -> Memory:
+    """A run stopped after `at` steps and gone on with from what a checkpoint holds ends like the run that was not."""
+    whole, again = beginner(), beginner()
+    _, expected = run(recipe, whole, **world)
+    short = dataclasses.replace(recipe, scale=dataclasses.replace(recipe.scale, num_steps=at))
+    stopped = beginner()
+    _, memory = run(short, stopped, **world)
+    again.load(stopped.state())
+    saved = json.loads(json.dumps(memory.to_data()))
+    _, found = run(recipe, again, memory=Memory.from_data(saved), reference=beginner(), **world)
+    assert found.to_data() == expected.to_data()
+    for name, value in whole.state().items():
+        other = again.state()[name]
+        assert torch.equal(value, other) if isinstance(value, torch.Tensor) else value == other, name
+    return expected
 
 
 def _minus(batch: Batch) -> Batch:

@@ -9,9 +9,10 @@ from assay.recipes.dr_grpo import DR_GRPO
 from assay.recipes.grpo import GRPO
 from assay.recipes.reinforce import REINFORCE
 from assay.recipes.rloo import RLOO
+from assay.recipes.rlve import RLVE
 from assay.recipes.sft import SFT
 
-RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT)}
+RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, RLVE)}
 
 
 def recipe(name: str) -> Recipe:

@@ -25,6 +25,7 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
             stats["reward/accuracy"] = float(np.mean(judged))
         stats |= _parts(valid)
     stats |= _lengths(episodes) | _groups(rows)
+    stats["problem/level"] = float(np.mean([episode.request.problem.level for episode in episodes]))
     entropies = [s.entropy for e in episodes for s in e.segments if s.entropy is not None and len(s)]
     if entropies:
         stats["policy/entropy"] = float(np.nanmean(np.concatenate(entropies)))
