@@ -17,8 +17,9 @@ CLIPS = {
     "dr-grpo": (0.2, 0.2, None),
     "dapo": (0.2, 0.28, 10.0),
     "rlve": (0.2, 0.28, None),
+    "erpo": (0.2, 0.28, 10.0),
 }
-RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "rlve")
+RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "rlve", "erpo")
 
 
 def advantages(name: str, rewards: Sequence[float]) -> list[float]:
@@ -27,6 +28,9 @@ def advantages(name: str, rewards: Sequence[float]) -> list[float]:
         return list(rewards)
     if name == "sft":
         return [1.0] * len(rewards)
+    if name == "erpo" and min(rewards) > 0:  # all right: one failure more, which is worth -1
+        others = [*rewards, -1.0]
+        return [(r - mean(others)) / (stdev(others) + 1e-6) for r in rewards]
     if len(set(rewards)) == 1:
         return [0.0] * len(rewards)
     if name == "rloo":
@@ -46,6 +50,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "dapo": 1 / tokens,
         "sft": 1 / tokens,
         "rlve": 1 / (rows * max(length, 1)),
+        "erpo": 1 / tokens,
     }[name]
 
 

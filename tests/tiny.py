@@ -30,7 +30,7 @@ from assay.part import bind
 from assay.recipe import Recipe, Scale, at_profile
 from assay.recipes import RECIPES
 from assay.rng import Key
-from assay.source import Pool, Share
+from assay.source import Epochs, Pool, Share
 from assay.tasks.task import Solution, Task
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Stats, Verdict
 
@@ -236,12 +236,18 @@ def group_of(rewards: Sequence[float | None], *, name: str = "g", lengths: Seque
 def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
     """The recipe at a small scale; its constants follow the answer length as on a laptop."""
     recipe, _ = at_profile(RECIPES[name], "laptop", max_new=max_new)
+    if isinstance(recipe.mechanism.source, Epochs):  # a fixed set no larger than the smallest task of the tests
+        recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, source=Epochs(1)))
     fixed = {"learning_rate": 3e-4, "schedule": "constant", "warmup_steps": 5}  # profiles may move, these tests not
     return dataclasses.replace(recipe, scale=dataclasses.replace(recipe.scale, **fixed | scale))
 
 
 def phases_of(
-    recipe: Recipe, *, micro_tokens: int = 10**6, pool: Pool = POOL, codec: Codec = Letters()  # noqa: B008
+    recipe: Recipe,
+    *,
+    micro_tokens: int = 10**6,
+    pool: Pool = POOL,
+    codec: Codec = Letters(),  # noqa: B008
 ) -> Phases:
     (phases,) = assemble(recipe, pool=pool, codec=codec, micro_tokens=micro_tokens)
     return phases
@@ -297,7 +303,7 @@ def run(
     reference: LocalEngine | None = None,
     **world: Any,
 ) -> tuple[Notes, Memory]:
-    """Trains the engine from `memory` on; `flipped` turns the sign of every advantage, `world` is a pool and a codec."""
+    """Trains the engine from `memory` on; `flipped` turns the sign of every advantage; `world`: pool, codec."""
     phases = phases_of(recipe, micro_tokens=micro_tokens, **world)
     if flipped:
         credit = phases.credit

@@ -9,11 +9,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from assay.augment.hints import Hinted, given, hinted
+from assay.augment.temperature import OwnTemperature, own_temperature
 from assay.errors import DataError
 from assay.memory import Memory
 from assay.part import Part
 from assay.tasks import task
-from assay.types import Ids, Origin, Problem, Request, Segment
+from assay.types import Ids, Problem, Request
 
 
 class Codec(Protocol):
@@ -72,9 +74,12 @@ def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) ->
                 f"problem {request.problem.id} of '{request.problem.task}' has no worked solution to imitate."
             )
         ids = np.concatenate([codec.encode(request.problem.solution), end])
-        given = Segment(ids=ids, origin=np.full(len(ids), Origin.INJECTED, dtype=np.int8))
-        result.append(dataclasses.replace(request, prefix=(given,), max_new=0))
+        result.append(dataclasses.replace(request, prefix=(given(ids),), max_new=0))
     return result
 
 
-AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {"demonstrate": (Demonstrate, demonstrate)}
+AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
+    "demonstrate": (Demonstrate, demonstrate),
+    "hinted": (Hinted, hinted),
+    "own-temperature": (OwnTemperature, own_temperature),
+}

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from assay.credit.pack import by_reward
+from assay.credit.pseudo import PseudoFailure, pseudo_failure
 from assay.errors import ConfigError
 from assay.part import Part, Registry
 
@@ -88,6 +89,7 @@ CREDITS: Registry = {
     "constant": (Constant, by_reward(constant)),
     "group-relative": (GroupRelative, by_reward(group_relative)),
     "leave-one-out": (LeaveOneOut, by_reward(leave_one_out)),
+    "pseudo-failure": (PseudoFailure, pseudo_failure),
 }
 SHAPES: Registry = {}
 GROUP_BASELINES: Sequence[type[Part]] = (GroupRelative, LeaveOneOut)

@@ -9,6 +9,7 @@ from typing import Any
 
 from assay.memory.episodes import episode_of, to_data
 from assay.memory.levels import Promote, promote
+from assay.memory.temperature import TrackTemperature, track_temperature
 from assay.part import Part
 from assay.rng import Key
 from assay.types import Episode
@@ -67,7 +68,10 @@ class Memory:
 Remember = Callable[..., Memory]
 """(memory, *, models, episodes, rows, stats) -> the memory after the step. Weights that follow others move here too."""
 
-MEMORIES: dict[str, tuple[type[Part], Remember]] = {"promote": (Promote, promote)}
+MEMORIES: dict[str, tuple[type[Part], Remember]] = {
+    "promote": (Promote, promote),
+    "track-temperature": (TrackTemperature, track_temperature),
+}
 
 
 def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:

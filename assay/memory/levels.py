@@ -1,4 +1,4 @@
-"""Which levels are open: for each share of the pool the highest one, and what was counted there since the last check."""
+"""Which levels are open: for each share of the pool the highest one, and what was counted there."""
 
 from __future__ import annotations
 

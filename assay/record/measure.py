@@ -26,6 +26,7 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
         stats |= _parts(valid)
     stats |= _lengths(episodes) | _groups(rows)
     stats["problem/level"] = float(np.mean([episode.request.problem.level for episode in episodes]))
+    stats["sampling/temperature"] = float(np.mean([episode.request.temperature for episode in episodes]))
     entropies = [s.entropy for e in episodes for s in e.segments if s.entropy is not None and len(s)]
     if entropies:
         stats["policy/entropy"] = float(np.nanmean(np.concatenate(entropies)))

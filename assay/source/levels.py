@@ -1,4 +1,4 @@
-"""Levels that climb: every share of the pool has a highest level that is open, and problems come from those below it."""
+"""Levels that climb: every share of the pool has a highest level that is open; problems come from it and below."""
 
 from __future__ import annotations
 
