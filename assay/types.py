@@ -134,6 +134,11 @@ class Request:
         place = (self.problem.id, self.draw, self.sample, self.round, self.parent, self.fork, self.role)
         return digest("request", *place, *tokens)
 
+    @property
+    def helped(self) -> bool:
+        """Whether it is asked with more than the question: what comes of it says little about the bare policy."""
+        return self.train_context is not None or any((s.origin == Origin.INJECTED).any() for s in self.prefix)
+
 
 Scope = Literal["episode", "turn", "span", "token"]
 

@@ -7,6 +7,7 @@ be differentiated through the ratio, where the library uses gates.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import mean, stdev
 
 import torch
@@ -18,8 +19,16 @@ CLIPS = {
     "dapo": (0.2, 0.28, 10.0),
     "rlve": (0.2, 0.28, None),
     "erpo": (0.2, 0.28, 10.0),
+    "guide": (0.2, 0.2, None),
 }
-RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "rlve", "erpo")
+RECIPE_NAMES = (
+    "reinforce",
+    "rloo",
+    "grpo",
+    "dr-grpo",
+    "dapo",
+    "sft",
+)  # their coefficients are also written out in test_objective.py
 
 
 def advantages(name: str, rewards: Sequence[float]) -> list[float]:
@@ -51,6 +60,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "sft": 1 / tokens,
         "rlve": 1 / (rows * max(length, 1)),
         "erpo": 1 / tokens,
+        "guide": 1 / tokens,
     }[name]
 
 
@@ -62,13 +72,26 @@ def surrogate(ratio: Tensor, advantage: Tensor, low: float, high: float, dual: f
     return loss
 
 
-def token_losses(name: str, logp: Tensor, *, advantage: Tensor, old: Tensor | None, ref: Tensor | None) -> Tensor:
+@dataclass(frozen=True)
+class Tokens:
+    """What is known of the tokens of a row beside their log-probs."""
+
+    advantage: Tensor
+    old: Tensor
+    ref: Tensor
+    hinted: bool = False  # the row was sampled with a hint that it is not trained with
+    gamma: float = 1.0
+
+
+def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
     """The loss of each token, whose gradient is what counts."""
+    advantage, ratio = known.advantage, (logp - known.old).exp()
     if name not in CLIPS:
         return -advantage * logp
-    anchor = logp.detach() if old is None else old
-    loss = surrogate((logp - anchor).exp(), advantage, *CLIPS[name])
+    loss = surrogate(ratio, advantage, *CLIPS[name])
+    if name == "guide" and known.hinted:
+        return -advantage * ratio / (ratio + known.gamma)
     if name == "grpo":
-        assert ref is not None
-        loss = loss + 0.04 * ((ref - logp).exp() - (ref - logp) - 1)
+        apart = known.ref - logp
+        loss = loss + 0.04 * (apart.exp() - apart - 1)
     return loss

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from assay.collect.hints import RetryWithHint, retry_with_hint
 from assay.memory import Memory
 from assay.part import Part
 from assay.types import Episode, Request
@@ -46,4 +47,4 @@ def refill(
     return more(memory, ordinals, drawn)
 
 
-EXPANDERS = {"refill": (Refill, refill)}
+EXPANDERS = {"refill": (Refill, refill), "retry-with-hint": (RetryWithHint, retry_with_hint)}

@@ -24,7 +24,7 @@ class PseudoFailure(Part):
 
 
 def pseudo_failure(rows: Sequence[Row], *, failure: float, ddof: int, epsilon: float) -> list[Row]:
-    """A_i = (R_i - mean S) / (std S + epsilon), S the group's rewards, with `failure` among them where all are right."""
+    """A_i = (R_i - mean S) / (std S + epsilon), S the group's rewards, `failure` among them where all are right."""
     result = list(rows)
     for members in groups(rows).values():
         rewards = np.array([rows[i].reward for i in members], dtype=np.float64)

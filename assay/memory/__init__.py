@@ -75,11 +75,11 @@ MEMORIES: dict[str, tuple[type[Part], Remember]] = {
 
 
 def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:
-    """Right answers and attempts by task and level, over everything generated: no filter has touched them."""
+    """Right answers and attempts by task and level, over all that was generated without help, before any filter."""
     store = memory.store("pass-rates")
     for episode in episodes:
         verdict = episode.verdict
-        if verdict is None or verdict.status == "invalid":
+        if verdict is None or verdict.status == "invalid" or episode.request.helped:
             continue
         name = f"{episode.request.problem.task}/{episode.request.problem.level}"
         right, tried = store.get(name, (0, 0))

@@ -61,6 +61,7 @@ def _counted(before: Standing, share: Share, episodes: Sequence[Episode]) -> Sta
         if (episode.request.problem.task, episode.request.problem.level) == place
         and episode.verdict is not None
         and episode.verdict.status != "invalid"
+        and not episode.request.helped
     ]
     return Standing(
         highest=before.highest,

@@ -8,12 +8,15 @@ from assay.recipes.dapo import DAPO
 from assay.recipes.dr_grpo import DR_GRPO
 from assay.recipes.erpo import ERPO
 from assay.recipes.grpo import GRPO
+from assay.recipes.guide import GUIDE
 from assay.recipes.reinforce import REINFORCE
 from assay.recipes.rloo import RLOO
 from assay.recipes.rlve import RLVE
 from assay.recipes.sft import SFT
 
-RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, RLVE, ERPO)}
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe for recipe in (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, RLVE, ERPO, GUIDE)
+}
 
 
 def recipe(name: str) -> Recipe:
