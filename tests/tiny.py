@@ -30,7 +30,7 @@ from assay.part import bind
 from assay.recipe import Recipe, Scale, at_profile
 from assay.recipes import RECIPES
 from assay.rng import Key
-from assay.source import Epochs, Pool, Share
+from assay.source import Epochs, Pool, Share, problem_set
 from assay.tasks.task import Solution, Task
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Stats, Verdict
 
@@ -78,6 +78,7 @@ POOL = Pool((Share("tiny"),))
 
 def register(patch: pytest.MonkeyPatch, task: Task = TINY) -> None:
     patch.setitem(assay.tasks.TASKS, "tiny", task)
+    problem_set.cache_clear()  # of another task by this name
 
 
 # Policies
