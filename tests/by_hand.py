@@ -20,6 +20,7 @@ CLIPS = {
     "rlve": (0.2, 0.28, None),
     "erpo": (0.2, 0.28, 10.0),
     "guide": (0.2, 0.2, None),
+    "seele": (0.2, 0.2, None),
 }
 RECIPE_NAMES = (
     "reinforce",
@@ -45,7 +46,7 @@ def advantages(name: str, rewards: Sequence[float]) -> list[float]:
     if name == "rloo":
         total, count = sum(rewards), len(rewards)
         return [r - (total - r) / (count - 1) for r in rewards]
-    scale = 1.0 if name == "dr-grpo" else stdev(rewards) + 1e-6
+    scale = 1.0 if name in ("dr-grpo", "seele") else stdev(rewards) + 1e-6
     return [(r - mean(rewards)) / scale for r in rewards]
 
 
@@ -61,6 +62,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "rlve": 1 / (rows * max(length, 1)),
         "erpo": 1 / tokens,
         "guide": 1 / tokens,
+        "seele": 1 / (rows * max_new),
     }[name]
 
 
@@ -79,6 +81,7 @@ class Tokens:
     advantage: Tensor
     old: Tensor
     ref: Tensor
+    given: Tensor  # others wrote them
     hinted: bool = False  # the row was sampled with a hint that it is not trained with
     gamma: float = 1.0
 
@@ -91,6 +94,9 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
     loss = surrogate(ratio, advantage, *CLIPS[name])
     if name == "guide" and known.hinted:
         return -advantage * ratio / (ratio + known.gamma)
+    if name == "seele":
+        apart = known.ref - logp
+        return torch.where(known.given, -0.001 * logp, loss + 0.001 * (apart.exp() - apart - 1))
     if name == "grpo":
         apart = known.ref - logp
         loss = loss + 0.04 * (apart.exp() - apart - 1)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tiny import episode, loss_and_gradient, models_of, policy, recipe_of, require_resume, run, segment
 from worked import POOL, Signs, beginner, register, world
 
-from assay.augment.hints import hint_of, hinted, steps_of, with_hint
+from assay.augment.hints import hint_of, hinted, with_hint
 from assay.collect.hints import retry_with_hint
 from assay.engine.interface import Span
 from assay.memory import Memory
@@ -22,6 +22,7 @@ from assay.objective.gates import shaped_by
 from assay.recipe import Recipe
 from assay.rng import Key
 from assay.tasks import TASKS, task
+from assay.tasks.task import steps_of
 from assay.types import Episode, Request, Row
 
 

@@ -141,7 +141,8 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
         logp = logp.gather(-1, torch.from_numpy(ids.astype(np.int64))[:, None])[:, 0]
         a = torch.full_like(logp, float(np.float32(advantage[row.episode.request.id])))
         old, ref = (torch.from_numpy(x).double() for x in (row.old, row.ref))  # type: ignore[arg-type]
-        known = by_hand.Tokens(advantage=a, old=old, ref=ref, hinted=row.tag == "hint", gamma=GAMMA)
+        given = torch.from_numpy(row.episode.stream("origin") == Origin.INJECTED)
+        known = by_hand.Tokens(a, old, ref, given, hinted=row.tag == "hint", gamma=GAMMA)
         each = by_hand.token_losses(name, logp, known)
         weight = by_hand.token_weight(name, length=int(mask.sum()), rows=len(counted), tokens=tokens, max_new=MAX_NEW)
         loss = loss + weight * each[torch.from_numpy(mask)].sum()

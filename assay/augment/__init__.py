@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from assay.augment.hints import Hinted, given, hinted
+from assay.augment.rates import BeginAtRate, begin_at_rate
 from assay.augment.temperature import OwnTemperature, own_temperature
 from assay.errors import DataError
 from assay.memory import Memory
@@ -81,5 +82,6 @@ def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) ->
 AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
     "demonstrate": (Demonstrate, demonstrate),
     "hinted": (Hinted, hinted),
+    "begin-at-rate": (BeginAtRate, begin_at_rate),
     "own-temperature": (OwnTemperature, own_temperature),
 }

@@ -1,9 +1,8 @@
-"""Help from a worked solution: its steps, a hint made of the first of them, and a prompt that holds a hint."""
+"""Help from a worked solution: a hint made of its first steps, and a prompt that holds a hint."""
 
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,24 +11,11 @@ import numpy as np
 
 from assay.memory import Memory
 from assay.part import Part
+from assay.tasks.task import steps_of
 from assay.types import Origin, Problem, Request, Segment
 
 if TYPE_CHECKING:
     from assay.augment import Codec
-
-_COMPACT_STEP = re.compile(r"[^,|]*[,|]|[^,|]+$")
-
-
-def steps_of(problem: Problem) -> list[str]:
-    """The worked solution cut after each step; the last piece holds the answer. End to end they are the solution."""
-    solution = problem.solution or ""
-    if problem.wording == "natural":
-        *lines, answer = solution.splitlines(keepends=True) or [""]
-        pieces, end = lines, answer
-    else:
-        body, mark, answer = solution.rpartition("#")
-        pieces, end = _COMPACT_STEP.findall(body), mark + answer
-    return [*pieces[:-1], "".join(pieces[-1:]) + end] if solution else []
 
 
 def hint_of(problem: Problem, *, share: float) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assay.collect.hints import RetryWithHint, retry_with_hint
+from assay.collect.rates import HintRounds, hint_rounds
 from assay.memory import Memory
 from assay.part import Part
 from assay.types import Episode, Request
@@ -47,4 +48,8 @@ def refill(
     return more(memory, ordinals, drawn)
 
 
-EXPANDERS = {"refill": (Refill, refill), "retry-with-hint": (RetryWithHint, retry_with_hint)}
+EXPANDERS = {
+    "refill": (Refill, refill),
+    "retry-with-hint": (RetryWithHint, retry_with_hint),
+    "hint-rounds": (HintRounds, hint_rounds),
+}

@@ -9,6 +9,7 @@ from typing import Any
 
 from assay.memory.episodes import episode_of, to_data
 from assay.memory.levels import Promote, promote
+from assay.memory.rates import KeepRate, keep_rate
 from assay.memory.temperature import TrackTemperature, track_temperature
 from assay.part import Part
 from assay.rng import Key
@@ -70,6 +71,7 @@ Remember = Callable[..., Memory]
 
 MEMORIES: dict[str, tuple[type[Part], Remember]] = {
     "promote": (Promote, promote),
+    "keep-rate": (KeepRate, keep_rate),
     "track-temperature": (TrackTemperature, track_temperature),
 }
 

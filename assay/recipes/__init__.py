@@ -12,10 +12,23 @@ from assay.recipes.guide import GUIDE
 from assay.recipes.reinforce import REINFORCE
 from assay.recipes.rloo import RLOO
 from assay.recipes.rlve import RLVE
+from assay.recipes.seele import SEELE
 from assay.recipes.sft import SFT
 
 RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe for recipe in (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, RLVE, ERPO, GUIDE)
+    recipe.name: recipe
+    for recipe in (
+        REINFORCE,
+        RLOO,
+        GRPO,
+        DR_GRPO,
+        DAPO,
+        SFT,
+        RLVE,
+        ERPO,
+        GUIDE,
+        SEELE,
+    )
 }
 
 

@@ -24,7 +24,7 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
         if judged:
             stats["reward/accuracy"] = float(np.mean(judged))
         stats |= _parts(valid)
-    stats |= _lengths(episodes) | _groups(rows)
+    stats |= _lengths(episodes) | _groups(rows) | _rounds(rows)
     stats["problem/level"] = float(np.mean([episode.request.problem.level for episode in episodes]))
     stats["sampling/temperature"] = float(np.mean([episode.request.temperature for episode in episodes]))
     entropies = [s.entropy for e in episodes for s in e.segments if s.entropy is not None and len(s)]
@@ -52,6 +52,20 @@ def _lengths(episodes: Sequence[Episode]) -> Stats:
     }
     if right.any() and not right.all():
         stats["length/right"], stats["length/wrong"] = float(lengths[right].mean()), float(lengths[~right].mean())
+    return stats
+
+
+def _rounds(rows: Sequence[Row]) -> Stats:
+    """Of each round, where there are several: accuracy, and how far a group's is from one half on average."""
+    found: dict[int, dict[str, list[float]]] = {}
+    for row in rows:
+        if row.reward is not None:
+            found.setdefault(row.episode.request.round, {}).setdefault(row.group, []).append(measure(row, "accuracy"))
+    stats: Stats = {}
+    for number, answers in sorted(found.items()) if len(found) > 1 else ():
+        means = [float(np.mean(rights)) for rights in answers.values()]
+        stats[f"round/{number}/accuracy"] = float(np.mean(means))
+        stats[f"round/{number}/distance_from_half"] = float(np.mean([abs(mean - 0.5) for mean in means]))
     return stats
 
 

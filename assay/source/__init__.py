@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from assay.errors import DataError
 from assay.memory import Memory
-from assay.part import Part
+from assay.part import Part, scales_with
 from assay.rng import Key
 from assay.source.levels import LevelWindow, level_window
 from assay.tasks import task
@@ -84,7 +84,7 @@ def uniform(memory: Memory, first: int, count: int, *, pool: Pool) -> list[Probl
 class Epochs(Part):
     """A fixed set of `size` problems, all of them once an epoch, in an order of its own each time."""
 
-    size: int = 512
+    size: int = scales_with("num_prompts", 512)
 
 
 def epochs(memory: Memory, first: int, count: int, *, pool: Pool, drawn: int, size: int) -> list[Problem]:

@@ -6,6 +6,7 @@ decided by its canonical content, so equal content is in one split whatever the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -22,6 +23,7 @@ Wording = Literal["compact", "natural"]
 
 SPLITS: dict[Split, range] = {"train": range(80), "valid": range(80, 90), "test": range(90, 100)}
 _MAX_REDRAWS = 2000
+_COMPACT_STEP = re.compile(r"[^,|]*[,|]|[^,|]+$")
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,18 @@ def compact_text(solution: Solution) -> str:
 def natural_text(solution: Solution) -> str:
     steps = solution.natural_steps or solution.steps
     return f"{steps}\nAnswer: \\boxed{{{solution.answer}}}" if steps else f"Answer: \\boxed{{{solution.answer}}}"
+
+
+def steps_of(problem: Problem) -> list[str]:
+    """The worked solution cut after each step; the last piece holds the answer. End to end they are the solution."""
+    solution = problem.solution or ""
+    if problem.wording == "natural":
+        *lines, answer = solution.splitlines(keepends=True) or [""]
+        pieces, end = lines, answer
+    else:
+        body, mark, answer = solution.rpartition("#")
+        pieces, end = _COMPACT_STEP.findall(body), mark + answer
+    return [*pieces[:-1], "".join(pieces[-1:]) + end] if solution else []
 
 
 def find_answer(text: str, wording: Wording) -> str | None:
