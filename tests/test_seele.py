@@ -1,4 +1,4 @@
-"""Hints of a length that is chosen online: the response curve, its fit and inverse, the rounds, and what the hint costs."""
+"""Hints of a length that is chosen online: the response curve, its fit and inverse, the rounds, the hint's own loss."""
 
 from __future__ import annotations
 

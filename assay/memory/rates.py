@@ -5,6 +5,7 @@ f(p) = b + (1 - b) / (1 + exp(-k (p + mu)))        p: share of the steps that is
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -41,7 +42,7 @@ def fit(points: Mapping[float, float]) -> tuple[float, float, float]:
     known = {0.0: 0.0, 1.0: 1.0} | dict(points)
     rate, accuracy = np.array(list(known)), np.array(list(known.values()))
     value, damping = np.array(START), 1e-3
-    for _ in range(200):
+    for _ in range(100):
         k, mu, b = value
         rise = 1 / (1 + np.exp(-k * (rate + mu)))
         slope = (1 - b) * rise * (1 - rise)
@@ -55,11 +56,9 @@ def fit(points: Mapping[float, float]) -> tuple[float, float, float]:
         inner, step = square[np.ix_(free, free)], np.zeros(3)
         step[free] = -np.linalg.solve(inner + damping * np.diag(np.diag(inner) + 1e-12), gradient[free])
         tried = np.clip(value + step, LOWEST, HIGHEST)
-        if np.sum((curve(rate, *tried) - accuracy) ** 2) < np.sum(error**2):
-            value, damping = tried, max(damping / 5, 1e-12)
-        else:
-            damping *= 5
-        if damping > 1e12:
+        gain = np.sum(error**2) - np.sum((curve(rate, *tried) - accuracy) ** 2)
+        value, damping = (tried, damping / 5) if gain > 0 else (value, damping * 5)
+        if 0 <= gain < 1e-9 or damping > 1e6:
             break
     return float(value[0]), float(value[1]), float(value[2])
 
@@ -67,7 +66,13 @@ def fit(points: Mapping[float, float]) -> tuple[float, float, float]:
 def rate_for(points: Mapping[float, float], target: float, steps: int) -> float:
     """The rate at which the fitted curve is at the target: 0 at least, all steps but the last at most."""
     last = (steps - 1) / steps if steps else 0.0
-    return float(np.clip(inverse(target, *fit(points)), 0.0, last))
+    return float(np.clip(inverse(target, *_fit(tuple(points.items()))), 0.0, last))
+
+
+@functools.lru_cache(maxsize=4096)
+def _fit(points: tuple[tuple[float, float], ...]) -> tuple[float, float, float]:
+    """Few rates and few accuracies are possible, so most problems of a step share their fits."""
+    return fit(dict(points))
 
 
 def points_of(episodes: Sequence[Episode]) -> dict[float, float]:

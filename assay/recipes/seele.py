@@ -34,6 +34,7 @@ SEELE = Recipe(
         "what a hint is. Old and new probabilities are those after it.",
         "The imitation of the hint is printed as a probability and described as supervised: here - gamma log pi.",
         "The curve is fitted to realised rates. Its start and bounds, the learning rate, the clip of 0.2, the form of "
-        "the KL and the constant length are ours; rounds, target, batch, gamma, beta and the set's size are the paper's.",
+        "the KL and the constant length are ours; rounds, target, batch, gamma, beta and the set's size are "
+        "the paper's.",
     ),
 )
