@@ -54,7 +54,7 @@ def fit(points: Mapping[float, float]) -> tuple[float, float, float]:
         if not free.any():
             break
         inner, step = square[np.ix_(free, free)], np.zeros(3)
-        step[free] = -np.linalg.solve(inner + damping * np.diag(np.diag(inner) + 1e-12), gradient[free])
+        step[free] = -np.linalg.solve(inner + max(damping, 1e-9) * np.diag(np.diag(inner) + 1e-6), gradient[free])
         tried = np.clip(value + step, LOWEST, HIGHEST)
         gain = np.sum(error**2) - np.sum((curve(rate, *tried) - accuracy) ** 2)
         value, damping = (tried, damping / 5) if gain > 0 else (value, damping * 5)
