@@ -21,6 +21,7 @@ CLIPS = {
     "erpo": (0.2, 0.28, 10.0),
     "guide": (0.2, 0.2, None),
     "seele": (0.2, 0.2, None),
+    "ampo": (0.2, 0.2, 10.0),
 }
 RECIPE_NAMES = (
     "reinforce",
@@ -46,7 +47,7 @@ def advantages(name: str, rewards: Sequence[float]) -> list[float]:
     if name == "rloo":
         total, count = sum(rewards), len(rewards)
         return [r - (total - r) / (count - 1) for r in rewards]
-    scale = 1.0 if name in ("dr-grpo", "seele") else stdev(rewards) + 1e-6
+    scale = 1.0 if name in ("dr-grpo", "seele", "ampo") else stdev(rewards) + 1e-6
     return [(r - mean(rewards)) / scale for r in rewards]
 
 
@@ -63,6 +64,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "erpo": 1 / tokens,
         "guide": 1 / tokens,
         "seele": 1 / (rows * max_new),
+        "ampo": 1 / (rows * max_new),
     }[name]
 
 
@@ -82,6 +84,7 @@ class Tokens:
     old: Tensor
     ref: Tensor
     given: Tensor  # others wrote them
+    entropy: Tensor
     hinted: bool = False  # the row was sampled with a hint that it is not trained with
     gamma: float = 1.0
 
@@ -97,6 +100,10 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
     if name == "seele":
         apart = known.ref - logp
         return torch.where(known.given, -0.001 * logp, loss + 0.001 * (apart.exp() - apart - 1))
+    if name == "ampo":
+        probability = logp.exp()
+        others = -advantage * probability / (probability + 0.1)
+        return torch.where(known.given, others, loss) - 0.001 * known.entropy
     if name == "grpo":
         apart = known.ref - logp
         loss = loss + 0.04 * (apart.exp() - apart - 1)

@@ -54,6 +54,7 @@ TASK = Task(
     solve=lambda spec: Solution(spec["letters"][-1], ",".join(spec["letters"])),
     check=lambda spec, answer: Verdict.ok(answer) if answer == spec["letters"][-1] else Verdict.fail("wrong"),
     split=lambda spec: "train",
+    others=lambda spec: [Solution(spec["letters"][-1]), Solution(spec["letters"][-1], "[]")],
 )
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from assay.collect.hints import RetryWithHint, retry_with_hint
 from assay.collect.rates import HintRounds, hint_rounds
+from assay.collect.teachers import AskTeachers, ask_teachers
 from assay.memory import Memory
 from assay.part import Part
 from assay.types import Episode, Request
@@ -51,5 +52,6 @@ def refill(
 EXPANDERS = {
     "refill": (Refill, refill),
     "retry-with-hint": (RetryWithHint, retry_with_hint),
+    "ask-teachers": (AskTeachers, ask_teachers),
     "hint-rounds": (HintRounds, hint_rounds),
 }

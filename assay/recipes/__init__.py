@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from assay.errors import unknown
 from assay.recipe import Recipe
+from assay.recipes.ampo import AMPO
 from assay.recipes.dapo import DAPO
 from assay.recipes.dr_grpo import DR_GRPO
 from assay.recipes.erpo import ERPO
@@ -28,6 +29,7 @@ RECIPES: dict[str, Recipe] = {
         ERPO,
         GUIDE,
         SEELE,
+        AMPO,
     )
 }
 

@@ -20,7 +20,8 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
         rewards = np.array([episode.reward for episode in valid], dtype=np.float64)
         stats["reward/mean"] = float(rewards.mean())
         stats["reward/std"] = float(rewards.std())
-        judged = [episode.verdict.status == "ok" for episode in valid if episode.verdict is not None]
+        written = [episode for episode in valid if episode.provenance != "teacher"] or valid
+        judged = [episode.verdict.status == "ok" for episode in written if episode.verdict is not None]
         if judged:
             stats["reward/accuracy"] = float(np.mean(judged))
         stats |= _parts(valid)
@@ -75,9 +76,14 @@ def _groups(rows: Sequence[Row]) -> Stats:
     judged = [members for members in whole if len(members) > 1]
     stats = {"group/kept_rows": float(np.mean([row.in_loss for row in rows]))}
     if judged:
-        accuracy = [[measure(row, "accuracy") for row in members] for members in judged]
+        accuracy = [[measure(row, "accuracy") for row in _written(members)] for members in judged]
         stats["group/all_right"] = float(np.mean([min(a) == 1.0 for a in accuracy]))
         stats["group/all_wrong"] = float(np.mean([max(a) == 0.0 for a in accuracy]))
         alike = [not spread([measure(row, "reward") for row in members]) for members in judged]
         stats["group/uniform_fraction"] = float(np.mean(alike))
     return stats
+
+
+def _written(rows: Sequence[Row]) -> Sequence[Row]:
+    """What the policy wrote; all, where it wrote nothing."""
+    return [row for row in rows if row.episode.provenance != "teacher"] or rows
