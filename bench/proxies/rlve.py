@@ -6,8 +6,8 @@ SCALE = {"scale.num-prompts": "32", "scale.oversample": "1"}
 PROXY = Proxy(
     method="rlve",
     expects="fewer groups that are all alike than with levels drawn uniformly, because the window follows the policy",
-    model="mod-chain",
-    pool=Pool((Share("mod-chain", tuple(range(1, 13))),)),
+    model="countdown",
+    pool=Pool((Share("countdown", (3, 4, 5, 6)),)),
     arms={
         "rlve": Arm("rlve", SCALE),
         "off": Arm("rlve", {**SCALE, "mechanism.source": "uniform"}),
