@@ -282,6 +282,22 @@ class Batch:
     def lengths(self) -> np.ndarray:
         return np.diff(self.at)
 
+    @property
+    def moved(self) -> np.ndarray:
+        """bool[B]: rows that are trained under another context than they were sampled under."""
+        if self.generation is None or self.generation_at is None:
+            return np.zeros(len(self), dtype=bool)
+        trained, sampled = self.context_at, self.generation_at
+        return np.array(
+            [
+                not np.array_equal(
+                    self.context[trained[i] : trained[i + 1]], self.generation[sampled[i] : sampled[i + 1]]
+                )
+                for i in range(len(self))
+            ],
+            dtype=bool,
+        )
+
     def select(self, rows: Sequence[int] | np.ndarray) -> Batch:
         """The batch of these rows, in this order."""
         rows = np.asarray(rows, dtype=np.int64)

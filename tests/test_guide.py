@@ -229,6 +229,13 @@ def test_hinted_answers_count_as_spent_and_not_as_skill() -> None:
     assert sum(tried for _, tried in memory.store("pass-rates").values()) == len(episodes) - len(helped)
 
 
+def test_the_mismatch_of_sampler_and_learner_is_measured_under_one_context() -> None:
+    notes, _ = run(small(num_prompts=16, num_steps=1), beginner(), pool=POOL, codec=Signs())
+    (batch,) = notes.batches[0]
+    assert batch.moved.tolist() == [tag == "hint" for tag in batch.tag or ()] and 0 < batch.moved.sum() < len(batch)
+    assert notes.stats[0]["policy/sampler_mismatch_max"] < 1e-4
+
+
 def test_a_stopped_run_goes_on() -> None:
     recipe = small(num_steps=4, learning_rate=0.02, num_minibatches=2)
     require_resume(recipe, beginner, at=2, pool=POOL, codec=Signs())

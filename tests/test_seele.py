@@ -224,3 +224,4 @@ def test_it_learns() -> None:
     notes, _ = run(recipe, beginner(), pool=POOL, codec=Signs())
     accuracy = notes.accuracy()
     assert accuracy[-4:].mean() > accuracy[:4].mean() + 0.2
+    assert notes.stats[0]["policy/clip_fraction"] == 0.0  # what is given is not clipped, it has no gate to pass
