@@ -77,7 +77,7 @@ BASES = {
         ),
         Base(
             name="mod-chain",
-            summary="chains of two to five operations modulo 23; it knows what a hint in its prompt is",
+            summary="chains of two to five operations modulo 23, some with a hint in the prompt",
             shape=_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
             pool=Pool((Share("mod-chain", (2, 3, 4, 5)),)),
             scale=_scale(num_steps=600, learning_rate=2e-3),
