@@ -55,6 +55,7 @@ def _phases(recipe: Recipe, mechanism: Mechanism, end: int, pool: Pool, codec: C
     scale = recipe.scale
     drawn = scale.num_prompts * scale.oversample
     constants = {
+        "pool": pool,
         "codec": codec,
         "sampling": Sampling(scale.max_new, scale.temperature, scale.top_p, scale.top_k, scale.min_p),
         "num_prompts": scale.num_prompts,
@@ -63,7 +64,7 @@ def _phases(recipe: Recipe, mechanism: Mechanism, end: int, pool: Pool, codec: C
         "drawn": drawn,
         "micro_tokens": micro_tokens,
     }
-    source = bind(SOURCES, mechanism.source, pool=pool, **constants)
+    source = bind(SOURCES, mechanism.source, **constants)
     augments = _bound(AUGMENTS, mechanism.augment, constants)
     curators = _bound(CURATORS, mechanism.curate, constants)
     memories = _bound(MEMORIES, mechanism.remember, constants)

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from assay.augment import Hinted
 from assay.configure import to_data
 from assay.errors import StorageError, UsageError, unknown
 from assay.experiment import Evaluation, Experiment, Machine, Saving
 from assay.folders import cache_folder
+from assay.part import Part, slot
 from assay.policy.config import PolicyConfig
 from assay.recipe import Scale
 from assay.recipes import RECIPES
@@ -31,10 +33,14 @@ class Base:
     pool: Pool
     scale: Scale
     seed: int = 0
+    augment: tuple[Part, ...] = slot("augment", default=())  # what its prompts hold beside the question
 
     @property
     def hash(self) -> str:
-        return digest("base", json.dumps(to_data(self), sort_keys=True))
+        data = to_data(self)
+        if not self.augment:
+            del data["augment"]  # bases that were made without it are the same bases
+        return digest("base", json.dumps(data, sort_keys=True))
 
 
 def _shape(*, hidden: int, layers: int, heads: int, ffn: int, context: int, vocab: int = 98) -> PolicyConfig:
@@ -68,6 +74,14 @@ BASES = {
             shape=_shape(hidden=128, layers=4, heads=4, ffn=384, context=96),
             pool=Pool((Share("countdown", (3, 4)),)),
             scale=_scale(num_steps=1000),
+        ),
+        Base(
+            name="mod-chain",
+            summary="chains of two to five operations modulo 23, some with a hint in the prompt",
+            shape=_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
+            pool=Pool((Share("mod-chain", (2, 3, 4, 5)),)),
+            scale=_scale(num_steps=600, learning_rate=2e-3),
+            augment=(Hinted(share=0.3),),
         ),
     )
 }
@@ -142,9 +156,10 @@ def _train(made: Base, scratch: Path, *, quiet: bool) -> None:
     tokenizer = character_tokenizer(ALPHABET)
     shape = dataclasses.replace(made.shape, vocab=tokenizer.vocab)
     save_policy(fresh_policy(shape, tokenizer, key=Key("base", made.name, made.seed)), scratch / "start")
-    scale = dataclasses.replace(made.scale, max_new=session.longest_solution(made.pool))
+    sft, scale = RECIPES["sft"], dataclasses.replace(made.scale, max_new=session.longest_solution(made.pool))
+    mechanism = dataclasses.replace(sft.mechanism, augment=(*made.augment, *sft.mechanism.augment))
     experiment = Experiment(
-        recipe=dataclasses.replace(RECIPES["sft"], scale=scale),
+        recipe=dataclasses.replace(sft, scale=scale, mechanism=mechanism),
         model=str(scratch / "start"),
         pool=made.pool,
         seed=made.seed,

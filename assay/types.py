@@ -143,6 +143,11 @@ class Request:
         place = (self.problem.id, self.draw, self.sample, self.round, self.parent, self.fork, self.role)
         return digest("request", *place, *tokens)
 
+    @property
+    def helped(self) -> bool:
+        """Whether it is asked with more than the question: what comes of it says little about the bare policy."""
+        return self.train_context is not None or any((s.origin == Origin.INJECTED).any() for s in self.prefix)
+
 
 Scope = Literal["episode", "turn", "span", "token"]
 
@@ -285,6 +290,22 @@ class Batch:
     @property
     def lengths(self) -> np.ndarray:
         return np.diff(self.at)
+
+    @property
+    def moved(self) -> np.ndarray:
+        """bool[B]: rows that are trained under another context than they were sampled under."""
+        if self.generation is None or self.generation_at is None:
+            return np.zeros(len(self), dtype=bool)
+        trained, sampled = self.context_at, self.generation_at
+        return np.array(
+            [
+                not np.array_equal(
+                    self.context[trained[i] : trained[i + 1]], self.generation[sampled[i] : sampled[i + 1]]
+                )
+                for i in range(len(self))
+            ],
+            dtype=bool,
+        )
 
     def select(self, rows: Sequence[int] | np.ndarray) -> Batch:
         """The batch of these rows, in this order."""

@@ -7,15 +7,36 @@ be differentiated through the ratio, where the library uses gates.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import mean, stdev
 
 import torch
 from torch import Tensor
 
-CLIPS = {"grpo": (0.2, 0.2, None), "dr-grpo": (0.2, 0.2, None), "dapo": (0.2, 0.28, 10.0), "treerl": (0.2, 0.26, None)}
-CLIPS["deepsearch"] = CLIPS["dapo"]
+CLIPS = {
+    "grpo": (0.2, 0.2, None),
+    "dr-grpo": (0.2, 0.2, None),
+    "dapo": (0.2, 0.28, 10.0),
+    "rlve": (0.2, 0.28, None),
+    "erpo": (0.2, 0.28, 10.0),
+    "guide": (0.2, 0.2, None),
+    "seele": (0.2, 0.2, None),
+    "ampo": (0.2, 0.2, 10.0),
+    "treerl": (0.2, 0.26, None),
+    "deepsearch": (0.2, 0.28, 10.0),
+}
 LIKE = {"cure": "dapo"}  # on rows that share nothing, a method that is another
-RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "treerl", "deepsearch", *LIKE)
+RECIPE_NAMES = (
+    "reinforce",
+    "rloo",
+    "grpo",
+    "dr-grpo",
+    "dapo",
+    "sft",
+    "treerl",
+    "deepsearch",
+    *LIKE,
+)  # their coefficients are also written out in test_objective.py
 
 
 def advantages(
@@ -27,6 +48,9 @@ def advantages(
         return list(rewards)
     if name == "sft":
         return [1.0] * len(rewards)
+    if name == "erpo" and min(rewards) > 0:  # all right: one failure more, which is worth -1
+        others = [*rewards, -1.0]
+        return [(r - mean(others)) / (stdev(others) + 1e-6) for r in rewards]
     if len(set(rewards)) == 1:
         return [0.0] * len(rewards)
     if name == "rloo":
@@ -37,7 +61,7 @@ def advantages(
         others = [r - (sum(rewards) - r) / (count - 1) for r in rewards]
         middle = sum(c * n for c, n in zip(others, lengths, strict=True)) / sum(lengths)
         return [2 * (c - middle) + middle / max(1, sum(selected)) ** 0.5 for c in others]
-    scale = 1.0 if name in ("dr-grpo", "deepsearch") else stdev(rewards) + 1e-6
+    scale = 1.0 if name in ("dr-grpo", "seele", "ampo", "deepsearch") else stdev(rewards) + 1e-6
     return [(r - mean(rewards)) / scale for r in rewards]
 
 
@@ -52,6 +76,11 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "deepsearch": 1 / tokens,
         "treerl": 1 / (rows * max(length, 1)),
         "sft": 1 / tokens,
+        "rlve": 1 / (rows * max(length, 1)),
+        "erpo": 1 / tokens,
+        "guide": 1 / tokens,
+        "seele": 1 / (rows * max_new),
+        "ampo": 1 / (rows * max_new),
     }[LIKE.get(name, name)]
 
 
@@ -63,14 +92,36 @@ def surrogate(ratio: Tensor, advantage: Tensor, low: float, high: float, dual: f
     return loss
 
 
-def token_losses(name: str, logp: Tensor, *, advantage: Tensor, old: Tensor | None, ref: Tensor | None) -> Tensor:
+@dataclass(frozen=True)
+class Tokens:
+    """What is known of the tokens of a row beside their log-probs."""
+
+    advantage: Tensor
+    old: Tensor
+    ref: Tensor
+    given: Tensor  # others wrote them
+    entropy: Tensor
+    hinted: bool = False  # the row was sampled with a hint that it is not trained with
+    gamma: float = 1.0
+
+
+def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
     """The loss of each token, whose gradient is what counts."""
     name = LIKE.get(name, name)
+    advantage, ratio = known.advantage, (logp - known.old).exp()
     if name not in CLIPS:
         return -advantage * logp
-    anchor = logp.detach() if old is None else old
-    loss = surrogate((logp - anchor).exp(), advantage, *CLIPS[name])
+    loss = surrogate(ratio, advantage, *CLIPS[name])
+    if name == "guide" and known.hinted:
+        return -advantage * ratio / (ratio + known.gamma)
+    if name == "seele":
+        apart = known.ref - logp
+        return torch.where(known.given, -0.001 * logp, loss + 0.001 * (apart.exp() - apart - 1))
+    if name == "ampo":
+        probability = logp.exp()
+        others = -advantage * probability / (probability + 0.1)
+        return torch.where(known.given, others, loss) - 0.001 * known.entropy
     if name == "grpo":
-        assert ref is not None
-        loss = loss + 0.04 * ((ref - logp).exp() - (ref - logp) - 1)
+        apart = known.ref - logp
+        loss = loss + 0.04 * (apart.exp() - apart - 1)
     return loss

@@ -159,7 +159,9 @@ def refilled(episodes: list[Episode], *, num_prompts: int = 2, drawn: int = 3, m
         calls.append((first, count))
         return asked(first, count)
 
-    found = refill(episodes, Memory(0), more=more, num_prompts=num_prompts, drawn=drawn, max_rounds=max_rounds)
+    found = refill(
+        episodes, Memory(0), more=more, num_prompts=num_prompts, drawn=drawn, max_rounds=max_rounds, wanted="mixed"
+    )
     assert len(calls) == bool(found)
     return [request.draw for request in found]
 

@@ -12,11 +12,12 @@ from tiny import ALONE, POOL, Letters, policy, recipe_of, register, run, with_ro
 from assay.engine.interface import Span
 from assay.engine.torch_engine import TorchEngine
 from assay.recipe import Recipe
+from assay.recipes import RECIPES
 from assay.rng import Key
 
 pytestmark = pytest.mark.slow
 STEPS = 24
-RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "cure", "treerl", "deepsearch")
+RL = tuple(name for name in RECIPES if name != "sft")
 
 
 @pytest.fixture(autouse=True)

@@ -39,6 +39,7 @@ from assay.recipes import RECIPES
 from assay.types import Batch, Origin, Row
 
 MAX_NEW = 8
+GAMMA = 0.7
 GRID = (0.5, 0.79, 0.81, 1.0, 1.19, 1.21, 1.27, 1.29, 3.1, 11.0)
 every_recipe = pytest.mark.parametrize("name", sorted(RECIPES))
 
@@ -60,10 +61,10 @@ def rows(name: str) -> tuple[Row, ...]:
     random = np.random.default_rng(11)
 
     def row(group: str, sample: int, reward: float, parts: str, prompt: str, temperature: float, **marks: Any) -> Row:
-        """`parts` spells who wrote the answer, p or e a token."""
+        """`parts` spells who wrote the answer, a letter a token: policy, environment or somebody injected."""
+        origins = {"p": written, "e": Origin.ENV, "i": Origin.INJECTED}
         segments = [
-            segment(random.integers(0, 5, len(list(run))), origin=written if who == "p" else Origin.ENV)
-            for who, run in itertools.groupby(parts)
+            segment(random.integers(0, 5, len(list(run))), origin=origins[who]) for who, run in itertools.groupby(parts)
         ]
         asked = {"group": group, "sample": sample, "reward": reward, "prompt": prompt, "temperature": temperature}
         return Row(episode(segments, **asked), **marks)
@@ -79,12 +80,16 @@ def rows(name: str) -> tuple[Row, ...]:
         row("marked", 1, 0.0, "pp", "d", 1.0, in_denominator=False),
         row("marked", 2, 0.5, "p", "d", 1.0, in_loss=False, in_denominator=False),
         row("marked", 3, 0.0, "", "d", 1.0),
+        *(row("hint", i, r, "p" * n, "ab", 1.0, tag="hint") for i, (r, n) in enumerate([(1.0, 4), (0.0, 3)])),
+        *(row("begun", i, r, parts, "dd", 1.25) for i, (r, parts) in enumerate([(1.0, "iipp"), (0.0, "ipep")])),
+        row("begun", 2, 1.0, "iii", "dd", 1.25),
     ]
     spans = [Span(r.episode.request.context, r.episode.stream("ids").astype(np.int32), _tau(r)) for r in made]
     result = []
     for index, (one, score) in enumerate(zip(made, engine("fp64").score(spans), strict=True)):
         ratios = np.array([GRID[(3 * index + t) % len(GRID)] for t in range(len(score.logp))])
         shift = random.normal(0, 0.5, len(score.logp))
+        one = one.mark(weights={"gamma": np.full(len(score.logp), GAMMA)})
         result.append(one.mark(old=(score.logp - np.log(ratios)).astype(np.float32), ref=_f32(score.logp + shift)))
     return tuple(result)
 
@@ -118,7 +123,8 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
     """Against plain autograd, row by row, through a dense network and the loss as the paper writes it."""
     network = engine("fp64").model
     chosen = [row for row in rows(name) if row.in_loss or row.in_denominator]
-    trains = [(r.episode.stream("origin") != Origin.ENV) for r in chosen]
+    others = (Origin.ENV,) if recipe(name).mechanism.objective.injected == "train" else (Origin.ENV, Origin.INJECTED)
+    trains = [~np.isin(r.episode.stream("origin"), others) for r in chosen]
     counted = [i for i, row in enumerate(chosen) if row.in_denominator]
     tokens = sum(int(trains[i].sum()) for i in counted)
     advantage: dict[str, float] = {}
@@ -133,11 +139,15 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
         ids = row.episode.stream("ids").astype(np.int32)
         if not row.in_loss or not mask.any():
             continue
-        logp = naive_log_probs(network, row.episode.request.context, ids, _tau(row))
-        logp = logp.gather(-1, torch.from_numpy(ids.astype(np.int64))[:, None])[:, 0]
+        every = naive_log_probs(network, row.episode.request.context, ids, _tau(row))
+        logp = every.gather(-1, torch.from_numpy(ids.astype(np.int64))[:, None])[:, 0]
         a = torch.full_like(logp, float(np.float32(advantage[row.episode.request.id])))
         old, ref = (torch.from_numpy(x).double() for x in (row.old, row.ref))  # type: ignore[arg-type]
-        each = by_hand.token_losses(name, logp, advantage=a, old=old, ref=ref)
+        given = torch.from_numpy(row.episode.stream("origin") == Origin.INJECTED)
+        known = by_hand.Tokens(
+            a, old, ref, given, -(every.exp() * every).sum(-1), hinted=row.tag == "hint", gamma=GAMMA
+        )
+        each = by_hand.token_losses(name, logp, known)
         weight = by_hand.token_weight(name, length=int(mask.sum()), rows=len(counted), tokens=tokens, max_new=MAX_NEW)
         loss = loss + weight * each[torch.from_numpy(mask)].sum()
     loss.backward()
@@ -210,7 +220,9 @@ def test_rows_that_cannot_move_the_weights_are_left_out_exactly(name: str) -> No
     expected |= {
         row.episode.request.id for row in rows(name) if row.group == "mixed" and row.episode.request.sample == 1
     }
-    if name in ("rloo", "dr-grpo", "dapo", "cure", "treerl", "deepsearch"):  # no term but the advantage's
+    if recipe(name).mechanism.objective.injected == "mask":
+        expected |= {row.episode.request.id for row in rows(name) if row.group == "begun" and len(row.episode) == 3}
+    if not recipe(name).mechanism.objective.regularise and not any(by_hand.advantages(name, [1.0] * 3)):
         expected |= {row.episode.request.id for row in rows(name) if row.group == "uniform"}
     if name == "reinforce":
         expected |= {row.episode.request.id for row in rows(name) if row.reward == 0}

@@ -90,13 +90,18 @@ def test_ratios() -> None:
 # Regularisers
 
 
+def against(reference: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Tokens of the policy with these log-probs of the reference."""
+    return {"ref": reference, "origin": torch.tensor(Origin.POLICY)}
+
+
 @pytest.mark.parametrize("gap", [-30.0, -2.0, -0.1, 0.0, 0.1, 2.0, 15.0])
 def test_kl_estimators_and_their_derivatives(gap: float) -> None:
     """With d = log pi - log ref: k2 = d^2 / 2 has the derivative d, k3 = exp(-d) - 1 + d the derivative 1 - exp(-d)."""
     d = -gap
     for estimator, value, slope in (("k2", d * d / 2, d), ("k3", math.exp(-d) - 1 + d, 1 - math.exp(-d))):
         logp = tensor(-31.0).requires_grad_()
-        found = kl(SimpleNamespace(logp=logp), {"ref": tensor(-31.0 + gap)}, weight=0.25, estimator=estimator)  # type: ignore[arg-type]
+        found = kl(SimpleNamespace(logp=logp), against(tensor(-31.0 + gap)), weight=0.25, estimator=estimator)  # type: ignore[arg-type]
         found.sum().backward()
         assert found.item() == pytest.approx(0.25 * value, rel=1e-12, abs=1e-15)
         assert logp.grad is not None and logp.grad.item() == pytest.approx(0.25 * slope, rel=1e-12, abs=1e-15)
@@ -104,14 +109,14 @@ def test_kl_estimators_and_their_derivatives(gap: float) -> None:
 
 def test_kl_of_a_token_that_the_policy_gave_up_is_finite() -> None:
     logp = torch.tensor([-200.0], requires_grad=True)
-    found = kl(SimpleNamespace(logp=logp), {"ref": torch.tensor([-1.0])}, weight=1.0, estimator="k3")  # type: ignore[arg-type]
+    found = kl(SimpleNamespace(logp=logp), against(torch.tensor([-1.0])), weight=1.0, estimator="k3")  # type: ignore[arg-type]
     found.sum().backward()
     assert found.isfinite().all() and logp.grad is not None and logp.grad.isfinite().all()
 
 
 def test_unknown_estimator_is_refused() -> None:
     with pytest.raises(ConfigError, match="k1"):
-        kl(SimpleNamespace(logp=tensor(0.0)), {"ref": tensor(0.0)}, weight=1.0, estimator="k1")  # type: ignore[arg-type]
+        kl(SimpleNamespace(logp=tensor(0.0)), against(tensor(0.0)), weight=1.0, estimator="k1")  # type: ignore[arg-type]
 
 
 def test_entropy_bonus_is_subtracted() -> None:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 import assay.tasks
 from assay.assemble import Phases, assemble
-from assay.augment import Steps
+from assay.augment import Codec, Steps
 from assay.collect import Refill
 from assay.engine.interface import Chunk, Outputs, Want
 from assay.engine.local import LocalEngine
@@ -31,7 +31,7 @@ from assay.part import bind
 from assay.recipe import Mechanism, Recipe, Scale, at_profile
 from assay.recipes import RECIPES
 from assay.rng import Key
-from assay.source import Epochs, Pool, Share
+from assay.source import Epochs, Pool, Share, problem_set
 from assay.tasks.task import Solution, Task
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Stats, Verdict
 
@@ -79,6 +79,7 @@ POOL = Pool((Share("tiny"),))
 
 def register(patch: pytest.MonkeyPatch, task: Task = TINY) -> None:
     patch.setitem(assay.tasks.TASKS, "tiny", task)
+    problem_set.cache_clear()  # of another task by this name
 
 
 # Policies
@@ -237,6 +238,8 @@ def group_of(rewards: Sequence[float | None], *, name: str = "g", lengths: Seque
 def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
     """The recipe at a small scale; its constants follow the answer length as on a laptop, its problem set the task."""
     recipe, _ = at_profile(RECIPES[name], "laptop", max_new=max_new)
+    if isinstance(recipe.mechanism.source, Epochs):  # a fixed set no larger than the smallest task of the tests
+        recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, source=Epochs(1)))
     fixed = {"learning_rate": 3e-4, "schedule": "constant", "warmup_steps": 5}  # profiles may move, these tests not
     mechanism = recipe.mechanism
     if isinstance(mechanism.source, Epochs):
@@ -263,13 +266,19 @@ def with_rounds(recipe: Recipe, count: int) -> Recipe:
     return dataclasses.replace(recipe, mechanism=mechanism, stages=stages)
 
 
-def stages_of(recipe: Recipe, *, micro_tokens: int = 10**6) -> list[Phases]:
-    return assemble(recipe, pool=POOL, codec=Letters(), micro_tokens=micro_tokens)
+def stages_of(
+    recipe: Recipe,
+    *,
+    micro_tokens: int = 10**6,
+    pool: Pool = POOL,
+    codec: Codec = Letters(),  # noqa: B008
+) -> list[Phases]:
+    return assemble(recipe, pool=pool, codec=codec, micro_tokens=micro_tokens)
 
 
-def phases_of(recipe: Recipe, *, micro_tokens: int = 10**6) -> Phases:
+def phases_of(recipe: Recipe, **world: Any) -> Phases:
     """Those of the first stage."""
-    return stages_of(recipe, micro_tokens=micro_tokens)[0]
+    return stages_of(recipe, **world)[0]
 
 
 def models_of(engine: Any, reference: Any = None) -> Models:
@@ -311,15 +320,24 @@ class Notes:
 
 
 def run(
-    recipe: Recipe, engine: LocalEngine, *, seed: int = 0, flipped: bool = False, micro_tokens: int = 10**6
+    recipe: Recipe,
+    engine: LocalEngine,
+    *,
+    seed: int = 0,
+    flipped: bool = False,
+    micro_tokens: int = 10**6,
+    memory: Memory | None = None,
+    reference: LocalEngine | None = None,
+    **world: Any,
 ) -> tuple[Notes, Memory]:
-    """Trains the engine through all stages; `flipped` turns the sign of every advantage."""
-    stages = stages_of(recipe, micro_tokens=micro_tokens)
+    """Trains the engine from `memory` on; `flipped` turns the sign of every advantage; `world`: pool, codec."""
+    stages = stages_of(recipe, micro_tokens=micro_tokens, **world)
     if flipped:
         stages = [dataclasses.replace(stage, credit=_flipped(stage.credit)) for stage in stages]
-    reference = engine.copy() if recipe.mechanism.objective.needs_reference else None
+    if recipe.mechanism.objective.needs_reference:
+        reference = reference or engine.copy()
     notes = Notes()
-    memory = train(stages, models_of(engine, reference), Memory(seed), notes)
+    memory = train(stages, models_of(engine, reference), memory or Memory(seed), notes)
     return notes, memory
 
 
@@ -341,21 +359,24 @@ class Until(Notes):
             raise Stop
 
 
-def require_resumable(recipe: Recipe, engine: Callable[[], LocalEngine], *, after: int) -> None:
+def require_resumable(recipe: Recipe, beginner: Callable[[], LocalEngine], *, after: int, **world: Any) -> Memory:
     """A run that is stopped after so many steps and loaded into a new engine ends with the bits of the whole run."""
-    whole, part, rest = engine(), engine(), engine()
-    notes, memory = run(recipe, whole)
+    whole, part, rest = beginner(), beginner(), beginner()
+    reference = beginner().copy() if recipe.mechanism.objective.needs_reference else None
+    notes, memory = run(recipe, whole, reference=reference, **world)
     until = Until(last=after)
     with pytest.raises(Stop):
-        train(stages_of(recipe), models_of(part), Memory(0), until)
+        train(stages_of(recipe, **world), models_of(part, reference), Memory(0), until)
     assert until.saved is not None
     rest.load(until.saved[0])
-    again = Notes()
-    resumed = train(stages_of(recipe), models_of(rest), Memory.from_data(json.loads(until.saved[1])), again)
+    again, resumed = run(
+        recipe, rest, memory=Memory.from_data(json.loads(until.saved[1])), reference=reference, **world
+    )
     assert resumed.to_data() == memory.to_data() and until.stats + again.stats == notes.stats
     for name, value in whole.state().items():
         found = rest.state()[name]
         assert torch.equal(value, found) if isinstance(value, Tensor) else value == found, name
+    return memory
 
 
 def _flipped(credit: Callable[..., list[Batch]]) -> Callable[..., list[Batch]]:

@@ -9,13 +9,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from assay.augment.hints import Hinted, given, hinted
+from assay.augment.rates import BeginAtRate, begin_at_rate
 from assay.augment.steps import Recall, Steps, recall, steps
+from assay.augment.temperature import OwnTemperature, own_temperature
 from assay.augment.trunks import Trunks, trunks
 from assay.errors import DataError
 from assay.memory import Memory
 from assay.part import Part
 from assay.tasks import task
-from assay.types import Ids, Origin, Problem, Request, Segment
+from assay.types import Ids, Problem, Request
 
 
 class Codec(Protocol):
@@ -74,8 +77,7 @@ def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) ->
                 f"problem {request.problem.id} of '{request.problem.task}' has no worked solution to imitate."
             )
         ids = np.concatenate([codec.encode(request.problem.solution), end])
-        given = Segment(ids=ids, origin=np.full(len(ids), Origin.INJECTED, dtype=np.int8))
-        result.append(dataclasses.replace(request, prefix=(given,), max_new=0))
+        result.append(dataclasses.replace(request, prefix=(given(ids),), max_new=0))
     return result
 
 
@@ -84,4 +86,7 @@ AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
     "trunks": (Trunks, trunks),
     "steps": (Steps, steps),
     "recall": (Recall, recall),
+    "hinted": (Hinted, hinted),
+    "begin-at-rate": (BeginAtRate, begin_at_rate),
+    "own-temperature": (OwnTemperature, own_temperature),
 }

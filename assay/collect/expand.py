@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
+from assay.collect.hints import RetryWithHint, retry_with_hint
+from assay.collect.rates import HintRounds, hint_rounds
 from assay.collect.search import Search, search
+from assay.collect.teachers import AskTeachers, ask_teachers
 from assay.collect.trees import Fork, fork
 from assay.memory import Memory
 from assay.part import Part
@@ -17,25 +21,41 @@ More = Callable[[Memory, int, int], list[Request]]
 
 @dataclass(frozen=True)
 class Refill(Part):
-    """Draw further problems until `num_prompts` groups are mixed, at most `max_rounds` times in all (DAPO)."""
+    """Draw further problems until `num_prompts` groups are as wanted, at most `max_rounds` times in all (DAPO)."""
 
     max_rounds: int = 10
+    wanted: Literal["mixed", "solved"] = "mixed"  # a right and a wrong answer in them, or a right one
 
 
 def refill(
-    episodes: Sequence[Episode], memory: Memory, *, more: More, num_prompts: int, drawn: int, max_rounds: int
+    episodes: Sequence[Episode],
+    memory: Memory,
+    *,
+    more: More,
+    num_prompts: int,
+    drawn: int,
+    max_rounds: int,
+    wanted: str,
 ) -> list[Request]:
-    """The next `drawn` problems, or none once enough groups hold a right and a wrong answer or the cap is reached."""
+    """The next `drawn` problems, or none once enough groups are as wanted or the cap is reached."""
     outcomes: dict[str, set[bool]] = {}
     for episode in episodes:
         verdict = episode.verdict
         if verdict is not None and verdict.status != "invalid":
             outcomes.setdefault(episode.request.group, set()).add(verdict.status == "ok")
-    mixed = sum(len(seen) == 2 for seen in outcomes.values())
+    enough = {True, False} if wanted == "mixed" else {True}
+    found = sum(seen >= enough for seen in outcomes.values())
     ordinals = 1 + max(episode.request.draw for episode in episodes)
-    if mixed >= num_prompts or ordinals >= drawn * max_rounds:
+    if found >= num_prompts or ordinals >= drawn * max_rounds:
         return []
     return more(memory, ordinals, drawn)
 
 
-EXPANDERS = {"refill": (Refill, refill), "fork": (Fork, fork), "search": (Search, search)}
+EXPANDERS = {
+    "refill": (Refill, refill),
+    "retry-with-hint": (RetryWithHint, retry_with_hint),
+    "ask-teachers": (AskTeachers, ask_teachers),
+    "hint-rounds": (HintRounds, hint_rounds),
+    "fork": (Fork, fork),
+    "search": (Search, search),
+}

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from assay.credit.pack import by_reward
+from assay.credit.pseudo import PseudoFailure, pseudo_failure
 from assay.credit.trees import ProcessRelative, TreeRelative, process_relative, tree_relative
 from assay.errors import ConfigError
 from assay.part import Part, Registry
@@ -91,6 +92,7 @@ CREDITS: Registry = {
     "leave-one-out": (LeaveOneOut, by_reward(leave_one_out)),
     "tree-relative": (TreeRelative, tree_relative),
     "process-relative": (ProcessRelative, process_relative),
+    "pseudo-failure": (PseudoFailure, pseudo_failure),
 }
 SHAPES: Registry = {}
 GROUP_BASELINES: Sequence[type[Part]] = (GroupRelative, LeaveOneOut, TreeRelative, ProcessRelative)

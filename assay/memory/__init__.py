@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.memory.episodes import episode_of, to_data
+from assay.memory.levels import Promote, promote
+from assay.memory.rates import KeepRate, keep_rate
 from assay.memory.solved import HoldSolved, hold_solved
+from assay.memory.temperature import TrackTemperature, track_temperature
 from assay.part import Part
 from assay.rng import Key
 from assay.types import Episode
@@ -67,18 +70,23 @@ class Memory:
 Remember = Callable[..., Memory]
 """(memory, *, models, episodes, rows, stats) -> the memory after the step. Weights that follow others move here too."""
 
-MEMORIES: dict[str, tuple[type[Part], Remember]] = {"hold-solved": (HoldSolved, hold_solved)}
+MEMORIES: dict[str, tuple[type[Part], Remember]] = {
+    "promote": (Promote, promote),
+    "keep-rate": (KeepRate, keep_rate),
+    "track-temperature": (TrackTemperature, track_temperature),
+    "hold-solved": (HoldSolved, hold_solved),
+}
 
 
 def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:
-    """Right answers and attempts by task and level, over all that was begun afresh: no filter has touched them.
+    """Right answers and attempts by task and level, over all that was begun afresh and without help, before any filter.
 
     What goes on from within another answer, or was picked among steps, says nothing of how often the policy is right.
     """
     store = memory.store("pass-rates")
     for episode in episodes:
         verdict, request = episode.verdict, episode.request
-        if verdict is None or verdict.status == "invalid" or request.parent or request.pauses:
+        if verdict is None or verdict.status == "invalid" or request.parent or request.pauses or request.helped:
             continue
         name = f"{episode.request.problem.task}/{episode.request.problem.level}"
         right, tried = store.get(name, (0, 0))

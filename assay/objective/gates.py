@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from assay.part import Part
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torch import Tensor
 
 
@@ -63,6 +65,17 @@ def shaped(ratio: Tensor, advantage: Tensor, *, gamma: float) -> Tensor:
 
 
 @dataclass(frozen=True)
+class ShapedBy(Part):
+    """f(w) = w / (w + gamma) with the gamma of each token: the weight `gamma` of its row (Guide 2506.13923)."""
+
+
+def shaped_by(ratio: Tensor, advantage: Tensor, *, streams: Mapping[str, Tensor]) -> Tensor:
+    """g = w f'(w) = gamma w / (w + gamma)^2."""
+    gamma = streams["weights/gamma"]
+    return gamma * ratio / (ratio + gamma).square()
+
+
+@dataclass(frozen=True)
 class Shut(Part):
     """g = 0: no policy gradient. For tokens that another term of the loss is for."""
 
@@ -72,4 +85,10 @@ def shut(ratio: Tensor, advantage: Tensor) -> Tensor:
     return ratio.new_zeros(ratio.shape)
 
 
-GATES = {"open": (Open, open_gate), "clip": (Clip, clip), "shaped": (Shaped, shaped), "shut": (Shut, shut)}
+GATES = {
+    "open": (Open, open_gate),
+    "clip": (Clip, clip),
+    "shaped": (Shaped, shaped),
+    "shaped-by": (ShapedBy, shaped_by),
+    "shut": (Shut, shut),
+}

@@ -15,7 +15,7 @@ from assay.objective.loss import Loss, loss_of, want_of
 from assay.part import bind
 from assay.recipe import Scale
 from assay.rng import Key
-from assay.types import Batch, Stats
+from assay.types import Batch, Origin, Stats
 
 if TYPE_CHECKING:
     from assay.engine.interface import Chunk, Engine, Outputs
@@ -153,7 +153,7 @@ class _Seen:
     def chunk(self, loss: Loss, out: Outputs, chunk: Chunk, *, first: bool) -> None:
         mask = chunk.streams["mask"].to(out.logp.dtype)
         advantage = chunk.streams["advantage"]
-        shut = (loss.gate == 0) & (advantage != 0)
+        shut = (loss.gate == 0) & (advantage != 0) & (chunk.streams["origin"] == Origin.POLICY)
         self.tokens += float(mask.sum())
         self.count("policy/gate", float((loss.gate * mask).sum()))
         self.count("policy/ratio", float((loss.ratio * mask).sum()))
@@ -163,7 +163,9 @@ class _Seen:
         for name, term in loss.terms.items():
             self.count(f"policy/{name}", float((term * mask).sum()))
         if first and "sampled" in chunk.streams:
-            known = chunk.streams["sampled"].isfinite() & (mask > 0)
+            known = (
+                chunk.streams["sampled"].isfinite() & (mask > 0) & ~mask.new_tensor(chunk.batch.moved).bool()[chunk.row]
+            )
             if known.any():
                 gap = (out.logp.detach() - chunk.streams["sampled"])[known].abs()
                 self.first_tokens += float(known.sum())

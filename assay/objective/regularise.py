@@ -19,15 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KL(Part):
-    """KL to the frozen reference, in the loss. k3 is GRPO's estimator; k2's gradient is the right one on policy."""
+    """KL to the frozen reference, in the loss, on tokens of the policy. k3 is GRPO's estimator; k2's gradient is the
+    right one on policy.
+    """
 
     weight: float = 0.04
     estimator: Literal["k2", "k3"] = "k3"
 
 
 def kl(out: Outputs, streams: Mapping[str, Tensor], *, weight: float, estimator: str) -> Tensor:
-    """With d = log ref - log pi:  k2 = d^2 / 2,  k3 = exp(d) - d - 1."""
-    difference = streams["ref"] - out.logp
+    """With d = log ref - log pi:  k2 = d^2 / 2,  k3 = exp(d) - d - 1;  0 on tokens that others wrote."""
+    difference = (streams["ref"] - out.logp) * (streams["origin"] == Origin.POLICY)
     if estimator == "k2":
         return weight * difference.square() / 2
     if estimator == "k3":

@@ -4,18 +4,40 @@ from __future__ import annotations
 
 from assay.errors import unknown
 from assay.recipe import Recipe
+from assay.recipes.ampo import AMPO
 from assay.recipes.cure import CURE
 from assay.recipes.dapo import DAPO
 from assay.recipes.deepsearch import DEEPSEARCH
 from assay.recipes.dr_grpo import DR_GRPO
+from assay.recipes.erpo import ERPO
 from assay.recipes.grpo import GRPO
+from assay.recipes.guide import GUIDE
 from assay.recipes.reinforce import REINFORCE
 from assay.recipes.rloo import RLOO
+from assay.recipes.rlve import RLVE
+from assay.recipes.seele import SEELE
 from assay.recipes.sft import SFT
 from assay.recipes.treerl import TREERL
 
-ALL = (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, CURE, TREERL, DEEPSEARCH)
-RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in ALL}
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        REINFORCE,
+        RLOO,
+        GRPO,
+        DR_GRPO,
+        DAPO,
+        SFT,
+        RLVE,
+        ERPO,
+        GUIDE,
+        SEELE,
+        AMPO,
+        CURE,
+        TREERL,
+        DEEPSEARCH,
+    )
+}
 
 
 def recipe(name: str) -> Recipe:

@@ -23,11 +23,14 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
         rewards = np.array([episode.reward for episode in valid], dtype=np.float64)
         stats["reward/mean"] = float(rewards.mean())
         stats["reward/std"] = float(rewards.std())
-        judged = [episode.verdict.status == "ok" for episode in valid if episode.verdict is not None]
+        written = [episode for episode in valid if episode.provenance != "teacher"] or valid
+        judged = [episode.verdict.status == "ok" for episode in written if episode.verdict is not None]
         if judged:
             stats["reward/accuracy"] = float(np.mean(judged))
         stats |= _parts(valid)
-    stats |= _lengths(episodes) | _groups(rows) | _branches(episodes, sampled)
+    stats |= _lengths(episodes) | _groups(rows) | _branches(episodes, sampled) | _rounds(rows)
+    stats["problem/level"] = float(np.mean([episode.request.problem.level for episode in episodes]))
+    stats["sampling/temperature"] = float(np.mean([episode.request.temperature for episode in episodes]))
     entropies = [s.entropy for s in sampled if s.entropy is not None and len(s)]
     if entropies:
         stats["policy/entropy"] = float(np.nanmean(np.concatenate(entropies)))
@@ -56,13 +59,27 @@ def _lengths(episodes: Sequence[Episode]) -> Stats:
     return stats
 
 
+def _rounds(rows: Sequence[Row]) -> Stats:
+    """Of each round, where there are several: accuracy, and how far a group's is from one half on average."""
+    found: dict[int, dict[str, list[float]]] = {}
+    for row in rows:
+        if row.reward is not None:
+            found.setdefault(row.episode.request.round, {}).setdefault(row.group, []).append(measure(row, "accuracy"))
+    stats: Stats = {}
+    for number, answers in sorted(found.items()) if len(found) > 1 else ():
+        means = [float(np.mean(rights)) for rights in answers.values()]
+        stats[f"round/{number}/accuracy"] = float(np.mean(means))
+        stats[f"round/{number}/distance_from_half"] = float(np.mean([abs(mean - 0.5) for mean in means]))
+    return stats
+
+
 def _groups(rows: Sequence[Row]) -> Stats:
     """Shares of groups that are all right, all wrong, alike in reward, judged on everything that was collected."""
     whole = ([rows[i] for i in members if rows[i].reward is not None] for members in groups(rows).values())
     judged = [members for members in whole if len(members) > 1]
     stats = {"group/kept_rows": float(np.mean([row.in_loss for row in rows]))}
     if judged:
-        accuracy = [[measure(row, "accuracy") for row in members] for members in judged]
+        accuracy = [[measure(row, "accuracy") for row in _written(members)] for members in judged]
         stats["group/all_right"] = float(np.mean([min(a) == 1.0 for a in accuracy]))
         stats["group/all_wrong"] = float(np.mean([max(a) == 0.0 for a in accuracy]))
         alike = [not spread([measure(row, "reward") for row in members]) for members in judged]
@@ -82,3 +99,8 @@ def _branches(episodes: Sequence[Episode], sampled: Sequence[Segment]) -> Stats:
         "tree/fork": float(np.mean(starts)),
         "tree/sampled_fraction": tokens / max(1, total),
     }
+
+
+def _written(rows: Sequence[Row]) -> Sequence[Row]:
+    """What the policy wrote; all, where it wrote nothing."""
+    return [row for row in rows if row.episode.provenance != "teacher"] or rows

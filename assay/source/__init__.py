@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from assay.errors import DataError
 from assay.memory import Memory
-from assay.part import Part
+from assay.part import Part, scales_with
 from assay.rng import Key
+from assay.source.levels import LevelWindow, level_window
 from assay.tasks import task
 from assay.tasks.task import Split, Wording
 from assay.types import Problem
@@ -25,6 +26,9 @@ class Share:
     weight: float = 1.0
 
 
+Levels = Callable[[Share], Sequence[int]]
+
+
 @dataclass(frozen=True)
 class Pool:
     """Where problems come from: a mixture of tasks, endless, in splits that cannot overlap."""
@@ -32,10 +36,11 @@ class Pool:
     shares: tuple[Share, ...]
     wording: Wording = "compact"
 
-    def problem(self, key: Key, split: Split = "train") -> Problem:
-        """The problem that this key names."""
+    def problem(self, key: Key, split: Split = "train", *, levels: Levels | None = None) -> Problem:
+        """The problem that this key names; `levels` says which of a share's levels may be drawn, if not all."""
         share = self._share(key("share").bits / 2**64)
-        level = share.levels[key("level").bits % len(share.levels)]
+        open_to = share.levels if levels is None else levels(share)
+        level = open_to[key("level").bits % len(open_to)]
         return task(share.task).problem(key("instance"), level=level, split=split, wording=self.wording)
 
     def _share(self, place: float) -> Share:
@@ -79,7 +84,7 @@ def uniform(memory: Memory, first: int, count: int, *, pool: Pool) -> list[Probl
 class Epochs(Part):
     """A fixed set of `size` problems, all of them once an epoch, in an order of its own each time."""
 
-    size: int = 512
+    size: int = scales_with("num_prompts", 512)
 
 
 def epochs(memory: Memory, first: int, count: int, *, pool: Pool, drawn: int, size: int) -> list[Problem]:
@@ -96,7 +101,11 @@ def problem_set(pool: Pool, seed: int, size: int) -> tuple[Problem, ...]:
     return tuple(pool.held_out(Key(seed)("epochs", "problems"), size, "train"))
 
 
-SOURCES = {"uniform": (Uniform, uniform), "epochs": (Epochs, epochs)}
+SOURCES = {
+    "uniform": (Uniform, uniform),
+    "epochs": (Epochs, epochs),
+    "level-window": (LevelWindow, level_window),
+}
 
 
 def check_pool(pool: Pool) -> None:

@@ -72,6 +72,20 @@ def _solve(spec: Spec) -> Solution:
     return Solution(str(values[-1]), ",".join(map(str, values)), "\n".join(lines))
 
 
+def _others(spec: Spec) -> list[Solution]:
+    """The same values with the operations, with what was reduced, and with the start before them."""
+    p, values = spec["p"], _values(spec)
+    befores = [spec["start"], *values[:-1]]
+    steps = [(v, o, k, after) for v, (o, k), after in zip(befores, spec["steps"], values)]
+    whole = {"+": lambda v, k: v + k, "-": lambda v, k: v - k, "*": lambda v, k: v * k}
+    styles = (
+        ([f"{v}{o}{k}={after}" for v, o, k, after in steps], ",", "\n"),
+        ([f"{whole[o](v, k)}:{after}" for v, o, k, after in steps], ",", f" (mod {p})\n"),
+        ([str(v) for v in (spec["start"], *values)], ",", " -> "),
+    )
+    return [Solution(str(values[-1]), mark.join(lines), natural.join(lines)) for lines, mark, natural in styles]
+
+
 def _check(spec: Spec, text: str) -> Verdict:
     text = text.strip()
     if len(text) > _MAX_DIGITS or _ANSWER.fullmatch(text) is None:
@@ -93,4 +107,5 @@ MOD_CHAIN = Task(
     natural=_natural,
     solve=_solve,
     check=_check,
+    others=_others,
 )

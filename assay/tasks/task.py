@@ -6,7 +6,8 @@ decided by its canonical content, so equal content is in one split whatever the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ Wording = Literal["compact", "natural"]
 
 SPLITS: dict[Split, range] = {"train": range(80), "valid": range(80, 90), "test": range(90, 100)}
 _MAX_REDRAWS = 2000
+_COMPACT_STEP = re.compile(r"[^,|]*[,|]|[^,|]+$")
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Task:
     check: Callable[[Spec, str], Verdict]  # of the answer text alone
     split: Callable[[Spec], Split] | None = None  # where content decides otherwise than by its digest
     environment: Environment | None = None  # tools that may be called while answering
+    others: Callable[[Spec], Sequence[Solution]] | None = None  # worked solutions in other styles than that of `solve`
 
     def split_of(self, spec: Spec) -> Split:
         if self.split is not None:
@@ -97,6 +100,12 @@ class Task:
             wording=wording,
         )
 
+    def traces(self, problem: Problem) -> list[str]:
+        """Worked solutions of a problem, its own first."""
+        write = compact_text if problem.wording == "compact" else natural_text
+        own = [] if problem.solution is None else [problem.solution]
+        return own + [write(other) for other in (self.others(problem.spec) if self.others else ())]
+
     def verify(self, problem: Problem, text: str) -> Verdict:
         """The verdict on a whole response: finds the answer in it, then checks the answer."""
         answer = find_answer(text, problem.wording)
@@ -115,6 +124,24 @@ def compact_text(solution: Solution) -> str:
 def natural_text(solution: Solution) -> str:
     steps = solution.natural_steps or solution.steps
     return f"{steps}\nAnswer: \\boxed{{{solution.answer}}}" if steps else f"Answer: \\boxed{{{solution.answer}}}"
+
+
+def steps_of(problem: Problem) -> list[str]:
+    """The worked solution cut after each step; the last piece holds the answer. End to end they are the solution."""
+    solution = problem.solution or ""
+    if problem.wording == "natural":
+        *lines, answer = solution.splitlines(keepends=True) or [""]
+        pieces, end = lines, answer
+    else:
+        body, mark, answer = solution.rpartition("#")
+        pieces, end = _COMPACT_STEP.findall(body), mark + answer
+    return [*pieces[:-1], "".join(pieces[-1:]) + end] if solution else []
+
+
+def before_answer(text: str, wording: Wording) -> str:
+    """A worked solution up to where its answer is stated."""
+    mark = "#" if wording == "compact" else "\\boxed{"
+    return text[: text.rfind(mark) + len(mark)] if mark in text else ""
 
 
 def find_answer(text: str, wording: Wording) -> str | None:

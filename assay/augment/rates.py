@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.augment.hints import given
+from assay.memory import Memory
+from assay.memory.rates import STORE
+from assay.part import Part
+from assay.tasks.task import steps_of
+from assay.types import Request
+
+if TYPE_CHECKING:
+    from assay.augment import Codec
+
+
+@dataclass(frozen=True)
+class BeginAtRate(Part):
+    """Answers begin with the first steps of the worked solution (SEELE 2509.06923): as many as the memory says of the
+    problem; of a new one, or always if `rate` is given, that share, and never the last step.
+    """
+
+    rate: float | None = None
+
+
+def begin_at_rate(requests: Sequence[Request], memory: Memory, *, codec: Codec, rate: float | None) -> list[Request]:
+    known = memory.store(STORE) if rate is None else {}
+    return [begun(r, known.get(r.problem.id, 1.0 if rate is None else rate), codec) for r in requests]
+
+
+def begun(request: Request, rate: float, codec: Codec) -> Request:
+    """The request with round(rate * steps) steps given, each a segment of its own."""
+    steps = steps_of(request.problem)
+    count = max(0, min(int(rate * len(steps) + 0.5), len(steps) - 1))
+    return dataclasses.replace(request, prefix=tuple(given(codec.encode(step)) for step in steps[:count]))

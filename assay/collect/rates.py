@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.augment import Codec
+from assay.augment.rates import begun
+from assay.memory.rates import by_group, points_of, rate_for
+from assay.part import Part
+from assay.tasks.task import steps_of
+from assay.types import Episode, Request
+
+
+@dataclass(frozen=True)
+class HintRounds(Part):
+    """Rounds of answers to each problem, all one group; after each the share of the steps that is given is chosen anew,
+    so that half of the answers are right (SEELE 2509.06923).
+    """
+
+    rounds: int = 4
+    target: float = 0.5
+
+
+def hint_rounds(episodes: Sequence[Episode], *, codec: Codec, rounds: int, target: float) -> list[Request]:
+    asked: list[Request] = []
+    for members in by_group(episodes):
+        done = 1 + max(episode.request.round for episode in members)
+        if done < rounds:
+            rate = rate_for(points_of(members), target, len(steps_of(members[0].request.problem)))
+            first = [episode.request for episode in members if episode.request.round == 0]
+            asked += [dataclasses.replace(begun(request, rate, codec), round=done) for request in first]
+    return asked

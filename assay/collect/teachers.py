@@ -1,0 +1,86 @@
+"""Teachers: correct answers of others, for the groups in which the policy has none."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from assay.augment import Codec
+from assay.augment.hints import given
+from assay.memory import Memory
+from assay.models import Models
+from assay.part import Part
+from assay.tasks import task
+from assay.tasks.task import before_answer, find_answer
+from assay.types import Episode, Request
+
+
+@dataclass(frozen=True)
+class AskTeachers(Part):
+    """`most` worked solutions of the task join a group with no more than `right` right answers (AMPO 2510.02227).
+
+    They are answers of the group like any other: verified, and rewarded by what the verifier says.
+    """
+
+    most: int = 2
+    right: int = 0
+    choice: Literal["best", "random", "worst"] = "best"  # of those whose comprehension is the highest
+
+
+def ask_teachers(
+    episodes: Sequence[Episode],
+    *,
+    models: Models,
+    memory: Memory,
+    codec: Codec,
+    most: int,
+    right: int,
+    choice: str,
+) -> list[Request]:
+    groups: dict[str, list[Episode]] = {}
+    for episode in episodes:
+        groups.setdefault(episode.request.group, []).append(episode)
+    asked: list[Request] = []
+    for name, members in groups.items():
+        judged = [e.verdict.status == "ok" for e in members if e.verdict and e.verdict.status != "invalid"]
+        if not judged or sum(judged) > right or any(e.provenance == "teacher" for e in members):
+            continue
+        request = members[0].request
+        traces = task(request.problem.task).traces(request.problem)
+        if choice == "random":
+            order = memory.key("teachers", memory.step, name).generator().permutation(len(traces)).tolist()
+        else:
+            sign = 1.0 if choice == "best" else -1.0
+            worth = comprehension(request, traces, models, codec) if len(traces) > 1 else [0.0]
+            order = sorted(range(len(traces)), key=lambda i: (-sign * worth[i], len(traces[i]), i))
+        asked += [
+            _answered(request, traces[i], codec, sample=len(members) + place) for place, i in enumerate(order[:most])
+        ]
+    return asked
+
+
+def comprehension(request: Request, traces: Sequence[str], models: Models, codec: Codec) -> list[float]:
+    """c = max(0, mean_j pi(a_j | question, trace without its answer, a_<j) - the same without the trace).
+
+    A mean of probabilities over the tokens of the answer a, not of their logarithms.
+    """
+    from assay.engine.interface import Span
+
+    wording = request.problem.wording
+    answer = codec.encode(find_answer(traces[0], wording) or "")
+    bare = before_answer(traces[0], wording)[-1:] if wording == "compact" else "Answer: \\boxed{"
+    contexts = [np.concatenate([request.context, codec.encode(before_answer(t, wording))]) for t in traces]
+    contexts.append(np.concatenate([request.context, codec.encode(bare)]))
+    spans = [Span(context.astype(np.int32), answer, request.temperature) for context in contexts]
+    *seen, alone = (float(np.exp(scores.logp).mean()) for scores in models.play(request.role).score(spans))
+    return [max(0.0, value - alone) for value in seen]
+
+
+def _answered(request: Request, trace: str, codec: Codec, *, sample: int) -> Request:
+    end = np.array([min(codec.end_ids)], dtype=np.int32)
+    prefix = (given(np.concatenate([codec.encode(trace), end])),)
+    return dataclasses.replace(request, prefix=prefix, max_new=0, sample=sample, tag="teacher")

@@ -1,0 +1,33 @@
+"""Levels that climb: every share of the pool has a highest level that is open; problems come from it and below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.memory import Memory
+from assay.memory.levels import standing
+from assay.part import Part
+from assay.types import Problem
+
+if TYPE_CHECKING:
+    from assay.source import Pool, Share
+
+
+@dataclass(frozen=True)
+class LevelWindow(Part):
+    """Of each share the `width` highest levels that are open; the easiest alone at the start (RLVE 2511.07317)."""
+
+    width: int = 4
+
+
+def level_window(memory: Memory, first: int, count: int, *, pool: Pool, width: int) -> list[Problem]:
+    """Uniform on {max(0, h - width + 1), ..., h}, h the share's highest open level counted from its easiest."""
+
+    def window(share: Share) -> Sequence[int]:
+        highest = standing(memory, share).highest
+        return sorted(share.levels)[max(0, highest - width + 1) : highest + 1]
+
+    key = memory.key("problem", memory.step)
+    return [pool.problem(key(ordinal), levels=window) for ordinal in range(first, first + count)]

@@ -1,0 +1,24 @@
+from assay.source import Pool, Share
+from bench.proxy import Arm, Proxy
+
+SCALE = {"scale.num-prompts": "32"}
+
+PROXY = Proxy(
+    method="ampo",
+    expects="fewer groups without a signal; traces that the policy understands at least as good as random ones, those "
+    "better than the least understood; the style of its own first",
+    model="mod-chain",
+    pool=Pool((Share("mod-chain", (5, 6, 7)),)),
+    arms={
+        "ampo": Arm("ampo", SCALE),
+        "off": Arm("ampo", {**SCALE, "mechanism.expand.0.most": "0"}),
+        "random teachers": Arm("ampo", {**SCALE, "mechanism.expand.0.choice": "random"}),
+        "least understood": Arm("ampo", {**SCALE, "mechanism.expand.0.choice": "worst"}),
+        "always one": Arm("ampo", {**SCALE, "mechanism.expand.0.most": "1", "mechanism.expand.0.right": "8"}),
+        "baseline": Arm("dapo", SCALE),
+    },
+    steps=60,
+    diagnostic="group/uniform_fraction",
+    direction="down",
+    against="off",
+)

@@ -1,0 +1,24 @@
+from assay.source import Pool, Share
+from bench.proxy import Arm, Proxy
+
+SCALE = {"scale.num-prompts": "16", "scale.num-minibatches": "1", "mechanism.source.size": "128"}
+WHOLE = {**SCALE, "scale.group-size": "32", "mechanism.expand.0.rounds": "1"}
+
+PROXY = Proxy(
+    method="seele",
+    expects="the fourth round's accuracy is nearer to one half than one round at a fixed or a remembered rate; the "
+    "highest share of mixed groups",
+    model="mod-chain",
+    pool=Pool((Share("mod-chain", (2, 4, 6, 8)),)),
+    arms={
+        "seele": Arm("seele", SCALE),
+        "off": Arm("seele", {**WHOLE, "mechanism.augment.0.rate": "0.5"}),
+        "one round": Arm("seele", WHOLE),
+        "without imitation": Arm("seele", {**SCALE, "mechanism.objective.regularise.1.weight": "0"}),
+        "baseline": Arm("dapo", {"scale.num-prompts": "16"}),
+    },
+    steps=60,
+    diagnostic="group/uniform_fraction",
+    direction="down",
+    against="off",
+)
