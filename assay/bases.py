@@ -69,6 +69,13 @@ BASES = {
             pool=Pool((Share("countdown", (3, 4)),)),
             scale=_scale(num_steps=1000),
         ),
+        Base(
+            name="lookup",
+            summary="pointers followed by look-ups, some of which fail; for methods that use tools",
+            shape=_shape(hidden=96, layers=3, heads=4, ffn=288, context=96),
+            pool=Pool((Share("lookup-tool", (3, 4, 5)), Share("lookup-faulty", (3, 4, 5)))),
+            scale=_scale(num_steps=300),
+        ),
     )
 }
 

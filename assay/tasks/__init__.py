@@ -7,10 +7,12 @@ from importlib.metadata import entry_points
 from assay.errors import ConfigError, unknown
 from assay.tasks.activities import ACTIVITY
 from assay.tasks.boolean import BOOL
+from assay.tasks.calculator import CALCULATOR
 from assay.tasks.compose import COMPOSE
 from assay.tasks.countdown import COUNTDOWN
 from assay.tasks.knights import KNIGHTS
 from assay.tasks.lists import LIST_FN
+from assay.tasks.lookup import LOOKUP, LOOKUP_FAULTY
 from assay.tasks.modchain import MOD_CHAIN
 from assay.tasks.paths import PATH
 from assay.tasks.subsequence import LIS
@@ -29,6 +31,9 @@ TASKS: dict[str, Task] = {
     "compose": COMPOSE,
     "lis": LIS,
     "activity": ACTIVITY,
+    "lookup-tool": LOOKUP,
+    "lookup-faulty": LOOKUP_FAULTY,
+    "calculator": CALCULATOR,
 }
 
 ENTRY_POINTS = "assay.tasks"

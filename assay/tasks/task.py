@@ -26,7 +26,10 @@ _MAX_REDRAWS = 2000
 
 @dataclass(frozen=True)
 class Solution:
-    """A worked solution: the steps one after another, and the answer the checker accepts."""
+    """A worked solution: the steps one after another, and the answer the checker accepts.
+
+    In a task with an environment the steps hold its replies, where it gives them.
+    """
 
     answer: str
     steps: str = ""
@@ -39,6 +42,7 @@ class Environment:
 
     stop: tuple[str, ...]  # texts at which writing pauses for a reply
     reply: Callable[[Spec, str], str | None]  # to the whole answer so far; None: nothing, the answer ends here
+    failed: Callable[[str], bool] = lambda reply: False  # whether a reply tells of an error
 
 
 @dataclass(frozen=True)

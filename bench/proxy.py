@@ -1,0 +1,269 @@
+"""Proxy experiments: a method against its baseline and against itself without its new piece, at equal generated tokens.
+
+    python -m bench.proxy                  # what there is, what is done, what is missing
+    python -m bench.proxy cure rlve        # runs what is missing of these, three seeds an arm
+    python -m bench.proxy --all
+    python -m bench.proxy --render         # PROXIES.md from what is done, whatever the outcome
+
+Every finished run is a line of `results/proxies/METHOD.jsonl`, keyed by what it computes: the code, the experiment and
+the seed. A run of an older code is shown with its mark until a newer one takes its place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib
+import json
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from scipy import stats
+
+import assay
+from assay import bases, session
+from assay.configure import to_data
+from assay.evaluate.bank import Bank, powers, summary
+from assay.experiment import Experiment
+from assay.recipes import recipe
+from assay.record.folder import RunFolder
+from assay.rng import digest
+from assay.source import Pool
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "proxies"
+TABLE = HERE / "PROXIES.md"
+SEEDS = (0, 1, 2)
+SETTINGS = {
+    "scale.schedule": "constant",  # arms of different length are compared where they have spent the same
+    "evaluation.every": "10",
+    "evaluation.num-problems": "128",
+    "evaluation.num-samples": "8",
+    "evaluation.final-problems": "128",
+    "evaluation.final-samples": "64",
+    "machine.threads": "1",
+    "saving.rollouts-every": "0",
+}
+COMPUTES = ("assess", "augment", "collect", "credit", "curate", "engine", "memory", "objective", "policy", "reward")
+COMPUTES += ("source", "tasks", "assemble.py", "loop.py", "rng.py", "types.py")
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A recipe and what is changed of it, as on the command line."""
+
+    recipe: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """One question to a method, with the answer that its entry expects."""
+
+    method: str
+    expects: str
+    model: str  # a base
+    pool: Pool
+    arms: Mapping[str, Arm]  # the method's own arm bears its name
+    steps: int
+    diagnostic: str  # a metric of every step: its mean over the run is to move ...
+    direction: Literal["up", "down"]
+    against: str  # ... against this arm
+
+    def experiment(self, arm: str, seed: int) -> Experiment:
+        wanted = self.arms[arm]
+        made, _ = session.plan(
+            recipe(wanted.recipe),
+            model=self.model,
+            pool=self.pool,
+            seed=seed,
+            steps=int(wanted.settings.get("scale.num-steps", self.steps)),
+            overrides={**SETTINGS, **{k: v for k, v in wanted.settings.items() if k != "scale.num-steps"}},
+        )
+        return made
+
+    def key(self, arm: str, seed: int) -> str:
+        """Of the experiment alone; the code is noted beside it."""
+        return digest("proxy", bases.base(self.model).hash, json.dumps(to_data(self.experiment(arm, seed))))
+
+
+def code() -> str:
+    """Eight digits of everything that decides what a run computes."""
+    root, total = Path(assay.__file__).parent, hashlib.sha256()
+    files = [p for name in COMPUTES for p in ([root / name] if name.endswith(".py") else (root / name).rglob("*"))]
+    for path in sorted(p for p in files if p.suffix in (".py", ".h", ".cpp")):
+        total.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+    return total.hexdigest()[:8]
+
+
+def proxies() -> dict[str, Proxy]:
+    names = sorted(path.stem for path in (HERE / "proxies").glob("*.py") if path.stem != "__init__")
+    found = [importlib.import_module(f"bench.proxies.{name}").PROXY for name in names]
+    return {proxy.method: proxy for proxy in found}
+
+
+def done(method: str) -> list[dict[str, Any]]:
+    path = RESULTS / f"{method}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def run(proxy: Proxy, arm: str, seed: int) -> dict[str, Any]:
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = RunFolder.read_only(session.start(proxy.experiment(arm, seed), Path(scratch) / "run", quiet=True))
+        metrics, evals = folder.read("metrics"), folder.read("evals")
+    spent = {record["step"]: record["budget/generated_tokens"] for record in metrics} | {0: 0.0}
+    curve = [[spent[entry["step"]], _pass(entry["bank"], 1)["mean"]] for entry in evals if entry["set"] == "valid"]
+    tests = [entry["bank"] for entry in evals if entry["set"] == "test"]
+    values = [record[proxy.diagnostic] for record in metrics if proxy.diagnostic in record]
+    last = metrics[-1]
+    return {
+        "key": proxy.key(arm, seed),
+        "code": code(),
+        "arm": arm,
+        "seed": seed,
+        "curve": curve,
+        "before": {str(k): _pass(tests[0], k)["mean"] for k in (1, 64)},
+        "after": {str(k): _pass(tests[-1], k)["mean"] for k in (1, 64)},
+        "diagnostic": float(np.mean(values)) if values else None,
+        "spent": {k.removeprefix("budget/"): v for k, v in last.items() if k.startswith("budget/")},
+        "length": last["length/mean"],
+        "entropy": last.get("policy/entropy"),
+        "seconds": round(time.monotonic() - began, 1),
+    }
+
+
+def _pass(bank: Mapping[str, Any], k: int) -> Mapping[str, float]:
+    read = Bank.from_json(bank)
+    k = min(k, int(read.n.min()))
+    return summary(read, sorted({*powers(int(read.n.min())), k}))["pass"][str(k)]
+
+
+def fill(proxy: Proxy, seeds: Sequence[int]) -> None:
+    """Runs what is missing; a line is written as soon as its run is over."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    for seed in seeds:
+        for arm in proxy.arms:
+            if any(r["key"] == proxy.key(arm, seed) and r["code"] == code() for r in done(proxy.method)):
+                continue
+            record = run(proxy, arm, seed)
+            others = [r for r in done(proxy.method) if (r["arm"], r["seed"]) != (arm, seed)]
+            lines = sorted([*others, record], key=lambda r: (r["seed"], list(proxy.arms).index(r["arm"])))
+            (RESULTS / f"{proxy.method}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in lines))
+            print(
+                f"{proxy.method:12} {arm:14} seed {seed}  pass@1 {record['before']['1']:.3f} -> "
+                f"{record['after']['1']:.3f}  {proxy.diagnostic} {record['diagnostic']}  {record['seconds']:.0f} s",
+                flush=True,
+            )
+
+
+def at(curve: Sequence[Sequence[float]], tokens: float) -> float:
+    """The held-out score where so many tokens were generated, between two examinations on the line between them."""
+    spent, score = zip(*curve, strict=True)
+    return float(np.interp(tokens, spent, score))
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Mean and 95 % interval of a mean over seeds (Student's t)."""
+    x = np.asarray(values, dtype=np.float64)
+    if len(x) < 2:
+        return float(x.mean()), float("nan"), float("nan")
+    half = stats.t.ppf(0.975, len(x) - 1) * x.std(ddof=1) / np.sqrt(len(x))
+    return float(x.mean()), float(x.mean() - half), float(x.mean() + half)
+
+
+def render(found: Mapping[str, Proxy]) -> str:
+    parts = [
+        "# Proxy experiments\n\n"
+        "Made by `python -m bench.proxy`; `bench/README.md` says how. Scores are held-out pass@1 where the arms of a\n"
+        "seed have generated equally many tokens; differences are of the method's arm minus another, with 95 %\n"
+        "intervals over seeds (Student's t: with three seeds they are wide, and that is what three seeds say). The\n"
+        "diagnostic is the mean of a metric over the steps of a run.\n"
+    ]
+    for name, proxy in found.items():
+        records = [r for r in done(name) if r["arm"] in proxy.arms]
+        by = {(r["arm"], r["seed"]): r for r in records}
+        seeds = sorted({r["seed"] for r in records if all((arm, r["seed"]) in by for arm in proxy.arms)})
+        parts.append(_section(proxy, by, seeds))
+    return "\n".join(parts)
+
+
+def _section(proxy: Proxy, by: Mapping[tuple[str, int], Mapping[str, Any]], seeds: Sequence[int]) -> str:
+    tasks = ", ".join(f"{s.task} {','.join(map(str, s.levels))}" for s in proxy.pool.shares)
+    lines = [f"\n## {proxy.method}\n", f"Expected: {proxy.expects}.", f"\nBase `{proxy.model}`, task {tasks}.\n"]
+    if not seeds:
+        return "\n".join([*lines, "Not run yet.\n"])
+    budget = {s: min(by[arm, s]["curve"][-1][0] for arm in proxy.arms) for s in seeds}
+    score = {arm: [at(by[arm, s]["curve"], budget[s]) for s in seeds] for arm in proxy.arms}
+    lines += [
+        f"| arm | pass@1 at {np.mean(list(budget.values())):,.0f} tokens | pass@1, pass@64 at its end | "
+        f"{proxy.diagnostic} | entropy | length | tokens | updates | seconds |",
+        "|" + "---|" * 9,
+    ]
+    for arm in proxy.arms:
+        mine = [by[arm, s] for s in seeds]
+
+        def mean(*path: str, mine: Sequence[Mapping[str, Any]] = mine) -> str:
+            values = [_dig(record, path) for record in mine]
+            return "-" if any(v is None for v in values) else f"{np.mean(values):,.3f}".rstrip("0").rstrip(".")
+
+        tokens, updates = (np.mean([r["spent"][k] for r in mine]) for k in ("generated_tokens", "optimiser_steps"))
+        lines.append(
+            f"| {arm} | {np.mean(score[arm]):.3f} | {mean('after', '1')}, {mean('after', '64')} "
+            f"| {mean('diagnostic')} | {mean('entropy')} | {mean('length')} "
+            f"| {tokens:,.0f} | {updates:,.0f} | {mean('seconds')} |"
+        )
+    own = score[proxy.method]
+    for arm in proxy.arms:
+        if arm != proxy.method:
+            middle, low, high = interval([a - b for a, b in zip(own, score[arm], strict=True)])
+            lines.append(f"\n{proxy.method} - {arm}: {middle:+.3f} [{low:+.3f}, {high:+.3f}] over {len(seeds)} seeds.")
+    moved = [
+        by[proxy.method, s]["diagnostic"] is not None
+        and by[proxy.against, s]["diagnostic"] is not None
+        and (by[proxy.method, s]["diagnostic"] > by[proxy.against, s]["diagnostic"]) == (proxy.direction == "up")
+        for s in seeds
+    ]
+    marks = sorted({r["code"] for (arm, s), r in by.items() if s in seeds and arm in proxy.arms})
+    lines.append(
+        f"\n`{proxy.diagnostic}` goes {proxy.direction} against {proxy.against} in {sum(moved)} of {len(seeds)} seeds. "
+        f"Code {', '.join(marks)}.\n"
+    )
+    return "\n".join(lines)
+
+
+def _dig(record: Mapping[str, Any], path: Sequence[str]) -> float | None:
+    value: Any = record
+    for name in path:
+        value = value[name]
+    return value
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("methods", nargs="*")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--seeds", type=int, default=len(SEEDS))
+    parser.add_argument("--render", action="store_true")
+    arguments = parser.parse_args()
+    found = proxies()
+    if missing := sorted(set(arguments.methods) - set(found)):
+        parser.error(f"no proxy for {', '.join(missing)}; there are: {', '.join(found)}")
+    chosen = found if arguments.all else {name: found[name] for name in arguments.methods}
+    for proxy in chosen.values():
+        fill(proxy, range(arguments.seeds))
+    if arguments.render or chosen:
+        TABLE.write_text(render(found))
+    if not chosen and not arguments.render:
+        for name, proxy in found.items():
+            there = {(r["arm"], r["seed"]) for r in done(name) if r["key"] == proxy.key(r["arm"], r["seed"])}
+            print(f"{name:12} {len(there)} of {len(proxy.arms) * len(SEEDS)} runs; arms {', '.join(proxy.arms)}")
+
+
+if __name__ == "__main__":
+    main()
