@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 CLIPS = {"grpo": (0.2, 0.2, None), "dr-grpo": (0.2, 0.2, None), "dapo": (0.2, 0.28, 10.0)}
-RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft")
+CLIPS |= {"arpo": (0.2, 0.2, None)}
+RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "arpo")
 
 
 def advantages(name: str, rewards: Sequence[float]) -> list[float]:
@@ -40,6 +41,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "dr-grpo": 1 / (rows * max_new),
         "dapo": 1 / tokens,
         "sft": 1 / tokens,
+        "arpo": 1 / tokens,
     }[name]
 
 

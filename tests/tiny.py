@@ -40,6 +40,7 @@ class Letters:
     """A codec of one token a letter; token 0 ends an answer."""
 
     end_ids = frozenset({END})
+    vocab = 5
 
     def render(self, prompt: Any) -> np.ndarray:
         """The letter asked for, and a mark, so that one layer can tell the question from the answer."""

@@ -22,6 +22,8 @@ class Codec(Protocol):
 
     @property
     def end_ids(self) -> frozenset[int]: ...
+    @property
+    def vocab(self) -> int: ...
     def render(self, prompt: Any) -> Ids: ...
     def encode(self, text: str) -> Ids: ...
     def decode(self, ids: Sequence[int]) -> str: ...
@@ -69,7 +71,7 @@ def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) ->
 
 
 def worked(problem: Problem, codec: Codec) -> tuple[Segment, ...]:
-    """The worked solution and its end token. What an environment replied in it is the environment's, as when sampled."""
+    """The worked solution and its end token. What an environment replied in it is the environment's."""
     if problem.solution is None:
         raise DataError(f"problem {problem.id} of '{problem.task}' has no worked solution to imitate.")
     segments = []

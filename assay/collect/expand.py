@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from assay.collect.forks import ForkAtReplies, fork_at_replies
 from assay.memory import Memory
 from assay.part import Part
 from assay.types import Episode, Request
@@ -36,4 +37,4 @@ def refill(
     return more(memory, ordinals, drawn)
 
 
-EXPANDERS = {"refill": (Refill, refill)}
+EXPANDERS = {"refill": (Refill, refill), "fork-at-replies": (ForkAtReplies, fork_at_replies)}

@@ -1,6 +1,7 @@
 """Rows -> per-token advantages -> batches."""
 
 from assay.credit.advantage import CREDITS, GROUP_BASELINES, SHAPES, Constant, GroupRelative, LeaveOneOut, Score
+from assay.credit.branches import SharedMean
 from assay.credit.pack import Lesson, advantages, by_reward, credit, pack
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "LeaveOneOut",
     "Lesson",
     "Score",
+    "SharedMean",
     "advantages",
     "by_reward",
     "credit",

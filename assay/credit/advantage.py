@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from assay.credit.branches import SharedMean, shared_mean
 from assay.credit.pack import by_reward
 from assay.errors import ConfigError
 from assay.part import Part, Registry
@@ -89,5 +90,5 @@ CREDITS: Registry = {
     "group-relative": (GroupRelative, by_reward(group_relative)),
     "leave-one-out": (LeaveOneOut, by_reward(leave_one_out)),
 }
-SHAPES: Registry = {}
+SHAPES: Registry = {"shared-mean": (SharedMean, shared_mean)}
 GROUP_BASELINES: Sequence[type[Part]] = (GroupRelative, LeaveOneOut)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from assay.errors import unknown
 from assay.recipe import Recipe
+from assay.recipes.arpo import ARPO
 from assay.recipes.dapo import DAPO
 from assay.recipes.dr_grpo import DR_GRPO
 from assay.recipes.grpo import GRPO
@@ -11,7 +12,7 @@ from assay.recipes.reinforce import REINFORCE
 from assay.recipes.rloo import RLOO
 from assay.recipes.sft import SFT
 
-RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT)}
+RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, ARPO)}
 
 
 def recipe(name: str) -> Recipe:

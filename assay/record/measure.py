@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.curate import groups, measure, spread
-from assay.types import Episode, Row, Stats
+from assay.types import Episode, Origin, Row, Stats
 
 
 def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
@@ -24,7 +24,7 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
         if judged:
             stats["reward/accuracy"] = float(np.mean(judged))
         stats |= _parts(valid)
-    stats |= _lengths(episodes) | _groups(rows)
+    stats |= _lengths(episodes) | _replies(episodes) | _groups(rows)
     entropies = [s.entropy for e in episodes for s in e.segments if s.entropy is not None and len(s)]
     if entropies:
         stats["policy/entropy"] = float(np.nanmean(np.concatenate(entropies)))
@@ -50,6 +50,23 @@ def _lengths(episodes: Sequence[Episode]) -> Stats:
     }
     if right.any() and not right.all():
         stats["length/right"], stats["length/wrong"] = float(lengths[right].mean()), float(lengths[~right].mean())
+    return stats
+
+
+def _replies(episodes: Sequence[Episode]) -> Stats:
+    """What environments replied: calls made in the step, and of an answer the mean number and the share of errors."""
+    replies = [[s for s in episode.segments if len(s) and s.origin[0] == Origin.ENV] for episode in episodes]
+    counts = np.array([len(found) for found in replies])
+    if not counts.any():
+        return {}
+    fresh = sum(s.origin[0] == Origin.ENV for e in episodes for s in e.segments[len(e.request.prefix) :] if len(s))
+    failed = np.array([sum(s.failed for s in found) for found in replies])
+    stats = {"replies/asked": float(fresh), "replies/mean": float(counts.mean())}
+    stats["replies/failed"] = float(failed.sum() / counts.sum())
+    right = np.array([e.verdict is not None and e.verdict.status == "ok" for e in episodes], dtype=bool)
+    if counts[right].any():
+        stats["replies/right"] = float(counts[right].mean())
+        stats["replies/failed_right"] = float(failed[right].sum() / counts[right].sum())
     return stats
 
 
