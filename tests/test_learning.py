@@ -19,7 +19,7 @@ from assay.rng import Key
 
 pytestmark = pytest.mark.slow
 STEPS = 24
-RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "arpo")
+RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "arpo", "rstar2")
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,13 @@
 """Which rows train."""
 
-from assay.curate.parts import CURATORS, FirstGroups, MixedGroups, groups, leave_out, measure, spread
+from assay.curate.parts import FirstGroups, MixedGroups, first_groups, groups, leave_out, measure, mixed_groups, spread
+from assay.curate.resample import ResampleOnCorrect, resample_on_correct
+from assay.part import Registry
 
-__all__ = ["CURATORS", "FirstGroups", "MixedGroups", "groups", "leave_out", "measure", "spread"]
+CURATORS: Registry = {
+    "mixed-groups": (MixedGroups, mixed_groups),
+    "first-groups": (FirstGroups, first_groups),
+    "resample-on-correct": (ResampleOnCorrect, resample_on_correct),
+}
+
+__all__ = ["CURATORS", "FirstGroups", "MixedGroups", "ResampleOnCorrect", "groups", "leave_out", "measure", "spread"]

@@ -4,7 +4,7 @@ and out of the denominator are three different things.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -71,9 +71,3 @@ class FirstGroups(Part):
 def first_groups(rows: Sequence[Row], *, num_prompts: int) -> list[Row]:
     alive = [members for members in groups(rows).values() if any(rows[i].in_loss for i in members)]
     return leave_out(rows, {i for members in alive[num_prompts:] for i in members})
-
-
-CURATORS: dict[str, tuple[type[Part], Callable[..., list[Row]]]] = {
-    "mixed-groups": (MixedGroups, mixed_groups),
-    "first-groups": (FirstGroups, first_groups),
-}

@@ -121,6 +121,11 @@ def natural_text(solution: Solution) -> str:
     return f"{steps}\nAnswer: \\boxed{{{solution.answer}}}" if steps else f"Answer: \\boxed{{{solution.answer}}}"
 
 
+def count_answers(text: str, wording: Wording) -> int:
+    """How often an answer is marked: the last one is judged."""
+    return text.count("#" if wording == "compact" else "\\boxed{")
+
+
 def find_answer(text: str, wording: Wording) -> str | None:
     """Compact: what follows the last '#', or the whole text. Natural: what the last \\boxed{...} holds."""
     if wording == "compact":

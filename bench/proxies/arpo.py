@@ -1,6 +1,5 @@
-from bench.proxy import Arm, Proxy
-
 from assay.source import Pool, Share
+from bench.proxy import Arm, Proxy
 
 SIZE = {"scale.num-prompts": "32", "mechanism.expand.0.total": "8"}
 
