@@ -72,7 +72,7 @@ BASES = {
         Base(
             name="lookup",
             summary="pointers followed by look-ups, some of which fail; for methods that use tools",
-            shape=_shape(hidden=96, layers=3, heads=4, ffn=288, context=96),
+            shape=_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
             pool=Pool((Share("lookup-tool", (3, 4, 5)), Share("lookup-faulty", (3, 4, 5)))),
             scale=_scale(num_steps=300),
         ),

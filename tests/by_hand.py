@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 CLIPS = {"grpo": (0.2, 0.2, None), "dr-grpo": (0.2, 0.2, None), "dapo": (0.2, 0.28, 10.0)}
-CLIPS |= {"arpo": (0.2, 0.2, None), "rstar2": (0.2, 0.28, None)}
-RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "arpo", "rstar2")
+CLIPS |= {"arpo": (0.2, 0.2, None), "rstar2": (0.2, 0.28, None), "rorecomp": (0.2, 0.2, None)}
+RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "arpo", "rstar2", "rorecomp")
 
 
 def advantages(name: str, rewards: Sequence[float]) -> list[float]:
@@ -43,6 +43,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "sft": 1 / tokens,
         "arpo": 1 / tokens,
         "rstar2": 1 / tokens,
+        "rorecomp": 1 / tokens,
     }[name]
 
 

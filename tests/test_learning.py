@@ -19,7 +19,7 @@ from assay.rng import Key
 
 pytestmark = pytest.mark.slow
 STEPS = 24
-RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "arpo", "rstar2")
+RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "arpo", "rstar2", "rorecomp")
 
 
 @pytest.fixture(autouse=True)

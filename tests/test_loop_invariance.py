@@ -208,7 +208,7 @@ def test_rows_that_cannot_move_the_weights_are_left_out_exactly(name: str) -> No
     expected |= {
         row.episode.request.id for row in rows(name) if row.group == "mixed" and row.episode.request.sample == 1
     }
-    if name in ("rloo", "dr-grpo", "dapo", "arpo", "rstar2"):  # no term but the advantage's
+    if name in ("rloo", "dr-grpo", "dapo", "arpo", "rstar2", "rorecomp"):  # no term but the advantage's
         expected |= {row.episode.request.id for row in rows(name) if row.group == "uniform"}
     if name == "reinforce":
         expected |= {row.episode.request.id for row in rows(name) if row.reward == 0}

@@ -1,13 +1,25 @@
 """Which rows train."""
 
 from assay.curate.parts import FirstGroups, MixedGroups, first_groups, groups, leave_out, measure, mixed_groups, spread
+from assay.curate.recompose import Recompose, recompose
 from assay.curate.resample import ResampleOnCorrect, resample_on_correct
 from assay.part import Registry
 
 CURATORS: Registry = {
     "mixed-groups": (MixedGroups, mixed_groups),
     "first-groups": (FirstGroups, first_groups),
+    "recompose": (Recompose, recompose),
     "resample-on-correct": (ResampleOnCorrect, resample_on_correct),
 }
 
-__all__ = ["CURATORS", "FirstGroups", "MixedGroups", "ResampleOnCorrect", "groups", "leave_out", "measure", "spread"]
+__all__ = [
+    "CURATORS",
+    "FirstGroups",
+    "MixedGroups",
+    "Recompose",
+    "ResampleOnCorrect",
+    "groups",
+    "leave_out",
+    "measure",
+    "spread",
+]

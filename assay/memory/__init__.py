@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.memory.episodes import episode_of, to_data
+from assay.memory.leftovers import KeepLeftovers, keep_leftovers
 from assay.part import Part
 from assay.rng import Key
 from assay.types import Episode
@@ -66,7 +67,7 @@ class Memory:
 Remember = Callable[..., Memory]
 """(memory, *, models, episodes, rows, stats) -> the memory after the step. Weights that follow others move here too."""
 
-MEMORIES: dict[str, tuple[type[Part], Remember]] = {}
+MEMORIES: dict[str, tuple[type[Part], Remember]] = {"keep-leftovers": (KeepLeftovers, keep_leftovers)}
 
 
 def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:

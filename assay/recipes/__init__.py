@@ -10,11 +10,12 @@ from assay.recipes.dr_grpo import DR_GRPO
 from assay.recipes.grpo import GRPO
 from assay.recipes.reinforce import REINFORCE
 from assay.recipes.rloo import RLOO
+from assay.recipes.rorecomp import RORECOMP
 from assay.recipes.rstar2 import RSTAR2
 from assay.recipes.sft import SFT
 
 RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe for recipe in (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, ARPO, RSTAR2)
+    recipe.name: recipe for recipe in (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, ARPO, RSTAR2, RORECOMP)
 }
 
 

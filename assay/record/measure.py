@@ -24,7 +24,8 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
         if judged:
             stats["reward/accuracy"] = float(np.mean(judged))
         stats |= _parts(valid)
-    stats |= _lengths(episodes) | _replies(episodes) | _groups(rows)
+    collected = [row for row in rows if row.episode.provenance != "replay"]
+    stats |= _lengths(episodes) | _replies(episodes) | _groups(collected)
     entropies = [s.entropy for e in episodes for s in e.segments if s.entropy is not None and len(s)]
     if entropies:
         stats["policy/entropy"] = float(np.nanmean(np.concatenate(entropies)))
