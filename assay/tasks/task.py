@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from assay.errors import DataError
 from assay.rng import Key, digest
 from assay.types import Problem, Verdict
+
+if TYPE_CHECKING:
+    from assay.tasks.pose import Posing
 
 Spec = Mapping[str, Any]
 Split = Literal["train", "valid", "test"]
@@ -61,6 +64,7 @@ class Task:
     check: Callable[[Spec, str], Verdict]  # of the answer text alone
     split: Callable[[Spec], Split] | None = None  # where content decides otherwise than by its digest
     environment: Environment | None = None  # tools that may be called while answering
+    posing: Posing | None = None  # how a policy poses such problems
 
     def split_of(self, spec: Spec) -> Split:
         if self.split is not None:
