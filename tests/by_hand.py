@@ -13,12 +13,17 @@ import torch
 from torch import Tensor
 
 CLIPS = {"grpo": (0.2, 0.2, None), "dr-grpo": (0.2, 0.2, None), "dapo": (0.2, 0.28, 10.0)}
-CLIPS |= {"arpo": (0.2, 0.2, None), "rstar2": (0.2, 0.28, None), "rorecomp": (0.2, 0.2, None)}
-RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "arpo", "rstar2", "rorecomp")
+CLIPS |= {"arpo": (0.2, 0.2, None), "rstar2": (0.2, 0.28, None), "rorecomp": (0.2, 0.2, None), "azr": (0.2, 0.2, None)}
+RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "arpo", "rstar2", "rorecomp", "azr")
+
+
+def baseline(name: str, *, group: str, role: str, task: str) -> str:
+    """With whom an answer is compared."""
+    return f"{role}/{task}" if name == "azr" else group
 
 
 def advantages(name: str, rewards: Sequence[float]) -> list[float]:
-    """Of the answers of one group."""
+    """Of the answers that are compared with one another."""
     if name == "reinforce":
         return list(rewards)
     if name == "sft":
@@ -28,7 +33,7 @@ def advantages(name: str, rewards: Sequence[float]) -> list[float]:
     if name == "rloo":
         total, count = sum(rewards), len(rewards)
         return [r - (total - r) / (count - 1) for r in rewards]
-    scale = 1.0 if name == "dr-grpo" else stdev(rewards) + 1e-6
+    scale = {"dr-grpo": 1.0, "azr": (stdev(rewards) ** 2 + 1e-8) ** 0.5}.get(name, stdev(rewards) + 1e-6)
     return [(r - mean(rewards)) / scale for r in rewards]
 
 
@@ -44,6 +49,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "arpo": 1 / tokens,
         "rstar2": 1 / tokens,
         "rorecomp": 1 / tokens,
+        "azr": 1 / tokens,
     }[name]
 
 

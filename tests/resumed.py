@@ -20,12 +20,13 @@ def require_resume(recipe: Recipe, engine: Callable[[], LocalEngine], *, cut: in
     phases = phases_of(recipe)
     calm, stopped, other = engine(), engine(), engine()
     reference = engine() if recipe.mechanism.objective.needs_reference else None
+    first, second, third = (models_of(one, reference, recipe.roles) for one in (calm, stopped, other))
     notes, later = Notes(), Notes()
-    expected = train([phases], models_of(calm, reference), Memory(0), notes)
-    half = train([dataclasses.replace(phases, end=cut)], models_of(stopped, reference), Memory(0), Notes())
+    expected = train([phases], first, Memory(0), notes)
+    half = train([dataclasses.replace(phases, end=cut)], second, Memory(0), Notes())
     other.load(stopped.state())
     back = Memory.from_data(json.loads(json.dumps(half.to_data())))
-    found = train([phases], models_of(other, reference), back, later)
+    found = train([phases], third, back, later)
     assert later.stats == notes.stats[cut:]
     assert json.dumps(found.to_data()) == json.dumps(expected.to_data())
     left, right = other.state(), calm.state()

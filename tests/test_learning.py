@@ -19,7 +19,7 @@ from assay.rng import Key
 
 pytestmark = pytest.mark.slow
 STEPS = 24
-RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "arpo", "rstar2", "rorecomp")
+RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "arpo", "rstar2", "rorecomp", "azr")
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,11 @@ def task(monkeypatch: pytest.MonkeyPatch) -> None:
 def small(name: str, *, learning_rate: float = 0.014, num_steps: int = STEPS) -> Recipe:
     """64 answers of at most four tokens a step, or what forks make of them; several updates share the rate."""
     learning_rate /= min(2, RECIPES[name].scale.num_minibatches)
-    rows = {"num_prompts": 64, "group_size": 1} if name in ("reinforce", "sft") else {"num_prompts": 8, "group_size": 8}
+    rows = (
+        {"num_prompts": 64, "group_size": 1}
+        if RECIPES[name].scale.group_size == 1
+        else {"num_prompts": 8, "group_size": 8}
+    )
     recipe = recipe_of(name, max_new=4, num_steps=num_steps, learning_rate=learning_rate, warmup_steps=2, **rows)
     if name == "dapo":  # two rounds, lest a policy that knows nothing costs the test ten
         recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, expand=(Refill(2),)))

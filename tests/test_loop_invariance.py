@@ -122,8 +122,11 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
     counted = [i for i, row in enumerate(chosen) if row.in_denominator]
     tokens = sum(int(trains[i].sum()) for i in counted)
     advantage: dict[str, float] = {}
-    for group in {row.group for row in rows(name)}:
-        members = [row for row in rows(name) if row.group == group]
+    compared: dict[str, list[Row]] = {}
+    for row in rows(name):
+        place = by_hand.baseline(name, group=row.group, role=row.role, task=row.episode.request.problem.task)
+        compared.setdefault(place, []).append(row)
+    for members in compared.values():
         found = by_hand.advantages(name, [row.reward for row in members])  # type: ignore[misc]
         advantage |= {row.episode.request.id: a for row, a in zip(members, found)}
     loss = torch.zeros((), dtype=torch.float64)

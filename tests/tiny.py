@@ -29,6 +29,7 @@ from assay.recipe import Recipe, Scale, at_profile
 from assay.recipes import RECIPES
 from assay.rng import Key
 from assay.source import Pool, Share
+from assay.tasks.pose import Posing
 from assay.tasks.task import Solution, Task
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Stats, Verdict
 
@@ -67,6 +68,16 @@ def _named(letters: str) -> Task:
         solve=lambda spec: Solution(spec["letter"]),
         check=lambda spec, answer: Verdict.ok(answer) if spec["letter"] in answer else Verdict.fail("wrong"),
         split=lambda spec: "train",
+        posing=Posing(
+            seed={"letter": letters[0]},
+            shown=1,
+            compact=lambda shown: "c",
+            natural=lambda shown: "c",
+            write=lambda spec: spec["letter"],
+            read=lambda text, shown: {"letter": text[0]} if text and text[0] in letters else None,
+            level=lambda spec: 1,
+            example=lambda generator, level, shown: shown[0],
+        ),
     )
 
 
@@ -244,9 +255,9 @@ def phases_of(recipe: Recipe, *, micro_tokens: int = 10**6) -> Phases:
     return phases
 
 
-def models_of(engine: Any, reference: Any = None) -> Models:
+def models_of(engine: Any, reference: Any = None, roles: Mapping[str, str] | None = None) -> Models:
     engines = {"policy": engine} if reference is None else {"policy": engine, "reference": reference}
-    return Models(engines, {"policy": "policy"})
+    return Models(engines, roles or {"policy": "policy"})
 
 
 def batch_of(recipe: Recipe, rows: Sequence[Row]) -> Batch:
@@ -293,7 +304,7 @@ def run(
         phases = dataclasses.replace(phases, credit=lambda rows, memory: [_minus(b) for b in credit(rows, memory)])
     reference = engine.copy() if recipe.mechanism.objective.needs_reference else None
     notes = Notes()
-    memory = train([phases], models_of(engine, reference), Memory(seed), notes)
+    memory = train([phases], models_of(engine, reference, recipe.roles), Memory(seed), notes)
     return notes, memory
 
 

@@ -104,4 +104,18 @@ def turns(problem: Problem) -> list[tuple[str, Origin]]:
     return [*pieces, (rest, Origin.INJECTED)]
 
 
-AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {"demonstrate": (Demonstrate, demonstrate)}
+@dataclass(frozen=True)
+class AsRole(Part):
+    """Whoever plays this role is asked."""
+
+    role: str = "proposer"
+
+
+def as_role(requests: Sequence[Request], *, role: str) -> list[Request]:
+    return [dataclasses.replace(request, role=role) for request in requests]
+
+
+AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
+    "demonstrate": (Demonstrate, demonstrate),
+    "as-role": (AsRole, as_role),
+}

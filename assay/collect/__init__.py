@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from assay.augment import Codec
-from assay.collect.expand import EXPANDERS, Refill
+from assay.collect.expand import EXPANDERS, Refill, SolvePosed
 from assay.collect.turns import generate, going_on, whole
 from assay.memory import Memory
 from assay.models import Models
@@ -29,7 +29,7 @@ policy from afar are moved by `remember`, so that a stop while collecting finds 
 
 COLLECTORS: Registry = {}  # (collect: Collect) -> Collect
 
-__all__ = ["COLLECTORS", "EXPANDERS", "Collect", "Collector", "Judge", "Refill", "generate", "whole"]
+__all__ = ["COLLECTORS", "EXPANDERS", "Collect", "Collector", "Judge", "Refill", "SolvePosed", "generate", "whole"]
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from assay.collect.forks import ForkAtReplies, fork_at_replies
+from assay.collect.posed import SolvePosed, solve_posed
 from assay.memory import Memory
 from assay.part import Part
 from assay.types import Episode, Request
@@ -37,4 +38,8 @@ def refill(
     return more(memory, ordinals, drawn)
 
 
-EXPANDERS = {"refill": (Refill, refill), "fork-at-replies": (ForkAtReplies, fork_at_replies)}
+EXPANDERS = {
+    "refill": (Refill, refill),
+    "fork-at-replies": (ForkAtReplies, fork_at_replies),
+    "solve-posed": (SolvePosed, solve_posed),
+}

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from assay.credit.branches import SharedMean, shared_mean
+from assay.credit.cells import CellRelative, cell_relative
 from assay.credit.pack import by_reward
 from assay.errors import ConfigError
 from assay.part import Part, Registry
@@ -89,6 +90,7 @@ CREDITS: Registry = {
     "constant": (Constant, by_reward(constant)),
     "group-relative": (GroupRelative, by_reward(group_relative)),
     "leave-one-out": (LeaveOneOut, by_reward(leave_one_out)),
+    "cell-relative": (CellRelative, cell_relative),
 }
 SHAPES: Registry = {"shared-mean": (SharedMean, shared_mean)}
 GROUP_BASELINES: Sequence[type[Part]] = (GroupRelative, LeaveOneOut)

@@ -9,6 +9,7 @@ from typing import Any
 
 from assay.memory.episodes import episode_of, to_data
 from assay.memory.leftovers import KeepLeftovers, keep_leftovers
+from assay.memory.posed import AdmitPosed, admit_posed
 from assay.part import Part
 from assay.rng import Key
 from assay.types import Episode
@@ -67,7 +68,10 @@ class Memory:
 Remember = Callable[..., Memory]
 """(memory, *, models, episodes, rows, stats) -> the memory after the step. Weights that follow others move here too."""
 
-MEMORIES: dict[str, tuple[type[Part], Remember]] = {"keep-leftovers": (KeepLeftovers, keep_leftovers)}
+MEMORIES: dict[str, tuple[type[Part], Remember]] = {
+    "keep-leftovers": (KeepLeftovers, keep_leftovers),
+    "admit-posed": (AdmitPosed, admit_posed),
+}
 
 
 def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:

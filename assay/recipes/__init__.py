@@ -5,6 +5,7 @@ from __future__ import annotations
 from assay.errors import unknown
 from assay.recipe import Recipe
 from assay.recipes.arpo import ARPO
+from assay.recipes.azr import AZR
 from assay.recipes.dapo import DAPO
 from assay.recipes.dr_grpo import DR_GRPO
 from assay.recipes.grpo import GRPO
@@ -15,7 +16,7 @@ from assay.recipes.rstar2 import RSTAR2
 from assay.recipes.sft import SFT
 
 RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe for recipe in (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, ARPO, RSTAR2, RORECOMP)
+    recipe.name: recipe for recipe in (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, ARPO, RSTAR2, RORECOMP, AZR)
 }
 
 

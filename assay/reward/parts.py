@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.part import Part, scales_with
+from assay.reward.learnability import Learnability, learnability
 from assay.types import Episode, Reward, Verdict
 
 
@@ -61,5 +62,6 @@ def soft_overlong(episodes: Sequence[Episode], *, max_new: int, buffer: int, fac
 REWARDS = {
     "outcome": (Outcome, outcome),
     "graded": (Graded, graded),
+    "learnability": (Learnability, learnability),
     "soft-overlong": (SoftOverlong, soft_overlong),
 }

@@ -11,6 +11,7 @@ from assay.errors import DataError
 from assay.memory import Memory
 from assay.part import Part
 from assay.rng import Key
+from assay.source.posed import Pose, pose
 from assay.tasks import task
 from assay.tasks.task import Split, Wording
 from assay.types import Problem
@@ -96,7 +97,7 @@ def problem_set(pool: Pool, seed: int, size: int) -> tuple[Problem, ...]:
     return tuple(pool.held_out(Key(seed)("epochs", "problems"), size, "train"))
 
 
-SOURCES = {"uniform": (Uniform, uniform), "epochs": (Epochs, epochs)}
+SOURCES = {"uniform": (Uniform, uniform), "epochs": (Epochs, epochs), "pose": (Pose, pose)}
 
 
 def check_pool(pool: Pool) -> None:

@@ -16,7 +16,7 @@ from assay.tasks.lists import LIST_FN
 from assay.tasks.lookup import LOOKUP, LOOKUP_FAULTY
 from assay.tasks.modchain import MOD_CHAIN
 from assay.tasks.paths import PATH
-from assay.tasks.pose import PREFIX, posing_of
+from assay.tasks.pose import PREFIX, pose
 from assay.tasks.subsequence import LIS
 from assay.tasks.task import Task
 
@@ -60,7 +60,7 @@ def task(name: str) -> Task:
         if posed.posing is None:
             able = ", ".join(n for n, t in TASKS.items() if t.posing is not None)
             raise ConfigError(f"problems of '{posed.name}' cannot be posed by a policy; those of {able} can.")
-        return posing_of(posed)
+        return pose(posed)
     registered = entry_points(group=ENTRY_POINTS)
     if name not in registered.names:
         raise unknown("task", name, {*TASKS, *registered.names}, "assay list tasks")

@@ -5,7 +5,6 @@ There is no wrong problem to guess at, so these stand beside the tasks and not a
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -58,6 +57,3 @@ def pose(posed: Task) -> Task:
         solve=lambda spec: Solution(posing.write(spec["example"])),
         check=check,
     )
-
-
-posing_of = functools.cache(pose)
