@@ -181,9 +181,8 @@ BY_HAND = {
     "azr": [[-0.4 * C, 0.0], [0.0], [0.6 * C, 0.54 * C, 7.2 * C], [-0.4 * C], [-0.4 * C, 0.0]],
 }
 # 1 / 9; the clip ends at 1.2, and nowhere below
-BY_HAND |= dict.fromkeys(
-    ("arpo", "rorecomp"), [[-A / 9, 0.0], [0.0], [A / 18, 0.9 * A / 18, 12 * A / 18], [0.0], [0.0, 0.0]]
-)
+PLAIN_CLIP = [[-A / 9, 0.0], [0.0], [A / 18, 0.9 * A / 18, 12 * A / 18], [0.0], [0.0, 0.0]]
+BY_HAND |= {"arpo": PLAIN_CLIP, "rorecomp": PLAIN_CLIP}
 
 
 def five_rows(name: str) -> tuple[list[Row], Table]:
