@@ -62,6 +62,7 @@ def _phases(recipe: Recipe, mechanism: Mechanism, end: int, pool: Pool, codec: C
         "group_size": scale.group_size,
         "max_new": scale.max_new,
         "drawn": drawn,
+        "num_steps": scale.num_steps,
         "micro_tokens": micro_tokens,
     }
     source = bind(SOURCES, mechanism.source, **constants)
@@ -156,7 +157,9 @@ def _improver(mechanism: Mechanism, scale: Scale, micro_tokens: int) -> Callable
         if (memory.step + 1) % rule.every:
             return {}
         key, player = memory.key("improve", memory.step, batch.role), models.play(batch.role)
-        stats = improve(player, batch, objective=rule.objective, scale=scale, key=key, micro_tokens=micro_tokens)
+        before = memory.step * scale.num_updates
+        values = {"objective": rule.objective, "scale": scale, "key": key, "micro_tokens": micro_tokens}
+        stats = improve(player, batch, before=before, **values)
         # two players do not share a curve
         return {name.replace("policy/", f"{batch.role}/", 1): value for name, value in stats.items()}
 

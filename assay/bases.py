@@ -83,6 +83,26 @@ BASES = {
             scale=_scale(num_steps=600, learning_rate=2e-3),
             augment=(Hinted(share=0.3),),
         ),
+        Base(
+            name="lookup",
+            summary="pointers followed by look-ups, some of which fail; for methods that use tools",
+            shape=_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
+            pool=Pool((Share("lookup-tool", (3, 4, 5)), Share("lookup-faulty", (3, 4, 5)))),
+            scale=_scale(num_steps=300),
+        ),
+        Base(
+            name="dsl",
+            summary="programs of a stack machine, short ones, and how to pose such problems; for self-play",
+            shape=_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
+            pool=Pool(
+                (
+                    *(Share(f"dsl-{kind}", (1, 2, 3)) for kind in ("deduction", "abduction")),
+                    Share("dsl-induction", (2, 3)),
+                    *(Share(f"pose:dsl-{kind}", (2, 3), 0.25) for kind in ("deduction", "abduction", "induction")),
+                )
+            ),
+            scale=_scale(num_steps=400),
+        ),
     )
 }
 

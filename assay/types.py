@@ -89,6 +89,7 @@ class Segment:
     node: str = ""
     parent: str = ""
     context: Ids | None = None  # None: the request's context and the segments before; else what stood here instead
+    failed: bool = False  # a reply that tells of an error
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -24,6 +24,10 @@ CLIPS = {
     "ampo": (0.2, 0.2, 10.0),
     "treerl": (0.2, 0.26, None),
     "deepsearch": (0.2, 0.28, 10.0),
+    "arpo": (0.2, 0.2, None),
+    "rstar2": (0.2, 0.28, None),
+    "rorecomp": (0.2, 0.2, None),
+    "azr": (0.2, 0.2, None),
 }
 LIKE = {"cure": "dapo"}  # on rows that share nothing, a method that is another
 RECIPE_NAMES = (
@@ -35,14 +39,23 @@ RECIPE_NAMES = (
     "sft",
     "treerl",
     "deepsearch",
+    "arpo",
+    "rstar2",
+    "rorecomp",
+    "azr",
     *LIKE,
 )  # their coefficients are also written out in test_objective.py
+
+
+def baseline(name: str, *, group: str, role: str, task: str) -> str:
+    """With whom an answer is compared."""
+    return f"{role}/{task}" if name == "azr" else group
 
 
 def advantages(
     name: str, rewards: Sequence[float], *, lengths: Sequence[int] = (), selected: Sequence[bool] = ()
 ) -> list[float]:
-    """Of the answers of one group, which share no tokens; of these lengths, these of them trained."""
+    """Of the answers that are compared with one another, which share no tokens; of these lengths, these trained."""
     name = LIKE.get(name, name)
     if name == "reinforce":
         return list(rewards)
@@ -61,7 +74,9 @@ def advantages(
         others = [r - (sum(rewards) - r) / (count - 1) for r in rewards]
         middle = sum(c * n for c, n in zip(others, lengths, strict=True)) / sum(lengths)
         return [2 * (c - middle) + middle / max(1, sum(selected)) ** 0.5 for c in others]
-    scale = 1.0 if name in ("dr-grpo", "seele", "ampo", "deepsearch") else stdev(rewards) + 1e-6
+    scales = dict.fromkeys(("dr-grpo", "seele", "ampo", "deepsearch"), 1.0)
+    scales["azr"] = (stdev(rewards) ** 2 + 1e-8) ** 0.5
+    scale = scales.get(name, stdev(rewards) + 1e-6)
     return [(r - mean(rewards)) / scale for r in rewards]
 
 
@@ -81,6 +96,10 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "guide": 1 / tokens,
         "seele": 1 / (rows * max_new),
         "ampo": 1 / (rows * max_new),
+        "arpo": 1 / tokens,
+        "rstar2": 1 / tokens,
+        "rorecomp": 1 / tokens,
+        "azr": 1 / tokens,
     }[LIKE.get(name, name)]
 
 

@@ -26,9 +26,13 @@ def task(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def small(name: str, *, learning_rate: float = 0.014, num_steps: int = STEPS) -> Recipe:
-    """64 answers of at most four tokens a step; where a step has two updates they share the rate."""
+    """64 answers of at most four tokens a step, or what forks make of them; several updates share the rate."""
     learning_rate /= recipe_of(name).scale.num_updates
-    rows = {"num_prompts": 64, "group_size": 1} if name in ("reinforce", "sft") else {"num_prompts": 8, "group_size": 8}
+    rows = (
+        {"num_prompts": 64, "group_size": 1}
+        if RECIPES[name].scale.group_size == 1
+        else {"num_prompts": 8, "group_size": 8}
+    )
     recipe = recipe_of(name, max_new=4, num_steps=num_steps, learning_rate=learning_rate, warmup_steps=2, **rows)
     return with_rounds(recipe, 2)  # lest a policy that knows nothing costs the test ten
 

@@ -167,6 +167,7 @@ def test_weights_of_a_batch_without_a_token() -> None:
 RATIOS = [[1.0, 1.25], [0.7], [1.0, 0.9, 12.0], [1.0], [1.0, 1.3]]
 BOUNDS = [[0.0, math.log(2)], [0.0], [0.0, 0.0, 0.0], [0.0], [0.0, 0.0]]  # log ref - log pi
 A = (2 / 3) / (math.sqrt(1 / 3) + 1e-6)  # of rewards 1, 0, 0: mean 1/3, unbiased variance 1/3; the others have -A / 2
+C = 1 / (9 * math.sqrt(0.3 + 1e-8))
 BY_HAND = {
     # -R / 5
     "reinforce": [[-0.2, -0.2], [0.0], [0.0, 0.0, 0.0], [-0.2], [-0.2, -0.2]],
@@ -183,7 +184,14 @@ BY_HAND = {
     # 1 / 9; advantages 2/3, -1/3, -1/3; clips as above
     "deepsearch": [[-2 / 27, -1.25 * 2 / 27], [0.0], [1 / 27, 0.9 / 27, 0.0], [0.0], [0.0, 0.0]],
     "sft": [[-1 / 9] * 2, [-1 / 9], [-1 / 9] * 3, [-1 / 9], [-1 / 9] * 2],
+    # 1 / 9; the clip ends at 1.28, and nowhere below
+    "rstar2": [[-A / 9, -1.25 * A / 9], [0.0], [A / 18, 0.9 * A / 18, 12 * A / 18], [0.0], [0.0, 0.0]],
+    # one cell of rewards 1, 0, 0, 1, 1: mean 0.6, unbiased variance 0.3
+    "azr": [[-0.4 * C, 0.0], [0.0], [0.6 * C, 0.54 * C, 7.2 * C], [-0.4 * C], [-0.4 * C, 0.0]],
 }
+# 1 / 9; the clip ends at 1.2, and nowhere below
+PLAIN_CLIP = [[-A / 9, 0.0], [0.0], [A / 18, 0.9 * A / 18, 12 * A / 18], [0.0], [0.0, 0.0]]
+BY_HAND |= {"arpo": PLAIN_CLIP, "rorecomp": PLAIN_CLIP}
 
 BY_HAND |= {name: BY_HAND[other] for name, other in by_hand.LIKE.items()}
 

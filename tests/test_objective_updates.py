@@ -13,7 +13,7 @@ from tiny import Table, group_of, update
 
 from assay.credit import pack
 from assay.objective import NoRatio, Objective, Open, TokenMean
-from assay.objective.improve import learning_rate, minibatches
+from assay.objective.improve import improve, learning_rate, minibatches
 from assay.recipe import Scale
 from assay.rng import Key
 from assay.types import Batch, Row
@@ -122,6 +122,16 @@ def test_rates_follow_the_optimiser_steps_of_the_engine() -> None:
         stats = update(table, batch, PLAIN, scale)
     assert table.rates == pytest.approx([0.125, 0.25, 0.375, 0.5])
     assert stats["policy/learning_rate"] == 0.5
+
+
+def test_the_batches_of_a_step_have_the_rates_of_the_step() -> None:
+    """Two batches in the second step of two updates each: both begin where the schedule stands."""
+    batch = batch_of([2, 2])
+    table: Any = Table({request: [-1.0] * int(n) for request, n in zip(batch.request, batch.lengths)})
+    scale = scale_of(num_minibatches=2, warmup_steps=4)
+    for _ in range(2):
+        improve(table, batch, objective=PLAIN, scale=scale, key=Key(0), micro_tokens=20, before=2)
+    assert table.rates == pytest.approx([0.375, 0.5, 0.375, 0.5])
 
 
 def test_an_empty_mini_batch_is_counted_and_the_others_are_trained() -> None:

@@ -32,6 +32,7 @@ from assay.recipe import Mechanism, Recipe, Scale, at_profile
 from assay.recipes import RECIPES
 from assay.rng import Key
 from assay.source import Epochs, Pool, Share, problem_set
+from assay.tasks.pose import Posing
 from assay.tasks.task import Solution, Task
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Stats, Verdict
 
@@ -43,6 +44,7 @@ class Letters:
     """A codec of one token a letter; token 0 ends an answer."""
 
     end_ids = frozenset({END})
+    vocab = 5
 
     def render(self, prompt: Any) -> np.ndarray:
         """The letter asked for, and a mark, so that one layer can tell the question from the answer."""
@@ -69,6 +71,16 @@ def _named(letters: str) -> Task:
         solve=lambda spec: Solution(spec["letter"]),
         check=lambda spec, answer: Verdict.ok(answer) if spec["letter"] in answer else Verdict.fail("wrong"),
         split=lambda spec: "train",
+        posing=Posing(
+            seed={"letter": letters[0]},
+            shown=1,
+            compact=lambda shown: "c",
+            natural=lambda shown: "c",
+            write=lambda spec: spec["letter"],
+            read=lambda text, shown: {"letter": text[0]} if text and text[0] in letters else None,
+            level=lambda spec: 1,
+            example=lambda generator, level, shown: shown[0],
+        ),
     )
 
 
@@ -281,9 +293,9 @@ def phases_of(recipe: Recipe, **world: Any) -> Phases:
     return stages_of(recipe, **world)[0]
 
 
-def models_of(engine: Any, reference: Any = None) -> Models:
+def models_of(engine: Any, reference: Any = None, roles: Mapping[str, str] | None = None) -> Models:
     engines = {"policy": engine} if reference is None else {"policy": engine, "reference": reference}
-    return Models(engines, {"policy": "policy"})
+    return Models(engines, roles or {"policy": "policy"})
 
 
 def batch_of(recipe: Recipe, rows: Sequence[Row]) -> Batch:
@@ -337,7 +349,7 @@ def run(
     if recipe.mechanism.objective.needs_reference:
         reference = reference or engine.copy()
     notes = Notes()
-    memory = train(stages, models_of(engine, reference), memory or Memory(seed), notes)
+    memory = train(stages, models_of(engine, reference, recipe.roles), memory or Memory(seed), notes)
     return notes, memory
 
 
@@ -366,7 +378,7 @@ def require_resumable(recipe: Recipe, beginner: Callable[[], LocalEngine], *, af
     notes, memory = run(recipe, whole, reference=reference, **world)
     until = Until(last=after)
     with pytest.raises(Stop):
-        train(stages_of(recipe, **world), models_of(part, reference), Memory(0), until)
+        train(stages_of(recipe, **world), models_of(part, reference, recipe.roles), Memory(0), until)
     assert until.saved is not None
     rest.load(until.saved[0])
     again, resumed = run(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from assay.augment import Codec
-from assay.collect.expand import EXPANDERS, Refill
+from assay.collect.expand import EXPANDERS, Refill, SolvePosed
 from assay.collect.search import Search
 from assay.collect.trees import Fork
 from assay.collect.turns import generate, going_on, halted, whole
@@ -31,7 +31,19 @@ policy from afar are moved by `remember`, so that a stop while collecting finds 
 
 COLLECTORS: Registry = {}  # (collect: Collect) -> Collect
 
-__all__ = ["COLLECTORS", "EXPANDERS", "Collect", "Collector", "Fork", "Judge", "Refill", "Search", "generate", "whole"]
+__all__ = [
+    "COLLECTORS",
+    "EXPANDERS",
+    "Collect",
+    "Collector",
+    "Fork",
+    "Judge",
+    "Refill",
+    "Search",
+    "SolvePosed",
+    "generate",
+    "whole",
+]
 
 
 @dataclass(frozen=True)

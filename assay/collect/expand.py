@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from assay.collect.forks import ForkAtReplies, fork_at_replies
 from assay.collect.hints import RetryWithHint, retry_with_hint
+from assay.collect.posed import SolvePosed, solve_posed
 from assay.collect.rates import HintRounds, hint_rounds
 from assay.collect.search import Search, search
 from assay.collect.teachers import AskTeachers, ask_teachers
@@ -58,4 +60,6 @@ EXPANDERS = {
     "hint-rounds": (HintRounds, hint_rounds),
     "fork": (Fork, fork),
     "search": (Search, search),
+    "fork-at-replies": (ForkAtReplies, fork_at_replies),
+    "solve-posed": (SolvePosed, solve_posed),
 }

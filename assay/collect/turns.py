@@ -79,7 +79,7 @@ def _replied(episode: Episode, codec: Codec) -> Episode:
     if reply is None:
         return episode
     ids = codec.encode(reply)
-    segment = Segment(ids=ids, origin=np.full(len(ids), Origin.ENV, np.int8))
+    segment = Segment(ids=ids, origin=np.full(len(ids), Origin.ENV, np.int8), failed=environment.failed(reply))
     segments = (*episode.segments, segment)
     before = sum(len(s) for s in episode.request.prefix)
     if sum(len(s) for s in segments) - before >= episode.request.max_new:

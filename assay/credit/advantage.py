@@ -11,6 +11,8 @@ from typing import Literal
 
 import numpy as np
 
+from assay.credit.branches import SharedMean, shared_mean
+from assay.credit.cells import CellRelative, cell_relative
 from assay.credit.pack import by_reward
 from assay.credit.pseudo import PseudoFailure, pseudo_failure
 from assay.credit.trees import ProcessRelative, TreeRelative, process_relative, tree_relative
@@ -93,6 +95,7 @@ CREDITS: Registry = {
     "tree-relative": (TreeRelative, tree_relative),
     "process-relative": (ProcessRelative, process_relative),
     "pseudo-failure": (PseudoFailure, pseudo_failure),
+    "cell-relative": (CellRelative, cell_relative),
 }
-SHAPES: Registry = {}
+SHAPES: Registry = {"shared-mean": (SharedMean, shared_mean)}
 GROUP_BASELINES: Sequence[type[Part]] = (GroupRelative, LeaveOneOut, TreeRelative, ProcessRelative)

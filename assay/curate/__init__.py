@@ -1,17 +1,25 @@
 """Which rows train."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
-from assay.curate.parts import FirstGroups, MixedGroups, first_groups, groups, leave_out, measure, mixed_groups, spread
+from assay.curate.parts import (
+    FirstGroups,
+    MixedGroups,
+    WithoutTag,
+    first_groups,
+    groups,
+    leave_out,
+    measure,
+    mixed_groups,
+    spread,
+    without_tag,
+)
+from assay.curate.recompose import Recompose, recompose
 from assay.curate.replace import MakeRoom, make_room
+from assay.curate.resample import ResampleOnCorrect, resample_on_correct
 from assay.curate.solved import SolvedGroups, solved_groups
 from assay.curate.trees import BackedUp, DrawLeaves, OwnTokens, backed_up, draw_leaves, own_tokens
-from assay.part import Part
-from assay.types import Row
+from assay.part import Registry
 
-CURATORS: dict[str, tuple[type[Part], Callable[..., list[Row]]]] = {
+CURATORS: Registry = {
     "mixed-groups": (MixedGroups, mixed_groups),
     "first-groups": (FirstGroups, first_groups),
     "make-room": (MakeRoom, make_room),
@@ -19,6 +27,9 @@ CURATORS: dict[str, tuple[type[Part], Callable[..., list[Row]]]] = {
     "own-tokens": (OwnTokens, own_tokens),
     "draw-leaves": (DrawLeaves, draw_leaves),
     "backed-up": (BackedUp, backed_up),
+    "without-tag": (WithoutTag, without_tag),
+    "recompose": (Recompose, recompose),
+    "resample-on-correct": (ResampleOnCorrect, resample_on_correct),
 }
 
 __all__ = [
@@ -29,7 +40,10 @@ __all__ = [
     "MakeRoom",
     "MixedGroups",
     "OwnTokens",
+    "Recompose",
+    "ResampleOnCorrect",
     "SolvedGroups",
+    "WithoutTag",
     "groups",
     "leave_out",
     "measure",

@@ -64,6 +64,17 @@ def mixed_groups(rows: Sequence[Row], *, num_prompts: int, by: Measure) -> list[
 
 
 @dataclass(frozen=True)
+class WithoutTag(Part):
+    """Rows with this tag were asked for something else than training."""
+
+    tag: str = "probe"
+
+
+def without_tag(rows: Sequence[Row], *, tag: str) -> list[Row]:
+    return leave_out(rows, {i for i, row in enumerate(rows) if (row.tag or row.episode.request.tag) == tag})
+
+
+@dataclass(frozen=True)
 class FirstGroups(Part):
     """Keep the first `num_prompts` groups that still have a row in the loss, in the order of their draws."""
 

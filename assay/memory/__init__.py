@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.memory.episodes import episode_of, to_data
+from assay.memory.leftovers import KeepLeftovers, keep_leftovers
 from assay.memory.levels import Promote, promote
+from assay.memory.posed import AdmitPosed, admit_posed
 from assay.memory.rates import KeepRate, keep_rate
 from assay.memory.solved import HoldSolved, hold_solved
 from assay.memory.temperature import TrackTemperature, track_temperature
@@ -75,6 +77,8 @@ MEMORIES: dict[str, tuple[type[Part], Remember]] = {
     "keep-rate": (KeepRate, keep_rate),
     "track-temperature": (TrackTemperature, track_temperature),
     "hold-solved": (HoldSolved, hold_solved),
+    "keep-leftovers": (KeepLeftovers, keep_leftovers),
+    "admit-posed": (AdmitPosed, admit_posed),
 }
 
 

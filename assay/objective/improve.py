@@ -23,8 +23,22 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def improve(engine: Engine, batch: Batch, *, objective: Objective, scale: Scale, key: Key, micro_tokens: int) -> Stats:
-    """`num_epochs` passes of `num_minibatches` optimiser steps over the batch; returns what was seen."""
+def improve(
+    engine: Engine,
+    batch: Batch,
+    *,
+    objective: Objective,
+    scale: Scale,
+    key: Key,
+    micro_tokens: int,
+    before: int | None = None,
+) -> Stats:
+    """`num_epochs` passes of `num_minibatches` optimiser steps over the batch; returns what was seen.
+
+    `before` is how many updates the schedule has behind it: a step has its share of it, however many batches it has.
+    By default it is what the engine has done.
+    """
+    before = engine.version if before is None else before
     seen = _Seen()
     for index, part in enumerate(minibatches(batch, scale, key)):
         weight = bind(AGGREGATES, objective.aggregate)(part, max_new=scale.max_new)
@@ -33,7 +47,7 @@ def improve(engine: Engine, batch: Batch, *, objective: Objective, scale: Scale,
             seen.count("update/empty")
             continue
         accumulate(engine, part.select(useful), _rows_of(weight, part, useful), objective, micro_tokens, seen, index)
-        rate = learning_rate(engine.version, scale)
+        rate = learning_rate(before + index, scale)
         seen.step(engine.step(lr=rate, clip=scale.clip_norm), rate, part)
     return seen.stats(batch)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from assay.errors import unknown
 from assay.recipe import Recipe
 from assay.recipes.ampo import AMPO
+from assay.recipes.arpo import ARPO
+from assay.recipes.azr import AZR
 from assay.recipes.cure import CURE
 from assay.recipes.dapo import DAPO
 from assay.recipes.deepsearch import DEEPSEARCH
@@ -15,6 +17,8 @@ from assay.recipes.guide import GUIDE
 from assay.recipes.reinforce import REINFORCE
 from assay.recipes.rloo import RLOO
 from assay.recipes.rlve import RLVE
+from assay.recipes.rorecomp import RORECOMP
+from assay.recipes.rstar2 import RSTAR2
 from assay.recipes.seele import SEELE
 from assay.recipes.sft import SFT
 from assay.recipes.treerl import TREERL
@@ -36,6 +40,10 @@ RECIPES: dict[str, Recipe] = {
         CURE,
         TREERL,
         DEEPSEARCH,
+        ARPO,
+        RSTAR2,
+        RORECOMP,
+        AZR,
     )
 }
 

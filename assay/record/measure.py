@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.curate import groups, measure, spread
-from assay.types import Episode, Row, Segment, Stats
+from assay.types import Episode, Origin, Row, Segment, Stats
 
 
 def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
@@ -28,7 +28,9 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
         if judged:
             stats["reward/accuracy"] = float(np.mean(judged))
         stats |= _parts(valid)
-    stats |= _lengths(episodes) | _groups(rows) | _branches(episodes, sampled) | _rounds(rows)
+    collected = [row for row in rows if row.episode.provenance != "replay"]
+    stats |= _lengths(episodes) | _replies(episodes) | _groups(collected)
+    stats |= _branches(episodes, sampled) | _rounds(collected)
     stats["problem/level"] = float(np.mean([episode.request.problem.level for episode in episodes]))
     stats["sampling/temperature"] = float(np.mean([episode.request.temperature for episode in episodes]))
     entropies = [s.entropy for s in sampled if s.entropy is not None and len(s)]
@@ -70,6 +72,23 @@ def _rounds(rows: Sequence[Row]) -> Stats:
         means = [float(np.mean(rights)) for rights in answers.values()]
         stats[f"round/{number}/accuracy"] = float(np.mean(means))
         stats[f"round/{number}/distance_from_half"] = float(np.mean([abs(mean - 0.5) for mean in means]))
+    return stats
+
+
+def _replies(episodes: Sequence[Episode]) -> Stats:
+    """What environments replied: calls made in the step, and of an answer the mean number and the share of errors."""
+    replies = [[s for s in episode.segments if len(s) and s.origin[0] == Origin.ENV] for episode in episodes]
+    counts = np.array([len(found) for found in replies])
+    if not counts.any():
+        return {}
+    fresh = sum(s.origin[0] == Origin.ENV for e in episodes for s in e.segments[len(e.request.prefix) :] if len(s))
+    failed = np.array([sum(s.failed for s in found) for found in replies])
+    stats = {"replies/asked": float(fresh), "replies/mean": float(counts.mean())}
+    stats["replies/failed"] = float(failed.sum() / counts.sum())
+    right = np.array([e.verdict is not None and e.verdict.status == "ok" for e in episodes], dtype=bool)
+    if counts[right].any():
+        stats["replies/right"] = float(counts[right].mean())
+        stats["replies/failed_right"] = float(failed[right].sum() / counts[right].sum())
     return stats
 
 

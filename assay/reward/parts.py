@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.part import Part, scales_with
-from assay.types import Episode, Reward
+from assay.reward.learnability import Learnability, learnability
+from assay.types import Episode, Reward, Verdict
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,26 @@ def outcome(episodes: Sequence[Episode], *, max_new: int, right: float, wrong: f
 
 
 @dataclass(frozen=True)
+class Graded(Part):
+    """What a right, a wrong and a malformed answer are worth."""
+
+    right: float = 1.0
+    wrong: float = 0.0
+    malformed: float = -1.0
+
+
+MALFORMED = ("format", "empty", "truncated")
+
+
+def graded(episodes: Sequence[Episode], *, right: float, wrong: float, malformed: float) -> list[Reward | None]:
+    """`right` if the verdict is ok, `malformed` where no answer could be read, else `wrong`."""
+    verdicts = [episode.verdict or Verdict.fail("wrong") for episode in episodes]
+    worth = {"ok": right, "malformed": malformed, "wrong": wrong}
+    kinds = ["ok" if v.status == "ok" else "malformed" if v.kind in MALFORMED else "wrong" for v in verdicts]
+    return [Reward("outcome", worth[kind]) for kind in kinds]
+
+
+@dataclass(frozen=True)
 class SoftOverlong(Part):
     """DAPO's soft punishment of answers that come near the generation limit. Right and wrong ones alike."""
 
@@ -38,4 +59,9 @@ def soft_overlong(episodes: Sequence[Episode], *, max_new: int, buffer: int, fac
     return [Reward("overlong", min(0.0, (max_new - buffer - len(episode)) / buffer) * factor) for episode in episodes]
 
 
-REWARDS = {"outcome": (Outcome, outcome), "soft-overlong": (SoftOverlong, soft_overlong)}
+REWARDS = {
+    "outcome": (Outcome, outcome),
+    "graded": (Graded, graded),
+    "learnability": (Learnability, learnability),
+    "soft-overlong": (SoftOverlong, soft_overlong),
+}

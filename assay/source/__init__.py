@@ -12,6 +12,7 @@ from assay.memory import Memory
 from assay.part import Part, scales_with
 from assay.rng import Key
 from assay.source.levels import LevelWindow, level_window
+from assay.source.posed import Pose, pose
 from assay.tasks import task
 from assay.tasks.task import Split, Wording
 from assay.types import Problem
@@ -105,6 +106,7 @@ SOURCES = {
     "uniform": (Uniform, uniform),
     "epochs": (Epochs, epochs),
     "level-window": (LevelWindow, level_window),
+    "pose": (Pose, pose),
 }
 
 

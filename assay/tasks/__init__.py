@@ -7,12 +7,16 @@ from importlib.metadata import entry_points
 from assay.errors import ConfigError, unknown
 from assay.tasks.activities import ACTIVITY
 from assay.tasks.boolean import BOOL
+from assay.tasks.calculator import CALCULATOR
 from assay.tasks.compose import COMPOSE
 from assay.tasks.countdown import COUNTDOWN
+from assay.tasks.dsl import ABDUCTION, DEDUCTION, INDUCTION
 from assay.tasks.knights import KNIGHTS
 from assay.tasks.lists import LIST_FN
+from assay.tasks.lookup import LOOKUP, LOOKUP_FAULTY
 from assay.tasks.modchain import MOD_CHAIN
 from assay.tasks.paths import PATH
+from assay.tasks.pose import PREFIX, pose
 from assay.tasks.subsequence import LIS
 from assay.tasks.task import Task
 
@@ -29,6 +33,12 @@ TASKS: dict[str, Task] = {
     "compose": COMPOSE,
     "lis": LIS,
     "activity": ACTIVITY,
+    "lookup-tool": LOOKUP,
+    "lookup-faulty": LOOKUP_FAULTY,
+    "calculator": CALCULATOR,
+    "dsl-deduction": DEDUCTION,
+    "dsl-abduction": ABDUCTION,
+    "dsl-induction": INDUCTION,
 }
 
 ENTRY_POINTS = "assay.tasks"
@@ -36,13 +46,21 @@ _GYM = "gym:"
 
 
 def task(name: str) -> Task:
-    """The task of this name: ours, a generator of reasoning-gym (`gym:NAME`), or one that a package registers."""
+    """The task of this name: ours, that of posing one (`pose:NAME`), a generator of reasoning-gym (`gym:NAME`), or one
+    that a package registers.
+    """
     if name in TASKS:
         return TASKS[name]
     if name.startswith(_GYM):
         from assay.tasks.gym import gym_task
 
         return gym_task(name.removeprefix(_GYM))
+    if name.startswith(PREFIX):
+        posed = task(name.removeprefix(PREFIX))
+        if posed.posing is None:
+            able = ", ".join(n for n, t in TASKS.items() if t.posing is not None)
+            raise ConfigError(f"problems of '{posed.name}' cannot be posed by a policy; those of {able} can.")
+        return pose(posed)
     registered = entry_points(group=ENTRY_POINTS)
     if name not in registered.names:
         raise unknown("task", name, {*TASKS, *registered.names}, "assay list tasks")

@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from assay.errors import DataError
 from assay.rng import Key, digest
 from assay.types import Problem, Verdict
+
+if TYPE_CHECKING:
+    from assay.tasks.pose import Posing
 
 Spec = Mapping[str, Any]
 Split = Literal["train", "valid", "test"]
@@ -28,7 +31,10 @@ _COMPACT_STEP = re.compile(r"[^,|]*[,|]|[^,|]+$")
 
 @dataclass(frozen=True)
 class Solution:
-    """A worked solution: the steps one after another, and the answer the checker accepts."""
+    """A worked solution: the steps one after another, and the answer the checker accepts.
+
+    In a task with an environment the steps hold its replies, where it gives them.
+    """
 
     answer: str
     steps: str = ""
@@ -41,6 +47,7 @@ class Environment:
 
     stop: tuple[str, ...]  # texts at which writing pauses for a reply
     reply: Callable[[Spec, str], str | None]  # to the whole answer so far; None: nothing, the answer ends here
+    failed: Callable[[str], bool] = lambda reply: False  # whether a reply tells of an error
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,7 @@ class Task:
     split: Callable[[Spec], Split] | None = None  # where content decides otherwise than by its digest
     environment: Environment | None = None  # tools that may be called while answering
     others: Callable[[Spec], Sequence[Solution]] | None = None  # worked solutions in other styles than that of `solve`
+    posing: Posing | None = None  # how a policy poses such problems
 
     def split_of(self, spec: Spec) -> Split:
         if self.split is not None:
@@ -142,6 +150,11 @@ def before_answer(text: str, wording: Wording) -> str:
     """A worked solution up to where its answer is stated."""
     mark = "#" if wording == "compact" else "\\boxed{"
     return text[: text.rfind(mark) + len(mark)] if mark in text else ""
+
+
+def count_answers(text: str, wording: Wording) -> int:
+    """How often an answer is marked: the last one is judged."""
+    return text.count("#" if wording == "compact" else "\\boxed{")
 
 
 def find_answer(text: str, wording: Wording) -> str | None:

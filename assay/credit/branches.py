@@ -1,0 +1,48 @@
+"""Advantages where answers share beginnings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.part import Part
+from assay.types import Row
+
+
+@dataclass(frozen=True)
+class SharedMean(Part):
+    """A token that stands in several rows gets the mean of their advantages (the hard attribution of ARPO)."""
+
+
+def shared_mean(rows: Sequence[Row]) -> list[Row]:
+    """A_t = mean over the rows that hold token t of their advantage at t; a node may be held in part."""
+    own = [np.zeros(len(r.episode)) if r.advantage is None else np.array(r.advantage, np.float64) for r in rows]
+    copies: dict[tuple[str, str], list[np.ndarray]] = {}
+    for row, advantage in zip(rows, own, strict=True):
+        for node, at, size in _nodes(row):
+            copies.setdefault((row.group, node), []).append(advantage[at : at + size])
+    means = {place: _mean(pieces) for place, pieces in copies.items()}
+    result = []
+    for row, advantage in zip(rows, own, strict=True):
+        advantage = advantage.copy()
+        for node, at, size in _nodes(row):
+            advantage[at : at + size] = means[row.group, node][:size]
+        result.append(row.mark(advantage=advantage))
+    return result
+
+
+def _mean(pieces: Sequence[np.ndarray]) -> np.ndarray:
+    """Token by token over the pieces that reach so far."""
+    total, count = np.zeros((2, max(map(len, pieces))))
+    for piece in pieces:
+        total[: len(piece)] += piece
+        count[: len(piece)] += 1
+    return total / count
+
+
+def _nodes(row: Row) -> list[tuple[str, int, int]]:
+    """(node, first token, tokens) of each of the row's segments that is a node."""
+    starts = np.cumsum([0, *(len(segment) for segment in row.episode.segments)])
+    return [(s.node, int(at), len(s)) for s, at in zip(row.episode.segments, starts, strict=False) if s.node]

@@ -1,0 +1,95 @@
+"""Chains of + - * on larger numbers, with a calculator for one operation at a time.
+
+`[37*84]` asks for a product, and the environment replies in place. The value stays within four digits on the way.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from assay.tasks.task import Environment, Solution, Spec, Task
+from assay.types import Verdict
+
+ERROR = "!"
+_OPERATORS = "+-*"
+_LARGEST = 9999
+_CALL = re.compile(r"\[([0-9]{1,9})([-+*])([0-9]{1,9})\]\Z")
+_ANSWER = re.compile(r"[0-9]{1,9}")
+
+
+def _apply(value: int, operator: str, operand: int) -> int:
+    return {"+": value + operand, "-": value - operand, "*": value * operand}[operator]
+
+
+def _instance(generator: np.random.Generator, level: int) -> Spec:
+    """Operations that leave the range are drawn again, operator and operand together."""
+    value = start = int(generator.integers(10, 100))
+    steps: list[list[str | int]] = []
+    while len(steps) < level:
+        operator, operand = _OPERATORS[int(generator.integers(3))], int(generator.integers(2, 100))
+        after = _apply(value, operator, operand)
+        if 10 <= after <= _LARGEST:
+            steps.append([operator, operand])
+            value = after
+    return {"start": start, "steps": steps}
+
+
+def _values(spec: Spec) -> list[int]:
+    """The value before the first operation, and after each."""
+    values = [spec["start"]]
+    for operator, operand in spec["steps"]:
+        values.append(_apply(values[-1], operator, operand))
+    return values
+
+
+def _reply(spec: Spec, text: str) -> str | None:
+    """The value of the operation with which the text ends."""
+    call = _CALL.search(text)
+    if call is None:
+        return ERROR
+    left, operator, right = call.groups()
+    return str(_apply(int(left), operator, int(right)))
+
+
+def _canonical(spec: Spec) -> str:
+    return f"{spec['start']}" + "".join(f"{operator}{operand}" for operator, operand in spec["steps"])
+
+
+def _natural(spec: Spec) -> str:
+    chain = f"{spec['start']} " + " ".join(f"{operator} {operand}" for operator, operand in spec["steps"])
+    return (
+        "Start with the first number and apply the operations strictly from left to right (multiplication does not "
+        f"bind more tightly):\n\n{chain}\n\nWrite one operation on whole numbers in square brackets, like [37*84], to "
+        "have it calculated: its value follows at once. Give the final value in \\boxed{...}."
+    )
+
+
+def _solve(spec: Spec) -> Solution:
+    values = _values(spec)
+    calls = (f"[{value}{operator}{operand}]" for value, (operator, operand) in zip(values, spec["steps"]))
+    return Solution(str(values[-1]), "".join(f"{call}{value}" for call, value in zip(calls, values[1:])))
+
+
+def _check(spec: Spec, text: str) -> Verdict:
+    answer = text.strip() if len(text) <= 32 else ""
+    if _ANSWER.fullmatch(answer) is None:
+        return Verdict.fail("format", "expected a whole number")
+    value = str(int(answer))
+    return Verdict.ok(value) if int(answer) == _values(spec)[-1] else Verdict.fail("wrong", answer=value)
+
+
+CALCULATOR = Task(
+    name="calculator",
+    domain="tools",
+    summary="Evaluate a chain of + - * from left to right with a calculator; the level is the number of operations.",
+    levels=range(2, 9),
+    instance=_instance,
+    canonical=_canonical,
+    compact=lambda spec: f"E {_canonical(spec)}",
+    natural=_natural,
+    solve=_solve,
+    check=_check,
+    environment=Environment(stop=("]",), reply=_reply, failed=lambda reply: reply == ERROR),
+)

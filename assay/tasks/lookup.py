@@ -1,0 +1,113 @@
+"""Following pointers in a key-value store that only a tool can read.
+
+`[ax]` asks for the value of field x of object a, and the environment replies in place. A share of all replies is an
+error that is not the asker's fault: which calls of an instance fail is part of the instance, by their number in the
+answer, and asking again helps. Every value is uniform, so without the tool an answer is right with probability 1/26.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+
+import numpy as np
+
+from assay.rng import digest
+from assay.tasks.task import Environment, Solution, Spec, Task
+from assay.types import Verdict
+
+OBJECTS = string.ascii_lowercase
+FIELDS = "wxyz"
+ERROR = "!"
+_CALL = re.compile(r"\[([a-z])([wxyz])\]\Z")
+_MAX_CHARACTERS = 16
+
+
+def _instance(generator: np.random.Generator, level: int, error_rate: float) -> Spec:
+    """The store is a string of values for each field, in the order of the objects."""
+    draws = generator.random(1 + level + len(FIELDS) * len(OBJECTS)).tolist()
+    start, *letters = (OBJECTS[int(u * len(OBJECTS))] for u in [draws[0], *draws[1 + level :]])
+    values = "".join(letters)
+    return {
+        "start": start,
+        "fields": "".join(FIELDS[int(u * len(FIELDS))] for u in draws[1 : 1 + level]),
+        "store": {field: values[i * len(OBJECTS) :][: len(OBJECTS)] for i, field in enumerate(FIELDS)},
+        "error_rate": error_rate,
+    }
+
+
+def _value(spec: Spec, key: str, field: str) -> str:
+    return spec["store"][field][OBJECTS.index(key)]
+
+
+def _objects(spec: Spec) -> list[str]:
+    """The object before the first pointer, and after each."""
+    found = [spec["start"]]
+    for field in spec["fields"]:
+        found.append(_value(spec, found[-1], field))
+    return found
+
+
+def _fails(spec: Spec, call: int) -> bool:
+    return int(digest("lookup", _canonical(spec), call), 16) < spec["error_rate"] * 2**64
+
+
+def _reply(spec: Spec, text: str) -> str | None:
+    """To the call with which the text ends; the calls before it are counted, whatever they were."""
+    call = _CALL.search(text)
+    if call is None or _fails(spec, text.count("]")):
+        return ERROR
+    return _value(spec, *call.groups())
+
+
+def _canonical(spec: Spec) -> str:
+    return f"{spec['start']}{spec['fields']} {' '.join(spec['store'][field] for field in FIELDS)}"
+
+
+def _natural(spec: Spec) -> str:
+    path = ", then ".join(f"field {field}" for field in spec["fields"])
+    return (
+        "A store holds objects a to z; each of their fields w, x, y and z holds the name of an object. Write [ax] to "
+        f"look up field x of object a: the reply follows at once, or {ERROR} if the look-up failed, in which case you "
+        f"may ask again. Start at object {spec['start']} and follow {path}, each of the object found before. Which "
+        "object do you end at? Give its letter in \\boxed{...}."
+    )
+
+
+def _solve(spec: Spec) -> Solution:
+    """Every call with its reply, calls that failed included."""
+    steps = ""
+    objects = _objects(spec)
+    for key, field in zip(objects, spec["fields"]):
+        steps += f"[{key}{field}]"
+        while (reply := _reply(spec, steps)) == ERROR:
+            steps += f"{reply}[{key}{field}]"
+        steps += str(reply)
+    return Solution(objects[-1], steps)
+
+
+def _check(spec: Spec, text: str) -> Verdict:
+    answer = text.strip() if len(text) <= _MAX_CHARACTERS else ""
+    if answer not in OBJECTS or len(answer) != 1:
+        return Verdict.fail("format", "expected one letter from a to z")
+    return Verdict.ok(answer) if answer == _objects(spec)[-1] else Verdict.fail("wrong", answer=answer)
+
+
+def _lookup(name: str, tag: str, error_rate: float) -> Task:
+    return Task(
+        name=name,
+        domain="tools",
+        summary=f"Follow pointers in a store by look-ups of which {error_rate:.0%} fail; the level is their number.",
+        levels=range(2, 9),
+        instance=lambda generator, level: _instance(generator, level, error_rate),
+        canonical=_canonical,
+        compact=lambda spec: f"{tag} {spec['start']}{spec['fields']}",
+        natural=_natural,
+        solve=_solve,
+        check=_check,
+        environment=Environment(stop=("]",), reply=_reply, failed=lambda reply: reply == ERROR),
+    )
+
+
+LOOKUP = _lookup("lookup-tool", "T", error_rate=0.1)
+LOOKUP_FAULTY = _lookup("lookup-faulty", "U", error_rate=0.2)
