@@ -12,8 +12,8 @@ from statistics import mean, stdev
 import torch
 from torch import Tensor
 
-CLIPS = {"grpo": (0.2, 0.2, None), "dr-grpo": (0.2, 0.2, None), "dapo": (0.2, 0.28, 10.0)}
-RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft")
+CLIPS = {"grpo": (0.2, 0.2, None), "dr-grpo": (0.2, 0.2, None), "dapo": (0.2, 0.28, 10.0), "spec-rl": (0.2, 0.2, 3.0)}
+RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "spec-rl")
 
 
 def advantages(name: str, rewards: Sequence[float]) -> list[float]:
@@ -40,6 +40,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "dr-grpo": 1 / (rows * max_new),
         "dapo": 1 / tokens,
         "sft": 1 / tokens,
+        "spec-rl": 1 / tokens,
     }[name]
 
 
@@ -51,7 +52,14 @@ def surrogate(ratio: Tensor, advantage: Tensor, low: float, high: float, dual: f
     return loss
 
 
-def token_losses(name: str, logp: Tensor, *, advantage: Tensor, old: Tensor | None, ref: Tensor | None) -> Tensor:
+def k3(logp: Tensor, ref: Tensor) -> Tensor:
+    """The estimator of KL that is never negative."""
+    return (ref - logp).exp() - (ref - logp) - 1
+
+
+def token_losses(
+    name: str, logp: Tensor, *, advantage: Tensor, old: Tensor | None, ref: Tensor | None, entropy: Tensor
+) -> Tensor:
     """The loss of each token, whose gradient is what counts."""
     if name not in CLIPS:
         return -advantage * logp
@@ -59,5 +67,8 @@ def token_losses(name: str, logp: Tensor, *, advantage: Tensor, old: Tensor | No
     loss = surrogate((logp - anchor).exp(), advantage, *CLIPS[name])
     if name == "grpo":
         assert ref is not None
-        loss = loss + 0.04 * ((ref - logp).exp() - (ref - logp) - 1)
+        loss = loss + 0.04 * k3(logp, ref)
+    if name == "spec-rl":
+        assert ref is not None
+        loss = loss + 1e-4 * k3(logp, ref) - 0.001 * entropy
     return loss

@@ -18,7 +18,7 @@ from assay.rng import Key
 
 pytestmark = pytest.mark.slow
 STEPS = 24
-RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo")
+RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "spec-rl")
 
 
 @pytest.fixture(autouse=True)

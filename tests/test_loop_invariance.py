@@ -131,11 +131,12 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
         ids = row.episode.stream("ids").astype(np.int32)
         if not row.in_loss or not mask.any():
             continue
-        logp = naive_log_probs(network, row.episode.request.context, ids, _tau(row))
-        logp = logp.gather(-1, torch.from_numpy(ids.astype(np.int64))[:, None])[:, 0]
+        every = naive_log_probs(network, row.episode.request.context, ids, _tau(row))
+        logp = every.gather(-1, torch.from_numpy(ids.astype(np.int64))[:, None])[:, 0]
+        entropy = -(every.exp() * every).sum(-1)
         a = torch.full_like(logp, float(np.float32(advantage[row.episode.request.id])))
         old, ref = (torch.from_numpy(x).double() for x in (row.old, row.ref))  # type: ignore[arg-type]
-        each = by_hand.token_losses(name, logp, advantage=a, old=old, ref=ref)
+        each = by_hand.token_losses(name, logp, advantage=a, old=old, ref=ref, entropy=entropy)
         weight = by_hand.token_weight(name, length=int(mask.sum()), rows=len(counted), tokens=tokens, max_new=MAX_NEW)
         loss = loss + weight * each[torch.from_numpy(mask)].sum()
     loss.backward()

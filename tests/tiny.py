@@ -28,7 +28,7 @@ from assay.part import bind
 from assay.recipe import Recipe, Scale, at_profile
 from assay.recipes import RECIPES
 from assay.rng import Key
-from assay.source import Pool, Share
+from assay.source import Epochs, Pool, Share
 from assay.tasks.task import Solution, Task
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Stats, Verdict
 
@@ -235,7 +235,10 @@ def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
     """The recipe at a small scale; its constants follow the answer length as on a laptop."""
     recipe, _ = at_profile(RECIPES[name], "laptop", max_new=max_new)
     fixed = {"learning_rate": 3e-4, "schedule": "constant", "warmup_steps": 5}  # profiles may move, these tests not
-    return dataclasses.replace(recipe, scale=dataclasses.replace(recipe.scale, **fixed | scale))
+    mechanism = recipe.mechanism
+    if isinstance(mechanism.source, Epochs):  # there are hardly any problems in letters
+        mechanism = dataclasses.replace(mechanism, source=Epochs(size=1))
+    return dataclasses.replace(recipe, mechanism=mechanism, scale=dataclasses.replace(recipe.scale, **fixed | scale))
 
 
 def phases_of(recipe: Recipe, *, micro_tokens: int = 10**6) -> Phases:

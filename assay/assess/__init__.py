@@ -7,13 +7,14 @@ from typing import Literal
 
 import numpy as np
 
+from assay.assess.distributions import Distributions, keep_distributions
 from assay.memory import Memory
 from assay.models import Models
 from assay.objective import Objective
 from assay.part import Registry
 from assay.types import Episode, Origin, Row, Stats, joined
 
-ASSESSORS: Registry = {}
+ASSESSORS: Registry = {"distributions": (Distributions, keep_distributions)}
 
 Assessor = Callable[..., tuple[list[Row], Stats]]
 """(rows, *, models, memory, ...) -> rows with what it found out. A partner that learns first makes its step here."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from assay.augment.speculate import Speculate, speculate
 from assay.errors import DataError
 from assay.memory import Memory
 from assay.part import Part
@@ -77,4 +78,7 @@ def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) ->
     return result
 
 
-AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {"demonstrate": (Demonstrate, demonstrate)}
+AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
+    "demonstrate": (Demonstrate, demonstrate),
+    "speculate": (Speculate, speculate),
+}

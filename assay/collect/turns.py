@@ -20,7 +20,8 @@ from assay.types import Episode, Origin, Request, Segment
 def generate(models: Models, requests: Sequence[Request], key: Key, codec: Codec) -> list[Episode]:
     """An episode for each request, in their order, up to its end or to the next reply of its environment (`pause`).
 
-    A request for no new tokens is answered by its prefix alone.
+    A request for no new tokens is answered by its prefix alone. Where all of that is the policy's, it is as fresh as
+    what the policy writes, and a limit may have cut it.
     """
     found: dict[int, Episode] = {}
     for role in dict.fromkeys(request.role for request in requests):
@@ -33,9 +34,15 @@ def generate(models: Models, requests: Sequence[Request], key: Key, codec: Codec
             found[i] = _replied(episode, codec) if made.finish == "stop" else episode
         for i in places:
             if requests[i].max_new == 0:
-                text = text_of(requests[i].prefix, codec)
-                found[i] = Episode(requests[i], requests[i].prefix, "stop", text=text, provenance="teacher")
+                found[i] = _given(requests[i], codec)
     return [found[i] for i in range(len(requests))]
+
+
+def _given(request: Request, codec: Codec) -> Episode:
+    episode = Episode(request, request.prefix, "stop", text=text_of(request.prefix, codec))
+    if (episode.stream("origin") != Origin.POLICY).any():
+        return dataclasses.replace(episode, provenance="teacher")
+    return episode if _ended(episode, codec) else dataclasses.replace(episode, finish="length")
 
 
 def whole(models: Models, requests: Sequence[Request], key: Key, codec: Codec) -> list[Episode]:
@@ -80,7 +87,7 @@ def _replied(episode: Episode, codec: Codec) -> Episode:
 
 
 def _ended(episode: Episode, codec: Codec) -> bool:
-    ids = episode.segments[-1].ids
+    ids = episode.stream("ids")
     return len(ids) > 0 and int(ids[-1]) in codec.end_ids
 
 

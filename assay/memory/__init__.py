@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from assay.memory.drafts import Drafts, keep_drafts
 from assay.memory.episodes import episode_of, to_data
 from assay.part import Part
 from assay.rng import Key
@@ -66,7 +67,7 @@ class Memory:
 Remember = Callable[..., Memory]
 """(memory, *, models, episodes, rows, stats) -> the memory after the step. Weights that follow others move here too."""
 
-MEMORIES: dict[str, tuple[type[Part], Remember]] = {}
+MEMORIES: dict[str, tuple[type[Part], Remember]] = {"drafts": (Drafts, keep_drafts)}
 
 
 def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:

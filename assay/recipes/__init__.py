@@ -10,8 +10,9 @@ from assay.recipes.grpo import GRPO
 from assay.recipes.reinforce import REINFORCE
 from assay.recipes.rloo import RLOO
 from assay.recipes.sft import SFT
+from assay.recipes.spec_rl import SPEC_RL
 
-RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT)}
+RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, SPEC_RL)}
 
 
 def recipe(name: str) -> Recipe:

@@ -1,0 +1,1 @@
+"""One file a method: `PROXY`, the experiment of its entry at the size of a laptop."""
