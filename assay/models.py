@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from assay.engine.interface import Engine
@@ -16,6 +16,8 @@ class Models:
 
     engines: Mapping[str, Engine]
     roles: Mapping[str, str]  # role -> name of the parameter set
+    follows: Mapping[str, str] = field(default_factory=dict)  # name of a set -> of the one whose weights it takes over
+    starts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # states before the first step, if needed
 
     def __getitem__(self, name: str) -> Engine:
         return self.engines[name]

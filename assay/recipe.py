@@ -15,6 +15,7 @@ from assay.objective import Objective
 from assay.part import Part, slot
 from assay.reward import Outcome
 from assay.source import Uniform
+from assay.stages import Steps
 
 Profile = Literal["paper", "laptop", "one-gpu"]
 PROFILES: tuple[Profile, ...] = ("paper", "laptop", "one-gpu")
@@ -91,6 +92,12 @@ class Stage:
     name: str = "train"
     share: float = 1.0
     mechanism: Mechanism | None = None  # None: that of the recipe
+    when: Part = slot(
+        "when", default=Steps()
+    )  # it begins when this holds, and at the latest when the shares before end
+    start: Literal["continue", "base"] = "continue"  # with which weights; those of the base have no optimiser state
+    optimiser: Literal["keep", "reset"] = "keep"
+    memory: Literal["keep", "clear"] = "keep"  # what parts keep between steps; the count of what was spent always stays
 
 
 @dataclass(frozen=True)
@@ -167,8 +174,8 @@ def at_profile(recipe: Recipe, profile: Profile, *, max_new: int | None = None) 
         lines.append(f"max_new: {paper.max_new} -> {max_new} (what the task needs)")
         changes["max_new"] = max_new
     scale = dataclasses.replace(paper, **changes)
-    mechanism, moved = _rescale(recipe.mechanism, paper, scale)
-    return dataclasses.replace(recipe, scale=scale, mechanism=mechanism), lines + moved
+    (mechanism, stages), moved = _rescale((recipe.mechanism, recipe.stages), paper, scale)
+    return dataclasses.replace(recipe, scale=scale, mechanism=mechanism, stages=stages), [*lines, *dict.fromkeys(moved)]
 
 
 def _rescale(record: Any, paper: Scale, scale: Scale) -> tuple[Any, list[str]]:

@@ -237,7 +237,10 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
         name: choice.engine(copy.deepcopy(policy.transformer), optimiser=optimiser if trained else None, **settings)
         for name, trained in wanted.items()
     }
-    return Models(engines, recipe.roles)
+    follows = {name: model.follows for name, model in recipe.models.items() if model.follows}
+    again = any(stage.start == "base" for stage in recipe.stages)
+    starts = {name: engines[name].state() for name, model in recipe.models.items() if again and model.saved}
+    return Models(engines, recipe.roles, follows, starts)
 
 
 def check_lengths(experiment: Experiment, policy: Policy) -> None:

@@ -12,13 +12,19 @@ from statistics import mean, stdev
 import torch
 from torch import Tensor
 
-CLIPS = {"grpo": (0.2, 0.2, None), "dr-grpo": (0.2, 0.2, None), "dapo": (0.2, 0.28, 10.0), "spec-rl": (0.2, 0.2, 3.0)}
-RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "spec-rl")
+CLIPS = {
+    "grpo": (0.2, 0.2, None),
+    "dr-grpo": (0.2, 0.2, None),
+    "dapo": (0.2, 0.28, 10.0),
+    "spec-rl": (0.2, 0.2, 3.0),
+    "questa": (0.2, 0.2, None),
+}
+RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft")
 
 
 def advantages(name: str, rewards: Sequence[float]) -> list[float]:
     """Of the answers of one group."""
-    if name == "reinforce":
+    if name in ("reinforce", "questa"):
         return list(rewards)
     if name == "sft":
         return [1.0] * len(rewards)
@@ -31,6 +37,20 @@ def advantages(name: str, rewards: Sequence[float]) -> list[float]:
     return [(r - mean(rewards)) / scale for r in rewards]
 
 
+WHITENED = {"questa": (0, 1e-5)}  # ddof and epsilon
+
+
+def shaped(name: str, advantage: Sequence[float], tokens: Sequence[int]) -> list[float]:
+    """Of all rows together that are in the loss, from the advantages and the numbers of trained tokens."""
+    if name not in WHITENED:
+        return list(advantage)
+    ddof, epsilon = WHITENED[name]
+    count = sum(tokens)
+    centre = sum(a * n for a, n in zip(advantage, tokens)) / count
+    spread = (sum(n * (a - centre) ** 2 for a, n in zip(advantage, tokens)) / (count - ddof)) ** 0.5
+    return [(a - centre) / (spread + epsilon) for a in advantage]
+
+
 def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int) -> float:
     """Of a token of a row with `length` trainable tokens; `rows` and `tokens` are the denominators of the step."""
     return {
@@ -41,6 +61,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "dapo": 1 / tokens,
         "sft": 1 / tokens,
         "spec-rl": 1 / tokens,
+        "questa": 1 / tokens,
     }[name]
 
 
@@ -58,9 +79,9 @@ def k3(logp: Tensor, ref: Tensor) -> Tensor:
 
 
 def token_losses(
-    name: str, logp: Tensor, *, advantage: Tensor, old: Tensor | None, ref: Tensor | None, entropy: Tensor
+    name: str, logp: Tensor, *, advantage: Tensor, old: Tensor | None, ref: Tensor | None, **more: Tensor
 ) -> Tensor:
-    """The loss of each token, whose gradient is what counts."""
+    """The loss of each token, whose gradient is what counts; `more`: its entropy, and `mu`, what the sampler said."""
     if name not in CLIPS:
         return -advantage * logp
     anchor = logp.detach() if old is None else old
@@ -70,5 +91,8 @@ def token_losses(
         loss = loss + 0.04 * k3(logp, ref)
     if name == "spec-rl":
         assert ref is not None
-        loss = loss + 1e-4 * k3(logp, ref) - 0.001 * entropy
+        loss = loss + 1e-4 * k3(logp, ref) - 0.001 * more["entropy"]
+    if name == "questa":
+        behind = (anchor - more["mu"]).exp()
+        loss = loss * torch.where(behind <= 5.0, behind, 0.0)
     return loss

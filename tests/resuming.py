@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from tiny import POOL, Letters, Notes
+from tiny import POOL, Letters, Notes, models_for
 
 from assay.assemble import assemble
 from assay.engine.local import LocalEngine
@@ -38,16 +38,10 @@ class Saving(Notes):
             raise Stopped("for the test")
 
 
-def models_for(recipe: Recipe, make: Make) -> Models:
-    """An engine for each parameter set of the recipe, and a frozen reference."""
-    engines = {name: make() if model.trained else make().copy() for name, model in recipe.models.items()}
-    return Models({"reference": make().copy(), **engines}, recipe.roles)
-
-
 def run_in_parts(recipe: Recipe, make: Make, *, after: int | None = None, seed: int = 0) -> tuple[Models, Memory, list]:
     """The models, the memory and the statistics of all steps at the end."""
     saved = tuple(name for name, model in recipe.models.items() if model.saved)
-    models, memory, stats = models_for(recipe, make), Memory(seed), []
+    models, memory, stats = models_for(recipe, make()), Memory(seed), []
     stages = assemble(recipe, pool=POOL, codec=Letters(), micro_tokens=10**6)
     notes = Saving(after, saved)
     try:
@@ -55,7 +49,7 @@ def run_in_parts(recipe: Recipe, make: Make, *, after: int | None = None, seed: 
     except Stopped:
         text, states = notes.data
         stats = notes.stats
-        models, memory, notes = models_for(recipe, make), Memory.from_data(json.loads(text)), Saving(None, saved)
+        models, memory, notes = models_for(recipe, make()), Memory.from_data(json.loads(text)), Saving(None, saved)
         for name, state in states.items():
             models[name].load(state)
         memory = train(stages, models, memory, notes)

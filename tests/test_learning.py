@@ -18,7 +18,7 @@ from assay.rng import Key
 
 pytestmark = pytest.mark.slow
 STEPS = 24
-RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "spec-rl")
+RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "spec-rl", "questa")
 
 
 @pytest.fixture(autouse=True)

@@ -126,6 +126,10 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
         members = [row for row in rows(name) if row.group == group]
         found = by_hand.advantages(name, [row.reward for row in members])  # type: ignore[misc]
         advantage |= {row.episode.request.id: a for row, a in zip(members, found)}
+    learnt = [i for i, row in enumerate(chosen) if row.in_loss]
+    names = [chosen[i].episode.request.id for i in learnt]
+    shaped = by_hand.shaped(name, [advantage[n] for n in names], [int(trains[i].sum()) for i in learnt])
+    advantage |= dict(zip(names, shaped, strict=True))
     loss = torch.zeros((), dtype=torch.float64)
     for row, mask in zip(chosen, trains, strict=True):
         ids = row.episode.stream("ids").astype(np.int32)
@@ -136,7 +140,8 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
         entropy = -(every.exp() * every).sum(-1)
         a = torch.full_like(logp, float(np.float32(advantage[row.episode.request.id])))
         old, ref = (torch.from_numpy(x).double() for x in (row.old, row.ref))  # type: ignore[arg-type]
-        each = by_hand.token_losses(name, logp, advantage=a, old=old, ref=ref, entropy=entropy)
+        more = {"entropy": entropy, "mu": torch.from_numpy(row.episode.stream("mu")).double()}
+        each = by_hand.token_losses(name, logp, advantage=a, old=old, ref=ref, **more)
         weight = by_hand.token_weight(name, length=int(mask.sum()), rows=len(counted), tokens=tokens, max_new=MAX_NEW)
         loss = loss + weight * each[torch.from_numpy(mask)].sum()
     loss.backward()

@@ -191,7 +191,7 @@ class Table:
 
 def segment(ids: Sequence[int] | np.ndarray, *, origin: Origin = Origin.POLICY, **changes: Any) -> Segment:
     count = len(ids)
-    known = {"old": np.full(count, -1.0, np.float32)} if origin == Origin.POLICY else {}
+    known = {name: np.full(count, -1.0, np.float32) for name in ("old", "mu")} if origin == Origin.POLICY else {}
     return Segment(np.array(ids, np.int32), np.full(count, origin, np.int8), **{**known, **changes})
 
 
@@ -242,8 +242,8 @@ def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
 
 
 def phases_of(recipe: Recipe, *, micro_tokens: int = 10**6) -> Phases:
-    (phases,) = assemble(recipe, pool=POOL, codec=Letters(), micro_tokens=micro_tokens)
-    return phases
+    """Of its first stage."""
+    return assemble(recipe, pool=POOL, codec=Letters(), micro_tokens=micro_tokens)[0]
 
 
 def models_of(engine: Any, reference: Any = None) -> Models:
@@ -289,14 +289,24 @@ def run(
     recipe: Recipe, engine: LocalEngine, *, seed: int = 0, flipped: bool = False, micro_tokens: int = 10**6
 ) -> tuple[Notes, Memory]:
     """Trains the engine; `flipped` turns the sign of every advantage."""
-    phases = phases_of(recipe, micro_tokens=micro_tokens)
+    stages = assemble(recipe, pool=POOL, codec=Letters(), micro_tokens=micro_tokens)
     if flipped:
-        credit = phases.credit
-        phases = dataclasses.replace(phases, credit=lambda rows, memory: [_minus(b) for b in credit(rows, memory)])
-    reference = engine.copy() if recipe.mechanism.objective.needs_reference else None
+        stages = [_flipped(phases) for phases in stages]
     notes = Notes()
-    memory = train([phases], models_of(engine, reference), Memory(seed), notes)
+    memory = train(stages, models_for(recipe, engine), Memory(seed), notes)
     return notes, memory
+
+
+def models_for(recipe: Recipe, engine: LocalEngine) -> Models:
+    """The engine as the policy, its followers, and a frozen reference."""
+    follows = {name: model.follows for name, model in recipe.models.items() if model.follows}
+    engines = {name: engine.copy() for name in ("reference", *follows)}
+    return Models({"policy": engine, **engines}, recipe.roles, follows, {"policy": engine.state()})
+
+
+def _flipped(phases: Phases) -> Phases:
+    """Every advantage with the other sign."""
+    return dataclasses.replace(phases, credit=lambda rows, memory: [_minus(b) for b in phases.credit(rows, memory)])
 
 
 def _minus(batch: Batch) -> Batch:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from assay.augment.hints import PartialSolution, partial_solution
 from assay.augment.speculate import Speculate, speculate
 from assay.errors import DataError
 from assay.memory import Memory
@@ -81,4 +82,5 @@ def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) ->
 AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
     "demonstrate": (Demonstrate, demonstrate),
     "speculate": (Speculate, speculate),
+    "partial-solution": (PartialSolution, partial_solution),
 }

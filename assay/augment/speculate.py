@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -128,5 +128,5 @@ def _scored(engine: Engine, spans: Sequence[Span]) -> list[Segment]:
     return [_segment(engine, span, old=s.logp, mu=s.logp, entropy=s.entropy) for span, s in zip(spans, scores)]
 
 
-def _segment(engine: Engine, span: Span, **streams: np.ndarray | None) -> Segment:
+def _segment(engine: Engine, span: Span, **streams: Any) -> Segment:
     return Segment(span.ids, np.full(len(span.ids), Origin.POLICY, np.int8), version=engine.version, **streams)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from assay.augment import Codec
 from assay.collect.expand import EXPANDERS, Refill
+from assay.collect.lagged import Lagged, lagged
 from assay.collect.turns import generate, going_on, whole
 from assay.memory import Memory
 from assay.models import Models
@@ -27,9 +28,9 @@ Collect = Callable[[Models, Sequence[Request], Memory], tuple[list[Episode], Mem
 policy from afar are moved by `remember`, so that a stop while collecting finds a state to save.
 """
 
-COLLECTORS: Registry = {}  # (collect: Collect) -> Collect
+COLLECTORS: Registry = {"lagged": (Lagged, lagged)}  # (collect: Collect) -> Collect
 
-__all__ = ["COLLECTORS", "EXPANDERS", "Collect", "Collector", "Judge", "Refill", "generate", "whole"]
+__all__ = ["COLLECTORS", "EXPANDERS", "Collect", "Collector", "Judge", "Lagged", "Refill", "generate", "whole"]
 
 
 @dataclass(frozen=True)

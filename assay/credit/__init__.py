@@ -2,6 +2,7 @@
 
 from assay.credit.advantage import CREDITS, GROUP_BASELINES, SHAPES, Constant, GroupRelative, LeaveOneOut, Score
 from assay.credit.pack import Lesson, advantages, by_reward, credit, pack
+from assay.credit.whiten import Whiten
 
 __all__ = [
     "CREDITS",
@@ -12,6 +13,7 @@ __all__ = [
     "LeaveOneOut",
     "Lesson",
     "Score",
+    "Whiten",
     "advantages",
     "by_reward",
     "credit",

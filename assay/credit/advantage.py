@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from assay.credit.pack import by_reward
+from assay.credit.whiten import Whiten, whiten
 from assay.errors import ConfigError
 from assay.part import Part, Registry
 
@@ -89,5 +90,5 @@ CREDITS: Registry = {
     "group-relative": (GroupRelative, by_reward(group_relative)),
     "leave-one-out": (LeaveOneOut, by_reward(leave_one_out)),
 }
-SHAPES: Registry = {}
+SHAPES: Registry = {"whiten": (Whiten, whiten)}
 GROUP_BASELINES: Sequence[type[Part]] = (GroupRelative, LeaveOneOut)

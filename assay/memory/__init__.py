@@ -9,6 +9,7 @@ from typing import Any
 
 from assay.memory.drafts import Drafts, keep_drafts
 from assay.memory.episodes import episode_of, to_data
+from assay.memory.follow import Follow, follow
 from assay.part import Part
 from assay.rng import Key
 from assay.types import Episode
@@ -67,7 +68,7 @@ class Memory:
 Remember = Callable[..., Memory]
 """(memory, *, models, episodes, rows, stats) -> the memory after the step. Weights that follow others move here too."""
 
-MEMORIES: dict[str, tuple[type[Part], Remember]] = {"drafts": (Drafts, keep_drafts)}
+MEMORIES: dict[str, tuple[type[Part], Remember]] = {"drafts": (Drafts, keep_drafts), "follow": (Follow, follow)}
 
 
 def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:

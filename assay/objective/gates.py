@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.objective.decoupled import Decoupled, decoupled
 from assay.part import Part
 
 if TYPE_CHECKING:
@@ -72,4 +73,10 @@ def shut(ratio: Tensor, advantage: Tensor) -> Tensor:
     return ratio.new_zeros(ratio.shape)
 
 
-GATES = {"open": (Open, open_gate), "clip": (Clip, clip), "shaped": (Shaped, shaped), "shut": (Shut, shut)}
+GATES = {
+    "open": (Open, open_gate),
+    "clip": (Clip, clip),
+    "shaped": (Shaped, shaped),
+    "shut": (Shut, shut),
+    "decoupled": (Decoupled, decoupled),
+}
