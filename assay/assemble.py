@@ -63,6 +63,7 @@ def _phases(recipe: Recipe, number: int, end: int, pool: Pool, codec: Codec, mic
         "max_new": scale.max_new,
         "drawn": drawn,
         "micro_tokens": micro_tokens,
+        "scale": scale,
     }
     source = bind(SOURCES, mechanism.source, pool=pool, **constants)
     augments = _bound(AUGMENTS, mechanism.augment, constants)

@@ -102,17 +102,18 @@ class Stage:
 
 @dataclass(frozen=True)
 class Model:
-    """A named parameter set. Learn-first ones step inside `assess`, before their scores are used."""
+    """A named parameter set. Partners step inside `assess`; learn-first ones do so before their scores are used."""
 
-    start: Literal["base", "policy"] = "base"
+    start: Literal["base", "policy"] = "base"  # whose weights it has when a stage begins: its own, or the policy's then
     trained: bool = True
     learns_first: bool = False
+    output: Literal["tokens", "value"] = "tokens"  # value: one number a token in place of a distribution, a critic
     follows: str | None = None  # a set without optimiser whose weights `remember` takes from this one: lagged, averaged
 
     @property
     def saved(self) -> bool:
         """Whether its weights are state of the run; others come back from where they came from."""
-        return self.trained or self.follows is not None
+        return self.trained or self.follows is not None or self.start == "policy"
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,9 @@ def enter(models: Models, memory: Memory, *, number: int, start: str, optimiser:
         elif not any(entry.startswith("optimiser/") for entry in state):
             continue
         models[name].load({entry: value for entry, value in state.items() if not entry.startswith("optimiser/")})
+    for name in [name for name, spec in models.specs.items() if spec.start == "policy"]:
+        state = models["policy"].state()
+        models[name].load({entry: value for entry, value in state.items() if not entry.startswith("optimiser/")})
     kept: Mapping[str, object] = {"stores": {"pass-rates": memory.store("pass-rates")}, "kept": {}} if clear else {}
     memory = dataclasses.replace(memory, **kept)  # type: ignore[arg-type]
     stores = {name: store for name, store in memory.stores.items() if name != "stage"}

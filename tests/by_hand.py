@@ -18,13 +18,15 @@ CLIPS = {
     "dapo": (0.2, 0.28, 10.0),
     "spec-rl": (0.2, 0.2, 3.0),
     "questa": (0.2, 0.2, None),
+    "r3": (0.2, 0.2, None),
+    "r3-staged": (0.2, 0.2, None),
 }
 RECIPE_NAMES = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft")
 
 
 def advantages(name: str, rewards: Sequence[float]) -> list[float]:
     """Of the answers of one group."""
-    if name in ("reinforce", "questa"):
+    if name in ("reinforce", "questa", "r3", "r3-staged"):
         return list(rewards)
     if name == "sft":
         return [1.0] * len(rewards)
@@ -37,18 +39,25 @@ def advantages(name: str, rewards: Sequence[float]) -> list[float]:
     return [(r - mean(rewards)) / scale for r in rewards]
 
 
-WHITENED = {"questa": (0, 1e-5)}  # ddof and epsilon
+WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8)}  # ddof and epsilon
 
 
-def shaped(name: str, advantage: Sequence[float], tokens: Sequence[int]) -> list[float]:
-    """Of all rows together that are in the loss, from the advantages and the numbers of trained tokens."""
+def spread(name: str, advantage: float, length: int) -> list[float]:
+    """Over the tokens of a row that the policy wrote; with lambda = 0.95 and no critic the early ones get less."""
+    if name in ("r3", "r3-staged"):
+        return [advantage * 0.95 ** (length - 1 - t) for t in range(length)]
+    return [advantage] * length
+
+
+def shaped(name: str, rows: Sequence[Sequence[float]]) -> list[list[float]]:
+    """The advantages of the tokens of all rows together."""
     if name not in WHITENED:
-        return list(advantage)
+        return [list(row) for row in rows]
     ddof, epsilon = WHITENED[name]
-    count = sum(tokens)
-    centre = sum(a * n for a, n in zip(advantage, tokens)) / count
-    spread = (sum(n * (a - centre) ** 2 for a, n in zip(advantage, tokens)) / (count - ddof)) ** 0.5
-    return [(a - centre) / (spread + epsilon) for a in advantage]
+    every = [a for row in rows for a in row]
+    centre = mean(every)
+    deviation = (sum((a - centre) ** 2 for a in every) / (len(every) - ddof)) ** 0.5
+    return [[(a - centre) / (deviation + epsilon) for a in row] for row in rows]
 
 
 def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int) -> float:
@@ -57,6 +66,8 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "reinforce": 1 / rows,
         "rloo": 1 / rows,
         "grpo": 1 / (rows * max(length, 1)),
+        "r3": 1 / (rows * max(length, 1)),
+        "r3-staged": 1 / (rows * max(length, 1)),
         "dr-grpo": 1 / (rows * max_new),
         "dapo": 1 / tokens,
         "sft": 1 / tokens,

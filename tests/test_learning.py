@@ -18,7 +18,7 @@ from assay.rng import Key
 
 pytestmark = pytest.mark.slow
 STEPS = 24
-RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "spec-rl", "questa")
+RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "spec-rl", "questa", "r3")
 
 
 @pytest.fixture(autouse=True)
@@ -27,8 +27,8 @@ def task(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def small(name: str, *, learning_rate: float = 0.014, num_steps: int = STEPS) -> Recipe:
-    """64 answers of at most four tokens a step; DAPO's two updates share the rate."""
-    learning_rate /= 2 if name == "dapo" else 1
+    """64 answers of at most four tokens a step; two updates share the rate."""
+    learning_rate /= 2 if name in ("dapo", "r3") else 1
     rows = {"num_prompts": 64, "group_size": 1} if name in ("reinforce", "sft") else {"num_prompts": 8, "group_size": 8}
     recipe = recipe_of(name, max_new=4, num_steps=num_steps, learning_rate=learning_rate, warmup_steps=2, **rows)
     if name == "dapo":  # two rounds, lest a policy that knows nothing costs the test ten

@@ -5,6 +5,7 @@ In formulas row i has T_i trainable tokens; B rows and N tokens are in the denom
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -19,6 +20,8 @@ import assay.tasks
 from assay.assemble import Phases, assemble
 from assay.engine.interface import Chunk, Outputs, Want
 from assay.engine.local import LocalEngine
+from assay.engine.optimiser import AdamW
+from assay.engine.value_engine import ValueEngine
 from assay.loop import train
 from assay.memory import Memory
 from assay.models import Models
@@ -298,10 +301,16 @@ def run(
 
 
 def models_for(recipe: Recipe, engine: LocalEngine) -> Models:
-    """The engine as the policy, its followers, and a frozen reference."""
-    follows = {name: model.follows for name, model in recipe.models.items() if model.follows}
-    engines = {name: engine.copy() for name in ("reference", *follows)}
-    return Models({"policy": engine, **engines}, recipe.roles, follows, {"policy": engine.state()})
+    """The engine as the policy, copies of it as the other sets, and a frozen reference."""
+    engines = {"reference": engine.copy(), "policy": engine}
+    for name, spec in recipe.models.items():
+        if name != "policy":
+            kind = ValueEngine if spec.output == "value" else type(engine)
+            engines[name] = kind(
+                copy.deepcopy(engine.model), end_ids=engine.end_ids, optimiser=AdamW() if spec.trained else None
+            )
+    starts = {name: engines[name].state() for name, spec in recipe.models.items() if spec.saved}
+    return Models(engines, recipe.roles, recipe.models, starts)
 
 
 def _flipped(phases: Phases) -> Phases:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from assay.assess.critic import Critic, TokenKL, critic, token_kl
 from assay.assess.distributions import Distributions, keep_distributions
 from assay.memory import Memory
 from assay.models import Models
@@ -14,7 +15,11 @@ from assay.objective import Objective
 from assay.part import Registry
 from assay.types import Episode, Origin, Row, Stats, joined
 
-ASSESSORS: Registry = {"distributions": (Distributions, keep_distributions)}
+ASSESSORS: Registry = {
+    "distributions": (Distributions, keep_distributions),
+    "token-kl": (TokenKL, token_kl),
+    "critic": (Critic, critic),
+}
 
 Assessor = Callable[..., tuple[list[Row], Stats]]
 """(rows, *, models, memory, ...) -> rows with what it found out. A partner that learns first makes its step here."""

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assay.assess.spans import laid
 from assay.errors import ConfigError
 from assay.models import Models
 from assay.part import Part
-from assay.types import Batch, Episode, Row, Stats
+from assay.types import Episode, Row, Stats
 
 if TYPE_CHECKING:
     from assay.engine.interface import Engine, Span
@@ -58,7 +59,8 @@ def distributions(engine: Engine, spans: Sequence[Span], *, tokens: int) -> list
             f"{engine.vocab}. Take what does without them: for drafts, --mechanism.augment.0.residual no and "
             "--mechanism.assess none."
         )
-    batch, found = _laid(spans, engine.vocab), [np.zeros((0, engine.vocab), np.float32)] * len(spans)
+    every = np.tile(np.arange(engine.vocab, dtype=np.int32), (sum(len(span.ids) for span in spans), 1))
+    batch, found = laid(spans, top_ids=every), [np.zeros((0, engine.vocab), np.float32)] * len(spans)
     if len(batch) == 0:
         return found
     with torch.no_grad():
@@ -69,25 +71,3 @@ def distributions(engine: Engine, spans: Sequence[Span], *, tokens: int) -> list
             for row, piece in zip(chunk.rows, pieces, strict=True):
                 found[row] = piece
     return found
-
-
-def _laid(spans: Sequence[Span], vocab: int) -> Batch:
-    """The spans as rows that ask for every token of the vocabulary."""
-    lengths = np.array([len(span.ids) for span in spans], np.int64)
-    count, names = int(lengths.sum()), tuple(str(i) for i in range(len(spans)))
-    return Batch(
-        context=np.concatenate([np.zeros(0, np.int32), *(span.context for span in spans)]).astype(np.int32),
-        context_at=np.cumsum([0, *(len(span.context) for span in spans)]),
-        ids=np.concatenate([np.zeros(0, np.int32), *(span.ids for span in spans)]).astype(np.int32),
-        at=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        mask=np.ones(count, bool),
-        counted=np.ones(count, bool),
-        counted_rows=np.ones(len(spans), bool),
-        advantage=np.zeros(count, np.float32),
-        origin=np.zeros(count, np.int8),
-        temperature=np.array([span.temperature for span in spans], np.float32),
-        problem=names,
-        request=names,
-        group=names,
-        top_ids=np.tile(np.arange(vocab, dtype=np.int32), (count, 1)),
-    )

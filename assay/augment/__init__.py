@@ -11,6 +11,7 @@ import numpy as np
 
 from assay.augment.hints import PartialSolution, partial_solution
 from assay.augment.speculate import Speculate, speculate
+from assay.augment.starts import StartStates, start_states
 from assay.errors import DataError
 from assay.memory import Memory
 from assay.part import Part
@@ -82,5 +83,6 @@ def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) ->
 AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
     "demonstrate": (Demonstrate, demonstrate),
     "speculate": (Speculate, speculate),
+    "start-states": (StartStates, start_states),
     "partial-solution": (PartialSolution, partial_solution),
 }

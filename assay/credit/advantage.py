@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from assay.credit.gae import GAE, gae
 from assay.credit.pack import by_reward
 from assay.credit.whiten import Whiten, whiten
 from assay.errors import ConfigError
@@ -89,6 +90,7 @@ CREDITS: Registry = {
     "constant": (Constant, by_reward(constant)),
     "group-relative": (GroupRelative, by_reward(group_relative)),
     "leave-one-out": (LeaveOneOut, by_reward(leave_one_out)),
+    "gae": (GAE, gae),
 }
 SHAPES: Registry = {"whiten": (Whiten, whiten)}
 GROUP_BASELINES: Sequence[type[Part]] = (GroupRelative, LeaveOneOut)

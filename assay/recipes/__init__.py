@@ -8,13 +8,14 @@ from assay.recipes.dapo import DAPO
 from assay.recipes.dr_grpo import DR_GRPO
 from assay.recipes.grpo import GRPO
 from assay.recipes.questa import QUESTA
+from assay.recipes.r3 import R3, R3_STAGED
 from assay.recipes.reinforce import REINFORCE
 from assay.recipes.rloo import RLOO
 from assay.recipes.sft import SFT
 from assay.recipes.spec_rl import SPEC_RL
 
 RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe for recipe in (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, SPEC_RL, QUESTA)
+    recipe.name: recipe for recipe in (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, SPEC_RL, QUESTA, R3, R3_STAGED)
 }
 
 

@@ -1,5 +1,5 @@
 """Verdict -> named rewards."""
 
-from assay.reward.parts import REWARDS, Outcome, SoftOverlong
+from assay.reward.parts import REWARDS, Outcome, PartialOutcome, SoftOverlong
 
-__all__ = ["REWARDS", "Outcome", "SoftOverlong"]
+__all__ = ["REWARDS", "Outcome", "PartialOutcome", "SoftOverlong"]
