@@ -18,6 +18,9 @@ CLIPS = {
     "dapo": (0.2, 0.28, 10.0),
     "spec-rl": (0.2, 0.2, 3.0),
     "questa": (0.2, 0.2, None),
+    "rlad": (0.2, 0.5, None),
+    "rlad-hierarchical": (0.2, 0.5, None),
+    "rlad-two": (0.2, 0.5, None),
     "r3": (0.2, 0.2, None),
     "r3-staged": (0.2, 0.2, None),
 }
@@ -39,6 +42,7 @@ def advantages(name: str, rewards: Sequence[float]) -> list[float]:
     return [(r - mean(rewards)) / scale for r in rewards]
 
 
+WEIGHTS = {"spec-rl": 1e-4, "rlad": 0.001, "rlad-hierarchical": 0.001, "rlad-two": 0.001}  # of KL beside entropy
 WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8)}  # ddof and epsilon
 
 
@@ -73,6 +77,9 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "sft": 1 / tokens,
         "spec-rl": 1 / tokens,
         "questa": 1 / tokens,
+        "rlad": 1 / tokens,
+        "rlad-hierarchical": 1 / tokens,
+        "rlad-two": 1 / tokens,
     }[name]
 
 
@@ -100,9 +107,9 @@ def token_losses(
     if name == "grpo":
         assert ref is not None
         loss = loss + 0.04 * k3(logp, ref)
-    if name == "spec-rl":
+    if name in WEIGHTS:
         assert ref is not None
-        loss = loss + 1e-4 * k3(logp, ref) - 0.001 * more["entropy"]
+        loss = loss + WEIGHTS[name] * k3(logp, ref) - 0.001 * more["entropy"]
     if name == "questa":
         behind = (anchor - more["mu"]).exp()
         loss = loss * torch.where(behind <= 5.0, behind, 0.0)

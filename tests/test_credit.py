@@ -23,7 +23,7 @@ from assay.recipes import RECIPES
 from assay.types import Origin, Row
 
 REWARDS = st.lists(st.integers(-16, 16).map(lambda n: n / 4), min_size=2, max_size=8)
-GROUPED = ("rloo", "grpo", "dr-grpo", "dapo", "spec-rl")
+GROUPED = ("rloo", "grpo", "dr-grpo", "dapo", "spec-rl", "rlad", "rlad-hierarchical", "rlad-two")
 
 
 def estimate(name: str, rewards: list[float], group: list[int] | None = None) -> np.ndarray:

@@ -18,7 +18,7 @@ from assay.rng import Key
 
 pytestmark = pytest.mark.slow
 STEPS = 24
-RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "spec-rl", "questa", "r3")
+RL = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "spec-rl", "questa", "r3", "rlad-hierarchical")
 
 
 @pytest.fixture(autouse=True)

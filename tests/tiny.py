@@ -49,7 +49,8 @@ class Letters:
         return self.encode(prompt + "c")
 
     def encode(self, text: str) -> np.ndarray:
-        return np.array([1 + LETTERS.index(letter) for letter in text], dtype=np.int32)
+        """What is no letter, such as the space before a hint, is passed over."""
+        return np.array([1 + LETTERS.index(letter) for letter in text if letter in LETTERS], dtype=np.int32)
 
     def decode(self, ids: Sequence[int]) -> str:
         return "".join(LETTERS[i - 1] if i else "." for i in ids)
@@ -244,9 +245,8 @@ def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
     return dataclasses.replace(recipe, mechanism=mechanism, scale=dataclasses.replace(recipe.scale, **fixed | scale))
 
 
-def phases_of(recipe: Recipe, *, micro_tokens: int = 10**6) -> Phases:
-    """Of its first stage."""
-    return assemble(recipe, pool=POOL, codec=Letters(), micro_tokens=micro_tokens)[0]
+def phases_of(recipe: Recipe, *, micro_tokens: int = 10**6, stage: int = 0) -> Phases:
+    return assemble(recipe, pool=POOL, codec=Letters(), micro_tokens=micro_tokens)[stage]
 
 
 def models_of(engine: Any, reference: Any = None) -> Models:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from assay.augment.abstract import Abstract, abstract
 from assay.augment.hints import PartialSolution, partial_solution
 from assay.augment.speculate import Speculate, speculate
 from assay.augment.starts import StartStates, start_states
@@ -83,6 +84,7 @@ def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) ->
 AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
     "demonstrate": (Demonstrate, demonstrate),
     "speculate": (Speculate, speculate),
+    "abstract": (Abstract, abstract),
     "start-states": (StartStates, start_states),
     "partial-solution": (PartialSolution, partial_solution),
 }

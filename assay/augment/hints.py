@@ -64,6 +64,7 @@ def with_hint(problem: Problem, text: str) -> Any:
     return (*before, {**last, "content": f"{last['content']}{title}{text}"})
 
 
-def holds_answer(problem: Problem, text: str) -> bool:
+def holds_answer(problem: Problem, text: str, *, least: int = 1) -> bool:
+    """Whether the text has the answer in it; answers of fewer than `least` characters stand in anything."""
     answer = find_answer(problem.solution or "", problem.wording)
-    return bool(answer) and answer in text
+    return answer is not None and len(answer) >= max(1, least) and answer in text

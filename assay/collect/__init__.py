@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from assay.augment import Codec
 from assay.collect.expand import EXPANDERS, Refill
 from assay.collect.lagged import Lagged, lagged
+from assay.collect.solve import SolveWith
 from assay.collect.turns import generate, going_on, whole
 from assay.memory import Memory
 from assay.models import Models
@@ -30,7 +31,18 @@ policy from afar are moved by `remember`, so that a stop while collecting finds 
 
 COLLECTORS: Registry = {"lagged": (Lagged, lagged)}  # (collect: Collect) -> Collect
 
-__all__ = ["COLLECTORS", "EXPANDERS", "Collect", "Collector", "Judge", "Lagged", "Refill", "generate", "whole"]
+__all__ = [
+    "COLLECTORS",
+    "EXPANDERS",
+    "Collect",
+    "Collector",
+    "Judge",
+    "Lagged",
+    "Refill",
+    "SolveWith",
+    "generate",
+    "whole",
+]
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from assay.collect.solve import SolveWith, solve_with
 from assay.memory import Memory
 from assay.part import Part
 from assay.types import Episode, Request
@@ -36,4 +37,4 @@ def refill(
     return more(memory, ordinals, drawn)
 
 
-EXPANDERS = {"refill": (Refill, refill)}
+EXPANDERS = {"refill": (Refill, refill), "solve-with": (SolveWith, solve_with)}

@@ -10,13 +10,14 @@ from assay.recipes.grpo import GRPO
 from assay.recipes.questa import QUESTA
 from assay.recipes.r3 import R3, R3_STAGED
 from assay.recipes.reinforce import REINFORCE
+from assay.recipes.rlad import RLAD, RLAD_HIERARCHICAL, RLAD_TWO
 from assay.recipes.rloo import RLOO
 from assay.recipes.sft import SFT
 from assay.recipes.spec_rl import SPEC_RL
 
-RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe for recipe in (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT, SPEC_RL, QUESTA, R3, R3_STAGED)
-}
+ALL = (REINFORCE, RLOO, GRPO, DR_GRPO, DAPO, SFT)
+ALL += (SPEC_RL, QUESTA, R3, R3_STAGED, RLAD, RLAD_HIERARCHICAL, RLAD_TWO)
+RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in ALL}
 
 
 def recipe(name: str) -> Recipe:

@@ -1,5 +1,5 @@
 """Verdict -> named rewards."""
 
-from assay.reward.parts import REWARDS, Outcome, PartialOutcome, SoftOverlong
+from assay.reward.parts import REWARDS, Outcome, PartialOutcome, SoftOverlong, Usefulness
 
-__all__ = ["REWARDS", "Outcome", "PartialOutcome", "SoftOverlong"]
+__all__ = ["REWARDS", "Outcome", "PartialOutcome", "SoftOverlong", "Usefulness"]

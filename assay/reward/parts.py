@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.part import Part, scales_with
+from assay.reward.usefulness import Usefulness, usefulness
 from assay.types import Episode, Reward
 
 
@@ -60,5 +61,6 @@ def partial_outcome(episodes: Sequence[Episode], *, right: float, readable: floa
 REWARDS = {
     "outcome": (Outcome, outcome),
     "partial-outcome": (PartialOutcome, partial_outcome),
+    "usefulness": (Usefulness, usefulness),
     "soft-overlong": (SoftOverlong, soft_overlong),
 }
