@@ -13,7 +13,7 @@ from resuming import require_resumes
 from tiny import END, Letters, Notes, episode, group_of, models_for, policy, recipe_of, register, run, segment
 
 from assay.augment import Sampling, ask
-from assay.augment.hints import hint, holds_answer, partial_solution, with_hint
+from assay.augment.partial_solution import hint, holds_answer, partial_solution, with_hint
 from assay.collect import Lagged
 from assay.credit.whiten import whiten
 from assay.curate.parts import band
@@ -51,7 +51,7 @@ def test_hints_by_hand() -> None:
     assert hint(question(), percent=10, unit="steps") == ""
     lines = question(solution="one, two\nthree\nAnswer", wording="natural")
     assert hint(lines, percent=70, unit="steps") == "one, two\n"
-    assert with_hint(question(), "7,") == "M23 5+2 7,"
+    assert with_hint(question(), "7,") == "M23 5+2 [7,]"
     assert with_hint(lines, "one") == "M23 5+2\n\n## Hint.one"
     talk = question(prompt=({"role": "system", "content": "s"}, {"role": "user", "content": "q"}), wording="natural")
     assert with_hint(talk, "h")[1] == {"role": "user", "content": "q\n\n## Hint.h"}
@@ -85,9 +85,9 @@ def test_context_of_the_question_is_that_of_training() -> None:
         assert all(r.train_context is None and not r.prefix for r in found)
         return {bytes(r.context.astype(np.uint8)).decode() for r in found}
 
-    assert text() == {"M23 5+2 7,12"}
+    assert text() == {"M23 5+2 [7,12]"}
     assert text(least=5) == text(percent=0) == text(percent=100, leaks="bare") == {"M23 5+2"}
-    assert text(percent=100) == {"M23 5+2 7,12,3#3"}
+    assert text(percent=100) == {"M23 5+2 [7,12,3#3]"}
 
 
 # The band, whitening, the objective

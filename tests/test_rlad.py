@@ -89,7 +89,7 @@ def test_answers_follow_their_abstraction_once() -> None:
         and len({r.id for r in found}) == 6
         and {r.role for r in found} == {"policy"}
     )
-    assert Letters().decode(found[0].context.tolist()) == "bcac"  # the hint, the question, the mark of the codec
+    assert Letters().decode(found[0].context.tolist()) == "abcc"  # the question, the hint, the mark of the codec
     answers = [Episode(r, (segment([1]),), "stop") for r in found]
     assert solve_with([*written, *answers], codec=Letters(), sampling=Sampling(max_new=6), samples=3) == []
 

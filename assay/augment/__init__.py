@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from assay.augment.abstract import Abstract, abstract
-from assay.augment.hints import PartialSolution, partial_solution
+from assay.augment.partial_solution import PartialSolution, partial_solution
 from assay.augment.speculate import Speculate, speculate
 from assay.augment.starts import StartStates, start_states
 from assay.errors import DataError

@@ -18,7 +18,7 @@ ASKING = {
     "compact": "{question} ?",
     "natural": "{question}\n\nDo not solve this. Write a short hint to it: a technique, a lemma or a pitfall.",
 }
-GIVEN = {"compact": "{hint} {question}", "natural": "<hint>\n{hint}\n</hint>\n\n{question}"}
+GIVEN = {"compact": "{question} [{hint}]", "natural": "<hint>\n{hint}\n</hint>\n\n{question}"}
 
 
 @dataclass(frozen=True)

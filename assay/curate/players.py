@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from assay.augment.hints import holds_answer
+from assay.augment.partial_solution import holds_answer
 from assay.curate.parts import leave_out, measure
 from assay.part import Part
 from assay.types import Row

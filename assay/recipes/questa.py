@@ -59,6 +59,6 @@ QUESTA = Recipe(
         "leaks=bare asks without a hint where the hint holds the answer; the release keeps such hints.",
         "Problems are the task's own; the paper's were filtered for a low pass rate of a small model beforehand.",
         "The second stage never trains without a hint, and scores of the run are without hints throughout.",
-        "In compact wording the hint follows the question after a space: there are no lines to write a title on.",
+        "In compact wording the hint stands in brackets after the question: there are no lines to write a title on.",
     ),
 )

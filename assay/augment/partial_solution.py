@@ -12,7 +12,7 @@ from assay.part import Part, scales_with
 from assay.tasks.task import find_answer
 from assay.types import Ids, Problem, Request
 
-TITLES = {"natural": "\n\n## Hint.", "compact": " "}
+GIVEN = {"natural": "{question}\n\n## Hint.{hint}", "compact": "{question} [{hint}]"}
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ def hint(problem: Problem, *, percent: float, unit: str) -> str:
 
 
 def with_hint(problem: Problem, text: str) -> Any:
-    """The question, the hint's title and the hint; in a conversation, in its last message."""
-    title = TITLES[problem.wording]
+    """The question and the hint; in a conversation, in its last message."""
+    fill = GIVEN[problem.wording].format
     if isinstance(problem.prompt, str):
-        return f"{problem.prompt}{title}{text}"
+        return fill(question=problem.prompt, hint=text)
     *before, last = problem.prompt
-    return (*before, {**last, "content": f"{last['content']}{title}{text}"})
+    return (*before, {**last, "content": fill(question=last["content"], hint=text)})
 
 
 def holds_answer(problem: Problem, text: str, *, least: int = 1) -> bool:
