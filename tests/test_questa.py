@@ -19,8 +19,9 @@ from assay.credit.whiten import whiten
 from assay.curate.parts import band
 from assay.errors import ConfigError
 from assay.memory import Memory
+from assay.memory.follow import Follow
 from assay.objective.decoupled import decoupled
-from assay.recipe import Recipe
+from assay.recipe import Recipe, Stage
 from assay.rng import Key
 from assay.tasks import task
 from assay.types import Origin, Problem, Row
@@ -164,6 +165,19 @@ def test_answers_are_of_the_follower_and_its_lag_goes_round() -> None:
                 assert batch.old is None or np.abs(batch.old - batch.sampled)[batch.mask].max() < 1e-5
             elif steps[step] > version:
                 assert batch.old is not None and np.abs(batch.old - batch.sampled)[batch.mask].max() > 1e-3
+
+
+def test_a_follower_of_every_step_is_the_policy_itself() -> None:
+    """Without a lag the collector and the correction change no bit."""
+    recipe = dataclasses.replace(small(num_steps=3), stages=(Stage(),))
+    plain = dataclasses.replace(recipe.mechanism, collect=(), remember=())
+    close = dataclasses.replace(recipe.mechanism, remember=(Follow(every=1),))
+    engines = [policy("fp32", vocab=4, init_std=0.1) for _ in range(2)]
+    for engine, mechanism in zip(engines, (plain, close), strict=True):
+        run(dataclasses.replace(recipe, mechanism=mechanism), engine)
+    one, other = (engine.state() for engine in engines)
+    assert one["version"] == other["version"] > 0
+    assert all(torch.equal(one[n], other[n]) for n in one if n.startswith("parameter/"))
 
 
 def test_a_follower_that_follows_nobody_is_refused() -> None:
