@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from assay import stages
 from assay.assess import ASSESSORS, assess
 from assay.augment import AUGMENTS, Codec, Sampling, ask
 from assay.collect import COLLECTORS, EXPANDERS, Collect, Collector, Judge
@@ -20,6 +21,7 @@ from assay.memory import MEMORIES, Memory, pass_rates
 from assay.models import Models
 from assay.part import Part, Registry, bind
 from assay.recipe import Mechanism, Recipe, Scale
+from assay.record.measure import step_stats
 from assay.reward import REWARDS
 from assay.source import SOURCES, Pool
 from assay.types import Batch, Episode, Origin, Problem, Request, Row, Stats
@@ -31,6 +33,8 @@ class Phases:
     """One stage of the loop: the phases as functions, and the step before which it ends."""
 
     end: int
+    due: Callable[[Memory], bool]  # whether what it waits for has come, before the stages before it end
+    enter: Callable[[Models, Memory], Memory]  # sets the weights with which it begins
     source: Callable[[Memory], list[Problem]]
     augment: Callable[[Models, Sequence[Problem], Memory], list[Request]]
     collect: Collect
@@ -45,14 +49,12 @@ def assemble(recipe: Recipe, *, pool: Pool, codec: Codec, micro_tokens: int) -> 
     """The stages of a recipe, each with its own mechanism, on this pool of problems."""
     shares = np.cumsum([stage.share for stage in recipe.stages])
     ends = np.round(shares / shares[-1] * recipe.scale.num_steps).astype(int)
-    return [
-        _phases(recipe, stage.mechanism or recipe.mechanism, int(end), pool, codec, micro_tokens)
-        for stage, end in zip(recipe.stages, ends, strict=True)
-    ]
+    return [_phases(recipe, number, int(end), pool, codec, micro_tokens) for number, end in enumerate(ends)]
 
 
-def _phases(recipe: Recipe, mechanism: Mechanism, end: int, pool: Pool, codec: Codec, micro_tokens: int) -> Phases:
-    scale = recipe.scale
+def _phases(recipe: Recipe, number: int, end: int, pool: Pool, codec: Codec, micro_tokens: int) -> Phases:
+    scale, stage = recipe.scale, recipe.stages[number]
+    mechanism = stage.mechanism or recipe.mechanism
     drawn = scale.num_prompts * scale.oversample
     constants = {
         "pool": pool,
@@ -64,11 +66,13 @@ def _phases(recipe: Recipe, mechanism: Mechanism, end: int, pool: Pool, codec: C
         "drawn": drawn,
         "num_steps": scale.num_steps,
         "micro_tokens": micro_tokens,
+        "scale": scale,
     }
     source = bind(SOURCES, mechanism.source, **constants)
     augments = _bound(AUGMENTS, mechanism.augment, constants)
     curators = _bound(CURATORS, mechanism.curate, constants)
     memories = _bound(MEMORIES, mechanism.remember, constants)
+    watched = stages.watched([other.when for other in recipe.stages])
 
     def augment(models: Models, problems: Sequence[Problem], memory: Memory, first: int = 0) -> list[Request]:
         settings = constants["sampling"]
@@ -91,10 +95,16 @@ def _phases(recipe: Recipe, mechanism: Mechanism, end: int, pool: Pool, codec: C
     ) -> Memory:
         for part in memories:
             memory = part(memory, models=models, episodes=episodes, rows=rows, stats=stats)
+        if watched:
+            memory = stages.note(memory, {**step_stats(episodes, rows), **stats}, watched)
         return remember(memory, models, episodes, rows, stats)
 
     return Phases(
         end=end,
+        due=partial(stages.due, part=stage.when),
+        enter=partial(
+            stages.enter, number=number, start=stage.start, optimiser=stage.optimiser, clear=stage.memory == "clear"
+        ),
         source=lambda memory: source(memory, 0, drawn),
         augment=augment,
         collect=_collector(mechanism, more, constants),

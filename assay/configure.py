@@ -22,6 +22,7 @@ from assay.objective import AGGREGATES, GATES, RATIOS, REGULARISERS
 from assay.part import Part, Registry, name_of
 from assay.reward import REWARDS
 from assay.source import SOURCES
+from assay.stages import CONDITIONS
 
 SLOTS: dict[str, Registry] = {
     "source": SOURCES,
@@ -38,6 +39,7 @@ SLOTS: dict[str, Registry] = {
     "gate": GATES,
     "aggregate": AGGREGATES,
     "regularise": REGULARISERS,
+    "when": CONDITIONS,
 }
 
 

@@ -9,6 +9,7 @@ from assay.assemble import Phases
 from assay.memory import Memory
 from assay.models import Models
 from assay.record.failpoint import failpoint
+from assay.stages import current
 from assay.types import Batch, Episode, Row, Stats, joined
 
 
@@ -31,25 +32,25 @@ class Recorder(Protocol):
 def train(stages: Sequence[Phases], models: Models, memory: Memory, recorder: Recorder) -> Memory:
     """Runs all stages from where `memory` stands to their end."""
     recorder.started(memory, models)
-    for stage in stages:
-        while memory.step < stage.end:
-            recorder.phase("collect")
-            problems = stage.source(memory)
-            requests = stage.augment(models, problems, memory)
-            failpoint("loop.collect")
-            episodes, memory = stage.collect(models, requests, memory)
-            failpoint("loop.verify")
+    while memory.step < stages[-1].end:
+        recorder.phase("collect")
+        stage, memory = current(stages, models, memory)
+        problems = stage.source(memory)
+        requests = stage.augment(models, problems, memory)
+        failpoint("loop.collect")
+        episodes, memory = stage.collect(models, requests, memory)
+        failpoint("loop.verify")
 
-            recorder.phase("assess")
-            rows, stats = stage.assess(models, stage.curate(models, episodes, memory), memory)
+        recorder.phase("assess")
+        rows, stats = stage.assess(models, stage.curate(models, episodes, memory), memory)
 
-            recorder.phase("improve")
-            batches = stage.credit(rows, memory)
-            for batch in batches:
-                failpoint("loop.update")
-                stats = joined(stats, stage.improve(models, batch, memory))
+        recorder.phase("improve")
+        batches = stage.credit(rows, memory)
+        for batch in batches:
+            failpoint("loop.update")
+            stats = joined(stats, stage.improve(models, batch, memory))
 
-            memory = stage.remember(memory, models, episodes, rows, stats)
-            failpoint("loop.record")
-            recorder.step(memory, models, episodes, rows, batches, stats)
+        memory = stage.remember(memory, models, episodes, rows, stats)
+        failpoint("loop.record")
+        recorder.step(memory, models, episodes, rows, batches, stats)
     return memory

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from assay.engine.interface import Engine
+    from assay.recipe import Model
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,8 @@ class Models:
 
     engines: Mapping[str, Engine]
     roles: Mapping[str, str]  # role -> name of the parameter set
+    specs: Mapping[str, Model] = field(default_factory=dict)  # what the recipe says of its sets
+    starts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # states before the first step, if needed
 
     def __getitem__(self, name: str) -> Engine:
         return self.engines[name]
@@ -25,6 +28,11 @@ class Models:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.engines)
+
+    @property
+    def follows(self) -> dict[str, str]:
+        """Name of a set -> of the one whose weights it takes over from time to time."""
+        return {name: spec.follows for name, spec in self.specs.items() if spec.follows}
 
     def play(self, role: str) -> Engine:
         return self.engines[self.roles[role]]

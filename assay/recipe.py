@@ -15,6 +15,7 @@ from assay.objective import Objective
 from assay.part import Part, slot
 from assay.reward import Outcome
 from assay.source import Uniform
+from assay.stages import Steps
 
 Profile = Literal["paper", "laptop", "one-gpu"]
 PROFILES: tuple[Profile, ...] = ("paper", "laptop", "one-gpu")
@@ -91,21 +92,28 @@ class Stage:
     name: str = "train"
     share: float = 1.0
     mechanism: Mechanism | None = None  # None: that of the recipe
+    when: Part = slot(
+        "when", default=Steps()
+    )  # it begins when this holds, and at the latest when the shares before end
+    start: Literal["continue", "base"] = "continue"  # with which weights; those of the base have no optimiser state
+    optimiser: Literal["keep", "reset"] = "keep"
+    memory: Literal["keep", "clear"] = "keep"  # what parts keep between steps; the count of what was spent always stays
 
 
 @dataclass(frozen=True)
 class Model:
-    """A named parameter set. Learn-first ones step inside `assess`, before their scores are used."""
+    """A named parameter set. Partners step inside `assess`; learn-first ones do so before their scores are used."""
 
-    start: Literal["base", "policy"] = "base"
+    start: Literal["base", "policy"] = "base"  # whose weights it has when a stage begins: its own, or the policy's then
     trained: bool = True
     learns_first: bool = False
+    output: Literal["tokens", "value"] = "tokens"  # value: one number a token in place of a distribution, a critic
     follows: str | None = None  # a set without optimiser whose weights `remember` takes from this one: lagged, averaged
 
     @property
     def saved(self) -> bool:
         """Whether its weights are state of the run; others come back from where they came from."""
-        return self.trained or self.follows is not None
+        return self.trained or self.follows is not None or self.start == "policy"
 
 
 @dataclass(frozen=True)

@@ -215,6 +215,7 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
 
     from assay.engine.choose import engine_for
     from assay.engine.optimiser import AdamW
+    from assay.engine.value_engine import ValueEngine
 
     scale, machine, recipe = experiment.recipe.scale, experiment.machine, experiment.recipe
     device = device_of(machine.device)
@@ -233,11 +234,18 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
     mechanisms = [recipe.mechanism, *(stage.mechanism for stage in recipe.stages if stage.mechanism)]
     if any(mechanism.objective.needs_reference for mechanism in mechanisms):
         wanted["reference"] = False
+    values = {name for name, model in recipe.models.items() if model.output == "value"}
+    if values and machine.engine == "native":
+        say(f"{', '.join(sorted(values))}: values are computed with torch; the core computes everything else")
     engines = {
-        name: choice.engine(copy.deepcopy(policy.transformer), optimiser=optimiser if trained else None, **settings)
+        name: (ValueEngine if name in values else choice.engine)(
+            copy.deepcopy(policy.transformer), optimiser=optimiser if trained else None, **settings
+        )
         for name, trained in wanted.items()
     }
-    return Models(engines, recipe.roles)
+    again = any(stage.start == "base" for stage in recipe.stages)
+    starts = {name: engines[name].state() for name, model in recipe.models.items() if again and model.saved}
+    return Models(engines, recipe.roles, recipe.models, starts)
 
 
 def check_lengths(experiment: Experiment, policy: Policy) -> None:

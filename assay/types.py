@@ -85,6 +85,7 @@ class Segment:
     old: Stream | None = None  # log-prob under the full softmax at the row's temperature; NaN where none is known
     mu: Stream | None = None  # log-prob under the filtered distribution really sampled from; NaN likewise
     entropy: Stream | None = None  # of the full softmax at the row's temperature
+    all_logp: np.ndarray | None = None  # float32[T, V] log-probs of every token, where a method compares distributions
     version: int = 0  # policy version that sampled it
     node: str = ""
     parent: str = ""
@@ -104,7 +105,7 @@ class Segment:
 
     def first(self, count: int) -> Segment:
         """Its first `count` tokens, of the same node: where a token stands in its node never changes."""
-        streams = {name: getattr(self, name) for name in ("ids", "origin", "old", "mu", "entropy")}
+        streams = {name: getattr(self, name) for name in ("ids", "origin", "old", "mu", "entropy", "all_logp")}
         return dataclasses.replace(self, **{n: None if s is None else s[:count] for n, s in streams.items()})
 
 

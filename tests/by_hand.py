@@ -28,6 +28,13 @@ CLIPS = {
     "rstar2": (0.2, 0.28, None),
     "rorecomp": (0.2, 0.2, None),
     "azr": (0.2, 0.2, None),
+    "spec-rl": (0.2, 0.2, 3.0),
+    "questa": (0.2, 0.2, None),
+    "rlad": (0.2, 0.5, None),
+    "rlad-hierarchical": (0.2, 0.5, None),
+    "rlad-two": (0.2, 0.5, None),
+    "r3": (0.2, 0.2, None),
+    "r3-staged": (0.2, 0.2, None),
 }
 LIKE = {"cure": "dapo"}  # on rows that share nothing, a method that is another
 RECIPE_NAMES = (
@@ -57,7 +64,7 @@ def advantages(
 ) -> list[float]:
     """Of the answers that are compared with one another, which share no tokens; of these lengths, these trained."""
     name = LIKE.get(name, name)
-    if name == "reinforce":
+    if name in ("reinforce", "questa", "r3", "r3-staged"):
         return list(rewards)
     if name == "sft":
         return [1.0] * len(rewards)
@@ -80,12 +87,36 @@ def advantages(
     return [(r - mean(rewards)) / scale for r in rewards]
 
 
+WEIGHTS = {"spec-rl": 1e-4, "rlad": 0.001, "rlad-hierarchical": 0.001, "rlad-two": 0.001}  # of KL beside entropy
+WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8)}  # ddof and epsilon
+
+
+def spread(name: str, advantage: float, length: int) -> list[float]:
+    """Over the tokens of a row that the policy wrote; with lambda = 0.95 and no critic the early ones get less."""
+    if name in ("r3", "r3-staged"):
+        return [advantage * 0.95 ** (length - 1 - t) for t in range(length)]
+    return [advantage] * length
+
+
+def shaped(name: str, rows: Sequence[Sequence[float]]) -> list[list[float]]:
+    """The advantages of the tokens of all rows together."""
+    if name not in WHITENED:
+        return [list(row) for row in rows]
+    ddof, epsilon = WHITENED[name]
+    every = [a for row in rows for a in row]
+    centre = mean(every)
+    deviation = (sum((a - centre) ** 2 for a in every) / (len(every) - ddof)) ** 0.5
+    return [[(a - centre) / (deviation + epsilon) for a in row] for row in rows]
+
+
 def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int) -> float:
     """Of a token of a row with `length` trainable tokens; `rows` and `tokens` are the denominators of the step."""
     return {
         "reinforce": 1 / rows,
         "rloo": 1 / rows,
         "grpo": 1 / (rows * max(length, 1)),
+        "r3": 1 / (rows * max(length, 1)),
+        "r3-staged": 1 / (rows * max(length, 1)),
         "dr-grpo": 1 / (rows * max_new),
         "dapo": 1 / tokens,
         "deepsearch": 1 / tokens,
@@ -100,6 +131,11 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "rstar2": 1 / tokens,
         "rorecomp": 1 / tokens,
         "azr": 1 / tokens,
+        "spec-rl": 1 / tokens,
+        "questa": 1 / tokens,
+        "rlad": 1 / tokens,
+        "rlad-hierarchical": 1 / tokens,
+        "rlad-two": 1 / tokens,
     }[LIKE.get(name, name)]
 
 
@@ -111,6 +147,11 @@ def surrogate(ratio: Tensor, advantage: Tensor, low: float, high: float, dual: f
     return loss
 
 
+def k3(logp: Tensor, ref: Tensor) -> Tensor:
+    """The estimator of KL that is never negative."""
+    return (ref - logp).exp() - (ref - logp) - 1
+
+
 @dataclass(frozen=True)
 class Tokens:
     """What is known of the tokens of a row beside their log-probs."""
@@ -120,6 +161,7 @@ class Tokens:
     ref: Tensor
     given: Tensor  # others wrote them
     entropy: Tensor
+    mu: Tensor  # what the sampler said
     hinted: bool = False  # the row was sampled with a hint that it is not trained with
     gamma: float = 1.0
 
@@ -141,6 +183,10 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
         others = -advantage * probability / (probability + 0.1)
         return torch.where(known.given, others, loss) - 0.001 * known.entropy
     if name == "grpo":
-        apart = known.ref - logp
-        loss = loss + 0.04 * (apart.exp() - apart - 1)
+        loss = loss + 0.04 * k3(logp, known.ref)
+    if name in WEIGHTS:
+        loss = loss + WEIGHTS[name] * k3(logp, known.ref) - 0.001 * known.entropy
+    if name == "questa":
+        behind = (known.old - known.mu).exp()
+        loss = loss * torch.where(behind <= 5.0, behind, 0.0)
     return loss

@@ -23,7 +23,7 @@ from assay.recipes import RECIPES
 from assay.types import Origin, Row
 
 REWARDS = st.lists(st.integers(-16, 16).map(lambda n: n / 4), min_size=2, max_size=8)
-GROUPED = ("rloo", "grpo", "dr-grpo", "dapo", "cure")
+GROUPED = ("rloo", "grpo", "dr-grpo", "dapo", "cure", "spec-rl", "rlad", "rlad-hierarchical", "rlad-two")
 
 
 def estimate(name: str, rewards: list[float], group: list[int] | None = None) -> np.ndarray:
@@ -92,8 +92,8 @@ def test_scale_of_rewards(name: str, rewards: list[float], factor: float) -> Non
     """Advantages scale with the reward, unless they are divided by its spread."""
     assume(max(rewards) > min(rewards))
     found, scaled = estimate(name, rewards), estimate(name, [factor * r for r in rewards])
-    expected = found if name in ("grpo", "dapo", "cure") else factor * found
-    np.testing.assert_allclose(scaled, expected, rtol=1e-4 if name in ("grpo", "dapo", "cure") else 1e-12)
+    divided = name not in ("rloo", "dr-grpo")
+    np.testing.assert_allclose(scaled, found if divided else factor * found, rtol=1e-4 if divided else 1e-12)
 
 
 @pytest.mark.parametrize("name", GROUPED)

@@ -133,7 +133,7 @@ def test_dapo_curates_to_the_first_mixed_groups() -> None:
 def test_an_episode_without_verdict_is_masked_in_every_recipe() -> None:
     for name in RECIPES:
         episodes = [row.episode for row in group_of([1.0, None, 0.0, 0.0])]
-        rows = phases_of(recipe_of(name)).curate(models_of(None), episodes, Memory(0))
+        rows = phases_of(recipe_of(name), stage=-1).curate(models_of(None), episodes, Memory(0))
         marks = [(row.in_loss, row.in_group, row.in_denominator) for row in rows]
         assert marks[0] == (True,) * 3 and marks[1] == (False,) * 3
         assert all(in_group and in_loss == counts for in_loss, in_group, counts in marks[2:])  # some may wait

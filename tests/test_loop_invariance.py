@@ -137,18 +137,28 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
         rewards = [row.reward for row in members]
         found = by_hand.advantages(name, rewards, lengths=own, selected=[row.in_loss for row in members])  # type: ignore[arg-type]
         advantage |= {row.episode.request.id: a for row, a in zip(members, found)}
+    learnt = [i for i, row in enumerate(chosen) if row.in_loss]
+    each_row = [by_hand.spread(name, advantage[chosen[i].episode.request.id], int(trains[i].sum())) for i in learnt]
+    tokens_of = dict(zip(learnt, by_hand.shaped(name, each_row), strict=True))
     loss = torch.zeros((), dtype=torch.float64)
-    for row, mask in zip(chosen, trains, strict=True):
+    for place, (row, mask) in enumerate(zip(chosen, trains, strict=True)):
         ids = row.episode.stream("ids").astype(np.int32)
         if not row.in_loss or not mask.any():
             continue
         every = naive_log_probs(network, row.episode.request.context, ids, _tau(row))
         logp = every.gather(-1, torch.from_numpy(ids.astype(np.int64))[:, None])[:, 0]
-        a = torch.full_like(logp, float(np.float32(advantage[row.episode.request.id])))
+        a = torch.zeros_like(logp)
+        a[torch.from_numpy(mask)] = torch.tensor(tokens_of[place], dtype=torch.float32).double()
         old, ref = (torch.from_numpy(x).double() for x in (row.old, row.ref))  # type: ignore[arg-type]
-        given = torch.from_numpy(row.episode.stream("origin") == Origin.INJECTED)
         known = by_hand.Tokens(
-            a, old, ref, given, -(every.exp() * every).sum(-1), hinted=row.tag == "hint", gamma=GAMMA
+            a,
+            old,
+            ref,
+            given=torch.from_numpy(row.episode.stream("origin") == Origin.INJECTED),
+            entropy=-(every.exp() * every).sum(-1),
+            mu=torch.from_numpy(row.episode.stream("mu")).double(),
+            hinted=row.tag == "hint",
+            gamma=GAMMA,
         )
         each = by_hand.token_losses(name, logp, known)
         weight = by_hand.token_weight(name, length=int(mask.sum()), rows=len(counted), tokens=tokens, max_new=MAX_NEW)
@@ -245,7 +255,7 @@ def test_improve_takes_the_step_of_the_whole_batch(name: str) -> None:
         return {"grad_norm": 1.0, "skipped": 0.0}
 
     twin.step = step  # type: ignore[method-assign]
-    scale = dataclasses.replace(recipe(name).scale, num_minibatches=1)
+    scale = dataclasses.replace(recipe(name).scale, num_minibatches=1, num_epochs=1)
     objective = recipe(name).mechanism.objective
     update(twin, batch(name), objective, scale)
     assert len(taken) == 1

@@ -5,6 +5,7 @@ In formulas row i has T_i trainable tokens; B rows and N tokens are in the denom
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +23,8 @@ from assay.augment import Codec, Steps
 from assay.collect import Refill
 from assay.engine.interface import Chunk, Outputs, Want
 from assay.engine.local import LocalEngine
+from assay.engine.optimiser import AdamW
+from assay.engine.value_engine import ValueEngine
 from assay.loop import train
 from assay.memory import Memory
 from assay.models import Models
@@ -51,7 +54,8 @@ class Letters:
         return self.encode(prompt + "c")
 
     def encode(self, text: str) -> np.ndarray:
-        return np.array([1 + LETTERS.index(letter) for letter in text], dtype=np.int32)
+        """What is no letter, such as the space before a hint, is passed over."""
+        return np.array([1 + LETTERS.index(letter) for letter in text if letter in LETTERS], dtype=np.int32)
 
     def decode(self, ids: Sequence[int]) -> str:
         return "".join(LETTERS[i - 1] if i else "." for i in ids)
@@ -207,7 +211,7 @@ class Table:
 
 def segment(ids: Sequence[int] | np.ndarray, *, origin: Origin = Origin.POLICY, **changes: Any) -> Segment:
     count = len(ids)
-    known = {"old": np.full(count, -1.0, np.float32)} if origin == Origin.POLICY else {}
+    known = {name: np.full(count, -1.0, np.float32) for name in ("old", "mu")} if origin == Origin.POLICY else {}
     return Segment(np.array(ids, np.int32), np.full(count, origin, np.int8), **{**known, **changes})
 
 
@@ -254,7 +258,7 @@ def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
         recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, source=Epochs(1)))
     fixed = {"learning_rate": 3e-4, "schedule": "constant", "warmup_steps": 5}  # profiles may move, these tests not
     mechanism = recipe.mechanism
-    if isinstance(mechanism.source, Epochs):
+    if isinstance(mechanism.source, Epochs):  # there are hardly any problems in letters
         mechanism = dataclasses.replace(mechanism, source=Epochs(size=1))
     scaled = dataclasses.replace(recipe.scale, **fixed | scale)
     return dataclasses.replace(recipe, mechanism=mechanism, scale=scaled)
@@ -288,9 +292,9 @@ def stages_of(
     return assemble(recipe, pool=pool, codec=codec, micro_tokens=micro_tokens)
 
 
-def phases_of(recipe: Recipe, **world: Any) -> Phases:
-    """Those of the first stage."""
-    return stages_of(recipe, **world)[0]
+def phases_of(recipe: Recipe, *, stage: int = 0, **world: Any) -> Phases:
+    """Those of one stage, the first unless told otherwise."""
+    return stages_of(recipe, **world)[stage]
 
 
 def models_of(engine: Any, reference: Any = None, roles: Mapping[str, str] | None = None) -> Models:
@@ -346,11 +350,22 @@ def run(
     stages = stages_of(recipe, micro_tokens=micro_tokens, **world)
     if flipped:
         stages = [dataclasses.replace(stage, credit=_flipped(stage.credit)) for stage in stages]
-    if recipe.mechanism.objective.needs_reference:
-        reference = reference or engine.copy()
     notes = Notes()
-    memory = train(stages, models_of(engine, reference, recipe.roles), memory or Memory(seed), notes)
+    memory = train(stages, models_for(recipe, engine, reference), memory or Memory(seed), notes)
     return notes, memory
+
+
+def models_for(recipe: Recipe, engine: LocalEngine, reference: LocalEngine | None = None) -> Models:
+    """The engine as the policy, copies of it as the other sets, and a frozen reference."""
+    engines = {"reference": reference or engine.copy(), "policy": engine}
+    for name, spec in recipe.models.items():
+        if name != "policy":
+            kind = ValueEngine if spec.output == "value" else type(engine)
+            engines[name] = kind(
+                copy.deepcopy(engine.model), end_ids=engine.end_ids, optimiser=AdamW() if spec.trained else None
+            )
+    starts = {name: engines[name].state() for name, spec in recipe.models.items() if spec.saved}
+    return Models(engines, recipe.roles, recipe.models, starts)
 
 
 class Stop(Exception):
@@ -362,32 +377,36 @@ class Until(Notes):
     """A recorder that keeps what a checkpoint keeps after `last` steps, and ends the run there."""
 
     last: int = 0
+    names: tuple[str, ...] = ()
     saved: tuple[dict[str, Any], str] | None = None
 
     def step(self, memory: Memory, models: Models, episodes: Any, rows: Any, batches: Any, stats: Stats) -> None:
         super().step(memory, models, episodes, rows, batches, stats)
         if memory.step == self.last:
-            self.saved = models["policy"].state(), json.dumps(memory.to_data())
+            self.saved = {name: models[name].state() for name in self.names}, json.dumps(memory.to_data())
             raise Stop
 
 
 def require_resumable(recipe: Recipe, beginner: Callable[[], LocalEngine], *, after: int, **world: Any) -> Memory:
-    """A run that is stopped after so many steps and loaded into a new engine ends with the bits of the whole run."""
-    whole, part, rest = beginner(), beginner(), beginner()
-    reference = beginner().copy() if recipe.mechanism.objective.needs_reference else None
-    notes, memory = run(recipe, whole, reference=reference, **world)
-    until = Until(last=after)
+    """A run that is stopped after so many steps and loaded into new engines ends with the bits of the whole run."""
+    stages = stages_of(recipe, **world)
+    whole, part, rest = (models_for(recipe, beginner()) for _ in range(3))
+    notes, again = Notes(), Notes()
+    until = Until(last=after, names=tuple(name for name, spec in recipe.models.items() if spec.saved))
+    memory = train(stages, whole, Memory(0), notes)
     with pytest.raises(Stop):
-        train(stages_of(recipe, **world), models_of(part, reference, recipe.roles), Memory(0), until)
+        train(stages, part, Memory(0), until)
     assert until.saved is not None
-    rest.load(until.saved[0])
-    again, resumed = run(
-        recipe, rest, memory=Memory.from_data(json.loads(until.saved[1])), reference=reference, **world
-    )
-    assert resumed.to_data() == memory.to_data() and until.stats + again.stats == notes.stats
-    for name, value in whole.state().items():
-        found = rest.state()[name]
-        assert torch.equal(value, found) if isinstance(value, Tensor) else value == found, name
+    states, text = until.saved
+    for name, state in states.items():
+        rest[name].load(state)
+    resumed = train(stages, rest, Memory.from_data(json.loads(text)), again)
+    np.testing.assert_equal(until.stats + again.stats, notes.stats)
+    assert json.dumps(resumed.to_data()) == json.dumps(memory.to_data())
+    for name in states:
+        for key, value in whole[name].state().items():
+            found = rest[name].state()[key]
+            assert torch.equal(value, found) if isinstance(value, Tensor) else value == found, key
     return memory
 
 

@@ -7,6 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from assay.assess.critic import Critic, TokenKL, critic, token_kl
+from assay.assess.distributions import Distributions, keep_distributions
 from assay.assess.ratios import RatioQuantile, ratio_quantile
 from assay.memory import Memory
 from assay.models import Models
@@ -14,7 +16,12 @@ from assay.objective import Objective
 from assay.part import Registry
 from assay.types import Episode, Origin, Row, Stats, joined
 
-ASSESSORS: Registry = {"ratio-quantile": (RatioQuantile, ratio_quantile)}
+ASSESSORS: Registry = {
+    "ratio-quantile": (RatioQuantile, ratio_quantile),
+    "distributions": (Distributions, keep_distributions),
+    "token-kl": (TokenKL, token_kl),
+    "critic": (Critic, critic),
+}
 
 Assessor = Callable[..., tuple[list[Row], Stats]]
 """(rows, *, models, memory, ...) -> rows with what it found out. A partner that learns first makes its step here."""

@@ -10,8 +10,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from assay.augment.abstract import Abstract, abstract
 from assay.augment.hints import Hinted, hinted
+from assay.augment.partial_solution import PartialSolution, partial_solution
 from assay.augment.rates import BeginAtRate, begin_at_rate
+from assay.augment.speculate import Speculate, speculate
+from assay.augment.starts import StartStates, start_states
 from assay.augment.steps import Recall, Steps, recall, steps
 from assay.augment.temperature import OwnTemperature, own_temperature
 from assay.augment.trunks import Trunks, trunks
@@ -129,4 +133,8 @@ AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
     "hinted": (Hinted, hinted),
     "begin-at-rate": (BeginAtRate, begin_at_rate),
     "own-temperature": (OwnTemperature, own_temperature),
+    "speculate": (Speculate, speculate),
+    "abstract": (Abstract, abstract),
+    "start-states": (StartStates, start_states),
+    "partial-solution": (PartialSolution, partial_solution),
 }

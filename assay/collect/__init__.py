@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from assay.augment import Codec
 from assay.collect.expand import EXPANDERS, Refill, SolvePosed
+from assay.collect.lagged import Lagged, lagged
 from assay.collect.search import Search
+from assay.collect.solve import SolveWith
 from assay.collect.trees import Fork
 from assay.collect.turns import generate, going_on, halted, whole
 from assay.memory import Memory
@@ -29,7 +31,7 @@ Collect = Callable[[Models, Sequence[Request], Memory], tuple[list[Episode], Mem
 policy from afar are moved by `remember`, so that a stop while collecting finds a state to save.
 """
 
-COLLECTORS: Registry = {}  # (collect: Collect) -> Collect
+COLLECTORS: Registry = {"lagged": (Lagged, lagged)}  # (collect: Collect) -> Collect
 
 __all__ = [
     "COLLECTORS",
@@ -38,9 +40,11 @@ __all__ = [
     "Collector",
     "Fork",
     "Judge",
+    "Lagged",
     "Refill",
     "Search",
     "SolvePosed",
+    "SolveWith",
     "generate",
     "whole",
 ]

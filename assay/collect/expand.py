@@ -11,6 +11,7 @@ from assay.collect.hints import RetryWithHint, retry_with_hint
 from assay.collect.posed import SolvePosed, solve_posed
 from assay.collect.rates import HintRounds, hint_rounds
 from assay.collect.search import Search, search
+from assay.collect.solve import SolveWith, solve_with
 from assay.collect.teachers import AskTeachers, ask_teachers
 from assay.collect.trees import Fork, fork
 from assay.memory import Memory
@@ -62,4 +63,5 @@ EXPANDERS = {
     "search": (Search, search),
     "fork-at-replies": (ForkAtReplies, fork_at_replies),
     "solve-posed": (SolvePosed, solve_posed),
+    "solve-with": (SolveWith, solve_with),
 }

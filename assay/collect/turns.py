@@ -34,11 +34,21 @@ def generate(models: Models, requests: Sequence[Request], key: Key, codec: Codec
             found[i] = _replied(episode, codec) if made.finish == "stop" else episode
         for i in places:
             if requests[i].max_new == 0:
-                text = text_of(requests[i].prefix, codec)
-                others = any((segment.origin == Origin.INJECTED).any() for segment in requests[i].prefix)
-                source = "teacher" if others else "replay"
-                found[i] = Episode(requests[i], requests[i].prefix, "stop", text=text, provenance=source)
+                found[i] = _given(requests[i], codec)
     return [found[i] for i in range(len(requests))]
+
+
+def _given(request: Request, codec: Codec) -> Episode:
+    """What a teacher wrote in part or whole is the teacher's; what the policy wrote once is replayed, unless its
+    log-probs are known: then it stands for what the policy would write now.
+    """
+    episode = Episode(request, request.prefix, "stop", text=text_of(request.prefix, codec))
+    origin = episode.stream("origin")
+    if (origin == Origin.INJECTED).any():
+        return dataclasses.replace(episode, provenance="teacher")
+    if np.isnan(episode.stream("old")[origin == Origin.POLICY]).any():
+        return dataclasses.replace(episode, provenance="replay")
+    return episode if _ended(episode, codec) else dataclasses.replace(episode, finish="length")
 
 
 def whole(models: Models, requests: Sequence[Request], key: Key, codec: Codec) -> list[Episode]:
@@ -88,7 +98,7 @@ def _replied(episode: Episode, codec: Codec) -> Episode:
 
 
 def _ended(episode: Episode, codec: Codec) -> bool:
-    ids = episode.segments[-1].ids
+    ids = episode.stream("ids")
     return len(ids) > 0 and int(ids[-1]) in codec.end_ids
 
 

@@ -3,11 +3,14 @@
 from assay.credit.advantage import CREDITS, GROUP_BASELINES, SHAPES, Constant, GroupRelative, LeaveOneOut, Score
 from assay.credit.branches import SharedMean
 from assay.credit.cells import CellRelative
+from assay.credit.gae import GAE
 from assay.credit.pack import Lesson, advantages, by_reward, credit, pack
 from assay.credit.trees import ProcessRelative, TreeRelative
+from assay.credit.whiten import Whiten
 
 __all__ = [
     "CREDITS",
+    "GAE",
     "GROUP_BASELINES",
     "SHAPES",
     "CellRelative",
@@ -19,6 +22,7 @@ __all__ = [
     "Score",
     "SharedMean",
     "TreeRelative",
+    "Whiten",
     "advantages",
     "by_reward",
     "credit",

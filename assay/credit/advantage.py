@@ -13,9 +13,11 @@ import numpy as np
 
 from assay.credit.branches import SharedMean, shared_mean
 from assay.credit.cells import CellRelative, cell_relative
+from assay.credit.gae import GAE, gae
 from assay.credit.pack import by_reward
 from assay.credit.pseudo import PseudoFailure, pseudo_failure
 from assay.credit.trees import ProcessRelative, TreeRelative, process_relative, tree_relative
+from assay.credit.whiten import Whiten, whiten
 from assay.errors import ConfigError
 from assay.part import Part, Registry
 
@@ -96,6 +98,7 @@ CREDITS: Registry = {
     "process-relative": (ProcessRelative, process_relative),
     "pseudo-failure": (PseudoFailure, pseudo_failure),
     "cell-relative": (CellRelative, cell_relative),
+    "gae": (GAE, gae),
 }
-SHAPES: Registry = {"shared-mean": (SharedMean, shared_mean)}
+SHAPES: Registry = {"shared-mean": (SharedMean, shared_mean), "whiten": (Whiten, whiten)}
 GROUP_BASELINES: Sequence[type[Part]] = (GroupRelative, LeaveOneOut, TreeRelative, ProcessRelative)

@@ -76,14 +76,14 @@ def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:
     lengths = np.array([len(episode) for episode in episodes], dtype=np.int64)
     contexts = [episode.training_context for episode in episodes]
     asked = [episode.request.context for episode in episodes]
-    trains = _join([_trains(row, imitate=row.role in injected) for row in rows], bool)
+    learnt = _join([trains(row, imitate=row.role in injected) for row in rows], bool)
     return Batch(
         context=_join(contexts, np.int32),
         context_at=_offsets(contexts),
         ids=_join([e.stream("ids") for e in episodes], np.int32),
         at=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        mask=trains & np.repeat(np.array([row.in_loss for row in rows], dtype=bool), lengths),
-        counted=trains & np.repeat(np.array([row.in_denominator for row in rows], dtype=bool), lengths),
+        mask=learnt & np.repeat(np.array([row.in_loss for row in rows], dtype=bool), lengths),
+        counted=learnt & np.repeat(np.array([row.in_denominator for row in rows], dtype=bool), lengths),
         counted_rows=np.array([row.in_denominator for row in rows], dtype=bool),
         advantage=_join([_weighted(row) for row in rows], np.float32),
         origin=_join([e.stream("origin") for e in episodes], np.int8),
@@ -112,10 +112,11 @@ def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:
     )
 
 
-def _trains(row: Row, *, imitate: bool) -> np.ndarray:
+def trains(row: Row, *, imitate: bool = False) -> np.ndarray:
+    """bool[T]: the tokens of a row in the loss that train; those that somebody else wrote only to be imitated."""
     origin = row.episode.stream("origin")
-    trains = origin != Origin.ENV if imitate else origin == Origin.POLICY
-    return trains if row.keep is None else trains & row.keep
+    learnt = origin != Origin.ENV if imitate else origin == Origin.POLICY
+    return learnt if row.keep is None else learnt & row.keep
 
 
 def _weighted(row: Row) -> np.ndarray:

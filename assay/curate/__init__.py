@@ -1,9 +1,11 @@
 """Which rows train."""
 
 from assay.curate.parts import (
+    Band,
     FirstGroups,
     MixedGroups,
     WithoutTag,
+    band,
     first_groups,
     groups,
     leave_out,
@@ -12,6 +14,7 @@ from assay.curate.parts import (
     spread,
     without_tag,
 )
+from assay.curate.players import Helpful, Unpaid, Untrained, helpful, unpaid, untrained
 from assay.curate.recompose import Recompose, recompose
 from assay.curate.replace import MakeRoom, make_room
 from assay.curate.resample import ResampleOnCorrect, resample_on_correct
@@ -30,19 +33,27 @@ CURATORS: Registry = {
     "without-tag": (WithoutTag, without_tag),
     "recompose": (Recompose, recompose),
     "resample-on-correct": (ResampleOnCorrect, resample_on_correct),
+    "band": (Band, band),
+    "unpaid": (Unpaid, unpaid),
+    "untrained": (Untrained, untrained),
+    "helpful": (Helpful, helpful),
 }
 
 __all__ = [
     "CURATORS",
     "BackedUp",
+    "Band",
     "DrawLeaves",
     "FirstGroups",
+    "Helpful",
     "MakeRoom",
     "MixedGroups",
     "OwnTokens",
     "Recompose",
     "ResampleOnCorrect",
     "SolvedGroups",
+    "Unpaid",
+    "Untrained",
     "WithoutTag",
     "groups",
     "leave_out",

@@ -82,3 +82,21 @@ class FirstGroups(Part):
 def first_groups(rows: Sequence[Row], *, num_prompts: int) -> list[Row]:
     alive = [members for members in groups(rows).values() if any(rows[i].in_loss for i in members)]
     return leave_out(rows, {i for members in alive[num_prompts:] for i in members})
+
+
+@dataclass(frozen=True)
+class Band(Part):
+    """Keep the groups whose success rate is within bounds, both included: neither hopeless nor mastered."""
+
+    low: float = 0.05
+    high: float = 0.95
+
+
+def band(rows: Sequence[Row], *, low: float, high: float) -> list[Row]:
+    """low <= share of right answers <= high, over the answers that were judged."""
+    out: set[int] = set()
+    for members in groups(rows).values():
+        right = [measure(rows[i], "accuracy") for i in members if rows[i].in_group]
+        if not right or not low <= sum(right) / len(right) <= high:
+            out.update(members)
+    return leave_out(rows, out)

@@ -80,6 +80,7 @@ class Engine(Protocol):
 
     device: torch.device
     context: int  # positions the model can hold
+    vocab: int  # tokens it can write
     version: int  # optimiser steps taken
     end_ids: frozenset[int]
 

@@ -69,6 +69,7 @@ class LocalEngine(ABC):
         self.decode = decode
         self.memory_bytes = memory_bytes
         self.context = model.config.context
+        self.vocab = model.config.vocab
         self.model.fit(self.context)  # one rope for every row, so that decoding, training and scoring agree
         self.version = 0
         self.model.requires_grad_(optimiser is not None)

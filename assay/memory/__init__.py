@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from assay.memory.drafts import Drafts, keep_drafts
 from assay.memory.episodes import episode_of, to_data
+from assay.memory.follow import Follow, follow
 from assay.memory.leftovers import KeepLeftovers, keep_leftovers
 from assay.memory.levels import Promote, promote
 from assay.memory.posed import AdmitPosed, admit_posed
@@ -79,6 +81,8 @@ MEMORIES: dict[str, tuple[type[Part], Remember]] = {
     "hold-solved": (HoldSolved, hold_solved),
     "keep-leftovers": (KeepLeftovers, keep_leftovers),
     "admit-posed": (AdmitPosed, admit_posed),
+    "drafts": (Drafts, keep_drafts),
+    "follow": (Follow, follow),
 }
 
 

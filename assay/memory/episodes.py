@@ -15,7 +15,8 @@ from assay.types import Episode, Problem, Request, Reward, Segment, Verdict
 def to_data(value: Any) -> Any:
     """Records as mappings of their fields; arrays as their bytes."""
     if isinstance(value, np.ndarray):
-        return {"dtype": value.dtype.newbyteorder("<").str, "bytes": base64.b64encode(_little(value)).decode()}
+        shape = {"shape": list(value.shape)} if value.ndim != 1 else {}
+        return {"dtype": value.dtype.newbyteorder("<").str, **shape, "bytes": base64.b64encode(_little(value)).decode()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_data(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -51,8 +52,9 @@ def _record(kind: type, data: Mapping[str, Any]) -> Any:
 
 
 def _value(item: Any) -> Any:
-    if isinstance(item, Mapping) and item.keys() == {"dtype", "bytes"}:
-        return np.frombuffer(base64.b64decode(item["bytes"]), np.dtype(item["dtype"])).copy()
+    if isinstance(item, Mapping) and item.keys() - {"shape"} == {"dtype", "bytes"}:
+        flat = np.frombuffer(base64.b64decode(item["bytes"]), np.dtype(item["dtype"]))
+        return flat.reshape(item.get("shape", -1)).copy()
     return tuple(item) if isinstance(item, list) else item
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assay.objective.aggregate import AGGREGATES, FixedLength, SequenceMean, SequenceSum, TokenMean
-from assay.objective.gates import GATES, Clip, Open, Shaped, ShapedBy, Shut
+from assay.objective.gates import GATES, Clip, Decoupled, Open, Shaped, ShapedBy, Shut
 from assay.objective.ratios import RATIOS, NoRatio, Probability, TokenRatio
 from assay.objective.regularise import KL, REGULARISERS, Entropy, Imitate
 from assay.part import Part, slot
@@ -50,6 +50,7 @@ __all__ = [
     "REGULARISERS",
     "Case",
     "Clip",
+    "Decoupled",
     "Entropy",
     "FixedLength",
     "Imitate",

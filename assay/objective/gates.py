@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.objective.decoupled import Decoupled, decoupled
 from assay.part import Part
 
 if TYPE_CHECKING:
@@ -91,4 +92,5 @@ GATES = {
     "shaped": (Shaped, shaped),
     "shaped-by": (ShapedBy, shaped_by),
     "shut": (Shut, shut),
+    "decoupled": (Decoupled, decoupled),
 }

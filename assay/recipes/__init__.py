@@ -14,13 +14,17 @@ from assay.recipes.dr_grpo import DR_GRPO
 from assay.recipes.erpo import ERPO
 from assay.recipes.grpo import GRPO
 from assay.recipes.guide import GUIDE
+from assay.recipes.questa import QUESTA
+from assay.recipes.r3 import R3, R3_STAGED
 from assay.recipes.reinforce import REINFORCE
+from assay.recipes.rlad import RLAD, RLAD_HIERARCHICAL, RLAD_TWO
 from assay.recipes.rloo import RLOO
 from assay.recipes.rlve import RLVE
 from assay.recipes.rorecomp import RORECOMP
 from assay.recipes.rstar2 import RSTAR2
 from assay.recipes.seele import SEELE
 from assay.recipes.sft import SFT
+from assay.recipes.spec_rl import SPEC_RL
 from assay.recipes.treerl import TREERL
 
 RECIPES: dict[str, Recipe] = {
@@ -34,15 +38,22 @@ RECIPES: dict[str, Recipe] = {
         SFT,
         RLVE,
         ERPO,
+        QUESTA,
+        R3,
+        R3_STAGED,
         GUIDE,
-        SEELE,
         AMPO,
+        SEELE,
         CURE,
+        ARPO,
         TREERL,
         DEEPSEARCH,
-        ARPO,
-        RSTAR2,
+        SPEC_RL,
         RORECOMP,
+        RSTAR2,
+        RLAD,
+        RLAD_HIERARCHICAL,
+        RLAD_TWO,
         AZR,
     )
 }

@@ -51,9 +51,11 @@ def _parts(episodes: Sequence[Episode]) -> Stats:
 def _lengths(episodes: Sequence[Episode]) -> Stats:
     lengths = np.array([len(episode) for episode in episodes])
     right = np.array([e.verdict is not None and e.verdict.status == "ok" for e in episodes], dtype=bool)
+    given = sum(len(segment) for episode in episodes for segment in episode.request.prefix)
     stats = {
         "length/mean": float(lengths.mean()),
         "length/max": float(lengths.max()),
+        "length/given": given / max(1, int(lengths.sum())),  # share of tokens that stood there before any was written
         "length/truncated": float(np.mean([episode.finish == "length" for episode in episodes])),
     }
     if right.any() and not right.all():

@@ -1,5 +1,5 @@
 """Verdict -> named rewards."""
 
-from assay.reward.parts import REWARDS, Graded, Learnability, Outcome, SoftOverlong
+from assay.reward.parts import REWARDS, Graded, Learnability, Outcome, PartialOutcome, SoftOverlong, Usefulness
 
-__all__ = ["REWARDS", "Graded", "Learnability", "Outcome", "SoftOverlong"]
+__all__ = ["REWARDS", "Graded", "Learnability", "Outcome", "PartialOutcome", "SoftOverlong", "Usefulness"]

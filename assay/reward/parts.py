@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from assay.part import Part, scales_with
 from assay.reward.learnability import Learnability, learnability
+from assay.reward.usefulness import Usefulness, usefulness
 from assay.types import Episode, Reward, Verdict
 
 
@@ -59,9 +60,30 @@ def soft_overlong(episodes: Sequence[Episode], *, max_new: int, buffer: int, fac
     return [Reward("overlong", min(0.0, (max_new - buffer - len(episode)) / buffer) * factor) for episode in episodes]
 
 
+@dataclass(frozen=True)
+class PartialOutcome(Part):
+    """A wrong answer that could at least be read as one is worth something too (R3 2402.05808)."""
+
+    right: float = 1.0
+    readable: float = 0.2
+    wrong: float = 0.0
+
+
+def partial_outcome(episodes: Sequence[Episode], *, right: float, readable: float, wrong: float) -> list[Reward | None]:
+    """`right` if the verdict is ok, else `readable` if an answer was found that could be judged, else `wrong`."""
+    worth = []
+    for episode in episodes:
+        verdict = episode.verdict
+        found = verdict is not None and verdict.answer is not None
+        worth.append(right if verdict is not None and verdict.status == "ok" else readable if found else wrong)
+    return [Reward("outcome", value) for value in worth]
+
+
 REWARDS = {
     "outcome": (Outcome, outcome),
     "graded": (Graded, graded),
     "learnability": (Learnability, learnability),
+    "partial-outcome": (PartialOutcome, partial_outcome),
+    "usefulness": (Usefulness, usefulness),
     "soft-overlong": (SoftOverlong, soft_overlong),
 }

@@ -1,0 +1,36 @@
+"""Spans as a batch, for outputs that only a forward pass of the learner has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from assay.types import Batch
+
+if TYPE_CHECKING:
+    from assay.engine.interface import Span
+
+
+def laid(spans: Sequence[Span], **streams: Any) -> Batch:
+    """A row for each span, in which nothing is masked."""
+    lengths = np.array([len(span.ids) for span in spans], np.int64)
+    count, names = int(lengths.sum()), tuple(str(i) for i in range(len(spans)))
+    nothing = np.zeros(0, np.int32)
+    return Batch(
+        context=np.concatenate([nothing, *(span.context for span in spans)]).astype(np.int32),
+        context_at=np.cumsum([0, *(len(span.context) for span in spans)]),
+        ids=np.concatenate([nothing, *(span.ids for span in spans)]).astype(np.int32),
+        at=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        mask=np.ones(count, bool),
+        counted=np.ones(count, bool),
+        counted_rows=np.ones(len(spans), bool),
+        advantage=np.zeros(count, np.float32),
+        origin=np.zeros(count, np.int8),
+        temperature=np.array([span.temperature for span in spans], np.float32),
+        problem=names,
+        request=names,
+        group=names,
+        **streams,
+    )

@@ -1,0 +1,70 @@
+"""The beginning of a worked solution, written into the question."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from assay.errors import ConfigError, DataError
+from assay.part import Part, scales_with
+from assay.tasks.task import find_answer
+from assay.types import Ids, Problem, Request
+
+GIVEN = {"natural": "{question}\n\n## Hint.{hint}", "compact": "{question} [{hint}]"}
+
+
+@dataclass(frozen=True)
+class PartialSolution(Part):
+    """The first `percent` of the worked solution stand in the question, in training too (QuestA 2507.13266)."""
+
+    percent: float = 50.0
+    unit: Literal["characters", "steps"] = "characters"  # where it may be cut
+    least: int = scales_with("max_new", 10)  # characters: what is shorter is left out
+    leaks: Literal["keep", "bare"] = "keep"  # a hint that holds the answer: given all the same, or left out
+
+
+def partial_solution(
+    requests: Sequence[Request], *, codec: Any, percent: float, unit: str, least: int, leaks: str
+) -> list[Request]:
+    """Each request with the hint after its question; the question alone where no hint is left."""
+    contexts: dict[str, Ids] = {}
+    result = []
+    for request in requests:
+        problem = request.problem
+        if problem.id not in contexts:
+            text = hint(problem, percent=percent, unit=unit)
+            bare = len(text) < max(1, least) or (leaks == "bare" and holds_answer(problem, text))
+            contexts[problem.id] = request.context if bare else codec.render(with_hint(problem, text))
+        result.append(dataclasses.replace(request, context=contexts[problem.id]))
+    return result
+
+
+def hint(problem: Problem, *, percent: float, unit: str) -> str:
+    """The first floor(percent / 100 * |s|) characters of the solution s, or back to the last whole step among them."""
+    if not 0 <= percent <= 100 or unit not in ("characters", "steps"):
+        raise ConfigError(
+            f"augment: percent is from 0 to 100 and unit 'characters' or 'steps', not {percent} and '{unit}'."
+        )
+    if problem.solution is None:
+        raise DataError(f"problem {problem.id} of '{problem.task}' has no worked solution to take a hint from.")
+    text = problem.solution[: int(len(problem.solution) * percent / 100)]
+    if unit == "characters":
+        return text
+    return text[: 1 + max(text.rfind("\n"), text.rfind(",") if problem.wording == "compact" else -1)]
+
+
+def with_hint(problem: Problem, text: str) -> Any:
+    """The question and the hint; in a conversation, in its last message."""
+    fill = GIVEN[problem.wording].format
+    if isinstance(problem.prompt, str):
+        return fill(question=problem.prompt, hint=text)
+    *before, last = problem.prompt
+    return (*before, {**last, "content": fill(question=last["content"], hint=text)})
+
+
+def holds_answer(problem: Problem, text: str, *, least: int = 1) -> bool:
+    """Whether the text has the answer in it; answers of fewer than `least` characters stand in anything."""
+    answer = find_answer(problem.solution or "", problem.wording)
+    return answer is not None and len(answer) >= max(1, least) and answer in text

@@ -1,0 +1,60 @@
+"""Answers that start inside a demonstration: the further back, the more is left to the policy."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.errors import ConfigError, DataError
+from assay.memory import Memory
+from assay.part import Part
+from assay.types import Origin, Problem, Request, Segment
+
+if TYPE_CHECKING:
+    from assay.augment import Codec
+
+ENDS = {"natural": r"[^\n]*\n|[^\n]+", "compact": r"[^,#]*[,#]|[^,#]+"}
+
+
+@dataclass(frozen=True)
+class StartStates(Part):
+    """The first j of M steps of the worked solution are given, j = floor(u M) with u uniform in [low, high].
+
+    From 0 to 1 all start states are mixed; where both are equal it is fixed, and stages slide it (R3 2402.05808).
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+
+
+def start_states(
+    requests: Sequence[Request], memory: Memory, *, codec: Codec, low: float, high: float
+) -> list[Request]:
+    """Whoever is compared starts in one state: u belongs to the group. What is given counts towards the limit."""
+    if not 0 <= low <= high <= 1:
+        raise ConfigError(f"augment: a start state lies from low to high within 0 to 1, not from {low} to {high}.")
+    result = []
+    for request in requests:
+        steps = steps_of(request.problem)
+        u = low + (high - low) * memory.key("start", memory.step)(request.group).bits / 2**64
+        given = min(int(u * len(steps)), len(steps) - 1)
+        pieces = [codec.encode(step) for step in steps[:given]]
+        segments = tuple(Segment(ids, np.full(len(ids), Origin.INJECTED, np.int8)) for ids in pieces)
+        left = max(1, request.max_new - sum(map(len, pieces)))
+        tag = f"start {4 * given // len(steps)}/4"
+        result.append(dataclasses.replace(request, prefix=segments, max_new=left, tag=tag))
+    return result
+
+
+def steps_of(problem: Problem) -> list[str]:
+    """The solution cut after each line, in compact wording after each comma and before the answer; end to end it is
+    the solution again. Steps are encoded apart, so that no token reaches over a cut.
+    """
+    if not problem.solution:
+        raise DataError(f"problem {problem.id} of '{problem.task}' has no worked solution to start inside of.")
+    return re.findall(ENDS[problem.wording], problem.solution)

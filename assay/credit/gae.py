@@ -1,0 +1,48 @@
+"""Generalised advantage estimation over the tokens that the policy wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.part import Part
+from assay.types import Origin, Row
+
+
+@dataclass(frozen=True)
+class GAE(Part):
+    """A_t = sum_l (gamma lam)^l d_{t+l}, d_t = r_t + gamma V_{t+1} - V_t (1506.02438)."""
+
+    gamma: float = 1.0
+    lam: float = 0.95
+
+
+def gae(rows: Sequence[Row], *, gamma: float, lam: float) -> list[Row]:
+    """Advantages, and A + V as the critic's targets.
+
+    Tokens of others are no steps: the value after a token is that before the policy's next one, and 0 after the last. A
+    row's reward falls on its last token, its `process` rewards where they are; where no critic spoke, V = 0.
+    """
+    result = []
+    for row in rows:
+        mine = np.flatnonzero(row.episode.stream("origin") == Origin.POLICY)
+        value = np.zeros(len(mine)) if row.value is None else np.asarray(row.value, np.float64)[mine]
+        reward = np.zeros(len(mine)) if row.process is None else np.asarray(row.process, np.float64)[mine]
+        if len(mine):
+            reward[-1] += row.reward or 0.0
+        advantage = estimate(reward, value, gamma=gamma, lam=lam)
+        streams = {"advantage": np.zeros(len(row.episode)), "target": np.zeros(len(row.episode), np.float32)}
+        streams["advantage"][mine], streams["target"][mine] = advantage, advantage + value
+        result.append(row.mark(**streams))
+    return result
+
+
+def estimate(reward: np.ndarray, value: np.ndarray, *, gamma: float, lam: float) -> np.ndarray:
+    """The sum above, from the end."""
+    following = np.append(value[1:], 0.0)[: len(value)]
+    error, total, result = reward + gamma * following - value, 0.0, np.zeros(len(value))
+    for t in range(len(value) - 1, -1, -1):
+        result[t] = total = error[t] + gamma * lam * total
+    return result

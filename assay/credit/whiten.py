@@ -1,0 +1,45 @@
+"""Advantages in units of their own spread, over all tokens that train."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from assay.credit.pack import trains
+from assay.errors import ConfigError
+from assay.part import Part
+from assay.types import Row
+
+
+@dataclass(frozen=True)
+class Whiten(Part):
+    """A <- (A - mean A) / (std A + epsilon) over the tokens of the batch that the policy wrote and that train."""
+
+    by: Literal["batch", "tag"] = "batch"  # all rows together, or those of one tag
+    ddof: int = 1
+    epsilon: float = 1e-8
+
+
+def whiten(rows: Sequence[Row], *, by: str, ddof: int, epsilon: float) -> list[Row]:
+    """Zero where all advantages of a set are equal."""
+    if by not in ("batch", "tag"):
+        raise ConfigError(f"shape.by is 'batch' or 'tag', not '{by}'.")
+    result = list(rows)
+    for name in dict.fromkeys(_set(row, by) for row in rows):
+        mine = [i for i, row in enumerate(rows) if _set(row, by) == name and row.advantage is not None]
+        masks = [trains(rows[i]) if rows[i].in_loss else np.zeros(len(rows[i].episode), bool) for i in mine]
+        known = [np.asarray(rows[i].advantage)[mask] for i, mask in zip(mine, masks, strict=True)]
+        values = np.concatenate([np.zeros(0), *known])
+        alike = len(values) <= ddof or np.ptp(values) <= 1e-9 * max(1.0, float(np.abs(values).max()))
+        for i in mine:
+            a = np.asarray(rows[i].advantage, dtype=np.float64)
+            scaled = np.zeros(len(a)) if alike else (a - values.mean()) / (values.std(ddof=ddof) + epsilon)
+            result[i] = rows[i].mark(advantage=scaled)
+    return result
+
+
+def _set(row: Row, by: str) -> str:
+    return (row.tag or row.episode.request.tag) if by == "tag" else ""

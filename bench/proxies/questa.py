@@ -1,0 +1,23 @@
+"""The beginning of a solution in the question: half, then a quarter, then examined without."""
+
+from assay.source import Pool, Share
+from bench.proxy import Arm, Proxy
+
+SMALL = {"scale.num-prompts": "32", "mechanism.expand.0.max-rounds": "2", "stages.1.mechanism.expand.0.max-rounds": "2"}
+PROXY = Proxy(
+    method="questa",
+    expects="more groups with a right answer than without hints, and without hints a higher pass@1 and pass@64 on the "
+    "hard levels; half a solution throughout transfers less than half and then a quarter",
+    model="mod-chain",
+    pool=Pool((Share("mod-chain", (3, 4, 5)),)),
+    arms={
+        "questa": Arm("questa", SMALL),
+        "half": Arm("questa", {**SMALL, "stages.1.mechanism.augment.0.percent": "50"}),
+        "off": Arm("questa", {**SMALL, "mechanism.augment": "", "stages.1.mechanism.augment": ""}),
+        "baseline": Arm("grpo", {"scale.num-prompts": "32"}),
+    },
+    steps=60,
+    diagnostic="group/all_wrong",
+    direction="down",
+    against="off",
+)

@@ -1,0 +1,296 @@
+"""Drafts of an epoch ago: what is assembled is distributed as if today's policy had written it all."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny import ALONE, END, Letters, episode, models_of, policy, recipe_of, register, require_resumable, run, segment
+
+from assay.assess.distributions import distributions, keep_distributions
+from assay.augment import Sampling, ask
+from assay.augment.speculate import accepted, left_over, speculate, stays
+from assay.collect import generate
+from assay.engine.interface import Span
+from assay.engine.local import LocalEngine
+from assay.errors import ConfigError
+from assay.memory import Memory
+from assay.memory.drafts import keep_drafts
+from assay.models import Models
+from assay.recipe import Recipe
+from assay.rng import Key, uniforms
+from assay.types import Episode, Origin, Request, Row
+
+VOCAB, MAX_NEW = 4, 3
+SHARP = {"vocab": VOCAB, "init_std": 1.5}
+
+
+@pytest.fixture(autouse=True)
+def task(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch, ALONE)
+
+
+def requests(count: int, step: int = 0, **sampling: float) -> list[Request]:
+    problem = ALONE.problem(Key(0), level=1)
+    settings = Sampling(max_new=MAX_NEW, **sampling)  # type: ignore[arg-type]
+    return ask([problem], Memory(0, step=step), first=0, samples=count, sampling=settings, codec=Letters())
+
+
+def written(models: Models, asked: list[Request], memory: Memory) -> list[Episode]:
+    return generate(models, asked, memory.key("sample", memory.step), Letters())
+
+
+def drafted(engine: LocalEngine, count: int, *, whole: bool = True, **sampling: float) -> Memory:
+    """The memory after a step in which this engine answered."""
+    memory = Memory(7)
+    rows = [Row(e) for e in written(models_of(engine), requests(count, **sampling), memory)]
+    if whole:
+        rows, _ = keep_distributions(rows, models=models_of(engine), micro_tokens=100)
+    memory = keep_drafts(memory, rows=rows, problems=8)
+    return dataclasses.replace(Memory.from_data(memory.to_data()), step=1)
+
+
+def assembled(engine: LocalEngine, memory: Memory, count: int, **values: object) -> list[Episode]:
+    settings = {"lenience": 1.0, "residual": True, "micro_tokens": 100, **values}
+    asked = speculate(requests(count, step=1), memory, models=models_of(engine), **settings)  # type: ignore[arg-type]
+    return written(models_of(engine), asked, memory)
+
+
+def outcomes(engine: LocalEngine) -> dict[tuple[int, ...], float]:
+    """Every answer of at most three tokens and its probability."""
+    letters = range(1, VOCAB)
+    answers = [
+        (*head, last)
+        for length in range(MAX_NEW)
+        for head in itertools.product(letters, repeat=length)
+        for last in (range(VOCAB) if length == MAX_NEW - 1 else (END,))
+    ]
+    context = requests(1)[0].context
+    scores = engine.score([Span(context, np.array(answer, np.int32)) for answer in answers])
+    return {answer: float(np.exp(s.logp.astype(np.float64).sum())) for answer, s in zip(answers, scores, strict=True)}
+
+
+def chi_square(episodes: list[Episode], probability: dict[tuple[int, ...], float]) -> tuple[float, int]:
+    """Of answers expected five times and more, the others together; and its degrees of freedom."""
+    counts = dict.fromkeys(probability, 0)
+    for one in episodes:
+        counts[tuple(int(i) for i in one.stream("ids"))] += 1
+    total = len(episodes)
+    often = [a for a, p in probability.items() if p * total >= 5]
+    seen = [counts[a] for a in often] + [total - sum(counts[a] for a in often)]
+    expected = [probability[a] * total for a in often]
+    expected.append(max(total - sum(expected), 1e-9))
+    if expected[-1] < 5:
+        seen[-2:], expected[-2:] = [seen[-2] + seen[-1]], [expected[-2] + expected[-1]]
+    return sum((s - e) ** 2 / e for s, e in zip(seen, expected, strict=True)), len(seen) - 1
+
+
+def bound(freedom: int) -> float:
+    """1 - 1e-5 of chi-square, after Wilson and Hilferty."""
+    return freedom * (1 - 2 / (9 * freedom) + 4.265 * (2 / (9 * freedom)) ** 0.5) ** 3
+
+
+# The rule
+
+
+def test_tokens_stay_up_to_the_first_that_is_too_unlikely_now() -> None:
+    """p/q = 2, 1/2, 1/4, 4: with u = 0.9, 0.4, 0.3, 0.1 the third does not stay; with lenience 2 all do."""
+    then = np.log(np.array([0.2, 0.4, 0.8, 0.1]))
+    now = np.log(np.array([0.4, 0.2, 0.2, 0.4]))
+    u = np.array([0.9, 0.4, 0.3, 0.1])
+    assert accepted(now, then, u, lenience=1.0) == 2
+    assert accepted(now, then, u, lenience=2.0) == 4
+    assert accepted(now, then, np.full(4, 0.51), lenience=1.0) == 1
+    assert accepted(then, then, np.full(4, 1 - 2.0**-53), lenience=1.0) == 4
+
+
+def test_what_is_left_over_by_hand() -> None:
+    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.5, 0.3])
+    np.testing.assert_allclose(left_over(p, q, lenience=1.0), [0.3, 0.0, 0.0])
+    np.testing.assert_allclose(left_over(p, q, lenience=0.5), [0.3, 0.15, 0.1])
+    np.testing.assert_allclose(left_over(p, p, lenience=1.0), p)
+
+
+weights = st.lists(st.floats(0.001, 1.0), min_size=5, max_size=5)
+
+
+@given(p=weights, q=weights, lenience=st.floats(0.05, 1.0))
+def test_what_stays_and_what_is_left_over_add_up_to_the_policy(p: list, q: list, lenience: float) -> None:
+    """P(x) = q(x) a(x) + P(rejected) over(x) / sum(over) = p(x), for every draft and every lenience of at most 1."""
+    a, b = np.array(p) / sum(p), np.array(q) / sum(q)
+    stay = np.minimum(1.0, lenience * a / b)
+    over = left_over(a, b, lenience=lenience)
+    rejected = 1.0 - (b * stay).sum()
+    np.testing.assert_allclose(b * stay + rejected * over / over.sum(), a, atol=1e-12)
+
+
+# What is assembled
+
+
+def uniform_policy() -> LocalEngine:
+    return policy("fp32", **{**SHARP, "init_std": 0.0})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", [1, None])
+def test_assembled_answers_are_distributed_as_the_policys_own(kind: str, seed: int | None) -> None:
+    """Drafts of other weights altogether; the policy of today is another one, or uniform."""
+    count = 2500
+    engine = uniform_policy() if seed is None else policy("fp32", seed=seed, **SHARP)
+    made = assembled(engine, drafted(policy("fp32", seed=2, **SHARP), count), count)
+    reused = np.mean([sum(map(len, e.request.prefix)) > 0 for e in made])
+    assert reused == 1.0  # something stays, or the first new token is drawn already
+    found, freedom = chi_square(made, outcomes(engine))
+    assert freedom >= 5 and found < bound(freedom)
+
+
+def test_a_lenience_below_one_is_exact_too() -> None:
+    engine = policy("fp32", seed=1, **SHARP)
+    made = assembled(engine, drafted(policy("fp32", seed=2, **SHARP), 2500), 2500, lenience=0.6)
+    found, freedom = chi_square(made, outcomes(engine))
+    assert found < bound(freedom)
+
+
+@pytest.mark.parametrize("values", [{"residual": False}, {"lenience": 3.0}])
+def test_the_release_and_a_large_lenience_are_biased(values: dict) -> None:
+    engine = policy("fp32", seed=1, **SHARP)
+    made = assembled(engine, drafted(policy("fp32", seed=2, **SHARP), 2500), 2500, **values)
+    found, freedom = chi_square(made, outcomes(engine))
+    assert found > 2 * bound(freedom)
+
+
+@pytest.mark.parametrize("residual", [True, False])
+def test_an_unchanged_policy_keeps_every_token(kind: str, residual: bool) -> None:
+    engine = policy("fp32", seed=1, **SHARP)
+    memory = drafted(engine, 200, whole=residual)
+    made = assembled(engine, memory, 200, residual=residual)
+    for one, draft in zip(made, memory.kept["drafts"], strict=True):
+        assert one.request.max_new + len(one) in (MAX_NEW, len(one))
+        assert one.stream("ids").tolist() == draft.stream("ids").tolist()
+        assert len(one.segments) == len(one.request.prefix) == 1  # nothing was generated
+        assert one.finish == draft.finish and one.provenance == "fresh"
+        np.testing.assert_allclose(one.stream("old"), draft.stream("old"), atol=1e-5)
+    assert {one.finish for one in made} == {"stop", "length"}
+
+
+@pytest.mark.parametrize("residual", [True, False])
+def test_log_probs_of_what_was_kept_are_todays(kind: str, residual: bool) -> None:
+    """Bit by bit those of the learner where the engine promises that of its sampler."""
+    engine = policy("fp32", seed=1, **SHARP)
+    made = assembled(engine, drafted(policy("fp32", seed=2, **SHARP), 300), 300, residual=residual)
+    spans = [Span(e.request.context, e.stream("ids").astype(np.int32)) for e in made]
+    for one, scores in zip(made, engine.score(spans, entropy=True), strict=True):
+        np.testing.assert_allclose(one.stream("old"), scores.logp, atol=1e-5)
+        np.testing.assert_allclose(one.stream("entropy"), scores.entropy, atol=1e-5)
+        if engine.exact:
+            assert (one.stream("old") == scores.logp).all()
+        assert (one.stream("origin") == Origin.POLICY).all() and len(one) <= MAX_NEW
+
+
+def test_whole_distributions_are_those_of_single_spans(kind: str) -> None:
+    engine = policy("fp32", seed=3, **SHARP)
+    context, ids = np.array([1, 2], np.int32), np.array([3, 1, 0], np.int32)
+    (found,) = distributions(engine, [Span(context, ids, 0.7)], tokens=50)
+    assert distributions(engine, [], tokens=50) == []
+    for t in range(3):
+        before = np.concatenate([context, ids[:t]])
+        spans = [Span(before, np.array([token], np.int32), 0.7) for token in range(VOCAB)]
+        np.testing.assert_allclose(found[t], [s.logp[0] for s in engine.score(spans)], atol=1e-5)
+
+
+def test_a_draft_that_ends_its_residual_draw_at_the_limit_is_not_continued() -> None:
+    draft = dataclasses.replace(segment([1, 2, 3]), all_logp=np.log(np.full((3, 4), 0.25, np.float32)))
+    now = dataclasses.replace(draft, old=np.array([0.0, 0.0, -50.0], np.float32), mu=np.zeros(3, np.float32))
+    every = np.log(np.array([[0.25] * 4, [0.25] * 4, [1e-9, 0.5, 0.5, 1e-9]], np.float32))
+    given = stays(dataclasses.replace(now, all_logp=every), draft, Key(1), lenience=1.0, residual=True)
+    assert len(given) == 3 and given.ids[2] in (1, 2) and given.ids[:2].tolist() == [1, 2]
+    assert given.old is not None and given.old[2] == every[2, given.ids[2]]
+
+
+def test_every_step_draws_its_own_numbers() -> None:
+    """The same drafts under the same policy in two steps: other tokens stay."""
+    engine, memory = policy("fp32", seed=1, **SHARP), drafted(policy("fp32", seed=2, **SHARP), 100)
+    lengths = []
+    for step in (1, 2, 1):
+        at = dataclasses.replace(memory, step=step)
+        asked = speculate(requests(100), at, models=models_of(engine), micro_tokens=99, lenience=1.0, residual=True)
+        lengths.append([sum(map(len, r.prefix)) for r in asked])
+    assert lengths[0] == lengths[2] != lengths[1]
+    u = uniforms([memory.key("accept", step)("x") for step in (1, 2)], 3)
+    assert (u[0] != u[1]).all()
+
+
+# Memory and refusals
+
+
+def test_drafts_are_the_newest_of_a_problem_and_of_a_bounded_number_of_problems() -> None:
+    memory = Memory(0)
+    for names in ("a", "b", "a", "c"):
+        rows = [Row(episode([1, 2, END], prompt=names, group=names, sample=s)) for s in (0, 1)]
+        memory = keep_drafts(memory, rows=rows, problems=2)
+    held = [(d.request.problem.prompt, d.request.sample) for d in memory.kept["drafts"]]
+    assert held == [("a", 0), ("a", 1), ("c", 0), ("c", 1)]
+
+
+def test_a_draft_is_used_once_however_often_its_problem_is_drawn() -> None:
+    engine, memory = policy("fp32", seed=1, **SHARP), drafted(policy("fp32", seed=1, **SHARP), 4)
+    asked = requests(4) + [dataclasses.replace(r, draw=1, group="0:1") for r in requests(4)]
+    found = speculate(asked, memory, models=models_of(engine), micro_tokens=99, lenience=1.0, residual=True)
+    assert [bool(r.prefix) for r in found] == [True] * 4 + [False] * 4
+
+
+def test_what_others_wrote_is_no_draft() -> None:
+    mixed = episode([segment([1], origin=Origin.INJECTED), segment([2, END])])
+    failed = episode([1, 2], finish="error")
+    assert not keep_drafts(Memory(0), rows=[Row(mixed), Row(failed)], problems=2).kept
+
+
+def test_a_draft_under_another_context_is_not_used() -> None:
+    engine, memory = policy("fp32", seed=1, **SHARP), drafted(policy("fp32", seed=1, **SHARP), 4)
+    asked = [dataclasses.replace(r, context=np.append(r.context, np.int32(2))) for r in requests(4)]
+    found = speculate(asked, memory, models=models_of(engine), micro_tokens=99, lenience=1.0, residual=True)
+    assert found == asked
+
+
+def test_what_cannot_be_exact_is_refused() -> None:
+    engine = policy("fp32", seed=1, **SHARP)
+    with pytest.raises(ConfigError, match=r"scale\.top_p to 1"):
+        speculate(
+            requests(2, top_p=0.9),
+            drafted(engine, 2),
+            models=models_of(engine),
+            micro_tokens=9,
+            lenience=1.0,
+            residual=True,
+        )
+    with pytest.raises(ConfigError, match=r"`distributions` to mechanism\.assess"):
+        assembled(policy("fp32", seed=5, **SHARP), drafted(engine, 50, whole=False), 50)
+    with pytest.raises(ConfigError, match=r"at most 512 tokens, and this model has 600.*residual no"):
+        distributions(policy("fp32", vocab=600), [], tokens=9)
+
+
+# In the loop
+
+
+def small(**scale: object) -> Recipe:
+    """One problem, so that drafts are there from the second step on."""
+    rows = {"num_prompts": 1, "group_size": 32, "num_steps": 5, "num_minibatches": 1, "learning_rate": 0.01}
+    return recipe_of("spec-rl", max_new=MAX_NEW, **{**rows, "warmup_steps": 0, **scale})
+
+
+def test_a_run_decodes_fewer_tokens_and_trains_on_all() -> None:
+    notes, memory = run(small(), policy("fp32", **SHARP))
+    for step, (episodes, batches) in enumerate(zip(notes.episodes, notes.batches, strict=True)):
+        given_ = sum(len(s) for e in episodes for s in e.request.prefix)
+        assert (given_ > 0) == (step > 0)
+        assert batches[0].mask.all() and (batches[0].version == notes.batches[step][0].version[0]).all()
+    everything = sum(len(e) for step in notes.episodes for e in step)
+    assert 0.2 * everything < memory.budget.generated_tokens < 0.6 * everything
+    assert memory.budget.rollouts == memory.budget.verified_answers == 5 * 32
+
+
+def test_a_run_goes_on_bit_for_bit_with_its_drafts() -> None:
+    require_resumable(small(), lambda: policy("fp32", **SHARP), after=2)
