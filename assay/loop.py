@@ -35,8 +35,7 @@ def train(stages: Sequence[Phases], models: Models, memory: Memory, recorder: Re
     while memory.step < stages[-1].end:
         recorder.phase("collect")
         stage, memory = current(stages, models, memory)
-        problems = stage.source(memory)
-        requests = stage.augment(models, problems, memory)
+        requests = stage.augment(models, stage.source(memory), memory)
         failpoint("loop.collect")
         episodes, memory = stage.collect(models, requests, memory)
         failpoint("loop.verify")

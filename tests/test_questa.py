@@ -25,7 +25,8 @@ from tiny import (
 )
 
 from assay.augment import Sampling, ask
-from assay.augment.partial_solution import hint, holds_answer, partial_solution, with_hint
+from assay.augment.hints import with_hint
+from assay.augment.partial_solution import hint, holds_answer, partial_solution
 from assay.collect import Lagged
 from assay.credit.whiten import whiten
 from assay.curate.parts import band
@@ -65,9 +66,9 @@ def test_hints_by_hand() -> None:
     lines = question(solution="one, two\nthree\nAnswer", wording="natural")
     assert hint(lines, percent=70, unit="steps") == "one, two\n"
     assert with_hint(question(), "7,") == "M23 5+2 [7,]"
-    assert with_hint(lines, "one") == "M23 5+2\n\n## Hint.one"
+    assert with_hint(lines, "one", title="## Hint.") == "M23 5+2\n\n## Hint.one"
     talk = question(prompt=({"role": "system", "content": "s"}, {"role": "user", "content": "q"}), wording="natural")
-    assert with_hint(talk, "h")[1] == {"role": "user", "content": "q\n\n## Hint.h"}
+    assert with_hint(talk, "h", title="## Hint.")[1] == {"role": "user", "content": "q\n\n## Hint.h"}
     assert holds_answer(question(), "7,12,3") and not holds_answer(question(), "7,12")
     with pytest.raises(ConfigError, match="percent is from 0 to 100"):
         hint(question(), percent=101, unit="characters")

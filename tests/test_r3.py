@@ -15,7 +15,7 @@ from tiny import END, Letters, episode, models_for, policy, recipe_of, register,
 from assay.assess.critic import critic, fit, token_kl, values_of
 from assay.assess.spans import laid
 from assay.augment import Sampling, ask
-from assay.augment.starts import start_states, steps_of
+from assay.augment.starts import lines_of, start_states
 from assay.credit.gae import estimate, gae
 from assay.credit.pack import pack
 from assay.engine.interface import Span, Want
@@ -218,9 +218,9 @@ def starts(problem: Problem, count: int, low: float, high: float, **changes: obj
 
 def test_steps_by_hand() -> None:
     compact = Problem("mod-chain", "q", {}, "q", solution="7,12,3#3")
-    assert steps_of(compact) == ["7,", "12,", "3#", "3"]
+    assert lines_of(compact) == ["7,", "12,", "3#", "3"]
     natural = dataclasses.replace(compact, solution="one, two\nthree\nAnswer: #4", wording="natural")
-    assert steps_of(natural) == ["one, two\n", "three\n", "Answer: #4"]
+    assert lines_of(natural) == ["one, two\n", "three\n", "Answer: #4"]
     (found,) = starts(compact, 1, 0.5, 0.5)
     assert [bytes(s.ids.astype(np.uint8)) for s in found.prefix] == [b"7,", b"12,"]
     assert found.max_new == 40 - 5 and found.tag == "start 2/4"
@@ -235,7 +235,7 @@ def test_steps_end_to_end_are_the_solution(level: int, seed: int) -> None:
     for name, wording in (("mod-chain", "compact"), ("mod-chain", "natural"), ("countdown", "compact")):
         level = 3 if name == "countdown" else level
         problem = task(name).problem(Key(seed), level=level, wording=wording)  # type: ignore[arg-type]
-        assert "".join(steps_of(problem)) == problem.solution
+        assert "".join(lines_of(problem)) == problem.solution
 
 
 def test_all_start_states_are_mixed_and_a_group_has_one() -> None:

@@ -27,11 +27,11 @@ def hint_of(problem: Problem, *, share: float) -> str:
     return "".join(steps[:count]).rstrip(",|\n") if count > 0 else ""
 
 
-def with_hint(problem: Problem, hint: str) -> Any:
+def with_hint(problem: Problem, hint: str, *, title: str = "Hint: ") -> Any:
     """The prompt with the hint at its end; the prompt itself where the hint is empty."""
     if not hint:
         return problem.prompt
-    note = f" [{hint}]" if problem.wording == "compact" else f"\n\nHint: {hint}"
+    note = f" [{hint}]" if problem.wording == "compact" else f"\n\n{title}{hint}"
     if isinstance(problem.prompt, str):
         return problem.prompt + note
     *before, last = problem.prompt

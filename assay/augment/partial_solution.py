@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from assay.augment.hints import with_hint
 from assay.errors import ConfigError, DataError
 from assay.part import Part, scales_with
 from assay.tasks.task import find_answer
 from assay.types import Ids, Problem, Request
 
-GIVEN = {"natural": "{question}\n\n## Hint.{hint}", "compact": "{question} [{hint}]"}
+TITLE = "## Hint."
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def partial_solution(
         if problem.id not in contexts:
             text = hint(problem, percent=percent, unit=unit)
             bare = len(text) < max(1, least) or (leaks == "bare" and holds_answer(problem, text))
-            contexts[problem.id] = request.context if bare else codec.render(with_hint(problem, text))
+            contexts[problem.id] = request.context if bare else codec.render(with_hint(problem, text, title=TITLE))
         result.append(dataclasses.replace(request, context=contexts[problem.id]))
     return result
 
@@ -53,15 +54,6 @@ def hint(problem: Problem, *, percent: float, unit: str) -> str:
     if unit == "characters":
         return text
     return text[: 1 + max(text.rfind("\n"), text.rfind(",") if problem.wording == "compact" else -1)]
-
-
-def with_hint(problem: Problem, text: str) -> Any:
-    """The question and the hint; in a conversation, in its last message."""
-    fill = GIVEN[problem.wording].format
-    if isinstance(problem.prompt, str):
-        return fill(question=problem.prompt, hint=text)
-    *before, last = problem.prompt
-    return (*before, {**last, "content": fill(question=last["content"], hint=text)})
 
 
 def holds_answer(problem: Problem, text: str, *, least: int = 1) -> bool:

@@ -40,7 +40,7 @@ def start_states(
         raise ConfigError(f"augment: a start state lies from low to high within 0 to 1, not from {low} to {high}.")
     result = []
     for request in requests:
-        steps = steps_of(request.problem)
+        steps = lines_of(request.problem)
         u = low + (high - low) * memory.key("start", memory.step)(request.group).bits / 2**64
         given = min(int(u * len(steps)), len(steps) - 1)
         pieces = [codec.encode(step) for step in steps[:given]]
@@ -51,7 +51,7 @@ def start_states(
     return result
 
 
-def steps_of(problem: Problem) -> list[str]:
+def lines_of(problem: Problem) -> list[str]:
     """The solution cut after each line, in compact wording after each comma and before the answer; end to end it is
     the solution again. Steps are encoded apart, so that no token reaches over a cut.
     """
