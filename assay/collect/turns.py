@@ -82,8 +82,10 @@ def _node(episode: Episode) -> str:
 def _replied(episode: Episode, codec: Codec) -> Episode:
     """With the reply of the environment, if what was written asks for one and there is room for another token."""
     problem = episode.request.problem
+    if not episode.request.stop or _ended(episode, codec):
+        return episode
     environment = task(problem.task).environment
-    if environment is None or _ended(episode, codec):
+    if environment is None:
         return episode
     reply = environment.reply(problem.spec, episode.text)
     if reply is None:
