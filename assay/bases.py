@@ -58,10 +58,10 @@ def _shape(*, hidden: int, layers: int, heads: int, ffn: int, context: int, voca
     )
 
 
-def _scale(*, num_steps: int, learning_rate: float = 1.5e-3) -> Scale:
+def _scale(*, num_steps: int, num_prompts: int = 128, learning_rate: float = 1.5e-3) -> Scale:
     """Many small batches: at equal tokens they teach a small model more than few large ones."""
     return dataclasses.replace(
-        RECIPES["sft"].scale, num_prompts=128, num_steps=num_steps, learning_rate=learning_rate, warmup_steps=20
+        RECIPES["sft"].scale, num_prompts=num_prompts, num_steps=num_steps, learning_rate=learning_rate, warmup_steps=20
     )
 
 
@@ -73,7 +73,7 @@ BASES = {
             summary="expressions that reach a target with three or four numbers; the base of `make demo`",
             shape=_shape(hidden=128, layers=4, heads=4, ffn=384, context=96),
             pool=Pool((Share("countdown", (3, 4)),)),
-            scale=_scale(num_steps=1000),
+            scale=_scale(num_steps=1200, num_prompts=64),
         ),
         Base(
             name="mod-chain",
