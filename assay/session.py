@@ -219,9 +219,11 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
 
     scale, machine, recipe = experiment.recipe.scale, experiment.machine, experiment.recipe
     device = device_of(machine.device)
-    choice = engine_for(machine.engine, device, machine.precision)
+    parameters = sum(p.numel() for p in policy.transformer.parameters())
+    choice = engine_for(machine.engine, device, machine.precision, parameters=parameters)
     if machine.engine == "auto" and device == "cpu" and choice.reason:
-        say(f"this run computes with torch, one and a half times slower than with the core: {choice.reason}")
+        slower = ", one and a half times slower than with the core" if choice.refused else ""
+        say(f"this run computes with torch{slower}: {choice.reason}")
     settings = {
         "end_ids": policy.end_ids,
         "decode": policy.tokenizer.decode,

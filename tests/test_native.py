@@ -361,6 +361,9 @@ def test_the_core_is_chosen_where_it_runs_and_refused_where_it_does_not(monkeypa
     assert engine_for("auto", "cpu", "fp32").engine is NativeEngine
     assert engine_for("torch", "cpu", "fp32").engine is TorchEngine
     assert "not on meta" in engine_for("auto", "meta", "fp32").reason
+    large = engine_for("auto", "cpu", "fp32", parameters=494_000_000)
+    assert large.engine is TorchEngine and "494 million" in large.reason and not large.refused
+    assert engine_for("native", "cpu", "fp32", parameters=494_000_000).engine is NativeEngine
     with pytest.raises(ConfigError, match=r"machine\.engine is native, but the core runs on processors"):
         engine_for("native", "meta", "fp32")
     with pytest.raises(ConfigError, match="fp32 and bf16, not in float64"):

@@ -15,6 +15,7 @@ from assay.engine.precision import Precision, choose
 from assay.errors import ConfigError
 
 Kind = Literal["auto", "native", "torch"]
+LARGEST = 100_000_000  # parameters for which `auto` takes the core: it holds each weight in two orders, packed anew
 
 
 @contextmanager
@@ -36,9 +37,10 @@ class Choice:
 
     engine: type[LocalEngine]
     reason: str
+    refused: bool = False  # the core would have been faster
 
 
-def engine_for(kind: Kind, device: str, precision: Precision) -> Choice:
+def engine_for(kind: Kind, device: str, precision: Precision, *, parameters: int = 0) -> Choice:
     """`auto` takes the core where it is faster; a core that is asked for by name and cannot be had is an error."""
     from assay.engine.native.engine import NativeEngine, refusal
     from assay.engine.torch_engine import TorchEngine
@@ -47,8 +49,11 @@ def engine_for(kind: Kind, device: str, precision: Precision) -> Choice:
         return Choice(TorchEngine, "torch was asked for")
     compute, _ = choose(precision, torch.device(device))
     reason = refusal(torch.device(device), compute)
+    if reason is None and kind == "auto" and parameters > LARGEST:
+        size = f"{parameters / 1e6:,.0f} million parameters"
+        return Choice(TorchEngine, f"with {size} torch trains faster than the core, and in less memory")
     if reason is None:
         return Choice(NativeEngine, "")
     if kind == "native":
         raise ConfigError(f"machine.engine is native, but {reason}. Take machine.engine auto or torch.")
-    return Choice(TorchEngine, reason)
+    return Choice(TorchEngine, reason, refused=True)
