@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.augment import Hinted
 from assay.configure import to_data
 from assay.errors import StorageError, UsageError, unknown
 from assay.experiment import Evaluation, Experiment, Machine, Saving
@@ -43,7 +42,7 @@ class Base:
         return digest("base", json.dumps(data, sort_keys=True))
 
 
-def _shape(*, hidden: int, layers: int, heads: int, ffn: int, context: int, vocab: int = 98) -> PolicyConfig:
+def small_shape(*, hidden: int, layers: int, heads: int, ffn: int, context: int, vocab: int = 98) -> PolicyConfig:
     return PolicyConfig(
         family="qwen2",
         vocab=vocab,
@@ -58,7 +57,7 @@ def _shape(*, hidden: int, layers: int, heads: int, ffn: int, context: int, voca
     )
 
 
-def _scale(*, num_steps: int, num_prompts: int = 128, learning_rate: float = 1.5e-3) -> Scale:
+def imitation(*, num_steps: int, num_prompts: int = 128, learning_rate: float = 1.5e-3) -> Scale:
     """Many small batches: at equal tokens they teach a small model more than few large ones."""
     return dataclasses.replace(
         RECIPES["sft"].scale, num_prompts=num_prompts, num_steps=num_steps, learning_rate=learning_rate, warmup_steps=20
@@ -71,37 +70,16 @@ BASES = {
         Base(
             name="countdown",
             summary="expressions that reach a target with three or four numbers; the base of `make demo`",
-            shape=_shape(hidden=128, layers=4, heads=4, ffn=384, context=96),
+            shape=small_shape(hidden=128, layers=4, heads=4, ffn=384, context=96),
             pool=Pool((Share("countdown", (3, 4)),)),
-            scale=_scale(num_steps=1200, num_prompts=64),
-        ),
-        Base(
-            name="mod-chain",
-            summary="chains of two to five operations modulo 23, some with a hint in the prompt",
-            shape=_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
-            pool=Pool((Share("mod-chain", (2, 3, 4, 5)),)),
-            scale=_scale(num_steps=600, learning_rate=2e-3),
-            augment=(Hinted(share=0.3),),
+            scale=imitation(num_steps=1200, num_prompts=64),
         ),
         Base(
             name="lookup",
             summary="pointers followed by look-ups, some of which fail; for methods that use tools",
-            shape=_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
+            shape=small_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
             pool=Pool((Share("lookup-tool", (3, 4, 5)), Share("lookup-faulty", (3, 4, 5)))),
-            scale=_scale(num_steps=300),
-        ),
-        Base(
-            name="dsl",
-            summary="programs of a stack machine, short ones, and how to pose such problems; for self-play",
-            shape=_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
-            pool=Pool(
-                (
-                    *(Share(f"dsl-{kind}", (1, 2, 3)) for kind in ("deduction", "abduction")),
-                    Share("dsl-induction", (2, 3)),
-                    *(Share(f"pose:dsl-{kind}", (2, 3), 0.25) for kind in ("deduction", "abduction", "induction")),
-                )
-            ),
-            scale=_scale(num_steps=400),
+            scale=imitation(num_steps=300),
         ),
     )
 }

@@ -34,6 +34,7 @@ from assay.recipes import recipe
 from assay.record.folder import RunFolder
 from assay.rng import digest
 from assay.source import Pool
+from bench import bases as _unfinished  # noqa: F401 - registers them
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "proxies"

@@ -1,0 +1,34 @@
+"""Bases of the proxy experiments that are not good enough to ship: after a few minutes they stand at chance, or near it,
+on some of their tasks. `bench.proxy` knows them beside the shipped ones.
+"""
+
+from __future__ import annotations
+
+from assay.augment.hints import Hinted
+from assay.bases import BASES, Base, imitation, small_shape
+from assay.source import Pool, Share
+
+UNFINISHED = (
+    Base(
+        name="mod-chain",
+        summary="chains of two to five operations modulo 23, some with a hint in the prompt",
+        shape=small_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
+        pool=Pool((Share("mod-chain", (2, 3, 4, 5)),)),
+        scale=imitation(num_steps=600, learning_rate=2e-3),
+        augment=(Hinted(share=0.3),),
+    ),
+    Base(
+        name="dsl",
+        summary="programs of a stack machine, short ones, and how to pose such problems; for self-play",
+        shape=small_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
+        pool=Pool(
+            (
+                *(Share(f"dsl-{kind}", (1, 2, 3)) for kind in ("deduction", "abduction")),
+                Share("dsl-induction", (2, 3)),
+                *(Share(f"pose:dsl-{kind}", (2, 3), 0.25) for kind in ("deduction", "abduction", "induction")),
+            )
+        ),
+        scale=imitation(num_steps=400),
+    ),
+)
+BASES |= {base.name: base for base in UNFINISHED}
