@@ -74,13 +74,6 @@ BASES = {
             pool=Pool((Share("countdown", (3, 4)),)),
             scale=imitation(num_steps=1200, num_prompts=64),
         ),
-        Base(
-            name="lookup",
-            summary="pointers followed by look-ups, some of which fail; for methods that use tools",
-            shape=small_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
-            pool=Pool((Share("lookup-tool", (3, 4, 5)), Share("lookup-faulty", (3, 4, 5)))),
-            scale=imitation(num_steps=300),
-        ),
     )
 }
 

@@ -1,5 +1,5 @@
-"""Bases of the proxy experiments that are not good enough to ship: after a few minutes they stand at chance, or near it,
-on some of their tasks. `bench.proxy` knows them beside the shipped ones.
+"""Bases of the proxy experiments that are not shipped: they stand at chance on some of their tasks, or have not been
+examined. `bench.proxy` knows them beside the shipped ones.
 """
 
 from __future__ import annotations
@@ -16,6 +16,13 @@ UNFINISHED = (
         pool=Pool((Share("mod-chain", (2, 3, 4, 5)),)),
         scale=imitation(num_steps=600, learning_rate=2e-3),
         augment=(Hinted(share=0.3),),
+    ),
+    Base(
+        name="lookup",
+        summary="pointers followed by look-ups, some of which fail; for methods that use tools",
+        shape=small_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
+        pool=Pool((Share("lookup-tool", (3, 4, 5)), Share("lookup-faulty", (3, 4, 5)))),
+        scale=imitation(num_steps=300),
     ),
     Base(
         name="dsl",
