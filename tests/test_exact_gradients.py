@@ -126,13 +126,16 @@ def test_division_by_the_spread_has_an_expectation_of_its_own(name: str) -> None
         weight = sum(lines[y].sum() for y in group).exp().detach()  # type: ignore[union-attr]
         advantage = by_hand.advantages(name, [reward_of(y) for y in group])
         for y, a in zip(group, advantage, strict=True):
-            each = by_hand.token_losses(
-                name,
-                lines[y],
-                advantage=torch.full((len(y),), float(np.float32(a)), dtype=torch.float64),
-                old=None,
-                ref=None if ref is None else torch.from_numpy(ref[y]).double(),
+            nothing, here = torch.zeros(len(y), dtype=torch.float64), lines[y].detach()
+            known = by_hand.Tokens(
+                advantage=torch.full_like(nothing, float(np.float32(a))),
+                old=here,
+                ref=nothing if ref is None else torch.from_numpy(ref[y]).double(),
+                given=nothing.bool(),
+                entropy=nothing,
+                mu=here,
             )
+            each = by_hand.token_losses(name, lines[y], known)
             share = by_hand.token_weight(name, length=len(y), rows=2, tokens=sum(map(len, group)), max_new=2)
             total = total + weight * share * each.sum()
     expected = gradient_of(total)
