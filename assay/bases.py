@@ -57,10 +57,10 @@ def small_shape(*, hidden: int, layers: int, heads: int, ffn: int, context: int,
     )
 
 
-def imitation(*, num_steps: int, num_prompts: int = 128, learning_rate: float = 1.5e-3) -> Scale:
+def imitation(*, num_steps: int, learning_rate: float = 1.5e-3) -> Scale:
     """Many small batches: at equal tokens they teach a small model more than few large ones."""
     return dataclasses.replace(
-        RECIPES["sft"].scale, num_prompts=num_prompts, num_steps=num_steps, learning_rate=learning_rate, warmup_steps=20
+        RECIPES["sft"].scale, num_prompts=128, num_steps=num_steps, learning_rate=learning_rate, warmup_steps=20
     )
 
 
@@ -72,7 +72,7 @@ BASES = {
             summary="expressions that reach a target with three or four numbers; the base of `make demo`",
             shape=small_shape(hidden=128, layers=4, heads=4, ffn=384, context=96),
             pool=Pool((Share("countdown", (3, 4)),)),
-            scale=imitation(num_steps=1200, num_prompts=64),
+            scale=imitation(num_steps=1000),
         ),
     )
 }
