@@ -146,6 +146,11 @@ class Request:
         return digest("request", *place, *tokens)
 
     @property
+    def given(self) -> int:
+        """Tokens of the answer that exist before it is asked."""
+        return sum(len(segment) for segment in self.prefix)
+
+    @property
     def helped(self) -> bool:
         """Whether it is asked with more than the question: what comes of it says little about the bare policy."""
         return self.train_context is not None or any((s.origin == Origin.INJECTED).any() for s in self.prefix)
@@ -187,6 +192,11 @@ class Episode:
         if (self.verdict is not None and self.verdict.status == "invalid") or not self.rewards:
             return None
         return float(sum(part.value for part in self.rewards if part.scope == "episode"))
+
+    @property
+    def right(self) -> bool:
+        """Whether it was judged, and found right."""
+        return self.verdict is not None and self.verdict.status == "ok"
 
     @property
     def training_context(self) -> Ids:

@@ -38,7 +38,7 @@ def with_hint(problem: Problem, hint: str, *, title: str = "Hint: ") -> Any:
     return (*before, {**last, "content": last["content"] + note})
 
 
-def given(ids: np.ndarray) -> Segment:
+def written_by_others(ids: np.ndarray) -> Segment:
     """Tokens that somebody else wrote, as the beginning of an answer."""
     return Segment(ids=ids, origin=np.full(len(ids), Origin.INJECTED, dtype=np.int8))
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.augment.hints import given
+from assay.augment.hints import written_by_others
 from assay.memory import Memory
 from assay.memory.rates import STORE
 from assay.part import Part
@@ -34,4 +34,4 @@ def begun(request: Request, rate: float, codec: Codec) -> Request:
     """The request with round(rate * steps) steps given, each a segment of its own."""
     steps = steps_of(request.problem)
     count = max(0, min(int(rate * len(steps) + 0.5), len(steps) - 1))
-    return dataclasses.replace(request, prefix=tuple(given(codec.encode(step)) for step in steps[:count]))
+    return dataclasses.replace(request, prefix=tuple(written_by_others(codec.encode(step)) for step in steps[:count]))

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from assay.augment.hints import written_by_others
 from assay.errors import ConfigError, DataError
 from assay.memory import Memory
 from assay.part import Part
-from assay.types import Origin, Problem, Request, Segment
+from assay.types import Problem, Request
 
 if TYPE_CHECKING:
     from assay.augment import Codec
@@ -44,7 +43,7 @@ def start_states(
         u = low + (high - low) * memory.key("start", memory.step)(request.group).bits / 2**64
         given = min(int(u * len(steps)), len(steps) - 1)
         pieces = [codec.encode(step) for step in steps[:given]]
-        segments = tuple(Segment(ids, np.full(len(ids), Origin.INJECTED, np.int8)) for ids in pieces)
+        segments = tuple(written_by_others(ids) for ids in pieces)
         left = max(1, request.max_new - sum(map(len, pieces)))
         tag = f"start {4 * given // len(steps)}/4"
         result.append(dataclasses.replace(request, prefix=segments, max_new=left, tag=tag))

@@ -25,7 +25,7 @@ def branch(episode: Episode, at: int, *, sample: int) -> Request:
     """A request that goes on from before token `at` of an answer, which is sampled anew, up to the answer's limit."""
     request, ends = episode.request, np.cumsum([len(segment) for segment in episode.segments])
     segment = episode.segments[index := int(np.searchsorted(ends, at, side="right"))]
-    limit = given(request) + request.max_new
+    limit = request.given + request.max_new
     return dataclasses.replace(
         request,
         prefix=first_tokens(episode.segments, at),
@@ -35,11 +35,6 @@ def branch(episode: Episode, at: int, *, sample: int) -> Request:
         sample=sample,
         round=request.round + 1,
     )
-
-
-def given(request: Request) -> int:
-    """Tokens of the answer that exist before the request is answered."""
-    return sum(len(segment) for segment in request.prefix)
 
 
 def trees(episodes: Sequence[Episode]) -> dict[str, list[Episode]]:
@@ -124,7 +119,7 @@ class _Place:
 
 def _places(episode: Episode, codec: Codec, by: str, skip: int, until: tuple[str, ...]) -> Iterator[_Place]:
     """Tokens of the episode's own node where the policy could have gone on otherwise."""
-    ids, origin, start = episode.stream("ids"), episode.stream("origin"), given(episode.request)
+    ids, origin, start = episode.stream("ids"), episode.stream("origin"), episode.request.given
     score = {"entropy": episode.stream("entropy"), "surprisal": -episode.stream("old")}.get(by, np.zeros(len(ids)))
     first = start + (1 if start else skip)
     for at in range(start, len(ids)):

@@ -69,10 +69,8 @@ def halted(episode: Episode) -> bool:
 def going_on(episode: Episode) -> Request:
     """What a paused episode asks for next: as many tokens as its request leaves, replies counted."""
     request = episode.request
-    before = sum(len(segment) for segment in request.prefix)
-    return dataclasses.replace(
-        request, prefix=episode.segments, max_new=request.max_new - (len(episode) - before), parent=_node(episode)
-    )
+    left = request.max_new - (len(episode) - request.given)
+    return dataclasses.replace(request, prefix=episode.segments, max_new=left, parent=_node(episode))
 
 
 def _node(episode: Episode) -> str:
@@ -93,8 +91,7 @@ def _replied(episode: Episode, codec: Codec) -> Episode:
     ids = codec.encode(reply)
     segment = Segment(ids=ids, origin=np.full(len(ids), Origin.ENV, np.int8), failed=environment.failed(reply))
     segments = (*episode.segments, segment)
-    before = sum(len(s) for s in episode.request.prefix)
-    if sum(len(s) for s in segments) - before >= episode.request.max_new:
+    if sum(len(s) for s in segments) - episode.request.given >= episode.request.max_new:
         return dataclasses.replace(episode, finish="length")
     return dataclasses.replace(episode, segments=segments, finish="pause", text=text_of(segments, codec))
 

@@ -24,9 +24,8 @@ def groups(rows: Sequence[Row]) -> dict[str, list[int]]:
 
 def measure(row: Row, by: Measure) -> float:
     """The row's accuracy (raw, before any shaping) or its reward."""
-    verdict = row.episode.verdict
     if by == "accuracy":
-        return float(verdict is not None and verdict.status == "ok")
+        return float(row.episode.right)
     return row.reward or 0.0
 
 

@@ -24,7 +24,7 @@ def own_tokens(rows: Sequence[Row], memory: object) -> list[Row]:
     result = []
     for row in rows:
         request, count = row.episode.request, len(row.episode)
-        own = np.arange(count) >= (sum(len(s) for s in request.prefix) if request.parent else 0)
+        own = np.arange(count) >= (request.given if request.parent else 0)
         result.append(row if own.all() else row.mark(keep=own if row.keep is None else own & row.keep))
     return result
 
@@ -46,7 +46,7 @@ def draw_leaves(rows: Sequence[Row], memory: Memory, *, group_size: int) -> list
     left: set[int] = set()
     for name, members in groups.items():
         order = memory.key("leaves", memory.step, name).generator().permutation(members).tolist()
-        right = [i for i in order if (verdict := rows[i].episode.verdict) is not None and verdict.status == "ok"]
+        right = [i for i in order if rows[i].episode.right]
         left |= set([*right[:1], *(i for i in order if i not in right[:1])][group_size:])
     return [row.mark(in_loss=False, in_denominator=False) if i in left else row for i, row in enumerate(rows)]
 

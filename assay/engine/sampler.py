@@ -182,7 +182,7 @@ class _Run:
         self.next = 0
         self.size = np.array([len(p) for p in prompts])
         self.limit = np.array([r.max_new for r in requests])
-        self.before = np.array([sum(len(s) for s in r.prefix) for r in requests])
+        self.before = np.array([r.given for r in requests])
         length = int((self.size + self.limit).max())
         self.slots = slots_for(self.network, length, len(requests), self.limits.memory_bytes)
         self.decoder = Decoder(self.network, slots=self.slots, length=length)

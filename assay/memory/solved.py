@@ -35,7 +35,7 @@ def hold_solved(memory: Memory, *, rows: Sequence[Row], group_size: int, most: f
             groups.setdefault(row.group, []).append(row.episode)
     for members in groups.values():
         problem = members[0].request.problem.id
-        right = [e for e in members if e.verdict is not None and e.verdict.status == "ok"]
+        right = [e for e in members if e.right]
         if len(right) > most * len(members):
             held.pop(problem, None)
         elif right:

@@ -50,7 +50,7 @@ def _parts(episodes: Sequence[Episode]) -> Stats:
 
 def _lengths(episodes: Sequence[Episode]) -> Stats:
     lengths = np.array([len(episode) for episode in episodes])
-    right = np.array([e.verdict is not None and e.verdict.status == "ok" for e in episodes], dtype=bool)
+    right = np.array([e.right for e in episodes], dtype=bool)
     given = sum(len(segment) for episode in episodes for segment in episode.request.prefix)
     stats = {
         "length/mean": float(lengths.mean()),
@@ -87,7 +87,7 @@ def _replies(episodes: Sequence[Episode]) -> Stats:
     failed = np.array([sum(s.failed for s in found) for found in replies])
     stats = {"replies/asked": float(fresh), "replies/mean": float(counts.mean())}
     stats["replies/failed"] = float(failed.sum() / counts.sum())
-    right = np.array([e.verdict is not None and e.verdict.status == "ok" for e in episodes], dtype=bool)
+    right = np.array([e.right for e in episodes], dtype=bool)
     if counts[right].any():
         stats["replies/right"] = float(counts[right].mean())
         stats["replies/failed_right"] = float(failed[right].sum() / counts[right].sum())
@@ -111,7 +111,7 @@ def _groups(rows: Sequence[Row]) -> Stats:
 def _branches(episodes: Sequence[Episode], sampled: Sequence[Segment]) -> Stats:
     """Of answers that go on from within others: how many, where they leave, and what was sampled for a token of all."""
     leaves = [e for e in episodes if e.provenance == "fresh" and e.request.max_new > 0]
-    starts = [sum(len(s) for s in e.request.prefix) for e in leaves if e.request.parent]
+    starts = [e.request.given for e in leaves if e.request.parent]
     if not starts:
         return {}
     tokens, total = sum(map(len, sampled)), sum(len(episode) for episode in leaves)

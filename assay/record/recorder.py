@@ -161,7 +161,7 @@ class Recorder:
 
     def _times(self, episodes: Sequence[Episode]) -> Stats:
         total = sum(self.clock.values())
-        generated = sum(len(e) - sum(len(s) for s in e.request.prefix) for e in episodes)
+        generated = sum(len(e) - e.request.given for e in episodes)
         spent = {"time/step": total, "time/total": time.monotonic() - self.began, **self.clock}
         rate = generated / self.clock["time/collect"] if self.clock.get("time/collect") else 0.0
         trained = sum(len(e) for e in episodes)

@@ -21,10 +21,7 @@ class Outcome(Part):
 
 def outcome(episodes: Sequence[Episode], *, max_new: int, right: float, wrong: float) -> list[Reward | None]:
     """`right` if the verdict is ok, else `wrong`."""
-    return [
-        Reward("outcome", right if episode.verdict is not None and episode.verdict.status == "ok" else wrong)
-        for episode in episodes
-    ]
+    return [Reward("outcome", right if episode.right else wrong) for episode in episodes]
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ def partial_outcome(episodes: Sequence[Episode], *, right: float, readable: floa
     for episode in episodes:
         verdict = episode.verdict
         found = verdict is not None and verdict.answer is not None
-        worth.append(right if verdict is not None and verdict.status == "ok" else readable if found else wrong)
+        worth.append(right if episode.right else readable if found else wrong)
     return [Reward("outcome", value) for value in worth]
 
 

@@ -229,7 +229,7 @@ class _Sampling:
         self.prompt_at = offsets(np.array([len(p) for p in self.prompts]))
         self.max_new = np.array([r.max_new for r in self.sorted], np.int32)
         self.at = offsets(self.max_new)
-        self.before = [sum(len(s) for s in r.prefix) for r in self.sorted]
+        self.before = [r.given for r in self.sorted]
         self.u = self._noise(key)
         self.length = int((self.size + self.max_new).max())
         self.trouble: BaseException | None = None
