@@ -10,11 +10,11 @@ from assay.source import Pool, Share
 
 UNFINISHED = (
     Base(
-        name="mod-chain",
-        summary="chains of two to five operations modulo 23, some with a hint in the prompt",
+        name="mod-chain-7",
+        summary="chains of two to six operations modulo 7, some with a hint in the prompt",
         shape=small_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
-        pool=Pool((Share("mod-chain", (2, 3, 4, 5)),)),
-        scale=imitation(num_steps=600, learning_rate=2e-3),
+        pool=Pool((Share("mod-chain-7", (2, 3, 4, 5, 6)),)),
+        scale=imitation(num_steps=260, learning_rate=2e-3),
         augment=(Hinted(share=0.3),),
     ),
     Base(
@@ -22,7 +22,7 @@ UNFINISHED = (
         summary="pointers followed by look-ups, some of which fail; for methods that use tools",
         shape=small_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
         pool=Pool((Share("lookup-tool", (3, 4, 5)), Share("lookup-faulty", (3, 4, 5)))),
-        scale=imitation(num_steps=300),
+        scale=imitation(num_steps=150),
     ),
     Base(
         name="dsl",
@@ -35,7 +35,7 @@ UNFINISHED = (
                 *(Share(f"pose:dsl-{kind}", (2, 3), 0.25) for kind in ("deduction", "abduction", "induction")),
             )
         ),
-        scale=imitation(num_steps=400),
+        scale=imitation(num_steps=500),
     ),
 )
 BASES |= {base.name: base for base in UNFINISHED}

@@ -55,8 +55,8 @@ def test_steps_are_the_solution_and_a_hint_is_a_beginning_without_the_last(name:
 
 def test_steps_and_prompts_of_an_example() -> None:
     problem = task("mod-chain").pose({"p": 23, "start": 5, "steps": [["+", 3], ["*", 7], ["-", 2]]}, level=3)
-    assert steps_of(problem) == ["8,", "10,", "8#8"]
-    assert [hint_of(problem, share=s) for s in (0.0, 0.3, 0.7, 1.0)] == ["", "8", "8,10", "8,10"]
+    assert steps_of(problem) == ["5+3=8,", "8*7=10,", "10-2=8#8"]
+    assert [hint_of(problem, share=s) for s in (0.0, 0.3, 0.7, 1.0)] == ["", "5+3=8", "5+3=8,8*7=10", "5+3=8,8*7=10"]
     assert with_hint(problem, "8") == "M23 5+3*7-2 [8]" and with_hint(problem, "") == problem.prompt
     own = dataclasses.replace(problem, hints=("start with the sum",))
     assert hint_of(own, share=0.3) == "start with the sum"

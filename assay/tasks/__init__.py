@@ -14,7 +14,7 @@ from assay.tasks.dsl import ABDUCTION, DEDUCTION, INDUCTION
 from assay.tasks.knights import KNIGHTS
 from assay.tasks.lists import LIST_FN
 from assay.tasks.lookup import LOOKUP, LOOKUP_FAULTY
-from assay.tasks.modchain import MOD_CHAIN
+from assay.tasks.modchain import MOD_CHAIN, MOD_CHAIN_7
 from assay.tasks.paths import PATH
 from assay.tasks.pose import PREFIX, pose
 from assay.tasks.subsequence import LIS
@@ -25,6 +25,7 @@ ALPHABET = "".join(map(chr, range(ord(" "), ord("~") + 1)))
 
 TASKS: dict[str, Task] = {
     "mod-chain": MOD_CHAIN,
+    "mod-chain-7": MOD_CHAIN_7,
     "countdown": COUNTDOWN,
     "list-fn": LIST_FN,
     "bool": BOOL,

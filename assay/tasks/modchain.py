@@ -7,24 +7,24 @@ uniform on Z_p: a blind guess is right with probability 1/p.
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import numpy as np
 
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Verdict
 
-PRIME = 23
 _OPERATORS = "+-*"
 _MAX_DIGITS = 9
 _ANSWER = re.compile(r"[0-9]+")
 
 
-def _instance(generator: np.random.Generator, level: int) -> Spec:
+def _instance(generator: np.random.Generator, level: int, *, prime: int) -> Spec:
     start, *draws = generator.random(1 + 2 * level).tolist()
     operators = [_OPERATORS[int(u * 3)] for u in draws[:level]]
     # Adding 0 or multiplying by 1 would be steps that show nothing.
-    operands = [2 + int(u * (PRIME - 2)) for u in draws[level:]]
-    return {"p": PRIME, "start": int(start * PRIME), "steps": [[o, k] for o, k in zip(operators, operands)]}
+    operands = [2 + int(u * (prime - 2)) for u in draws[level:]]
+    return {"p": prime, "start": int(start * prime), "steps": [[o, k] for o, k in zip(operators, operands)]}
 
 
 def _chain(spec: Spec) -> str:
@@ -64,23 +64,25 @@ def _natural(spec: Spec) -> str:
     )
 
 
+def _steps(spec: Spec) -> list[tuple[int, str, int, int]]:
+    """Of each step the value before it, its operation and the value after it."""
+    values = _values(spec)
+    return [(v, o, k, after) for v, (o, k), after in zip([spec["start"], *values], spec["steps"], values)]
+
+
 def _solve(spec: Spec) -> Solution:
-    values, lines, value = _values(spec), [], spec["start"]
-    for (operator, operand), after in zip(spec["steps"], values):
-        lines.append(f"{value} {operator} {operand} = {after} (mod {spec['p']})")
-        value = after
-    return Solution(str(values[-1]), ",".join(map(str, values)), "\n".join(lines))
+    compact = ",".join(f"{v}{o}{k}={after}" for v, o, k, after in _steps(spec))
+    natural = "\n".join(f"{v} {o} {k} = {after} (mod {spec['p']})" for v, o, k, after in _steps(spec))
+    return Solution(str(_values(spec)[-1]), compact, natural)
 
 
 def _others(spec: Spec) -> list[Solution]:
-    """The same values with the operations, with what was reduced, and with the start before them."""
+    """The values alone, with what was reduced, and with the start before them."""
     p, values = spec["p"], _values(spec)
-    befores = [spec["start"], *values[:-1]]
-    steps = [(v, o, k, after) for v, (o, k), after in zip(befores, spec["steps"], values)]
     whole = {"+": lambda v, k: v + k, "-": lambda v, k: v - k, "*": lambda v, k: v * k}
     styles = (
-        ([f"{v}{o}{k}={after}" for v, o, k, after in steps], ",", "\n"),
-        ([f"{whole[o](v, k)}:{after}" for v, o, k, after in steps], ",", f" (mod {p})\n"),
+        ([str(v) for v in values], ",", "\n"),
+        ([f"{whole[o](v, k)}:{after}" for v, o, k, after in _steps(spec)], ",", f" (mod {p})\n"),
         ([str(v) for v in (spec["start"], *values)], ",", " -> "),
     )
     return [Solution(str(values[-1]), mark.join(lines), natural.join(lines)) for lines, mark, natural in styles]
@@ -96,16 +98,21 @@ def _check(spec: Spec, text: str) -> Verdict:
     return Verdict.fail("wrong", answer=str(answer))
 
 
-MOD_CHAIN = Task(
-    name="mod-chain",
-    domain="arithmetic",
-    summary=f"Evaluate a chain of + - * modulo {PRIME} from left to right; the level is the number of operations.",
-    levels=range(1, 13),
-    instance=_instance,
-    canonical=_canonical,
-    compact=_compact,
-    natural=_natural,
-    solve=_solve,
-    check=_check,
-    others=_others,
-)
+def _modulo(prime: int, name: str) -> Task:
+    return Task(
+        name=name,
+        domain="arithmetic",
+        summary=f"Evaluate a chain of + - * modulo {prime} from left to right; the level is the number of operations.",
+        levels=range(1, 13),
+        instance=partial(_instance, prime=prime),
+        canonical=_canonical,
+        compact=_compact,
+        natural=_natural,
+        solve=_solve,
+        check=_check,
+        others=_others,
+    )
+
+
+MOD_CHAIN = _modulo(23, "mod-chain")
+MOD_CHAIN_7 = _modulo(7, "mod-chain-7")  # every value is one digit: the smallest models learn its tables soon

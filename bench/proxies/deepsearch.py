@@ -1,4 +1,4 @@
-"""DeepSearch on chains modulo 23 that the base hardly solves: search against independent chains."""
+"""DeepSearch on chains modulo 7 that the base hardly solves: search against independent chains."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ SEARCH = SCALE | {"mechanism.augment.1.depth": "6", "mechanism.augment.1.width":
 PROXY = Proxy(
     method="deepsearch",
     expects="more prompts with a right row than chains at equal tokens, and accuracy rises where chains are stuck",
-    model="mod-chain",
-    pool=Pool((Share("mod-chain", (5,)),)),
+    model="mod-chain-7",
+    pool=Pool((Share("mod-chain-7", (5,)),)),
     arms={
         "deepsearch": Arm("deepsearch", SEARCH),
         "off": Arm("deepsearch", SCALE | {"mechanism.augment.1.depth": "1"}),

@@ -7,8 +7,8 @@ PROXY = Proxy(
     method="guide",
     expects="more rows train than without the retry; held-out pass@1 without hints above the arm that trains with the "
     "hint in the prompt, and steadier than without the corrected ratio",
-    model="mod-chain",
-    pool=Pool((Share("mod-chain", (4, 5, 6)),)),
+    model="mod-chain-7",
+    pool=Pool((Share("mod-chain-7", (4, 5, 6)),)),
     arms={
         "guide": Arm("guide", SCALE),
         "off": Arm("guide", {**SCALE, "mechanism.expand.0.share": "0"}),

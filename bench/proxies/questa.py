@@ -8,8 +8,8 @@ PROXY = Proxy(
     method="questa",
     expects="more groups with a right answer than without hints, and without hints a higher pass@1 and pass@64 on the "
     "hard levels; half a solution throughout transfers less than half and then a quarter",
-    model="mod-chain",
-    pool=Pool((Share("mod-chain", (3, 4, 5)),)),
+    model="mod-chain-7",
+    pool=Pool((Share("mod-chain-7", (3, 4, 5)),)),
     arms={
         "questa": Arm("questa", SMALL),
         "half": Arm("questa", {**SMALL, "stages.1.mechanism.augment.0.percent": "50"}),

@@ -8,8 +8,8 @@ PROXY = Proxy(
     method="r3",
     expects="from the question alone, mixed start states are at least as good as sliding ones and better than PPO that "
     "always starts there",
-    model="mod-chain",
-    pool=Pool((Share("mod-chain", (3, 4, 5)),)),
+    model="mod-chain-7",
+    pool=Pool((Share("mod-chain-7", (3, 4, 5)),)),
     arms={
         "r3": Arm("r3", SMALL),
         "staged": Arm("r3-staged", SMALL),

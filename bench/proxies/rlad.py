@@ -8,8 +8,8 @@ PROXY = Proxy(
     method="rlad-two",
     expects="abstractions become useful to the solver: accuracy with them rises above that of a solver that reads "
     "abstractions nobody trains; answers without any are no worse than with plain RL",
-    model="mod-chain",
-    pool=Pool((Share("mod-chain", (3, 4, 5)),)),
+    model="mod-chain-7",
+    pool=Pool((Share("mod-chain-7", (3, 4, 5)),)),
     arms={
         "rlad-two": Arm("rlad-two", SMALL),
         "rlad-hierarchical": Arm("rlad-hierarchical", SMALL),

@@ -8,8 +8,8 @@ PROXY = Proxy(
     method="seele",
     expects="the fourth round's accuracy is nearer to one half than one round at a fixed or a remembered rate; the "
     "highest share of mixed groups",
-    model="mod-chain",
-    pool=Pool((Share("mod-chain", (2, 4, 6, 8)),)),
+    model="mod-chain-7",
+    pool=Pool((Share("mod-chain-7", (2, 4, 6, 8)),)),
     arms={
         "seele": Arm("seele", SCALE),
         "off": Arm("seele", {**WHOLE, "mechanism.augment.0.rate": "0.5"}),

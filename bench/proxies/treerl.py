@@ -1,4 +1,4 @@
-"""TreeRL on chains modulo 23: trees against chains with outcome rewards, and credit of subtrees against none."""
+"""TreeRL on chains modulo 7: trees against chains with outcome rewards, and credit of subtrees against none."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SAMPLED = {"scale.temperature": "1.2", "scale.top-p": "0.95"}
 PROXY = Proxy(
     method="treerl",
     expects="higher accuracy at equal tokens than chains; subtree credit better than outcome credit on the same trees",
-    model="mod-chain",
-    pool=Pool((Share("mod-chain", (3, 4)),)),
+    model="mod-chain-7",
+    pool=Pool((Share("mod-chain-7", (3, 4)),)),
     arms={
         "treerl": Arm("treerl", TREE),
         "off": Arm("treerl", TREE | {"mechanism.credit": "leave-one-out"}),
