@@ -2,7 +2,7 @@
 
     python -m bench.proxy                  # what there is, what is done, what is missing
     python -m bench.proxy cure rlve        # runs what is missing of these, three seeds an arm
-    python -m bench.proxy --all
+    python -m bench.proxy --all --least    # of each: its own arm, the one without its new piece, the baseline
     python -m bench.proxy --render         # PROXIES.md from what is done, whatever the outcome
 
 Every finished run is a line of `results/proxies/METHOD.jsonl`, keyed by what it computes: the code, the experiment and
@@ -42,10 +42,10 @@ TABLE = HERE / "PROXIES.md"
 SEEDS = (0, 1, 2)
 SETTINGS = {
     "scale.schedule": "constant",  # arms of different length are compared where they have spent the same
-    "evaluation.every": "10",
+    "evaluation.every": "15",
     "evaluation.num-problems": "128",
     "evaluation.num-samples": "8",
-    "evaluation.final-problems": "128",
+    "evaluation.final-problems": "64",
     "evaluation.final-samples": "64",
     "machine.threads": "1",
     "saving.rollouts-every": "0",
@@ -75,6 +75,11 @@ class Proxy:
     diagnostic: str  # a metric of every step: its mean over the run is to move ...
     direction: Literal["up", "down"]
     against: str  # ... against this arm
+
+    @property
+    def least(self) -> tuple[str, ...]:
+        """The arms without which there is no verdict."""
+        return tuple(arm for arm in self.arms if arm in (self.method, self.against, "off", "baseline"))
 
     def experiment(self, arm: str, seed: int) -> Experiment:
         wanted = self.arms[arm]
@@ -145,11 +150,11 @@ def _pass(bank: Mapping[str, Any], k: int) -> Mapping[str, float]:
     return summary(read, sorted({*powers(int(read.n.min())), k}))["pass"][str(k)]
 
 
-def fill(proxy: Proxy, seeds: Sequence[int]) -> None:
+def fill(proxy: Proxy, arms: Sequence[str], seeds: Sequence[int]) -> None:
     """Runs what is missing; a line is written as soon as its run is over."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     for seed in seeds:
-        for arm in proxy.arms:
+        for arm in arms:
             if any(r["key"] == proxy.key(arm, seed) and r["code"] == code() for r in done(proxy.method)):
                 continue
             record = run(proxy, arm, seed)
@@ -189,24 +194,27 @@ def render(found: Mapping[str, Proxy]) -> str:
     for name, proxy in found.items():
         records = [r for r in done(name) if r["arm"] in proxy.arms]
         by = {(r["arm"], r["seed"]): r for r in records}
-        seeds = sorted({r["seed"] for r in records if all((arm, r["seed"]) in by for arm in proxy.arms)})
-        parts.append(_section(proxy, by, seeds))
+        seeds = sorted({r["seed"] for r in records if all((arm, r["seed"]) in by for arm in proxy.least)})
+        arms = [arm for arm in proxy.arms if all((arm, seed) in by for seed in seeds)]
+        parts.append(_section(proxy, by, arms, seeds))
     return "\n".join(parts)
 
 
-def _section(proxy: Proxy, by: Mapping[tuple[str, int], Mapping[str, Any]], seeds: Sequence[int]) -> str:
+def _section(
+    proxy: Proxy, by: Mapping[tuple[str, int], Mapping[str, Any]], arms: Sequence[str], seeds: Sequence[int]
+) -> str:
     tasks = ", ".join(f"{s.task} {','.join(map(str, s.levels))}" for s in proxy.pool.shares)
     lines = [f"\n## {proxy.method}\n", f"Expected: {proxy.expects}.", f"\nBase `{proxy.model}`, task {tasks}.\n"]
     if not seeds:
         return "\n".join([*lines, "Not run yet.\n"])
-    budget = {s: min(by[arm, s]["curve"][-1][0] for arm in proxy.arms) for s in seeds}
-    score = {arm: [at(by[arm, s]["curve"], budget[s]) for s in seeds] for arm in proxy.arms}
+    budget = {s: min(by[arm, s]["curve"][-1][0] for arm in arms) for s in seeds}
+    score = {arm: [at(by[arm, s]["curve"], budget[s]) for s in seeds] for arm in arms}
     lines += [
         f"| arm | pass@1 at {np.mean(list(budget.values())):,.0f} tokens | pass@1, pass@64 at its end | "
         f"{proxy.diagnostic} | entropy | length | tokens | updates | seconds |",
         "|" + "---|" * 9,
     ]
-    for arm in proxy.arms:
+    for arm in arms:
         mine = [by[arm, s] for s in seeds]
 
         def mean(*path: str, mine: Sequence[Mapping[str, Any]] = mine) -> str:
@@ -220,7 +228,7 @@ def _section(proxy: Proxy, by: Mapping[tuple[str, int], Mapping[str, Any]], seed
             f"| {tokens:,.0f} | {updates:,.0f} | {mean('seconds')} |"
         )
     own = score[proxy.method]
-    for arm in proxy.arms:
+    for arm in arms:
         if arm != proxy.method:
             middle, low, high = interval([a - b for a, b in zip(own, score[arm], strict=True)])
             lines.append(f"\n{proxy.method} - {arm}: {middle:+.3f} [{low:+.3f}, {high:+.3f}] over {len(seeds)} seeds.")
@@ -230,7 +238,7 @@ def _section(proxy: Proxy, by: Mapping[tuple[str, int], Mapping[str, Any]], seed
         and (by[proxy.method, s]["diagnostic"] > by[proxy.against, s]["diagnostic"]) == (proxy.direction == "up")
         for s in seeds
     ]
-    marks = sorted({r["code"] for (arm, s), r in by.items() if s in seeds and arm in proxy.arms})
+    marks = sorted({r["code"] for (arm, s), r in by.items() if s in seeds and arm in arms})
     lines.append(
         f"\n`{proxy.diagnostic}` goes {proxy.direction} against {proxy.against} in {sum(moved)} of {len(seeds)} seeds. "
         f"Code {', '.join(marks)}.\n"
@@ -250,6 +258,7 @@ def main() -> None:
     parser.add_argument("methods", nargs="*")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--seeds", type=int, default=len(SEEDS))
+    parser.add_argument("--least", action="store_true", help="only the arms that a verdict needs")
     parser.add_argument("--render", action="store_true")
     arguments = parser.parse_args()
     found = proxies()
@@ -257,7 +266,7 @@ def main() -> None:
         parser.error(f"no proxy for {', '.join(missing)}; there are: {', '.join(found)}")
     chosen = found if arguments.all else {name: found[name] for name in arguments.methods}
     for proxy in chosen.values():
-        fill(proxy, range(arguments.seeds))
+        fill(proxy, proxy.least if arguments.least else tuple(proxy.arms), range(arguments.seeds))
     if arguments.render or chosen:
         TABLE.write_text(render(found))
     if not chosen and not arguments.render:

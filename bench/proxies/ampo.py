@@ -17,7 +17,7 @@ PROXY = Proxy(
         "always one": Arm("ampo", {**SCALE, "mechanism.expand.0.most": "1", "mechanism.expand.0.right": "8"}),
         "baseline": Arm("dapo", SCALE),
     },
-    steps=60,
+    steps=40,
     diagnostic="group/uniform_fraction",
     direction="down",
     against="off",

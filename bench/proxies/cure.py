@@ -17,7 +17,7 @@ PROXY = Proxy(
         "off": Arm("cure", SCALE | {"mechanism.expand.0.by": "random"}),
         "baseline": Arm("dapo", SCALE),
     },
-    steps=60,
+    steps=40,
     diagnostic="policy/entropy",
     direction="up",
     against="baseline",

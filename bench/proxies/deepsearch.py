@@ -18,7 +18,7 @@ PROXY = Proxy(
         "off": Arm("deepsearch", SCALE | {"mechanism.augment.1.depth": "1"}),
         "baseline": Arm("grpo", SCALE),
     },
-    steps=60,
+    steps=40,
     diagnostic="group/all_wrong",
     direction="down",
     against="off",

@@ -14,7 +14,7 @@ PROXY = Proxy(
         "off": Arm("erpo", {**SCALE, "mechanism.remember.0.highest": "1.0"}),
         "baseline": Arm("dapo", {"scale.num-prompts": "32", "scale.learning-rate": "4e-4"}),
     },
-    steps=100,
+    steps=60,
     diagnostic="group/all_right",
     direction="down",
     against="off",

@@ -15,7 +15,7 @@ PROXY = Proxy(
         "trained with the hint": Arm("guide", {**SCALE, "mechanism.expand.0.trained": "hinted"}),
         "baseline": Arm("dapo", {"scale.num-prompts": "32", "scale.group-size": "4"}),
     },
-    steps=60,
+    steps=40,
     diagnostic="group/kept_rows",
     direction="up",
     against="off",

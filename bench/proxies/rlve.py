@@ -13,7 +13,7 @@ PROXY = Proxy(
         "off": Arm("rlve", {**SCALE, "mechanism.source": "uniform"}),
         "baseline": Arm("dapo", SCALE),
     },
-    steps=60,
+    steps=40,
     diagnostic="group/uniform_fraction",
     direction="down",
     against="off",

@@ -17,7 +17,7 @@ PROXY = Proxy(
         "without imitation": Arm("seele", {**SCALE, "mechanism.objective.regularise.1.weight": "0"}),
         "baseline": Arm("dapo", {"scale.num-prompts": "16"}),
     },
-    steps=60,
+    steps=40,
     diagnostic="group/uniform_fraction",
     direction="down",
     against="off",

@@ -23,7 +23,7 @@ PROXY = Proxy(
             SCALE | SAMPLED | {"mechanism.objective.aggregate": "sequence-mean"},
         ),
     },
-    steps=60,
+    steps=40,
     diagnostic="group/uniform_fraction",
     direction="down",
     against="baseline",
