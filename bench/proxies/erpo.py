@@ -1,7 +1,7 @@
 from assay.source import Pool, Share
 from bench.proxy import Arm, Proxy
 
-SCALE = {"scale.num-prompts": "32", "scale.learning-rate": "4e-4", "mechanism.source.size": "256"}
+SCALE = {"scale.num-prompts": "32", "mechanism.source.size": "256"}
 
 PROXY = Proxy(
     method="erpo",
@@ -12,7 +12,7 @@ PROXY = Proxy(
     arms={
         "erpo": Arm("erpo", SCALE),
         "off": Arm("erpo", {**SCALE, "mechanism.remember.0.highest": "1.0"}),
-        "baseline": Arm("dapo", {"scale.num-prompts": "32", "scale.learning-rate": "4e-4"}),
+        "baseline": Arm("dapo", {"scale.num-prompts": "32"}),
     },
     steps=60,
     diagnostic="group/all_right",

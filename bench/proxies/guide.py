@@ -16,7 +16,7 @@ PROXY = Proxy(
         "baseline": Arm("dapo", {"scale.num-prompts": "32", "scale.group-size": "4"}),
     },
     steps=40,
-    diagnostic="group/kept_rows",
+    diagnostic="update/tokens",
     direction="up",
     against="off",
 )
