@@ -41,7 +41,7 @@ RESULTS = HERE / "results" / "proxies"
 TABLE = HERE / "PROXIES.md"
 SEEDS = (0, 1, 2)
 SETTINGS = {
-    "scale.learning-rate": "1e-4",  # 2e-4 with a quarter of the profile's prompts is at the edge of what these bases bear
+    "scale.learning-rate": "1e-4",  # with so few prompts, 2e-4 is at the edge of what these bases bear
     "scale.schedule": "constant",  # arms of different length are compared where they have spent the same
     "evaluation.every": "15",
     "evaluation.num-problems": "128",
