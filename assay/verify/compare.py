@@ -455,7 +455,9 @@ def _sides(text: str) -> list[str]:
 
 def _named(side: str) -> bool:
     """A variable, or a function of variables."""
-    return re.fullmatch(r"(?:\\?[a-zA-Z]+)(?:_\{?\w+\}?)?'?(?:\([a-zA-Z](?:,\s*[a-zA-Z])*\))?", side.strip()) is not None
+    return (
+        re.fullmatch(r"(?:\\?[a-zA-Z]+)(?:_\{?\w+\}?)?'?(?:\([a-zA-Z](?:,\s*[a-zA-Z])*\))?", side.strip()) is not None
+    )
 
 
 def _tree(text: str) -> Tree | None:

@@ -48,7 +48,9 @@ def explain(pairs: Sequence[tuple[str | None, str]]) -> list[Explained]:
     first = [_exactly(gold, response) for gold, response in pairs]
     open_pairs = [(one.gold or "", one.answer or "") for one in first if one.verdict.kind == OPEN]
     decided = _symbolically(list(dict.fromkeys(open_pairs)))
-    return [_settled(one, decided[one.gold or "", one.answer or ""]) if one.verdict.kind == OPEN else one for one in first]
+    return [
+        _settled(one, decided[one.gold or "", one.answer or ""]) if one.verdict.kind == OPEN else one for one in first
+    ]
 
 
 OPEN = "undecided"

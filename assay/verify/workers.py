@@ -147,7 +147,9 @@ class Workers:
             )
         except OSError as error:
             errors.close()
-            raise ConfigError(f"no worker process can be started: {error}. Fewer programs at a time may help.") from None
+            raise ConfigError(
+                f"no worker process can be started: {error}. Fewer programs at a time may help."
+            ) from None
         return _Worker(process, errors, began=time.monotonic())
 
     def _listen(self) -> list[tuple[_Worker, Outcome]]:

@@ -114,7 +114,10 @@ _RENAMED = [
     (re.compile(r"\{,\}"), ","),
     (re.compile(r"\^\s*\{\s*\\circ\s*\}|\\degree(?![a-zA-Z])"), r"^\\circ "),
     (re.compile(r"\\(?:varnothing|\{\s*\\\})"), r"\\emptyset"),
-    (re.compile(r"(?<![\\a-zA-Z])(sin|cos|tan|cot|sec|csc|log|ln|exp|arcsin|arccos|arctan|sqrt|pi)(?![a-zA-Z])"), r"\\\1 "),
+    (
+        re.compile(r"(?<![\\a-zA-Z])(sin|cos|tan|cot|sec|csc|log|ln|exp|arcsin|arccos|arctan|sqrt|pi)(?![a-zA-Z])"),
+        r"\\\1 ",
+    ),
     (re.compile(r"\\sqrt\s*\(([^()]*)\)"), r"\\sqrt{\1}"),
     (re.compile(r"\\sqrt\s*(\d|[a-zA-Z])"), r"\\sqrt{\1}"),
     (re.compile(r"\\frac\s*(\d)\s*(\d)"), r"\\frac{\1}{\2}"),
@@ -161,7 +164,7 @@ def squeezed(text: str) -> str:
 
 
 def _kept_space(match: re.Match[str]) -> str:
-    before, after = match[1] or "", match.string[match.end()]  if match.end() < len(match.string) else ""
+    before, after = match[1] or "", match.string[match.end()] if match.end() < len(match.string) else ""
     apart = (before.startswith("\\") and after.isalpha()) or (before.isdigit() and after.isdigit())
     return f"{before} " if apart else before
 
