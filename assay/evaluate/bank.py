@@ -180,9 +180,7 @@ def _scores(groups: Sequence[Sequence[Episode]]) -> dict[str, np.ndarray]:
         name: [[s for e in group if e.verdict and (s := e.verdict.scores.get(name)) is not None] for group in groups]
         for name in names
     }
-    return {
-        name: np.array([np.mean(values) if values else math.nan for values in rows]) for name, rows in said.items()
-    }
+    return {name: np.array([np.mean(values) if values else math.nan for values in rows]) for name, rows in said.items()}
 
 
 def summary(bank: Bank, ks: Sequence[int], *, key: Key = _RESAMPLING, level: float = LEVEL, draws: int = DRAWS) -> Json:

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -294,7 +295,8 @@ def where(episode: Episode) -> str:
     """The row of a file, or the problem of a task."""
     problem = episode.request.problem
     if "row" in problem.spec and "columns" in problem.spec:
-        return f"row {problem.spec['row']} of {problem.task.removeprefix('data:')} (problem {problem.id})"
+        file = Path(problem.task.removeprefix("data:").partition("?")[0]).name
+        return f"line {problem.spec['row']} of {file} (problem {problem.id})"
     return f"problem {problem.id} of {problem.task}"
 
 

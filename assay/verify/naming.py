@@ -69,7 +69,7 @@ def parse(text: str) -> Wish:
 
 
 def names(wishes: Sequence[Wish]) -> tuple[str, ...]:
-    """One for each: the function's own, with its file's before it where two would be alike, or a metric has the name."""
+    """One for each: the function's own, with its file's before it where two are alike or a metric has the name."""
     plain = [wish.function.rpartition(".")[2] for wish in wishes]
     found = tuple(
         name if plain.count(name) == 1 and name not in TAKEN else f"{Path(wish.place).stem}.{name}"

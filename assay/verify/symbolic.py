@@ -76,7 +76,16 @@ def parsed(text: str) -> Any:
         try_extract_without_anchor=False, boxed_match_priority=0, normalization_config=mending
     )
     found = parse(f"\\boxed{{{text}}}", [config], fallback_mode="no_fallback", parsing_timeout=0)  # 0: none
-    return found[0] if found else None
+    return _imaginary(found[0]) if found else None
+
+
+def _imaginary(found: Any) -> Any:
+    """With the number for the symbol `i`, which the library leaves as it is."""
+    import sympy
+
+    if not isinstance(found, sympy.Basic):
+        return found
+    return found.xreplace({symbol: sympy.I for symbol in found.free_symbols if symbol.name == "i"})  # type: ignore[attr-defined]
 
 
 def _exact(text: str) -> str:
