@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import json
 import sys
@@ -70,9 +71,17 @@ def test_conversations_come_as_lists_of_messages() -> None:
 
 
 def test_columns_named_like_arguments_do_not_replace_them() -> None:
-    kept = seen(prompts="mine", completion="mine", prompt="mine", trainer_state="mine", other="mine")
-    assert kept["prompts"] == ["What?", "What?"] and isinstance(kept["trainer_state"], TrainerState)
-    assert "completion" not in kept and "prompt" not in kept and kept["other"] == ["mine", None]
+    columns = dict.fromkeys(("prompts", "completion", "prompt", "trainer_state", "other"), "mine")
+    problem = dataclasses.replace(data_row(1), spec={"row": 1, "gold": "2", "columns": columns})
+    kept: dict[str, Any] = {}
+
+    def keep(**kwargs: Any) -> list[float]:
+        kept.update(kwargs)
+        return [1.0]
+
+    scorer(keep)([answered(problem, "x")])
+    assert kept["prompts"] == ["What?"] and isinstance(kept["trainer_state"], TrainerState)
+    assert "completion" not in kept and "prompt" not in kept and kept["other"] == ["mine"] and kept["gold"] == ["2"]
 
 
 def test_a_function_is_given_what_its_signature_names() -> None:
@@ -168,7 +177,7 @@ def test_numbers_of_any_library_are_numbers(value: Any, score: float | None) -> 
 
 @pytest.mark.parametrize(
     "kind",
-    [list, tuple, np.array, torch.tensor, lambda v: torch.tensor(v, requires_grad=True).to(torch.bfloat16).float()],
+    [list, tuple, np.array, torch.tensor, lambda v: torch.tensor(v, requires_grad=True) * 1],
 )
 def test_arrays_of_the_right_length_are_lists(kind: Callable[[list[float]], Any]) -> None:
     def give(completions: Any) -> Any:
