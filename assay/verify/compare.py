@@ -184,7 +184,12 @@ class _Ladder:
 _CURRENCY = re.compile(r"^[€£¥₹]\s*|^(?:USD|EUR|US)\s+", re.IGNORECASE)
 _UNITS = {
     "m", "cm", "mm", "km", "g", "kg", "mg", "s", "h", "min", "l", "ml", "ft", "in", "lb", "oz", "mph", "kmh", "hz",
-    "k", "j", "w", "v", "pa", "hr", "hrs", "sec", "yd", "mi",
+    "j", "w", "v", "pa", "hr", "hrs", "sec", "yd", "mi",
+}  # fmt: skip
+_NOT_UNITS = {
+    "and", "or", "pi", "dozen", "dozens", "hundred", "hundreds", "thousand", "thousands", "million", "millions",
+    "billion", "billions", "trillion", "half", "third", "thirds", "quarter", "quarters", "percent", "squared", "cubed",
+    "factorial", "times", "plus", "minus", "over", "mod", "choose", "to", "not", "less", "more", "fewer", "twice",
 }  # fmt: skip
 _UNIT = re.compile(
     r"^(?P<value>.*?[\d})!%])\s*(?:\\text\s*\{\s*(?P<text>[^{}]*)\}|(?<=[\s\d}])(?P<word>[a-zA-Z]{2,}(?:[ /][a-zA-Z]+)*"
@@ -236,7 +241,7 @@ def _unit_name(match: re.Match[str]) -> str:
     """Words after a number are what it counts; single letters only those that are units."""
     name = " ".join((match["text"] or match["word"] or "").split()).strip(" .").casefold()
     letters = re.sub("[^a-z]", "", name)
-    if not letters or (len(letters) < 3 and letters not in _UNITS) or letters in ("and", "pi"):
+    if not letters or (len(letters) < 3 and letters not in _UNITS) or _NOT_UNITS & set(name.split()):
         return ""
     power = re.sub(r"\D", "", match["power"] or "")
     return ("dollar" if letters in ("dollars", "dollar", "usd") else name.removesuffix("s")) + power
