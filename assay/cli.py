@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from assay import __version__
-from assay.arguments import Parser, one_of, overrides, settings_help, strange
+from assay.arguments import Argument, Parser, one_of, overrides, settings_help, strange
+from assay.command_verify import REWARD, VERIFY, judge_of, run_verify
 from assay.errors import AssayError, StorageError, UsageError, unknown
 from assay.recipe import PROFILES
 from assay.tasks.task import Wording
@@ -162,6 +163,8 @@ def run_train(arguments: argparse.Namespace) -> Any:
         seed=arguments.seed,
         steps=arguments.steps,
         overrides=arguments.overrides,
+        rewards=arguments.reward or (),
+        right_from=arguments.right_from,
     )
     for rule in rules:
         session.say(f"  {arguments.profile}: {rule}")
@@ -217,16 +220,18 @@ def run_eval(arguments: argparse.Namespace) -> Any:
     from assay.lab.results import eval_table
     from assay.lab.sample import examine
 
-    found = examine(
-        arguments.model,
-        pool_of(arguments),
-        problems=arguments.problems,
-        samples=arguments.n,
-        ks=arguments.k,
-        temperature=arguments.temperature,
-        max_new=arguments.max_new,
-        seed=arguments.seed,
-    )
+    with judge_of(arguments) as judge:
+        found = examine(
+            arguments.model,
+            pool_of(arguments),
+            problems=arguments.problems,
+            samples=arguments.n,
+            ks=arguments.k,
+            temperature=arguments.temperature,
+            max_new=arguments.max_new,
+            seed=arguments.seed,
+            judge=judge,
+        )
     if not arguments.json:
         print_out(eval_table(found))
     return found
@@ -288,7 +293,6 @@ def run_demo(arguments: argparse.Namespace) -> Any:
     return demo(arguments.run, seed=arguments.seed, quiet=arguments.quiet, command=arguments.command)
 
 
-Argument = tuple[tuple[str, ...], dict[str, Any]]
 QUIET: Argument = (("--quiet",), {"action": "store_true", "help": "no panel"})
 SEED: Argument = (("--seed",), {"type": int, "default": 0, "help": "default 0"})
 TASKS: list[Argument] = [
@@ -323,6 +327,7 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
         [
             (("recipe",), {"metavar": "RECIPE", "help": "a name of `assay list recipes`"}),
             *TASKS,
+            *REWARD,
             (("--model",), {"help": "a folder, a hub id, or a base (default: the base of the task)"}),
             (
                 ("--profile",),
@@ -358,6 +363,7 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
         [
             (("model",), {"metavar": "MODEL|RUN"}),
             *TASKS,
+            *REWARD,
             (("--problems",), {"type": int, "default": 256, "help": "default 256"}),
             (("--n",), {"type": int, "default": 16, "help": "samples a problem; default 16"}),
             (("--k",), {"type": int, "nargs": "+", "help": "default 1, 2, 4 ... n"}),
@@ -391,6 +397,7 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
         run_base,
     ),
     "report": ("write the report of a run again", [RUN], run_report),
+    "verify": ("how a mathematics answer is judged, and how well answers are judged", VERIFY, run_verify),
     "doctor": ("what this machine has, and what each missing piece would need", [], run_doctor),
     "demo": (
         "train a small model that visibly learns; ends with a table and a report",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from assay.tasks.pose import Posing
 
 Spec = Mapping[str, Any]
+Judge = Callable[[Sequence[tuple[Problem, str]]], list[Verdict]]
 Split = Literal["train", "valid", "test"]
 Wording = Literal["compact", "natural"]
 
@@ -68,6 +69,7 @@ class Task:
     environment: Environment | None = None  # tools that may be called while answering
     others: Callable[[Spec], Sequence[Solution]] | None = None  # worked solutions in other styles than that of `solve`
     posing: Posing | None = None  # how a policy poses such problems
+    judge: Judge | None = None  # verdicts on whole responses, many at once, where `check` is not how it is done
 
     def split_of(self, spec: Spec) -> Split:
         if self.split is not None:
