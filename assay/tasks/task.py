@@ -68,6 +68,7 @@ class Task:
     environment: Environment | None = None  # tools that may be called while answering
     others: Callable[[Spec], Sequence[Solution]] | None = None  # worked solutions in other styles than that of `solve`
     posing: Posing | None = None  # how a policy poses such problems
+    rows: Callable[[Split], Sequence[Problem]] | None = None  # all problems of a split, where they are a finite list
 
     def split_of(self, spec: Spec) -> Split:
         if self.split is not None:
@@ -81,6 +82,9 @@ class Task:
             raise DataError(
                 f"task '{self.name}' has levels {self.levels.start} to {self.levels.stop - 1}, not {level}."
             )
+        if self.rows is not None:
+            rows = self.rows_of(split)
+            return rows[key.bits % len(rows)]
         generator = key.generator()
         for _ in range(_MAX_REDRAWS):
             spec = self.instance(generator, level)
@@ -89,6 +93,16 @@ class Task:
         raise DataError(
             f"task '{self.name}' level {level} is too small: no '{split}' instance in {_MAX_REDRAWS} draws."
         )
+
+    def rows_of(self, split: Split) -> Sequence[Problem]:
+        """All problems of a split of a finite task; at least one."""
+        rows = self.rows(split) if self.rows is not None else ()
+        if not rows:
+            raise DataError(
+                f"{self.summary}: none falls into '{split}'. With so few, give held-out rows in a file of their own "
+                "with --eval-data."
+            )
+        return rows
 
     def pose(self, spec: Spec, *, level: int, wording: Wording = "compact") -> Problem:
         """An instance as a problem: its question, its worked solution and what its checker needs."""
