@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.recipe import Profile, Recipe
+
+if TYPE_CHECKING:
+    from assay.source import Pool
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,13 @@ class Run:
 def train(
     recipe: str | Recipe,
     *,
-    task: str = "countdown",
-    levels: Sequence[int] = (3, 4),
+    task: str | None = None,
+    levels: Sequence[int] | None = None,
+    data: str | Path | None = None,
+    eval_data: str | Path | None = None,
+    system: str = "",
+    prompt_column: str = "",
+    answer_column: str = "",
     model: str | None = None,
     profile: Profile = "laptop",
     steps: int | None = None,
@@ -55,14 +63,16 @@ def train(
     settings: Mapping[str, Any] | None = None,
     quiet: bool = False,
 ) -> Run:
-    """Trains and returns the run. `settings` are those of the command line: {"scale.learning_rate": 1e-3}."""
+    """Trains and returns the run: on a generated task (countdown unless named), on the rows of a file or of a data set
+    of the Hub, or on both mixed. `settings` are those of the command line: {"scale.learning_rate": 1e-3}.
+    """
     from assay import session
     from assay.bases import base_for
     from assay.recipes import recipe as named
-    from assay.source import Pool, Share, check_pool
+    from assay.tasks import short
 
-    pool = Pool((Share(task, tuple(levels)),))
-    check_pool(pool)
+    columns = {"prompt_column": prompt_column, "answer_column": answer_column, "system": system}
+    pool = _pool(task, levels, data, eval_data, columns)
     method = named(recipe) if isinstance(recipe, str) else recipe
     experiment, _ = session.plan(
         method,
@@ -73,8 +83,37 @@ def train(
         steps=steps,
         overrides=settings,
     )
-    path = Path(run) if run is not None else session.free_folder(Path("runs"), f"{method.name}-{task}")
+    path = (
+        Path(run)
+        if run is not None
+        else session.free_folder(Path("runs"), f"{method.name}-{short(pool.shares[0].task)}")
+    )
     return Run(session.start(experiment, path, command=f"assay.train({method.name!r}, ...)", quiet=quiet))
+
+
+def _pool(
+    name: str | None,
+    levels: Sequence[int] | None,
+    place: str | Path | None,
+    held_out: str | Path | None,
+    columns: Mapping[str, str],
+) -> Pool:
+    from assay.errors import UsageError
+    from assay.source import Pool, Share, check_pool
+    from assay.tasks import task
+    from assay.tasks.data import data
+
+    shares = []
+    if place is not None:
+        shares.append(Share(data(place, held_out=held_out, **columns).name))
+    elif held_out is not None or any(columns.values()):
+        raise UsageError("eval_data, system and the columns are about a file of rows: name it with data=.")
+    if name is not None or not shares:
+        known = name or "countdown"
+        shares.append(Share(known, tuple(levels or ((3, 4) if known == "countdown" else task(known).levels[:1]))))
+    pool = Pool(tuple(shares), wording="compact" if place is None else "natural")
+    check_pool(pool)
+    return pool
 
 
 def resume(run: str | Path, *, steps: int | None = None, quiet: bool = False) -> Run:

@@ -11,6 +11,9 @@ from assay.configure import settings
 from assay.errors import UsageError, unknown
 from assay.experiment import Evaluation, Machine, Saving
 
+Argument = tuple[tuple[str, ...], dict[str, Any]]
+"""Flags of an argument, and what argparse is told of it."""
+
 
 def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """What is left without the settings `--a.b value` and `--a.b=value`, and those as {path: text}."""

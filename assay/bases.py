@@ -91,9 +91,9 @@ def base_for(pool: Pool) -> str:
     for made in BASES.values():
         if wanted <= {share.task for share in made.pool.shares}:
             return made.name
+    named = ", ".join(sorted(map(short, wanted)))
     raise UsageError(
-        f"no base was made for {', '.join(sorted(map(short, wanted)))}: name a model with --model. `assay list bases` shows which "
-        "tasks have one."
+        f"no base was made for {named}: name a model with --model. `assay list bases` shows which tasks have one."
     )
 
 

@@ -13,6 +13,7 @@ from assay.source import Pool
 from assay.tasks import short
 from assay.tasks.data import describe, digests, is_data, tables
 from assay.tasks.data_rows import require_gold
+from assay.tasks.task import Split
 from assay.types import Problem
 
 LEAST_ROOM = 4  # answers are cut to the context as long as a fourth of their length is left
@@ -35,7 +36,8 @@ def at_most_rows(experiment: Experiment) -> tuple[Experiment, list[str]]:
     if not experiment.pool.finite:
         return experiment, []
     plan, lines = experiment.evaluation, []
-    for split, name in (("valid", "num_problems"), ("test", "final_problems")):
+    sizes: tuple[tuple[Split, str], ...] = (("valid", "num_problems"), ("test", "final_problems"))
+    for split, name in sizes:
         if split == "valid" and not plan.every:
             continue
         wanted, there = getattr(plan, name), len(experiment.pool.rows(split))

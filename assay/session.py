@@ -268,7 +268,8 @@ def check_lengths(experiment: Experiment, policy: Policy) -> Experiment:
         max_new, lines = run_data.fit(max_new, rows, policy.tokenizer, context=context, model=experiment.model)
         for line in lines:
             say(f"  {line}")
-            experiment = override(experiment, "recipe.scale.max_new", max_new)
+        recipe, _ = at_profile(experiment.recipe, "paper", max_new=max_new)
+        experiment = dataclasses.replace(experiment, recipe=recipe)
     probe = [] if pool.finite else [pool.problem(key(i)) for i in range(PROBE)]
     longest = max((len(policy.tokenizer.render(problem.prompt)) for problem in probe), default=0)
     if (needed := longest + max_new) > context:

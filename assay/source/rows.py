@@ -6,8 +6,6 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from assay.memory import Memory
 from assay.rng import Key
 from assay.tasks import task
@@ -50,8 +48,8 @@ def shares_of(memory: Memory, pool: Pool, count: int) -> list[int]:
 
 
 @functools.lru_cache(maxsize=16)
-def _order(seed: int, place: int, epoch: int, size: int) -> np.ndarray:
-    return Key(seed)("rows", place, epoch).generator().permutation(size)
+def _order(seed: int, place: int, epoch: int, size: int) -> list[int]:
+    return Key(seed)("rows", place, epoch).generator().permutation(size).tolist()
 
 
 def count_rows(memory: Memory, episodes: Sequence[Episode], *, pool: Pool, drawn: int) -> Memory:

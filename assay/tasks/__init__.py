@@ -47,8 +47,8 @@ _GYM = "gym:"
 
 
 def task(name: str) -> Task:
-    """The task of this name: ours, that of posing one (`pose:NAME`), a generator of reasoning-gym (`gym:NAME`), the rows
-    of a file (`data:PATH`), or one that a package registers.
+    """The task of this name: ours, that of posing one (`pose:NAME`), a generator of reasoning-gym (`gym:NAME`), the
+    rows of a file (`data:PATH`), or one that a package registers.
     """
     if name in TASKS:
         return TASKS[name]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-from assay.errors import AssayError, DataError, UsageError
+from assay.errors import AssayError, UsageError
 from assay.rng import digest
 from assay.tasks.data_files import is_hub
 from assay.tasks.data_rows import MARK, Table, last_box, plain_prompt, read_table, without
@@ -47,10 +47,10 @@ class Data:
         """What a task's name says."""
         path, _, query = name.removeprefix(PREFIX).partition("?")
         said = dict(parse_qsl(query))
-        known = {field.name for field in dataclasses.fields(cls)} - {"place"}
-        if strange := sorted(said.keys() - known):
-            raise UsageError(f"{name}: nothing called '{strange[0]}' can be said of data; {', '.join(sorted(known))} can.")
-        fields: dict[str, Any] = {key: value == "yes" if key == "skip_bad_rows" else value for key, value in said.items()}
+        known = sorted({field.name for field in dataclasses.fields(cls)} - {"place"})
+        if strange := [key for key in said if key not in known]:
+            raise UsageError(f"{name}: data has no '{strange[0]}'; it has {', '.join(known)}.")
+        fields: dict[str, Any] = {**said, "skip_bad_rows": "skip_bad_rows" in said}
         return cls(located(unquote(path)), **fields)
 
     @property

@@ -9,6 +9,7 @@ import csv
 import datetime
 import decimal
 import difflib
+import importlib.util
 import io
 import json
 import math
@@ -60,7 +61,7 @@ def read(place: str) -> Iterator[Item]:
         raise DataError(f"{path} is a folder: name a file in it ({', '.join(READERS)}).")
     if path.suffix not in READERS:
         raise DataError(
-            f"{path}: a file of rows ends in {', '.join(READERS)}, and this one in '{path.suffix}'. Rename or convert it."
+            f"{path}: a file of rows ends in {', '.join(READERS)}, this one in '{path.suffix}'. Rename or convert it."
         )
     if not path.stat().st_size:
         raise DataError(f"{path} is empty: expected one problem a row.")
@@ -97,7 +98,7 @@ def _text_of(line: bytes, number: int) -> str | Fault:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        return Fault(number, f"is not UTF-8: byte {line[error.start] :#04x} at {error.start}. Save the file as UTF-8.")
+        return Fault(number, f"is not UTF-8: byte {line[error.start]:#04x} at {error.start}. Save the file as UTF-8.")
     return text if text.strip() else ""
 
 
@@ -114,7 +115,7 @@ def _row_of(line: str, number: int) -> Item:
     except (ValueError, RecursionError) as error:
         return Fault(number, f"is not JSON: {error}.")
     if not isinstance(value, dict):
-        return Fault(number, f"holds {kind(value)}, not an object such as {{\"prompt\": ..., \"answer\": ...}}.")
+        return Fault(number, f'holds {kind(value)}, not an object such as {{"prompt": ..., "answer": ...}}.')
     return Row(number, value)
 
 
@@ -216,17 +217,18 @@ def _parquet(path: Path) -> Iterator[Item]:
 def _hub(place: str) -> Iterator[Item]:
     """Through `datasets`, into whose cache it is downloaded."""
     name, *more = place.split(":")
-    try:
-        import datasets
-    except ImportError:
-        raise ConfigError(f"reading {place} from the Hub needs the package datasets: `pip install 'assay-rl[hub]'`.") from None
+    if importlib.util.find_spec("datasets") is None:
+        raise ConfigError(
+            f"{place}: reading from the Hub needs the package datasets: `pip install 'assay-rl[hub]'`."
+        )
+    load = importlib.import_module("datasets").load_dataset
     configuration, split = more[0] if len(more) == 2 else None, more[-1] if more else "train"
     try:
-        found = datasets.load_dataset(name, configuration, split=split)
+        found = load(name, configuration, split=split)
     except (ValueError, FileNotFoundError) as error:
         raise DataError(f"{place}: {str(error).strip()} A data set is named owner/name:configuration:split.") from None
     except OSError as error:
-        raise EndpointError(f"{place} could not be read from the Hub: {error}. Download it and give the file.") from None
+        raise EndpointError(f"{place} cannot be read from the Hub: {error}. Download it and name the file.") from None
     yield from _records(found)
 
 

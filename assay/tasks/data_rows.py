@@ -201,13 +201,14 @@ def _messages(value: Sequence[Any], name: str) -> tuple[Mapping[str, str], ...]:
 
 def _message(item: Any, number: int, name: str) -> Mapping[str, str]:
     if not isinstance(item, Mapping) or not {"role", "content"} <= item.keys():
-        raise _Bad(f"has {kind(item)} as message {number} of '{name}': expected {{\"role\": ..., \"content\": ...}}.")
+        raise _Bad(f'has {kind(item)} as message {number} of \'{name}\': expected {{"role": ..., "content": ...}}.')
     role, content = item["role"], item["content"]
     if role not in ROLES:
         raise _Bad(f"has the role {role!r} in message {number} of '{name}': expected {', '.join(ROLES)}.")
     if isinstance(content, list):
         parts = [part.get("text") if isinstance(part, Mapping) else part for part in content]
-        content = "".join(parts) if all(isinstance(part, str) for part in parts) else content
+        texts = [part for part in parts if isinstance(part, str)]
+        content = "".join(texts) if len(texts) == len(parts) else content
     if not isinstance(content, str):
         raise _Bad(f"has {kind(content)} as content of message {number} of '{name}': expected text.")
     if role == "user" and not content.strip():
