@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,8 @@ from assay.recipe import Profile, Recipe
 
 if TYPE_CHECKING:
     from assay.source import Pool
+
+Reward = str | Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -62,18 +64,25 @@ def train(
     run: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
     quiet: bool = False,
+    reward: Reward | Sequence[Reward] | None = None,
+    reward_weights: Sequence[float] | None = None,
+    right_from: float = 1.0,
 ) -> Run:
     """Trains and returns the run: on a generated task (countdown unless named), on the rows of a file or of a data set
     of the Hub, or on both mixed. `settings` are those of the command line: {"scale.learning_rate": 1e-3}.
+
+    `reward` is a function f(prompts, completions, **columns) that gives a number for each, "FILE.py:FUNCTION", or
+    several of them; an answer is right where their weighted sum is at least `right_from`.
     """
     from assay import session
     from assay.bases import base_for
+    from assay.judging import wishes_of
     from assay.recipes import recipe as named
-    from assay.tasks import short
 
     columns = {"prompt_column": prompt_column, "answer_column": answer_column, "system": system}
     pool = _pool(task, levels, data, eval_data, columns)
     method = named(recipe) if isinstance(recipe, str) else recipe
+    rewards, functions = wishes_of(reward, reward_weights)
     experiment, _ = session.plan(
         method,
         model=model or base_for(pool),
@@ -82,13 +91,18 @@ def train(
         seed=seed,
         steps=steps,
         overrides=settings,
+        rewards=rewards,
+        right_from=right_from,
     )
-    path = (
-        Path(run)
-        if run is not None
-        else session.free_folder(Path("runs"), f"{method.name}-{short(pool.shares[0].task)}")
-    )
-    return Run(session.start(experiment, path, command=f"assay.train({method.name!r}, ...)", quiet=quiet))
+    path = Path(run) if run is not None else session.free_folder(Path("runs"), _name_of(method, pool))
+    command = f"assay.train({method.name!r}, ...)"
+    return Run(session.start(experiment, path, command=command, quiet=quiet, functions=functions))
+
+
+def _name_of(method: Recipe, pool: Pool) -> str:
+    from assay.tasks import short
+
+    return f"{method.name}-{short(pool.shares[0].task)}"
 
 
 def _pool(
@@ -116,8 +130,17 @@ def _pool(
     return pool
 
 
-def resume(run: str | Path, *, steps: int | None = None, quiet: bool = False) -> Run:
-    """Continues a run from its last checkpoint; `steps` extends one that is finished."""
+def resume(
+    run: str | Path,
+    *,
+    steps: int | None = None,
+    quiet: bool = False,
+    reward: Reward | Sequence[Reward] | None = None,
+) -> Run:
+    """Continues a run from its last checkpoint; `steps` extends one that is finished. `reward` brings the functions
+    again where they had no file.
+    """
     from assay import session
+    from assay.judging import wishes_of
 
-    return Run(session.resume(run, steps=steps, quiet=quiet))
+    return Run(session.resume(run, steps=steps, quiet=quiet, functions=wishes_of(reward, None)[1]))

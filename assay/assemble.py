@@ -14,7 +14,7 @@ import numpy as np
 from assay import stages
 from assay.assess import ASSESSORS, assess
 from assay.augment import AUGMENTS, Codec, Sampling, ask
-from assay.collect import COLLECTORS, EXPANDERS, Collect, Collector, Judge
+from assay.collect import COLLECTORS, EXPANDERS, Collect, Collector, Judge, Verify
 from assay.credit import CREDITS, SHAPES, Lesson, credit
 from assay.curate import CURATORS
 from assay.memory import MEMORIES, Memory, pass_rates
@@ -46,14 +46,16 @@ class Phases:
     remember: Callable[[Memory, Models, Sequence[Episode], Sequence[Row], Stats], Memory]
 
 
-def assemble(recipe: Recipe, *, pool: Pool, codec: Codec, micro_tokens: int) -> list[Phases]:
-    """The stages of a recipe, each with its own mechanism, on this pool of problems."""
+def assemble(recipe: Recipe, *, pool: Pool, codec: Codec, micro_tokens: int, verify: Verify = verify) -> list[Phases]:
+    """The stages of a recipe, each with its own mechanism, on this pool of problems; `verify` judges the answers."""
     shares = np.cumsum([stage.share for stage in recipe.stages])
     ends = np.round(shares / shares[-1] * recipe.scale.num_steps).astype(int)
-    return [_phases(recipe, number, int(end), pool, codec, micro_tokens) for number, end in enumerate(ends)]
+    return [_phases(recipe, number, int(end), pool, codec, micro_tokens, verify) for number, end in enumerate(ends)]
 
 
-def _phases(recipe: Recipe, number: int, end: int, pool: Pool, codec: Codec, micro_tokens: int) -> Phases:
+def _phases(
+    recipe: Recipe, number: int, end: int, pool: Pool, codec: Codec, micro_tokens: int, verify: Verify
+) -> Phases:
     scale, stage = recipe.scale, recipe.stages[number]
     mechanism = stage.mechanism or recipe.mechanism
     drawn = scale.num_prompts * scale.oversample
@@ -108,7 +110,7 @@ def _phases(recipe: Recipe, number: int, end: int, pool: Pool, codec: Codec, mic
         ),
         source=lambda memory: source(memory, 0, drawn),
         augment=augment,
-        collect=_collector(mechanism, more, constants),
+        collect=_collector(mechanism, verify, more, constants),
         curate=curate,
         assess=partial(
             assess,
@@ -128,7 +130,10 @@ def _bound(registry: Registry, parts: Sequence[Part], constants: Mapping[str, An
 
 
 def _collector(
-    mechanism: Mechanism, more: Callable[[Models, Memory, int, int], list[Request]], constants: Mapping[str, Any]
+    mechanism: Mechanism,
+    verify: Verify,
+    more: Callable[[Models, Memory, int, int], list[Request]],
+    constants: Mapping[str, Any],
 ) -> Collect:
     """The collector of rounds, inside what the recipe puts around it."""
 

@@ -18,6 +18,7 @@ from typing import Any
 from assay import __version__
 from assay.arguments import Argument, Parser, one_of, overrides, settings_help, strange
 from assay.command_problems import CHECK, HELD_OUT, TASKS, pool_of, run_check
+from assay.command_verify import REWARD, VERIFY, judge_of, run_verify
 from assay.errors import AssayError, StorageError, UsageError, unknown
 from assay.recipe import PROFILES
 
@@ -133,6 +134,8 @@ def run_train(arguments: argparse.Namespace) -> Any:
         seed=arguments.seed,
         steps=arguments.steps,
         overrides=arguments.overrides,
+        rewards=arguments.reward,
+        right_from=arguments.right_from,
     )
     for rule in rules:
         session.say(f"  {arguments.profile}: {rule}")
@@ -188,16 +191,18 @@ def run_eval(arguments: argparse.Namespace) -> Any:
     from assay.lab.results import eval_table
     from assay.lab.sample import examine
 
-    found = examine(
-        arguments.model,
-        pool_of(arguments, exam_of=arguments.model),
-        problems=arguments.problems,
-        samples=arguments.n,
-        ks=arguments.k,
-        temperature=arguments.temperature,
-        max_new=arguments.max_new,
-        seed=arguments.seed,
-    )
+    with judge_of(arguments) as judge:
+        found = examine(
+            arguments.model,
+            pool_of(arguments, exam_of=arguments.model),
+            problems=arguments.problems,
+            samples=arguments.n,
+            ks=arguments.k,
+            temperature=arguments.temperature,
+            max_new=arguments.max_new,
+            seed=arguments.seed,
+            judge=judge,
+        )
     if not arguments.json:
         print_out(eval_table(found))
     return found
@@ -274,6 +279,7 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
             (("recipe",), {"metavar": "RECIPE", "help": "a name of `assay list recipes`"}),
             *TASKS,
             HELD_OUT,
+            *REWARD,
             (("--model",), {"help": "a folder, a hub id, or a base (default: the base of the task)"}),
             (
                 ("--profile",),
@@ -309,6 +315,7 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
         [
             (("model",), {"metavar": "MODEL|RUN"}),
             *TASKS,
+            *REWARD,
             (("--problems",), {"type": int, "help": "default 256; of --data all rows"}),
             (("--n",), {"type": int, "default": 16, "help": "samples a problem; default 16"}),
             (("--k",), {"type": int, "nargs": "+", "help": "default 1, 2, 4 ... n"}),
@@ -343,6 +350,7 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
         run_base,
     ),
     "report": ("write the report of a run again", [RUN], run_report),
+    "verify": ("how a mathematics answer is judged, and how well answers are judged", VERIFY, run_verify),
     "doctor": ("what this machine has, and what each missing piece would need", [], run_doctor),
     "demo": (
         "train a small model that visibly learns; ends with a table and a report",

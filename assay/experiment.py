@@ -10,6 +10,7 @@ from assay.errors import ConfigError
 from assay.recipe import Profile, Recipe
 from assay.recipe import check as check_recipe
 from assay.source import Pool, check_pool
+from assay.verify.naming import names, parse
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Experiment:
     evaluation: Evaluation = field(default_factory=Evaluation)
     machine: Machine = field(default_factory=Machine)
     saving: Saving = field(default_factory=Saving)
+    rewards: tuple[str, ...] = ()  # reward functions, FILE.py:FUNCTION=WEIGHT; none: the checkers of the tasks
+    right_from: float = 1.0  # the weighted sum of reward functions from which an answer counts as right
 
 
 LEAST = {
@@ -84,5 +87,8 @@ def check(experiment: Experiment) -> None:
         group, _, name = place.partition(".")
         if (value := getattr(getattr(experiment, group), name)) < least:
             raise ConfigError(f"{place} must be at least {least}, not {value}.")
+    names([parse(reward) for reward in experiment.rewards])
+    if not math.isfinite(experiment.right_from):
+        raise ConfigError(f"right_from must be a number, not {experiment.right_from}.")
     if not 0 <= (heat := experiment.evaluation.temperature) < math.inf:
         raise ConfigError(f"evaluation.temperature must be 0 (greedy) or more, not {heat}.")

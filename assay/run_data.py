@@ -15,6 +15,7 @@ from assay.tasks.data import describe, digests, is_data, tables
 from assay.tasks.data_rows import require_gold
 from assay.tasks.task import Split
 from assay.types import Problem
+from assay.verify import mathematics
 
 LEAST_ROOM = 4  # answers are cut to the context as long as a fourth of their length is left
 
@@ -25,8 +26,9 @@ def files(pool: Pool) -> list[str]:
 
 
 def require_answers(pool: Pool) -> None:
-    """Every row must have an answer to be judged by, where no reward function judges."""
+    """Where no reward function judges, every row must have an answer to be judged by."""
     for name in files(pool):
+        mathematics.require()
         for table in tables(name):
             require_gold(table)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from assay import run_data
 from assay.configure import from_data, override, to_data
 from assay.errors import ConfigError, DataError, Stopped, UsageError, unknown
 from assay.experiment import Experiment, Machine, check
+from assay.judging import Judging, absolute, changes, check_functions, judging_of, scored_by, sources
 from assay.memory import Memory
 from assay.models import Models
 from assay.recipe import Profile, Recipe, at_profile
@@ -29,6 +30,7 @@ from assay.tasks import short
 if TYPE_CHECKING:
     from assay.policy import Policy
 
+Functions = Mapping[str, Callable[..., Any]]
 PROBE = 256  # problems looked at before a run starts, for lengths
 IDENTITY = ("model", "pool", "seed", "profile")
 SHORT = ("scale", "mechanism", "models", "roles", "stages")  # written without the `recipe.` before them
@@ -43,12 +45,15 @@ def plan(
     seed: int = 0,
     steps: int | None = None,
     overrides: Mapping[str, Any] | None = None,
+    rewards: Sequence[str] = (),
+    right_from: float = 1.0,
 ) -> tuple[Experiment, list[str]]:
     """The experiment that these wishes mean, and the rules by which the paper's scale became this one."""
-    recipe, rules = at_profile(recipe, profile)
+    recipe, rules = at_profile(scored_by(recipe, rewards) if rewards else recipe, profile)
     if Path(model).is_dir():
         model = str(Path(model).resolve())  # a run is resumed from anywhere
-    experiment = Experiment(recipe, model, pool, seed=seed, profile=profile)
+    judged = {"rewards": absolute(rewards), "right_from": right_from}
+    experiment = Experiment(recipe, model, pool, seed=seed, profile=profile, **judged)
     asked = {_full(path): value for path, value in (overrides or {}).items()}
     for path in [path for path in asked if path.startswith("pool.")]:
         experiment = override(experiment, path, asked.pop(path))
@@ -66,7 +71,8 @@ def plan(
     if steps is not None:
         experiment = override(experiment, "recipe.scale.num_steps", steps)
     check(experiment)
-    run_data.require_answers(experiment.pool)
+    if not experiment.rewards:
+        run_data.require_answers(experiment.pool)
     experiment, fewer = run_data.at_most_rows(experiment)
     return experiment, [*rules, *fewer]
 
@@ -95,10 +101,13 @@ def start(
     command: str = "",
     quiet: bool = False,
     extra: Mapping[str, Any] | None = None,
+    functions: Functions | None = None,
 ) -> Path:
-    """Trains in a new run folder."""
+    """Trains in a new run folder. `functions` are reward functions that this program has, by name."""
     check(experiment)
     require_vacant(path)
+    judge = judging_of(experiment, functions)
+    check_functions(judge, experiment.pool)
     device_of(experiment.machine.device)
     for line in run_data.told(experiment.pool):
         say(f"  {line}")
@@ -113,15 +122,18 @@ def start(
         "recipe": experiment.recipe.name,
         "task": [short(share.task) for share in experiment.pool.shares],
         "experiment": to_data(experiment),
+        "rewards": sources(judge),
         **(extra or {}),
     }
     folder = RunFolder.create(path, identity=identity, document=document, keep=experiment.saving.keep)
     with folder:
-        _run(folder, experiment, policy, Memory(experiment.seed), quiet=quiet)
+        _run(folder, experiment, policy, Memory(experiment.seed), quiet=quiet, judge=judge)
     return path
 
 
-def resume(path: Path | str, *, steps: int | None = None, quiet: bool = False) -> Path:
+def resume(
+    path: Path | str, *, steps: int | None = None, quiet: bool = False, functions: Functions | None = None
+) -> Path:
     """Continues from the last checkpoint; `steps` extends a run that is finished."""
     with RunFolder.open(path) as folder:
         experiment = from_data(Experiment, folder.document["experiment"])
@@ -130,6 +142,9 @@ def resume(path: Path | str, *, steps: int | None = None, quiet: bool = False) -
         check(experiment)
         device_of(experiment.machine.device)
         run_data.require_unchanged(experiment.pool, folder.document["identity"])
+        judge = judging_of(experiment, functions)
+        for change in changes(judge, folder.document.get("rewards", {})):
+            say(f"warning: {change}")
         policy = load_model(experiment)
         if (found := fingerprint(policy)) != folder.document["identity"]["weights"]:
             raise ConfigError(
@@ -147,7 +162,7 @@ def resume(path: Path | str, *, steps: int | None = None, quiet: bool = False) -
         memory = Memory(experiment.seed)
         if checkpoint is not None:
             memory = Memory.from_data(checkpoint.document("memory.json"))
-        _run(folder, experiment, policy, memory, quiet=quiet, checkpoint=checkpoint)
+        _run(folder, experiment, policy, memory, quiet=quiet, judge=judge, checkpoint=checkpoint)
     return Path(path)
 
 
@@ -160,14 +175,21 @@ def tell_differences(checkpoint: Checkpoint, place: str) -> None:
 
 
 def _run(
-    folder: RunFolder, experiment: Experiment, policy: Policy, memory: Memory, *, quiet: bool, checkpoint: Any = None
+    folder: RunFolder,
+    experiment: Experiment,
+    policy: Policy,
+    memory: Memory,
+    *,
+    quiet: bool,
+    judge: Judging,
+    checkpoint: Any = None,
 ) -> None:
     from assay.engine.choose import processor_of
 
     set_threads(experiment.machine)
     models = build_models(experiment, policy)
-    with processor_of(models["policy"]):
-        _train(folder, experiment, policy, models, memory, quiet=quiet, checkpoint=checkpoint)
+    with processor_of(models["policy"]), judge:
+        _train(folder, experiment, policy, models, memory, quiet=quiet, judge=judge, checkpoint=checkpoint)
 
 
 def _train(
@@ -178,6 +200,7 @@ def _train(
     memory: Memory,
     *,
     quiet: bool,
+    judge: Judging,
     checkpoint: Any,
 ) -> None:
     from assay.assemble import assemble
@@ -194,13 +217,13 @@ def _train(
             state = {f"parameter/{key}": value for key, value in weights.items()}
             models[name].load(state | {f"optimiser/{key}": value for key, value in moments.items()} | counter)
     codec = policy.tokenizer
-    stages = assemble(
-        experiment.recipe, pool=experiment.pool, codec=codec, micro_tokens=experiment.machine.micro_tokens
-    )
+    micro_tokens = experiment.machine.micro_tokens
+    stages = assemble(experiment.recipe, pool=experiment.pool, codec=codec, micro_tokens=micro_tokens, verify=judge)
     total = experiment.recipe.scale.num_steps
     title = f"{experiment.recipe.name} on {' '.join(short(share.task) for share in experiment.pool.shares)}"
     with panel(total, quiet=quiet, title=title) as shown, StopFlag() as stop, asking(stop.check):
-        recorder = Recorder(folder, experiment, codec, _policy_files(policy), exams(experiment), shown, stop)
+        judge.tell(shown.note)
+        recorder = Recorder(folder, experiment, codec, _policy_files(policy), exams(experiment), shown, stop, judge)
         try:
             train(stages, models, memory, recorder)
         except Stopped as error:

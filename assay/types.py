@@ -63,6 +63,7 @@ class Verdict:
     kind: str = ""  # wrong, format, empty, truncated, time, ... / worker_lost, bad_gold, bug, ...
     detail: str = ""
     answer: str | None = None  # the answer that was found, in canonical form; None if there was none
+    scores: Mapping[str, float | None] = field(default_factory=dict)  # what each reward function said of it
 
     @classmethod
     def ok(cls, answer: str | None = None) -> Verdict:

@@ -45,6 +45,7 @@ __all__ = [
     "Search",
     "SolvePosed",
     "SolveWith",
+    "Verify",
     "generate",
     "whole",
 ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.augment import Sampling
 from assay.bases import locate
+from assay.collect import Verify
 from assay.errors import DataError, UsageError
 from assay.evaluate import bank
 from assay.rng import Key
@@ -87,6 +88,7 @@ def examine(
     temperature: float,
     max_new: int | None,
     seed: int,
+    judge: Verify = verify,
 ) -> dict[str, Any]:
     """Unbiased pass@k on the problems of the test split that every run on this pool is judged by: 256 of them unless
     told otherwise, or all rows of a file.
@@ -115,6 +117,6 @@ def examine(
         key=Key(seed)("eval"),
         sampling=Sampling(max_new, temperature),
         codec=policy.tokenizer,
-        verify=verify,
+        verify=judge,
     )
     return {"model": model, "max_new": max_new, **bank.summary(found, ks)}

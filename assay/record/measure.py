@@ -27,7 +27,7 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
         judged = [episode.verdict.status == "ok" for episode in written if episode.verdict is not None]
         if judged:
             stats["reward/accuracy"] = float(np.mean(judged))
-        stats |= _parts(valid)
+        stats |= _parts(valid) | _scores(valid)
     collected = [row for row in rows if row.episode.provenance != "replay"]
     stats |= _lengths(episodes) | _replies(episodes) | _groups(collected)
     stats |= _branches(episodes, sampled) | _rounds(collected)
@@ -46,6 +46,16 @@ def _parts(episodes: Sequence[Episode]) -> Stats:
         for part in episode.rewards:
             values.setdefault(part.name, []).append(part.value)
     return {f"reward/{name}": float(np.mean(v)) for name, v in values.items()} if len(values) > 1 else {}
+
+
+def _scores(episodes: Sequence[Episode]) -> Stats:
+    """What each reward function said on average, where it applied; before its weight."""
+    values: dict[str, list[float]] = {}
+    for episode in episodes:
+        for name, score in (episode.verdict.scores if episode.verdict else {}).items():
+            if score is not None:
+                values.setdefault(name, []).append(score)
+    return {f"reward/{name}/mean": float(np.mean(v)) for name, v in values.items()}
 
 
 def _lengths(episodes: Sequence[Episode]) -> Stats:

@@ -12,6 +12,7 @@ import numpy as np
 from assay.augment import Codec, Sampling
 from assay.evaluate import bank
 from assay.experiment import Experiment
+from assay.judging import Judging
 from assay.memory import Memory
 from assay.models import Models
 from assay.record.failpoint import failpoint
@@ -22,7 +23,6 @@ from assay.record.signals import StopFlag
 from assay.rng import Key
 from assay.source import Pool
 from assay.types import Batch, Episode, Problem, Row, Stats
-from assay.verify import verify
 
 if TYPE_CHECKING:
     from assay.record.panel import Panel
@@ -53,6 +53,7 @@ class Recorder:
     exams: Exams
     panel: Panel
     stop: StopFlag
+    judge: Judging = field(default_factory=Judging)
     clock: dict[str, float] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
     entered: tuple[str, float] = ("", 0.0)
@@ -65,6 +66,7 @@ class Recorder:
                 self.panel.update(0, self._evaluate("valid", memory, models))
             self._save(memory, models)
         self.settled = (memory, models)
+        self.judge.at(memory.step)
         self._tick("")
 
     def phase(self, name: str) -> None:
@@ -86,6 +88,9 @@ class Recorder:
         self._tick("record")
         last = memory.step >= self.experiment.recipe.scale.num_steps
         stats = {**step_stats(episodes, rows), **stats, **_spent(memory), **self._times(episodes)}
+        stats |= self.judge.measured()
+        if slow := self.judge.slow(stats):
+            self.panel.note(slow)
         self.folder.append("metrics", {"step": memory.step, **finite(stats)})
         if self._due(self.experiment.saving.rollouts_every, memory.step) or last or memory.step == 1:
             self._write_rollouts(memory.step, episodes, rows, batches)
@@ -99,6 +104,7 @@ class Recorder:
             self._save(memory, models, score=stats["eval/valid/pass@1"] if scored else None)
         self.panel.update(memory.step, stats)
         self.settled = (memory, models)
+        self.judge.at(memory.step)
         self.clock = {}
         if not last:
             self.stop.check()
@@ -113,7 +119,7 @@ class Recorder:
             key=memory.key("exam", name, memory.step),
             sampling=Sampling(scale.max_new, plan.temperature),
             codec=self.codec,
-            verify=verify,
+            verify=self.judge,
         )
         entry = bank.entry(found, step=memory.step, set=name)
         self.folder.append("evals", entry)

@@ -1,5 +1,5 @@
 """Verdict -> named rewards."""
 
-from assay.reward.parts import REWARDS, Graded, Learnability, Outcome, PartialOutcome, SoftOverlong, Usefulness
+from assay.reward.parts import REWARDS, Graded, Learnability, Outcome, PartialOutcome, Scored, SoftOverlong, Usefulness
 
-__all__ = ["REWARDS", "Graded", "Learnability", "Outcome", "PartialOutcome", "SoftOverlong", "Usefulness"]
+__all__ = ["REWARDS", "Graded", "Learnability", "Outcome", "PartialOutcome", "Scored", "SoftOverlong", "Usefulness"]

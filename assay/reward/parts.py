@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from assay.part import Part, scales_with
 from assay.reward.learnability import Learnability, learnability
+from assay.reward.scored import Scored, scored
 from assay.reward.usefulness import Usefulness, usefulness
 from assay.types import Episode, Reward, Verdict
 
@@ -81,6 +82,7 @@ REWARDS = {
     "graded": (Graded, graded),
     "learnability": (Learnability, learnability),
     "partial-outcome": (PartialOutcome, partial_outcome),
+    "scored": (Scored, scored),
     "usefulness": (Usefulness, usefulness),
     "soft-overlong": (SoftOverlong, soft_overlong),
 }

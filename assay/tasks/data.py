@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -15,8 +16,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 from assay.errors import AssayError, UsageError
 from assay.rng import digest
 from assay.tasks.data_files import is_hub
-from assay.tasks.data_rows import MARK, Table, last_box, plain_prompt, read_table, without
-from assay.tasks.task import SPLITS, Spec, Split, Task
+from assay.tasks.data_rows import Table, plain_prompt, read_table, without
+from assay.tasks.task import SPLITS, Split, Task
 from assay.types import Problem, Verdict
 
 PREFIX = "data:"
@@ -88,7 +89,8 @@ def data_task(name: str) -> Task:
         compact=_none,
         natural=_none,
         solve=_none,
-        check=_check,
+        check=_none,
+        judge=_judge,
         rows=functools.partial(rows_of, told.name),
     )
 
@@ -127,16 +129,11 @@ def _bucket(problem: Problem) -> int:
     return int(digest("split", "data", plain_prompt(problem)), 16) % 100
 
 
-def _check(spec: Spec, answer: str) -> Verdict:
-    """Equal as text."""
-    if spec["gold"] is None:
-        return Verdict.invalid("bad_gold", f"row {spec['row']} has no answer to compare with")
-    return Verdict.ok(answer) if answer == spec["gold"].strip() else Verdict.fail("wrong", answer=answer)
+def _judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    """By mathematics, against the answer of the row."""
+    from assay.verify.mathematics import judge
 
-
-def marked_answer(text: str) -> str | None:
-    """What the last box or the last `####` of an answer holds."""
-    return text.rpartition(MARK)[2].strip() if MARK in text else last_box(text)
+    return judge(pairs)
 
 
 def describe(name: str) -> list[str]:

@@ -218,9 +218,7 @@ def _hub(place: str) -> Iterator[Item]:
     """Through `datasets`, into whose cache it is downloaded."""
     name, *more = place.split(":")
     if importlib.util.find_spec("datasets") is None:
-        raise ConfigError(
-            f"{place}: reading from the Hub needs the package datasets: `pip install 'assay-rl[hub]'`."
-        )
+        raise ConfigError(f"{place}: reading from the Hub needs the package datasets: `pip install 'assay-rl[hub]'`.")
     load = importlib.import_module("datasets").load_dataset
     configuration, split = more[0] if len(more) == 2 else None, more[-1] if more else "train"
     try:

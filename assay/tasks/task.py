@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from assay.tasks.pose import Posing
 
 Spec = Mapping[str, Any]
+Judge = Callable[[Sequence[tuple[Problem, str]]], list[Verdict]]
 Split = Literal["train", "valid", "test"]
 Wording = Literal["compact", "natural"]
 
@@ -69,6 +70,7 @@ class Task:
     others: Callable[[Spec], Sequence[Solution]] | None = None  # worked solutions in other styles than that of `solve`
     posing: Posing | None = None  # how a policy poses such problems
     rows: Callable[[Split], Sequence[Problem]] | None = None  # all problems of a split, where they are a finite list
+    judge: Judge | None = None  # verdicts on whole responses, many at once, where `check` is not how it is done
 
     def split_of(self, spec: Spec) -> Split:
         if self.split is not None:

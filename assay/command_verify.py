@@ -1,0 +1,93 @@
+"""Of the command line: reward functions, and `assay verify`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from assay.arguments import Argument, one_of
+from assay.errors import UsageError
+from assay.judging import Judging, judging
+
+REWARD: list[Argument] = [
+    (
+        ("--reward",),
+        {
+            "action": "append",
+            "default": [],
+            "metavar": "FILE.py:FUNCTION[=WEIGHT]",
+            "help": "f(prompts, completions, **columns) -> numbers, instead of the task's checker; repeat for several",
+        },
+    ),
+    (
+        ("--right-from",),
+        {
+            "type": float,
+            "default": 1.0,
+            "metavar": "SCORE",
+            "help": "an answer is right where the weighted sum of the reward functions is at least this; default 1",
+        },
+    ),
+]
+VERIFY: list[Argument] = [
+    (("action",), one_of("action", ("explain", "audit"), see="assay verify --help")),
+    (
+        ("inputs",),
+        {
+            "nargs": "+",
+            "metavar": "GOLD ANSWER | FILE",
+            "help": "explain: a right answer, and an answer or a whole response; audit: lines of "
+            '{"gold", "answer", "label": true or false, "type"}',
+        },
+    ),
+]
+
+
+def judge_of(arguments: argparse.Namespace) -> Judging:
+    return judging(arguments.reward, right_from=arguments.right_from)
+
+
+def run_verify(arguments: argparse.Namespace) -> Any:
+    return (_explain if arguments.action == "explain" else _audit)(arguments)
+
+
+def _explain(arguments: argparse.Namespace) -> dict[str, Any]:
+    from assay.verify import mathematics
+
+    if len(arguments.inputs) != 2:
+        raise UsageError("assay verify explain takes a gold and an answer, each in quotes: explain '1/2' '0.5'.")
+    gold, response = arguments.inputs
+    (one,) = mathematics.explain([(gold, response)])
+    verdict = one.verdict
+    found = {
+        "verdict": verdict.status,
+        "kind": verdict.kind or None,
+        "gold": one.gold,
+        "answer": one.answer,
+        "mark": one.mark,
+        "layer": one.layer,
+        "why": one.why,
+    }
+    if not arguments.json:
+        kind = f"({verdict.kind})" if verdict.kind else ""
+        _say(f"{verdict.status}{kind}")
+        _say(f"gold    {one.gold}")
+        _say(f"answer  {one.answer}  (found by: {one.mark})")
+        _say(f"decided by {one.layer}: {one.why}")
+    return found
+
+
+def _audit(arguments: argparse.Namespace) -> dict[str, Any]:
+    from assay.verify.audit import audit, read_rows, table
+
+    if len(arguments.inputs) != 1:
+        raise UsageError(f"assay verify audit takes one file, not {len(arguments.inputs)}.")
+    found = audit(read_rows(arguments.inputs[0]))
+    if not arguments.json:
+        _say(table(found))
+    return found
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")

@@ -1,0 +1,180 @@
+"""How answers are written: where in a response the answer stands, and one canonical form for its many notations.
+
+All of it is linear in the text and evaluates nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+SEEN = 200_000  # characters at the end of a response that are searched
+LONGEST = 2_000  # of an answer that is read; longer ones are compared as they stand
+DEEPEST = 50  # nested braces
+ONE_LINE = 200  # a response of one short line is an answer without a mark
+
+_BRACES = re.compile(r"\\+f?box(?:ed)?\s*\{|\\[\\{}]|[{}]")
+_LOOSE_BOX = re.compile(r"\\boxed\s+([^\s{}$\\]{1,40})")
+_ANCHOR = re.compile(r"(?:final answer|the answer|answer)(?: is|:| =)\**:?[ \t]*(?=\S)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The answer of a response, by which mark it was found, and how many different ones were marked like it."""
+
+    text: str | None  # None: there is none
+    mark: str  # box, ####, answer-tag, anchor, whole; or why there is none: unclosed, unfinished-thought, none
+    different: int = 1
+
+
+def find(response: str) -> Found:
+    """The last closed top-level `\\boxed{}` after any reasoning section, else what follows the last `####`, else the
+    last `<answer>`, else the line after "the answer is", else a response that is a single line.
+    """
+    text = response[response.rfind("</think>") + len("</think>") :] if "</think>" in response else response
+    if "<think>" in text:
+        return Found(None, "unfinished-thought")
+    text = text[-SEEN:]
+    boxes, unclosed = _boxes(text)
+    if boxes:
+        return Found(boxes[-1], "box", len({"".join(box.split()) for box in boxes}))
+    if "####" in text and (after := text[text.rfind("####") + 4 :].strip()):
+        return Found(after.splitlines()[0].strip(), "####")
+    end = text.rfind("</answer>")
+    start = text.rfind("<answer>", 0, max(end, 0))
+    if start >= 0:
+        return Found(text[start + len("<answer>") : end].strip(), "answer-tag")
+    if unclosed:
+        return Found(None, "unclosed")
+    anchors = list(_ANCHOR.finditer(text[-LONGEST:]))
+    if anchors and (after := text[-LONGEST:][anchors[-1].end() :].splitlines()[0].strip()):
+        return Found(_sentence(after), "anchor")
+    whole = text.strip()
+    if whole and "\n" not in whole and (len(whole) <= ONE_LINE or " " not in whole):
+        return Found(whole, "whole")
+    return Found(None, "none")
+
+
+def _boxes(text: str) -> tuple[list[str], bool]:
+    """The contents of closed boxes that are in no other closed box, in order; and whether one was left open."""
+    stack: list[tuple[bool, int]] = []
+    closed: list[tuple[int, int]] = []
+    for match in _BRACES.finditer(text):
+        mark = match[0]
+        if mark == "}":
+            box, start = stack.pop() if stack else (False, 0)
+            if box:
+                while closed and closed[-1][0] > start:
+                    closed.pop()  # it stood inside this one
+                closed.append((start, match.start()))
+        elif mark == "{" or "box" in mark:
+            stack.append((mark != "{", match.end()))
+    found = [_unboxed(text[start:end]) for start, end in closed]
+    loose = [] if found else [match[1].rstrip(".,;") for match in _LOOSE_BOX.finditer(text)]
+    return found + loose, any(box for box, _ in stack)
+
+
+def _unboxed(content: str) -> str:
+    """`\\boxed{\\boxed{3}}` is 3."""
+    inner, _ = _boxes(content) if "box" in content else ([], False)
+    return inner[0] if len(inner) == 1 and re.fullmatch(r"\s*\\f?box.*", content, re.DOTALL) else content.strip()
+
+
+def _sentence(text: str) -> str:
+    """Without what ends a sentence; a point between digits stays."""
+    text = re.split(r"(?<=[^\s\d])\.\s|(?<=\d)\.\s", text + " ")[0].strip()
+    return text.strip("*").strip()
+
+
+# --- one form for many notations ----------------------------------------------------------------------------
+
+_SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n"))
+_CHARACTERS = {
+    "−": "-", "–": "-", "‐": "-", "‑": "-", "×": r"\times ", "✕": r"\times ", "÷": r"\div ", "·": r"\cdot ",
+    "⋅": r"\cdot ", "∗": "*", "π": r"\pi ", "∞": r"\infty ", "≤": r"\leq ", "≥": r"\geq ", "≠": r"\neq ",
+    "±": r"\pm ", "√": r"\sqrt ", "∪": r"\cup ", "∩": r"\cap ", "∅": r"\emptyset ", "°": r"^\circ ", "′": "'",
+    "½": r"\frac{1}{2}", "⅓": r"\frac{1}{3}", "⅔": r"\frac{2}{3}", "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}",
+    "⅕": r"\frac{1}{5}", "⅛": r"\frac{1}{8}", "θ": r"\theta ", "α": r"\alpha ", "β": r"\beta ", "λ": r"\lambda ",
+    "，": ",", "、": ",", "％": "%", "∈": r"\in ",
+}  # fmt: skip
+_DROPPED = re.compile(
+    r"\\(?:displaystyle|textstyle|left(?![a-z])|right(?![a-z])|bigl?|bigr|Bigl?|Bigr|limits)(?![a-zA-Z])"
+    r"|(?<!\\)\\[!,;:>]|\\q?quad(?![a-zA-Z])|\\\$|\$|(?<!\\)\\(?=\s)|~|&nbsp;|\*\*(?=\s*$)|^\s*\*\*"
+)
+_RENAMED = [
+    (re.compile(r"\\[dtc]frac(?![a-zA-Z])"), r"\\frac"),
+    (re.compile(r"\\(?:left|right)?\\\{|\\lbrace(?![a-zA-Z])"), r"\\{"),
+    (re.compile(r"\\rbrace(?![a-zA-Z])"), r"\\}"),
+    (re.compile(r"\\le(?![a-zA-Z])|<="), r"\\leq "),
+    (re.compile(r"\\ge(?![a-zA-Z])|>="), r"\\geq "),
+    (re.compile(r"\\ne(?![a-zA-Z])|!="), r"\\neq "),
+    (re.compile(r"\\(?:mathrm|mathbf|mathit|mathsf|text|textbf|textit|textrm|operatorname|mbox)\s*(?=\{)"), r"\\text"),
+    (re.compile(r"\\%"), "%"),
+    (re.compile(r"\{,\}"), ","),
+    (re.compile(r"\^\s*\{\s*\\circ\s*\}|\\degree(?![a-zA-Z])"), r"^\\circ "),
+    (re.compile(r"\\(?:varnothing|\{\s*\\\})"), r"\\emptyset"),
+    (
+        re.compile(r"(?<![\\a-zA-Z])(sin|cos|tan|cot|sec|csc|log|ln|exp|arcsin|arccos|arctan|sqrt|pi)(?![a-zA-Z])"),
+        r"\\\1 ",
+    ),
+    (re.compile(r"\\sqrt\s*\(([^()]*)\)"), r"\\sqrt{\1}"),
+    (re.compile(r"\\sqrt\s*(\d|[a-zA-Z])"), r"\\sqrt{\1}"),
+    (re.compile(r"\\frac\s*(\d)\s*(\d)"), r"\\frac{\1}{\2}"),
+    (re.compile(r"\\frac\s*(\d)\s*\{"), r"\\frac{\1}{"),
+    (re.compile(r"(?<![\\a-zA-Z])(?:infinity|inf|oo)(?![a-zA-Z])"), r"\\infty "),
+]
+
+
+def clean(text: str) -> str:
+    """Look-alike characters, spacing commands and alternative names of one answer in one notation; spaces are kept."""
+    text = text[: 4 * LONGEST].encode("utf-8", "replace").decode("utf-8")
+    text = _raised(text)
+    text = "".join(_CHARACTERS.get(char, char) for char in text)
+    text = unicodedata.normalize("NFKC", text)
+    text = "".join(_plain(char) for char in text)
+    for pattern, name in _RENAMED:
+        text = pattern.sub(name, text)
+    text = _DROPPED.sub(" ", text)
+    return " ".join(text.split()).strip().rstrip(".").strip() or text.strip()
+
+
+def _raised(text: str) -> str:
+    """`x²` is `x^{2}`: the general rule for such characters would make it `x2`."""
+    pieces = re.split(f"([{''.join(_SUPERSCRIPTS)}]+)", text)
+    return "".join(
+        "^{" + "".join(_SUPERSCRIPTS[char] for char in piece) + "}" if piece and piece[0] in _SUPERSCRIPTS else piece
+        for piece in pieces
+    )
+
+
+def _plain(char: str) -> str:
+    """Digits of any script as 0 to 9, no invisible characters, every kind of space and control as a space."""
+    kind = unicodedata.category(char)
+    if kind == "Nd":
+        return str(unicodedata.decimal(char))
+    if kind in ("Cf", "Cs", "Co", "Cn", "Mn"):
+        return ""
+    return " " if kind in ("Cc", "Zs", "Zl", "Zp") else char
+
+
+def squeezed(text: str) -> str:
+    """Without spaces that say nothing: those between digits, and between a command and a letter, stay."""
+    return re.sub(r"(\\[a-zA-Z]+|\d)\s+(?=[a-zA-Z\d])|\s+", _kept_space, text)
+
+
+def _kept_space(match: re.Match[str]) -> str:
+    before, after = match[1] or "", match.string[match.end()] if match.end() < len(match.string) else ""
+    apart = (before.startswith("\\") and after.isalpha()) or (before.isdigit() and after.isdigit())
+    return f"{before} " if apart else before
+
+
+def balanced(text: str) -> bool:
+    """Whether braces close and are not nested too deeply to be read."""
+    braces = others = 0
+    for match in re.finditer(r"\\[\\{}]|[{}()\[\]]", text):
+        braces += {"{": 1, "}": -1}.get(match[0], 0)
+        others += 1 if match[0] in "([" else -1 if match[0] in ")]" else 0
+        if braces < 0 or max(braces, others) > DEEPEST:
+            return False
+    return braces == 0
