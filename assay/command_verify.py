@@ -10,6 +10,7 @@ from assay.arguments import Argument, one_of
 from assay.errors import UsageError
 from assay.judging import Judging, judging
 
+
 REWARD: list[Argument] = [
     (
         ("--reward",),
