@@ -57,6 +57,7 @@ def train(
     system: str = "",
     prompt_column: str = "",
     answer_column: str = "",
+    skip_bad_rows: bool = False,
     model: str | None = None,
     profile: Profile = "laptop",
     steps: int | None = None,
@@ -79,8 +80,8 @@ def train(
     from assay.judging import wishes_of
     from assay.recipes import recipe as named
 
-    columns = {"prompt_column": prompt_column, "answer_column": answer_column, "system": system}
-    pool = _pool(task, levels, data, eval_data, columns)
+    said = {"prompt_column": prompt_column, "answer_column": answer_column, "system": system}
+    pool = _pool(task, levels, data, eval_data, said | {"skip_bad_rows": skip_bad_rows})
     method = named(recipe) if isinstance(recipe, str) else recipe
     rewards, functions = wishes_of(reward, reward_weights)
     experiment, _ = session.plan(
@@ -110,7 +111,7 @@ def _pool(
     levels: Sequence[int] | None,
     place: str | Path | None,
     held_out: str | Path | None,
-    columns: Mapping[str, str],
+    said: Mapping[str, Any],
 ) -> Pool:
     from assay.errors import UsageError
     from assay.source import Pool, Share, check_pool
@@ -119,9 +120,11 @@ def _pool(
 
     shares = []
     if place is not None:
-        shares.append(Share(data(place, held_out=held_out, **columns).name))
-    elif held_out is not None or any(columns.values()):
-        raise UsageError("eval_data, system and the columns are about a file of rows: name it with data=.")
+        shares.append(Share(data(place, held_out=held_out, **said).name))
+    elif held_out is not None or any(said.values()):
+        raise UsageError(
+            "eval_data, system, columns and skip_bad_rows are about a file of rows: name it with data=."
+        )
     if name is not None or not shares:
         known = name or "countdown"
         shares.append(Share(known, tuple(levels or ((3, 4) if known == "countdown" else task(known).levels[:1]))))

@@ -14,7 +14,7 @@ from assay.tasks import short
 from assay.tasks.data import describe, digests, is_data, tables
 from assay.tasks.data_rows import require_gold
 from assay.tasks.task import Split
-from assay.types import Problem
+from assay.types import Ids, Problem
 from assay.verify import mathematics
 
 LEAST_ROOM = 4  # answers are cut to the context as long as a fourth of their length is left
@@ -78,8 +78,15 @@ def all_rows(pool: Pool) -> list[Problem]:
 
 def prompt_lengths(problems: Iterable[Problem], codec: Codec) -> list[tuple[int, Problem]]:
     """Each with the tokens that a model reads of it, the longest first."""
-    found = [(len(codec.render(problem.prompt)), problem) for problem in problems]
+    found = [(len(_rendered(problem, codec)), problem) for problem in problems]
     return sorted(found, key=lambda pair: -pair[0])
+
+
+def _rendered(problem: Problem, codec: Codec) -> Ids:
+    try:
+        return codec.render(problem.prompt)
+    except DataError as error:
+        raise DataError(f"line {problem.spec['row']} of {short(problem.task)}: {error}") from None
 
 
 def fit(max_new: int, problems: Sequence[Problem], codec: Codec, *, context: int, model: str) -> tuple[int, list[str]]:

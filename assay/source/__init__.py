@@ -135,6 +135,9 @@ def check_pool(pool: Pool) -> None:
         if not 0 <= share.weight < math.inf:
             raise DataError(f"task '{share.task}' has the weight {share.weight}: a weight is a number of 0 or more.")
         if task(share.task).rows is not None and pool.wording != "natural":
-            raise DataError(f"{short(share.task)}: rows of a file are in natural wording; make the pool natural too.")
+            raise DataError(
+                f"{short(share.task)}: rows of a file stand in natural wording. Leave --wording out, or make the pool "
+                "with wording='natural'."
+            )
         if missing := [level for level in share.levels if level not in known]:
             raise DataError(f"task '{share.task}' has levels {known[0]} to {known[-1]}, not {missing[0]}.")

@@ -112,8 +112,10 @@ def _row_of(line: str, number: int) -> Item:
         value = json_value(line)
     except json.JSONDecodeError as error:
         return Fault(number, _not_json(line, error))
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         return Fault(number, f"is not JSON: {error}.")
+    except RecursionError:
+        return Fault(number, "is nested too deeply to be read.")
     if not isinstance(value, dict):
         return Fault(number, f'holds {kind(value)}, not an object such as {{"prompt": ..., "answer": ...}}.')
     return Row(number, value)
@@ -155,7 +157,7 @@ def _not_json(line: str, error: json.JSONDecodeError) -> str:
         return "is torn: the JSON ends before it is complete. Was the file cut off?"
     near = line[max(0, error.pos - 10) : error.pos + 10]
     python = " Keys and texts stand in double quotes." if "'" in near else ""
-    return f"is not JSON: {error.msg[0].lower()}{error.msg[1:]} at character {error.pos + 1}, near {near!r}.{python}"
+    return f"is not JSON from character {error.pos + 1} on, near {near!r}.{python}"
 
 
 def _json(path: Path) -> Iterator[Item]:
@@ -165,6 +167,8 @@ def _json(path: Path) -> Iterator[Item]:
         return
     try:
         rows = json_value(path.read_bytes().removeprefix(_BOM).decode())
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path} is not JSON from line {error.lineno}, character {error.colno} on.") from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not JSON: {error}.") from None
     for number, value in enumerate(rows, 1):
@@ -192,7 +196,8 @@ def _csv(path: Path) -> Iterator[Item]:
                 yield Row(line, {name: cell or None for name, cell in zip(names, cells)})
             line = reader.line_num + 1
     except csv.Error as error:
-        yield Fault(line, f"is not CSV: {error}.")
+        open_quote = "a quote is opened and never closed" if "unexpected end" in str(error) else str(error)
+        yield Fault(line, f"is not CSV: {open_quote}.")
 
 
 def _check_header(path: Path, names: list[str]) -> None:
@@ -210,8 +215,8 @@ def _parquet(path: Path) -> Iterator[Item]:
         with pq.ParquetFile(path) as file:
             rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
             yield from _records(rows)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path} cannot be read as parquet: {str(error).splitlines()[0]}") from None
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} cannot be read as parquet: it is damaged, or a file of another kind.") from error
 
 
 def _hub(place: str) -> Iterator[Item]:

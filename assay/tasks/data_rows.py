@@ -333,9 +333,9 @@ def require_gold(table: Table) -> None:
     without = [problem.spec["row"] for problem in table.problems if problem.spec["gold"] is None]
     if not without:
         return
-    where = f"column '{table.columns.answer}'" if table.columns.answer else f"column among {', '.join(ANSWERS)}"
+    where = f"in the column '{table.columns.answer}'" if table.columns.answer else f"in any of {', '.join(ANSWERS)}"
     raise DataError(
-        f"{count_of(len(without), 'row')} of {Path(table.place).name} cannot be judged: no answer in a {where} "
+        f"{count_of(len(without), 'row')} of {Path(table.place).name} cannot be judged: no answer {where} "
         f"({_places(without)}). Name the column with --answer-column, or say what an answer earns with "
         "--reward file.py:function."
     )
