@@ -10,7 +10,6 @@ from assay.arguments import Argument, one_of
 from assay.errors import UsageError
 from assay.judging import Judging, judging
 
-
 REWARD: list[Argument] = [
     (
         ("--reward",),
@@ -18,7 +17,7 @@ REWARD: list[Argument] = [
             "action": "append",
             "default": [],
             "metavar": "FILE.py:FUNCTION[=WEIGHT]",
-            "help": "f(prompts, completions, **columns) -> numbers, instead of the task's checker; repeat for several",
+            "help": "f(prompts, completions, **columns) -> numbers, repeat for several; default: the task's checker",
         },
     ),
     (

@@ -141,6 +141,28 @@ def test_json_round_trip(answers):
     assert scores(record)["eval/test/invalid"] == 1.0
 
 
+def test_scores_are_means_over_the_samples_to_which_they_apply():
+    """Level 1 answers 1, 2, 3, 4 and level 2 answers 2, 3, 4, 5: half of each, and of even ones alone 1."""
+
+    def judge(episodes):
+        numbers = [int(episode.text) for episode in episodes]
+        told = [{"half": n / 2, "even": None if n % 2 else 1.0, "never": None} for n in numbers]
+        return [Verdict("ok", scores=scores) for scores in told]
+
+    problems = [problem(1), problem(2)]
+    bank = evaluate(
+        Parrot(), problems, samples=4, key=Key(0), sampling=Sampling(4), codec=Digits(), verify=judge
+    )  # fmt: skip
+    assert bank.scores["half"].tolist() == [1.25, 1.75] and bank.scores["even"].tolist() == [1.0, 1.0]
+    assert np.isnan(bank.scores["never"]).all()
+    record = json.loads(json.dumps(bank.to_json(), allow_nan=False))
+    assert Bank.from_json(record).to_json() == bank.to_json()
+    found = entry(bank, step=0, set="valid")
+    assert found["scores"]["half"]["mean"] == 1.5 and "never" not in found["scores"]
+    assert scores(found)["eval/valid/reward/half"] == 1.5
+    assert bank.select([1]).scores["half"].tolist() == [1.75]
+
+
 def test_a_record_of_another_shape_is_refused():
     record = run([problem(0)]).to_json()
     del record["invalid"]

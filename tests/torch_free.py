@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERBS = ("train", "resume", "sample", "eval", "compare", "list", "show", "base", "report", "doctor", "demo")
+VERBS = ("train", "resume", "sample", "eval", "compare", "list", "show", "base", "report", "verify", "doctor", "demo")
 LINES = [
     "--help",
     *(f"{verb} --help" for verb in VERBS),
@@ -12,6 +12,7 @@ LINES = [
         f"train {recipe} --dry-run"
         for recipe in ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "cure", "treerl")
     ),
+    "verify explain 1/2 0.5",
     "train dapo --dry-run --json --profile one-gpu --task bool:5 --model x/y --wording natural",
 ]
 CHECK = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +43,7 @@ class Bank:
     temperature: float = 1.0
     answers: tuple[tuple[str | None, ...], ...] | None = None  # canonical, of the valid samples
     right: tuple[tuple[bool, ...], ...] | None = None  # beside `answers`
+    scores: Mapping[str, np.ndarray] = field(default_factory=dict)  # float64[M] a problem's mean; NaN: none applied
 
     def __len__(self) -> int:
         return len(self.problems)
@@ -58,6 +59,7 @@ class Bank:
             temperature=self.temperature,
             answers=None if self.answers is None else tuple(self.answers[i] for i in rows),
             right=None if self.right is None else tuple(self.right[i] for i in rows),
+            scores={name: values[rows] for name, values in self.scores.items()},
         )
 
     def to_json(self) -> Json:
@@ -66,6 +68,8 @@ class Bank:
         record |= {"max_new": self.max_new, "temperature": self.temperature}
         if self.answers is not None and self.right is not None:
             record |= {"answers": [list(row) for row in self.answers], "right": [list(row) for row in self.right]}
+        if self.scores:
+            record["scores"] = {name: [_number(v) for v in values] for name, values in self.scores.items()}
         return record
 
     @classmethod
@@ -82,6 +86,10 @@ class Bank:
             temperature=float(record.get("temperature", 1.0)),
             answers=None if answers is None else tuple(tuple(row) for row in answers),
             right=None if right is None else tuple(tuple(row) for row in right),
+            scores={
+                name: np.array([math.nan if v is None else v for v in values], dtype=np.float64)
+                for name, values in record.get("scores", {}).items()
+            },
         )
 
 
@@ -161,7 +169,18 @@ def bank(episodes: Iterable[Episode], *, answers: bool = False) -> Bank:
         temperature=first[0].temperature,
         answers=canonical if answers else None,
         right=right if answers else None,
+        scores=_scores(valid),
     )
+
+
+def _scores(groups: Sequence[Sequence[Episode]]) -> dict[str, np.ndarray]:
+    """What each reward function said of a problem's samples on average, where it applied."""
+    names = dict.fromkeys(name for group in groups for e in group if e.verdict for name in e.verdict.scores)
+    said = {
+        name: [[s for e in group if e.verdict and (s := e.verdict.scores.get(name)) is not None] for group in groups]
+        for name in names
+    }
+    return {name: np.array([np.mean(values) if values else math.nan for values in rows]) for name, rows in said.items()}
 
 
 def summary(bank: Bank, ks: Sequence[int], *, key: Key = _RESAMPLING, level: float = LEVEL, draws: int = DRAWS) -> Json:
@@ -190,6 +209,11 @@ def _estimates(bank: Bank, ks: Sequence[int], key: Key, level: float, draws: int
         "length": float(bank.tokens.sum() / valid),
         "pass": {str(k): as_json(i) for k, i in zip(ks, intervals(passes, key, level=level, draws=draws))},
     }
+    if judged := {name: v[~np.isnan(v)] for name, v in bank.scores.items() if not np.isnan(v).all()}:
+        record["scores"] = {
+            name: as_json(interval(v, key, level=level, draws=draws, bounds=(float(v.min()), float(v.max()))))
+            for name, v in judged.items()
+        }
     if bank.answers is not None and bank.right is not None:
         record["maj"] = {
             str(k): as_json(interval(_majorities(bank, k), key, level=level, draws=draws)) for k in ks if k > 2
@@ -248,12 +272,17 @@ def scores(entry: Mapping[str, Any]) -> dict[str, float]:
         f"{name}/length": entry["length"],
         f"{name}/truncated": entry["truncated"],
         f"{name}/invalid": float(entry["invalid"]),
+        **{f"{name}/reward/{function}": value["mean"] for function, value in entry.get("scores", {}).items()},
     }
 
 
 def powers(samples: int) -> list[int]:
     """1, 2, 4, ... up to the number of samples: the k of a pass@k curve."""
     return [2**i for i in range(samples.bit_length())]
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
 
 
 def as_json(interval: Interval) -> Json:

@@ -35,8 +35,8 @@ def outcome(path: Path | str) -> dict[str, Any]:
 
 
 def _brief(entry: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("step", "problems", "samples", "invalid", "truncated", "length", "pass")
-    return {name: entry[name] for name in names}
+    names = ("step", "problems", "samples", "invalid", "truncated", "length", "pass", "scores")
+    return {name: entry[name] for name in names if name in entry}
 
 
 def table(found: Mapping[str, Any]) -> str:
@@ -50,6 +50,9 @@ def table(found: Mapping[str, Any]) -> str:
         if after is not None:
             row += [_interval(after["pass"].get(k)), _interval(found["difference"]["pass"].get(k), signed=True)]
         rows.append((*row, "", "")[:4])
+    for name, first in before.get("scores", {}).items():
+        then = "-" if after is None else _interval(after.get("scores", {}).get(name))
+        rows.append((f"mean {name}", _interval(first), then, ""))
     shape = f"{before['problems']} held-out problems x {before['samples']} samples"
     heading = f"{found['recipe']}: {found['steps']} steps, {shape}"
     return "\n".join([heading, *_columns(rows), "intervals: 95 %, over problems"])
@@ -59,6 +62,8 @@ def eval_table(found: Mapping[str, Any]) -> str:
     rows = [("", "pass", "95 % interval")]
     for k, value in found["pass"].items():
         rows.append((f"pass@{k}", f"{value['mean']:.3f}", _bounds(value)))
+    for name, value in found.get("scores", {}).items():
+        rows.append((f"mean {name}", f"{value['mean']:.3f}", _bounds(value)))
     shape = f"{found['problems']} problems x {found['samples']} samples, {found['truncated']:.1%} cut by the limit"
     return "\n".join([shape, *_columns(rows)])
 

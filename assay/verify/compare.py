@@ -183,8 +183,8 @@ class _Ladder:
 
 _CURRENCY = re.compile(r"^[€£¥₹]\s*|^(?:USD|EUR|US)\s+", re.IGNORECASE)
 _UNITS = {
-    "m", "cm", "mm", "km", "g", "kg", "mg", "s", "h", "min", "l", "ml", "ft", "in", "lb", "oz", "mph", "kmh", "hz", "k", "j",
-    "w", "v", "pa", "hr", "hrs", "sec", "yd", "mi",
+    "m", "cm", "mm", "km", "g", "kg", "mg", "s", "h", "min", "l", "ml", "ft", "in", "lb", "oz", "mph", "kmh", "hz",
+    "k", "j", "w", "v", "pa", "hr", "hrs", "sec", "yd", "mi",
 }  # fmt: skip
 _UNIT = re.compile(
     r"^(?P<value>.*?[\d})!%])\s*(?:\\text\s*\{\s*(?P<text>[^{}]*)\}|(?<=[\s\d}])(?P<word>[a-zA-Z]{2,}(?:[ /][a-zA-Z]+)*"
@@ -222,13 +222,14 @@ def _quantity(text: str) -> _Quantity | None:
         return _Quantity(found, unit)
     if mixed := re.fullmatch(r"(-?)(\d{1,20})\s+(\d{1,20})\s*/\s*(\d{1,20})", text):
         text = rf"{mixed[1]}{mixed[2]}\frac{{{mixed[3]}}}{{{mixed[4]}}}"
+    percent = text.endswith("%")
     try:
-        value = arithmetic.number_of(arithmetic.parse(text))
+        value = arithmetic.number_of(arithmetic.parse(text.rstrip("%")))
     except Unreadable:
         return None
     except TooBig:
         return _Quantity(None, unit)
-    return None if value is None else _Quantity(Number(value, percent=text.endswith("%")), unit)
+    return None if value is None else _Quantity(Number(value / 100 if percent else value, percent=percent), unit)
 
 
 def _unit_name(match: re.Match[str]) -> str:

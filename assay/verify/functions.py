@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -103,25 +104,29 @@ class Scorer:
     def _scores(self, episodes: Sequence[Episode]) -> list[dict[str, float | None]]:
         offered = self._offered(episodes)
         columns: dict[str, Sequence[float | None]] = {}
-        waiting: dict[str, tuple[Function, Awaitable[Any]]] = {}
-        for function in self.functions:
-            result = self._call(function, offered, episodes)
-            if inspect.isawaitable(result):
-                waiting[function.name] = (function, result)
-            else:
-                columns[function.name] = values_of(function, result, episodes)
-        for name, (function, result) in zip(waiting, self._gathered(list(waiting.values()))):
-            columns[name] = values_of(function, result, episodes)
+        waiting: list[tuple[Function, Awaitable[Any]]] = []
+        try:
+            for function in self.functions:
+                result = self._call(function, offered, episodes)
+                if inspect.isawaitable(result):
+                    waiting.append((function, result))
+                else:
+                    columns[function.name] = values_of(function, result, episodes)
+        except BaseException:
+            for _, result in waiting:
+                _close(result)
+            raise
+        for (function, _), result in zip(waiting, self._gathered(waiting), strict=True):
+            columns[function.name] = values_of(function, result, episodes)
         return [{f.name: columns[f.name][i] for f in self.functions} for i in range(len(episodes))]
 
     def _offered(self, episodes: Sequence[Episode]) -> dict[str, Any]:
         problems = [episode.request.problem for episode in episodes]
-        talks = [not isinstance(problem.prompt, str) for problem in problems]
-        columns = columns_of(problems)
-        return columns | {
-            "prompts": [[dict(m) for m in p.prompt] if talk else p.prompt for p, talk in zip(problems, talks)],
+        return columns_of(problems) | {
+            "prompts": [p.prompt if isinstance(p.prompt, str) else [dict(m) for m in p.prompt] for p in problems],
             "completions": [
-                [{"role": "assistant", "content": e.text}] if talk else e.text for e, talk in zip(episodes, talks)
+                e.text if isinstance(e.request.problem.prompt, str) else [{"role": "assistant", "content": e.text}]
+                for e in episodes
             ],
             "completion_ids": [episode.stream("ids").tolist() for episode in episodes],
             "trainer_state": TrainerState(self.step, self.max_steps),
@@ -155,8 +160,7 @@ class Scorer:
             except Exception as again:
                 error, guilty = again, f"{where(episode)}, whose answer begins {shown(episode.text)}"
                 break
-            if inspect.iscoroutine(result):
-                result.close()
+            _close(result)
         path = function.place.rpartition(":")[0]
         return DataError(
             f"{function}{line_in(error, path)} raised {type(error).__name__}: {error}, for {guilty}. A reward function "
@@ -291,13 +295,20 @@ def where(episode: Episode) -> str:
     """The row of a file, or the problem of a task."""
     problem = episode.request.problem
     if "row" in problem.spec and "columns" in problem.spec:
-        return f"row {problem.spec['row']} of {problem.task.removeprefix('data:')} (problem {problem.id})"
+        file = Path(problem.task.removeprefix("data:").partition("?")[0]).name
+        return f"line {problem.spec['row']} of {file} (problem {problem.id})"
     return f"problem {problem.id} of {problem.task}"
 
 
 def shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _close(result: Any) -> None:
+    """What is never awaited."""
+    if inspect.iscoroutine(result):
+        result.close()
 
 
 async def _together(awaitables: Sequence[Awaitable[Any]]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Reward functions by name: `FILE.py:FUNCTION=WEIGHT` or `package.module:FUNCTION=WEIGHT`, found, loaded, identified."""
+"""Reward functions by name, `FILE.py:FUNCTION=WEIGHT` or `package.module:FUNCTION`: found, loaded, identified."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from assay.errors import ConfigError, DataError, UsageError
 from assay.rng import digest
 
 NAMELESS = "<python>"  # in place of a file: a function that only the calling program has
+TAKEN = ("mean", "std", "accuracy", "verifier_failed", "logged")  # metrics below `reward/` of every run
 FORM = "FILE.py:FUNCTION or FILE.py:FUNCTION=WEIGHT"
 
 
@@ -68,10 +69,11 @@ def parse(text: str) -> Wish:
 
 
 def names(wishes: Sequence[Wish]) -> tuple[str, ...]:
-    """One for each: the function's own, with its file's before it where two would be alike."""
+    """One for each: the function's own, with its file's before it where two are alike or a metric has the name."""
     plain = [wish.function.rpartition(".")[2] for wish in wishes]
     found = tuple(
-        name if plain.count(name) == 1 else f"{Path(wish.place).stem}.{name}" for name, wish in zip(plain, wishes)
+        name if plain.count(name) == 1 and name not in TAKEN else f"{Path(wish.place).stem}.{name}"
+        for name, wish in zip(plain, wishes)
     )
     if twice := [name for name in found if found.count(name) > 1]:
         raise UsageError(f"the reward function '{twice[0]}' is named twice; give it once, with a weight.")

@@ -75,12 +75,22 @@ def parsed(text: str) -> Any:
     config = LatexExtractionConfig(
         try_extract_without_anchor=False, boxed_match_priority=0, normalization_config=mending
     )
-    found = parse(f"\\boxed{{{text}}}", [config], fallback_mode="no_fallback", parsing_timeout=None)
-    return found[0] if found else None
+    found = parse(f"\\boxed{{{text}}}", [config], fallback_mode="no_fallback", parsing_timeout=0)  # 0: none
+    return _imaginary(found[0]) if found else None
+
+
+def _imaginary(found: Any) -> Any:
+    """With the number for the symbol `i`, which the library leaves as it is."""
+    import sympy
+
+    if not isinstance(found, sympy.Basic):
+        return found
+    return found.xreplace({symbol: sympy.I for symbol in found.free_symbols if symbol.name == "i"})  # type: ignore[attr-defined]
 
 
 def _exact(text: str) -> str:
-    """With fractions for decimals."""
+    """With fractions for decimals, and an `i` that stands by itself, by which the library knows complex numbers."""
+    text = re.sub(r"(?<=\d)i(?![a-zA-Z])", " i", text)
     return re.sub(r"(?<![\d.])(\d*)\.(\d+)(?![\d.])", _fraction, text)
 
 

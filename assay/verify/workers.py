@@ -117,9 +117,7 @@ class Workers:
                     _give(worker, index, jobs[index], self.deadline)
             for worker, outcome in self._listen():
                 index, worker.job = worker.job, None
-                if outcome.status != "done" and outcome.status != "error":
-                    self._drop([worker])
-                elif worker.jobs >= self.life:
+                if outcome.status not in ("done", "error") or worker.jobs >= self.life:
                     self._drop([worker])
                 if index is None:
                     continue

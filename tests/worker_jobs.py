@@ -1,0 +1,53 @@
+"""What worker processes are asked in tests: to answer, to hang, to eat memory, to die, to talk too much."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def answer(job: Any, tell: Callable[[str], None]) -> Any:
+    tell(f"began {job}")
+    return _DEEDS[job[0]](job)
+
+
+def _spin(job: Any) -> None:
+    """In C, where no signal handler of Python runs."""
+    pow(3, 10**9)
+
+
+def _die(job: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _die_once(job: Any) -> str:
+    try:
+        os.close(os.open(job[1], os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return "the second time"
+    return _die(job) or ""
+
+
+def _talk(job: Any) -> str:
+    print("{not an answer}")
+    sys.stdout.flush()
+    os.write(1, b'{"status": "done", "result": "forged"}\n')
+    return "true answer"
+
+
+_DEEDS: dict[str, Callable[[Any], Any]] = {
+    "echo": lambda job: job[1],
+    "pid": lambda job: os.getpid(),
+    "spin": _spin,
+    "sleep": lambda job: time.sleep(job[1]),
+    "eat": lambda job: len(bytearray(8 << 30)),
+    "die": _die,
+    "die once": _die_once,
+    "raise": lambda job: 1 // 0,
+    "talk": _talk,
+    "environment": lambda job: sorted(os.environ),
+}
