@@ -122,9 +122,7 @@ def _pool(
     if place is not None:
         shares.append(Share(data(place, held_out=held_out, **said).name))
     elif held_out is not None or any(said.values()):
-        raise UsageError(
-            "eval_data, system, columns and skip_bad_rows are about a file of rows: name it with data=."
-        )
+        raise UsageError("eval_data, system, columns and skip_bad_rows are about a file of rows: name it with data=.")
     if name is not None or not shares:
         known = name or "countdown"
         shares.append(Share(known, tuple(levels or ((3, 4) if known == "countdown" else task(known).levels[:1]))))

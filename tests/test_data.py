@@ -32,6 +32,7 @@ from assay.source import Epochs, Pool, Share, Uniform, check_pool, epochs, unifo
 from assay.source.rows import count_rows
 from assay.tasks import ALPHABET, short, task
 from assay.tasks.data import Data, data
+from assay.tasks.task import before_answer
 from assay.verify import verify
 
 EXAMPLE = ROOT / "examples" / "word_problems.jsonl"
@@ -346,6 +347,12 @@ def test_a_source_of_epochs_takes_no_more_rows_than_there_are(tmp_path: Path) ->
     size = len(pool.rows("train"))
     found = epochs(Memory(0), 0, 2 * size, pool=pool, drawn=4, size=Epochs().size)
     assert sorted(Counter(p.id for p in found).values()) == [2] * size
+
+
+def test_the_answer_of_a_worked_solution_begins_behind_its_last_mark() -> None:
+    assert before_answer("6 * 7\n#### 42", "natural") == "6 * 7\n####"
+    assert before_answer("#### a\n\\boxed{42}", "natural") == "#### a\n\\boxed{"
+    assert before_answer("no mark", "natural") == ""
 
 
 def test_endless_pools_are_drawn_as_before() -> None:

@@ -103,7 +103,8 @@ class Epochs(Part):
 
 def epochs(memory: Memory, first: int, count: int, *, pool: Pool, drawn: int, size: int) -> list[Problem]:
     """Steps follow one another through the epochs; a refill reads ahead, and the next step reads that again."""
-    problems, key, begin = problem_set(pool, memory.seed, size), Key(memory.seed)("epochs"), memory.step * drawn + first
+    choose = problem_set.__wrapped__ if pool.finite else problem_set  # a file may have changed since another run
+    problems, key, begin = choose(pool, memory.seed, size), Key(memory.seed)("epochs"), memory.step * drawn + first
     size = len(problems)  # a file may have fewer rows
     touched = range(begin // size, (begin + count) // size + 1)
     orders = {epoch: key("order", epoch).generator().permutation(size) for epoch in touched}

@@ -164,8 +164,8 @@ def steps_of(problem: Problem) -> list[str]:
 
 def before_answer(text: str, wording: Wording) -> str:
     """A worked solution up to where its answer is stated."""
-    mark = "#" if wording == "compact" else "\\boxed{"
-    return text[: text.rfind(mark) + len(mark)] if mark in text else ""
+    marks = ("#",) if wording == "compact" else ("\\boxed{", "####")
+    return text[: max((text.rfind(mark) + len(mark) for mark in marks if mark in text), default=0)]
 
 
 def count_answers(text: str, wording: Wording) -> int:
