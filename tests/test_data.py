@@ -372,7 +372,9 @@ def test_answers_are_judged_by_mathematics(tmp_path: Path) -> None:
         dataclasses.replace(tiny.episode([1]), request=dataclasses.replace(asked, problem=problem), text=text)
         for text in texts
     ]
-    assert [verdict.status for verdict in verify(episodes)] == ["ok", "ok", "fail", "fail"]
+    verdicts = verify(episodes)
+    assert [verdict.status for verdict in verdicts] == ["ok", "ok", "fail", "fail"]
+    assert [task(problem.task).verify(problem, text) for text in texts] == verdicts, "alone as together"
 
 
 # --- runs ---------------------------------------------------------------------------------------------------

@@ -132,6 +132,8 @@ class Task:
 
     def verify(self, problem: Problem, text: str) -> Verdict:
         """The verdict on a whole response: finds the answer in it, then checks the answer."""
+        if self.judge is not None:
+            return self.judge([(problem, text)])[0]
         answer = find_answer(text, problem.wording)
         if answer is None:
             return Verdict.fail("format", "no marked answer")
