@@ -125,7 +125,9 @@ def _pool(
         raise UsageError("eval_data, system, columns and skip_bad_rows are about a file of rows: name it with data=.")
     if name is not None or not shares:
         known = name or "countdown"
-        shares.append(Share(known, tuple(levels or ((3, 4) if known == "countdown" else task(known).levels[:1]))))
+        if levels is None:
+            levels = (3, 4) if known == "countdown" else task(known).levels[:1]
+        shares.append(Share(known, tuple(levels)))
     pool = Pool(tuple(shares), wording="compact" if place is None else "natural")
     check_pool(pool)
     return pool
