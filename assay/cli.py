@@ -134,7 +134,7 @@ def run_train(arguments: argparse.Namespace) -> Any:
         seed=arguments.seed,
         steps=arguments.steps,
         overrides=arguments.overrides,
-        rewards=arguments.reward,
+        rewards=arguments.reward or (),
         right_from=arguments.right_from,
     )
     for rule in rules:

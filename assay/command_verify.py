@@ -15,7 +15,6 @@ REWARD: list[Argument] = [
         ("--reward",),
         {
             "action": "append",
-            "default": [],
             "metavar": "FILE.py:FUNCTION[=WEIGHT]",
             "help": "f(prompts, completions, **columns) -> numbers, repeat for several; default: the task's checker",
         },
@@ -26,7 +25,7 @@ REWARD: list[Argument] = [
             "type": float,
             "default": 1.0,
             "metavar": "SCORE",
-            "help": "an answer is right where the weighted sum of the reward functions is at least this; default 1",
+            "help": "an answer is right where the weighted sum of the reward functions is at least this; default 1.0",
         },
     ),
 ]
@@ -45,7 +44,7 @@ VERIFY: list[Argument] = [
 
 
 def judge_of(arguments: argparse.Namespace) -> Judging:
-    return judging(arguments.reward, right_from=arguments.right_from)
+    return judging(arguments.reward or (), right_from=arguments.right_from)
 
 
 def run_verify(arguments: argparse.Namespace) -> Any:

@@ -208,6 +208,13 @@ def test_right_is_what_reaches_the_weighted_sum(text: str, total: float, status:
     assert judge([answered(data_row(1, answer="12"), text)])[0].status == "ok"
 
 
+def test_weights_that_sum_to_one_but_for_rounding_are_enough() -> None:
+    calls = [lambda completions: [1.0] for _ in range(3)]
+    functions = tuple(Function(f"f{i}", call, w) for i, (call, w) in enumerate(zip(calls, (0.7, 0.2, 0.1))))
+    assert 0.7 + 0.2 + 0.1 < 1
+    assert Scorer(functions)([answered(data_row(1), "x")])[0].status == "ok"
+
+
 def test_a_truncated_answer_keeps_its_scores_and_is_not_right() -> None:
     (verdict,) = scorer(right)([answered(data_row(1, answer="12"), "12", finish="length")])
     assert (verdict.status, verdict.kind, verdict.scores) == ("fail", "truncated", {"right": 1.0})

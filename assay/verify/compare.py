@@ -13,7 +13,8 @@ from fractions import Fraction
 from typing import Protocol
 
 from assay.verify import arithmetic
-from assay.verify.arithmetic import Number, TooBig, Tree, Unreadable
+from assay.verify.arithmetic import TooBig, Tree, Unreadable
+from assay.verify.quantities import Quantity, percent_left_out, quantity, terminates
 from assay.verify.writing import LONGEST, balanced, clean, squeezed
 
 MOST_PARTS = 64  # of a list
@@ -94,7 +95,7 @@ class _Ladder:
 
     def numbers(self, gold: str, answer: str, depth: int) -> Decision | None:
         """Both are numbers: equal as fractions, or the answer rounds to a gold that declares its digits."""
-        wanted, given = _quantity(gold), _quantity(answer)
+        wanted, given = quantity(gold), quantity(answer)
         if wanted is None or (given is None and _loose(answer)):
             return None
         if given is None:
@@ -105,7 +106,7 @@ class _Ladder:
             return Decision(False, "number", "too big to be worked out, and not written alike")
         return _number_decision(wanted, given)
 
-    def _rounds(self, wanted: _Quantity, answer: str) -> Decision | None:
+    def _rounds(self, wanted: Quantity, answer: str) -> Decision | None:
         margin = wanted.margin(digits=2)
         if margin is None or wanted.number is None or "=" in answer or not _single(answer):
             return None
@@ -181,66 +182,6 @@ class _Ladder:
 
 # --- numbers ------------------------------------------------------------------------------------------------
 
-_CURRENCY = re.compile(r"^[€£¥₹]\s*|^(?:USD|EUR|US)\s+", re.IGNORECASE)
-_UNITS = {
-    "m", "cm", "mm", "km", "g", "kg", "mg", "s", "h", "min", "l", "ml", "ft", "in", "lb", "oz", "mph", "kmh", "hz",
-    "k", "j", "w", "v", "pa", "hr", "hrs", "sec", "yd", "mi",
-}  # fmt: skip
-_UNIT = re.compile(
-    r"^(?P<value>.*?[\d})!%])\s*(?:\\text\s*\{\s*(?P<text>[^{}]*)\}|(?<=[\s\d}])(?P<word>[a-zA-Z]{2,}(?:[ /][a-zA-Z]+)*"
-    r"|(?<=\s)[a-zA-Z]))\s*(?P<power>\^\s*\{?\s*[23]\s*\}?)?$"
-)
-_CIRC = re.compile(r"\s*\^\s*\\circ\s*$")
-
-
-@dataclass(frozen=True)
-class _Quantity:
-    number: Number | None  # None: too big to be worked out
-    unit: str = ""
-
-    @property
-    def big(self) -> bool:
-        return self.number is None
-
-    def margin(self, *, digits: int) -> Fraction | None:
-        """Half a unit of the last digit, where at least so many significant digits were declared by a decimal."""
-        if self.number is None or self.number.place is None or self.number.place >= 0 or not self.number.value:
-            return None
-        unit = Fraction(10) ** self.number.place / (100 if self.number.percent else 1)
-        return unit / 2 if len(str(abs(int(self.number.value / unit)))) >= digits else None
-
-
-def _quantity(text: str) -> _Quantity | None:
-    """A number with what it counts; None where there is none."""
-    text = _CURRENCY.sub("", text)
-    unit = ""
-    if _CIRC.search(text):
-        text, unit = _CIRC.sub("", text), "degree"
-    elif (match := _UNIT.match(text)) and (unit := _unit_name(match)):
-        text = match["value"].strip()
-    if found := arithmetic.plain_number(text):
-        return _Quantity(found, unit)
-    if mixed := re.fullmatch(r"(-?)(\d{1,20})\s+(\d{1,20})\s*/\s*(\d{1,20})", text):
-        text = rf"{mixed[1]}{mixed[2]}\frac{{{mixed[3]}}}{{{mixed[4]}}}"
-    percent = text.endswith("%")
-    try:
-        value = arithmetic.number_of(arithmetic.parse(text.rstrip("%")))
-    except Unreadable:
-        return None
-    except TooBig:
-        return _Quantity(None, unit)
-    return None if value is None else _Quantity(Number(value / 100 if percent else value, percent=percent), unit)
-
-
-def _unit_name(match: re.Match[str]) -> str:
-    """Words after a number are what it counts; single letters only those that are units."""
-    name = " ".join((match["text"] or match["word"] or "").split()).strip(" .").casefold()
-    letters = re.sub("[^a-z]", "", name)
-    if not letters or (len(letters) < 3 and letters not in _UNITS) or letters in ("and", "pi"):
-        return ""
-    power = re.sub(r"\D", "", match["power"] or "")
-    return ("dollar" if letters in ("dollars", "dollar", "usd") else name.removesuffix("s")) + power
-
 
 def _loose(answer: str) -> bool:
     """Whether an answer that is no number may still say one: by an equation, a list, a name of its value."""
@@ -251,34 +192,19 @@ def _single(text: str) -> bool:
     return _collection(text) is None and _matrix(text) is None and not _relation(text)
 
 
-def _number_decision(wanted: _Quantity, given: _Quantity) -> Decision:
+def _number_decision(wanted: Quantity, given: Quantity) -> Decision:
     gold, answer = wanted.number, given.number
     assert gold is not None and answer is not None
     if gold.value == answer.value:
         return Decision(True, "number", f"both are {_shown(gold.value)}")
-    if gold.percent != answer.percent and _percent_left_out(gold, answer):
+    if gold.percent != answer.percent and percent_left_out(gold, answer):
         return Decision(True, "number", "the same number, one of them marked as a percentage")
-    terminating = _terminates(answer.value)
+    terminating = terminates(answer.value)
     margin = wanted.margin(digits=3 if terminating else 2)
     written = answer.place is None or (gold.place is not None and answer.place <= gold.place)
     if margin is not None and written and abs(answer.value - gold.value) <= margin:
         return Decision(True, "number", "rounds to the digits that the gold declares")
     return Decision(False, "number", f"{_shown(answer.value)} is not {_shown(gold.value)}")
-
-
-def _percent_left_out(gold: Number, answer: Number) -> bool:
-    """`50` for `50%`, and `50%` for `50`; not `0.5%` for `0.5`, which may mean a half."""
-    if gold.percent:
-        return answer.value == gold.value * 100
-    return abs(gold.value) >= 1 and answer.value * 100 == gold.value
-
-
-def _terminates(value: Fraction) -> bool:
-    rest = value.denominator
-    for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    return rest == 1
 
 
 def _shown(value: Fraction) -> str:

@@ -28,6 +28,7 @@ from assay.types import Episode, Problem, Stats, Verdict
 from assay.verify.naming import Function, line_in
 
 OWN = ("prompts", "completions", "completion_ids", "trainer_state", "log_extra", "log_metric")
+ROUNDING = 1e-9  # 0.7 + 0.2 + 0.1 is a little less than 1
 LEFT_OUT = ("prompt", "completion", "completion_ids")  # columns that TRL keeps from functions as well
 
 
@@ -98,7 +99,7 @@ class Scorer:
             return Verdict("invalid", "no_reward", "no reward function applied", answer, scores)
         if episode.finish == "length":
             return Verdict("fail", "truncated", answer=answer, scores=scores)
-        right = sum(parts) >= self.right_from
+        right = math.fsum(parts) >= self.right_from - ROUNDING
         return Verdict("ok" if right else "fail", "" if right else "wrong", answer=answer, scores=scores)
 
     def _scores(self, episodes: Sequence[Episode]) -> list[dict[str, float | None]]:
