@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.recipe import Profile, Recipe
+
+if TYPE_CHECKING:
+    from assay.source import Pool
 
 Reward = str | Callable[..., Any]
 
@@ -47,8 +50,14 @@ class Run:
 def train(
     recipe: str | Recipe,
     *,
-    task: str = "countdown",
-    levels: Sequence[int] = (3, 4),
+    task: str | None = None,
+    levels: Sequence[int] | None = None,
+    data: str | Path | None = None,
+    eval_data: str | Path | None = None,
+    system: str = "",
+    prompt_column: str = "",
+    answer_column: str = "",
+    skip_bad_rows: bool = False,
     model: str | None = None,
     profile: Profile = "laptop",
     steps: int | None = None,
@@ -60,7 +69,8 @@ def train(
     reward_weights: Sequence[float] | None = None,
     right_from: float = 1.0,
 ) -> Run:
-    """Trains and returns the run. `settings` are those of the command line: {"scale.learning_rate": 1e-3}.
+    """Trains and returns the run: on a generated task (countdown unless named), on the rows of a file or of a data set
+    of the Hub, or on both mixed. `settings` are those of the command line: {"scale.learning_rate": 1e-3}.
 
     `reward` is a function f(prompts, completions, **columns) that gives a number for each, "FILE.py:FUNCTION", or
     several of them; an answer is right where their weighted sum is at least `right_from`.
@@ -69,10 +79,9 @@ def train(
     from assay.bases import base_for
     from assay.judging import wishes_of
     from assay.recipes import recipe as named
-    from assay.source import Pool, Share, check_pool
 
-    pool = Pool((Share(task, tuple(levels)),))
-    check_pool(pool)
+    said = {"prompt_column": prompt_column, "answer_column": answer_column, "system": system}
+    pool = _pool(task, levels, data, eval_data, said | {"skip_bad_rows": skip_bad_rows})
     method = named(recipe) if isinstance(recipe, str) else recipe
     rewards, functions = wishes_of(reward, reward_weights)
     experiment, _ = session.plan(
@@ -86,9 +95,42 @@ def train(
         rewards=rewards,
         right_from=right_from,
     )
-    path = Path(run) if run is not None else session.free_folder(Path("runs"), f"{method.name}-{task}")
+    path = Path(run) if run is not None else session.free_folder(Path("runs"), _name_of(method, pool))
     command = f"assay.train({method.name!r}, ...)"
     return Run(session.start(experiment, path, command=command, quiet=quiet, functions=functions))
+
+
+def _name_of(method: Recipe, pool: Pool) -> str:
+    from assay.tasks import short
+
+    return f"{method.name}-{short(pool.shares[0].task)}"
+
+
+def _pool(
+    name: str | None,
+    levels: Sequence[int] | None,
+    place: str | Path | None,
+    held_out: str | Path | None,
+    said: Mapping[str, Any],
+) -> Pool:
+    from assay.errors import UsageError
+    from assay.source import Pool, Share, check_pool
+    from assay.tasks import task
+    from assay.tasks.data import data
+
+    shares = []
+    if place is not None:
+        shares.append(Share(data(place, held_out=held_out, **said).name))
+    elif held_out is not None or any(said.values()):
+        raise UsageError("eval_data, system, columns and skip_bad_rows are about a file of rows: name it with data=.")
+    if name is not None or not shares:
+        known = name or "countdown"
+        if levels is None:
+            levels = (3, 4) if known == "countdown" else task(known).levels[:1]
+        shares.append(Share(known, tuple(levels)))
+    pool = Pool(tuple(shares), wording="compact" if place is None else "natural")
+    check_pool(pool)
+    return pool
 
 
 def resume(

@@ -24,6 +24,7 @@ from assay.recipe import Mechanism, Recipe, Scale
 from assay.record.measure import step_stats
 from assay.reward import REWARDS
 from assay.source import SOURCES, Pool
+from assay.source.rows import count_rows
 from assay.types import Batch, Episode, Origin, Problem, Request, Row, Stats
 from assay.verify import verify
 
@@ -99,7 +100,7 @@ def _phases(
             memory = part(memory, models=models, episodes=episodes, rows=rows, stats=stats)
         if watched:
             memory = stages.note(memory, {**step_stats(episodes, rows), **stats}, watched)
-        return remember(memory, models, episodes, rows, stats)
+        return remember(count_rows(memory, episodes, pool=pool, drawn=drawn), models, episodes, rows, stats)
 
     return Phases(
         end=end,

@@ -20,6 +20,7 @@ from assay.recipe import Scale
 from assay.recipes import RECIPES
 from assay.rng import digest
 from assay.source import Pool, Share
+from assay.tasks import short
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,9 @@ def base_for(pool: Pool) -> str:
     for made in BASES.values():
         if wanted <= {share.task for share in made.pool.shares}:
             return made.name
+    named = ", ".join(sorted(map(short, wanted)))
     raise UsageError(
-        f"no base was made for {', '.join(sorted(wanted))}: name a model with --model. `assay list bases` shows which "
-        "tasks have one."
+        f"no base was made for {named}: name a model with --model. `assay list bases` shows which tasks have one."
     )
 
 

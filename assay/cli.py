@@ -13,16 +13,15 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from assay import __version__
 from assay.arguments import Argument, Parser, one_of, overrides, settings_help, strange
+from assay.command_problems import CHECK, HELD_OUT, TASKS, pool_of, run_check
 from assay.command_verify import REWARD, VERIFY, judge_of, run_verify
 from assay.errors import AssayError, StorageError, UsageError, unknown
 from assay.recipe import PROFILES
-from assay.tasks.task import Wording
 
-DEFAULT_TASK = "countdown:3,4"
 INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ended
 
 
@@ -119,40 +118,12 @@ def build_parser() -> Parser:
     return parser
 
 
-def pool_of(arguments: argparse.Namespace) -> Any:
-    """`--task NAME`, `NAME:LEVEL,LEVEL`, `NAME:LEVEL=WEIGHT`, several times for a mixture."""
-    from assay.source import Pool, Share, check_pool
-    from assay.tasks import task
-
-    shares = []
-    for text in arguments.task or [DEFAULT_TASK]:
-        mixed, _, weight = text.partition("=")
-        name, levels = _split_task(mixed)
-        known = task(name).levels
-        try:
-            chosen = tuple(int(level) for level in levels.split(",")) if levels else (known[0],)
-            shares.append(Share(name, chosen, float(weight or 1)))
-        except ValueError:
-            raise UsageError(f"--task {text}: write NAME, NAME:1,2 or NAME:1,2=0.5.") from None
-    pool = Pool(tuple(shares), wording=arguments.wording)
-    check_pool(pool)
-    return pool
-
-
-def _split_task(text: str) -> tuple[str, str]:
-    """`gym:NAME` has a colon of its own."""
-    if text.startswith("gym:"):
-        name, _, levels = text[4:].partition(":")
-        return f"gym:{name}", levels
-    name, _, levels = text.partition(":")
-    return name, levels
-
-
 def run_train(arguments: argparse.Namespace) -> Any:
     from assay import session
     from assay.bases import base_for
     from assay.configure import to_data
     from assay.recipes import recipe
+    from assay.tasks import short
 
     pool = pool_of(arguments)
     experiment, rules = session.plan(
@@ -172,7 +143,7 @@ def run_train(arguments: argparse.Namespace) -> Any:
         if not arguments.json:
             print_out(json.dumps(to_data(experiment), indent=1))
         return to_data(experiment)
-    default = session.free_folder(Path("runs"), f"{arguments.recipe}-{pool.shares[0].task.replace(':', '-')}")
+    default = session.free_folder(Path("runs"), f"{arguments.recipe}-{short(pool.shares[0].task)}")
     path = session.start(experiment, arguments.run or default, command=arguments.command, quiet=arguments.quiet)
     return finish(path)
 
@@ -223,7 +194,7 @@ def run_eval(arguments: argparse.Namespace) -> Any:
     with judge_of(arguments) as judge:
         found = examine(
             arguments.model,
-            pool_of(arguments),
+            pool_of(arguments, exam_of=arguments.model),
             problems=arguments.problems,
             samples=arguments.n,
             ks=arguments.k,
@@ -295,26 +266,6 @@ def run_demo(arguments: argparse.Namespace) -> Any:
 
 QUIET: Argument = (("--quiet",), {"action": "store_true", "help": "no panel"})
 SEED: Argument = (("--seed",), {"type": int, "default": 0, "help": "default 0"})
-TASKS: list[Argument] = [
-    (
-        ("--task",),
-        {
-            "action": "append",
-            "metavar": "NAME[:LEVELS][=WEIGHT]",
-            "help": f"repeat for a mixture; default {DEFAULT_TASK}",
-        },
-    ),
-    (
-        ("--wording",),
-        one_of(
-            "wording",
-            get_args(Wording),
-            see="assay train --help",
-            default="compact",
-            help="compact for proxy models, natural for real ones; default compact",
-        ),
-    ),
-]
 RUN: Argument = (("run",), {"type": Path, "metavar": "RUN", "help": "a run folder"})
 SAMPLER: list[Argument] = [
     (("--temperature",), {"type": float, "default": 1.0, "help": "default 1.0; 0 is greedy"}),
@@ -327,6 +278,7 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
         [
             (("recipe",), {"metavar": "RECIPE", "help": "a name of `assay list recipes`"}),
             *TASKS,
+            HELD_OUT,
             *REWARD,
             (("--model",), {"help": "a folder, a hub id, or a base (default: the base of the task)"}),
             (
@@ -364,7 +316,7 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
             (("model",), {"metavar": "MODEL|RUN"}),
             *TASKS,
             *REWARD,
-            (("--problems",), {"type": int, "default": 256, "help": "default 256"}),
+            (("--problems",), {"type": int, "help": "default 256; of --data all rows"}),
             (("--n",), {"type": int, "default": 16, "help": "samples a problem; default 16"}),
             (("--k",), {"type": int, "nargs": "+", "help": "default 1, 2, 4 ... n"}),
             (("--max-new",), {"type": int, "help": "tokens; default: what the task needs"}),
@@ -372,6 +324,7 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
         ],
         run_eval,
     ),
+    "data": ("look at a file of rows before anything is trained on it", CHECK, run_check),
     "compare": (
         "several runs in one table and one plot",
         [

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from assay import run_data
 from assay.configure import from_data, override, to_data
 from assay.errors import ConfigError, DataError, Stopped, UsageError, unknown
 from assay.experiment import Experiment, Machine, check
@@ -24,6 +25,7 @@ from assay.record.panel import panel
 from assay.record.signals import StopFlag
 from assay.rng import Key, digest
 from assay.source import Pool, check_pool
+from assay.tasks import short
 
 if TYPE_CHECKING:
     from assay.policy import Policy
@@ -69,7 +71,10 @@ def plan(
     if steps is not None:
         experiment = override(experiment, "recipe.scale.num_steps", steps)
     check(experiment)
-    return experiment, rules
+    if not experiment.rewards:
+        run_data.require_answers(experiment.pool)
+    experiment, fewer = run_data.at_most_rows(experiment)
+    return experiment, [*rules, *fewer]
 
 
 def _full(path: str) -> str:
@@ -104,15 +109,18 @@ def start(
     judge = judging_of(experiment, functions)
     check_functions(judge, experiment.pool)
     device_of(experiment.machine.device)
+    for line in run_data.told(experiment.pool):
+        say(f"  {line}")
     policy = load_model(experiment)
-    check_lengths(experiment, policy)
+    experiment = check_lengths(experiment, policy)
     identity = {name: to_data(getattr(experiment, name)) for name in IDENTITY}
     identity |= {"recipe": experiment.recipe.name, "weights": fingerprint(policy)}
+    identity |= run_data.identity(experiment.pool)
     document = {
         "command": command,
         "python": f"assay.resume({str(path)!r})",
         "recipe": experiment.recipe.name,
-        "task": [share.task for share in experiment.pool.shares],
+        "task": [short(share.task) for share in experiment.pool.shares],
         "experiment": to_data(experiment),
         "rewards": sources(judge),
         **(extra or {}),
@@ -133,6 +141,7 @@ def resume(
             experiment = override(experiment, "recipe.scale.num_steps", steps)
         check(experiment)
         device_of(experiment.machine.device)
+        run_data.require_unchanged(experiment.pool, folder.document["identity"])
         judge = judging_of(experiment, functions)
         for change in changes(judge, folder.document.get("rewards", {})):
             say(f"warning: {change}")
@@ -211,7 +220,7 @@ def _train(
     micro_tokens = experiment.machine.micro_tokens
     stages = assemble(experiment.recipe, pool=experiment.pool, codec=codec, micro_tokens=micro_tokens, verify=judge)
     total = experiment.recipe.scale.num_steps
-    title = f"{experiment.recipe.name} on {' '.join(share.task for share in experiment.pool.shares)}"
+    title = f"{experiment.recipe.name} on {' '.join(short(share.task) for share in experiment.pool.shares)}"
     with panel(total, quiet=quiet, title=title) as shown, StopFlag() as stop, asking(stop.check):
         judge.tell(shown.note)
         recorder = Recorder(folder, experiment, codec, _policy_files(policy), exams(experiment), shown, stop, judge)
@@ -272,17 +281,26 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
     return Models(engines, recipe.roles, recipe.models, starts)
 
 
-def check_lengths(experiment: Experiment, policy: Policy) -> None:
-    """Refuses a task whose prompts and answers do not fit into the model's context."""
-    key = Key("probe")
-    lengths = [len(policy.tokenizer.render(experiment.pool.problem(key(i)).prompt)) for i in range(PROBE)]
-    needed = max(lengths) + experiment.recipe.scale.max_new
-    if needed > policy.config.context:
+def check_lengths(experiment: Experiment, policy: Policy) -> Experiment:
+    """Refuses a task whose prompts and answers do not fit into the model's context. Behind rows of files, whose answers
+    have no known length, they are cut to it.
+    """
+    key, pool, max_new = Key("probe"), experiment.pool, experiment.recipe.scale.max_new
+    context = policy.config.context
+    if rows := run_data.all_rows(pool):
+        max_new, lines = run_data.fit(max_new, rows, policy.tokenizer, context=context, model=experiment.model)
+        for line in lines:
+            say(f"  {line}")
+        recipe, _ = at_profile(experiment.recipe, "paper", max_new=max_new)
+        experiment = dataclasses.replace(experiment, recipe=recipe)
+    probe = [] if pool.finite else [pool.problem(key(i)) for i in range(PROBE)]
+    longest = max((len(policy.tokenizer.render(problem.prompt)) for problem in probe), default=0)
+    if (needed := longest + max_new) > context:
         raise DataError(
-            f"prompts of up to {max(lengths)} tokens and answers of {experiment.recipe.scale.max_new} need {needed} "
-            f"positions; {experiment.model} has {policy.config.context}. Lower --scale.max-new, or take easier levels "
-            "or a model with a longer context."
+            f"prompts of up to {longest} tokens and answers of {max_new} need {needed} positions; {experiment.model} "
+            f"has {context}. Lower --scale.max-new, or take easier levels or a model with a longer context."
         )
+    return experiment
 
 
 def fingerprint(policy: Policy) -> str:

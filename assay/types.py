@@ -51,7 +51,8 @@ class Problem:
 
     @functools.cached_property
     def id(self) -> str:
-        return digest("problem", self.task, self.canonical)
+        """Rows of files are known by what they say, wherever the files lie."""
+        return digest("problem", "data" if self.provenance == "data" else self.task, self.canonical)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-VERBS = ("train", "resume", "sample", "eval", "compare", "list", "show", "base", "report", "verify", "doctor", "demo")
+from pathlib import Path
+
+VERBS = ("train", "resume", "sample", "eval", "data", "compare", "list", "show", "base", "report", "verify", "doctor")
+VERBS += ("demo",)
+EXAMPLE = Path(__file__).parents[1] / "examples" / "word_problems.jsonl"
 LINES = [
     "--help",
     *(f"{verb} --help" for verb in VERBS),
@@ -13,6 +17,8 @@ LINES = [
         for recipe in ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "cure", "treerl")
     ),
     "verify explain 1/2 0.5",
+    f"data check {EXAMPLE}",
+    f"train grpo --dry-run --json --model x/y --data {EXAMPLE}",
     "train dapo --dry-run --json --profile one-gpu --task bool:5 --model x/y --wording natural",
 ]
 CHECK = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from assay.collect import Verify
 from assay.errors import DataError, UsageError
 from assay.evaluate import bank
 from assay.rng import Key
+from assay.run_data import fit
 from assay.session import device_of, longest_solution
 from assay.source import Pool
 from assay.types import Problem, Request
@@ -80,7 +82,7 @@ def examine(
     model: str,
     pool: Pool,
     *,
-    problems: int,
+    problems: int | None,
     samples: int,
     ks: Sequence[int] | None,
     temperature: float,
@@ -88,7 +90,11 @@ def examine(
     seed: int,
     judge: Verify = verify,
 ) -> dict[str, Any]:
-    """Unbiased pass@k on the problems of the test split that every run on this pool is judged by."""
+    """Unbiased pass@k on the problems of the test split that every run on this pool is judged by: 256 of them unless
+    told otherwise, or all rows of a file.
+    """
+    if problems is None:
+        problems = len(pool.rows("test")) if pool.finite else 256
     if problems < 1 or samples < 1:
         raise UsageError(f"--problems and --n must be at least 1, not {problems} and {samples}.")
     ks = list(ks) if ks else bank.powers(samples)
@@ -100,9 +106,13 @@ def examine(
     if max_new is None:
         max_new = longest_solution(pool) if pool.wording == "compact" else 1024
     policy, engine = open_engine(model)
+    asked = pool.held_out(Key("exam", "test"), problems, "test")
+    if rows := [problem for problem in asked if problem.provenance == "data"]:
+        max_new, lines = fit(max_new, rows, policy.tokenizer, context=policy.config.context, model=model)
+        sys.stderr.writelines(f"{line}\n" for line in lines)
     found = bank.evaluate(
         engine,
-        pool.held_out(Key("exam", "test"), problems, "test"),
+        asked,
         samples=samples,
         key=Key(seed)("eval"),
         sampling=Sampling(max_new, temperature),

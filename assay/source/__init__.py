@@ -13,7 +13,8 @@ from assay.part import Part, scales_with
 from assay.rng import Key
 from assay.source.levels import LevelWindow, level_window
 from assay.source.posed import Pose, pose
-from assay.tasks import task
+from assay.source.rows import draw
+from assay.tasks import short, task
 from assay.tasks.task import Split, Wording
 from assay.types import Problem
 
@@ -39,22 +40,35 @@ class Pool:
 
     def problem(self, key: Key, split: Split = "train", *, levels: Levels | None = None) -> Problem:
         """The problem that this key names; `levels` says which of a share's levels may be drawn, if not all."""
-        share = self._share(key("share").bits / 2**64)
+        share = self.share_of(key)
         open_to = share.levels if levels is None else levels(share)
         level = open_to[key("level").bits % len(open_to)]
         return task(share.task).problem(key("instance"), level=level, split=split, wording=self.wording)
 
-    def _share(self, place: float) -> Share:
+    def share_of(self, key: Key) -> Share:
         """The share in which a number of [0, 1) falls when the weights are laid end to end."""
-        left = place * sum(share.weight for share in self.shares)
+        left = key("share").bits / 2**64 * sum(share.weight for share in self.shares)
         for share in self.shares:
             left -= share.weight
             if left < 0:
                 return share
         return self.shares[-1]
 
+    @property
+    def finite(self) -> bool:
+        """Whether all of its problems are rows of files."""
+        return all(task(share.task).rows is not None for share in self.shares)
+
+    def rows(self, split: Split) -> list[Problem]:
+        """All different rows of a finite pool that are of this split."""
+        rows = (problem for share in self.shares for problem in task(share.task).rows_of(split))
+        return list({problem.id: problem for problem in rows}.values())
+
     def held_out(self, key: Key, count: int, split: Split) -> list[Problem]:
-        """`count` different problems of a split."""
+        """`count` different problems of a split; all that there are where a finite pool has no more."""
+        if self.finite:
+            rows = self.rows(split)
+            return [rows[i] for i in key("order").generator().permutation(len(rows))[:count]]
         found: dict[str, Problem] = {}
         for index in range(20 * count):
             problem = self.problem(key(index), split)
@@ -73,12 +87,11 @@ Draw = Callable[[Memory, int, int], list[Problem]]
 
 @dataclass(frozen=True)
 class Uniform(Part):
-    """Fresh problems from the pool, every draw independent of what was learnt."""
+    """Fresh problems from the pool, every draw independent of what was learnt; of a file every row once an epoch."""
 
 
 def uniform(memory: Memory, first: int, count: int, *, pool: Pool) -> list[Problem]:
-    key = memory.key("problem", memory.step)
-    return [pool.problem(key(ordinal)) for ordinal in range(first, first + count)]
+    return draw(memory, first, count, pool=pool)
 
 
 @dataclass(frozen=True)
@@ -90,7 +103,9 @@ class Epochs(Part):
 
 def epochs(memory: Memory, first: int, count: int, *, pool: Pool, drawn: int, size: int) -> list[Problem]:
     """Steps follow one another through the epochs; a refill reads ahead, and the next step reads that again."""
-    problems, key, begin = problem_set(pool, memory.seed, size), Key(memory.seed)("epochs"), memory.step * drawn + first
+    choose = problem_set.__wrapped__ if pool.finite else problem_set  # a file may have changed since another run
+    problems, key, begin = choose(pool, memory.seed, size), Key(memory.seed)("epochs"), memory.step * drawn + first
+    size = len(problems)  # a file may have fewer rows
     touched = range(begin // size, (begin + count) // size + 1)
     orders = {epoch: key("order", epoch).generator().permutation(size) for epoch in touched}
     return [problems[orders[place // size][place % size]] for place in range(begin, begin + count)]
@@ -120,5 +135,10 @@ def check_pool(pool: Pool) -> None:
             raise DataError(f"task '{share.task}' is drawn at no level: name some of {known[0]} to {known[-1]}.")
         if not 0 <= share.weight < math.inf:
             raise DataError(f"task '{share.task}' has the weight {share.weight}: a weight is a number of 0 or more.")
+        if task(share.task).rows is not None and pool.wording != "natural":
+            raise DataError(
+                f"{short(share.task)}: rows of a file stand in natural wording. Leave --wording out, or make the pool "
+                "with wording='natural'."
+            )
         if missing := [level for level in share.levels if level not in known]:
             raise DataError(f"task '{share.task}' has levels {known[0]} to {known[-1]}, not {missing[0]}.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from assay.memory import Memory
 from assay.memory.levels import standing
 from assay.part import Part
+from assay.source.rows import draw
 from assay.types import Problem
 
 if TYPE_CHECKING:
@@ -29,5 +30,4 @@ def level_window(memory: Memory, first: int, count: int, *, pool: Pool, width: i
         highest = standing(memory, share).highest
         return sorted(share.levels)[max(0, highest - width + 1) : highest + 1]
 
-    key = memory.key("problem", memory.step)
-    return [pool.problem(key(ordinal), levels=window) for ordinal in range(first, first + count)]
+    return draw(memory, first, count, pool=pool, levels=window)

@@ -10,6 +10,7 @@ from assay.tasks.boolean import BOOL
 from assay.tasks.calculator import CALCULATOR
 from assay.tasks.compose import COMPOSE
 from assay.tasks.countdown import COUNTDOWN
+from assay.tasks.data import Data, data_task, is_data
 from assay.tasks.dsl import ABDUCTION, DEDUCTION, INDUCTION
 from assay.tasks.knights import KNIGHTS
 from assay.tasks.lists import LIST_FN
@@ -47,8 +48,8 @@ _GYM = "gym:"
 
 
 def task(name: str) -> Task:
-    """The task of this name: ours, that of posing one (`pose:NAME`), a generator of reasoning-gym (`gym:NAME`), or one
-    that a package registers.
+    """The task of this name: ours, that of posing one (`pose:NAME`), a generator of reasoning-gym (`gym:NAME`), the
+    rows of a file (`data:PATH`), or one that a package registers.
     """
     if name in TASKS:
         return TASKS[name]
@@ -56,6 +57,8 @@ def task(name: str) -> Task:
         from assay.tasks.gym import gym_task
 
         return gym_task(name.removeprefix(_GYM))
+    if is_data(name):
+        return data_task(name)
     if name.startswith(PREFIX):
         posed = task(name.removeprefix(PREFIX))
         if posed.posing is None:
@@ -72,3 +75,8 @@ def task(name: str) -> Task:
             "expected an assay.tasks.task.Task."
         )
     return found
+
+
+def short(name: str) -> str:
+    """A task's name in titles and folders: that of a file without where it lies."""
+    return Data.of(name).label if is_data(name) else name.replace(":", "-")

@@ -69,6 +69,7 @@ class Task:
     environment: Environment | None = None  # tools that may be called while answering
     others: Callable[[Spec], Sequence[Solution]] | None = None  # worked solutions in other styles than that of `solve`
     posing: Posing | None = None  # how a policy poses such problems
+    rows: Callable[[Split], Sequence[Problem]] | None = None  # all problems of a split, where they are a finite list
     judge: Judge | None = None  # verdicts on whole responses, many at once, where `check` is not how it is done
 
     def split_of(self, spec: Spec) -> Split:
@@ -83,6 +84,9 @@ class Task:
             raise DataError(
                 f"task '{self.name}' has levels {self.levels.start} to {self.levels.stop - 1}, not {level}."
             )
+        if self.rows is not None:
+            rows = self.rows_of(split)
+            return rows[key.bits % len(rows)]
         generator = key.generator()
         for _ in range(_MAX_REDRAWS):
             spec = self.instance(generator, level)
@@ -91,6 +95,16 @@ class Task:
         raise DataError(
             f"task '{self.name}' level {level} is too small: no '{split}' instance in {_MAX_REDRAWS} draws."
         )
+
+    def rows_of(self, split: Split) -> Sequence[Problem]:
+        """All problems of a split of a finite task; at least one."""
+        rows = self.rows(split) if self.rows is not None else ()
+        if not rows:
+            raise DataError(
+                f"{self.summary}: none falls into '{split}'. With so few, give held-out rows in a file of their own "
+                "with --eval-data."
+            )
+        return rows
 
     def pose(self, spec: Spec, *, level: int, wording: Wording = "compact") -> Problem:
         """An instance as a problem: its question, its worked solution and what its checker needs."""
@@ -118,6 +132,8 @@ class Task:
 
     def verify(self, problem: Problem, text: str) -> Verdict:
         """The verdict on a whole response: finds the answer in it, then checks the answer."""
+        if self.judge is not None:
+            return self.judge([(problem, text)])[0]
         answer = find_answer(text, problem.wording)
         if answer is None:
             return Verdict.fail("format", "no marked answer")
@@ -150,8 +166,8 @@ def steps_of(problem: Problem) -> list[str]:
 
 def before_answer(text: str, wording: Wording) -> str:
     """A worked solution up to where its answer is stated."""
-    mark = "#" if wording == "compact" else "\\boxed{"
-    return text[: text.rfind(mark) + len(mark)] if mark in text else ""
+    marks = ("#",) if wording == "compact" else ("\\boxed{", "####")
+    return text[: max((text.rfind(mark) + len(mark) for mark in marks if mark in text), default=0)]
 
 
 def count_answers(text: str, wording: Wording) -> int:

@@ -1,0 +1,329 @@
+"""A look at a file of rows before anything is trained on it: lengths, repeats, overlap, answers, rewards, template."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from assay.errors import ConfigError, DataError
+from assay.tasks.data import data, rows_of, tables
+from assay.tasks.data_rows import SHOWN, Table, plain_prompt
+from assay.tasks.task import SPLITS
+from assay.types import Episode, Problem, Request
+
+if TYPE_CHECKING:
+    from assay.policy import Tokenizer
+
+Json = dict[str, Any]
+_MARKS = ("\\boxed", "####", "answer:", "final answer", "<answer>")  # words by which a prompt asks for a marked answer
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What of a model reads a prompt: its tokenizer, the tokens that end an answer, and its context."""
+
+    tokenizer: Tokenizer
+    end_ids: frozenset[int]
+    context: int
+
+
+def check_data(
+    place: str,
+    *,
+    held_out: str | None = None,
+    model: str | None = None,
+    reward: str | None = None,
+    **said: Any,
+) -> Json:
+    """What there is to know of a file, as JSON data."""
+    name = data(place, held_out=held_out, **said).name
+    table, *others = tables(name)
+    columns = {"prompt": table.columns.prompt, "answer": table.columns.answer, "solution": table.columns.solution}
+    found: Json = {
+        "file": table.place,
+        "rows": table.num_rows,
+        "problems": len(table.problems),
+        "columns": {**columns, "others": list(table.columns.others)},
+        "notes": list(table.notes),
+        "splits": {split: len(rows_of(name, split)) for split in SPLITS},
+        "lengths": _lengths(table.problems, None if model is None else reader_of(model)),
+        "repeats": _repeats(table),
+        "overlap": _overlap(table, others[0]) if others else None,
+        "answers": _answers(table.problems),
+        "marks": sum(any(mark in plain_prompt(p) or mark in _system(p) for mark in _MARKS) for p in table.problems),
+        "reward": None if reward is None else _rewards(table.problems, reward),
+    }
+    return found
+
+
+def reader_of(model: str) -> Reader:
+    """Of a folder without its weights."""
+    from assay.bases import locate
+    from assay.policy import load_policy, load_tokenizer
+
+    folder = Path(locate(model))
+    described = json.loads((folder / "config.json").read_bytes()) if (folder / "config.json").is_file() else {}
+    if not isinstance(context := described.get("max_position_embeddings"), int):
+        policy = load_policy(str(folder) if folder.is_dir() else model)
+        return Reader(policy.tokenizer, policy.end_ids, policy.config.context)
+    tokenizer = load_tokenizer(folder)
+    named = described.get("eos_token_id")
+    ends = named if isinstance(named, list) else [] if named is None else [named]
+    return Reader(tokenizer, tokenizer.end_ids | frozenset(ends), context)
+
+
+# Lengths and templates
+
+
+def _lengths(problems: Sequence[Problem], reader: Reader | None) -> Json:
+    """Of prompts, in tokens where a model is named, else in characters."""
+    if reader is None:
+        lengths = [(len(_text(problem)), problem) for problem in problems]
+        return {"unit": "characters", **_spread(lengths)}
+    lengths, refused, unopened, forged = [], [], [], []
+    for problem in problems:
+        try:
+            ids = reader.tokenizer.render(problem.prompt)
+        except DataError as error:
+            refused.append({"row": problem.spec["row"], "why": str(error)})
+            continue
+        lengths.append((len(ids), problem))
+        if reader.tokenizer.template is not None and not _opened(ids.tolist(), problem, reader):
+            unopened.append(problem.spec["row"])
+        if _holds_special(problem, reader.tokenizer):
+            forged.append(problem.spec["row"])
+    return {
+        "unit": "tokens",
+        "context": reader.context,
+        **_spread(lengths),
+        "too_long": sum(length >= reader.context for length, _ in lengths),
+        "template": reader.tokenizer.template is not None,
+        "refused": {"count": len(refused), "rows": refused[:SHOWN]},
+        "no_generation_prompt": _listed(unopened),
+        "special_tokens": _listed(forged),
+    }
+
+
+def _spread(lengths: Sequence[tuple[int, Problem]]) -> Json:
+    if not lengths:
+        return {}
+    values = np.array([length for length, _ in lengths])
+    longest = max(lengths, key=lambda pair: pair[0])[1]
+    return {
+        "min": int(values.min()),
+        "median": float(np.median(values)),
+        "p95": float(np.percentile(values, 95)),
+        "max": int(values.max()),
+        "longest": longest.spec["row"],
+    }
+
+
+def _opened(ids: Sequence[int], problem: Problem, reader: Reader) -> bool:
+    """Whether something that opens the assistant's turn stands behind the last message: more than its end alone."""
+    name = reader.tokenizer.backend.id_to_token
+    rendered = reader.tokenizer.backend.decode(list(ids), skip_special_tokens=False)
+    last = problem.prompt if isinstance(problem.prompt, str) else problem.prompt[-1]["content"]
+    _, known, rest = rendered.rpartition(last.strip())
+    for end in reader.end_ids:
+        rest = rest.replace(name(end) or "", "")
+    return not known or bool(rest.strip())
+
+
+def _holds_special(problem: Problem, tokenizer: Tokenizer) -> bool:
+    """Whether its text spells tokens that only a template should write."""
+    ids = tokenizer.backend.encode(_text(problem), add_special_tokens=False).ids
+    return any(token in tokenizer.special_ids for token in ids)
+
+
+def _text(problem: Problem) -> str:
+    return problem.prompt if isinstance(problem.prompt, str) else "\n".join(m["content"] for m in problem.prompt)
+
+
+def _system(problem: Problem) -> str:
+    said = problem.prompt
+    return "" if isinstance(said, str) else " ".join(m["content"] for m in said if m["role"] == "system").casefold()
+
+
+# Repeats and overlap
+
+
+def _repeats(table: Table) -> Json:
+    """Rows that say the same: wholly, or in a prompt that differs in spaces and case alone."""
+    alike: dict[str, list[Problem]] = {}
+    for problem in table.problems:
+        alike.setdefault(plain_prompt(problem), []).append(problem)
+    several = [group for group in alike.values() if len(group) > 1]
+    torn = [group for group in several if len({problem.spec["gold"] for problem in group}) > 1]
+    return {
+        "exact": _listed(table.repeats),
+        "alike": _listed([problem.spec["row"] for group in several for problem in group[1:]]),
+        "contradicting": _listed([problem.spec["row"] for group in torn for problem in group]),
+    }
+
+
+def _overlap(table: Table, other: Table) -> Json:
+    """Rows of the file whose prompts are among those of the held-out file."""
+    texts = {_text(problem) for problem in other.problems}
+    plain = {plain_prompt(problem) for problem in other.problems}
+    return {
+        "file": other.place,
+        "rows": other.num_rows,
+        "exact": _listed([p.spec["row"] for p in table.problems if _text(p) in texts]),
+        "alike": _listed([p.spec["row"] for p in table.problems if plain_prompt(p) in plain]),
+        "notes": list(other.notes),
+        "repeats": _repeats(other),
+    }
+
+
+def _listed(rows: Iterable[int]) -> Json:
+    rows = list(rows)
+    return {"count": len(rows), "rows": rows[:SHOWN]}
+
+
+# Answers and rewards
+
+
+def _answers(problems: Sequence[Problem]) -> Json:
+    """Golds that are missing, and those that the verifier cannot read or does not find equal to themselves."""
+    from assay.verify.mathematics import judge
+
+    golds = [problem for problem in problems if problem.spec["gold"] is not None]
+    missing = _listed(problem.spec["row"] for problem in problems if problem.spec["gold"] is None)
+    try:
+        verdicts = judge([(problem, f"\\boxed{{{problem.spec['gold']}}}") for problem in golds])
+    except ConfigError as error:
+        return {"given": len(golds), "missing": missing, "unreadable": {"count": None, "rows": []}, "why": str(error)}
+    bad = [
+        {"row": problem.spec["row"], "gold": problem.spec["gold"][:80], "why": verdict.detail or verdict.kind}
+        for problem, verdict in zip(golds, verdicts, strict=True)
+        if verdict.status != "ok"
+    ]
+    return {
+        "given": len(golds),
+        "missing": missing,
+        "unreadable": {"count": len(bad), "rows": bad[:SHOWN]},
+    }
+
+
+def _rewards(problems: Sequence[Problem], reward: str) -> Json:
+    """What a reward function says of right answers: the row's worked solution where it has one, else its gold."""
+    from assay.judging import judging
+
+    asked = [problem for problem in problems if problem.spec["gold"] is not None or problem.solution]
+    if not asked:
+        raise DataError(f"{reward} can be asked of nothing: no row has an answer or a worked solution.")
+    with judging([reward]) as judge:
+        verdicts = judge([_answered(problem) for problem in asked])
+    (name,) = verdicts[0].scores
+    scores = [verdict.scores[name] for verdict in verdicts]
+    known = [score for score in scores if score is not None]
+    top = max(known, default=0.0)
+    low = [p.spec["row"] for p, score in zip(asked, scores, strict=True) if score is not None and score < top]
+    return {
+        "name": name,
+        "asked": len(asked),
+        "none": len(scores) - len(known),
+        "values": {f"{value:g}": count for value, count in sorted(Counter(known).items())[:SHOWN]},
+        "mean": float(np.mean(known)) if known else None,
+        "below_best": _listed(low),
+    }
+
+
+def _answered(problem: Problem) -> Episode:
+    """The problem, answered as its row says."""
+    text = problem.solution or f"\\boxed{{{problem.spec['gold']}}}"
+    request = Request(problem, np.zeros(0, np.int32), problem.id, 1)
+    return Episode(request, (), "stop", text)
+
+
+# For people
+
+
+def text(found: Mapping[str, Any]) -> str:
+    """The same in lines; what calls for something to be done begins with an exclamation mark."""
+    columns, splits = found["columns"], found["splits"]
+    others = ", ".join(columns["others"]) or "-"
+    lines = [
+        f"{found['file']}: {found['rows']} rows, {found['problems']} problems",
+        f"  columns      prompt '{columns['prompt']}', answer {_quoted(columns['answer'])}, "
+        f"worked solution {_quoted(columns['solution'])}; for reward functions: {others}",
+        f"  splits       {splits['train']} to train on, {splits['valid']} to watch, {splits['test']} to test",
+        *[f"! {note}" for note in found["notes"]],
+        *_length_lines(found["lengths"]),
+        *_repeat_lines(found["repeats"]),
+        *_overlap_lines(found["overlap"]),
+        *_answer_lines(found),
+    ]
+    if (reward := found["reward"]) is not None:
+        values = ", ".join(f"{count} x {value}" for value, count in reward["values"].items())
+        lines.append(
+            f"  reward       {reward['name']} of {reward['asked']} right answers: {values or 'None throughout'}"
+        )
+        lines += _warned(reward["below_best"], "right answers earn less than the best", prefix="  ")
+        if reward["none"]:
+            lines.append(f"! {reward['none']} right answers get None: the function does not apply to them")
+    return "\n".join(lines)
+
+
+def _quoted(name: str | None) -> str:
+    return "none" if name is None else f"'{name}'"
+
+
+def _warned(listed: Json, what: str, *, prefix: str = "! ") -> list[str]:
+    if not listed["count"]:
+        return []
+    rows = listed["rows"]
+    shown = ", ".join(str(row["row"] if isinstance(row, dict) else row) for row in rows)
+    return [f"{prefix}{listed['count']} {what}: rows {shown}{' ...' if listed['count'] > len(rows) else ''}"]
+
+
+def _length_lines(found: Json) -> list[str]:
+    lines = []
+    if "max" in found:
+        spread = f"min {found['min']}, median {found['median']:g}, 95 % {found['p95']:g}, max {found['max']}"
+        of = f" of {found['context']}" if "context" in found else ""
+        lines.append(f"  prompts      {spread} {found['unit']}{of}; the longest is row {found['longest']}")
+    if found["unit"] == "characters":
+        return lines
+    if not found["template"]:
+        lines.append("  template     none: a prompt of text is read as it stands")
+    if found["too_long"]:
+        lines.append(f"! {found['too_long']} prompts do not fit into the context")
+    lines += _warned(found["refused"], "prompts that the tokenizer or its template refuses")
+    lines += [f"    row {row['row']}: {row['why']}" for row in found["refused"]["rows"][:3]]
+    lines += _warned(found["no_generation_prompt"], "prompts do not open the assistant's turn: mend the chat template")
+    return lines + _warned(found["special_tokens"], "prompts spell special tokens of the tokenizer")
+
+
+def _repeat_lines(found: Json) -> list[str]:
+    lines = _warned(found["alike"], "prompts differ from an earlier one in spaces or case alone")
+    lines += _warned(found["contradicting"], "rows ask the same and give different answers")
+    return lines or ["  repeats      none beside those named above"]
+
+
+def _overlap_lines(found: Json | None) -> list[str]:
+    if found is None:
+        return []
+    lines = [f"  held out     {found['rows']} rows of {found['file']}", *[f"! {note}" for note in found["notes"]]]
+    what = f"rows are among the held-out ones too ({found['exact']['count']} word for word), and are not trained on"
+    return lines + (_warned(found["alike"], what) or ["  overlap      none"])
+
+
+def _answer_lines(found: Mapping[str, Any]) -> list[str]:
+    answers = found["answers"]
+    unread = answers["unreadable"]["count"]
+    lines = [f"  answers      {answers['given']} given" + (f"; {answers['why']}" if unread is None else "")]
+    lines += _warned(answers["missing"], "rows without an answer: they need a reward function")
+    lines += [f"! {unread} answers that the verifier does not find equal to themselves:"] if unread else []
+    lines += [f"!   row {row['row']}: {row['gold']!r}: {row['why']}" for row in answers["unreadable"]["rows"]]
+    if not found["marks"]:
+        lines.append(
+            "! no prompt says how to mark the answer: say it with --system, as in 'Put the final answer in \\boxed{}.'"
+        )
+    return lines
