@@ -24,10 +24,16 @@ COLUMNS: list[Argument] = [
         {"default": "", "metavar": "NAME", "help": "default: prompt, messages, question or problem"},
     ),
     (("--answer-column",), {"default": "", "metavar": "NAME", "help": "default: see docs/data.md"}),
-    (("--system",), {"default": "", "metavar": "TEXT", "help": "a system message for rows that have none"}),
+    (
+        ("--system",),
+        {"default": "", "metavar": "TEXT", "help": "a system message for rows that have none; default none"},
+    ),
     (("--skip-bad-rows",), {"action": "store_true", "help": "leave out rows that cannot be used"}),
 ]
-HELD_OUT: Argument = (("--eval-data",), {"metavar": "FILE", "help": "held-out rows; then all of --data trains"})
+HELD_OUT: Argument = (
+    ("--eval-data",),
+    {"metavar": "FILE", "help": "held-out rows; then all of --data trains; default: a fifth of --data"},
+)
 TASKS: list[Argument] = [
     (
         ("--task",),
@@ -48,7 +54,10 @@ TASKS: list[Argument] = [
     ),
     (
         ("--data",),
-        {"metavar": "FILE|HUB", "help": "rows: .jsonl, .json, .csv, .tsv, .parquet, or owner/name:split"},
+        {
+            "metavar": "FILE|HUB",
+            "help": "rows: .jsonl, .json, .csv, .tsv, .parquet, or owner/name:split; default: tasks alone",
+        },
     ),
     *COLUMNS,
 ]
@@ -58,7 +67,10 @@ CHECK: list[Argument] = [
     (("--model",), {"help": "whose tokens and context count; default: characters"}),
     HELD_OUT,
     *COLUMNS,
-    (("--reward",), {"metavar": "FILE.py:FUNCTION", "help": "what it says of the answers that the rows give"}),
+    (
+        ("--reward",),
+        {"metavar": "FILE.py:FUNCTION", "help": "what it says of the answers that the rows give; default: no function"},
+    ),
 ]
 
 
