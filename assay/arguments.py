@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from assay.configure import settings
 from assay.errors import UsageError, unknown
-from assay.experiment import Evaluation, Machine, Saving
+from assay.experiment import Evaluation, Machine, Saving, Tracking
 
 
 def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -41,10 +41,14 @@ class Parser(argparse.ArgumentParser):
 
 
 def settings_help() -> str:
-    groups = {"evaluation": Evaluation(), "machine": Machine(), "saving": Saving()}
+    groups = {"evaluation": Evaluation(), "machine": Machine(), "saving": Saving(), "tracking": Tracking()}
     rows = [row for prefix, record in groups.items() for row in settings(record, prefix)]
-    lines = [f"  --{path.replace('_', '-'):<30} {kind}, default {value}" for path, kind, value in rows]
+    lines = [f"  --{path.replace('_', '-'):<30} {kind}, default {_shown(value)}" for path, kind, value in rows]
     return "\n".join(["settings (those of a recipe, --scale.* and --mechanism.*: `assay show RECIPE`):", *lines])
+
+
+def _shown(value: Any) -> str:
+    return str(value) if value not in ("", ()) else "none"
 
 
 def one_of(kind: str, names: Sequence[str], *, see: str, **options: Any) -> dict[str, Any]:

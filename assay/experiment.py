@@ -34,6 +34,7 @@ class Machine:
     threads: int = 0  # 0: all cores
     micro_tokens: int = 2048  # of a forward and backward: on a processor, what its caches hold
     cache_mb: int = 512  # keys and values of the rows in flight
+    probe: int = 16  # answers looked at before the first step, for warnings; 0: none
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,16 @@ class Saving:
     keep: int = 2
     rollouts_every: int = 25  # steps between saved rollouts; 0: only the first and the last step's
     rollouts_max: int = 512  # episodes of a saved step
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """Where a run is told of beside its own folder. None of these can hold or stop it."""
+
+    sinks: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()  # any or all; --track names them
+    project: str = "assay"
+    name: str = ""  # default: that of the run folder
+    offline: bool = False  # wandb keeps the run on this machine until `wandb sync`
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,7 @@ class Experiment:
     evaluation: Evaluation = field(default_factory=Evaluation)
     machine: Machine = field(default_factory=Machine)
     saving: Saving = field(default_factory=Saving)
+    tracking: Tracking = field(default_factory=Tracking)
 
 
 LEAST = {
@@ -69,6 +81,7 @@ LEAST = {
     "machine.threads": 0,
     "machine.micro_tokens": 1,
     "machine.cache_mb": 1,
+    "machine.probe": 0,
     "saving.every": 1,
     "saving.keep": 2,  # the newest may turn out damaged
     "saving.rollouts_every": 0,

@@ -95,6 +95,7 @@ def start(
     """Trains in a new run folder."""
     check(experiment)
     require_vacant(path)
+    sinks.require(experiment.tracking.sinks)
     device_of(experiment.machine.device)
     policy = load_model(experiment)
     check_lengths(experiment, policy)
@@ -176,6 +177,7 @@ def _train(
     from assay.engine.interrupt import asking
     from assay.loop import train
     from assay.record.recorder import Recorder, exams
+    from assay.record.sinks import tracking
 
     if checkpoint is not None:
         tell_differences(checkpoint, models["policy"].place)
@@ -192,13 +194,31 @@ def _train(
     total = experiment.recipe.scale.num_steps
     title = f"{experiment.recipe.name} on {' '.join(share.task for share in experiment.pool.shares)}"
     with panel(total, quiet=quiet, title=title) as shown, StopFlag() as stop, asking(stop.check):
-        recorder = Recorder(folder, experiment, codec, _policy_files(policy), exams(experiment), shown, stop)
-        try:
-            train(stages, models, memory, recorder)
-        except Stopped as error:
-            raise Stopped(f"{str(error).split(';')[0]}; `assay resume {folder.path}` goes on where it is.") from error
+        with tracking(experiment.tracking.sinks, _series(folder, experiment, memory), shown.note) as tracker:
+            recorder = Recorder(
+                folder, experiment, codec, _policy_files(policy), exams(experiment), shown, stop, tracker.log
+            )
+            try:
+                train(stages, models, memory, recorder)
+            except Stopped as error:
+                raise Stopped(f"{str(error).split(';')[0]}; `assay resume {folder.path}` goes on where it is.") from error
         for failure in folder.failures:
             shown.note(f"warning: {failure}")
+
+
+def _series(folder: RunFolder, experiment: Experiment, memory: Memory) -> Series:
+    from assay.record.sinks import Series
+
+    wished = experiment.tracking
+    return Series(
+        id=folder.document["run"],
+        name=wished.name or folder.path.resolve().name,
+        project=wished.project,
+        folder=folder.path,
+        config=to_data(experiment),
+        first=memory.step + 1 if folder.store.steps() else 0,
+        offline=wished.offline,
+    )
 
 
 def load_model(experiment: Experiment) -> Policy:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-LOGITS = 1 << 24  # elements of logits at a time: 64 MB in fp32
+from assay.engine.memory import LOGITS
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from torch import Tensor
 from assay.engine.cutting import cut
 from assay.engine.interface import Chunk, Generation, Outputs, Scores, Span, Want
 from assay.engine.layout import Layout, lay
+from assay.engine.memory import SCORE_TOKENS
 from assay.engine.network import Network
 from assay.engine.optimiser import AdamW, Optimiser
 from assay.engine.precision import Precision, choose
@@ -24,7 +25,6 @@ from assay.policy.transformer import Transformer
 from assay.rng import Key
 from assay.types import Batch, Ids, Request
 
-SCORE_TOKENS = 4096
 STREAMS = ("ids", "mask", "counted", "advantage", "origin", "version", "old", "mu", "ref", "entropy", "value")
 STREAMS += ("sampled", "reward", "target", "continues", "node", "top_ids", "legal", "cost")
 INTEGER = ("ids", "top_ids", "version", "node")
@@ -73,8 +73,9 @@ class LocalEngine(ABC):
         self.model.fit(self.context)  # one rope for every row, so that decoding, training and scoring agree
         self.version = 0
         self.model.requires_grad_(optimiser is not None)
-        self.network = Network(self.model, self.wide if self.rounds else self.compute)
+        # first: it moves the weights into one vector, and the network would hold on to where they were
         self.optimiser = None if optimiser is None else Optimiser(self.model, optimiser)
+        self.network = Network(self.model, self.wide if self.rounds else self.compute)
 
     # What a kind of engine does in its own way
 

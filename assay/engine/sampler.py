@@ -13,10 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from assay.engine import memory
 from assay.engine.decode import Decoder
 from assay.engine.filtering import Drawn, Filters, draw
 from assay.engine.interface import Generation
 from assay.engine.layout import hosted, lay
+from assay.engine.memory import PREFILL_TOKENS
 from assay.engine.network import Network
 from assay.engine.packing import pack
 from assay.errors import AssayError, ConfigError, DataError
@@ -24,11 +26,6 @@ from assay.rng import Key, uniforms
 from assay.types import Finish, Ids, Origin, Request, Segment
 
 Decode = Callable[[Sequence[int]], str]
-
-PREFILL_TOKENS = 4096
-CACHE_BYTES = 24 << 20  # keys and values in flight that a processor's outer cache still holds
-STEP_ELEMENTS = 64_000  # hidden elements of a step below which calls cost more than products
-LEAST_ROWS, MOST_ROWS = 64, 512
 
 
 @dataclass(frozen=True)
@@ -99,18 +96,15 @@ def prompt_of(request: Request) -> Ids:
 
 
 def row_bytes(network: Network, length: int) -> int:
-    """Bytes of keys and values of one row."""
-    c = network.config
-    return 2 * c.layers * c.kv_heads * c.head_dim * length * network.dtype.itemsize
+    return memory.row_bytes(network.config, length, network.dtype.itemsize)
 
 
 def slots_for(network: Network, length: int, count: int, memory_bytes: int) -> int:
-    """Rows in flight: few enough for the cache, enough for large products, in even waves, never beyond the memory."""
-    size = row_bytes(network, length)
-    preferred = max(LEAST_ROWS, CACHE_BYTES // size, STEP_ELEMENTS // network.config.hidden)
-    preferred = MOST_ROWS if network.device.type == "cuda" else min(preferred, MOST_ROWS)
-    waves = max(1, round(count / preferred))
-    return max(1, min(-(-count // waves), memory_bytes // size))
+    """Rows in flight of this network."""
+    size, cuda = network.dtype.itemsize, network.device.type == "cuda"
+    return memory.slots(
+        network.config, length=length, count=count, memory_bytes=memory_bytes, itemsize=size, cuda=cuda
+    )
 
 
 @torch.inference_mode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,7 @@ class Recorder:
     exams: Exams
     panel: Panel
     stop: StopFlag
+    track: Callable[[int, Mapping[str, float]], None] = lambda step, values: None  # to the sinks, if there are any
     clock: dict[str, float] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
     entered: tuple[str, float] = ("", 0.0)
@@ -87,6 +88,7 @@ class Recorder:
         last = memory.step >= self.experiment.recipe.scale.num_steps
         stats = {**step_stats(episodes, rows), **stats, **_spent(memory), **self._times(episodes)}
         self.folder.append("metrics", {"step": memory.step, **finite(stats)})
+        self.track(memory.step, finite(stats))
         if self._due(self.experiment.saving.rollouts_every, memory.step) or last or memory.step == 1:
             self._write_rollouts(memory.step, episodes, rows, batches)
         scored = "valid" in self.exams and (last or self._due(self.experiment.evaluation.every, memory.step))
@@ -117,7 +119,9 @@ class Recorder:
         )
         entry = bank.entry(found, step=memory.step, set=name)
         self.folder.append("evals", entry)
-        return bank.scores(entry)
+        scores = bank.scores(entry)
+        self.track(memory.step, finite(scores))
+        return scores
 
     def _save(self, memory: Memory, models: Models, score: float | None = None) -> None:
         failpoint("loop.save")

@@ -14,6 +14,8 @@ from assay.engine import sampler
 from assay.engine.interface import Chunk, Generation, Outputs, Want
 from assay.engine.layout import Layout, hosted, offsets
 from assay.engine.local import LaidChunk, LocalEngine
+from assay.engine.memory import NATIVE_PREFILL as PREFILL_TOKENS
+from assay.engine.memory import native_slots
 from assay.engine.native import build, library
 from assay.engine.native.library import SAMPLING, Core, PackedArrays, Pass, Requests, pointer
 from assay.engine.network import gradient_of, rotations
@@ -21,9 +23,7 @@ from assay.errors import AssayError, ConfigError, UsageError
 from assay.rng import Key, uniforms
 from assay.types import Origin, Request, Segment
 
-PREFILL_TOKENS = 512  # of a thread at a time
 FORMATS: dict[torch.dtype, build.Format] = {torch.float32: "fp32", torch.bfloat16: "bf16"}
-SLOTS = 56  # rows in flight of a thread: enough for good products; more only make its keys and values larger
 
 
 def refusal(device: torch.device, compute: torch.dtype) -> str | None:
@@ -252,11 +252,8 @@ class _Sampling:
 
     def _slots(self) -> int:
         """Rows in flight of a thread, in even waves, within the memory given."""
-        c, threads = self.engine.model.config, self.engine.threads
-        share = -(-len(self.sorted) // threads)
-        slots = -(-share // max(1, round(share / SLOTS)))
-        size = 2 * c.layers * c.kv_heads * c.head_dim * 4 * self.length
-        return max(1, min(slots, self.engine.memory_bytes // (size * threads)))
+        settings = {"memory_bytes": self.engine.memory_bytes, "threads": self.engine.threads}
+        return native_slots(self.engine.model.config, length=self.length, count=len(self.sorted), **settings)
 
     def _stopped(self) -> Callable[..., int]:
         """Asked after each token of a request with stop strings. Its own failure ends the call."""
