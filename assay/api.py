@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.recipe import Profile, Recipe
+from assay.recipe import Recipe, Wish
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def train(
     task: str = "countdown",
     levels: Sequence[int] = (3, 4),
     model: str | None = None,
-    profile: Profile = "laptop",
+    profile: Wish = "auto",
     steps: int | None = None,
     seed: int = 0,
     run: str | Path | None = None,

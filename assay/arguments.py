@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from assay.configure import settings
 from assay.errors import UsageError, unknown
 from assay.experiment import Evaluation, Machine, Saving, Tracking
+from assay.record.sinks import SINKS
 
 
 def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -31,6 +32,24 @@ def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
                 raise UsageError(f"{name} wants a value: {name} VALUE.")
         found[name[2:]] = value
     return rest, found
+
+
+TRACK: tuple[tuple[str, ...], dict[str, Any]] = (
+    ("--track",),
+    {
+        "nargs": "+",
+        "metavar": "SINK",
+        "help": f"also tell of the run there, any or all of: {', '.join(SINKS)}; default none",
+    },
+)
+
+
+def tracked(names: Sequence[str] | None) -> dict[str, str]:
+    """The setting that `--track` is short for."""
+    for name in names or ():
+        if name not in SINKS:
+            raise unknown("sink", name, SINKS, "assay train --help")
+    return {"tracking.sinks": ",".join(names)} if names else {}
 
 
 class Parser(argparse.ArgumentParser):

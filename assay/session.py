@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.configure import from_data, override, to_data
+from assay.engine.memory import as_data
 from assay.errors import ConfigError, DataError, Stopped, UsageError, unknown
 from assay.experiment import Experiment, Machine, check
 from assay.memory import Memory
 from assay.models import Models
-from assay.recipe import Profile, Recipe, at_profile
+from assay.recipe import Profile, Recipe, Wish, at_profile
 from assay.record.checkpoint import Checkpoint
 from assay.record.folder import RunFolder, require_vacant
-from assay.record.panel import panel
+from assay.record.panel import Panel, panel
 from assay.record.signals import StopFlag
+from assay.record.sinks import require as require_packages
+from assay.record.sinks import series_of, tracking
+from assay.resources import Plan, advice, choose_profile, plan_memory, require_memory, shape_of
 from assay.rng import Key, digest
 from assay.source import Pool, check_pool
 
@@ -37,13 +41,15 @@ def plan(
     *,
     model: str,
     pool: Pool,
-    profile: Profile = "laptop",
+    profile: Wish = "auto",
     seed: int = 0,
     steps: int | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> tuple[Experiment, list[str]]:
     """The experiment that these wishes mean, and the rules by which the paper's scale became this one."""
+    profile, reasons = (profile, []) if profile != "auto" else _chosen(model)
     recipe, rules = at_profile(recipe, profile)
+    rules = [*reasons, *rules]
     if Path(model).is_dir():
         model = str(Path(model).resolve())  # a run is resumed from anywhere
     experiment = Experiment(recipe, model, pool, seed=seed, profile=profile)
@@ -65,6 +71,11 @@ def plan(
         experiment = override(experiment, "recipe.scale.num_steps", steps)
     check(experiment)
     return experiment, rules
+
+
+def _chosen(model: str) -> tuple[Profile, list[str]]:
+    profile, reason = choose_profile(model)
+    return profile, [reason]
 
 
 def _full(path: str) -> str:
@@ -95,10 +106,12 @@ def start(
     """Trains in a new run folder."""
     check(experiment)
     require_vacant(path)
-    sinks.require(experiment.tracking.sinks)
-    device_of(experiment.machine.device)
+    require_packages(experiment.tracking.sinks)
+    memory = memory_of(experiment)  # before anything is loaded, where the shape is known
+    if memory is not None:
+        require_memory(memory)
     policy = load_model(experiment)
-    check_lengths(experiment, policy)
+    longest = check_lengths(experiment, policy)
     identity = {name: to_data(getattr(experiment, name)) for name in IDENTITY}
     identity |= {"recipe": experiment.recipe.name, "weights": fingerprint(policy)}
     document = {
@@ -107,12 +120,31 @@ def start(
         "recipe": experiment.recipe.name,
         "task": [share.task for share in experiment.pool.shares],
         "experiment": to_data(experiment),
+        "memory": None if memory is None else as_data(memory.budget),
         **(extra or {}),
     }
     folder = RunFolder.create(path, identity=identity, document=document, keep=experiment.saving.keep)
     with folder:
-        _run(folder, experiment, policy, Memory(experiment.seed), quiet=quiet)
+        _run(folder, experiment, policy, Memory(experiment.seed), quiet=quiet, longest=longest)
     return path
+
+
+def memory_of(experiment: Experiment) -> Plan | None:
+    """The memory that a run will need; None for a model whose shape is not known here."""
+    shape = shape_of(experiment.model)
+    return None if shape is None else plan_memory(experiment, shape, device=device_of(experiment.machine.device))
+
+
+def tell_memory(experiment: Experiment) -> None:
+    """The budget of a run, to a person; nothing where torch or the model is not here."""
+    try:
+        plan = memory_of(experiment)
+    except ImportError:
+        return
+    for line in [] if plan is None else plan.lines():
+        say(line)
+    if plan is not None and not plan.fits:
+        say(f"warning: this run would be refused here. {advice(plan)}")
 
 
 def resume(path: Path | str, *, steps: int | None = None, quiet: bool = False) -> Path:
@@ -153,14 +185,22 @@ def tell_differences(checkpoint: Checkpoint, place: str) -> None:
 
 
 def _run(
-    folder: RunFolder, experiment: Experiment, policy: Policy, memory: Memory, *, quiet: bool, checkpoint: Any = None
+    folder: RunFolder,
+    experiment: Experiment,
+    policy: Policy,
+    memory: Memory,
+    *,
+    quiet: bool,
+    checkpoint: Any = None,
+    longest: int | None = None,
 ) -> None:
+    """`longest`: tokens of the longest prompt, of a run that is new."""
     from assay.engine.choose import processor_of
 
     set_threads(experiment.machine)
     models = build_models(experiment, policy)
     with processor_of(models["policy"]):
-        _train(folder, experiment, policy, models, memory, quiet=quiet, checkpoint=checkpoint)
+        _train(folder, experiment, policy, models, memory, quiet=quiet, checkpoint=checkpoint, longest=longest)
 
 
 def _train(
@@ -172,12 +212,12 @@ def _train(
     *,
     quiet: bool,
     checkpoint: Any,
+    longest: int | None,
 ) -> None:
     from assay.assemble import assemble
     from assay.engine.interrupt import asking
     from assay.loop import train
     from assay.record.recorder import Recorder, exams
-    from assay.record.sinks import tracking
 
     if checkpoint is not None:
         tell_differences(checkpoint, models["policy"].place)
@@ -194,31 +234,33 @@ def _train(
     total = experiment.recipe.scale.num_steps
     title = f"{experiment.recipe.name} on {' '.join(share.task for share in experiment.pool.shares)}"
     with panel(total, quiet=quiet, title=title) as shown, StopFlag() as stop, asking(stop.check):
-        with tracking(experiment.tracking.sinks, _series(folder, experiment, memory), shown.note) as tracker:
+        if longest is not None:
+            _warn(folder, experiment, policy, models, longest, shown)
+        with tracking(experiment.tracking.sinks, series_of(folder, experiment, memory.step), shown.note) as tracker:
             recorder = Recorder(
                 folder, experiment, codec, _policy_files(policy), exams(experiment), shown, stop, tracker.log
             )
             try:
                 train(stages, models, memory, recorder)
             except Stopped as error:
-                raise Stopped(f"{str(error).split(';')[0]}; `assay resume {folder.path}` goes on where it is.") from error
+                raise Stopped(
+                    f"{str(error).split(';')[0]}; `assay resume {folder.path}` goes on where it is."
+                ) from error
         for failure in folder.failures:
             shown.note(f"warning: {failure}")
 
 
-def _series(folder: RunFolder, experiment: Experiment, memory: Memory) -> Series:
-    from assay.record.sinks import Series
+def _warn(
+    folder: RunFolder, experiment: Experiment, policy: Policy, models: Models, longest: int, shown: Panel
+) -> None:
+    from assay.preflight import look
+    from assay.verify import verify
 
-    wished = experiment.tracking
-    return Series(
-        id=folder.document["run"],
-        name=wished.name or folder.path.resolve().name,
-        project=wished.project,
-        folder=folder.path,
-        config=to_data(experiment),
-        first=memory.step + 1 if folder.store.steps() else 0,
-        offline=wished.offline,
-    )
+    shown.phase("look")
+    found = look(experiment, policy, models, longest=longest, verify=verify)
+    folder.amend(warnings=found)
+    for sentence in found:
+        shown.note(f"warning: {sentence}")
 
 
 def load_model(experiment: Experiment) -> Policy:
@@ -270,8 +312,8 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
     return Models(engines, recipe.roles, recipe.models, starts)
 
 
-def check_lengths(experiment: Experiment, policy: Policy) -> None:
-    """Refuses a task whose prompts and answers do not fit into the model's context."""
+def check_lengths(experiment: Experiment, policy: Policy) -> int:
+    """Tokens of the longest prompt; refuses a task whose prompts and answers do not fit into the model's context."""
     key = Key("probe")
     lengths = [len(policy.tokenizer.render(experiment.pool.problem(key(i)).prompt)) for i in range(PROBE)]
     needed = max(lengths) + experiment.recipe.scale.max_new
@@ -281,6 +323,7 @@ def check_lengths(experiment: Experiment, policy: Policy) -> None:
             f"positions; {experiment.model} has {policy.config.context}. Lower --scale.max-new, or take easier levels "
             "or a model with a longer context."
         )
+    return max(lengths)
 
 
 def fingerprint(policy: Policy) -> str:

@@ -1,6 +1,6 @@
 """A process that does one GRPO-like step on an engine and says what its memory came to, by phase: for tests.
 
-    python memory_child.py JSON -> {"base": bytes, "sampling": bytes, "learning": bytes, "saving": bytes}
+python memory_child.py JSON -> {"base": bytes, "sampling": bytes, "learning": bytes, "saving": bytes}
 """
 
 from __future__ import annotations

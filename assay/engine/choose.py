@@ -11,11 +11,11 @@ import torch
 
 from assay.engine.interface import Engine
 from assay.engine.local import LocalEngine
+from assay.engine.memory import CORE_LIMIT
 from assay.engine.precision import Precision, choose
 from assay.errors import ConfigError
 
 Kind = Literal["auto", "native", "torch"]
-LARGEST = 100_000_000  # parameters for which `auto` takes the core: it holds each weight in two orders, packed anew
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def engine_for(kind: Kind, device: str, precision: Precision, *, parameters: int
         return Choice(TorchEngine, "torch was asked for")
     compute, _ = choose(precision, torch.device(device))
     reason = refusal(torch.device(device), compute)
-    if reason is None and kind == "auto" and parameters > LARGEST:
+    if reason is None and kind == "auto" and parameters > CORE_LIMIT:
         size = f"{parameters / 1e6:,.0f} million parameters"
         return Choice(TorchEngine, f"with {size} torch trains faster than the core, and in less memory")
     if reason is None:

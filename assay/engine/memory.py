@@ -16,7 +16,7 @@ from assay.policy.config import PolicyConfig
 Phase = Literal["always", "sampling", "scoring", "learning", "saving"]
 
 WIDE = 4  # bytes of a parameter, its gradient and each of its two moments
-LIBRARIES = 350 << 20  # Python and torch on a processor
+LIBRARIES = 320 << 20  # Python and torch on a processor
 CONTEXT = 700 << 20  # what a GPU's driver and libraries hold of it
 PREFILL_TOKENS, NATIVE_PREFILL = 4096, 512  # prompts that are run together: on torch, and on a thread of the core
 SCORE_TOKENS = 4096
@@ -26,6 +26,7 @@ CACHE_BYTES = 24 << 20  # keys and values in flight that a processor's outer cac
 STEP_ELEMENTS = 64_000  # hidden elements of a step below which calls cost more than products
 LEAST_ROWS, MOST_ROWS = 64, 512
 NATIVE_SLOTS = 56  # rows in flight of a thread: enough for good products; more only make its keys and values larger
+CORE_LIMIT = 100_000_000  # parameters for which `auto` takes the core: it holds each weight in two orders, packed anew
 LANES = 16  # tokens of a block of keys in the core
 
 
@@ -33,12 +34,13 @@ LANES = 16  # tokens of a block of keys in the core
 class Work:
     """What is asked of the engines in a step."""
 
-    answers: int  # of a round
+    answers: int  # of a step's round
     group: int  # answers to one prompt
     prompt: int  # tokens of the longest
     max_new: int
     micro_tokens: int
     cache_bytes: int
+    evaluated: int = 0  # answers of the largest evaluation
     native: bool = False
     cuda: bool = False
     threads: int = 1
@@ -261,7 +263,8 @@ def _native_learning(c: PolicyConfig, w: Work, chunk: _Chunk) -> list[Item]:
 
 def _sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
     b, q, k = w.compute, c.heads * c.head_dim, c.kv_heads * c.head_dim
-    rows = slots(c, length=w.length, count=w.answers, memory_bytes=w.cache_bytes, itemsize=b, cuda=w.cuda)
+    settings = {"length": w.length, "memory_bytes": w.cache_bytes, "itemsize": b, "cuda": w.cuda}
+    rows = max(slots(c, count=count, **settings) for count in (w.answers, w.evaluated or w.answers))
     prompts = math.ceil(rows / w.group)
     tokens = max(w.prompt, min(prompts * w.prompt, PREFILL_TOKENS))
     prefill = tokens * b * (c.layers * (2 * q + 3 * k) + 3 * c.hidden + 4 * c.ffn + 3 * q)
@@ -274,14 +277,19 @@ def _sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
 
 
 def _native_sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
-    each = native_slots(c, length=w.length, count=w.answers, memory_bytes=w.cache_bytes, threads=w.threads)
+    settings = {"length": w.length, "memory_bytes": w.cache_bytes, "threads": w.threads}
+    each = max(native_slots(c, count=count, **settings) for count in (w.answers, w.evaluated or w.answers))
     own = min(w.prompt, LANES) + w.max_new
     shared = math.ceil(each / w.group) * row_bytes(c, w.prompt, WIDE)
     words = WIDE * min(each, max(2, NATIVE_LOGITS // c.vocab)) * c.vocab
     token = 2 * c.hidden + 2 * c.heads * c.head_dim + 2 * c.kv_heads * c.head_dim + 3 * c.ffn + 3 * c.hidden
     prefill = WIDE * max(w.prompt, min(NATIVE_PREFILL, math.ceil(each / w.group) * w.prompt)) * token
     return [
-        Item("sampling", f"keys and values of {each * w.threads} rows", w.threads * (each * row_bytes(c, own, WIDE) + shared)),
+        Item(
+            "sampling",
+            f"keys and values of {each * w.threads} rows",
+            w.threads * (each * row_bytes(c, own, WIDE) + shared),
+        ),
         Item("sampling", "prompts and next tokens", w.threads * (prefill + words)),
     ], each * w.threads
 

@@ -102,9 +102,7 @@ def row_bytes(network: Network, length: int) -> int:
 def slots_for(network: Network, length: int, count: int, memory_bytes: int) -> int:
     """Rows in flight of this network."""
     size, cuda = network.dtype.itemsize, network.device.type == "cuda"
-    return memory.slots(
-        network.config, length=length, count=count, memory_bytes=memory_bytes, itemsize=size, cuda=cuda
-    )
+    return memory.slots(network.config, length=length, count=count, memory_bytes=memory_bytes, itemsize=size, cuda=cuda)
 
 
 @torch.inference_mode()

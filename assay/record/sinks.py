@@ -15,9 +15,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from assay.errors import ConfigError
+
+if TYPE_CHECKING:
+    from assay.experiment import Experiment
+    from assay.record.folder import RunFolder
 
 BOUND = 1000  # records that wait for a slow sink; beyond these the oldest are dropped
 PATIENCE = 10.0  # seconds that the end of a run waits for all its sinks together
@@ -69,7 +73,7 @@ class WeightsAndBiases:
     """A run of `wandb` with the id of the run; where asked, one that is kept offline."""
 
     def open(self, series: Series) -> None:
-        import wandb
+        import wandb  # type: ignore[import-not-found]
 
         online = not series.offline and os.environ.get("WANDB_MODE", "online") == "online"
         if online and not wandb.login(prompt=False):  # with a prompt, nobody would answer it
@@ -96,7 +100,7 @@ class Trackio:
     """A local trackio project; `trackio show` opens it."""
 
     def open(self, series: Series) -> None:
-        import trackio
+        import trackio  # type: ignore[import-not-found]
 
         self.run: Any = trackio.init(
             project=series.project,
@@ -140,6 +144,20 @@ def require(names: Sequence[str]) -> None:
                 f"--track {name} needs the package {package}, which is not installed: pip install 'assay-rl[track]'. "
                 "Without it metrics.jsonl and report.html of the run folder hold the same numbers."
             )
+
+
+def series_of(folder: RunFolder, experiment: Experiment, step: int) -> Series:
+    """The run in this folder, of which `step` steps are done."""
+    wished = experiment.tracking
+    return Series(
+        id=folder.document["run"],
+        name=wished.name or folder.path.resolve().name,
+        project=wished.project,
+        folder=folder.path,
+        config=folder.document["experiment"],
+        first=step + 1 if folder.store.steps() else 0,
+        offline=wished.offline,
+    )
 
 
 class Feeder:
