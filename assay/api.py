@@ -34,6 +34,12 @@ class Run:
 
         return write_report(self.path)
 
+    def card(self) -> Path:
+        """Writes the model card README.md and says where it is."""
+        from assay.view.card import write_card
+
+        return write_card(self.path)
+
     @property
     def model(self) -> Path:
         """The trained weights of the last checkpoint, in the Hugging Face layout."""

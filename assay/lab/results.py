@@ -36,10 +36,12 @@ def outcome(path: Path | str) -> dict[str, Any]:
 
 
 def finished(path: Path) -> dict[str, Any]:
-    """Writes the report of a run, and tells its result as a table and as data."""
+    """Writes the report and the model card of a run, and tells its result as a table and as data."""
+    from assay.view.card import write_card
     from assay.view.report import write_report
 
     report = write_report(path)
+    write_card(path)
     result = outcome(path) | {"report": str(report)}
     sys.stderr.write(f"{table(result)}\nrun     {path}\nreport  {report}\n")
     return result
