@@ -174,7 +174,7 @@ def at_profile(recipe: Recipe, profile: Profile, *, max_new: int | None = None) 
         lines.append(f"num_minibatches: {paper.num_minibatches} -> 2 (small batches keep at most 2 updates a rollout)")
     if profile == "one-gpu":
         lines.append(
-            f"learning_rate: {paper.learning_rate:g}, the paper's (for all weights; LoRA takes ten times that)"
+            f"the paper's learning_rate {paper.learning_rate:g} stays (one for all weights; LoRA takes ten times that)"
         )
     if max_new is not None and max_new != changes.get("max_new", paper.max_new):
         lines.append(f"max_new: {paper.max_new} -> {max_new} (what the task needs)")
