@@ -107,7 +107,7 @@ def measure(device: str, *, toy: bool, until: float) -> dict[str, Any]:
 
     small = checks.qwen(64, 2, 4, 2, 128, 199) if toy else checks.qwen(512, 8, 8, 2, 1536, 8000)
     size = {"groups": 2, "samples": 2, "max_new": 6} if toy else {"groups": 8, "samples": 8, "max_new": 64}
-    run = {"hidden": 32, "imitate": 16, "reinforce": 2, "prompts": 16}
+    run = {"hidden": 32, "imitate": 50, "reinforce": 2, "prompts": 16}
     if not toy:
         run = {"hidden": 128, "imitate": 60, "reinforce": 10, "prompts": 128}
     seen: list[Check] = []
