@@ -14,8 +14,10 @@ from assay.engine import sampler
 from assay.engine.head import Coefficients, Readout, pull, read
 from assay.engine.interface import Chunk, Generation, Outputs, Want
 from assay.engine.layout import Layout
-from assay.engine.local import LaidChunk, LocalEngine
-from assay.engine.network import Kept, gradient_of
+from assay.engine.local import LaidChunk
+from assay.engine.lowrank import gradient_of
+from assay.engine.network import Kept
+from assay.engine.network_engine import NetworkEngine
 from assay.engine.packing import Packed, pack
 from assay.errors import UsageError
 from assay.rng import Key
@@ -31,7 +33,7 @@ class _Held:
     readout: Readout
 
 
-class TorchEngine(LocalEngine):
+class TorchEngine(NetworkEngine):
     name = "torch"
     exact = False
 
@@ -83,13 +85,14 @@ class TorchEngine(LocalEngine):
         grads = [None if x is None else x.grad for x in (outputs.logp, outputs.entropy, outputs.top_logp)]
         if all(g is None for g in grads):
             return
+        head = self.model.lm_head.weight
         by_hidden = pull(
             held.predicting,
             self.network.head,
             chunk.streams["ids"],
             chunk.tau,
             Coefficients(*grads),
-            gradient_of(self.model.lm_head.weight),
+            gradient_of(head) if head.requires_grad else None,
             top_ids=chunk.streams.get("top_ids"),
             all_logp=held.readout.all_logp,
         )

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from assay.engine.interface import Chunk, Outputs, Want
 from assay.engine.layout import Layout
 from assay.engine.local import LaidChunk
-from assay.engine.network import Kept, gradient_of
+from assay.engine.lowrank import gradient_of
+from assay.engine.network import Kept
 from assay.engine.torch_engine import TorchEngine
 from assay.errors import UsageError
 from assay.policy.transformer import Transformer

@@ -13,10 +13,12 @@ from torch import Tensor
 from assay.engine import sampler
 from assay.engine.interface import Chunk, Generation, Outputs, Want
 from assay.engine.layout import Layout, hosted, offsets
-from assay.engine.local import LaidChunk, LocalEngine
+from assay.engine.local import LaidChunk
+from assay.engine.lowrank import gradient_of
 from assay.engine.native import build, library
 from assay.engine.native.library import SAMPLING, Core, PackedArrays, Pass, Requests, pointer
-from assay.engine.network import gradient_of, rotations
+from assay.engine.network import rotations
+from assay.engine.network_engine import NetworkEngine
 from assay.errors import AssayError, ConfigError, UsageError
 from assay.rng import Key, uniforms
 from assay.types import Origin, Request, Segment
@@ -49,7 +51,7 @@ class _Laid:
     kept: tuple[np.ndarray | Tensor, ...]
 
 
-class NativeEngine(LocalEngine):
+class NativeEngine(NetworkEngine):
     name = "native"
     exact = True
     has_threads = True
