@@ -10,10 +10,13 @@ from typing import Any, NoReturn
 from assay.configure import settings
 from assay.errors import UsageError, unknown
 from assay.experiment import Evaluation, Machine, Saving
+from assay.policy.lora import Lora
+
+SHORT = {"--lora": "lora.rank"}  # settings that are written without their field
 
 
 def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """What is left without the settings `--a.b value` and `--a.b=value`, and those as {path: text}."""
+    """What is left without the settings `--a.b value` and `--a.b=value`, and those as {path: text}. `--lora 16` is one."""
     rest: list[str] = []
     found: dict[str, str] = {}
     items = iter(arguments)
@@ -22,6 +25,8 @@ def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
             rest += [item, *items]
             break
         name, equals, value = item.partition("=")
+        if name in SHORT:
+            name = f"--{SHORT[name]}"
         if not name.startswith("--") or "." not in name:
             rest.append(item)
             continue
@@ -41,7 +46,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def settings_help() -> str:
-    groups = {"evaluation": Evaluation(), "machine": Machine(), "saving": Saving()}
+    groups = {"evaluation": Evaluation(), "machine": Machine(), "saving": Saving(), "lora": Lora()}
     rows = [row for prefix, record in groups.items() for row in settings(record, prefix)]
     lines = [f"  --{path.replace('_', '-'):<30} {kind}, default {value}" for path, kind, value in rows]
     return "\n".join(["settings (those of a recipe, --scale.* and --mechanism.*: `assay show RECIPE`):", *lines])

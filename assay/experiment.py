@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from assay.errors import ConfigError
+from assay.policy.lora import Lora
+from assay.policy.lora import check as check_lora
 from assay.recipe import Profile, Recipe
 from assay.recipe import check as check_recipe
 from assay.source import Pool, check_pool
@@ -58,6 +60,7 @@ class Experiment:
     evaluation: Evaluation = field(default_factory=Evaluation)
     machine: Machine = field(default_factory=Machine)
     saving: Saving = field(default_factory=Saving)
+    lora: Lora = field(default_factory=Lora)
 
 
 LEAST = {
@@ -80,6 +83,7 @@ def check(experiment: Experiment) -> None:
     """Refuses what cannot work, before anything is loaded or written."""
     check_recipe(experiment.recipe)
     check_pool(experiment.pool)
+    check_lora(experiment.lora)
     for place, least in LEAST.items():
         group, _, name = place.partition(".")
         if (value := getattr(getattr(experiment, group), name)) < least:

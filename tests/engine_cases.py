@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import torch
 from torch import Tensor
 
+from assay.engine.interface import Want
 from assay.engine.local import LocalEngine
 from assay.engine.native.engine import NativeEngine
 from assay.engine.optimiser import AdamW
@@ -137,3 +140,50 @@ def rows_of(
     prompts = contexts_of(groups, vocab=vocab, seed=seed, low=2, high=9)
     answers = [random.integers(0, vocab, n).astype(np.int32) for n in lengths]
     return [prompts[i % groups] for i in range(len(lengths))], answers
+
+
+def learn(engine: LocalEngine, batch: Batch, *, tokens: int = 10_000, spread: float = 0.3) -> dict[str, Tensor]:
+    """Gradients by name of sum(advantage * logp + spread * advantage^2 * entropy)."""
+    for chunk in engine.chunks(batch, tokens=tokens):
+        out = engine.forward(chunk, Want(entropy=spread != 0))
+        a = chunk.streams["advantage"]
+        loss = (a * out.logp).sum()
+        if out.entropy is not None:
+            loss = loss + spread * (a.square() * out.entropy).sum()
+        loss.backward()
+        engine.backward(chunk, out)
+    return collected(engine)
+
+
+def collected(engine: LocalEngine) -> dict[str, Tensor]:
+    engine.hand_out()
+    grads = {name: p.grad.clone() for name, p in engine.model.named_parameters() if p.grad is not None}
+    engine.model.zero_grad()
+    return grads
+
+
+def naive(engine: LocalEngine, batch: Batch, *, spread: float = 0.3) -> dict[str, Tensor]:
+    """The same from autograd in fp64 over one row at a time."""
+    model = copy.deepcopy(engine.model).double()
+    model.zero_grad()
+    for b in range(len(batch)):
+        context = batch.context[batch.context_at[b] : batch.context_at[b + 1]]
+        cut_ = slice(batch.at[b], batch.at[b + 1])
+        ids = batch.ids[cut_]
+        if len(ids) == 0:
+            continue
+        a = torch.from_numpy(batch.advantage[cut_].astype(np.float64))
+        lp = naive_log_probs(model, context, ids, float(batch.temperature[b]))
+        logp = lp[torch.arange(len(ids)), torch.from_numpy(ids.astype(np.int64))]
+        entropy = -(lp.exp() * lp).sum(-1)
+        ((a * logp).sum() + spread * (a.square() * entropy).sum()).backward()
+    return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+
+
+def assert_same(got: dict[str, Tensor], want: dict[str, Tensor]) -> None:
+    """Within the rounding of the format that the gradients are in."""
+    assert got.keys() == want.keys()
+    for name, value in want.items():
+        tolerance = 1e-10 if got[name].dtype == torch.float64 else 1e-5
+        bound = tolerance * max(1.0, float(value.abs().max()))
+        torch.testing.assert_close(got[name].double(), value.double(), atol=bound, rtol=0)
