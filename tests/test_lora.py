@@ -29,7 +29,6 @@ from small_runs import Shell, came_to, copy_of, make_model, train_line
 from assay.bases import locate
 from assay.engine.choose import engine_for
 from assay.engine.interface import Span, Want
-from assay.engine.optimiser import AdamW
 from assay.engine.torch_engine import TorchEngine
 from assay.engine.value_engine import ValueEngine
 from assay.errors import ConfigError, StorageError
@@ -147,7 +146,9 @@ def test_only_the_adapter_moves_and_is_saved_and_goes_on_bit_for_bit(precision: 
     assert names == {f"parameter/base_model.model.{name}" for name in own(learner.model)}
     moments = [name for name in state if name.startswith("optimiser/exp_avg/")]
     assert len(moments) == len(names) and all(".lora_" in name for name in moments)
-    assert sum(v.numel() for v in learner.optimiser.moments.values()) < 5 * sum(p.numel() for p in own(learner.model).values())
+    assert sum(v.numel() for v in learner.optimiser.moments.values()) < 5 * sum(
+        p.numel() for p in own(learner.model).values()
+    )
     step(learner)
     other = engine(precision=precision)
     other.load(copy.deepcopy(state))

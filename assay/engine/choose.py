@@ -59,9 +59,7 @@ def engine_of(model: Transformer | Foreign, kind: Kind, device: str, precision: 
     return engine_for(kind, device, precision, parameters=parameters, adapted=model.lora is not None)
 
 
-def engine_for(
-    kind: Kind, device: str, precision: Precision, *, parameters: int = 0, adapted: bool = False
-) -> Choice:
+def engine_for(kind: Kind, device: str, precision: Precision, *, parameters: int = 0, adapted: bool = False) -> Choice:
     """`auto` takes the core where it is faster; a core that is asked for by name and cannot be had is an error."""
     from assay.engine.native.engine import NativeEngine, refusal
     from assay.engine.torch_engine import TorchEngine

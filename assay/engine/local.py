@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from assay.engine.cutting import cut
+from assay.engine.flight import Decode
 from assay.engine.interface import Chunk, Generation, Outputs, Scores, Span, Want
 from assay.engine.layout import Layout, lay
 from assay.engine.optimiser import AdamW, Optimiser
 from assay.engine.precision import Precision, choose
-from assay.engine.sampler import Decode
 from assay.errors import ConfigError, DataError, StorageError, UsageError
 from assay.policy.adapted import own, stored, twin
 from assay.policy.lora import WEIGHTS

@@ -1,6 +1,6 @@
 """What an adapter adds beside a product, and its gradients, which never pass through one of the whole weight's size.
 
-    y += s B (A x),   dB += s dy' (A x),   dA += s (dy B)' x,   dx += s (dy B) A
+y += s B (A x),   dB += s dy' (A x),   dA += s (dy B)' x,   dx += s (dy B) A
 """
 
 from __future__ import annotations

@@ -22,4 +22,3 @@ class NetworkEngine(LocalEngine):
 
     def hand_out(self) -> None:
         self.network.hand_out()
-

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from assay.engine import sampler
+from assay.engine.flight import Limits
 from assay.engine.head import Coefficients, Readout, pull, read
 from assay.engine.interface import Chunk, Generation, Outputs, Want
 from assay.engine.layout import Layout
@@ -42,7 +43,7 @@ class TorchEngine(NetworkEngine):
         self._held: weakref.WeakKeyDictionary[Outputs, _Held] = weakref.WeakKeyDictionary()
 
     def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]:
-        limits = sampler.Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
+        limits = Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
         return sampler.generate(self.network, requests, key, limits=limits, version=self.version)
 
     def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
