@@ -12,6 +12,7 @@ from engine_cases import (
     assert_same,
     batch_of,
     collected,
+    embedding_of,
     engine_of,
     learn,
     naive,
@@ -37,6 +38,7 @@ from assay.rng import Key
 from assay.types import Batch
 
 pytestmark = pytest.mark.usefixtures("kind")
+ours = pytest.mark.parametrize("kind", ["torch", "native"], indirect=True)
 torch_alone = pytest.mark.parametrize("kind", ["torch"], indirect=True)
 
 LENGTHS = [5, 1, 9, 3, 7, 2, 12, 1, 4]
@@ -215,7 +217,7 @@ def test_a_number_that_is_none_is_reported_with_its_token(caplog: pytest.LogCapt
     answers = [np.array(ids, np.int32) for ids in ([3, 4, 5], [3, 4, poison, 5, 6], [4])]
     batch = batch_of([prompt] * 3, answers, request=("first", "second", "third"))
     with torch.no_grad():
-        engine.model.model.embed_tokens.weight[poison] = float("nan")
+        embedding_of(engine)[poison] = float("nan")
     engine._refresh()
     accumulate(engine, batch, np.ones(len(batch.ids), np.float32), Objective(ratio=NoRatio(), gate=Open()), 10_000)
     assert "token 3 of answer second is not finite" in caplog.text
@@ -351,6 +353,7 @@ def test_the_format_is_fp32_where_bf16_is_emulated(monkeypatch: pytest.MonkeyPat
     assert precision.choose("fp32", cpu)[0] is torch.float32
 
 
+@ours
 def test_positions_that_stretch_with_the_row_are_the_same_for_sampler_and_learner() -> None:
     """Angles that depend on a row's length must not depend on how long the longest row of a call happens to be."""
     rope = Rope("longrope", original_context=16, short_factor=(1.0, 1.0), long_factor=(2.0, 5.0))

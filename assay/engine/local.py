@@ -150,19 +150,21 @@ class LocalEngine(ABC):
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[LaidChunk]:
         """Chunks of at most `tokens` inputs (see `cut`). Streams are tensors; `weights` are under `weights/NAME`."""
         for rows in cut(batch, tokens=tokens):
-            some = batch.select(rows)
-            contexts = _split(some.context, some.context_at)
-            layout = self._lay(contexts, _split(some.ids, some.at))
-            arrays = {name: getattr(some, name) for name in STREAMS}
-            arrays |= {f"weights/{name}": value for name, value in some.weights.items()}
-            yield LaidChunk(
-                batch=some,
-                rows=rows,
-                row=self._tensor(np.repeat(np.arange(len(rows)), some.lengths)),
-                streams={name: self._stream(name, value) for name, value in arrays.items() if value is not None},
-                layout=layout,
-                tau=self._tau(some.temperature, some.lengths),
-            )
+            yield self._chunk(batch, rows)
+
+    def _chunk(self, batch: Batch, rows: np.ndarray) -> LaidChunk:
+        some = batch.select(rows)
+        layout = self._lay(_split(some.context, some.context_at), _split(some.ids, some.at))
+        arrays = {name: getattr(some, name) for name in STREAMS}
+        arrays |= {f"weights/{name}": value for name, value in some.weights.items()}
+        return LaidChunk(
+            batch=some,
+            rows=rows,
+            row=self._tensor(np.repeat(np.arange(len(rows)), some.lengths)),
+            streams={name: self._stream(name, value) for name, value in arrays.items() if value is not None},
+            layout=layout,
+            tau=self._tau(some.temperature, some.lengths),
+        )
 
     @property
     def place(self) -> str:
