@@ -10,13 +10,14 @@ from typing import Any, NoReturn
 from assay.configure import settings
 from assay.errors import UsageError, unknown
 from assay.experiment import Evaluation, Machine, Saving
+from assay.policy.conversation import Chat
 from assay.policy.lora import Lora
 
 SHORT = {"--lora": "lora.rank"}  # settings that are written without their field
 
 
 def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """What is left without the settings `--a.b value` and `--a.b=value`, and those as {path: text}. `--lora 16` is one."""
+    """What is left without the settings `--a.b value` and `--a.b=value`, and those as {path: text}."""
     rest: list[str] = []
     found: dict[str, str] = {}
     items = iter(arguments)
@@ -46,7 +47,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def settings_help() -> str:
-    groups = {"evaluation": Evaluation(), "machine": Machine(), "saving": Saving(), "lora": Lora()}
+    groups = {"evaluation": Evaluation(), "machine": Machine(), "saving": Saving(), "lora": Lora(), "chat": Chat()}
     rows = [row for prefix, record in groups.items() for row in settings(record, prefix)]
     lines = [f"  --{path.replace('_', '-'):<30} {kind}, default {value}" for path, kind, value in rows]
     return "\n".join(["settings (those of a recipe, --scale.* and --mechanism.*: `assay show RECIPE`):", *lines])

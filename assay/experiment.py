@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from assay.errors import ConfigError
+from assay.policy.conversation import Chat
 from assay.policy.lora import Lora
 from assay.policy.lora import check as check_lora
 from assay.recipe import Profile, Recipe
@@ -61,6 +62,7 @@ class Experiment:
     machine: Machine = field(default_factory=Machine)
     saving: Saving = field(default_factory=Saving)
     lora: Lora = field(default_factory=Lora)
+    chat: Chat = field(default_factory=Chat)
 
 
 LEAST = {

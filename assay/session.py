@@ -13,6 +13,7 @@ from assay.errors import ConfigError, DataError, Stopped, UsageError, unknown
 from assay.experiment import Experiment, Machine, check
 from assay.memory import Memory
 from assay.models import Models
+from assay.policy.conversation import Chat, resolved
 from assay.recipe import Profile, Recipe, at_profile
 from assay.record.checkpoint import Checkpoint
 from assay.record.folder import RunFolder, require_vacant
@@ -60,6 +61,7 @@ def plan(
         experiment = override(experiment, path, value)
     if steps is not None:
         experiment = override(experiment, "recipe.scale.num_steps", steps)
+    experiment = dataclasses.replace(experiment, chat=resolved(experiment.chat))
     check(experiment)
     return experiment, rules
 
@@ -208,7 +210,10 @@ def load_model(experiment: Experiment) -> Policy:
     from assay.bases import locate
     from assay.policy import load_policy
 
-    return load_policy(locate(experiment.model))
+    policy = load_policy(locate(experiment.model))
+    if experiment.chat == Chat():
+        return policy
+    return dataclasses.replace(policy, tokenizer=policy.tokenizer.speaking(experiment.chat))
 
 
 def with_adapter(experiment: Experiment, policy: Policy) -> Policy:
@@ -218,8 +223,8 @@ def with_adapter(experiment: Experiment, policy: Policy) -> Policy:
         return policy
     if has is not None:
         raise ConfigError(
-            f"{experiment.model} is an adapter of rank {has.rank} already. Leave --lora out to train it further, or make "
-            f"it a model first: `assay export {experiment.model} FOLDER --merge`."
+            f"{experiment.model} is an adapter of rank {has.rank} already. Leave --lora out to train it further, or "
+            f"make it a model first: `assay export {experiment.model} FOLDER --merge`."
         )
     from assay.bases import locate
     from assay.policy.adapter_folder import put_on
@@ -259,8 +264,8 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
         say(f"{', '.join(sorted(values))}: values are computed with torch; the core computes everything else")
     if values and not isinstance(policy.transformer, Transformer):
         raise ConfigError(
-            f"{recipe.name} has a critic, which must be of the families llama, qwen2 or qwen3; {experiment.model} is of "
-            f"{policy.config.family}. Take a recipe without a critic."
+            f"{recipe.name} has a critic, which must be of the families llama, qwen2 or qwen3; {experiment.model} is "
+            f"of {policy.config.family}. Take a recipe without a critic."
         )
     *others, last = wanted  # the last one takes the weights that were loaded, and is no copy
     networks = {name: twin(policy.transformer) for name in others} | {last: policy.transformer}
@@ -278,7 +283,10 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
 def check_lengths(experiment: Experiment, policy: Policy) -> None:
     """Refuses a task whose prompts and answers do not fit into the model's context."""
     key = Key("probe")
-    lengths = [len(policy.tokenizer.render(experiment.pool.problem(key(i)).prompt)) for i in range(PROBE)]
+    prompts = [experiment.pool.problem(key(i)).prompt for i in range(PROBE)]
+    if policy.tokenizer.template is None and (experiment.chat.system or not all(isinstance(p, str) for p in prompts)):
+        say("the tokenizer has no chat template: messages are written as `Role: text` with a blank line between them")
+    lengths = [len(policy.tokenizer.render(prompt)) for prompt in prompts]
     needed = max(lengths) + experiment.recipe.scale.max_new
     if needed > policy.config.context:
         raise DataError(

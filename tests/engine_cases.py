@@ -87,7 +87,11 @@ def engine_of(family: str = "qwen2", *, precision: str = "fp32", end: int | None
 
 def row_bytes(engine: LocalEngine, length: int) -> int:
     """Bytes of keys and values of a row of this length."""
-    return adapter_sampler.row_bytes(engine, length) if Default.kind == "adapter" else sampler.row_bytes(engine.network, length)
+    return (
+        adapter_sampler.row_bytes(engine, length)
+        if Default.kind == "adapter"
+        else sampler.row_bytes(engine.network, length)
+    )
 
 
 def embedding_of(engine: LocalEngine) -> Tensor:

@@ -135,7 +135,9 @@ def test_tokens_are_those_that_their_numbers_pick(family: str, folders: dict[str
         logp = naive_log_probs(sampler.model, request.context, ids, 0.9).detach()
         cdf = logp.exp().cumsum(-1).numpy()
         assert ids.tolist() == [int((row <= u * row[-1]).sum()) for row, u in zip(cdf, noise)]
-        np.testing.assert_allclose(got.segment.old, logp[torch.arange(len(ids)), torch.from_numpy(ids).long()], atol=1e-5)
+        np.testing.assert_allclose(
+            got.segment.old, logp[torch.arange(len(ids)), torch.from_numpy(ids).long()], atol=1e-5
+        )
         assert got.finish == ("stop" if ids[-1] == 2 else "length") and (2 not in ids[:-1])
         (score,) = sampler.score([Span(request.context, ids, 0.9)], entropy=True)
         np.testing.assert_allclose(score.logp, got.segment.old, atol=1e-5)

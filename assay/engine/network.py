@@ -7,8 +7,8 @@ The same function as `Transformer.forward`, fewer and larger products, and no pa
 - query, key and value are one product, gate and up another; residuals are added by the products themselves;
 - gradients of weights are accumulated by the products, over all chunks of a step.
 
-Under an adapter the base never moves, so nothing is folded: stacked weights are one piece of memory of which the layers'
-own are views, and a norm's weight is multiplied onto what goes into the product after it.
+Under an adapter the base never moves, so nothing is folded: stacked weights are one piece of memory of which those of
+the layers are views, and a norm's weight is multiplied onto what goes into the product after it.
 """
 
 from __future__ import annotations

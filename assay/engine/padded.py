@@ -58,7 +58,7 @@ def rectangle(rows: Sequence[Ids], *, left: bool) -> tuple[np.ndarray, np.ndarra
 
 
 def cut_rectangles(batch: Batch, *, tokens: int) -> list[np.ndarray]:
-    """Row indices of each chunk: rows of similar length whose rectangle has at most `tokens` places, or a longer row."""
+    """Row indices of each chunk: rows of similar length in a rectangle of at most `tokens` places, or a longer row."""
     size = np.diff(batch.context_at) + np.maximum(batch.lengths - 1, 0)
     order = np.argsort(-size, kind="stable")
     chunks: list[np.ndarray] = []

@@ -35,7 +35,7 @@ class Factor(nn.Module):
 
 
 class Adapted(nn.Module):
-    """W x + b + scale B A x, with the weight and the bias of a linear layer. B is zero at first, A uniform as in PEFT."""
+    """W x + b + scale B A x, with weight and bias of a linear layer. B is zero at first, A uniform as in PEFT."""
 
     def __init__(self, base: nn.Linear, lora: Lora, generator: torch.Generator) -> None:
         super().__init__()
@@ -114,11 +114,7 @@ def merged(model: Transformer | Foreign) -> dict[str, Tensor]:
     """The weights of a plain network that computes the same, by their names in files."""
     changed = {f"{n}.weight": m for n, m in model.named_modules() if isinstance(m, Adapted)}
     renamed = {model.file_name(name): module.merged() for name, module in changed.items()}
-    return {
-        name: renamed[name] if name in renamed else tensor
-        for name, tensor in model.tensors().items()
-        if ".lora_" not in name
-    }
+    return {name: renamed.get(name, tensor) for name, tensor in model.tensors().items() if ".lora_" not in name}
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""An adapter on disk, in PEFT's layout: its configuration and its tensors beside the tokenizer; the base is elsewhere."""
+"""An adapter on disk, in PEFT's layout: configuration and tensors beside the tokenizer; the base is elsewhere."""
 
 from __future__ import annotations
 

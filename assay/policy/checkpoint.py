@@ -160,8 +160,8 @@ def save_policy(
 ) -> None:
     """Writes config.json, weights, tokenizer files and generation_config.json; transformers loads the folder.
 
-    `weights` replaces the policy's own; `dtype` converts what is stored. An adapter is written in PEFT's layout, or with
-    `merge` as a plain model. Not atomic: who needs a commit writes into a fresh folder and renames it.
+    `weights` replaces the policy's own; `dtype` converts what is stored. An adapter is written in PEFT's layout, or
+    with `merge` as a plain model. Not atomic: who needs a commit writes into a fresh folder and renames it.
     """
     folder = Path(path)
     if policy.transformer.lora is not None and not merge:

@@ -83,8 +83,8 @@ def check_foreign(raw: Mapping[str, Any]) -> None:
     auto = _transformers()
     if family not in auto.models.auto.configuration_auto.CONFIG_MAPPING:
         raise ConfigError(
-            f"transformers {auto.__version__} knows no model_type '{family}'. Ours are llama, qwen2 and qwen3; for others "
-            "install a transformers that has it."
+            f"transformers {auto.__version__} knows no model_type '{family}'. Ours are llama, qwen2 and qwen3; for "
+            "others install a transformers that has it."
         )
     if family not in auto.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         raise ConfigError(f"model_type '{family}' is no causal language model in transformers {auto.__version__}.")
