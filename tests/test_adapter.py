@@ -67,7 +67,7 @@ def folder_of(family: str, folder: Path, seed: int = 0) -> Path:
         warnings.simplefilter("ignore")
         torch.manual_seed(seed)
         model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **values))
-        for name, parameter in model.named_parameters():
+        for parameter in model.parameters():
             if parameter.ndim == 1:
                 parameter.data += 0.2 * torch.randn(parameter.shape)
         model.save_pretrained(folder)

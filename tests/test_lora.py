@@ -265,7 +265,7 @@ def test_our_transformer_loads_pefts_adapter(how: dict[str, Any], tmp_path: Path
 
 def test_the_core_refuses_an_adapter() -> None:
     assert engine_for("auto", "cpu", "fp32", adapted=True).engine is TorchEngine
-    with pytest.raises(ConfigError, match="machine.engine is native, but the core has no low-rank adapters"):
+    with pytest.raises(ConfigError, match=r"machine\.engine is native, but the core has no low-rank adapters"):
         engine_for("native", "cpu", "fp32", adapted=True)
 
 

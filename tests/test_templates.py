@@ -34,7 +34,9 @@ THINKING = (  # tools in the system turn; an empty thought where thinking is swi
     "{%- endfor %}\n"
     "{%- if add_generation_prompt %}\n"
     "    {{- '<|im_start|>assistant\\n' }}\n"
-    "    {%- if enable_thinking is defined and enable_thinking is false %}{{- '<think>\\n\\n</think>\\n\\n' }}{%- endif %}\n"
+    "    {%- if enable_thinking is defined and enable_thinking is false %}\n"
+    "        {{- '<think>\\n\\n</think>\\n\\n' }}\n"
+    "    {%- endif %}\n"
     "{%- endif %}"
 )
 HEADERS = (  # a system turn always, with the date; roles between marks; tools in the first user turn
@@ -45,13 +47,16 @@ HEADERS = (  # a system turn always, with the date; roles between marks; tools i
     "{{- '[system]\\n\\nToday: ' + date_string + '\\n' + system + '[eot]' }}\n"
     "{%- for message in rest %}\n"
     "    {{- '[' + message['role'] + ']\\n\\n' }}\n"
-    "    {%- if tools is not none and loop.first %}{%- for t in tools %}{{- t | tojson(indent=4) }}{%- endfor %}{%- endif %}\n"
+    "    {%- if tools is not none and loop.first %}\n"
+    "        {%- for t in tools %}{{- t | tojson(indent=4) }}{%- endfor %}\n"
+    "    {%- endif %}\n"
     "    {{- message['content'] | trim + '[eot]' }}\n"
     "{%- endfor %}\n"
     "{%- if add_generation_prompt %}{{- '[assistant]\\n\\n' }}{%- endif %}"
 )
 NO_SYSTEM = (  # roles user and model, in turn
-    "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+    "{{ bos_token }}"
+    "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
     "{% for message in messages %}"
     "{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}"
     "{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}{% endif %}"
@@ -60,13 +65,15 @@ NO_SYSTEM = (  # roles user and model, in turn
     "{% endfor %}{% if add_generation_prompt %}{{ '<turn>model\n' }}{% endif %}"
 )
 INSTRUCTIONS = (  # the system message goes into the last instruction
-    "{%- if messages[0]['role'] == 'system' %}{%- set system = messages[0]['content'] %}{%- set loop_messages = messages[1:] %}"
+    "{%- if messages[0]['role'] == 'system' %}"
+    "{%- set system = messages[0]['content'] %}{%- set loop_messages = messages[1:] %}"
     "{%- else %}{%- set loop_messages = messages %}{%- endif %}{{- bos_token }}"
     "{%- for message in loop_messages %}{%- if message['role'] == 'user' %}"
     "{%- if tools is not none and loop.last %}{{- '[TOOLS] ' + (tools | tojson) + '[/TOOLS]' }}{%- endif %}"
     "{%- if loop.last and system is defined %}{{- '[INST] ' + system + '\\n\\n' + message['content'] + '[/INST]' }}"
     "{%- else %}{{- '[INST] ' + message['content'] + '[/INST]' }}{%- endif %}"
-    "{%- elif message['role'] == 'assistant' %}{{- ' ' + message['content'] | trim + eos_token }}{%- endif %}{%- endfor %}"
+    "{%- elif message['role'] == 'assistant' %}{{- ' ' + message['content'] | trim + eos_token }}{%- endif %}"
+    "{%- endfor %}"
 )
 STYLES = {"thinking": THINKING, "headers": HEADERS, "no-system": NO_SYSTEM, "instructions": INSTRUCTIONS}
 USER = [{"role": "user", "content": " What is 2+2? "}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +17,6 @@ from assay.engine.lowrank import gradient_of
 from assay.engine.network import Kept
 from assay.engine.torch_engine import TorchEngine
 from assay.errors import UsageError
-from assay.policy.transformer import Transformer
 
 HEAD = "value_head"
 
@@ -32,7 +32,7 @@ class _Kept:
 class ValueEngine(TorchEngine):
     """V(state before each token) = w h + b, from zero: before the first step every value is 0."""
 
-    def __init__(self, model: Transformer, **settings) -> None:
+    def __init__(self, model: Any, **settings) -> None:
         if HEAD not in dict(model.named_children()):
             head = nn.Linear(model.config.hidden, 1)
             nn.init.zeros_(head.weight)

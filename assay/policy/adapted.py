@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from assay.policy.foreign import Foreign
     from assay.policy.transformer import Transformer
 
-Model = TypeVar("Model", "Transformer", "Foreign")
+Model = TypeVar("Model", bound="Transformer | Foreign")
 PEFT = "base_model.model."  # what PEFT writes before the name of a tensor
 
 
