@@ -37,6 +37,7 @@ class Machine:
     threads: int = 0  # 0: all cores
     micro_tokens: int = 2048  # of a forward and backward: on a processor, what its caches hold
     cache_mb: int = 512  # keys and values of the rows in flight
+    checkpointing: Literal["auto", "on", "off"] = "auto"  # of torch: layers are computed again to go back, not kept
 
 
 @dataclass(frozen=True)

@@ -253,6 +253,7 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
         "device": device,
         "precision": machine.precision,
         "memory_bytes": machine.cache_mb << 20,
+        "checkpointing": machine.checkpointing,
     }
     optimiser = AdamW(betas=(scale.beta1, scale.beta2), weight_decay=scale.weight_decay)
     wanted = {name: model.trained for name, model in recipe.models.items()}

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from assay.engine import attention as attention_module
-from assay.engine import packing, precision
+from assay.engine import packing, precision, torch_engine
 from assay.engine.cutting import cut
 from assay.engine.interface import Span, Want
 from assay.engine.local import LocalEngine
@@ -366,3 +366,45 @@ def test_positions_that_stretch_with_the_row_are_the_same_for_sampler_and_learne
     cos, _ = engine.network.tables(4)
     want = np.cos(3 / np.array([2.0, 5.0 * 100.0])) * float(engine.model.rotary.scale)
     np.testing.assert_allclose(cos[3, 0, :2], want, atol=1e-6)
+
+
+class Saved:
+    """The most bytes of tapes and inputs that a pass held at once."""
+
+    def __init__(self, engine: LocalEngine) -> None:
+        self.engine, self.most = engine, 0
+
+    def pass_over(self, batch: Batch) -> dict[str, Tensor]:
+        (chunk,) = self.engine.chunks(batch, tokens=10_000)
+        out = self.engine.forward(chunk, Want())
+        (kept,) = [held.kept for held in self.engine._held.values()]
+        parts = [
+            [t] if isinstance(t, Tensor) else [x for x in vars(t).values() if isinstance(x, Tensor)]
+            for t in kept.layers
+        ]
+        self.most = sum(x.numel() * x.element_size() for part in parts for x in part)
+        (chunk.streams["advantage"] * out.logp).sum().backward()
+        self.engine.backward(chunk, out)
+        return collected(self.engine)
+
+
+@torch_alone
+@pytest.mark.parametrize("family", FAMILIES)
+def test_layers_that_are_computed_again_give_the_same_bits_in_less_memory(family: str) -> None:
+    batch = batch_of(*rows_of(LENGTHS))
+    kept, again = Saved(engine_of(family, layers=4)), Saved(engine_of(family, layers=4))
+    again.engine.checkpointing = "on"
+    want, got = kept.pass_over(batch), again.pass_over(batch)
+    assert got.keys() == want.keys()
+    assert all(torch.equal(got[name], want[name]) for name in want)
+    assert again.most < kept.most / 6  # of a layer D numbers a token stay, instead of more than 4 F = 6 D
+
+
+@torch_alone
+def test_layers_are_computed_again_where_keeping_them_takes_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = engine_of()
+    assert not engine.checkpoints(1000)
+    monkeypatch.setattr(torch_engine, "TAPE_BYTES", 1000)
+    assert engine.checkpoints(1000)
+    engine.checkpointing = "off"
+    assert not engine.checkpoints(1000)

@@ -23,7 +23,7 @@ from assay.engine.interface import Chunk, Generation, Outputs, Want
 from assay.engine.layout import Layout
 from assay.engine.local import LaidChunk, LocalEngine
 from assay.engine.padded import cut_rectangles, pad
-from assay.errors import UsageError
+from assay.errors import ConfigError, UsageError
 from assay.rng import Key
 from assay.types import Batch, Request
 
@@ -35,6 +35,10 @@ class AdapterEngine(LocalEngine):
     exact = False
 
     def _prepare(self) -> None:
+        if self.checkpointing == "on":
+            raise ConfigError(
+                "machine.checkpointing is on, but models of transformers keep all that they need to go back; take auto."
+            )
         self.model.eval()
         self.takes = frozenset(inspect.signature(self.model.inner.forward).parameters)
         # what `backward` needs of a `forward`: the logits, with the graph behind them

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import torch
@@ -26,6 +26,9 @@ from assay.types import Batch, Ids, Request
 
 if TYPE_CHECKING:
     from assay.policy.foreign import Foreign
+
+Checkpointing = Literal["auto", "on", "off"]
+"""Whether a layer's inside is computed again to go back instead of being kept; `auto`: where keeping it takes much."""
 
 SCORE_TOKENS = 4096
 STREAMS = ("ids", "mask", "counted", "advantage", "origin", "version", "old", "mu", "ref", "entropy", "value")
@@ -61,6 +64,7 @@ class LocalEngine(ABC):
         precision: Precision = "auto",
         optimiser: AdamW | None = AdamW(),
         memory_bytes: int = 2 << 30,
+        checkpointing: Checkpointing = "auto",
     ) -> None:
         self.device = torch.device(device)
         self.compute, self.precision_reason = choose(precision, self.device)
@@ -69,6 +73,7 @@ class LocalEngine(ABC):
         self.end_ids = end_ids
         self.decode = decode
         self.memory_bytes = memory_bytes
+        self.checkpointing: Checkpointing = checkpointing
         self.context = model.config.context
         self.vocab = model.config.vocab
         self.version = 0
@@ -230,6 +235,7 @@ class LocalEngine(ABC):
             precision=names[self.compute],  # type: ignore[arg-type]
             optimiser=None,
             memory_bytes=self.memory_bytes,
+            checkpointing=self.checkpointing,
         )
         copied.version = self.version
         return copied

@@ -135,7 +135,7 @@ class Kept:
     packed: Packed
     cos: Tensor
     sin: Tensor
-    layers: list[_Tape]
+    layers: list[_Tape | Tensor]  # a tensor is a layer's input, from which its tape is made again
     x: Tensor
     r: Tensor
 
@@ -246,19 +246,35 @@ class Network:
             self._tables = rotations(self.model, max(count, 256), self.dtype, self.device)
         return self._tables
 
+    def tape_bytes(self, tokens: int) -> int:
+        """Bytes that the tapes of all layers take for so many tokens, attention's probabilities apart."""
+        c = self.config
+        heads = (c.heads + c.kv_heads) * c.head_dim * (3 if c.qk_norm else 1)
+        width = 2 * c.hidden + 3 * c.heads * c.head_dim + heads + 4 * c.ffn
+        return c.layers * width * tokens * self.dtype.itemsize
+
     @torch.no_grad()
     def forward(
-        self, packed: Packed, *, keep: bool = False, cache: list[tuple[Tensor, Tensor]] | None = None
+        self,
+        packed: Packed,
+        *,
+        keep: bool = False,
+        again: bool = False,
+        cache: list[tuple[Tensor, Tensor]] | None = None,
     ) -> tuple[Tensor, Kept | None]:
-        """Hidden states [N, D] after the last norm. `cache` gathers each layer's turned keys and values."""
+        """Hidden states [N, D] after the last norm. `cache` gathers each layer's turned keys and values.
+
+        With `again`, what is kept of a layer is its input alone, and its inside is computed again to go back.
+        """
         cos, sin = self.tables(packed.longest)
         cos, sin = cos[packed.positions], sin[packed.positions]
         x = F.embedding(packed.ids, self.embedding)
-        tapes: list[_Tape] = []
+        tapes: list[_Tape | Tensor] = []
         for layer in self.layers:
-            x, tape = self._layer(layer, x, cos, sin, packed, keep, cache)
-            if tape is not None:
-                tapes.append(tape)
+            before = x
+            x, tape = self._layer(layer, x, cos, sin, packed, keep and not again, cache)
+            if keep:
+                tapes.append(before if tape is None else tape)
         r = inverse_rms(x, self.model.model.norm.eps)
         x = scale_rows(x, r)
         return x * self.final, Kept(packed, cos, sin, tapes, x, r) if keep else None
@@ -310,7 +326,11 @@ class Network:
         if norm.weight.requires_grad:
             _accumulate(norm.weight, (grad * kept.x).sum(0))
         dx = _through_norm(None, grad * self.final, kept.x, kept.r)
-        for layer, tape in zip(reversed(self.layers), reversed(kept.layers)):
+        for layer in reversed(self.layers):
+            tape = kept.layers.pop()
+            if isinstance(tape, Tensor):
+                _, tape = self._layer(layer, tape, kept.cos, kept.sin, kept.packed, True, None)
+            assert tape is not None
             dx = self._layer_backward(layer, tape, dx, kept)
         embedding = self.model.model.embed_tokens.weight
         if embedding.requires_grad:

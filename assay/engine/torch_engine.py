@@ -24,6 +24,8 @@ from assay.errors import UsageError
 from assay.rng import Key
 from assay.types import Request
 
+TAPE_BYTES = 1 << 30  # beyond this, `auto` computes layers again
+
 
 @dataclass(frozen=True, eq=False)
 class _Held:
@@ -42,6 +44,12 @@ class TorchEngine(NetworkEngine):
         super().__init__(*arguments, **settings)
         self._held: weakref.WeakKeyDictionary[Outputs, _Held] = weakref.WeakKeyDictionary()
 
+    def checkpoints(self, tokens: int) -> bool:
+        """Whether a chunk of so many tokens is computed again to go back, instead of being kept whole."""
+        if self.checkpointing == "auto":
+            return self.network.tape_bytes(tokens) > TAPE_BYTES
+        return self.checkpointing == "on"
+
     def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]:
         limits = Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
         return sampler.generate(self.network, requests, key, limits=limits, version=self.version)
@@ -57,7 +65,8 @@ class TorchEngine(NetworkEngine):
         self._refuse_unknown(chunk, want)
         packed = self._packed(chunk.layout)
         learns = torch.is_grad_enabled() and self.optimiser is not None
-        hidden, kept = self.network.forward(packed, keep=learns)
+        again = self.checkpoints(len(packed.ids))
+        hidden, kept = self.network.forward(packed, keep=learns, again=again)
         predicting = hidden.index_select(0, packed.predict)
         readout = read(
             predicting,

@@ -54,7 +54,7 @@ class ValueEngine(TorchEngine):
             raise UsageError(f"a set with a value head gives values and nothing else, not {want}")
         packed = self._packed(chunk.layout)
         learns = torch.is_grad_enabled() and self.optimiser is not None
-        hidden, kept = self.network.forward(packed, keep=learns)
+        hidden, kept = self.network.forward(packed, keep=learns, again=self.checkpoints(len(packed.ids)))
         states = hidden.index_select(0, packed.predict)
         with torch.no_grad():
             value = states.to(self.wide) @ self.value_head.weight[0] + self.value_head.bias
