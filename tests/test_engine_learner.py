@@ -378,11 +378,8 @@ class Saved:
         (chunk,) = self.engine.chunks(batch, tokens=10_000)
         out = self.engine.forward(chunk, Want())
         (kept,) = [held.kept for held in self.engine._held.values()]
-        parts = [
-            [t] if isinstance(t, Tensor) else [x for x in vars(t).values() if isinstance(x, Tensor)]
-            for t in kept.layers
-        ]
-        self.most = sum(x.numel() * x.element_size() for part in parts for x in part)
+        parts = [[tape] if isinstance(tape, Tensor) else list(vars(tape).values()) for tape in kept.layers]
+        self.most = sum(x.nbytes for part in parts for x in part if isinstance(x, Tensor))
         (chunk.streams["advantage"] * out.logp).sum().backward()
         self.engine.backward(chunk, out)
         return collected(self.engine)

@@ -41,6 +41,8 @@ def load_adapted(folder: Path, **how: Any) -> Policy:
             f"{folder} holds a whole model (config.json) and an adapter ({CONFIG}). Move one of them to another folder."
         )
     lora, place = read_config(read_json(folder / CONFIG))
+    if (Path(place) / CONFIG).is_file():
+        raise ConfigError(f"the base of the adapter {folder} is {place}, an adapter itself; merge that one first.")
     try:
         policy = load_policy(place, **how)
     except AssayError as error:

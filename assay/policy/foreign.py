@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from assay.errors import ConfigError, DataError, StorageError
 from assay.policy.lora import Lora
+from assay.policy.safetensors_folder import listed
 
 _CONTEXT = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length")
 _LAYERS = ("num_hidden_layers", "n_layer", "n_layers")
@@ -110,12 +111,21 @@ def load_foreign(
     try:
         with _quiet(auto):
             inner, report = auto.AutoModelForCausalLM.from_pretrained(
-                folder, dtype=dtype, local_files_only=True, use_safetensors=True, output_loading_info=True
+                folder,
+                dtype=dtype,
+                local_files_only=True,
+                use_safetensors=True,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # it is told below, with names
             )
     except (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(f"transformers could not load {folder}: {type(error).__name__}: {error}") from error
-    problems = {kind: sorted(map(str, report[kind])) for kind in ("missing_keys", "mismatched_keys", "unexpected_keys")}
-    told = [f"{kind.replace('_', ' ')}: {', '.join(names[:6])}" for kind, names in problems.items() if names]
+    problems = {
+        "missing tensors": sorted(report["missing_keys"]),
+        "unexpected tensors": sorted(report["unexpected_keys"]),
+        "wrong shapes": [f"{n} is {list(came)}, expected {list(want)}" for n, came, want in report["mismatched_keys"]],
+    }
+    told = [f"{kind}: {listed(names)}" for kind, names in problems.items() if names]
     if told:
         raise DataError(f"the weights in {folder} do not fit its config.json; {'; '.join(told)}.")
     broken = [name for name, tensor in inner.named_parameters() if not torch.isfinite(tensor).all()]
