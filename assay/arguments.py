@@ -10,7 +10,11 @@ from typing import Any, NoReturn
 from assay.configure import settings
 from assay.errors import UsageError, unknown
 from assay.experiment import Evaluation, Machine, Saving, Tracking
+from assay.policy.conversation import Chat
+from assay.policy.lora import Lora
 from assay.record.sinks import SINKS
+
+SHORT = {"--lora": "lora.rank"}  # settings that are written without their field
 
 
 def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -23,6 +27,8 @@ def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
             rest += [item, *items]
             break
         name, equals, value = item.partition("=")
+        if name in SHORT:
+            name = f"--{SHORT[name]}"
         if not name.startswith("--") or "." not in name:
             rest.append(item)
             continue
@@ -60,7 +66,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def settings_help() -> str:
-    groups = {"evaluation": Evaluation(), "machine": Machine(), "saving": Saving(), "tracking": Tracking()}
+    groups = {"evaluation": Evaluation(), "machine": Machine(), "saving": Saving()}
+    groups |= {"tracking": Tracking(), "lora": Lora(), "chat": Chat()}
     rows = [row for prefix, record in groups.items() for row in settings(record, prefix)]
     lines = [f"  --{path.replace('_', '-'):<30} {kind}, default {_shown(value)}" for path, kind, value in rows]
     return "\n".join(["settings (those of a recipe, --scale.* and --mechanism.*: `assay show RECIPE`):", *lines])

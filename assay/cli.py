@@ -18,6 +18,7 @@ from typing import Any, get_args
 from assay import __version__
 from assay.arguments import TRACK, Parser, one_of, overrides, settings_help, strange, tracked
 from assay.errors import AssayError, StorageError, UsageError, unknown
+from assay.lab.export import VERB as EXPORT
 from assay.recipe import PROFILES
 from assay.tasks.task import Wording
 
@@ -75,7 +76,7 @@ def print_out(text: str) -> None:
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The arguments of a verb, with the settings as `overrides` and the whole line as `command`."""
+    """The arguments of a verb, the settings as `overrides` and the whole line as `command`."""
     rest, found = overrides(arguments)
     verb = next((item for item in rest if not item.startswith("-")), None)
     if verb is not None and verb not in VERBS:
@@ -387,6 +388,7 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
         ],
         run_base,
     ),
+    "export": EXPORT,
     "report": ("write the report of a run again", [RUN], run_report),
     "doctor": (
         "what this machine has, and what each missing piece would need",

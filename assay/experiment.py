@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from assay.errors import ConfigError
+from assay.policy.conversation import Chat
+from assay.policy.lora import Lora
+from assay.policy.lora import check as check_lora
 from assay.recipe import Profile, Recipe
 from assay.recipe import check as check_recipe
 from assay.source import Pool, check_pool
@@ -35,6 +38,7 @@ class Machine:
     micro_tokens: int = 2048  # of a forward and backward: on a processor, what its caches hold
     cache_mb: int = 512  # keys and values of the rows in flight
     probe: int = 16  # answers looked at before the first step, for warnings; 0: none
+    checkpointing: Literal["auto", "on", "off"] = "auto"  # of torch: layers are computed again to go back, not kept
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class Experiment:
     machine: Machine = field(default_factory=Machine)
     saving: Saving = field(default_factory=Saving)
     tracking: Tracking = field(default_factory=Tracking)
+    lora: Lora = field(default_factory=Lora)
+    chat: Chat = field(default_factory=Chat)
 
 
 LEAST = {
@@ -93,6 +99,7 @@ def check(experiment: Experiment) -> None:
     """Refuses what cannot work, before anything is loaded or written."""
     check_recipe(experiment.recipe)
     check_pool(experiment.pool)
+    check_lora(experiment.lora)
     for place, least in LEAST.items():
         group, _, name = place.partition(".")
         if (value := getattr(getattr(experiment, group), name)) < least:

@@ -59,7 +59,7 @@ def facts_of(experiment: Experiment, policy: Policy, *, longest: int, episodes: 
         longest=longest,
         template=policy.tokenizer.template if policy.tokenizer.alphabet is None else None,
         ends=named_ends(Path(experiment.model)) | {"tokenizer": frozenset(_some(policy.tokenizer.id_of("eos_token")))},
-        lora=getattr(getattr(experiment, "lora", None), "rank", 0) or 0,
+        lora=0 if policy.transformer.lora is None else policy.transformer.lora.rank,
         episodes=episodes,
     )
 

@@ -36,7 +36,10 @@ def shape_of(model: str) -> PolicyConfig | None:
         path = Path(locate(model))
     try:
         from assay.policy.hf_config import config_from_hf
+        from assay.policy.lora import CONFIG, read_config
 
+        if (path / CONFIG).is_file():
+            path = Path(read_config(json.loads((path / CONFIG).read_bytes()))[1])  # the base below an adapter
         return config_from_hf(json.loads((path / "config.json").read_bytes()))
     except (OSError, ValueError, AssayError):
         return None  # whoever loads it says what is wrong with it
@@ -89,10 +92,8 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
     trained = sum(model.trained for model in recipe.models.values())
     followers = sum(model.saved and not model.trained for model in recipe.models.values())
     reference = any(mechanism.objective.needs_reference for mechanism in mechanisms)
-    native = machine.engine == "native" or (
-        machine.engine == "auto" and device == "cpu" and parameters(shape) <= CORE_LIMIT
-    )
-    lora = getattr(experiment, "lora", None)
+    small = device == "cpu" and parameters(shape) <= CORE_LIMIT and not experiment.lora.rank
+    native = machine.engine == "native" or (machine.engine == "auto" and small)
     return Work(
         answers=recipe.scale.num_prompts * recipe.scale.group_size * recipe.scale.oversample,
         group=recipe.scale.group_size,
@@ -108,7 +109,9 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
         trained=trained,
         frozen=len(recipe.models) - trained + reference,
         followers=followers,
-        lora=getattr(lora, "rank", 0) or 0,
+        lora=experiment.lora.rank,
+        lora_targets=experiment.lora.targets,
+        again={"auto": None, "on": True, "off": False}[machine.checkpointing],
     )
 
 

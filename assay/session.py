@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from assay.configure import from_data, override, to_data
 from assay.engine.memory import as_data
@@ -17,6 +14,7 @@ from assay.errors import ConfigError, DataError, Stopped, UsageError, unknown
 from assay.experiment import Experiment, Machine, check
 from assay.memory import Memory
 from assay.models import Models
+from assay.policy.conversation import Chat, resolved
 from assay.recipe import Profile, Recipe, Wish, at_profile
 from assay.record.checkpoint import Checkpoint
 from assay.record.folder import RunFolder, require_vacant
@@ -25,7 +23,7 @@ from assay.record.signals import StopFlag
 from assay.record.sinks import require as require_packages
 from assay.record.sinks import series_of, tracking
 from assay.resources import Plan, advice, choose_profile, plan_memory, require_memory, shape_of
-from assay.rng import Key, digest
+from assay.rng import Key
 from assay.source import Pool, check_pool
 
 if TYPE_CHECKING:
@@ -69,6 +67,7 @@ def plan(
         experiment = override(experiment, path, value)
     if steps is not None:
         experiment = override(experiment, "recipe.scale.num_steps", steps)
+    experiment = dataclasses.replace(experiment, chat=resolved(experiment.chat))
     check(experiment)
     return experiment, rules
 
@@ -104,6 +103,8 @@ def start(
     extra: Mapping[str, Any] | None = None,
 ) -> Path:
     """Trains in a new run folder."""
+    from assay.policy import fingerprint
+
     check(experiment)
     require_vacant(path)
     require_packages(experiment.tracking.sinks)
@@ -149,6 +150,8 @@ def tell_memory(experiment: Experiment) -> None:
 
 def resume(path: Path | str, *, steps: int | None = None, quiet: bool = False) -> Path:
     """Continues from the last checkpoint; `steps` extends a run that is finished."""
+    from assay.policy import fingerprint
+
     with RunFolder.open(path) as folder:
         experiment = from_data(Experiment, folder.document["experiment"])
         if steps is not None:
@@ -198,6 +201,7 @@ def _run(
     from assay.engine.choose import processor_of
 
     set_threads(experiment.machine)
+    policy = with_adapter(experiment, policy)
     models = build_models(experiment, policy)
     with processor_of(models["policy"]):
         _train(folder, experiment, policy, models, memory, quiet=quiet, checkpoint=checkpoint, longest=longest)
@@ -223,7 +227,7 @@ def _train(
         tell_differences(checkpoint, models["policy"].place)
         counters = checkpoint.document("counters.json")
         for name, counter in counters.items():
-            weights = checkpoint.tensors(f"{name}/model.safetensors", framework="torch")
+            weights = checkpoint.tensors(f"{name}/{models[name].weights_file}", framework="torch")
             moments = checkpoint.tensors(f"optimiser/{name}.safetensors", framework="torch")
             state = {f"parameter/{key}": value for key, value in weights.items()}
             models[name].load(state | {f"optimiser/{key}": value for key, value in moments.items()} | counter)
@@ -268,21 +272,40 @@ def load_model(experiment: Experiment) -> Policy:
     from assay.bases import locate
     from assay.policy import load_policy
 
-    return load_policy(locate(experiment.model))
+    policy = load_policy(locate(experiment.model))
+    if experiment.chat == Chat():
+        return policy
+    return dataclasses.replace(policy, tokenizer=policy.tokenizer.speaking(experiment.chat))
+
+
+def with_adapter(experiment: Experiment, policy: Policy) -> Policy:
+    """The policy with the adapter that the run asks for, or with the one that its model has already."""
+    has = policy.transformer.lora
+    if not experiment.lora.rank:
+        return policy
+    if has is not None:
+        raise ConfigError(
+            f"{experiment.model} is an adapter of rank {has.rank} already. Leave --lora out to train it further, or "
+            f"make it a model first: `assay export {experiment.model} FOLDER --merge`."
+        )
+    from assay.bases import locate
+    from assay.policy.adapter_folder import put_on
+
+    key = Key(experiment.seed)("lora")
+    return put_on(policy, experiment.lora, place=locate(experiment.model), key=key)
 
 
 def build_models(experiment: Experiment, policy: Policy) -> Models:
     """An engine for each parameter set of the recipe, and the frozen reference where the objective asks for one."""
-    import copy
-
-    from assay.engine.choose import engine_for
+    from assay.engine.choose import engine_of
     from assay.engine.optimiser import AdamW
     from assay.engine.value_engine import ValueEngine
+    from assay.policy.adapted import twin
+    from assay.policy.transformer import Transformer
 
     scale, machine, recipe = experiment.recipe.scale, experiment.machine, experiment.recipe
     device = device_of(machine.device)
-    parameters = sum(p.numel() for p in policy.transformer.parameters())
-    choice = engine_for(machine.engine, device, machine.precision, parameters=parameters)
+    choice = engine_of(policy.transformer, machine.engine, device, machine.precision)
     if machine.engine == "auto" and device == "cpu" and choice.reason:
         slower = ", one and a half times slower than with the core" if choice.refused else ""
         say(f"this run computes with torch{slower}: {choice.reason}")
@@ -292,6 +315,7 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
         "device": device,
         "precision": machine.precision,
         "memory_bytes": machine.cache_mb << 20,
+        "checkpointing": machine.checkpointing,
     }
     optimiser = AdamW(betas=(scale.beta1, scale.beta2), weight_decay=scale.weight_decay)
     wanted = {name: model.trained for name, model in recipe.models.items()}
@@ -301,9 +325,16 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
     values = {name for name, model in recipe.models.items() if model.output == "value"}
     if values and machine.engine == "native":
         say(f"{', '.join(sorted(values))}: values are computed with torch; the core computes everything else")
+    if values and not isinstance(policy.transformer, Transformer):
+        raise ConfigError(
+            f"{recipe.name} has a critic, which must be of the families llama, qwen2 or qwen3; {experiment.model} is "
+            f"of {policy.config.family}. Take a recipe without a critic."
+        )
+    *others, last = wanted  # the last one takes the weights that were loaded, and is no copy
+    networks = {name: twin(policy.transformer) for name in others} | {last: policy.transformer}
     engines = {
         name: (ValueEngine if name in values else choice.engine)(
-            copy.deepcopy(policy.transformer), optimiser=optimiser if trained else None, **settings
+            networks.pop(name), optimiser=optimiser if trained else None, **settings
         )
         for name, trained in wanted.items()
     }
@@ -315,7 +346,10 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
 def check_lengths(experiment: Experiment, policy: Policy) -> int:
     """Tokens of the longest prompt; refuses a task whose prompts and answers do not fit into the model's context."""
     key = Key("probe")
-    lengths = [len(policy.tokenizer.render(experiment.pool.problem(key(i)).prompt)) for i in range(PROBE)]
+    prompts = [experiment.pool.problem(key(i)).prompt for i in range(PROBE)]
+    if policy.tokenizer.template is None and (experiment.chat.system or not all(isinstance(p, str) for p in prompts)):
+        say("the tokenizer has no chat template: messages are written as `Role: text` with a blank line between them")
+    lengths = [len(policy.tokenizer.render(prompt)) for prompt in prompts]
     needed = max(lengths) + experiment.recipe.scale.max_new
     if needed > policy.config.context:
         raise DataError(
@@ -326,22 +360,13 @@ def check_lengths(experiment: Experiment, policy: Policy) -> int:
     return max(lengths)
 
 
-def fingerprint(policy: Policy) -> str:
-    """Of the weights and the tokenizer, so that a resumed run can tell whether its model is still the same."""
-    parts: list[Any] = [policy.tokenizer.files["tokenizer.json"]]
-    for name, parameter in policy.transformer.state_dict().items():
-        parts += [name, np.ascontiguousarray(parameter.detach().float().cpu().numpy()).tobytes()]
-    return digest(*parts)
-
-
 def _policy_files(policy: Policy) -> dict[str, bytes]:
-    """Everything of the Hugging Face layout but the weights, under `policy/`."""
-    from assay.policy import save_policy
+    """Everything of the Hugging Face layout, or of PEFT's, but the weights, under `policy/`."""
+    from assay.policy.adapter_folder import adapter_files
+    from assay.policy.checkpoint import model_files
 
-    with tempfile.TemporaryDirectory() as scratch:
-        save_policy(policy, scratch)
-        kept = [p for p in Path(scratch).iterdir() if p.suffix != ".safetensors" and "safetensors" not in p.name]
-        return {f"policy/{path.name}": path.read_bytes() for path in kept}
+    made = model_files(policy) if policy.transformer.lora is None else adapter_files(policy)
+    return {f"policy/{name}": content for name, content in made.items()}
 
 
 def device_of(name: str) -> str:

@@ -5,7 +5,6 @@ python memory_child.py JSON -> {"base": bytes, "sampling": bytes, "learning": by
 
 from __future__ import annotations
 
-import copy
 import json
 import resource
 import sys
@@ -19,7 +18,9 @@ from assay.engine.interface import Generation, Want
 from assay.engine.native.engine import NativeEngine
 from assay.engine.optimiser import AdamW
 from assay.engine.torch_engine import TorchEngine
+from assay.policy.adapted import attach
 from assay.policy.config import PolicyConfig
+from assay.policy.lora import Lora
 from assay.policy.transformer import Transformer
 from assay.rng import Key
 from assay.types import Batch, Problem, Request
@@ -72,11 +73,14 @@ def main(asked: dict) -> dict[str, int]:
     torch.set_num_threads(asked["threads"])
     config = PolicyConfig(**asked["shape"])
     base = now()
-    loaded = Transformer(config)
-    loaded.initialise(torch.Generator().manual_seed(0))
+    model = Transformer(config)
+    model.initialise(torch.Generator().manual_seed(0))
+    if asked.get("lora"):
+        attach(model, Lora(rank=asked["lora"]), key=Key(0))
     kind = NativeEngine if asked["native"] else TorchEngine
     settings = {"end_ids": frozenset(), "memory_bytes": asked["cache_bytes"], "precision": "fp32"}
-    engine = kind(copy.deepcopy(loaded), optimiser=AdamW(), **settings)
+    engine = kind(model, optimiser=AdamW(), **settings)
+    del model
     found = {"base": base}
     with processor_of(engine):
         requests = requests_of(asked)
@@ -94,7 +98,6 @@ def main(asked: dict) -> dict[str, int]:
             state = engine.state()
             found["saving"] = peak()
             del state
-    del loaded
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERBS = ("train", "resume", "sample", "eval", "compare", "list", "show", "base", "report", "doctor", "demo")
+VERBS = ("train", "resume", "sample", "eval", "compare", "list", "show", "base", "export", "report", "doctor", "demo")
 LINES = [
     "--help",
     *(f"{verb} --help" for verb in VERBS),

@@ -7,7 +7,7 @@ unit, V the vocabulary. A peak is what is always there and the largest of what t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +22,7 @@ PREFILL_TOKENS, NATIVE_PREFILL = 4096, 512  # prompts that are run together: on 
 SCORE_TOKENS = 4096
 LOGITS, NATIVE_LOGITS = 1 << 24, 1 << 22  # elements of logits at a time: on torch, and on a thread of the core
 KEEP_SCORES = 1 << 26  # beyond this many scores of a chunk, the backward pass computes probabilities again
+TAPE_BYTES = 1 << 30  # beyond this, what is inside layers is computed again to go back instead of being kept
 CACHE_BYTES = 24 << 20  # keys and values in flight that a processor's outer cache still holds
 STEP_ELEMENTS = 64_000  # hidden elements of a step below which calls cost more than products
 LEAST_ROWS, MOST_ROWS = 64, 512
@@ -49,7 +50,8 @@ class Work:
     frozen: int = 0  # and without: references, teachers
     followers: int = 0  # of the frozen, those that checkpoints hold
     lora: int = 0  # rank of the adapters; 0: all weights are trained
-    lora_targets: int = 7  # matrices of a layer that have one, the first of: q k v o gate up down
+    lora_targets: tuple[str, ...] = ()  # the matrices that have one; none named: all of a layer
+    again: bool | None = None  # whether insides of layers are computed again to go back; None: where they take much
 
     @property
     def length(self) -> int:
@@ -102,29 +104,33 @@ def matrices(c: PolicyConfig) -> dict[str, tuple[int, int]]:
     """[out, in] of each matrix of a layer."""
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
     return {
-        "q": (q, c.hidden),
-        "k": (k, c.hidden),
-        "v": (k, c.hidden),
-        "o": (c.hidden, q),
-        "gate": (c.ffn, c.hidden),
-        "up": (c.ffn, c.hidden),
-        "down": (c.hidden, c.ffn),
+        "q_proj": (q, c.hidden),
+        "k_proj": (k, c.hidden),
+        "v_proj": (k, c.hidden),
+        "o_proj": (c.hidden, q),
+        "gate_proj": (c.ffn, c.hidden),
+        "up_proj": (c.ffn, c.hidden),
+        "down_proj": (c.hidden, c.ffn),
     }
 
 
-def adapters(c: PolicyConfig, rank: int, targets: int) -> int:
+def adapters(c: PolicyConfig, rank: int, targets: Sequence[str] = ()) -> int:
     """Numbers of low-rank adapters: rank x (out + in) for each matrix that has one."""
-    chosen = list(matrices(c).values())[:targets]
-    return c.layers * rank * sum(rows + columns for rows, columns in chosen)
+    known = matrices(c)
+    return c.layers * rank * sum(sum(known[name]) for name in targets or known if name in known)
 
 
 def folded(c: PolicyConfig) -> int:
     """Numbers of the matrices after a norm, which the network holds with the norm's weight folded in."""
-    return c.layers * sum(rows * columns for rows, columns in (matrices(c)[n] for n in ("q", "k", "v", "gate", "up")))
+    return _numbers(c, "q_proj", "k_proj", "v_proj", "gate_proj", "up_proj")
 
 
 def plain(c: PolicyConfig) -> int:
-    return c.layers * sum(rows * columns for rows, columns in (matrices(c)[n] for n in ("o", "down")))
+    return _numbers(c, "o_proj", "down_proj")
+
+
+def _numbers(c: PolicyConfig, *names: str) -> int:
+    return c.layers * sum(math.prod(matrices(c)[name]) for name in names)
 
 
 # Rows in flight
@@ -165,12 +171,11 @@ def budget(c: PolicyConfig, work: Work) -> Budget:
 
 def _always(c: PolicyConfig, w: Work) -> list[Item]:
     weights, sets = WIDE * parameters(c), w.trained + w.frozen
-    base = sets if not w.lora else 1  # under adapters all sets share the weights below them
     learnt = WIDE * (adapters(c, w.lora, w.lora_targets) if w.lora else parameters(c))
     items = [
         Item("always", "GPU libraries" if w.cuda else "Python and libraries", CONTEXT if w.cuda else LIBRARIES),
-        Item("always", "weights as loaded", 0 if w.cuda else weights),
-        Item("always", "weights", base * weights),
+        # under adapters all sets share the weights below them, which are kept in the compute format alone
+        Item("always", "weights", w.compute * parameters(c) if w.lora else sets * weights),
         Item("always", "adapters", w.trained * learnt if w.lora else 0),
         Item("always", "gradients", w.trained * learnt),
         Item("always", "optimiser, two moments", 2 * w.trained * learnt),
@@ -182,7 +187,7 @@ def _always(c: PolicyConfig, w: Work) -> list[Item]:
     else:
         copied = folded(c) if w.compute == WIDE else folded(c) + plain(c) + 2 * c.vocab * c.hidden
         name = "norms folded in" if w.compute == WIDE else "weights to compute with"
-        items.append(Item("always", name, base * w.compute * copied))
+        items.append(Item("always", name, 0 if w.lora else sets * w.compute * copied))
     return items
 
 
@@ -222,6 +227,13 @@ class _Chunk:
         return int(heads * (self.rows * own + self.contexts * self.prompt * (self.prompt + 64) / 2))
 
 
+def tape_bytes(c: PolicyConfig, tokens: int, itemsize: int) -> int:
+    """Bytes that the tapes of all layers take for so many tokens, attention's probabilities apart."""
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    width = 2 * c.hidden + 3 * q + (q + k) * (3 if c.qk_norm else 1) + 4 * c.ffn
+    return c.layers * width * tokens * itemsize
+
+
 def _layer(c: PolicyConfig, chunk: _Chunk, b: int) -> int:
     """What a layer leaves for its backward pass: h, h2; queries, o; keys and values, those of a prompt again for each
     of its rows; gate, up, silu(gate), product; and the probabilities where they are few enough."""
@@ -241,8 +253,12 @@ def _learning(c: PolicyConfig, w: Work) -> list[Item]:
     rows = min(chunk.predicted, max(1, LOGITS // c.vocab))
     held = 5 if chunk.predicted * c.vocab <= LOGITS else 4  # all log-probs stay where they are few
     folded_grads = 0 if w.lora else WIDE * folded(c)
+    again = tape_bytes(c, chunk.tokens, b) > TAPE_BYTES if w.again is None else w.again
+    layer = _layer(c, chunk, b)
+    tapes = c.layers * chunk.tokens * c.hidden * b + layer if again else c.layers * layer
+    name = f"{'inputs of layers' if again else 'activations'}, {chunk.tokens} tokens"
     return [
-        Item("learning", f"activations of {chunk.tokens} tokens", c.layers * _layer(c, chunk, b) + inside),
+        Item("learning", name, tapes + inside),
         Item("learning", "output layer", held * WIDE * rows * c.vocab + 3 * chunk.predicted * c.hidden * b),
         Item("learning", "gradients of folded weights", folded_grads),
     ]

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 def open_engine(model: str) -> tuple[Policy, Engine]:
     """A frozen model, ready to answer."""
-    from assay.engine.choose import engine_for
+    from assay.engine.choose import engine_of
     from assay.policy import load_policy
 
     policy = load_policy(locate(model))
     device = device_of("auto")
-    engine = engine_for("auto", device, "auto").engine(
+    engine = engine_of(policy.transformer, "auto", device, "auto").engine(
         policy.transformer,
         end_ids=policy.end_ids,
         decode=policy.tokenizer.decode,

@@ -130,7 +130,7 @@ class Recorder:
         for name in models:
             if self.saved(name):
                 state = models[name].state()
-                tensors[f"{name}/model.safetensors"] = below(state, "parameter/")
+                tensors[f"{name}/{models[name].weights_file}"] = below(state, "parameter/")
                 tensors[f"optimiser/{name}.safetensors"] = below(state, "optimiser/")
                 counters[name] = {"version": state["version"]}
         documents = {"memory.json": memory.to_data(), "counters.json": counters}
