@@ -251,7 +251,7 @@ def _learning(c: PolicyConfig, w: Work) -> list[Item]:
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
     inside = chunk.tokens * (3 * c.ffn + 2 * c.hidden + 3 * q + 4 * k) * b
     rows = min(chunk.predicted, max(1, LOGITS // c.vocab))
-    held = 5 if chunk.predicted * c.vocab <= LOGITS else 4  # all log-probs stay where they are few
+    held = 3 if rows == chunk.predicted else 4  # logits, divided, as log-probs; and those of the chunk before
     folded_grads = 0 if w.lora else WIDE * folded(c)
     again = tape_bytes(c, chunk.tokens, b) > TAPE_BYTES if w.again is None else w.again
     layer = _layer(c, chunk, b)
