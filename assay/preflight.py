@@ -30,6 +30,8 @@ from assay.types import Episode, Row
 
 if TYPE_CHECKING:
     from assay.policy import Policy
+    from assay.record.folder import RunFolder
+    from assay.record.panel import Panel
 
 GROUP = 4  # answers to each prompt of the probe, where the recipe's groups are not smaller
 CUT = 0.25  # share of answers at the limit that is worth a word
@@ -120,6 +122,24 @@ def look(experiment: Experiment, policy: Policy, models: Models, *, longest: int
     except AssayError as error:
         failed = [f"the probe before the first step failed, as the run may: {error}"]
     return failed + warnings(experiment, facts_of(experiment, policy, longest=longest, episodes=episodes))
+
+
+def warn(
+    folder: RunFolder,
+    shown: Panel,
+    experiment: Experiment,
+    policy: Policy,
+    models: Models,
+    *,
+    longest: int,
+    verify: Verify,
+) -> None:
+    """Tells what was found, and keeps it in run.json."""
+    shown.phase("look")
+    found = look(experiment, policy, models, longest=longest, verify=verify)
+    folder.amend(warnings=found)
+    for sentence in found:
+        shown.note(f"warning: {sentence}")
 
 
 # The checks: each a sentence, or None

@@ -18,7 +18,7 @@ from assay.policy.conversation import Chat, resolved
 from assay.recipe import Profile, Recipe, Wish, at_profile
 from assay.record.checkpoint import Checkpoint
 from assay.record.folder import RunFolder, require_vacant
-from assay.record.panel import Panel, panel
+from assay.record.panel import panel
 from assay.record.signals import StopFlag
 from assay.record.sinks import require as require_packages
 from assay.record.sinks import series_of, tracking
@@ -221,7 +221,9 @@ def _train(
     from assay.assemble import assemble
     from assay.engine.interrupt import asking
     from assay.loop import train
+    from assay.preflight import warn
     from assay.record.recorder import Recorder, exams
+    from assay.verify import verify
 
     if checkpoint is not None:
         tell_differences(checkpoint, models["policy"].place)
@@ -239,7 +241,7 @@ def _train(
     title = f"{experiment.recipe.name} on {' '.join(share.task for share in experiment.pool.shares)}"
     with panel(total, quiet=quiet, title=title) as shown, StopFlag() as stop, asking(stop.check):
         if longest is not None:
-            _warn(folder, experiment, policy, models, longest, shown)
+            warn(folder, shown, experiment, policy, models, longest=longest, verify=verify)
         with tracking(experiment.tracking.sinks, series_of(folder, experiment, memory.step), shown.note) as tracker:
             recorder = Recorder(
                 folder, experiment, codec, _policy_files(policy), exams(experiment), shown, stop, tracker.log
@@ -252,19 +254,6 @@ def _train(
                 ) from error
         for failure in folder.failures:
             shown.note(f"warning: {failure}")
-
-
-def _warn(
-    folder: RunFolder, experiment: Experiment, policy: Policy, models: Models, longest: int, shown: Panel
-) -> None:
-    from assay.preflight import look
-    from assay.verify import verify
-
-    shown.phase("look")
-    found = look(experiment, policy, models, longest=longest, verify=verify)
-    folder.amend(warnings=found)
-    for sentence in found:
-        shown.note(f"warning: {sentence}")
 
 
 def load_model(experiment: Experiment) -> Policy:
