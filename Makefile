@@ -49,10 +49,13 @@ check: $(STAMP)  ## lint, format, types
 bench: $(STAMP)  ## measure speed side by side with other systems
 	$(PY) -m bench.run --all
 
+gpu:  ## parity, a training run, speed and memory on a GPU, in under ten minutes, with the torch that PYTHON has
+	$(PYTHON) -m bench.gpu
+
 wheel: $(STAMP)  ## a wheel with the compiled core in it, into dist/
 	ASSAY_WHEEL_CORE=1 $(PY) -m hatchling build -t wheel -d dist
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ ##/' | awk -F' ## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-.PHONY: install demo test test-fast test-deep test-versions check bench wheel help
+.PHONY: install demo test test-fast test-deep test-versions check bench gpu wheel help

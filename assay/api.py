@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.recipe import Profile, Recipe
+from assay.recipe import Recipe, Wish
 
 if TYPE_CHECKING:
     from assay.source import Pool
@@ -39,6 +39,12 @@ class Run:
 
         return write_report(self.path)
 
+    def card(self) -> Path:
+        """Writes the model card README.md and says where it is."""
+        from assay.view.card import write_card
+
+        return write_card(self.path)
+
     @property
     def model(self) -> Path:
         """The trained weights of the last checkpoint, in the Hugging Face layout."""
@@ -59,7 +65,7 @@ def train(
     answer_column: str = "",
     skip_bad_rows: bool = False,
     model: str | None = None,
-    profile: Profile = "laptop",
+    profile: Wish = "auto",
     steps: int | None = None,
     seed: int = 0,
     run: str | Path | None = None,

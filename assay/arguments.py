@@ -9,7 +9,12 @@ from typing import Any, NoReturn
 
 from assay.configure import settings
 from assay.errors import UsageError, unknown
-from assay.experiment import Evaluation, Machine, Saving
+from assay.experiment import Evaluation, Machine, Saving, Tracking
+from assay.policy.conversation import Chat
+from assay.policy.lora import Lora
+from assay.record.sinks import SINKS
+
+SHORT = {"--lora": "lora.rank"}  # settings that are written without their field
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 """Flags of an argument, and what argparse is told of it."""
@@ -25,6 +30,8 @@ def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
             rest += [item, *items]
             break
         name, equals, value = item.partition("=")
+        if name in SHORT:
+            name = f"--{SHORT[name]}"
         if not name.startswith("--") or "." not in name:
             rest.append(item)
             continue
@@ -36,6 +43,24 @@ def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     return rest, found
 
 
+TRACK: tuple[tuple[str, ...], dict[str, Any]] = (
+    ("--track",),
+    {
+        "nargs": "+",
+        "metavar": "SINK",
+        "help": f"also tell of the run there, any or all of: {', '.join(SINKS)}; default none",
+    },
+)
+
+
+def tracked(names: Sequence[str] | None) -> dict[str, str]:
+    """The setting that `--track` is short for."""
+    for name in names or ():
+        if name not in SINKS:
+            raise unknown("sink", name, SINKS, "assay train --help")
+    return {"tracking.sinks": ",".join(names)} if names else {}
+
+
 class Parser(argparse.ArgumentParser):
     """Wrong usage has the form and the exit code of every other error."""
 
@@ -45,9 +70,14 @@ class Parser(argparse.ArgumentParser):
 
 def settings_help() -> str:
     groups = {"evaluation": Evaluation(), "machine": Machine(), "saving": Saving()}
+    groups |= {"tracking": Tracking(), "lora": Lora(), "chat": Chat()}
     rows = [row for prefix, record in groups.items() for row in settings(record, prefix)]
-    lines = [f"  --{path.replace('_', '-'):<30} {kind}, default {value}" for path, kind, value in rows]
+    lines = [f"  --{path.replace('_', '-'):<30} {kind}, default {_shown(value)}" for path, kind, value in rows]
     return "\n".join(["settings (those of a recipe, --scale.* and --mechanism.*: `assay show RECIPE`):", *lines])
+
+
+def _shown(value: Any) -> str:
+    return str(value) if value not in ("", ()) else "none"
 
 
 def one_of(kind: str, names: Sequence[str], *, see: str, **options: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from assay.configure import to_data
 from assay.errors import StorageError, UsageError, unknown
 from assay.experiment import Evaluation, Experiment, Machine, Saving
 from assay.folders import cache_folder
+from assay.lengths import longest_solution
 from assay.part import Part, slot
 from assay.policy.config import PolicyConfig
 from assay.recipe import Scale
@@ -149,7 +150,7 @@ def _train(made: Base, scratch: Path, *, quiet: bool) -> None:
     tokenizer = character_tokenizer(ALPHABET)
     shape = dataclasses.replace(made.shape, vocab=tokenizer.vocab)
     save_policy(fresh_policy(shape, tokenizer, key=Key("base", made.name, made.seed)), scratch / "start")
-    sft, scale = RECIPES["sft"], dataclasses.replace(made.scale, max_new=session.longest_solution(made.pool))
+    sft, scale = RECIPES["sft"], dataclasses.replace(made.scale, max_new=longest_solution(made.pool))
     mechanism = dataclasses.replace(sft.mechanism, augment=(*made.augment, *sft.mechanism.augment))
     experiment = Experiment(
         recipe=dataclasses.replace(sft, scale=scale, mechanism=mechanism),

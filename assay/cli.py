@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from assay import __version__
-from assay.arguments import Argument, Parser, one_of, overrides, settings_help, strange
+from assay.arguments import TRACK, Argument, Parser, one_of, overrides, settings_help, strange, tracked
 from assay.command_problems import CHECK, HELD_OUT, TASKS, pool_of, run_check
 from assay.command_verify import REWARD, VERIFY, judge_of, run_verify
 from assay.errors import AssayError, StorageError, UsageError, unknown
+from assay.lab.export import VERB as EXPORT
 from assay.recipe import PROFILES
 
 INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ended
@@ -75,7 +76,7 @@ def print_out(text: str) -> None:
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The arguments of a verb, with the settings as `overrides` and the whole line as `command`."""
+    """The arguments of a verb, the settings as `overrides` and the whole line as `command`."""
     rest, found = overrides(arguments)
     verb = next((item for item in rest if not item.startswith("-")), None)
     if verb is not None and verb not in VERBS:
@@ -122,6 +123,7 @@ def run_train(arguments: argparse.Namespace) -> Any:
     from assay import session
     from assay.bases import base_for
     from assay.configure import to_data
+    from assay.lab.results import finished
     from assay.recipes import recipe
     from assay.tasks import short
 
@@ -133,40 +135,33 @@ def run_train(arguments: argparse.Namespace) -> Any:
         profile=arguments.profile,
         seed=arguments.seed,
         steps=arguments.steps,
-        overrides=arguments.overrides,
+        overrides=tracked(arguments.track) | arguments.overrides,
         rewards=arguments.reward or (),
         right_from=arguments.right_from,
     )
     for rule in rules:
-        session.say(f"  {arguments.profile}: {rule}")
+        session.say(f"  {experiment.profile}: {rule}")
     if arguments.dry_run:
+        session.tell_memory(experiment)
         if not arguments.json:
             print_out(json.dumps(to_data(experiment), indent=1))
         return to_data(experiment)
     default = session.free_folder(Path("runs"), f"{arguments.recipe}-{short(pool.shares[0].task)}")
     path = session.start(experiment, arguments.run or default, command=arguments.command, quiet=arguments.quiet)
-    return finish(path)
+    return finished(path)
 
 
 def run_resume(arguments: argparse.Namespace) -> Any:
     from assay import session
+    from assay.lab.results import finished
 
-    return finish(session.resume(arguments.run, steps=arguments.steps, quiet=arguments.quiet))
-
-
-def finish(path: Path) -> Any:
-    """The report of a run, and its result in one line or as JSON."""
-    from assay.lab.results import outcome, table
-    from assay.view.report import write_report
-
-    report = write_report(path)
-    result = outcome(path) | {"report": str(report)}
-    sys.stderr.write(f"{table(result)}\nrun     {path}\nreport  {report}\n")
-    return result
+    return finished(session.resume(arguments.run, steps=arguments.steps, quiet=arguments.quiet))
 
 
 def run_report(arguments: argparse.Namespace) -> Any:
-    return finish(arguments.run)
+    from assay.lab.results import finished
+
+    return finished(arguments.run)
 
 
 def run_sample(arguments: argparse.Namespace) -> Any:
@@ -252,7 +247,7 @@ def run_base(arguments: argparse.Namespace) -> Any:
 def run_doctor(arguments: argparse.Namespace) -> Any:
     from assay.lab.doctor import examination, text
 
-    found = examination()
+    found = examination(arguments.model)
     if not arguments.json:
         print_out(text(found))
     return found
@@ -283,11 +278,14 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
             (("--model",), {"help": "a folder, a hub id, or a base (default: the base of the task)"}),
             (
                 ("--profile",),
-                one_of("profile", PROFILES, see="assay train --help", default="laptop", help="scale; default laptop"),
+                one_of(
+                    "profile", ("auto", *PROFILES), see="assay train --help", default="auto", help="scale; default auto"
+                ),
             ),
             (("--steps",), {"type": int, "help": "default: the profile's"}),
             SEED,
             (("--run",), {"type": Path, "help": "run folder; default runs/RECIPE-TASK-N"}),
+            TRACK,
             (("--dry-run",), {"action": "store_true", "help": "print the resolved run and stop"}),
             QUIET,
         ],
@@ -349,9 +347,14 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
         ],
         run_base,
     ),
+    "export": EXPORT,
     "report": ("write the report of a run again", [RUN], run_report),
     "verify": ("how a mathematics answer is judged, and how well answers are judged", VERIFY, run_verify),
-    "doctor": ("what this machine has, and what each missing piece would need", [], run_doctor),
+    "doctor": (
+        "what this machine has, and what each missing piece would need",
+        [(("--model",), {"help": "a folder or a base: also what training it would need; default none"})],
+        run_doctor,
+    ),
     "demo": (
         "train a small model that visibly learns; ends with a table and a report",
         [(("--run",), {"type": Path, "help": "run folder; default runs/demo-N"}), SEED, QUIET],

@@ -124,6 +124,8 @@ def settings(record: Any, prefix: str) -> list[tuple[str, str, Any]]:
 def _kind_name(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return "|".join(map(str, get_args(kind)))
+    if get_origin(kind) is tuple:
+        return f"{_kind_name(get_args(kind)[0])}, several with commas"
     return getattr(kind, "__name__", str(kind)) if get_origin(kind) is None else str(kind)
 
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from assay.errors import ConfigError
+from assay.policy.conversation import Chat
+from assay.policy.lora import Lora
+from assay.policy.lora import check as check_lora
 from assay.recipe import Profile, Recipe
 from assay.recipe import check as check_recipe
 from assay.source import Pool, check_pool
@@ -35,6 +38,8 @@ class Machine:
     threads: int = 0  # 0: all cores
     micro_tokens: int = 2048  # of a forward and backward: on a processor, what its caches hold
     cache_mb: int = 512  # keys and values of the rows in flight
+    probe: int = 16  # answers looked at before the first step, for warnings; 0: none
+    checkpointing: Literal["auto", "on", "off"] = "auto"  # of torch: layers are computed again to go back, not kept
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,16 @@ class Saving:
     keep: int = 2
     rollouts_every: int = 25  # steps between saved rollouts; 0: only the first and the last step's
     rollouts_max: int = 512  # episodes of a saved step
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """Where a run is told of beside its own folder. None of these can hold or stop it."""
+
+    sinks: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()  # any or all; --track names them
+    project: str = "assay"
+    name: str = ""  # default: that of the run folder
+    offline: bool = False  # wandb keeps the run on this machine until `wandb sync`
 
 
 @dataclass(frozen=True)
@@ -61,6 +76,9 @@ class Experiment:
     saving: Saving = field(default_factory=Saving)
     rewards: tuple[str, ...] = ()  # reward functions, FILE.py:FUNCTION=WEIGHT; none: the checkers of the tasks
     right_from: float = 1.0  # the weighted sum of reward functions from which an answer counts as right
+    tracking: Tracking = field(default_factory=Tracking)
+    lora: Lora = field(default_factory=Lora)
+    chat: Chat = field(default_factory=Chat)
 
 
 LEAST = {
@@ -72,6 +90,7 @@ LEAST = {
     "machine.threads": 0,
     "machine.micro_tokens": 1,
     "machine.cache_mb": 1,
+    "machine.probe": 0,
     "saving.every": 1,
     "saving.keep": 2,  # the newest may turn out damaged
     "saving.rollouts_every": 0,
@@ -83,6 +102,7 @@ def check(experiment: Experiment) -> None:
     """Refuses what cannot work, before anything is loaded or written."""
     check_recipe(experiment.recipe)
     check_pool(experiment.pool)
+    check_lora(experiment.lora)
     for place, least in LEAST.items():
         group, _, name = place.partition(".")
         if (value := getattr(getattr(experiment, group), name)) < least:

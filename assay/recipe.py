@@ -19,6 +19,7 @@ from assay.stages import Steps
 
 Profile = Literal["paper", "laptop", "one-gpu"]
 PROFILES: tuple[Profile, ...] = ("paper", "laptop", "one-gpu")
+Wish = Literal["auto", "paper", "laptop", "one-gpu"]  # auto: by model and machine
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,10 @@ def at_profile(recipe: Recipe, profile: Profile, *, max_new: int | None = None) 
     if profile != "paper" and paper.num_minibatches > 2:
         changes["num_minibatches"] = 2
         lines.append(f"num_minibatches: {paper.num_minibatches} -> 2 (small batches keep at most 2 updates a rollout)")
+    if profile == "one-gpu":
+        lines.append(
+            f"the paper's learning_rate {paper.learning_rate:g} stays (one for all weights; LoRA takes ten times that)"
+        )
     if max_new is not None and max_new != changes.get("max_new", paper.max_new):
         lines.append(f"max_new: {paper.max_new} -> {max_new} (what the task needs)")
         changes["max_new"] = max_new

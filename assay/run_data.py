@@ -89,13 +89,17 @@ def _rendered(problem: Problem, codec: Codec) -> Ids:
         raise DataError(f"line {problem.spec['row']} of {short(problem.task)}: {error}") from None
 
 
-def fit(max_new: int, problems: Sequence[Problem], codec: Codec, *, context: int, model: str) -> tuple[int, list[str]]:
-    """How long answers may be so that each fits into the context behind its prompt, and a line if that is less."""
+def fit(
+    max_new: int, problems: Sequence[Problem], codec: Codec, *, context: int, model: str
+) -> tuple[int, int, list[str]]:
+    """How long answers may be so that each fits into the context behind its prompt; tokens of the longest prompt; a
+    line if answers were cut.
+    """
     lengths = prompt_lengths(problems, codec)
     longest, problem = lengths[0]
     room = context - longest
     if room >= max_new:
-        return max_new, []
+        return max_new, longest, []
     if room * LEAST_ROOM < max_new:
         over = [(length, p) for length, p in lengths if (context - length) * LEAST_ROOM < max_new]
         named = ", ".join(f"line {p.spec['row']} of {short(p.task)} ({length} tokens)" for length, p in over[:5])
@@ -104,7 +108,11 @@ def fit(max_new: int, problems: Sequence[Problem], codec: Codec, *, context: int
             f"positions of {model}: {named}{' ...' if len(over) > 5 else ''}. Shorten or drop them, lower "
             "--scale.max-new, or take a model with a longer context."
         )
-    return room, [
-        f"max_new: {max_new} -> {room} (the context of {context} less the longest prompt, {longest} tokens at line "
-        f"{problem.spec['row']} of {short(problem.task)})"
-    ]
+    return (
+        room,
+        longest,
+        [
+            f"max_new: {max_new} -> {room} (the context of {context} less the longest prompt, {longest} tokens at line "
+            f"{problem.spec['row']} of {short(problem.task)})"
+        ],
+    )

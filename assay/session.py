@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from assay import run_data
 from assay.configure import from_data, override, to_data
-from assay.errors import ConfigError, DataError, Stopped, UsageError, unknown
+from assay.engine.memory import as_data
+from assay.errors import ConfigError, Stopped, UsageError, unknown
 from assay.experiment import Experiment, Machine, check
 from assay.judging import Judging, absolute, changes, check_functions, judging_of, scored_by, sources
+from assay.lengths import check_lengths, longest_solution
 from assay.memory import Memory
 from assay.models import Models
-from assay.recipe import Profile, Recipe, at_profile
+from assay.policy.conversation import Chat, resolved
+from assay.recipe import Profile, Recipe, Wish, at_profile
 from assay.record.checkpoint import Checkpoint
 from assay.record.folder import RunFolder, require_vacant
 from assay.record.panel import panel
 from assay.record.signals import StopFlag
-from assay.rng import Key, digest
+from assay.record.sinks import require as require_packages
+from assay.record.sinks import series_of, tracking
+from assay.resources import Plan, advice, choose_profile, plan_memory, require_memory, shape_of
+from assay.rng import Key
 from assay.source import Pool, check_pool
 from assay.tasks import short
 
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     from assay.policy import Policy
 
 Functions = Mapping[str, Callable[..., Any]]
-PROBE = 256  # problems looked at before a run starts, for lengths
 IDENTITY = ("model", "pool", "seed", "profile")
 SHORT = ("scale", "mechanism", "models", "roles", "stages")  # written without the `recipe.` before them
 
@@ -41,7 +43,7 @@ def plan(
     *,
     model: str,
     pool: Pool,
-    profile: Profile = "laptop",
+    profile: Wish = "auto",
     seed: int = 0,
     steps: int | None = None,
     overrides: Mapping[str, Any] | None = None,
@@ -49,7 +51,9 @@ def plan(
     right_from: float = 1.0,
 ) -> tuple[Experiment, list[str]]:
     """The experiment that these wishes mean, and the rules by which the paper's scale became this one."""
+    profile, reasons = (profile, []) if profile != "auto" else _chosen(model)
     recipe, rules = at_profile(scored_by(recipe, rewards) if rewards else recipe, profile)
+    rules = [*reasons, *rules]
     if Path(model).is_dir():
         model = str(Path(model).resolve())  # a run is resumed from anywhere
     judged = {"rewards": absolute(rewards), "right_from": right_from}
@@ -70,11 +74,17 @@ def plan(
         experiment = override(experiment, path, value)
     if steps is not None:
         experiment = override(experiment, "recipe.scale.num_steps", steps)
+    experiment = dataclasses.replace(experiment, chat=resolved(experiment.chat))
     check(experiment)
     if not experiment.rewards:
         run_data.require_answers(experiment.pool)
     experiment, fewer = run_data.at_most_rows(experiment)
     return experiment, [*rules, *fewer]
+
+
+def _chosen(model: str) -> tuple[Profile, list[str]]:
+    profile, reason = choose_profile(model)
+    return profile, [reason]
 
 
 def _full(path: str) -> str:
@@ -87,13 +97,6 @@ def _full(path: str) -> str:
     return f"recipe.{path}" if head in SHORT else path
 
 
-def longest_solution(pool: Pool) -> int:
-    """Tokens that an answer in characters may need: the longest worked solution of a probe, and half as much again."""
-    key = Key("probe")
-    solutions = [pool.problem(key(i)).solution or "" for i in range(PROBE)]
-    return max(8, round(1.5 * max(len(text) for text in solutions)) + 1)
-
-
 def start(
     experiment: Experiment,
     path: Path,
@@ -104,15 +107,22 @@ def start(
     functions: Functions | None = None,
 ) -> Path:
     """Trains in a new run folder. `functions` are reward functions that this program has, by name."""
+    from assay.policy import fingerprint
+
     check(experiment)
     require_vacant(path)
+    require_packages(experiment.tracking.sinks)
     judge = judging_of(experiment, functions)
     check_functions(judge, experiment.pool)
-    device_of(experiment.machine.device)
     for line in run_data.told(experiment.pool):
         say(f"  {line}")
+    memory = memory_of(experiment)  # before anything is loaded, where the shape is known
+    if memory is not None:
+        require_memory(memory)
     policy = load_model(experiment)
-    experiment = check_lengths(experiment, policy)
+    experiment, longest, lines = check_lengths(experiment, policy)
+    for line in lines:
+        say(f"  {line}")
     identity = {name: to_data(getattr(experiment, name)) for name in IDENTITY}
     identity |= {"recipe": experiment.recipe.name, "weights": fingerprint(policy)}
     identity |= run_data.identity(experiment.pool)
@@ -123,18 +133,39 @@ def start(
         "task": [short(share.task) for share in experiment.pool.shares],
         "experiment": to_data(experiment),
         "rewards": sources(judge),
+        "memory": None if memory is None else as_data(memory.budget),
         **(extra or {}),
     }
     folder = RunFolder.create(path, identity=identity, document=document, keep=experiment.saving.keep)
     with folder:
-        _run(folder, experiment, policy, Memory(experiment.seed), quiet=quiet, judge=judge)
+        _run(folder, experiment, policy, Memory(experiment.seed), quiet=quiet, judge=judge, longest=longest)
     return path
+
+
+def memory_of(experiment: Experiment) -> Plan | None:
+    """The memory that a run will need; None for a model whose shape is not known here."""
+    shape = shape_of(experiment.model)
+    return None if shape is None else plan_memory(experiment, shape, device=device_of(experiment.machine.device))
+
+
+def tell_memory(experiment: Experiment) -> None:
+    """The budget of a run, to a person; nothing where torch or the model is not here."""
+    try:
+        plan = memory_of(experiment)
+    except ImportError:
+        return
+    for line in [] if plan is None else plan.lines():
+        say(line)
+    if plan is not None and not plan.fits:
+        say(f"warning: this run would be refused here. {advice(plan)}")
 
 
 def resume(
     path: Path | str, *, steps: int | None = None, quiet: bool = False, functions: Functions | None = None
 ) -> Path:
     """Continues from the last checkpoint; `steps` extends a run that is finished."""
+    from assay.policy import fingerprint
+
     with RunFolder.open(path) as folder:
         experiment = from_data(Experiment, folder.document["experiment"])
         if steps is not None:
@@ -183,13 +214,17 @@ def _run(
     quiet: bool,
     judge: Judging,
     checkpoint: Any = None,
+    longest: int | None = None,
 ) -> None:
+    """`longest`: tokens of the longest prompt, of a run that is new."""
     from assay.engine.choose import processor_of
 
     set_threads(experiment.machine)
+    policy = with_adapter(experiment, policy)
     models = build_models(experiment, policy)
     with processor_of(models["policy"]), judge:
-        _train(folder, experiment, policy, models, memory, quiet=quiet, judge=judge, checkpoint=checkpoint)
+        rest = {"quiet": quiet, "judge": judge, "checkpoint": checkpoint, "longest": longest}
+        _train(folder, experiment, policy, models, memory, **rest)
 
 
 def _train(
@@ -202,17 +237,19 @@ def _train(
     quiet: bool,
     judge: Judging,
     checkpoint: Any,
+    longest: int | None,
 ) -> None:
     from assay.assemble import assemble
     from assay.engine.interrupt import asking
     from assay.loop import train
+    from assay.preflight import warn
     from assay.record.recorder import Recorder, exams
 
     if checkpoint is not None:
         tell_differences(checkpoint, models["policy"].place)
         counters = checkpoint.document("counters.json")
         for name, counter in counters.items():
-            weights = checkpoint.tensors(f"{name}/model.safetensors", framework="torch")
+            weights = checkpoint.tensors(f"{name}/{models[name].weights_file}", framework="torch")
             moments = checkpoint.tensors(f"optimiser/{name}.safetensors", framework="torch")
             state = {f"parameter/{key}": value for key, value in weights.items()}
             models[name].load(state | {f"optimiser/{key}": value for key, value in moments.items()} | counter)
@@ -223,11 +260,17 @@ def _train(
     title = f"{experiment.recipe.name} on {' '.join(short(share.task) for share in experiment.pool.shares)}"
     with panel(total, quiet=quiet, title=title) as shown, StopFlag() as stop, asking(stop.check):
         judge.tell(shown.note)
-        recorder = Recorder(folder, experiment, codec, _policy_files(policy), exams(experiment), shown, stop, judge)
-        try:
-            train(stages, models, memory, recorder)
-        except Stopped as error:
-            raise Stopped(f"{str(error).split(';')[0]}; `assay resume {folder.path}` goes on where it is.") from error
+        if longest is not None:
+            warn(folder, shown, experiment, policy, models, longest=longest, verify=judge)
+        with tracking(experiment.tracking.sinks, series_of(folder, experiment, memory.step), shown.note) as tracker:
+            files, examined = _policy_files(policy), exams(experiment)
+            recorder = Recorder(folder, experiment, codec, files, examined, shown, stop, judge, tracker.log)
+            try:
+                train(stages, models, memory, recorder)
+            except Stopped as error:
+                raise Stopped(
+                    f"{str(error).split(';')[0]}; `assay resume {folder.path}` goes on where it is."
+                ) from error
         for failure in folder.failures:
             shown.note(f"warning: {failure}")
 
@@ -237,21 +280,40 @@ def load_model(experiment: Experiment) -> Policy:
     from assay.bases import locate
     from assay.policy import load_policy
 
-    return load_policy(locate(experiment.model))
+    policy = load_policy(locate(experiment.model))
+    if experiment.chat == Chat():
+        return policy
+    return dataclasses.replace(policy, tokenizer=policy.tokenizer.speaking(experiment.chat))
+
+
+def with_adapter(experiment: Experiment, policy: Policy) -> Policy:
+    """The policy with the adapter that the run asks for, or with the one that its model has already."""
+    has = policy.transformer.lora
+    if not experiment.lora.rank:
+        return policy
+    if has is not None:
+        raise ConfigError(
+            f"{experiment.model} is an adapter of rank {has.rank} already. Leave --lora out to train it further, or "
+            f"make it a model first: `assay export {experiment.model} FOLDER --merge`."
+        )
+    from assay.bases import locate
+    from assay.policy.adapter_folder import put_on
+
+    key = Key(experiment.seed)("lora")
+    return put_on(policy, experiment.lora, place=locate(experiment.model), key=key)
 
 
 def build_models(experiment: Experiment, policy: Policy) -> Models:
     """An engine for each parameter set of the recipe, and the frozen reference where the objective asks for one."""
-    import copy
-
-    from assay.engine.choose import engine_for
+    from assay.engine.choose import engine_of
     from assay.engine.optimiser import AdamW
     from assay.engine.value_engine import ValueEngine
+    from assay.policy.adapted import twin
+    from assay.policy.transformer import Transformer
 
     scale, machine, recipe = experiment.recipe.scale, experiment.machine, experiment.recipe
     device = device_of(machine.device)
-    parameters = sum(p.numel() for p in policy.transformer.parameters())
-    choice = engine_for(machine.engine, device, machine.precision, parameters=parameters)
+    choice = engine_of(policy.transformer, machine.engine, device, machine.precision)
     if machine.engine == "auto" and device == "cpu" and choice.reason:
         slower = ", one and a half times slower than with the core" if choice.refused else ""
         say(f"this run computes with torch{slower}: {choice.reason}")
@@ -261,6 +323,7 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
         "device": device,
         "precision": machine.precision,
         "memory_bytes": machine.cache_mb << 20,
+        "checkpointing": machine.checkpointing,
     }
     optimiser = AdamW(betas=(scale.beta1, scale.beta2), weight_decay=scale.weight_decay)
     wanted = {name: model.trained for name, model in recipe.models.items()}
@@ -270,9 +333,16 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
     values = {name for name, model in recipe.models.items() if model.output == "value"}
     if values and machine.engine == "native":
         say(f"{', '.join(sorted(values))}: values are computed with torch; the core computes everything else")
+    if values and not isinstance(policy.transformer, Transformer):
+        raise ConfigError(
+            f"{recipe.name} has a critic, which must be of the families llama, qwen2 or qwen3; {experiment.model} is "
+            f"of {policy.config.family}. Take a recipe without a critic."
+        )
+    *others, last = wanted  # the last one takes the weights that were loaded, and is no copy
+    networks = {name: twin(policy.transformer) for name in others} | {last: policy.transformer}
     engines = {
         name: (ValueEngine if name in values else choice.engine)(
-            copy.deepcopy(policy.transformer), optimiser=optimiser if trained else None, **settings
+            networks.pop(name), optimiser=optimiser if trained else None, **settings
         )
         for name, trained in wanted.items()
     }
@@ -281,44 +351,13 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
     return Models(engines, recipe.roles, recipe.models, starts)
 
 
-def check_lengths(experiment: Experiment, policy: Policy) -> Experiment:
-    """Refuses a task whose prompts and answers do not fit into the model's context. Behind rows of files, whose answers
-    have no known length, they are cut to it.
-    """
-    key, pool, max_new = Key("probe"), experiment.pool, experiment.recipe.scale.max_new
-    context = policy.config.context
-    if rows := run_data.all_rows(pool):
-        max_new, lines = run_data.fit(max_new, rows, policy.tokenizer, context=context, model=experiment.model)
-        for line in lines:
-            say(f"  {line}")
-        recipe, _ = at_profile(experiment.recipe, "paper", max_new=max_new)
-        experiment = dataclasses.replace(experiment, recipe=recipe)
-    probe = [] if pool.finite else [pool.problem(key(i)) for i in range(PROBE)]
-    longest = max((len(policy.tokenizer.render(problem.prompt)) for problem in probe), default=0)
-    if (needed := longest + max_new) > context:
-        raise DataError(
-            f"prompts of up to {longest} tokens and answers of {max_new} need {needed} positions; {experiment.model} "
-            f"has {context}. Lower --scale.max-new, or take easier levels or a model with a longer context."
-        )
-    return experiment
-
-
-def fingerprint(policy: Policy) -> str:
-    """Of the weights and the tokenizer, so that a resumed run can tell whether its model is still the same."""
-    parts: list[Any] = [policy.tokenizer.files["tokenizer.json"]]
-    for name, parameter in policy.transformer.state_dict().items():
-        parts += [name, np.ascontiguousarray(parameter.detach().float().cpu().numpy()).tobytes()]
-    return digest(*parts)
-
-
 def _policy_files(policy: Policy) -> dict[str, bytes]:
-    """Everything of the Hugging Face layout but the weights, under `policy/`."""
-    from assay.policy import save_policy
+    """Everything of the Hugging Face layout, or of PEFT's, but the weights, under `policy/`."""
+    from assay.policy.adapter_folder import adapter_files
+    from assay.policy.checkpoint import model_files
 
-    with tempfile.TemporaryDirectory() as scratch:
-        save_policy(policy, scratch)
-        kept = [p for p in Path(scratch).iterdir() if p.suffix != ".safetensors" and "safetensors" not in p.name]
-        return {f"policy/{path.name}": path.read_bytes() for path in kept}
+    made = model_files(policy) if policy.transformer.lora is None else adapter_files(policy)
+    return {f"policy/{name}": content for name, content in made.items()}
 
 
 def device_of(name: str) -> str:

@@ -47,7 +47,6 @@ SETTINGS = {
     "evaluation.num-problems": "128",
     "evaluation.num-samples": "8",
     "evaluation.final-problems": "64",
-    "evaluation.final-samples": "64",
     "machine.threads": "1",
     "saving.rollouts-every": "0",
 }
@@ -76,6 +75,7 @@ class Proxy:
     diagnostic: str  # a metric of every step: its mean over the run is to move ...
     direction: Literal["up", "down"]
     against: str  # ... against this arm
+    final_samples: int = 16  # before and after, to each held-out problem
 
     @property
     def least(self) -> tuple[str, ...]:
@@ -90,7 +90,11 @@ class Proxy:
             pool=self.pool,
             seed=seed,
             steps=int(wanted.settings.get("scale.num-steps", self.steps)),
-            overrides={**SETTINGS, **{k: v for k, v in wanted.settings.items() if k != "scale.num-steps"}},
+            overrides={
+                **SETTINGS,
+                "evaluation.final-samples": str(self.final_samples),
+                **{k: v for k, v in wanted.settings.items() if k != "scale.num-steps"},
+            },
         )
         return made
 
@@ -135,8 +139,8 @@ def run(proxy: Proxy, arm: str, seed: int) -> dict[str, Any]:
         "arm": arm,
         "seed": seed,
         "curve": curve,
-        "before": {str(k): _pass(tests[0], k)["mean"] for k in (1, 64)},
-        "after": {str(k): _pass(tests[-1], k)["mean"] for k in (1, 64)},
+        "before": {str(k): _pass(tests[0], k)["mean"] for k in (1, proxy.final_samples)},
+        "after": {str(k): _pass(tests[-1], k)["mean"] for k in (1, proxy.final_samples)},
         "diagnostic": float(np.mean(values)) if values else None,
         "spent": {k.removeprefix("budget/"): v for k, v in last.items() if k.startswith("budget/")},
         "length": last["length/mean"],
@@ -211,8 +215,8 @@ def _section(
     budget = {s: min(by[arm, s]["curve"][-1][0] for arm in arms) for s in seeds}
     score = {arm: [at(by[arm, s]["curve"], budget[s]) for s in seeds] for arm in arms}
     lines += [
-        f"| arm | pass@1 at {np.mean(list(budget.values())):,.0f} tokens | pass@1, pass@64 at its end | "
-        f"{proxy.diagnostic} | entropy | length | tokens | updates | seconds |",
+        f"| arm | pass@1 at {np.mean(list(budget.values())):,.0f} tokens | pass@1, pass@{proxy.final_samples} at its "
+        f"end | {proxy.diagnostic} | entropy | length | tokens | updates | seconds |",
         "|" + "---|" * 9,
     ]
     for arm in arms:
@@ -224,7 +228,7 @@ def _section(
 
         tokens, updates = (np.mean([r["spent"][k] for r in mine]) for k in ("generated_tokens", "optimiser_steps"))
         lines.append(
-            f"| {arm} | {np.mean(score[arm]):.3f} | {mean('after', '1')}, {mean('after', '64')} "
+            f"| {arm} | {np.mean(score[arm]):.3f} | {mean('after', '1')}, {mean('after', str(proxy.final_samples))} "
             f"| {mean('diagnostic')} | {mean('entropy')} | {mean('length')} "
             f"| {tokens:,.0f} | {updates:,.0f} | {mean('seconds')} |"
         )

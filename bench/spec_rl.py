@@ -16,11 +16,12 @@ import time
 
 import numpy as np
 
-from assay import bases, session
+from assay import bases
 from assay.assemble import assemble
 from assay.augment import Speculate
 from assay.engine.choose import engine_for, processor_of
 from assay.engine.optimiser import AdamW
+from assay.lengths import longest_solution
 from assay.memory import Memory
 from assay.models import Models
 from assay.policy import load_policy
@@ -36,7 +37,7 @@ POOL = Pool((Share("countdown", (3, 4)),))
 def small(epochs: int, lenience: float, *, drafts: bool) -> Recipe:
     made = recipe("spec-rl")
     changes = {"num_prompts": PROMPTS, "num_minibatches": 1, "learning_rate": 2e-4, "num_steps": epochs * STEPS}
-    scale = dataclasses.replace(made.scale, max_new=session.longest_solution(POOL), **changes)
+    scale = dataclasses.replace(made.scale, max_new=longest_solution(POOL), **changes)
     parts = {"augment": (Speculate(lenience=lenience),)} if drafts else {"augment": (), "assess": (), "remember": ()}
     mechanism = dataclasses.replace(made.mechanism, source=Epochs(PROMPTS * STEPS), **parts)
     return dataclasses.replace(made, scale=scale, mechanism=mechanism)

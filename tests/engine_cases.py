@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import torch
 from torch import Tensor
 
+from assay.engine import adapter_sampler, sampler
+from assay.engine.adapter import AdapterEngine
+from assay.engine.interface import Want
 from assay.engine.local import LocalEngine
 from assay.engine.native.engine import NativeEngine
 from assay.engine.optimiser import AdamW
 from assay.engine.torch_engine import TorchEngine
 from assay.policy.config import PolicyConfig
+from assay.policy.foreign import Foreign
+from assay.policy.hf_config import config_to_hf
 from assay.policy.transformer import Transformer
 from assay.types import Batch, Problem, Request
 
@@ -46,7 +53,17 @@ def model_of(family: str = "qwen2", *, seed: int = 0, **changes: object) -> Tran
     return model
 
 
-KINDS = ("torch", "native")
+KINDS = ("torch", "native", "adapter")
+
+
+def foreign_of(model: Transformer) -> Foreign:
+    """The same weights in the network that `transformers` has for this family."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    raw = config_to_hf(model.config)
+    inner = AutoModelForCausalLM.from_config(AutoConfig.for_model(**raw), dtype=torch.float32)
+    inner.load_state_dict({**inner.state_dict(), **model.state_dict()})
+    return Foreign(inner.eval(), raw)
 
 
 class Default:
@@ -60,9 +77,26 @@ def engine_of(family: str = "qwen2", *, precision: str = "fp32", end: int | None
     options = {k: changes.pop(k) for k in ("decode", "memory_bytes", "optimiser") if k in changes}
     options.setdefault("optimiser", AdamW())
     ends = frozenset() if end is None else frozenset({end})
+    if Default.kind == "adapter" and precision != "native":
+        foreign = foreign_of(model_of(family, **changes))
+        return AdapterEngine(foreign, end_ids=ends, precision=precision, **options)  # type: ignore[arg-type]
     native = precision == "native" or (Default.kind == "native" and precision != "bf16")
     engine, precision = (NativeEngine, "fp32") if native else (TorchEngine, precision)
     return engine(model_of(family, **changes), end_ids=ends, precision=precision, **options)  # type: ignore[arg-type]
+
+
+def row_bytes(engine: LocalEngine, length: int) -> int:
+    """Bytes of keys and values of a row of this length."""
+    return (
+        adapter_sampler.row_bytes(engine, length)
+        if Default.kind == "adapter"
+        else sampler.row_bytes(engine.network, length)
+    )
+
+
+def embedding_of(engine: LocalEngine) -> Tensor:
+    foreign = isinstance(engine.model, Foreign)
+    return (engine.model.inner.get_input_embeddings() if foreign else engine.model.model.embed_tokens).weight
 
 
 def problem_of(name: object) -> Problem:
@@ -82,9 +116,11 @@ def requests_of(groups: int = 3, samples: int = 4, *, max_new: int = 9, **change
     ]
 
 
-def naive_logits(model: Transformer, tokens: np.ndarray) -> Tensor:
+def naive_logits(model: Transformer | Foreign, tokens: np.ndarray) -> Tensor:
     """Logits [T, V] of one row alone, with dense causal attention written out head by head."""
     ids = torch.from_numpy(tokens.astype(np.int64))
+    if isinstance(model, Foreign):
+        return model.inner(ids[None], use_cache=False).logits[0]
     count = len(ids)
     future = torch.triu(torch.ones(count, count, dtype=torch.bool), 1)
 
@@ -100,7 +136,7 @@ def naive_logits(model: Transformer, tokens: np.ndarray) -> Tensor:
     return model.logits(model(ids, torch.arange(count), attend))
 
 
-def naive_log_probs(model: Transformer, context: np.ndarray, ids: np.ndarray, tau: float = 1.0) -> Tensor:
+def naive_log_probs(model: Transformer | Foreign, context: np.ndarray, ids: np.ndarray, tau: float = 1.0) -> Tensor:
     """All log-probs [T, V] at the positions that predict `ids`."""
     logits = naive_logits(model, np.concatenate([context, ids]))[len(context) - 1 : -1]
     return torch.log_softmax(logits / tau, -1)
@@ -137,3 +173,51 @@ def rows_of(
     prompts = contexts_of(groups, vocab=vocab, seed=seed, low=2, high=9)
     answers = [random.integers(0, vocab, n).astype(np.int32) for n in lengths]
     return [prompts[i % groups] for i in range(len(lengths))], answers
+
+
+def learn(engine: LocalEngine, batch: Batch, *, tokens: int = 10_000, spread: float = 0.3) -> dict[str, Tensor]:
+    """Gradients by name of sum(advantage * logp + spread * advantage^2 * entropy)."""
+    for chunk in engine.chunks(batch, tokens=tokens):
+        out = engine.forward(chunk, Want(entropy=spread != 0))
+        a = chunk.streams["advantage"]
+        loss = (a * out.logp).sum()
+        if out.entropy is not None:
+            loss = loss + spread * (a.square() * out.entropy).sum()
+        loss.backward()
+        engine.backward(chunk, out)
+    return collected(engine)
+
+
+def collected(engine: LocalEngine) -> dict[str, Tensor]:
+    engine.hand_out()
+    grads = {name: p.grad.clone() for name, p in engine.model.named_parameters() if p.grad is not None}
+    engine.model.zero_grad()
+    return grads
+
+
+def naive(engine: LocalEngine, batch: Batch, *, spread: float = 0.3) -> dict[str, Tensor]:
+    """The same from autograd in fp64 over one row at a time."""
+    model = copy.deepcopy(engine.model).double()
+    model.zero_grad()
+    for b in range(len(batch)):
+        context = batch.context[batch.context_at[b] : batch.context_at[b + 1]]
+        cut_ = slice(batch.at[b], batch.at[b + 1])
+        ids = batch.ids[cut_]
+        if len(ids) == 0:
+            continue
+        a = torch.from_numpy(batch.advantage[cut_].astype(np.float64))
+        lp = naive_log_probs(model, context, ids, float(batch.temperature[b]))
+        logp = lp[torch.arange(len(ids)), torch.from_numpy(ids.astype(np.int64))]
+        entropy = -(lp.exp() * lp).sum(-1)
+        ((a * logp).sum() + spread * (a.square() * entropy).sum()).backward()
+    return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+
+
+def assert_same(got: dict[str, Tensor], want: dict[str, Tensor]) -> None:
+    """Within the rounding of the format that the gradients are in."""
+    assert got.keys() == want.keys()
+    for name, value in want.items():
+        exact = got[name].dtype == torch.float64 and Default.kind != "adapter"  # its norms and angles are in fp32
+        tolerance = 1e-10 if exact else 1e-5
+        bound = tolerance * max(1.0, float(value.abs().max()))
+        torch.testing.assert_close(got[name].double(), value.double(), atol=bound, rtol=0)

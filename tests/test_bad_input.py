@@ -109,7 +109,7 @@ BAD_MODELS: dict[str, tuple[int, str, Callable[[Path], None]]] = {
     "no tokenizer": (74, "has no tokenizer.json", remove("tokenizer.json")),
     "config that is no JSON": (74, "config.json cannot be read as JSON", garble_config),
     "field that we do not know": (78, "sliding_moon", edit_config(sliding_moon=7)),
-    "family that we do not know": (78, "mamba", edit_config(model_type="mamba", architectures=["MambaForCausalLM"])),
+    "family that we do not know": (78, "mumble", edit_config(model_type="mumble", architectures=["MumbleForCausalLM"])),
     "vocabulary of another tokenizer": (78, "do not belong together", edit_config(vocab_size=50)),
     "shape of another model": (64, "wrong shapes: model.embed_tokens.weight", edit_config(hidden_size=32)),
     "weights that are not finite": (64, "not finite", edit_weights(poison)),

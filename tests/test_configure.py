@@ -268,6 +268,7 @@ def test_the_resolved_configuration_is_the_recorded_one(name: str, profile: Any)
         (Machine, "threads", 0),
         (Machine, "micro_tokens", 1),
         (Machine, "cache_mb", 1),
+        (Machine, "probe", 0),
         (Saving, "every", 1),
         (Saving, "keep", 2),
         (Saving, "rollouts_every", 0),

@@ -7,13 +7,25 @@ import copy
 import numpy as np
 import pytest
 import torch
-from engine_cases import FAMILIES, batch_of, engine_of, naive_log_probs, requests_of, rows_of
+from engine_cases import (
+    FAMILIES,
+    assert_same,
+    batch_of,
+    collected,
+    embedding_of,
+    engine_of,
+    learn,
+    naive,
+    naive_log_probs,
+    requests_of,
+    rows_of,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
 from assay.engine import attention as attention_module
-from assay.engine import packing, precision
+from assay.engine import packing, precision, torch_engine
 from assay.engine.cutting import cut
 from assay.engine.interface import Span, Want
 from assay.engine.local import LocalEngine
@@ -26,56 +38,10 @@ from assay.rng import Key
 from assay.types import Batch
 
 pytestmark = pytest.mark.usefixtures("kind")
+ours = pytest.mark.parametrize("kind", ["torch", "native"], indirect=True)
 torch_alone = pytest.mark.parametrize("kind", ["torch"], indirect=True)
 
 LENGTHS = [5, 1, 9, 3, 7, 2, 12, 1, 4]
-
-
-def learn(engine: LocalEngine, batch: Batch, *, tokens: int = 10_000, spread: float = 0.3) -> dict[str, Tensor]:
-    """Gradients by name of sum(advantage * logp + spread * advantage^2 * entropy)."""
-    for chunk in engine.chunks(batch, tokens=tokens):
-        out = engine.forward(chunk, Want(entropy=spread != 0))
-        a = chunk.streams["advantage"]
-        loss = (a * out.logp).sum()
-        if out.entropy is not None:
-            loss = loss + spread * (a.square() * out.entropy).sum()
-        loss.backward()
-        engine.backward(chunk, out)
-    return collected(engine)
-
-
-def collected(engine: LocalEngine) -> dict[str, Tensor]:
-    engine.hand_out()
-    grads = {name: p.grad.clone() for name, p in engine.model.named_parameters() if p.grad is not None}
-    engine.model.zero_grad()
-    return grads
-
-
-def naive(engine: LocalEngine, batch: Batch, *, spread: float = 0.3) -> dict[str, Tensor]:
-    """The same from autograd in fp64 over one row at a time."""
-    model = copy.deepcopy(engine.model).double()
-    model.zero_grad()
-    for b in range(len(batch)):
-        context = batch.context[batch.context_at[b] : batch.context_at[b + 1]]
-        cut_ = slice(batch.at[b], batch.at[b + 1])
-        ids = batch.ids[cut_]
-        if len(ids) == 0:
-            continue
-        a = torch.from_numpy(batch.advantage[cut_].astype(np.float64))
-        lp = naive_log_probs(model, context, ids, float(batch.temperature[b]))
-        logp = lp[torch.arange(len(ids)), torch.from_numpy(ids.astype(np.int64))]
-        entropy = -(lp.exp() * lp).sum(-1)
-        ((a * logp).sum() + spread * (a.square() * entropy).sum()).backward()
-    return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
-
-
-def assert_same(got: dict[str, Tensor], want: dict[str, Tensor]) -> None:
-    """Within the rounding of the format that the gradients are in."""
-    assert got.keys() == want.keys()
-    for name, value in want.items():
-        tolerance = 1e-10 if got[name].dtype == torch.float64 else 1e-5
-        bound = tolerance * max(1.0, float(value.abs().max()))
-        torch.testing.assert_close(got[name].double(), value.double(), atol=bound, rtol=0)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -251,7 +217,7 @@ def test_a_number_that_is_none_is_reported_with_its_token(caplog: pytest.LogCapt
     answers = [np.array(ids, np.int32) for ids in ([3, 4, 5], [3, 4, poison, 5, 6], [4])]
     batch = batch_of([prompt] * 3, answers, request=("first", "second", "third"))
     with torch.no_grad():
-        engine.model.model.embed_tokens.weight[poison] = float("nan")
+        embedding_of(engine)[poison] = float("nan")
     engine._refresh()
     accumulate(engine, batch, np.ones(len(batch.ids), np.float32), Objective(ratio=NoRatio(), gate=Open()), 10_000)
     assert "token 3 of answer second is not finite" in caplog.text
@@ -387,6 +353,7 @@ def test_the_format_is_fp32_where_bf16_is_emulated(monkeypatch: pytest.MonkeyPat
     assert precision.choose("fp32", cpu)[0] is torch.float32
 
 
+@ours
 def test_positions_that_stretch_with_the_row_are_the_same_for_sampler_and_learner() -> None:
     """Angles that depend on a row's length must not depend on how long the longest row of a call happens to be."""
     rope = Rope("longrope", original_context=16, short_factor=(1.0, 1.0), long_factor=(2.0, 5.0))
@@ -399,3 +366,42 @@ def test_positions_that_stretch_with_the_row_are_the_same_for_sampler_and_learne
     cos, _ = engine.network.tables(4)
     want = np.cos(3 / np.array([2.0, 5.0 * 100.0])) * float(engine.model.rotary.scale)
     np.testing.assert_allclose(cos[3, 0, :2], want, atol=1e-6)
+
+
+class Saved:
+    """The most bytes of tapes and inputs that a pass held at once."""
+
+    def __init__(self, engine: LocalEngine) -> None:
+        self.engine, self.most = engine, 0
+
+    def pass_over(self, batch: Batch) -> dict[str, Tensor]:
+        (chunk,) = self.engine.chunks(batch, tokens=10_000)
+        out = self.engine.forward(chunk, Want())
+        (kept,) = [held.kept for held in self.engine._held.values()]
+        parts = [[tape] if isinstance(tape, Tensor) else list(vars(tape).values()) for tape in kept.layers]
+        self.most = sum(x.nbytes for part in parts for x in part if isinstance(x, Tensor))
+        (chunk.streams["advantage"] * out.logp).sum().backward()
+        self.engine.backward(chunk, out)
+        return collected(self.engine)
+
+
+@torch_alone
+@pytest.mark.parametrize("family", FAMILIES)
+def test_layers_that_are_computed_again_give_the_same_bits_in_less_memory(family: str) -> None:
+    batch = batch_of(*rows_of(LENGTHS))
+    kept, again = Saved(engine_of(family, layers=4)), Saved(engine_of(family, layers=4))
+    again.engine.checkpointing = "on"
+    want, got = kept.pass_over(batch), again.pass_over(batch)
+    assert got.keys() == want.keys()
+    assert all(torch.equal(got[name], want[name]) for name in want)
+    assert again.most < kept.most / 6  # of a layer D numbers a token stay, instead of more than 4 F = 6 D
+
+
+@torch_alone
+def test_layers_are_computed_again_where_keeping_them_takes_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = engine_of()
+    assert not engine.checkpoints(1000)
+    monkeypatch.setattr(torch_engine, "TAPE_BYTES", 1000)
+    assert engine.checkpoints(1000)
+    engine.checkpointing = "off"
+    assert not engine.checkpoints(1000)

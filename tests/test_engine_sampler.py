@@ -11,16 +11,19 @@ import torch
 from engine_cases import (
     FAMILIES,
     contexts_of,
+    embedding_of,
     engine_of,
     model_of,
     naive_log_probs,
     problem_of,
     requests_of,
+    row_bytes,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.engine import decode, sampler
+from assay.engine.adapter import AdapterEngine
 from assay.engine.filtering import kept
 from assay.engine.interface import Generation, Span
 from assay.engine.layout import hosted
@@ -184,7 +187,7 @@ def test_results_are_in_order_and_depend_neither_on_company_nor_on_memory(monkey
     assert len({len(t) for t in want}) > 3
     order = np.random.default_rng(0).permutation(len(requests))
     assert tokens_of(engine.generate([requests[i] for i in order], KEY)) == [want[i] for i in order]
-    row = sampler.row_bytes(engine.network, max(len(r.context) + r.max_new for r in requests))
+    row = row_bytes(engine, max(len(r.context) + r.max_new for r in requests))
     for rows in (1, 3, 8):
         small = engine_of(memory_bytes=rows * row)
         again = small.generate(requests, KEY)
@@ -277,7 +280,8 @@ def test_requests_that_cannot_work_are_refused_before_any_work(
     engine = engine_of()
     requests = requests_of(2, 1)
     requests[1] = dataclasses.replace(requests[1], **change)
-    monkeypatch.setattr(engine.network, "forward", lambda *_, **__: pytest.fail("worked before it looked"))
+    place, name = (engine, "run") if isinstance(engine, AdapterEngine) else (engine.network, "forward")
+    monkeypatch.setattr(place, name, lambda *_, **__: pytest.fail("worked before it looked"))
     with pytest.raises(error, match=words):
         engine.generate(requests, KEY)
 
@@ -298,7 +302,7 @@ def test_a_diverged_policy_is_an_error_that_names_the_request_and_the_token() ->
     requests = requests_of(2, 2, max_new=5)
     first = engine.generate(requests, KEY)[0].segment.ids[0]
     with torch.no_grad():
-        engine.model.model.embed_tokens.weight[first] = float("nan")
+        embedding_of(engine)[first] = float("nan")
     engine.load(engine.state())
     assert first not in requests[0].context
     with pytest.raises(AssayError, match=f"not finite for request {requests[0].id} at answer token 1"):

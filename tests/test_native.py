@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_engine_learner import LENGTHS, assert_same, learn, learn_again, naive
 
-from assay.engine import interrupt
+from assay.engine import interrupt, memory
 from assay.engine.choose import engine_for, processor_of
 from assay.engine.interface import Generation, Span, Want
 from assay.engine.native import build, library
@@ -101,7 +101,7 @@ def test_nothing_but_the_row_decides_its_bits(family: str, threads: None, monkey
     order = np.random.default_rng(0).permutation(len(requests))
     for count, slots, prefill in ((1, 1, 512), (2, 3, 1), (3, 56, 9), (5, 16, 512)):
         torch.set_num_threads(count)
-        monkeypatch.setattr(native, "SLOTS", slots)
+        monkeypatch.setattr(memory, "NATIVE_SLOTS", slots)
         monkeypatch.setattr(native, "PREFILL_TOKENS", prefill)
         engine = core(family)
         assert engine.threads == count

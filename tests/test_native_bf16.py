@@ -22,7 +22,7 @@ from test_native import bits, mixed
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from assay.engine import precision
+from assay.engine import memory, precision
 from assay.engine.choose import engine_for
 from assay.engine.interface import Span, Want
 from assay.engine.native import build
@@ -271,7 +271,7 @@ def test_nothing_but_the_row_decides_its_bits(
     order = np.random.default_rng(0).permutation(len(requests))
     for count, slots, prefill in ((1, 1, 512), (2, 3, 1), (3, 56, 9)):
         monkeypatch.setattr(torch, "get_num_threads", lambda count=count: count)
-        monkeypatch.setattr(native, "SLOTS", slots)
+        monkeypatch.setattr(memory, "NATIVE_SLOTS", slots)
         monkeypatch.setattr(native, "PREFILL_TOKENS", prefill)
         engine = core(family)
         assert engine.threads == count

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-VERBS = ("train", "resume", "sample", "eval", "data", "compare", "list", "show", "base", "report", "verify", "doctor")
-VERBS += ("demo",)
+VERBS = ("train", "resume", "sample", "eval", "data", "compare", "list", "show", "base", "export", "report", "verify")
+VERBS += ("doctor", "demo")
 EXAMPLE = Path(__file__).parents[1] / "examples" / "word_problems.jsonl"
 LINES = [
     "--help",

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from assay.engine.memory import KEEP_SCORES
 from assay.engine.packing import AttentionPlan, Piece
-
-KEEP_SCORES = 1 << 26  # beyond this many, probabilities are computed again in the backward pass
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
 from assay.engine.interface import Engine
 from assay.engine.local import LocalEngine
+from assay.engine.memory import CORE_LIMIT
 from assay.engine.precision import Precision, choose
 from assay.errors import ConfigError
 
+if TYPE_CHECKING:
+    from assay.policy.foreign import Foreign
+    from assay.policy.transformer import Transformer
+
 Kind = Literal["auto", "native", "torch"]
-LARGEST = 100_000_000  # parameters for which `auto` takes the core: it holds each weight in two orders, packed anew
 
 
 @contextmanager
@@ -40,7 +44,22 @@ class Choice:
     refused: bool = False  # the core would have been faster
 
 
-def engine_for(kind: Kind, device: str, precision: Precision, *, parameters: int = 0) -> Choice:
+def engine_of(model: Transformer | Foreign, kind: Kind, device: str, precision: Precision) -> Choice:
+    """The engine for this network."""
+    from assay.policy.transformer import Transformer
+
+    if not isinstance(model, Transformer):
+        from assay.engine.adapter import AdapterEngine
+
+        family = f"{model.config.family} is none of the families that the engines of ours run"
+        if kind != "auto":
+            raise ConfigError(f"machine.engine is {kind}, but {family}. Take machine.engine auto.")
+        return Choice(AdapterEngine, f"{family}; transformers computes it, which is slower")
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    return engine_for(kind, device, precision, parameters=parameters, adapted=model.lora is not None)
+
+
+def engine_for(kind: Kind, device: str, precision: Precision, *, parameters: int = 0, adapted: bool = False) -> Choice:
     """`auto` takes the core where it is faster; a core that is asked for by name and cannot be had is an error."""
     from assay.engine.native.engine import NativeEngine, refusal
     from assay.engine.torch_engine import TorchEngine
@@ -48,8 +67,8 @@ def engine_for(kind: Kind, device: str, precision: Precision, *, parameters: int
     if kind == "torch":
         return Choice(TorchEngine, "torch was asked for")
     compute, _ = choose(precision, torch.device(device))
-    reason = refusal(torch.device(device), compute)
-    if reason is None and kind == "auto" and parameters > LARGEST:
+    reason = "the core has no low-rank adapters" if adapted else refusal(torch.device(device), compute)
+    if reason is None and kind == "auto" and parameters > CORE_LIMIT:
         size = f"{parameters / 1e6:,.0f} million parameters"
         return Choice(TorchEngine, f"with {size} torch trains faster than the core, and in less memory")
     if reason is None:

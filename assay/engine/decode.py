@@ -69,7 +69,7 @@ class Decoder:
             o = torch.bmm(torch.softmax(scores, -1), values[: n * kv, :longest]).view(n, c.heads * d)
             x = add_linear(x, o, layer.out)
             h = scale_rows(x, inverse_rms(x, layer.up.norm.eps))
-            both = F.linear(h, layer.up.weight, layer.up.bias)
+            both = layer.up.product(h)
             x = add_linear(x, F.silu(both[:, : c.ffn]).mul_(both[:, c.ffn :]), layer.down)
         return scale_rows(x, inverse_rms(x, network.model.model.norm.eps)).mul_(network.final)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-LOGITS = 1 << 24  # elements of logits at a time: 64 MB in fp32
+from assay.engine.memory import LOGITS
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +26,14 @@ class Readout:
     all_logp: Tensor | None  # [M, V]
 
 
-def _log_probs(hidden: Tensor, weight: Tensor, tau: Tensor) -> Tensor:
-    z = hidden @ weight.t()
+def _log_probs(hidden: Tensor, weight: Tensor | None, tau: Tensor) -> Tensor:
+    z = hidden if weight is None else hidden @ weight.t()
     z = z if z.dtype == tau.dtype else z.to(tau.dtype)
     return torch.log_softmax(z / tau[:, None], -1)
+
+
+def _width(hidden: Tensor, weight: Tensor | None) -> int:
+    return hidden.shape[-1] if weight is None else weight.shape[0]
 
 
 def _rows_at_once(vocab: int) -> int:
@@ -39,7 +43,7 @@ def _rows_at_once(vocab: int) -> int:
 @torch.no_grad()
 def read(
     hidden: Tensor,
-    weight: Tensor,
+    weight: Tensor | None,
     ids: Tensor,
     tau: Tensor,
     *,
@@ -47,8 +51,11 @@ def read(
     top_ids: Tensor | None = None,
     keep: bool = False,
 ) -> Readout:
-    """Log-probs of `ids` [M] given hidden states [M, D], at temperatures tau [M], whose dtype is that of the result."""
-    count, vocab = len(ids), weight.shape[0]
+    """Log-probs of `ids` [M] given hidden states [M, D], at temperatures tau [M], whose dtype is that of the result.
+
+    Without a weight, what is given are logits [M, V].
+    """
+    count, vocab = len(ids), _width(hidden, weight)
     keep = keep and count * vocab <= LOGITS
     logp = torch.empty_like(tau)
     spread = torch.empty_like(tau) if entropy else None
@@ -91,7 +98,7 @@ class Coefficients:
 @torch.no_grad()
 def pull(
     hidden: Tensor,
-    weight: Tensor,
+    weight: Tensor | None,
     ids: Tensor,
     tau: Tensor,
     coefficients: Coefficients,
@@ -100,24 +107,24 @@ def pull(
     top_ids: Tensor | None = None,
     all_logp: Tensor | None = None,
 ) -> Tensor:
-    """The gradient by `hidden` [M, D]; the gradient by `weight` is added to `weight_grad`."""
+    """The gradient by `hidden` [M, D]; the gradient by `weight` is added to `weight_grad` where there is one."""
     result = torch.zeros_like(hidden)
     live = coefficients.live()
     if live is None:
         return result
     chosen = torch.nonzero(live).squeeze(-1)
     every = len(chosen) == len(ids)
-    rows = _rows_at_once(weight.shape[0])
+    rows = _rows_at_once(_width(hidden, weight))
     for part in chosen.split(rows):
         pick = (lambda x: x) if every and len(part) == len(ids) else (lambda x, part=part: x.index_select(0, part))
         h, t = pick(hidden), pick(tau)
         lp = _log_probs(h, weight, t) if all_logp is None else pick(all_logp)
         dz = _logit_grad(lp, pick(ids), coefficients, pick, None if top_ids is None else pick(top_ids))
         dz = dz.div_(t[:, None]).to(h.dtype)
-        if every and len(part) == len(ids):
+        if every and len(part) == len(ids) and weight is not None:
             torch.mm(dz, weight, out=result)
         else:
-            result.index_copy_(0, part, dz @ weight)
+            result.index_copy_(0, part, dz if weight is None else dz @ weight)
         if weight_grad is not None:
             if weight_grad.dtype == dz.dtype:
                 weight_grad.addmm_(dz.t(), h)

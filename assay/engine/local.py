@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from assay.engine.cutting import cut
+from assay.engine.flight import Decode
 from assay.engine.interface import Chunk, Generation, Outputs, Scores, Span, Want
 from assay.engine.layout import Layout, lay
-from assay.engine.network import Network
+from assay.engine.memory import SCORE_TOKENS
 from assay.engine.optimiser import AdamW, Optimiser
 from assay.engine.precision import Precision, choose
-from assay.engine.sampler import Decode
 from assay.errors import ConfigError, DataError, StorageError, UsageError
+from assay.policy.adapted import own, stored, twin
+from assay.policy.lora import WEIGHTS
 from assay.policy.transformer import Transformer
 from assay.rng import Key
 from assay.types import Batch, Ids, Request
 
-SCORE_TOKENS = 4096
+if TYPE_CHECKING:
+    from assay.policy.foreign import Foreign
+
+Checkpointing = Literal["auto", "on", "off"]
+"""Whether a layer's inside is computed again to go back instead of being kept; `auto`: where keeping it takes much."""
+
 STREAMS = ("ids", "mask", "counted", "advantage", "origin", "version", "old", "mu", "ref", "entropy", "value")
 STREAMS += ("sampled", "reward", "target", "continues", "node", "top_ids", "legal", "cost")
 INTEGER = ("ids", "top_ids", "version", "node")
@@ -41,18 +47,16 @@ class LaidChunk(Chunk):
 class LocalEngine(ABC):
     """A policy, its optimiser (or none: frozen), and everything that is asked of it.
 
-    Compute is in fp32, bf16 or fp64. In bf16 the parameters and their gradients stay in fp32 and the network runs on a
-    bf16 copy, refreshed after each step; the core's is packed from fp32, and only its products are of bf16.
+    Compute is in fp32, bf16 or fp64. What trains, and its gradients, are in fp32 at least.
     """
 
     name: str
     exact: bool
     has_threads = False  # of its own, beside torch's
-    rounds = False  # what it multiplies itself, from a copy of the weights that is as wide as they are
 
     def __init__(
         self,
-        model: Transformer,
+        model: Transformer | Foreign,
         *,
         end_ids: frozenset[int],
         decode: Decode | None = None,
@@ -60,21 +64,25 @@ class LocalEngine(ABC):
         precision: Precision = "auto",
         optimiser: AdamW | None = AdamW(),
         memory_bytes: int = 2 << 30,
+        checkpointing: Checkpointing = "auto",
     ) -> None:
         self.device = torch.device(device)
         self.compute, self.precision_reason = choose(precision, self.device)
         self.wide = torch.promote_types(self.compute, torch.float32)
-        self.model = model.to(device=self.device, dtype=self.wide)
+        self.model: Any = self._placed(model)
         self.end_ids = end_ids
         self.decode = decode
         self.memory_bytes = memory_bytes
+        self.checkpointing: Checkpointing = checkpointing
         self.context = model.config.context
         self.vocab = model.config.vocab
-        self.model.fit(self.context)  # one rope for every row, so that decoding, training and scoring agree
         self.version = 0
-        self.model.requires_grad_(optimiser is not None)
-        self.network = Network(self.model, self.wide if self.rounds else self.compute)
-        self.optimiser = None if optimiser is None else Optimiser(self.model, optimiser)
+        self.model.requires_grad_(False)
+        trained = own(self.model)
+        for parameter in trained.values():
+            parameter.requires_grad_(optimiser is not None)
+        self.optimiser = None if optimiser is None else Optimiser(trained, optimiser)
+        self._prepare()
 
     # What a kind of engine does in its own way
 
@@ -93,9 +101,17 @@ class LocalEngine(ABC):
     def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
         """Log-probs of the response `ids` [M], and entropies if asked for."""
 
+    @abstractmethod
+    def _prepare(self) -> None:
+        """What is made once of a model that lies where it computes."""
+
+    @abstractmethod
     def _refresh(self) -> None:
         """The weights have changed: so must their packed copies."""
-        self.network.refresh()
+
+    @abstractmethod
+    def hand_out(self) -> None:
+        """Turn what the chunks of a step have gathered into gradients of the parameters."""
 
     # Scoring
 
@@ -139,27 +155,29 @@ class LocalEngine(ABC):
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[LaidChunk]:
         """Chunks of at most `tokens` inputs (see `cut`). Streams are tensors; `weights` are under `weights/NAME`."""
         for rows in cut(batch, tokens=tokens):
-            some = batch.select(rows)
-            contexts = _split(some.context, some.context_at)
-            layout = self._lay(contexts, _split(some.ids, some.at))
-            arrays = {name: getattr(some, name) for name in STREAMS}
-            arrays |= {f"weights/{name}": value for name, value in some.weights.items()}
-            yield LaidChunk(
-                batch=some,
-                rows=rows,
-                row=self._tensor(np.repeat(np.arange(len(rows)), some.lengths)),
-                streams={name: self._stream(name, value) for name, value in arrays.items() if value is not None},
-                layout=layout,
-                tau=self._tau(some.temperature, some.lengths),
-            )
+            yield self._chunk(batch, rows)
+
+    def _chunk(self, batch: Batch, rows: np.ndarray) -> LaidChunk:
+        some = batch.select(rows)
+        layout = self._lay(_split(some.context, some.context_at), _split(some.ids, some.at))
+        arrays = {name: getattr(some, name) for name in STREAMS}
+        arrays |= {f"weights/{name}": value for name, value in some.weights.items()}
+        return LaidChunk(
+            batch=some,
+            rows=rows,
+            row=self._tensor(np.repeat(np.arange(len(rows)), some.lengths)),
+            streams={name: self._stream(name, value) for name, value in arrays.items() if value is not None},
+            layout=layout,
+            tau=self._tau(some.temperature, some.lengths),
+        )
 
     @property
     def place(self) -> str:
         return f"{self.device} {self.name}"
 
-    def hand_out(self) -> None:
-        """Turn what the chunks of a step have gathered into gradients of the parameters."""
-        self.network.hand_out()
+    @property
+    def weights_file(self) -> str:
+        return "model.safetensors" if self.model.lora is None else WEIGHTS
 
     def _refuse_unknown(self, chunk: Chunk, want: Want) -> None:
         if want.value:
@@ -181,9 +199,12 @@ class LocalEngine(ABC):
     # State
 
     def state(self) -> dict[str, Any]:
-        """`version`, `parameter/NAME` by Hugging Face name, `optimiser/...`: integers and tensors, copies."""
+        """`version`, `parameter/NAME` by the name in files, `optimiser/...`: integers and tensors, copies.
+
+        Under an adapter it is the adapter's; the base never changes.
+        """
         result: dict[str, Any] = {"version": self.version}
-        result |= {f"parameter/{name}": p.detach().clone() for name, p in self.model.named_parameters()}
+        result |= {f"parameter/{name}": p.detach().clone() for name, p in stored(self.model).items()}
         if self.optimiser is not None:
             result |= {f"optimiser/{name}": value for name, value in self.optimiser.state().items()}
         return result
@@ -191,7 +212,7 @@ class LocalEngine(ABC):
     @torch.no_grad()
     def load(self, state: Mapping[str, Any]) -> None:
         """Take up a state; the run goes on bit for bit as if it had never stopped."""
-        for name, parameter in self.model.named_parameters():
+        for name, parameter in stored(self.model).items():
             value = state.get(f"parameter/{name}")
             if value is None or value.shape != parameter.shape:
                 raise StorageError(f"the state has no fitting 'parameter/{name}'; is it of another model?")
@@ -206,19 +227,30 @@ class LocalEngine(ABC):
     def copy(self) -> Self:
         """A frozen copy of the weights as they are now."""
         names = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float64: "fp64"}
-        twin = type(self)(
-            copy.deepcopy(self.model),
+        copied = type(self)(
+            twin(self.model),
             end_ids=self.end_ids,
             decode=self.decode,
             device=self.device,
             precision=names[self.compute],  # type: ignore[arg-type]
             optimiser=None,
             memory_bytes=self.memory_bytes,
+            checkpointing=self.checkpointing,
         )
-        twin.version = self.version
-        return twin
+        copied.version = self.version
+        return copied
 
     # Parts
+
+    def _placed(self, model: Transformer | Foreign) -> Transformer | Foreign:
+        """On the device, in fp32 at least; what never moves in the compute format."""
+        if not model.base_names:
+            return model.to(device=self.device, dtype=self.wide)
+        model.to(device=self.device)
+        for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+            if tensor.is_floating_point():
+                tensor.data = tensor.data.to(self.compute if name in model.base_names else self.wide)
+        return model
 
     def _lay(self, contexts: Sequence[Ids], responses: Sequence[Ids]) -> Layout:
         longest = max((len(c) + len(r) for c, r in zip(contexts, responses)), default=0)

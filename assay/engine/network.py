@@ -6,6 +6,9 @@ The same function as `Transformer.forward`, fewer and larger products, and no pa
   only divided, and gradients gather as those of W * w, from which those of W and w follow once a step;
 - query, key and value are one product, gate and up another; residuals are added by the products themselves;
 - gradients of weights are accumulated by the products, over all chunks of a step.
+
+Under an adapter the base never moves, so nothing is folded: stacked weights are one piece of memory of which those of
+the layers are views, and a norm's weight is multiplied onto what goes into the product after it.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from assay.engine.attention import Attended, attend, attend_backward
+from assay.engine.lowrank import LowRank, add_product, gradient_of
 from assay.engine.packing import Packed
 from assay.policy.transformer import Transformer
 
@@ -30,14 +34,35 @@ class Folded:
     parts: list[Any]
     weight: Tensor
     bias: Tensor | None
+    gain: Tensor | None = None  # the norm's weight where it is not folded in
+    low: LowRank | None = None
     grad: Tensor | None = None
     bias_grad: Tensor | None = None
 
     @classmethod
-    def of(cls, norm: Any, parts: list[Any], dtype: torch.dtype) -> Folded:
-        weight = torch.cat([part.weight for part in parts]) * norm.weight
-        bias = torch.cat([part.bias for part in parts]) if parts[0].bias is not None else None
-        return cls(norm, parts, weight.to(dtype), None if bias is None else bias.to(dtype))
+    def of(cls, norm: Any, parts: list[Any], dtype: torch.dtype, *, fold: bool) -> Folded:
+        bias = torch.cat([part.bias for part in parts]).to(dtype) if parts[0].bias is not None else None
+        if fold:
+            return cls(norm, parts, (torch.cat([part.weight for part in parts]) * norm.weight).to(dtype), bias)
+        return cls(norm, parts, stacked(parts, dtype), bias, norm.weight.detach().to(dtype), LowRank.of(parts, dtype))
+
+    def product(self, h: Tensor) -> Tensor:
+        """What the layers make of h = x / rms."""
+        if self.gain is None:
+            return F.linear(h, self.weight, self.bias)
+        h = h * self.gain
+        y = F.linear(h, self.weight, self.bias)
+        return y if self.low is None else self.low.add(y, h)
+
+    def backward(self, grad: Tensor, h: Tensor) -> Tensor:
+        """The gradient by h; those of what trains are gathered."""
+        if self.gain is None:
+            _gather_folded(self, grad, h)
+            return grad @ self.weight
+        by_h = grad @ self.weight
+        if self.low is not None:
+            by_h += self.low.backward(grad, h * self.gain)
+        return by_h.mul_(self.gain)
 
     def hand_out(self) -> None:
         """Give the parameters their gradients: dW = d(W w) * w, dw = column sums of d(W w) * W."""
@@ -62,11 +87,19 @@ class Plain:
     part: Any
     weight: Tensor
     bias: Tensor | None
+    low: LowRank | None
 
     @classmethod
     def of(cls, part: Any, dtype: torch.dtype) -> Plain:
         bias = None if part.bias is None else part.bias.detach().to(dtype)
-        return cls(part, part.weight.detach().to(dtype), bias)
+        return cls(part, part.weight.detach().to(dtype), bias, LowRank.of([part], dtype))
+
+    def backward(self, grad: Tensor, x: Tensor) -> Tensor:
+        """The gradient by x; those of what trains are gathered."""
+        if self.part.weight.requires_grad:
+            _gather_plain(self, grad, x)
+        by_x = grad @ self.weight
+        return by_x if self.low is None else by_x.add_(self.low.backward(grad, x))
 
 
 @dataclass(eq=False)
@@ -102,7 +135,7 @@ class Kept:
     packed: Packed
     cos: Tensor
     sin: Tensor
-    layers: list[_Tape]
+    layers: list[_Tape | Tensor]  # a tensor is a layer's input, from which its tape is made again
     x: Tensor
     r: Tensor
 
@@ -140,7 +173,28 @@ def scale_rows(x: Tensor, r: Tensor) -> Tensor:
 def add_linear(x: Tensor, y: Tensor, layer: Plain) -> Tensor:
     """x + y W' + b"""
     x = torch.addmm(x, y, layer.weight.t())
+    if layer.low is not None:
+        layer.low.add(x, y)
     return x if layer.bias is None else x.add_(layer.bias)
+
+
+@torch.no_grad()
+def stacked(parts: list[Any], dtype: torch.dtype) -> Tensor:
+    """The weights of these layers as one matrix of which they are views from then on."""
+    weights = [part.weight for part in parts]
+    first, at = weights[0], weights[0].storage_offset()
+    rows = sum(len(weight) for weight in weights)
+    for weight in weights:
+        one_piece = weight.is_contiguous() and weight.untyped_storage().data_ptr() == first.untyped_storage().data_ptr()
+        if not one_piece or weight.storage_offset() != at or weight.dtype != dtype:
+            break
+        at += weight.numel()
+    else:
+        return first.detach().as_strided((rows, first.shape[1]), (first.shape[1], 1))
+    whole = torch.cat([weight.detach().to(dtype) for weight in weights])
+    for weight, view in zip(weights, whole.split([len(weight) for weight in weights])):
+        weight.data = view
+    return whole
 
 
 class Network:
@@ -158,6 +212,7 @@ class Network:
     def refresh(self) -> None:
         """Pack the parameters as they are now."""
         c, decoder = self.config, self.model.model
+        fold = self.model.lora is None
         self.layers: list[Layer] = []
         for module in decoder.layers:
             block: Any = module
@@ -170,11 +225,14 @@ class Network:
                 Layer(
                     block=block,
                     qkv=Folded.of(
-                        block.input_layernorm, [attention.q_proj, attention.k_proj, attention.v_proj], self.dtype
+                        block.input_layernorm,
+                        [attention.q_proj, attention.k_proj, attention.v_proj],
+                        self.dtype,
+                        fold=fold,
                     ),
                     qk_weight=weight,
                     out=Plain.of(attention.o_proj, self.dtype),
-                    up=Folded.of(block.post_attention_layernorm, [mlp.gate_proj, mlp.up_proj], self.dtype),
+                    up=Folded.of(block.post_attention_layernorm, [mlp.gate_proj, mlp.up_proj], self.dtype, fold=fold),
                     down=Plain.of(mlp.down_proj, self.dtype),
                 )
             )
@@ -190,17 +248,26 @@ class Network:
 
     @torch.no_grad()
     def forward(
-        self, packed: Packed, *, keep: bool = False, cache: list[tuple[Tensor, Tensor]] | None = None
+        self,
+        packed: Packed,
+        *,
+        keep: bool = False,
+        again: bool = False,
+        cache: list[tuple[Tensor, Tensor]] | None = None,
     ) -> tuple[Tensor, Kept | None]:
-        """Hidden states [N, D] after the last norm. `cache` gathers each layer's turned keys and values."""
+        """Hidden states [N, D] after the last norm. `cache` gathers each layer's turned keys and values.
+
+        With `again`, what is kept of a layer is its input alone, and its inside is computed again to go back.
+        """
         cos, sin = self.tables(packed.longest)
         cos, sin = cos[packed.positions], sin[packed.positions]
         x = F.embedding(packed.ids, self.embedding)
-        tapes: list[_Tape] = []
+        tapes: list[_Tape | Tensor] = []
         for layer in self.layers:
-            x, tape = self._layer(layer, x, cos, sin, packed, keep, cache)
-            if tape is not None:
-                tapes.append(tape)
+            before = x
+            x, tape = self._layer(layer, x, cos, sin, packed, keep and not again, cache)
+            if keep:
+                tapes.append(before if tape is None else tape)
         r = inverse_rms(x, self.model.model.norm.eps)
         x = scale_rows(x, r)
         return x * self.final, Kept(packed, cos, sin, tapes, x, r) if keep else None
@@ -212,7 +279,7 @@ class Network:
         c = self.config
         r = inverse_rms(x, layer.qkv.norm.eps)
         h = scale_rows(x, r)
-        heads = F.linear(h, layer.qkv.weight, layer.qkv.bias).view(len(x), -1, c.head_dim)
+        heads = layer.qkv.product(h).view(len(x), -1, c.head_dim)
         qk, normed = heads[:, : c.heads + c.kv_heads], None
         if layer.qk_weight is not None:
             rr = inverse_rms(qk, layer.block.self_attn.q_norm.eps)
@@ -239,7 +306,7 @@ class Network:
         x = add_linear(x, o, layer.out)
         r2 = inverse_rms(x, layer.up.norm.eps)
         h2 = scale_rows(x, r2)
-        both = F.linear(h2, layer.up.weight, layer.up.bias)
+        both = layer.up.product(h2)
         gated = F.silu(both[:, : c.ffn])
         act = gated * both[:, c.ffn :]
         x = add_linear(x, act, layer.down)
@@ -249,39 +316,42 @@ class Network:
     def backward(self, kept: Kept, grad: Tensor) -> None:
         """Accumulate the parameters' gradients for the gradient [N, D] by the hidden states."""
         norm = self.model.model.norm
-        _accumulate(norm.weight, (grad * kept.x).sum(0))
+        if norm.weight.requires_grad:
+            _accumulate(norm.weight, (grad * kept.x).sum(0))
         dx = _through_norm(None, grad * self.final, kept.x, kept.r)
-        for layer, tape in zip(reversed(self.layers), reversed(kept.layers)):
+        for layer in reversed(self.layers):
+            tape = kept.layers.pop()
+            if isinstance(tape, Tensor):
+                _, tape = self._layer(layer, tape, kept.cos, kept.sin, kept.packed, True, None)
+            assert tape is not None
             dx = self._layer_backward(layer, tape, dx, kept)
         embedding = self.model.model.embed_tokens.weight
-        gradient_of(embedding).index_add_(0, kept.packed.ids, dx.to(embedding.dtype))
+        if embedding.requires_grad:
+            gradient_of(embedding).index_add_(0, kept.packed.ids, dx.to(embedding.dtype))
 
     def _layer_backward(self, layer: Layer, tape: _Tape, dx: Tensor, kept: Kept) -> Tensor:
         c = self.config
         gate, up = tape.both[:, : c.ffn], tape.both[:, c.ffn :]
-        _gather_plain(layer.down, dx, tape.act)
-        dact = dx @ layer.down.weight
+        dact = layer.down.backward(dx, tape.act)
         dboth = torch.empty_like(tape.both)
         torch.mul(dact, tape.gated, out=dboth[:, c.ffn :])
         dboth[:, : c.ffn] = torch.ops.aten.silu_backward(dact.mul_(up), gate)
-        _gather_folded(layer.up, dboth, tape.h2)
-        dx = _through_norm(dx, dboth @ layer.up.weight, tape.h2, tape.r2)
-        _gather_plain(layer.out, dx, tape.o)
+        dx = _through_norm(dx, layer.up.backward(dboth, tape.h2), tape.h2, tape.r2)
         assert tape.attended is not None
-        dqk, dv = attend_backward(dx @ layer.out.weight, tape.attended, kept.packed.plan)
+        dqk, dv = attend_backward(layer.out.backward(dx, tape.o), tape.attended, kept.packed.plan)
         dqk = turn(dqk, kept.cos, -kept.sin)
         if layer.qk_weight is not None and tape.qk is not None:
             dqk = self._qk_norm_backward(layer, dqk, *tape.qk)
         dheads = torch.cat([dqk, dv], 1).view(len(dx), -1)
-        _gather_folded(layer.qkv, dheads, tape.h)
-        return _through_norm(dx, dheads @ layer.qkv.weight, tape.h, tape.r)
+        return _through_norm(dx, layer.qkv.backward(dheads, tape.h), tape.h, tape.r)
 
     def _qk_norm_backward(self, layer: Layer, grad: Tensor, x: Tensor, r: Tensor) -> Tensor:
         assert layer.qk_weight is not None
-        by_weight, heads = (grad * x).sum(0), self.config.heads
         attention = layer.block.self_attn
-        _accumulate(attention.q_norm.weight, by_weight[:heads].sum(0))
-        _accumulate(attention.k_norm.weight, by_weight[heads:].sum(0))
+        if attention.q_norm.weight.requires_grad:
+            by_weight, heads = (grad * x).sum(0), self.config.heads
+            _accumulate(attention.q_norm.weight, by_weight[:heads].sum(0))
+            _accumulate(attention.k_norm.weight, by_weight[heads:].sum(0))
         return _through_norm(None, grad * layer.qk_weight, x, r)
 
     @torch.no_grad()
@@ -301,23 +371,8 @@ def _through_norm(residual: Tensor | None, grad: Tensor, h: Tensor, r: Tensor) -
     return residual.addcmul_(grad, r.to(grad.dtype))
 
 
-def gradient_of(parameter: Tensor) -> Tensor:
-    """Its gradient, made of zeros where there was none."""
-    if parameter.grad is None:
-        parameter.grad = torch.zeros_like(parameter)
-    return parameter.grad
-
-
 def _accumulate(parameter: Tensor, grad: Tensor) -> None:
     gradient_of(parameter).add_(grad)
-
-
-def add_product(total: Tensor, a: Tensor, b: Tensor) -> None:
-    """total += a' b, gathered in the format of the total."""
-    if total.dtype == a.dtype:
-        total.addmm_(a.t(), b)
-    else:
-        total.add_(a.t() @ b)
 
 
 def _gather_plain(layer: Plain, grad: Tensor, x: Tensor) -> None:

@@ -30,8 +30,8 @@ class Optimiser:
     not depend on an order.
     """
 
-    def __init__(self, model: nn.Module, values: AdamW) -> None:
-        self.named = dict(model.named_parameters())
+    def __init__(self, named: Mapping[str, nn.Parameter], values: AdamW) -> None:
+        self.named = dict(named)
         order = sorted(self.named, key=lambda name: self.named[name].ndim < 2)
         self.places: dict[str, slice] = {}
         end = 0

@@ -11,11 +11,15 @@ import torch
 from torch import Tensor
 
 from assay.engine import sampler
+from assay.engine.flight import Limits
 from assay.engine.head import Coefficients, Readout, pull, read
 from assay.engine.interface import Chunk, Generation, Outputs, Want
 from assay.engine.layout import Layout
-from assay.engine.local import LaidChunk, LocalEngine
-from assay.engine.network import Kept, gradient_of
+from assay.engine.local import LaidChunk
+from assay.engine.lowrank import gradient_of
+from assay.engine.memory import TAPE_BYTES, tape_bytes
+from assay.engine.network import Kept
+from assay.engine.network_engine import NetworkEngine
 from assay.engine.packing import Packed, pack
 from assay.errors import UsageError
 from assay.rng import Key
@@ -31,7 +35,7 @@ class _Held:
     readout: Readout
 
 
-class TorchEngine(LocalEngine):
+class TorchEngine(NetworkEngine):
     name = "torch"
     exact = False
 
@@ -39,8 +43,14 @@ class TorchEngine(LocalEngine):
         super().__init__(*arguments, **settings)
         self._held: weakref.WeakKeyDictionary[Outputs, _Held] = weakref.WeakKeyDictionary()
 
+    def checkpoints(self, tokens: int) -> bool:
+        """Whether a chunk of so many tokens is computed again to go back, instead of being kept whole."""
+        if self.checkpointing == "auto":
+            return tape_bytes(self.network.config, tokens, self.network.dtype.itemsize) > TAPE_BYTES
+        return self.checkpointing == "on"
+
     def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]:
-        limits = sampler.Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
+        limits = Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
         return sampler.generate(self.network, requests, key, limits=limits, version=self.version)
 
     def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
@@ -54,7 +64,8 @@ class TorchEngine(LocalEngine):
         self._refuse_unknown(chunk, want)
         packed = self._packed(chunk.layout)
         learns = torch.is_grad_enabled() and self.optimiser is not None
-        hidden, kept = self.network.forward(packed, keep=learns)
+        again = self.checkpoints(len(packed.ids))
+        hidden, kept = self.network.forward(packed, keep=learns, again=again)
         predicting = hidden.index_select(0, packed.predict)
         readout = read(
             predicting,
@@ -83,13 +94,14 @@ class TorchEngine(LocalEngine):
         grads = [None if x is None else x.grad for x in (outputs.logp, outputs.entropy, outputs.top_logp)]
         if all(g is None for g in grads):
             return
+        head = self.model.lm_head.weight
         by_hidden = pull(
             held.predicting,
             self.network.head,
             chunk.streams["ids"],
             chunk.tau,
             Coefficients(*grads),
-            gradient_of(self.model.lm_head.weight),
+            gradient_of(head) if head.requires_grad else None,
             top_ids=chunk.streams.get("top_ids"),
             all_logp=held.readout.all_logp,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,10 +13,10 @@ from torch import Tensor, nn
 from assay.engine.interface import Chunk, Outputs, Want
 from assay.engine.layout import Layout
 from assay.engine.local import LaidChunk
-from assay.engine.network import Kept, gradient_of
+from assay.engine.lowrank import gradient_of
+from assay.engine.network import Kept
 from assay.engine.torch_engine import TorchEngine
 from assay.errors import UsageError
-from assay.policy.transformer import Transformer
 
 HEAD = "value_head"
 
@@ -31,7 +32,7 @@ class _Kept:
 class ValueEngine(TorchEngine):
     """V(state before each token) = w h + b, from zero: before the first step every value is 0."""
 
-    def __init__(self, model: Transformer, **settings) -> None:
+    def __init__(self, model: Any, **settings) -> None:
         if HEAD not in dict(model.named_children()):
             head = nn.Linear(model.config.hidden, 1)
             nn.init.zeros_(head.weight)
@@ -53,7 +54,7 @@ class ValueEngine(TorchEngine):
             raise UsageError(f"a set with a value head gives values and nothing else, not {want}")
         packed = self._packed(chunk.layout)
         learns = torch.is_grad_enabled() and self.optimiser is not None
-        hidden, kept = self.network.forward(packed, keep=learns)
+        hidden, kept = self.network.forward(packed, keep=learns, again=self.checkpoints(len(packed.ids)))
         states = hidden.index_select(0, packed.predict)
         with torch.no_grad():
             value = states.to(self.wide) @ self.value_head.weight[0] + self.value_head.bias

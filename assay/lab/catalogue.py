@@ -9,7 +9,7 @@ from typing import Any
 from assay.bases import BASES, describe
 from assay.configure import SLOTS, to_data
 from assay.errors import unknown
-from assay.experiment import Evaluation, Machine, Saving
+from assay.experiment import Evaluation, Machine, Saving, Tracking
 from assay.recipe import PROFILES, Recipe, at_profile
 from assay.recipes import RECIPES
 from assay.tasks import TASKS
@@ -88,7 +88,12 @@ def _recipe_card(recipe: Recipe) -> dict[str, Any]:
         "scales": scales,
         "settings": {
             name: dataclasses.asdict(group())
-            for name, group in {"evaluation": Evaluation, "machine": Machine, "saving": Saving}.items()
+            for name, group in {
+                "evaluation": Evaluation,
+                "machine": Machine,
+                "saving": Saving,
+                "tracking": Tracking,
+            }.items()
         },
         "notes": list(recipe.notes),
     }

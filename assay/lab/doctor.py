@@ -16,8 +16,8 @@ from assay.folders import cache_folder
 Check = tuple[str, str, str]  # state (ok, missing, warning), what was found, what to do
 
 
-def examination() -> dict[str, Any]:
-    """One entry a check: state, what was found, what to do."""
+def examination(model: str | None = None) -> dict[str, Any]:
+    """One entry a check: state, what was found, what to do; of a model, whether training it has room here."""
     checks: dict[str, Callable[[], Check]] = {
         "python": _python,
         "torch": _torch,
@@ -28,8 +28,13 @@ def examination() -> dict[str, Any]:
         "disk": _disk,
         "cache": _cache,
         "reasoning-gym": lambda: _package("reasoning_gym", "reasoning-gym", "its puzzles as tasks", "gym"),
+        "tensorboard": lambda: _package("tensorboard", "tensorboard", "curves while a run goes on", "track"),
+        "wandb": lambda: _package("wandb", "wandb", "the same elsewhere", "track"),
+        "trackio": lambda: _package("trackio", "trackio", "the same, local first", "track"),
         "transformers": lambda: _package("transformers", "transformers", "only the tests need it", None),
     }
+    if model is not None:
+        checks["training"] = lambda: _training(model)
     found = {}
     for name, check in checks.items():
         state, seen, advice = check()
@@ -117,6 +122,23 @@ def _memory() -> Check:
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     state = "ok" if total >= 4 else "warning"
     return state, f"{total:.1f} GiB", "" if state == "ok" else "the demo needs about 2 GiB."
+
+
+def _training(model: str) -> Check:
+    """GRPO at the profile of this model, all weights trained."""
+    from assay import session
+    from assay.engine.memory import gib
+    from assay.recipes import recipe
+    from assay.resources import advice
+    from assay.source import Pool, Share
+
+    pool = Pool((Share("countdown", (3, 4)),), wording="natural")
+    experiment, _ = session.plan(recipe("grpo"), model=model, pool=pool)
+    plan = session.memory_of(experiment)
+    if plan is None:
+        return "missing", f"{model} is not here, or of a shape that is not known before it is loaded", "name a folder."
+    seen = f"grpo at profile {experiment.profile}: {gib(plan.budget.peak)} of {gib(plan.room.bytes)} {plan.room.where}"
+    return ("ok", seen, "") if plan.fits else ("warning", seen, advice(plan))
 
 
 def _disk() -> Check:

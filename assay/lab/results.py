@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,18 @@ def outcome(path: Path | str) -> dict[str, Any]:
         first, after = Bank.from_json(tests[0]["bank"]), Bank.from_json(tests[-1]["bank"])
         found["difference"] = difference(first, after, powers(int(min(first.n.min(), after.n.min()))))
     return found
+
+
+def finished(path: Path) -> dict[str, Any]:
+    """Writes the report and the model card of a run, and tells its result as a table and as data."""
+    from assay.view.card import write_card
+    from assay.view.report import write_report
+
+    report = write_report(path)
+    write_card(path)
+    result = outcome(path) | {"report": str(report)}
+    sys.stderr.write(f"{table(result)}\nrun     {path}\nreport  {report}\n")
+    return result
 
 
 def _brief(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from assay.bases import locate
 from assay.collect import Verify
 from assay.errors import DataError, UsageError
 from assay.evaluate import bank
+from assay.lengths import longest_solution
 from assay.rng import Key
 from assay.run_data import fit
-from assay.session import device_of, longest_solution
+from assay.session import device_of
 from assay.source import Pool
 from assay.types import Problem, Request
 from assay.verify import verify
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 
 def open_engine(model: str) -> tuple[Policy, Engine]:
     """A frozen model, ready to answer."""
-    from assay.engine.choose import engine_for
+    from assay.engine.choose import engine_of
     from assay.policy import load_policy
 
     policy = load_policy(locate(model))
     device = device_of("auto")
-    engine = engine_for("auto", device, "auto").engine(
+    engine = engine_of(policy.transformer, "auto", device, "auto").engine(
         policy.transformer,
         end_ids=policy.end_ids,
         decode=policy.tokenizer.decode,
@@ -108,7 +109,7 @@ def examine(
     policy, engine = open_engine(model)
     asked = pool.held_out(Key("exam", "test"), problems, "test")
     if rows := [problem for problem in asked if problem.provenance == "data"]:
-        max_new, lines = fit(max_new, rows, policy.tokenizer, context=policy.config.context, model=model)
+        max_new, _, lines = fit(max_new, rows, policy.tokenizer, context=policy.config.context, model=model)
         sys.stderr.writelines(f"{line}\n" for line in lines)
     found = bank.evaluate(
         engine,

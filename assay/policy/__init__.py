@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay.policy.checkpoint import Policy, fresh_policy, load_policy, load_weights, save_policy
+    from assay.policy.checkpoint import Policy, fingerprint, fresh_policy, load_policy, load_weights, save_policy
     from assay.policy.config import PolicyConfig, Rope
     from assay.policy.hf_config import config_from_hf, config_to_hf
     from assay.policy.tokenizer import Tokenizer, character_tokenizer, load_tokenizer
@@ -21,6 +21,7 @@ __all__ = [
     "character_tokenizer",
     "config_from_hf",
     "config_to_hf",
+    "fingerprint",
     "fresh_policy",
     "load_policy",
     "load_tokenizer",
@@ -37,6 +38,7 @@ _HOME = {
     "character_tokenizer": "tokenizer",
     "config_from_hf": "hf_config",
     "config_to_hf": "hf_config",
+    "fingerprint": "checkpoint",
     "fresh_policy": "checkpoint",
     "load_policy": "checkpoint",
     "load_tokenizer": "tokenizer",

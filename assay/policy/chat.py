@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 import jinja2
-from jinja2 import nodes
+from jinja2 import meta, nodes
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -32,7 +32,25 @@ class _Generation(Extension):
         return nodes.Scope(parser.parse_statements(("name:endgeneration",), drop_needle=True)).set_lineno(line)
 
 
-def render_chat(template: str, messages: Sequence[Message], *, variables: Mapping[str, Any]) -> str:
+# For tokenizers without a template: roles by name, a blank line between turns, opened for the assistant.
+PLAIN = (
+    "{{ bos_token }}{% for message in messages %}{{ message['role'] | capitalize }}: {{ message['content'] }}\n\n"
+    "{% endfor %}Assistant:"
+)
+
+
+def names_in(template: str) -> frozenset[str]:
+    """The variables that a template reads and does not set itself."""
+    return frozenset(meta.find_undeclared_variables(_environment().parse(template)))
+
+
+def render_chat(
+    template: str,
+    messages: Sequence[Message],
+    *,
+    variables: Mapping[str, Any],
+    tools: Sequence[Mapping[str, Any]] | None = None,
+) -> str:
     """The text of a conversation, opened for the assistant's next turn."""
     if not messages:
         raise DataError("an empty conversation cannot be rendered; give at least one message.")
@@ -40,22 +58,29 @@ def render_chat(template: str, messages: Sequence[Message], *, variables: Mappin
         if not isinstance(message, Mapping) or "role" not in message:
             raise DataError(f"a message must be a mapping with role and content, not {message!r}.")
     plain = [{name: value for name, value in message.items() if value is not None} for message in messages]
-    context = {"tools": None, "documents": None, **variables, "messages": plain, "add_generation_prompt": True}
+    given = {"tools": tools, "documents": None, **variables}
+    context = {**given, "messages": plain, "add_generation_prompt": True}
     try:
         return _compile(template).render(**context)
     except (jinja2.TemplateError, TypeError) as error:
-        raise DataError(f"the chat template refused these messages: {error}") from error
+        system = any(message["role"] == "system" for message in messages) and "system" in str(error).lower()
+        advice = ". Put what the system message says into the first message of the user." if system else ""
+        raise DataError(f"the chat template refused these messages: {error}{advice}") from error
 
 
 @functools.lru_cache(maxsize=16)
 def _compile(template: str) -> jinja2.Template:
+    return _environment().from_string(template)
+
+
+def _environment() -> ImmutableSandboxedEnvironment:
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
     )
     environment.filters["tojson"] = _tojson
     environment.globals["raise_exception"] = _raise_exception
     environment.globals["strftime_now"] = _strftime_now
-    return environment.from_string(template)
+    return environment
 
 
 def _tojson(

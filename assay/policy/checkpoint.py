@@ -3,36 +3,52 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from assay.errors import ConfigError, DataError, EndpointError, StorageError
+from assay.policy import lora
+from assay.policy.adapted import merged
 from assay.policy.config import PolicyConfig
-from assay.policy.hf_config import config_from_hf, config_to_hf
+from assay.policy.hf_config import ARCHITECTURES, config_from_hf, config_to_hf
 from assay.policy.safetensors_folder import read_weights, write_weights
 from assay.policy.tokenizer import FILES, Tokenizer, load_tokenizer
 from assay.policy.transformer import Transformer
-from assay.rng import Key
+from assay.rng import Key, digest_of
+
+if TYPE_CHECKING:
+    from assay.policy.foreign import Foreign, ForeignConfig
 
 SHARD_BYTES = 5 * 10**9
 _HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
+
+
+@dataclass(frozen=True)
+class Base:
+    """What an adapter is put on: where it is, and its weights and tokenizer in sixteen digits."""
+
+    place: str
+    fingerprint: str
 
 
 @dataclass(frozen=True, eq=False)
 class Policy:
     """A model with the tokenizer it was trained with, and how it is meant to be sampled."""
 
-    transformer: Transformer
+    transformer: Transformer | Foreign  # ours, or one of `transformers` that an adapter engine runs
     tokenizer: Tokenizer  # its end ids are the union of what tokenizer, config and generation_config name
     generation: Mapping[str, Any] = field(default_factory=dict)  # generation_config.json as it was read
+    base: Base | None = None  # of an adapter
 
     @property
-    def config(self) -> PolicyConfig:
+    def config(self) -> PolicyConfig | ForeignConfig:
         return self.transformer.config
 
     @property
@@ -55,19 +71,54 @@ def load_policy(
     device: torch.device | str = "cpu",
     allow_nonfinite: bool = False,
 ) -> Policy:
-    """Reads a folder in the Hugging Face layout, or a Hub id such as `Qwen/Qwen3-0.6B`.
+    """Reads a folder in the Hugging Face layout, an adapter in PEFT's, or a Hub id such as `Qwen/Qwen3-0.6B`.
 
     Stored bf16, fp16, fp32 and fp64 become `dtype`. Weights that are not finite are refused unless allowed.
     """
     folder = _folder(source)
-    raw = _read_json(folder / "config.json")
-    config = config_from_hf(raw)
-    tokenizer = load_tokenizer(folder)
-    _check_vocabulary(config, tokenizer)
-    generation = _read_json(folder / "generation_config.json") if (folder / "generation_config.json").exists() else {}
-    transformer = load_weights(folder, config, dtype=dtype, device=device, allow_nonfinite=allow_nonfinite)
+    how = {"dtype": dtype, "device": device, "allow_nonfinite": allow_nonfinite}
+    if (folder / lora.CONFIG).is_file():
+        from assay.policy.adapter_folder import load_adapted
+
+        return load_adapted(folder, **how)
+    raw = read_json(folder / "config.json")
+    family = raw.get("model_type")
+    if isinstance(family, str) and family not in ARCHITECTURES:
+        from assay.policy.foreign import check_foreign, load_foreign
+
+        check_foreign(raw)
+        tokenizer = load_tokenizer(folder)
+        transformer = load_foreign(folder, raw, **how)
+    else:
+        config = config_from_hf(raw)
+        tokenizer = load_tokenizer(folder)
+        _check_vocabulary(config, tokenizer)
+        transformer = load_weights(folder, config, **how)
+    _check_vocabulary(transformer.config, tokenizer)
+    generation = read_json(folder / "generation_config.json") if (folder / "generation_config.json").exists() else {}
     ends = [*_id_list(raw, "eos_token_id"), *_id_list(generation, "eos_token_id")]
     return Policy(transformer, tokenizer.ending(ends), generation)
+
+
+def fingerprint(policy: Policy) -> str:
+    """Of the weights and the tokenizer, so that a resumed run can tell whether its model is still the same."""
+    return _fingerprint(policy, lambda name: True)
+
+
+def base_fingerprint(policy: Policy) -> str:
+    """That of the model without its adapter."""
+    return _fingerprint(policy, lambda name: ".lora_" not in name)
+
+
+def _fingerprint(policy: Policy, wanted: Callable[[str], bool]) -> str:
+    def parts() -> Iterator[Any]:
+        yield policy.tokenizer.files["tokenizer.json"]
+        for name, parameter in policy.transformer.state_dict().items():
+            if wanted(name):
+                yield name
+                yield np.ascontiguousarray(parameter.detach().float().cpu().numpy()).tobytes()
+
+    return digest_of(parts())
 
 
 def load_weights(
@@ -105,46 +156,75 @@ def save_policy(
     weights: Mapping[str, Tensor] | None = None,
     dtype: torch.dtype | None = None,
     max_shard_bytes: int = SHARD_BYTES,
+    merge: bool = False,
 ) -> None:
     """Writes config.json, weights, tokenizer files and generation_config.json; transformers loads the folder.
 
-    `weights` replaces the policy's own; `dtype` converts what is stored. Not atomic: who needs a commit writes into a
-    fresh folder and renames it.
+    `weights` replaces the policy's own; `dtype` converts what is stored. An adapter is written in PEFT's layout, or
+    with `merge` as a plain model. Not atomic: who needs a commit writes into a fresh folder and renames it.
     """
     folder = Path(path)
+    if policy.transformer.lora is not None and not merge:
+        from assay.policy.adapter_folder import save_adapted
+
+        return save_adapted(policy, folder)
     stored = _stored_weights(policy.transformer, weights, dtype)
     types = {tensor.dtype for tensor in stored.values()}
     name = str(types.pop()).removeprefix("torch.") if len(types) == 1 else "float32"
-    tokenizer = policy.tokenizer
+    with writing(folder):
+        write_weights(folder, stored, max_shard_bytes=max_shard_bytes)
+        write_files(folder, model_files(policy, dtype=name))
+    return None
+
+
+def model_files(policy: Policy, *, dtype: str = "float32") -> dict[str, bytes]:
+    """Everything of the Hugging Face layout but the weights, which are of this type."""
+    tokenizer, transformer = policy.tokenizer, policy.transformer
     ends = sorted(policy.end_ids)
     ids = {
         "bos_token_id": tokenizer.id_of("bos_token"),
         "eos_token_id": ends[0] if len(ends) == 1 else ends or None,
         "pad_token_id": tokenizer.pad_id,
     }
-    config = config_to_hf(policy.config, dtype=name, extra=ids)
+    if isinstance(transformer, Transformer):
+        config = config_to_hf(transformer.config, dtype=dtype, extra=ids)
+    else:
+        config = transformer.described(dtype)
     generation = dict(policy.generation) if policy.generation else {k: v for k, v in ids.items() if v is not None}
     if frozenset(_id_list(generation, "eos_token_id")) != policy.end_ids:
         generation["eos_token_id"] = ids["eos_token_id"]
+    documents = {"config.json": config, "generation_config.json": generation}
+    return dict(tokenizer.files) | {name: as_json(document) for name, document in documents.items()}
+
+
+def as_json(document: Any) -> bytes:
+    return (json.dumps(document, indent=2) + "\n").encode()
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """A folder to write a policy into; what fails is told with its name."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_weights(folder, stored, max_shard_bytes=max_shard_bytes)
-        for file in FILES:
-            (folder / file).unlink(missing_ok=True)
-        for file, content in tokenizer.files.items():
-            (folder / file).write_bytes(content)
-        (folder / "generation_config.json").write_text(json.dumps(generation, indent=2) + "\n")
-        (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+        yield
     except OSError as error:
         raise StorageError(f"the policy could not be written to {folder}: {error}") from error
 
 
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Small files; a tokenizer file of an older save that is not among them is removed."""
+    for name in FILES:
+        (folder / name).unlink(missing_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+
+
 def _stored_weights(
-    transformer: Transformer, weights: Mapping[str, Tensor] | None, dtype: torch.dtype | None
+    transformer: Transformer | Foreign, weights: Mapping[str, Tensor] | None, dtype: torch.dtype | None
 ) -> dict[str, Tensor]:
-    slots = dict(transformer.named_parameters())
+    slots = transformer.tensors() if transformer.lora is None else merged(transformer)
     given = slots if weights is None else dict(weights)
-    if transformer.config.tied:
+    if _HEAD not in slots:
         given = {name: tensor for name, tensor in given.items() if name != _HEAD}
     problems = [f"{name} is missing" for name in slots if name not in given]
     problems += [f"{name} is unexpected" for name in given if name not in slots]
@@ -165,7 +245,7 @@ def _allocate(config: PolicyConfig, device: torch.device, dtype: torch.dtype) ->
     return transformer.to(dtype).to_empty(device=device).tie()
 
 
-def _check_vocabulary(config: PolicyConfig, tokenizer: Tokenizer) -> None:
+def _check_vocabulary(config: PolicyConfig | ForeignConfig, tokenizer: Tokenizer) -> None:
     if tokenizer.vocab > config.vocab:
         raise ConfigError(
             f"the tokenizer has {tokenizer.vocab} tokens, the model embeds {config.vocab}: they do not belong together."
@@ -190,6 +270,7 @@ def _download(name: str) -> Path:
             f"there is no folder {name}; loading it from the Hub needs `pip install huggingface_hub`."
         ) from error
     patterns = ["config.json", "generation_config.json", "model*.safetensors", "model.safetensors.index.json", *FILES]
+    patterns += [lora.CONFIG, lora.WEIGHTS, lora.ORIGIN]
     try:
         return Path(snapshot_download(name, allow_patterns=patterns))
     except (HFValidationError, LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
@@ -199,7 +280,7 @@ def _download(name: str) -> Path:
         ) from error
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_bytes())
     except FileNotFoundError as error:

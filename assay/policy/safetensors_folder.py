@@ -152,10 +152,10 @@ def _check(
             f"{name} is {found[name][2]}" for name in sorted(set(found) & set(shapes)) if found[name][2] not in _FLOATS
         ],
     }
-    told = [f"{kind}: {_listed(names)}" for kind, names in problems.items() if names]
+    told = [f"{kind}: {listed(names)}" for kind, names in problems.items() if names]
     if told:
         raise DataError(f"the weights in {folder} do not fit its config.json; {'; '.join(told)}.")
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,10 @@ import numpy as np
 import tokenizers
 from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
-from assay.errors import DataError, StorageError
-from assay.policy.chat import Message, render_chat
+from assay.errors import ConfigError, DataError, StorageError
+from assay.policy import conversation
+from assay.policy.chat import PLAIN, Message, names_in, render_chat
+from assay.policy.conversation import Chat, with_system
 from assay.types import Ids
 
 FILES = (
@@ -29,7 +31,9 @@ FILES = (
     "vocab.json",
     "merges.txt",
     "tokenizer.model",
+    conversation.FILE,
 )
+_OURS = frozenset(["messages", "tools", "documents", "add_generation_prompt", "raise_exception", "strftime_now"])
 _SPECIALS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
 
@@ -47,6 +51,8 @@ class Tokenizer:
     template: str | None = None
     alphabet: frozenset[str] | None = None  # of a character tokenizer: what it can write
     decoding: frozenset[str] = frozenset()  # kinds of the decoder's steps, which say how tokens spell bytes
+    tool_template: str | None = None  # what conversations with tools are rendered by, where the folder has another
+    chat: Chat = field(default_factory=Chat)
 
     def encode(self, text: str) -> Ids:
         """int32 ids of the text and of nothing else: no special tokens are added."""
@@ -68,21 +74,50 @@ class Tokenizer:
             return text.encode()
         return self._spelling(text)
 
-    def render(self, prompt: str | Sequence[Message]) -> Ids:
+    def render(
+        self,
+        prompt: str | Sequence[Message],
+        *,
+        variables: Mapping[str, Any] | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+    ) -> Ids:
         """The ids a model answers to: through the chat template, ready for the assistant's turn.
 
-        A string is one message of the user; where there is no template, it is encoded as it is.
+        A string is one message of the user; where there is no template, it is encoded as it is, and messages are
+        written by `PLAIN`. `variables` and `tools` are for this prompt alone, and win over those of `speaking`.
         """
-        if self.template is None:
-            if isinstance(prompt, str):
-                return self.encode(prompt)
-            raise DataError("this tokenizer has no chat template: give the prompt as text, not as messages.")
-        messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+        if self.template is None and isinstance(prompt, str) and not self.chat.system:
+            return self.encode(prompt)
+        given = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+        messages = with_system(self.chat, given)
         if self.alphabet is not None:
             for message in messages:
                 self._check_alphabet(str(message.get("content", "")))
-        text = render_chat(self.template, messages, variables=self.special)
+        tools = self.chat.schemas if tools is None else tools
+        seen = {**self.special, **self.chat.switches, **(variables or {})}
+        text = render_chat(self._template(bool(tools)), messages, variables=seen, tools=tools)
         return np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+
+    def speaking(self, chat: Chat) -> Tokenizer:
+        """The same tokenizer with these settings in every prompt; refuses what its template would pass over."""
+        chat = conversation.resolved(chat)
+        known = names_in(self._template(bool(chat.tools)))
+        for name in chat.switches:
+            if name not in known:
+                others = ", ".join(sorted(known - _OURS)) or "none"
+                raise ConfigError(f"the chat template has no variable '{name}'; it reads {others}.")
+        if chat.tools and "tools" not in known:
+            raise ConfigError("the chat template writes no tools: say in chat.system what they are, or take another.")
+        files = {name: content for name, content in self.files.items() if name != conversation.FILE}
+        if chat != Chat():
+            files[conversation.FILE] = (json.dumps(asdict(chat), indent=2) + "\n").encode()
+        return replace(self, chat=chat, files=files)
+
+    def _template(self, tools: bool) -> str:
+        if self.template is not None:
+            return self.tool_template if tools and self.tool_template is not None else self.template
+        begins = self.backend.encode("", add_special_tokens=True).ids[:1] == [self.id_of("bos_token")]
+        return PLAIN if begins else PLAIN.removeprefix("{{ bos_token }}")
 
     def id_of(self, role: str) -> int | None:
         """The id of a special token by its role: bos_token, eos_token, pad_token, sep_token, ..."""
@@ -151,7 +186,8 @@ def tokenizer_from_files(files: Mapping[str, bytes]) -> Tokenizer:
     vocabulary = backend.get_vocab(with_added_tokens=True)
     described = _json(files, "tokenizer.json")
     decoder = described.get("decoder") or {}
-    return Tokenizer(
+    template, tool_template = _templates(files, settings)
+    made = Tokenizer(
         backend=backend,
         files=dict(files),
         vocab=max(vocabulary.values()) + 1,
@@ -159,10 +195,13 @@ def tokenizer_from_files(files: Mapping[str, bytes]) -> Tokenizer:
         special_ids=frozenset(i for i, token in backend.get_added_tokens_decoder().items() if token.special),
         end_ids=frozenset() if end is None else frozenset([end]),
         pad_id=_id(backend, special, "pad_token"),
-        template=_template(files, settings),
+        template=template,
+        tool_template=tool_template,
         alphabet=_alphabet(described),
         decoding=frozenset(step["type"] for step in [decoder, *decoder.get("decoders", [])] if step),
     )
+    chat = _json(files, conversation.FILE)
+    return made.speaking(Chat(**{**chat, "variables": tuple(chat["variables"])})) if chat else made
 
 
 def _json(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
@@ -197,17 +236,20 @@ def _check_added(backend: tokenizers.Tokenizer, added: Mapping[str, Any]) -> Non
             )
 
 
-def _template(files: Mapping[str, bytes], settings: Mapping[str, Any]) -> str | None:
-    """chat_template.jinja wins over chat_template.json, and both over tokenizer_config.json."""
+def _templates(files: Mapping[str, bytes], settings: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """The template, and the one for conversations with tools.
+
+    chat_template.jinja wins over chat_template.json, and both over tokenizer_config.json.
+    """
     if "chat_template.jinja" in files:
-        return files["chat_template.jinja"].decode()
+        return files["chat_template.jinja"].decode(), None
     template = _json(files, "chat_template.json").get("chat_template") or settings.get("chat_template")
     if isinstance(template, list):
         named = {entry["name"]: entry["template"] for entry in template}
         if "default" not in named:
             raise DataError(f"tokenizer_config.json has chat templates {', '.join(sorted(named))} but no 'default'.")
-        return named["default"]
-    return template
+        return named["default"], named.get("tool_use")
+    return template, None
 
 
 def _alphabet(described: Mapping[str, Any]) -> frozenset[str] | None:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from assay.policy.config import PolicyConfig
+from assay.policy.lora import Lora
 from assay.policy.rope import Rotary
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
@@ -108,6 +109,9 @@ class Decoder(nn.Module):
 class Transformer(nn.Module):
     """`forward` gives the final hidden states; the output layer is the caller's, because it must be chunked."""
 
+    lora: Lora | None = None  # the adapter on it (`assay.policy.adapted`)
+    base_names: frozenset[str] = frozenset()  # under an adapter: the parameters that never move
+
     def __init__(self, config: PolicyConfig) -> None:
         super().__init__()
         self.config = config
@@ -134,6 +138,19 @@ class Transformer(nn.Module):
         for index, block in enumerate(self.model.layers):
             x = block(x, turn, lambda q, k, v, layer=index: attend(layer, q, k, v))
         return self.model.norm(x)
+
+    @property
+    def output(self) -> nn.Module:
+        """The layer that gives the logits."""
+        return self.lm_head
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All weights by their names in files."""
+        return dict(self.named_parameters())
+
+    def file_name(self, name: str) -> str:
+        """A parameter's name in files."""
+        return name
 
     def logits(self, hidden: Tensor) -> Tensor:
         return self.lm_head(hidden)

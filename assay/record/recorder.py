@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,7 @@ class Recorder:
     panel: Panel
     stop: StopFlag
     judge: Judging = field(default_factory=Judging)
+    track: Callable[[int, Mapping[str, float]], None] = lambda step, values: None  # to the sinks, if there are any
     clock: dict[str, float] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
     entered: tuple[str, float] = ("", 0.0)
@@ -92,6 +93,7 @@ class Recorder:
         if slow := self.judge.slow(stats):
             self.panel.note(slow)
         self.folder.append("metrics", {"step": memory.step, **finite(stats)})
+        self.track(memory.step, finite(stats))
         if self._due(self.experiment.saving.rollouts_every, memory.step) or last or memory.step == 1:
             self._write_rollouts(memory.step, episodes, rows, batches)
         scored = "valid" in self.exams and (last or self._due(self.experiment.evaluation.every, memory.step))
@@ -123,7 +125,9 @@ class Recorder:
         )
         entry = bank.entry(found, step=memory.step, set=name)
         self.folder.append("evals", entry)
-        return bank.scores(entry)
+        scores = bank.scores(entry)
+        self.track(memory.step, finite(scores))
+        return scores
 
     def _save(self, memory: Memory, models: Models, score: float | None = None) -> None:
         failpoint("loop.save")
@@ -132,7 +136,7 @@ class Recorder:
         for name in models:
             if self.saved(name):
                 state = models[name].state()
-                tensors[f"{name}/model.safetensors"] = below(state, "parameter/")
+                tensors[f"{name}/{models[name].weights_file}"] = below(state, "parameter/")
                 tensors[f"optimiser/{name}.safetensors"] = below(state, "optimiser/")
                 counters[name] = {"version": state["version"]}
         documents = {"memory.json": memory.to_data(), "counters.json": counters}

@@ -8,7 +8,7 @@ PROXY = Proxy(
     expects="fewer groups without a signal; traces that the policy understands at least as good as random ones, those "
     "better than the least understood; the style of its own first",
     model="mod-chain-7",
-    pool=Pool((Share("mod-chain-7", (5, 6, 7)),)),
+    pool=Pool((Share("mod-chain-7", (4, 5, 6)),)),
     arms={
         "ampo": Arm("ampo", SCALE),
         "off": Arm("ampo", {**SCALE, "mechanism.expand.0.most": "0"}),

@@ -18,6 +18,7 @@ PROXY = Proxy(
         "baseline": Arm("dapo", SCALE),
     },
     steps=40,
+    final_samples=64,
     diagnostic="policy/entropy",
     direction="up",
     against="baseline",

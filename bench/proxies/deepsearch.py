@@ -18,7 +18,7 @@ PROXY = Proxy(
         "off": Arm("deepsearch", SCALE | {"mechanism.augment.1.depth": "1"}),
         "baseline": Arm("grpo", SCALE),
     },
-    steps=40,
+    steps=30,
     diagnostic="group/all_wrong",
     direction="down",
     against="off",

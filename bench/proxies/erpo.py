@@ -15,6 +15,7 @@ PROXY = Proxy(
         "baseline": Arm("dapo", {"scale.num-prompts": "32"}),
     },
     steps=60,
+    final_samples=64,
     diagnostic="group/all_right",
     direction="down",
     against="off",

@@ -16,6 +16,7 @@ PROXY = Proxy(
         "baseline": Arm("dapo", {"scale.num-prompts": "32", "scale.group-size": "4"}),
     },
     steps=40,
+    final_samples=64,
     diagnostic="update/tokens",
     direction="up",
     against="off",

@@ -17,7 +17,7 @@ PROXY = Proxy(
         "off": Arm("rlad-two", {**SMALL, "mechanism.curate": "untrained"}),
         "baseline": Arm("grpo", SMALL),
     },
-    steps=40,
+    steps=30,
     diagnostic="reward/usefulness",
     direction="up",
     against="off",

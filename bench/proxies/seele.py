@@ -17,7 +17,7 @@ PROXY = Proxy(
         "without imitation": Arm("seele", {**SCALE, "mechanism.objective.regularise.1.weight": "0"}),
         "baseline": Arm("dapo", {"scale.num-prompts": "16"}),
     },
-    steps=40,
+    steps=30,
     diagnostic="group/uniform_fraction",
     direction="down",
     against="off",

@@ -23,7 +23,7 @@ PROXY = Proxy(
         "off": Arm("spec-rl", {**SMALL, "mechanism.augment": "", "mechanism.assess": "", "mechanism.remember": ""}),
         "baseline": Arm("grpo", {"scale.num-prompts": "32"}),
     },
-    steps=40,
+    steps=30,
     diagnostic="length/given",
     direction="up",
     against="off",

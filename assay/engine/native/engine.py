@@ -10,20 +10,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay.engine import sampler
+from assay.engine import flight
 from assay.engine.interface import Chunk, Generation, Outputs, Want
 from assay.engine.layout import Layout, hosted, offsets
-from assay.engine.local import LaidChunk, LocalEngine
+from assay.engine.local import LaidChunk
+from assay.engine.lowrank import gradient_of
+from assay.engine.memory import NATIVE_PREFILL as PREFILL_TOKENS
+from assay.engine.memory import native_slots
 from assay.engine.native import build, library
 from assay.engine.native.library import SAMPLING, Core, PackedArrays, Pass, Requests, pointer
-from assay.engine.network import gradient_of, rotations
+from assay.engine.network import rotations
+from assay.engine.network_engine import NetworkEngine
 from assay.errors import AssayError, ConfigError, UsageError
 from assay.rng import Key, uniforms
 from assay.types import Origin, Request, Segment
 
-PREFILL_TOKENS = 512  # of a thread at a time
 FORMATS: dict[torch.dtype, build.Format] = {torch.float32: "fp32", torch.bfloat16: "bf16"}
-SLOTS = 56  # rows in flight of a thread: enough for good products; more only make its keys and values larger
 
 
 def refusal(device: torch.device, compute: torch.dtype) -> str | None:
@@ -49,7 +51,7 @@ class _Laid:
     kept: tuple[np.ndarray | Tensor, ...]
 
 
-class NativeEngine(LocalEngine):
+class NativeEngine(NetworkEngine):
     name = "native"
     exact = True
     has_threads = True
@@ -107,8 +109,8 @@ class NativeEngine(LocalEngine):
     # Sampling
 
     def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]:
-        limits = sampler.Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
-        sampler.check(requests, limits)
+        limits = flight.Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
+        flight.check(requests, limits)
         return _Sampling(self, requests, key).run() if requests else []
 
     # Scoring and learning
@@ -219,7 +221,7 @@ class _Sampling:
 
     def __init__(self, engine: NativeEngine, requests: Sequence[Request], key: Key) -> None:
         self.engine, self.requests = engine, requests
-        prompts = [sampler.prompt_of(r) for r in requests]
+        prompts = [flight.prompt_of(r) for r in requests]
         which, first = hosted(prompts)
         self.order = np.argsort(which, kind="stable")
         self.sorted = [requests[i] for i in self.order]
@@ -252,11 +254,8 @@ class _Sampling:
 
     def _slots(self) -> int:
         """Rows in flight of a thread, in even waves, within the memory given."""
-        c, threads = self.engine.model.config, self.engine.threads
-        share = -(-len(self.sorted) // threads)
-        slots = -(-share // max(1, round(share / SLOTS)))
-        size = 2 * c.layers * c.kv_heads * c.head_dim * 4 * self.length
-        return max(1, min(slots, self.engine.memory_bytes // (size * threads)))
+        settings = {"memory_bytes": self.engine.memory_bytes, "threads": self.engine.threads}
+        return native_slots(self.engine.model.config, length=self.length, count=len(self.sorted), **settings)
 
     def _stopped(self) -> Callable[..., int]:
         """Asked after each token of a request with stop strings. Its own failure ends the call."""
@@ -265,7 +264,7 @@ class _Sampling:
         def stopped(request: int, ids, count: int) -> int:
             try:
                 assert decode is not None
-                return sampler.stops(self.sorted[request], np.ctypeslib.as_array(ids, (count,)), decode)
+                return flight.stops(self.sorted[request], np.ctypeslib.as_array(ids, (count,)), decode)
             except BaseException as trouble:
                 self.trouble = trouble
                 return -1
@@ -305,7 +304,7 @@ class _Sampling:
         try:
             self.engine.core.sample(arrays)
         except library.NotFinite as bad:
-            raise sampler.diverged(self.sorted[bad.request].id, bad.token + self.before[bad.request]) from None
+            raise flight.diverged(self.sorted[bad.request].id, bad.token + self.before[bad.request]) from None
         except AssayError:
             if self.trouble is not None:
                 raise self.trouble from None

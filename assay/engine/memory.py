@@ -1,0 +1,344 @@
+"""What a run will hold in memory, from shapes alone: the allocations of the engines, counted before anything is loaded.
+
+Numbers of a format of b bytes; D hidden, Q and K the widths of all query and of all key heads, F the width of the gated
+unit, V the vocabulary. A peak is what is always there and the largest of what the phases add. No torch here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from assay.policy.config import PolicyConfig
+
+Phase = Literal["always", "sampling", "scoring", "learning", "saving"]
+
+WIDE = 4  # bytes of a parameter, its gradient and each of its two moments
+LIBRARIES = 320 << 20  # Python and torch on a processor
+CONTEXT = 700 << 20  # what a GPU's driver and libraries hold of it
+PREFILL_TOKENS, NATIVE_PREFILL = 4096, 512  # prompts that are run together: on torch, and on a thread of the core
+SCORE_TOKENS = 4096
+LOGITS, NATIVE_LOGITS = 1 << 24, 1 << 22  # elements of logits at a time: on torch, and on a thread of the core
+KEEP_SCORES = 1 << 26  # beyond this many scores of a chunk, the backward pass computes probabilities again
+TAPE_BYTES = 1 << 30  # beyond this, what is inside layers is computed again to go back instead of being kept
+CACHE_BYTES = 24 << 20  # keys and values in flight that a processor's outer cache still holds
+STEP_ELEMENTS = 64_000  # hidden elements of a step below which calls cost more than products
+LEAST_ROWS, MOST_ROWS = 64, 512
+NATIVE_SLOTS = 56  # rows in flight of a thread: enough for good products; more only make its keys and values larger
+CORE_LIMIT = 100_000_000  # parameters for which `auto` takes the core: it holds each weight in two orders, packed anew
+LANES = 16  # tokens of a block of keys in the core
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is asked of the engines in a step."""
+
+    answers: int  # of a step's round
+    group: int  # answers to one prompt
+    prompt: int  # tokens of the longest
+    max_new: int
+    micro_tokens: int
+    cache_bytes: int
+    evaluated: int = 0  # answers of the largest evaluation
+    native: bool = False
+    cuda: bool = False
+    threads: int = 1
+    compute: int = 4  # bytes of a number that products read
+    trained: int = 1  # parameter sets with an optimiser
+    frozen: int = 0  # and without: references, teachers
+    followers: int = 0  # of the frozen, those that checkpoints hold
+    lora: int = 0  # rank of the adapters; 0: all weights are trained
+    lora_targets: tuple[str, ...] = ()  # the matrices that have one; none named: all of a layer
+    again: bool | None = None  # whether insides of layers are computed again to go back; None: where they take much
+
+    @property
+    def length(self) -> int:
+        return self.prompt + self.max_new
+
+
+@dataclass(frozen=True)
+class Item:
+    """Some bytes, what they are, and when."""
+
+    phase: Phase
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Budget:
+    """All items of a run, and the rows that it has in flight."""
+
+    items: tuple[Item, ...]
+    rows: int
+
+    def of(self, phase: Phase) -> int:
+        return sum(item.bytes for item in self.items if item.phase == phase)
+
+    @property
+    def phases(self) -> dict[Phase, int]:
+        """Of each phase what it needs, with what is always there."""
+        names: tuple[Phase, ...] = ("sampling", "scoring", "learning", "saving")
+        return {name: self.of("always") + self.of(name) for name in names}
+
+    @property
+    def peak(self) -> int:
+        return max(self.phases.values())
+
+
+# Shapes
+
+
+def parameters(c: PolicyConfig) -> int:
+    """Numbers of a model; an output layer that is tied to the embedding counts once."""
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    layer = sum(rows * columns for rows, columns in matrices(c).values()) + 2 * c.hidden
+    layer += (q + 2 * k if c.attention_bias else 0) + (c.hidden if c.output_bias else 0)
+    layer += (2 * c.ffn + c.hidden if c.mlp_bias else 0) + (2 * c.head_dim if c.qk_norm else 0)
+    return c.layers * layer + c.hidden + c.vocab * c.hidden * (1 if c.tied else 2)
+
+
+def matrices(c: PolicyConfig) -> dict[str, tuple[int, int]]:
+    """[out, in] of each matrix of a layer."""
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    return {
+        "q_proj": (q, c.hidden),
+        "k_proj": (k, c.hidden),
+        "v_proj": (k, c.hidden),
+        "o_proj": (c.hidden, q),
+        "gate_proj": (c.ffn, c.hidden),
+        "up_proj": (c.ffn, c.hidden),
+        "down_proj": (c.hidden, c.ffn),
+    }
+
+
+def adapters(c: PolicyConfig, rank: int, targets: Sequence[str] = ()) -> int:
+    """Numbers of low-rank adapters: rank x (out + in) for each matrix that has one."""
+    known = matrices(c)
+    return c.layers * rank * sum(sum(known[name]) for name in targets or known if name in known)
+
+
+def folded(c: PolicyConfig) -> int:
+    """Numbers of the matrices after a norm, which the network holds with the norm's weight folded in."""
+    return _numbers(c, "q_proj", "k_proj", "v_proj", "gate_proj", "up_proj")
+
+
+def plain(c: PolicyConfig) -> int:
+    return _numbers(c, "o_proj", "down_proj")
+
+
+def _numbers(c: PolicyConfig, *names: str) -> int:
+    return c.layers * sum(math.prod(matrices(c)[name]) for name in names)
+
+
+# Rows in flight
+
+
+def row_bytes(c: PolicyConfig, length: int, itemsize: int) -> int:
+    """Bytes of keys and values of one row."""
+    return 2 * c.layers * c.kv_heads * c.head_dim * length * itemsize
+
+
+def slots(c: PolicyConfig, *, length: int, count: int, memory_bytes: int, itemsize: int, cuda: bool) -> int:
+    """Rows in flight: few enough for the cache, enough for large products, in even waves, never beyond the memory."""
+    size = row_bytes(c, length, itemsize)
+    preferred = max(LEAST_ROWS, CACHE_BYTES // size, STEP_ELEMENTS // c.hidden)
+    preferred = MOST_ROWS if cuda else min(preferred, MOST_ROWS)
+    waves = max(1, round(count / preferred))
+    return max(1, min(-(-count // waves), memory_bytes // size))
+
+
+def native_slots(c: PolicyConfig, *, length: int, count: int, memory_bytes: int, threads: int) -> int:
+    """The same of one thread of the core, which always holds keys and values in fp32."""
+    share = -(-count // threads)
+    wave = -(-share // max(1, round(share / NATIVE_SLOTS)))
+    return max(1, min(wave, memory_bytes // (row_bytes(c, length, 4) * threads)))
+
+
+# The budget
+
+
+def budget(c: PolicyConfig, work: Work) -> Budget:
+    """What a run of this work on a model of this shape holds, item by item."""
+    items = [*_always(c, work), *_learning(c, work), *_saving(c, work)]
+    sampling, rows = _native_sampling(c, work) if work.native else _sampling(c, work)
+    if work.frozen or not work.native:
+        items += _scoring(c, work)
+    return Budget(tuple(item for item in [*items, *sampling] if item.bytes > 0), rows)
+
+
+def _always(c: PolicyConfig, w: Work) -> list[Item]:
+    weights, sets = WIDE * parameters(c), w.trained + w.frozen
+    learnt = WIDE * (adapters(c, w.lora, w.lora_targets) if w.lora else parameters(c))
+    items = [
+        Item("always", "GPU libraries" if w.cuda else "Python and libraries", CONTEXT if w.cuda else LIBRARIES),
+        # under adapters all sets share the weights below them, which are kept in the compute format alone
+        Item("always", "weights", w.compute * parameters(c) if w.lora else sets * weights),
+        Item("always", "adapters", w.trained * learnt if w.lora else 0),
+        Item("always", "gradients", w.trained * learnt),
+        Item("always", "optimiser, two moments", 2 * w.trained * learnt),
+    ]
+    if w.native:
+        packed = (folded(c) + plain(c) + c.vocab * c.hidden) * w.compute
+        items.append(Item("always", "norms folded in", sets * WIDE * folded(c)))
+        items.append(Item("always", "weights in the core's orders", packed * (2 * w.trained + w.frozen)))
+    else:
+        copied = folded(c) if w.compute == WIDE else folded(c) + plain(c) + 2 * c.vocab * c.hidden
+        name = "norms folded in" if w.compute == WIDE else "weights to compute with"
+        items.append(Item("always", name, 0 if w.lora else sets * w.compute * copied))
+    return items
+
+
+def _saving(c: PolicyConfig, w: Work) -> list[Item]:
+    """A checkpoint is written from copies of the weights and, of what is trained, of the moments."""
+    learnt = adapters(c, w.lora, w.lora_targets) if w.lora else parameters(c)
+    return [Item("saving", "copies for a checkpoint", WIDE * (3 * w.trained * learnt + w.followers * parameters(c)))]
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Tokens that go through the network together: whole rows of groups, each group's prompt once."""
+
+    tokens: int
+    contexts: int
+    rows: int
+    answer: int  # tokens of a row's answer
+    prompt: int
+
+    @classmethod
+    def of(cls, w: Work, tokens: int) -> _Chunk:
+        answer = max(1, w.max_new - 1)
+        whole = w.prompt + w.group * answer
+        if tokens >= whole:
+            contexts = min(tokens // whole, max(1, w.answers // w.group))
+            return cls(contexts * whole, contexts, contexts * w.group, answer, w.prompt)
+        rows = max(1, (tokens - w.prompt) // answer)
+        return cls(w.prompt + rows * answer, 1, rows, answer, w.prompt)
+
+    @property
+    def predicted(self) -> int:
+        return self.rows * (self.answer + 1)
+
+    def scores(self, heads: int) -> int:
+        """Attention scores: each token sees what is before it, in pieces of 64."""
+        own = self.answer * (self.prompt + (self.answer + 64) / 2)
+        return int(heads * (self.rows * own + self.contexts * self.prompt * (self.prompt + 64) / 2))
+
+
+def tape_bytes(c: PolicyConfig, tokens: int, itemsize: int) -> int:
+    """Bytes that the tapes of all layers take for so many tokens, attention's probabilities apart."""
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    width = 2 * c.hidden + 3 * q + (q + k) * (3 if c.qk_norm else 1) + 4 * c.ffn
+    return c.layers * width * tokens * itemsize
+
+
+def _layer(c: PolicyConfig, chunk: _Chunk, b: int) -> int:
+    """What a layer leaves for its backward pass: h, h2; queries, o; keys and values, those of a prompt again for each
+    of its rows; gate, up, silu(gate), product; and the probabilities where they are few enough."""
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    kept = chunk.tokens * (2 * c.hidden + 2 * q + 2 * k + 4 * c.ffn) + chunk.rows * chunk.prompt * 2 * k
+    kept += chunk.tokens * (q + k) if c.qk_norm else 0
+    scores = chunk.scores(c.heads)
+    return b * (kept + (scores if scores <= KEEP_SCORES else 0))
+
+
+def _learning(c: PolicyConfig, w: Work) -> list[Item]:
+    chunk, b = _Chunk.of(w, w.micro_tokens), w.compute
+    if w.native:
+        return _native_learning(c, w, chunk)
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    inside = chunk.tokens * (3 * c.ffn + 2 * c.hidden + 3 * q + 4 * k) * b
+    rows = min(chunk.predicted, max(1, LOGITS // c.vocab))
+    held = 3 if rows == chunk.predicted else 4  # logits, divided, as log-probs; and those of the chunk before
+    folded_grads = 0 if w.lora else WIDE * folded(c)
+    again = tape_bytes(c, chunk.tokens, b) > TAPE_BYTES if w.again is None else w.again
+    layer = _layer(c, chunk, b)
+    tapes = c.layers * chunk.tokens * c.hidden * b + layer if again else c.layers * layer
+    name = f"{'inputs of layers' if again else 'activations'}, {chunk.tokens} tokens"
+    return [
+        Item("learning", name, tapes + inside),
+        Item("learning", "output layer", held * WIDE * rows * c.vocab + 3 * chunk.predicted * c.hidden * b),
+        Item("learning", "gradients of folded weights", folded_grads),
+    ]
+
+
+def _native_learning(c: PolicyConfig, w: Work, chunk: _Chunk) -> list[Item]:
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    layer = 2 * c.hidden + (q + 2 * k) + q + 3 * c.ffn + (q + k if c.qk_norm else 0)
+    inside = 6 * c.hidden + 2 * c.ffn + q + (q + 2 * k)
+    rows = min(chunk.predicted, max(2, NATIVE_LOGITS // c.vocab) * w.threads)
+    kept = chunk.predicted * c.vocab if chunk.predicted * c.vocab <= 4 * NATIVE_LOGITS else 0
+    return [
+        Item("always", f"activations of {chunk.tokens} tokens", WIDE * chunk.tokens * (c.layers * layer + inside)),
+        Item("always", "output layer", WIDE * (2 * rows * c.vocab + kept + 2 * rows * c.hidden)),
+        Item("learning", "gradients of folded weights", WIDE * folded(c)),
+    ]
+
+
+def _sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
+    b, q, k = w.compute, c.heads * c.head_dim, c.kv_heads * c.head_dim
+    settings = {"length": w.length, "memory_bytes": w.cache_bytes, "itemsize": b, "cuda": w.cuda}
+    rows = max(slots(c, count=count, **settings) for count in (w.answers, w.evaluated or w.answers))
+    prompts = math.ceil(rows / w.group)
+    tokens = max(w.prompt, min(prompts * w.prompt, PREFILL_TOKENS))
+    prefill = tokens * b * (c.layers * (2 * q + 3 * k) + 3 * c.hidden + 4 * c.ffn + 3 * q)
+    words = rows * c.vocab * (20 + (b if b < WIDE else 0))  # logits, log-probs, probabilities; their sums in fp64
+    return [
+        Item("sampling", f"keys and values of {rows} rows", rows * row_bytes(c, w.length, b)),
+        Item("sampling", "prompts", prefill),
+        Item("sampling", "next tokens", words),
+    ], rows
+
+
+def _native_sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
+    settings = {"length": w.length, "memory_bytes": w.cache_bytes, "threads": w.threads}
+    each = max(native_slots(c, count=count, **settings) for count in (w.answers, w.evaluated or w.answers))
+    own = min(w.prompt, LANES) + w.max_new
+    shared = math.ceil(each / w.group) * row_bytes(c, w.prompt, WIDE)
+    words = WIDE * min(each, max(2, NATIVE_LOGITS // c.vocab)) * c.vocab
+    token = 2 * c.hidden + 2 * c.heads * c.head_dim + 2 * c.kv_heads * c.head_dim + 3 * c.ffn + 3 * c.hidden
+    prefill = WIDE * max(w.prompt, min(NATIVE_PREFILL, math.ceil(each / w.group) * w.prompt)) * token
+    return [
+        Item(
+            "sampling",
+            f"keys and values of {each * w.threads} rows",
+            w.threads * (each * row_bytes(c, own, WIDE) + shared),
+        ),
+        Item("sampling", "prompts and next tokens", w.threads * (prefill + words)),
+    ], each * w.threads
+
+
+def _scoring(c: PolicyConfig, w: Work) -> list[Item]:
+    """Log-probs of the step's answers, a few thousand tokens at a time; nothing is kept from layer to layer."""
+    chunk, b = _Chunk.of(w, max(SCORE_TOKENS, w.length)), w.compute
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    inside = chunk.tokens * (4 * c.hidden + 4 * c.ffn + 4 * q + 4 * k) + chunk.rows * chunk.prompt * 2 * k
+    words = 3 * WIDE * min(chunk.predicted, max(1, LOGITS // c.vocab)) * c.vocab
+    return [Item("scoring", f"{chunk.tokens} tokens", b * inside + words)]
+
+
+def gib(count: float) -> str:
+    """`1.25 GiB`."""
+    return f"{count / 2**30:.2f} GiB"
+
+
+def described(made: Budget) -> list[str]:
+    """The budget as lines of text."""
+    lines = []
+    for phase in ("always", "sampling", "scoring", "learning", "saving"):
+        for item in made.items:
+            if item.phase == phase:
+                lines.append(f"  {phase:<10}{item.name:<34}{gib(item.bytes):>11}")
+    worst = max(made.phases, key=made.phases.__getitem__)
+    lines.append(f"  {'peak':<10}{'while ' + worst:<34}{gib(made.peak):>11}")
+    return lines
+
+
+def as_data(made: Budget) -> Mapping[str, object]:
+    return {
+        "items": [{"phase": item.phase, "name": item.name, "bytes": item.bytes} for item in made.items],
+        "rows_in_flight": made.rows,
+        "peak_bytes": made.peak,
+    }

@@ -1,0 +1,70 @@
+"""Rows as a rectangle, for networks that know no other form: padded on the right to learn, on the left to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from assay.engine.layout import Layout
+from assay.types import Batch, Ids
+
+
+@dataclass(frozen=True, eq=False)
+class Padded:
+    """`predict[m]` is the place in the flat rectangle whose logits predict response token m."""
+
+    ids: Tensor  # int64[B, T]
+    mask: Tensor  # int64[B, T], 1 where there is a token
+    positions: Tensor  # int64[B, T]
+    predict: Tensor  # int64[M]
+
+
+def pad(layout: Layout, *, device: torch.device) -> Padded:
+    """Each row with its context before it. A context whose rows share it is run again for each."""
+    starts, ends = layout.context_at[:-1], layout.context_at[1:]
+    rows: list[Ids] = []
+    place = np.zeros(len(layout.ids), np.int64)  # of a laid token: its row and column in the rectangle, made flat below
+    column = np.zeros(len(layout.ids), np.int64)
+    for b in range(len(layout.start)):
+        own = slice(int(layout.start[b]), int(layout.start[b] + layout.length[b]))
+        shared = slice(int(starts[layout.context_of[b]]), int(ends[layout.context_of[b]]))
+        size = shared.stop - shared.start
+        rows.append(np.concatenate([layout.ids[shared], layout.ids[own]]))
+        place[own] = place[shared] = b
+        column[own], column[shared] = size + np.arange(own.stop - own.start), np.arange(size)
+    ids, mask = rectangle(rows, left=False)
+    predict = (place * ids.shape[1] + column)[layout.predict]
+    positions = np.tile(np.arange(ids.shape[1]), (len(rows), 1))
+
+    def tensor(array: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+
+    return Padded(tensor(ids), tensor(mask), tensor(positions), tensor(predict))
+
+
+def rectangle(rows: Sequence[Ids], *, left: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Ids int64[B, T] and a mask of the same shape. What fills up repeats a token of the row: any id that exists."""
+    width = max((len(row) for row in rows), default=0)
+    ids, mask = np.zeros((len(rows), width), np.int64), np.zeros((len(rows), width), np.int64)
+    for b, row in enumerate(rows):
+        where = slice(width - len(row), None) if left else slice(0, len(row))
+        ids[b] = row[0] if len(row) else 0
+        ids[b, where], mask[b, where] = row, 1
+    return ids, mask
+
+
+def cut_rectangles(batch: Batch, *, tokens: int) -> list[np.ndarray]:
+    """Row indices of each chunk: rows of similar length in a rectangle of at most `tokens` places, or a longer row."""
+    size = np.diff(batch.context_at) + np.maximum(batch.lengths - 1, 0)
+    order = np.argsort(-size, kind="stable")
+    chunks: list[np.ndarray] = []
+    begin = 0
+    while begin < len(order):
+        count = max(1, tokens // max(int(size[order[begin]]), 1))
+        chunks.append(order[begin : begin + count])
+        begin += count
+    return chunks

@@ -1,0 +1,138 @@
+"""Low-rank adapters on a network: A and B beside the linear layers of a base that never moves."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from assay.errors import ConfigError, StorageError
+from assay.policy.lora import Lora, check
+from assay.rng import Key
+
+if TYPE_CHECKING:
+    from assay.policy.foreign import Foreign
+    from assay.policy.transformer import Transformer
+
+Model = TypeVar("Model", bound="Transformer | Foreign")
+PEFT = "base_model.model."  # what PEFT writes before the name of a tensor
+
+
+class Factor(nn.Module):
+    """x W', for one of the two factors of an adapter."""
+
+    def __init__(self, weight: Tensor) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x.to(self.weight.dtype), self.weight)
+
+
+class Adapted(nn.Module):
+    """W x + b + scale B A x, with weight and bias of a linear layer. B is zero at first, A uniform as in PEFT."""
+
+    def __init__(self, base: nn.Linear, lora: Lora, generator: torch.Generator) -> None:
+        super().__init__()
+        self.weight, self.bias, self.scale = base.weight, base.bias, lora.scale
+        rows, columns = base.weight.shape
+        kind = {"dtype": torch.promote_types(base.weight.dtype, torch.float32), "device": base.weight.device}
+        bound = columns**-0.5
+        drawn = torch.empty(lora.rank, columns).uniform_(-bound, bound, generator=generator)
+        self.lora_A = Factor(drawn.to(**kind))
+        self.lora_B = Factor(torch.zeros(rows, lora.rank, **kind))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = F.linear(x, self.weight, self.bias)
+        return y + (self.scale * self.lora_B(self.lora_A(x))).to(y.dtype)
+
+    def merged(self) -> Tensor:
+        """W + scale B A"""
+        wide = torch.promote_types(self.weight.dtype, torch.float32)
+        product = self.lora_B.weight.to(wide) @ self.lora_A.weight.to(wide)
+        return (self.weight.to(wide) + self.scale * product).to(self.weight.dtype)
+
+
+def attach(model: Model, lora: Lora, *, key: Key) -> Model:
+    """The same network with an adapter on it, which depends on the key and the shape alone; its base never moves."""
+    check(lora)
+    if model.lora is not None:
+        raise ConfigError("the model has an adapter already; merge it (`assay export --merge`) before it gets another.")
+    linear = {n: m for n, m in model.named_modules() if isinstance(m, nn.Linear) and m is not model.output}
+    leaves = sorted({name.rpartition(".")[2] for name in linear})
+    for target in lora.targets:
+        if not any(_is(name, target) for name in linear):
+            raise ConfigError(
+                f"lora.targets: the model has no linear layer '{target}'; it has {', '.join(leaves) or 'none'}."
+            )
+    chosen = [name for name in linear if not lora.targets or any(_is(name, t) for t in lora.targets)]
+    if not chosen:
+        raise ConfigError("the model has no linear layer that an adapter could be put on; train all its weights.")
+    model.base_names = frozenset(name for name, _ in model.named_parameters())
+    generator = torch.Generator().manual_seed(key.bits & (2**63 - 1))
+    for name in chosen:
+        home, _, leaf = name.rpartition(".")
+        setattr(model.get_submodule(home), leaf, Adapted(linear[name], lora, generator))
+    model.lora = dataclasses.replace(lora, targets=tuple(sorted({name.rpartition(".")[2] for name in chosen})))
+    if lora.targets:
+        model.lora = dataclasses.replace(lora, targets=tuple(sorted(lora.targets)))
+    return model
+
+
+def _is(name: str, target: str) -> bool:
+    return name == target or name.endswith(f".{target}")
+
+
+def twin(model: Model) -> Model:
+    """A copy that may go its own way. Under an adapter both have one base in common, which never moves."""
+    shared = {id(p): p for name, p in model.named_parameters() if name in model.base_names}
+    return copy.deepcopy(model, shared)  # type: ignore[arg-type]
+
+
+def own(model: Transformer | Foreign) -> dict[str, nn.Parameter]:
+    """What trains, by its name in the network: all parameters, or under an adapter all but the base."""
+    return {name: p for name, p in model.named_parameters() if name not in model.base_names}
+
+
+def stored(model: Transformer | Foreign) -> dict[str, Tensor]:
+    """What is saved, by its name in files: Hugging Face's, or PEFT's for an adapter."""
+    if model.lora is None:
+        return model.tensors()
+    return {_peft(model.file_name(name)): parameter for name, parameter in own(model).items()}
+
+
+def _peft(name: str) -> str:
+    return PEFT + name if ".lora_" in name else name
+
+
+def merged(model: Transformer | Foreign) -> dict[str, Tensor]:
+    """The weights of a plain network that computes the same, by their names in files."""
+    changed = {f"{n}.weight": m for n, m in model.named_modules() if isinstance(m, Adapted)}
+    renamed = {model.file_name(name): module.merged() for name, module in changed.items()}
+    return {name: renamed.get(name, tensor) for name, tensor in model.tensors().items() if ".lora_" not in name}
+
+
+@torch.no_grad()
+def take(model: Transformer | Foreign, weights: Mapping[str, Tensor], *, place: str) -> None:
+    """Take up an adapter's tensors, all of them and no others."""
+    slots = stored(model)
+    problems = [f"{name} is missing" for name in slots if name not in weights]
+    problems += [f"{name} is unexpected" for name in weights if name not in slots]
+    problems += [
+        f"{name} is {list(weights[name].shape)}, expected {list(slot.shape)}"
+        for name, slot in slots.items()
+        if name in weights and weights[name].shape != slot.shape
+    ]
+    problems += [f"{name} is not finite" for name in slots if name in weights and not weights[name].isfinite().all()]
+    if problems:
+        raise StorageError(
+            f"the tensors of {place} do not fit its configuration and its base: {'; '.join(problems[:6])}"
+            + (f" and {len(problems) - 6} more." if len(problems) > 6 else ".")
+        )
+    for name, slot in slots.items():
+        slot.copy_(weights[name])

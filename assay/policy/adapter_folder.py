@@ -1,0 +1,96 @@
+"""An adapter on disk, in PEFT's layout: configuration and tensors beside the tokenizer; the base is elsewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from assay.errors import AssayError, ConfigError, StorageError
+from assay.policy.adapted import attach, stored, take
+from assay.policy.checkpoint import (
+    Base,
+    Policy,
+    as_json,
+    base_fingerprint,
+    load_policy,
+    model_files,
+    read_json,
+    write_files,
+    writing,
+)
+from assay.policy.lora import CONFIG, ORIGIN, WEIGHTS, Lora, read_config, write_config
+from assay.policy.tokenizer import load_tokenizer
+from assay.rng import Key
+
+
+def put_on(policy: Policy, lora: Lora, *, place: str, key: Key) -> Policy:
+    """The policy with a fresh adapter on its network, which changes nothing yet. `place` says where the base is."""
+    base = Base(place, base_fingerprint(policy))
+    attach(policy.transformer, lora, key=key)
+    return dataclasses.replace(policy, base=base)
+
+
+def load_adapted(folder: Path, **how: Any) -> Policy:
+    """The base that the folder names, with the folder's adapter on it."""
+    if (folder / "config.json").exists():
+        raise ConfigError(
+            f"{folder} holds a whole model (config.json) and an adapter ({CONFIG}). Move one of them to another folder."
+        )
+    lora, place = read_config(read_json(folder / CONFIG))
+    if (Path(place) / CONFIG).is_file():
+        raise ConfigError(f"the base of the adapter {folder} is {place}, an adapter itself; merge that one first.")
+    try:
+        policy = load_policy(place, **how)
+    except AssayError as error:
+        raise type(error)(f"the base of the adapter {folder}, which its {CONFIG} names: {error}") from error
+    if policy.transformer.lora is not None:
+        raise ConfigError(f"the base of the adapter {folder} is {place}, an adapter itself; merge that one first.")
+    if (folder / "tokenizer.json").is_file():
+        policy = dataclasses.replace(policy, tokenizer=load_tokenizer(folder).ending(policy.end_ids))
+    policy = put_on(policy, lora, place=place, key=Key("adapter"))
+    assert policy.base is not None
+    if (folder / ORIGIN).is_file():
+        known = read_json(folder / ORIGIN).get("fingerprint")
+        if known != policy.base.fingerprint:
+            raise ConfigError(
+                f"the base {place} is not the one that the adapter {folder} was trained on: its fingerprint is "
+                f"{policy.base.fingerprint}, {ORIGIN} says {known}. Put the old base back; or remove {ORIGIN} if the "
+                "new one is what you want."
+            )
+    take(policy.transformer, _tensors(folder), place=str(folder))
+    return policy
+
+
+def _tensors(folder: Path) -> dict[str, Any]:
+    if not (folder / WEIGHTS).is_file():
+        pickled = [path.name for path in folder.glob("adapter_model.*")]
+        raise StorageError(
+            f"{folder} has no {WEIGHTS}" + (f", only {pickled[0]}; save it again with peft." if pickled else ".")
+        )
+    try:
+        return load_file(folder / WEIGHTS)
+    except (SafetensorError, OSError) as error:
+        raise StorageError(f"{folder / WEIGHTS} is damaged or not a safetensors file: {error}") from error
+
+
+def adapter_files(policy: Policy) -> dict[str, bytes]:
+    """Everything of an adapter's folder but its tensors."""
+    lora, base = policy.transformer.lora, policy.base
+    assert lora is not None and base is not None
+    files = {name: content for name, content in model_files(policy).items() if name != "config.json"}
+    origin = {"base": base.place, "fingerprint": base.fingerprint}
+    return files | {CONFIG: as_json(write_config(lora, base.place)), ORIGIN: as_json(origin)}
+
+
+def save_adapted(policy: Policy, folder: Path) -> None:
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in stored(policy.transformer).items()}
+    with writing(folder):
+        try:
+            save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+        except SafetensorError as error:
+            raise StorageError(f"{folder / WEIGHTS} could not be written: {error}") from error
+        write_files(folder, adapter_files(policy))

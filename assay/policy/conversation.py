@@ -1,0 +1,70 @@
+"""What every prompt of a run is put into: a system message, switches of the template, tools. Jinja is not needed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from assay.errors import ConfigError
+
+FILE = "assay_chat.json"
+
+
+@dataclass(frozen=True)
+class Chat:
+    """How prompts become conversations; none of it: as the tokenizer's template says."""
+
+    system: str = ""  # before every prompt that has no system message of its own
+    thinking: Literal["template", "on", "off"] = "template"  # `enable_thinking` of templates that know it
+    tools: str = ""  # JSON: a list of tool schemas; or a .json file of it
+    variables: tuple[str, ...] = ()  # further variables of the template, as NAME=JSON
+
+    @property
+    def schemas(self) -> list[dict[str, Any]] | None:
+        return json.loads(self.tools) if self.tools else None
+
+    @property
+    def switches(self) -> dict[str, Any]:
+        """What the template sees beside the messages and the tools."""
+        thinking = {} if self.thinking == "template" else {"enable_thinking": self.thinking == "on"}
+        return thinking | dict(map(_pair, self.variables))
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise ConfigError(f"chat.variables: write NAME=JSON, such as reasoning_effort=\"low\", not '{text}'.")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value  # a word without its quotation marks
+
+
+def resolved(chat: Chat) -> Chat:
+    """The same with the tools' file read, so that a run depends on no file that may change."""
+    if not chat.tools:
+        return chat
+    text = chat.tools
+    if not text.lstrip().startswith("["):
+        try:
+            text = Path(text).read_text()
+        except OSError as error:
+            raise ConfigError(f"chat.tools: {chat.tools} is neither a JSON list nor a file of one: {error}") from error
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"chat.tools is not JSON: {error}") from error
+    if not isinstance(found, list) or not all(isinstance(tool, Mapping) for tool in found):
+        raise ConfigError("chat.tools must be a list of tool schemas, each a JSON object.")
+    return dataclasses.replace(chat, tools=json.dumps(found))
+
+
+def with_system(chat: Chat, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The messages behind the system message, unless they begin with one."""
+    first = messages[0].get("role") if messages and isinstance(messages[0], Mapping) else None
+    own = [] if not chat.system or first in ("system", "developer") else [{"role": "system", "content": chat.system}]
+    return [*own, *messages]

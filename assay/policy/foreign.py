@@ -1,0 +1,193 @@
+"""Models of other families: the network of `transformers` itself, under the interface of ours."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from assay.errors import ConfigError, DataError, StorageError
+from assay.policy.lora import Lora
+from assay.policy.safetensors_folder import listed
+
+_CONTEXT = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length")
+_LAYERS = ("num_hidden_layers", "n_layer", "n_layers")
+_HEADS = ("num_key_value_heads", "num_attention_heads", "n_head")
+
+
+@dataclass(frozen=True)
+class ForeignConfig:
+    """What the engine must know of a network that it does not look into."""
+
+    family: str
+    vocab: int
+    context: int
+    layers: int
+    kv_heads: int
+    head_dim: int
+
+
+class Foreign(nn.Module):
+    """A causal language model of `transformers` with its `config.json`."""
+
+    lora: Lora | None = None
+    base_names: frozenset[str] = frozenset()
+
+    def __init__(self, inner: Any, raw: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.inner, self.raw = inner, dict(raw)
+        self.config = _described(inner, raw)
+
+    @property
+    def output(self) -> nn.Module:
+        """The layer that gives the logits."""
+        return self.inner.get_output_embeddings()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All weights by their names in files, one that is used twice under its first name, and what else is saved."""
+        result: dict[str, Tensor] = {}
+        seen: set[int] = set()
+        for name, tensor in self.inner.state_dict(keep_vars=True).items():
+            if id(tensor) not in seen:
+                seen.add(id(tensor))
+                result[name] = tensor
+        return result
+
+    def file_name(self, name: str) -> str:
+        """A parameter's name in files."""
+        return name.removeprefix("inner.")
+
+    def described(self, dtype: str) -> dict[str, Any]:
+        """`config.json` as it was read, for weights of this type."""
+        kind = {name: dtype for name in ("dtype", "torch_dtype") if name in self.raw} or {"torch_dtype": dtype}
+        return {**self.raw, **kind}
+
+
+def check_foreign(raw: Mapping[str, Any]) -> None:
+    """Refuses what an adapter cannot run, before anything is loaded."""
+    family = raw["model_type"]
+    if raw.get("auto_map"):
+        raise ConfigError(
+            f"config.json brings code of its own (auto_map) for model_type '{family}'; code of a checkpoint is not run."
+        )
+    if raw.get("quantization_config"):
+        raise ConfigError(
+            "config.json has a quantization_config: quantised weights do not train. Take the checkpoint without it."
+        )
+    if raw.get("is_encoder_decoder"):
+        raise ConfigError(f"model_type '{family}' is an encoder with a decoder; only causal language models are run.")
+    auto = _transformers()
+    if family not in auto.models.auto.configuration_auto.CONFIG_MAPPING:
+        raise ConfigError(
+            f"transformers {auto.__version__} knows no model_type '{family}'. Ours are llama, qwen2 and qwen3; for "
+            "others install a transformers that has it."
+        )
+    if family not in auto.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        raise ConfigError(f"model_type '{family}' is no causal language model in transformers {auto.__version__}.")
+
+
+def load_foreign(
+    folder: Path,
+    raw: Mapping[str, Any],
+    *,
+    dtype: torch.dtype,
+    device: torch.device | str,
+    allow_nonfinite: bool,
+) -> Foreign:
+    """The network with the weights of a folder; nothing is left at random."""
+    auto = _transformers()
+    if not any(folder.glob("model*.safetensors")):
+        pickled = sorted(p.name for p in folder.iterdir() if p.suffix in (".bin", ".pt", ".pth"))
+        raise StorageError(
+            f"{folder} holds {pickled[0]} but no safetensors; pickled weights can run code and are not read."
+            if pickled
+            else f"{folder} holds neither model.safetensors nor model.safetensors.index.json."
+        )
+    try:
+        with _quiet(auto):
+            inner, report = auto.AutoModelForCausalLM.from_pretrained(
+                folder,
+                dtype=dtype,
+                local_files_only=True,
+                use_safetensors=True,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # it is told below, with names
+            )
+    except (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError) as error:
+        raise StorageError(f"transformers could not load {folder}: {type(error).__name__}: {error}") from error
+    problems = {
+        "missing tensors": sorted(report["missing_keys"]),
+        "unexpected tensors": sorted(report["unexpected_keys"]),
+        "wrong shapes": [f"{n} is {list(came)}, expected {list(want)}" for n, came, want in report["mismatched_keys"]],
+    }
+    told = [f"{kind}: {listed(names)}" for kind, names in problems.items() if names]
+    if told:
+        raise DataError(f"the weights in {folder} do not fit its config.json; {'; '.join(told)}.")
+    broken = [name for name, tensor in inner.named_parameters() if not torch.isfinite(tensor).all()]
+    if broken and not allow_nonfinite:
+        raise DataError(f"weights that are not finite as {dtype}: {', '.join(broken[:8])} ({len(broken)} tensors).")
+    return Foreign(inner.to(device).eval(), raw)
+
+
+def _transformers() -> Any:
+    try:
+        import transformers
+    except ImportError as error:
+        raise ConfigError(
+            "models other than llama, qwen2 and qwen3 run through transformers: pip install 'assay-rl[hf]'."
+        ) from error
+    return transformers
+
+
+class _quiet:
+    """No progress bars and no advice while loading; what matters is checked on the report."""
+
+    def __init__(self, library: Any) -> None:
+        self.logging = library.utils.logging
+        self.warnings = warnings.catch_warnings()
+
+    def __enter__(self) -> None:
+        self.level, self.bar = self.logging.get_verbosity(), self.logging.is_progress_bar_enabled()
+        self.logging.set_verbosity_error()
+        self.logging.disable_progress_bar()
+        self.warnings.__enter__()
+        warnings.simplefilter("ignore")
+
+    def __exit__(self, *failure: Any) -> None:
+        self.warnings.__exit__(*failure)
+        self.logging.set_verbosity(self.level)
+        if self.bar:
+            self.logging.enable_progress_bar()
+
+
+def _described(inner: Any, raw: Mapping[str, Any]) -> ForeignConfig:
+    text = inner.config.get_text_config()
+    values = text.to_dict()
+    context = _first(values, _CONTEXT)
+    if context is None:
+        raise ConfigError(
+            f"the config.json of model_type '{raw.get('model_type')}' says nowhere how many positions it holds; add "
+            f"{_CONTEXT[0]}."
+        )
+    output = inner.get_output_embeddings()
+    if output is None:
+        raise ConfigError(f"model_type '{raw.get('model_type')}' has no output layer over a vocabulary.")
+    hidden = int(values.get("hidden_size") or values.get("n_embd") or output.weight.shape[1])
+    heads = int(_first(values, _HEADS[1:]) or 1)
+    return ForeignConfig(
+        family=str(raw.get("model_type")),
+        vocab=int(output.weight.shape[0]),
+        context=int(context),
+        layers=int(_first(values, _LAYERS) or 1),
+        kv_heads=int(_first(values, _HEADS) or 1),
+        head_dim=int(values.get("head_dim") or hidden // heads),
+    )
+
+
+def _first(values: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((values[name] for name in names if values.get(name) is not None), None)

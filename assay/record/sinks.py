@@ -1,0 +1,284 @@
+"""Where a run is told of beside its own folder: TensorBoard, Weights & Biases, trackio. None of them can hold a run.
+
+A sink works behind a bounded queue in a thread of its own. What it raises, or is too slow for, becomes one sentence of
+warning; the run's own `metrics.jsonl` is complete whatever happens here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from assay.errors import ConfigError
+
+if TYPE_CHECKING:
+    from assay.experiment import Experiment
+    from assay.record.folder import RunFolder
+
+BOUND = 1000  # records that wait for a slow sink; beyond these the oldest are dropped
+PATIENCE = 10.0  # seconds that the end of a run waits for all its sinks together
+FAILURES = 5  # in a row, after which a sink is asked no more
+
+
+@dataclass(frozen=True)
+class Series:
+    """A run as a sink knows it: the same `id` whenever it is resumed."""
+
+    id: str
+    name: str
+    project: str
+    folder: Path
+    config: Mapping[str, Any] = field(default_factory=dict)
+    first: int = 0  # the first step that will be logged; a resumed run redoes what came after its checkpoint
+    offline: bool = False
+
+
+class Sink(Protocol):
+    """Called from one thread: `open` once, `log` for each record, `close` once."""
+
+    def open(self, series: Series) -> None: ...
+    def log(self, step: int, values: Mapping[str, float]) -> None: ...
+    def close(self) -> None: ...
+
+
+class TensorBoard:
+    """Event files in `tensorboard/` of the run folder; steps that a resumed run does again replace the old ones."""
+
+    def open(self, series: Series) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        purge = series.first if series.first else None
+        self.writer = SummaryWriter(str(series.folder / "tensorboard"), purge_step=purge, flush_secs=10)
+        if not series.first:
+            rows = "\n".join(f"| {name} | {value} |" for name, value in leaves(series.config))
+            self.writer.add_text("config", f"| setting | value |\n|-|-|\n{rows}", global_step=0)
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        for name, value in values.items():
+            self.writer.add_scalar(name, value, global_step=step)
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+class WeightsAndBiases:
+    """A run of `wandb` with the id of the run; where asked, one that is kept offline."""
+
+    def open(self, series: Series) -> None:
+        import wandb  # type: ignore[import-not-found]
+
+        online = not series.offline and os.environ.get("WANDB_MODE", "online") == "online"
+        if online and not wandb.login(prompt=False):  # with a prompt, nobody would answer it
+            raise ConfigError("there is no key: `wandb login`, or --tracking.offline true")
+        self.run: Any = wandb.init(
+            project=series.project,
+            name=series.name,
+            id=series.id,
+            resume="allow",
+            dir=str(series.folder),
+            config=dict(series.config),
+            mode="offline" if series.offline else None,
+            settings=wandb.Settings(console="off", silent=True, allow_val_change=True),
+        )
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        self.run.log(dict(values), step=step)
+
+    def close(self) -> None:
+        self.run.finish()
+
+
+class Trackio:
+    """A local trackio project; `trackio show` opens it."""
+
+    def open(self, series: Series) -> None:
+        import trackio  # type: ignore[import-not-found]
+
+        self.run: Any = trackio.init(
+            project=series.project,
+            name=f"{series.name}-{series.id[:8]}",
+            config=dict(leaves(series.config)),
+            resume="allow",
+            embed=False,
+            auto_log_gpu=False,
+            auto_log_cpu=False,
+        )
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        self.run.log(dict(values), step=step)
+
+    def close(self) -> None:
+        self.run.finish()
+
+
+SINKS: dict[str, tuple[str, Callable[[], Sink]]] = {  # name -> (the package it needs, how it is made)
+    "tensorboard": ("tensorboard", TensorBoard),
+    "wandb": ("wandb", WeightsAndBiases),
+    "trackio": ("trackio", Trackio),
+}
+
+
+def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Values by dotted path; lists as text."""
+    if isinstance(tree, Mapping):
+        for name, value in tree.items():
+            yield from leaves(value, f"{path}.{name}" if path else str(name))
+    else:
+        yield path, tree if isinstance(tree, str | int | float | bool | None) else str(tree)
+
+
+def require(names: Sequence[str]) -> None:
+    """Refuses a sink whose package is missing, before a run starts."""
+    for name in names:
+        package, _ = SINKS[name]
+        if importlib.util.find_spec(package) is None:
+            raise ConfigError(
+                f"--track {name} needs the package {package}, which is not installed: pip install 'assay-rl[track]'. "
+                "Without it metrics.jsonl and report.html of the run folder hold the same numbers."
+            )
+
+
+def series_of(folder: RunFolder, experiment: Experiment, step: int) -> Series:
+    """The run in this folder, of which `step` steps are done."""
+    wished = experiment.tracking
+    return Series(
+        id=folder.document["run"],
+        name=wished.name or folder.path.resolve().name,
+        project=wished.project,
+        folder=folder.path,
+        config=folder.document["experiment"],
+        first=step + 1 if folder.store.steps() else 0,
+        offline=wished.offline,
+    )
+
+
+class Feeder:
+    """Hands records to a sink from a thread; `log` never waits and never raises."""
+
+    def __init__(self, name: str, sink: Sink, series: Series, *, bound: int = BOUND) -> None:
+        self.name, self._sink, self._series, self._bound = name, sink, series, bound
+        self._waiting: deque[tuple[int, Mapping[str, float]]] = deque()
+        self._changed = threading.Condition()
+        self._closing = self._over = False
+        self._dropped = 0
+        self._news: list[str] = []
+        self._thread = threading.Thread(target=self._work, name=f"sink-{name}", daemon=True)
+        self._thread.start()
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        with self._changed:
+            if self._over:
+                return
+            if len(self._waiting) >= self._bound:
+                self._waiting.popleft()
+                self._drop("is too slow; its oldest records are dropped")
+            self._waiting.append((step, dict(values)))
+            self._changed.notify()
+
+    def news(self) -> list[str]:
+        """What a person should be told since the last time."""
+        with self._changed:
+            told, self._news = self._news, []
+        return told
+
+    def close(self, patience: float) -> None:
+        """Waits for what is still to be told, but no longer than this; what is left is counted."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join(patience)
+        with self._changed:
+            if self._thread.is_alive():
+                self._over = True  # the thread is left to itself and ends with the process
+                self._tell(f"did not finish in time; {len(self._waiting) + self._dropped} records did not reach it")
+            elif self._dropped:
+                self._tell(f"lacks {self._dropped} records")
+
+    def _drop(self, why: str) -> None:
+        self._dropped += 1
+        if self._dropped == 1:
+            self._tell(why)
+
+    def _tell(self, what: str) -> None:
+        self._news.append(f"{self.name} {what}; metrics.jsonl has all of them")
+
+    def _work(self) -> None:
+        if not self._try(lambda: self._sink.open(self._series), "could not be opened"):
+            self._end()
+            return
+        failures = 0
+        while (record := self._next()) is not None:
+            step, values = record
+            done = self._try(lambda step=step, values=values: self._sink.log(step, values), f"refused step {step}")
+            failures = 0 if done else failures + 1
+            if failures >= FAILURES:
+                self._end()
+                break
+        self._try(self._sink.close, "could not be closed")
+
+    def _next(self) -> tuple[int, Mapping[str, float]] | None:
+        with self._changed:
+            while not self._waiting and not self._closing:
+                self._changed.wait()
+            return self._waiting.popleft() if self._waiting and not self._over else None
+
+    def _end(self) -> None:
+        with self._changed:
+            self._over = True
+            self._dropped += len(self._waiting)
+            self._waiting.clear()
+
+    def _try(self, act: Callable[[], None], what: str) -> bool:
+        """The border to foreign code: whatever it raises is told once, and the run goes on."""
+        try:
+            act()
+        except Exception as error:
+            reason = f"{what} ({type(error).__name__}: {str(error).strip()[:300]})"
+            with self._changed:
+                if what.startswith("refused"):
+                    self._drop(reason)
+                else:
+                    self._tell(reason)
+            return False
+        return True
+
+
+class Tracker:
+    """All sinks of a run. `note` is called on the thread of the run alone."""
+
+    def __init__(self, feeders: Sequence[Feeder], note: Callable[[str], None]) -> None:
+        self._feeders, self._note = feeders, note
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        for feeder in self._feeders:
+            feeder.log(step, values)
+        self._tell()
+
+    def close(self, patience: float = PATIENCE) -> None:
+        end = time.monotonic() + patience
+        for feeder in self._feeders:
+            feeder.close(max(0.0, end - time.monotonic()))
+        self._tell()
+
+    def _tell(self) -> None:
+        for feeder in self._feeders:
+            for sentence in feeder.news():
+                self._note(f"warning: {sentence}")
+
+
+@contextlib.contextmanager
+def tracking(names: Sequence[str], series: Series, note: Callable[[str], None]) -> Iterator[Tracker]:
+    """The sinks of these names, told of a run while inside."""
+    tracker = Tracker([Feeder(name, SINKS[name][1](), series) for name in names], note)
+    try:
+        yield tracker
+    finally:
+        tracker.close()
