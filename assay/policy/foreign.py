@@ -123,7 +123,9 @@ def load_foreign(
     problems = {
         "missing tensors": sorted(report["missing_keys"]),
         "unexpected tensors": sorted(report["unexpected_keys"]),
-        "wrong shapes": [f"{n} is {list(came)}, expected {list(want)}" for n, came, want in report["mismatched_keys"]],
+        "wrong shapes": sorted(
+            f"{name} is {list(came)}, expected {list(want)}" for name, came, want in report["mismatched_keys"]
+        ),
     }
     told = [f"{kind}: {listed(names)}" for kind, names in problems.items() if names]
     if told:
