@@ -14,7 +14,7 @@ PROXY = Proxy(
         "off": Arm("arpo", {**SIZE, "scale.group-size": "4", "mechanism.expand.0.weight": "0"}),
         "baseline": Arm("arpo", {**SIZE, "scale.group-size": "8"}),
     },
-    steps=40,
+    steps=30,
     diagnostic="replies/asked",
     direction="down",
     against="baseline",

@@ -16,7 +16,7 @@ PROXY = Proxy(
         "off": Arm("azr", {**SIZE, "mechanism.rules.0.every": "1000000"}),  # the proposer never learns
         "baseline": Arm("rloo", {"scale.num-prompts": "32", "scale.group-size": "8"}),
     },
-    steps=40,
+    steps=30,
     diagnostic="reward/learnability",
     direction="up",
     against="off",

@@ -14,7 +14,7 @@ PROXY = Proxy(
         "off": Arm("erpo", {**SCALE, "mechanism.remember.0.highest": "1.0"}),
         "baseline": Arm("dapo", {"scale.num-prompts": "32"}),
     },
-    steps=60,
+    steps=40,
     final_samples=64,
     diagnostic="group/all_right",
     direction="down",

@@ -16,7 +16,7 @@ PROXY = Proxy(
         "off": Arm("questa", {**SMALL, "mechanism.augment": "", "stages.1.mechanism.augment": ""}),
         "baseline": Arm("grpo", {"scale.num-prompts": "32"}),
     },
-    steps=40,
+    steps=30,
     diagnostic="group/all_wrong",
     direction="down",
     against="off",

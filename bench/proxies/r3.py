@@ -16,7 +16,7 @@ PROXY = Proxy(
         "off": Arm("r3", {**SMALL, "mechanism.augment": ""}),
         "baseline": Arm("reinforce", SMALL),
     },
-    steps=40,
+    steps=30,
     diagnostic="reward/accuracy",
     direction="up",
     against="off",

@@ -13,7 +13,7 @@ PROXY = Proxy(
         "off": Arm("rlve", {**SCALE, "mechanism.source": "uniform"}),
         "baseline": Arm("dapo", SCALE),
     },
-    steps=40,
+    steps=30,
     diagnostic="group/uniform_fraction",
     direction="down",
     against="off",

@@ -13,7 +13,7 @@ PROXY = Proxy(
         "off": Arm("rorecomp", {**SIZE, "mechanism.curate.0.often": "0", "mechanism.curate.0.seldom": "0"}),
         "baseline": Arm("rorecomp", {**SIZE, "mechanism.curate": "", "mechanism.remember": ""}),
     },
-    steps=40,
+    steps=30,
     diagnostic="length/mean",
     direction="down",
     against="baseline",

@@ -14,7 +14,7 @@ PROXY = Proxy(
         "off": Arm("rstar2", {**SIZE, **ALL}),
         "baseline": Arm("dapo", {"scale.num-prompts": "32", "scale.group-size": "8"}),
     },
-    steps=40,
+    steps=30,
     diagnostic="replies/failed_right",
     direction="down",
     against="off",

@@ -23,7 +23,7 @@ PROXY = Proxy(
             SCALE | SAMPLED | {"mechanism.objective.aggregate": "sequence-mean"},
         ),
     },
-    steps=40,
+    steps=30,
     diagnostic="group/uniform_fraction",
     direction="down",
     against="baseline",
