@@ -90,7 +90,6 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
     recipe, machine, plan = experiment.recipe, experiment.machine, experiment.evaluation
     mechanisms = [recipe.mechanism, *(stage.mechanism for stage in recipe.stages if stage.mechanism)]
     trained = sum(model.trained for model in recipe.models.values())
-    followers = sum(model.saved and not model.trained for model in recipe.models.values())
     reference = any(mechanism.objective.needs_reference for mechanism in mechanisms)
     small = device == "cpu" and parameters(shape) <= CORE_LIMIT and not experiment.lora.rank
     native = machine.engine == "native" or (machine.engine == "auto" and small)
@@ -108,7 +107,6 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
         compute=_itemsize(machine.precision, device),
         trained=trained,
         frozen=len(recipe.models) - trained + reference,
-        followers=followers,
         lora=experiment.lora.rank,
         lora_targets=experiment.lora.targets,
         again={"auto": None, "on": True, "off": False}[machine.checkpointing],

@@ -1,6 +1,6 @@
 """A process that does one GRPO-like step on an engine and says what its memory came to, by phase: for tests.
 
-python memory_child.py JSON -> {"base": bytes, "sampling": bytes, "learning": bytes, "saving": bytes}
+python memory_child.py JSON -> {"base": bytes, "sampling": bytes, "learning": bytes}
 """
 
 from __future__ import annotations
@@ -94,10 +94,6 @@ def main(asked: dict) -> dict[str, int]:
                 engine.backward(chunk, out)
             engine.step(lr=1e-6, clip=1.0)
         found["learning"] = peak()
-        if asked["save"]:
-            state = engine.state()
-            found["saving"] = peak()
-            del state
     return found
 
 

@@ -203,10 +203,14 @@ class LocalEngine(ABC):
 
         Under an adapter it is the adapter's; the base never changes.
         """
+        return {name: value.clone() if isinstance(value, Tensor) else value for name, value in self.view().items()}
+
+    def view(self) -> dict[str, Any]:
+        """The same without copying: what the next step will change."""
         result: dict[str, Any] = {"version": self.version}
-        result |= {f"parameter/{name}": p.detach().clone() for name, p in stored(self.model).items()}
+        result |= {f"parameter/{name}": p.detach() for name, p in stored(self.model).items()}
         if self.optimiser is not None:
-            result |= {f"optimiser/{name}": value for name, value in self.optimiser.state().items()}
+            result |= {f"optimiser/{name}": value for name, value in self.optimiser.view().items()}
         return result
 
     @torch.no_grad()

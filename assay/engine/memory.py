@@ -13,7 +13,7 @@ from typing import Literal
 
 from assay.policy.config import PolicyConfig
 
-Phase = Literal["always", "sampling", "scoring", "learning", "saving"]
+Phase = Literal["always", "sampling", "scoring", "learning"]
 
 WIDE = 4  # bytes of a parameter, its gradient and each of its two moments
 LIBRARIES = 320 << 20  # Python and torch on a processor
@@ -48,7 +48,6 @@ class Work:
     compute: int = 4  # bytes of a number that products read
     trained: int = 1  # parameter sets with an optimiser
     frozen: int = 0  # and without: references, teachers
-    followers: int = 0  # of the frozen, those that checkpoints hold
     lora: int = 0  # rank of the adapters; 0: all weights are trained
     lora_targets: tuple[str, ...] = ()  # the matrices that have one; none named: all of a layer
     again: bool | None = None  # whether insides of layers are computed again to go back; None: where they take much
@@ -80,7 +79,7 @@ class Budget:
     @property
     def phases(self) -> dict[Phase, int]:
         """Of each phase what it needs, with what is always there."""
-        names: tuple[Phase, ...] = ("sampling", "scoring", "learning", "saving")
+        names: tuple[Phase, ...] = ("sampling", "scoring", "learning")
         return {name: self.of("always") + self.of(name) for name in names}
 
     @property
@@ -162,7 +161,7 @@ def native_slots(c: PolicyConfig, *, length: int, count: int, memory_bytes: int,
 
 def budget(c: PolicyConfig, work: Work) -> Budget:
     """What a run of this work on a model of this shape holds, item by item."""
-    items = [*_always(c, work), *_learning(c, work), *_saving(c, work)]
+    items = [*_always(c, work), *_learning(c, work)]
     sampling, rows = _native_sampling(c, work) if work.native else _sampling(c, work)
     if work.frozen or not work.native:
         items += _scoring(c, work)
@@ -189,12 +188,6 @@ def _always(c: PolicyConfig, w: Work) -> list[Item]:
         name = "norms folded in" if w.compute == WIDE else "weights to compute with"
         items.append(Item("always", name, 0 if w.lora else sets * w.compute * copied))
     return items
-
-
-def _saving(c: PolicyConfig, w: Work) -> list[Item]:
-    """A checkpoint is written from copies of the weights and, of what is trained, of the moments."""
-    learnt = adapters(c, w.lora, w.lora_targets) if w.lora else parameters(c)
-    return [Item("saving", "copies for a checkpoint", WIDE * (3 * w.trained * learnt + w.followers * parameters(c)))]
 
 
 @dataclass(frozen=True)
@@ -327,7 +320,7 @@ def gib(count: float) -> str:
 def described(made: Budget) -> list[str]:
     """The budget as lines of text."""
     lines = []
-    for phase in ("always", "sampling", "scoring", "learning", "saving"):
+    for phase in ("always", "sampling", "scoring", "learning"):
         for item in made.items:
             if item.phase == phase:
                 lines.append(f"  {phase:<10}{item.name:<34}{gib(item.bytes):>11}")

@@ -104,13 +104,13 @@ class Optimiser:
         self._take_back()
         self.gradient.zero_()
 
-    def state(self) -> dict[str, Tensor]:
-        """`exp_avg/NAME`, `exp_avg_sq/NAME`, `step/NAME`; empty before the first step."""
+    def view(self) -> dict[str, Tensor]:
+        """`exp_avg/NAME`, `exp_avg_sq/NAME`, `step/NAME`, not copied; empty before the first step."""
         if not self.steps:
             return {}
-        result = {f"step/{name}": self.steps.clone() for name in self.named}
+        result = {f"step/{name}": self.steps for name in self.named}
         for kind, vector in self.moments.items():
-            result |= {f"{kind}/{name}": self._view(vector, name).clone() for name in self.named}
+            result |= {f"{kind}/{name}": self._view(vector, name) for name in self.named}
         return result
 
     def load(self, state: Mapping[str, Any]) -> None:

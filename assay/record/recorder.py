@@ -135,7 +135,7 @@ class Recorder:
         counters: dict[str, Any] = {}
         for name in models:
             if self.saved(name):
-                state = models[name].state()
+                state = models[name].view()
                 tensors[f"{name}/{models[name].weights_file}"] = below(state, "parameter/")
                 tensors[f"optimiser/{name}.safetensors"] = below(state, "optimiser/")
                 counters[name] = {"version": state["version"]}

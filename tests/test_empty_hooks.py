@@ -1,0 +1,123 @@
+"""A hook that has nothing to do changes no bit: GRPO with it is GRPO."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from tiny import policy, recipe_of, register, run
+from torch import Tensor
+
+from assay.augment import AUGMENTS
+from assay.augment.hints import Hinted
+from assay.augment.partial_solution import PartialSolution
+from assay.augment.steps import Recall
+from assay.augment.temperature import OwnTemperature
+from assay.collect import EXPANDERS, Refill
+from assay.collect.forks import ForkAtReplies
+from assay.collect.hints import RetryWithHint
+from assay.collect.rates import HintRounds
+from assay.collect.teachers import AskTeachers
+from assay.collect.trees import Fork
+from assay.curate import CURATORS
+from assay.curate.parts import Band, FirstGroups, WithoutTag
+from assay.curate.players import Helpful, Unpaid, Untrained
+from assay.curate.recompose import Recompose
+from assay.curate.replace import MakeRoom
+from assay.curate.resample import ResampleOnCorrect
+from assay.curate.trees import OwnTokens
+from assay.memory import MEMORIES
+from assay.memory.drafts import Drafts
+from assay.memory.leftovers import KeepLeftovers
+from assay.memory.levels import Promote
+from assay.memory.posed import AdmitPosed
+from assay.memory.rates import KeepRate
+from assay.memory.solved import HoldSolved
+from assay.memory.temperature import TrackTemperature
+from assay.part import Part
+from assay.recipe import Mechanism
+
+GROUP = 4
+IDLE: list[tuple[str, Part]] = [
+    ("augment", Hinted(share=0.0)),
+    ("augment", OwnTemperature()),
+    ("augment", PartialSolution(percent=0.0)),
+    ("augment", Recall()),
+    ("expand", AskTeachers(most=0)),
+    ("expand", Fork(branches=0, places=0)),
+    ("expand", ForkAtReplies(total=GROUP)),
+    ("expand", HintRounds(rounds=1)),
+    ("expand", Refill(max_rounds=1)),
+    ("expand", RetryWithHint(share=0.0)),
+    ("curate", Band(low=-1.0, high=2.0)),
+    ("curate", FirstGroups()),
+    ("curate", Helpful()),
+    ("curate", MakeRoom()),
+    ("curate", OwnTokens()),
+    ("curate", Recompose(share=1.0)),
+    ("curate", ResampleOnCorrect(keep=GROUP)),
+    ("curate", Unpaid()),
+    ("curate", Untrained()),
+    ("curate", WithoutTag()),
+    ("remember", AdmitPosed()),
+    ("remember", Drafts()),
+    ("remember", HoldSolved()),
+    ("remember", KeepLeftovers()),
+    ("remember", KeepRate()),
+    ("remember", Promote()),
+    ("remember", TrackTemperature()),
+]
+REGISTRIES = {"augment": AUGMENTS, "expand": EXPANDERS, "curate": CURATORS, "remember": MEMORIES}
+BUSY = {
+    "augment": {"demonstrate", "as-role", "trunks", "steps", "begin-at-rate", "speculate", "abstract", "start-states"},
+    "expand": {"search", "solve-posed", "solve-with"},
+    "curate": {"mixed-groups", "solved-groups", "draw-leaves", "backed-up"},
+    "remember": {"follow"},
+}
+"""Parts that have no value at which they do nothing: they are what a method is."""
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch)
+
+
+def trained(mechanism: Mechanism, plain: Any) -> dict[str, Any]:
+    engine = policy("fp32")
+    run(dataclasses.replace(plain, mechanism=mechanism), engine)
+    return engine.state()
+
+
+@pytest.fixture(scope="module")
+def plain() -> Any:
+    return recipe_of("grpo", num_prompts=6, group_size=GROUP, num_steps=3, learning_rate=1e-2)
+
+
+@pytest.fixture(scope="module")
+def expected(plain: Any) -> Iterator[dict[str, Any]]:
+    with pytest.MonkeyPatch.context() as patch:
+        register(patch)
+        yield trained(plain.mechanism, plain)
+
+
+@pytest.mark.parametrize(("slot", "part"), IDLE, ids=[type(part).__name__ for _, part in IDLE])
+def test_an_idle_hook_changes_no_bit(slot: str, part: Part, plain: Any, expected: dict[str, Any]) -> None:
+    found = trained(dataclasses.replace(plain.mechanism, **{slot: (part,)}), plain)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert torch.equal(value, found[name]) if isinstance(value, Tensor) else value == found[name], name
+
+
+def test_the_plain_run_learns_something(plain: Any, expected: dict[str, Any]) -> None:
+    """Else equal bits would say nothing."""
+    start = policy("fp32").state()
+    assert any(not torch.equal(start[name], expected[name]) for name in start if name.startswith("parameter/"))
+
+
+def test_every_hook_is_idle_somewhere_or_busy() -> None:
+    for slot, registry in REGISTRIES.items():
+        kinds = {type(part) for place, part in IDLE if place == slot}
+        assert {name for name, (kind, _) in registry.items() if kind not in kinds} == BUSY[slot]
