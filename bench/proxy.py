@@ -5,8 +5,8 @@
     python -m bench.proxy --all --least    # of each: its own arm, the one without its new piece, the baseline
     python -m bench.proxy --render         # PROXIES.md from what is done, whatever the outcome
 
-Every finished run is a line of `results/proxies/METHOD.jsonl`, keyed by what it computes: the code, the experiment and
-the seed. A run of an older code is shown with its mark until a newer one takes its place.
+Every finished run is a line of `results/proxies/METHOD.jsonl`, keyed by the experiment, the seed and the code that
+computed it. What other code ran is shown with its mark and stands until `--again` puts a newer run in its place.
 """
 
 from __future__ import annotations
@@ -155,12 +155,13 @@ def _pass(bank: Mapping[str, Any], k: int) -> Mapping[str, float]:
     return summary(read, sorted({*powers(int(read.n.min())), k}))["pass"][str(k)]
 
 
-def fill(proxy: Proxy, arms: Sequence[str], seeds: Sequence[int]) -> None:
-    """Runs what is missing; a line is written as soon as its run is over."""
+def fill(proxy: Proxy, arms: Sequence[str], seeds: Sequence[int], *, again: bool = False) -> None:
+    """Runs what is missing, and `again` what other code ran; a line is written as soon as its run is over."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     for seed in seeds:
         for arm in arms:
-            if any(r["key"] == proxy.key(arm, seed) and r["code"] == code() for r in done(proxy.method)):
+            known = [r for r in done(proxy.method) if r["key"] == proxy.key(arm, seed)]
+            if any(r["code"] == code() or not again for r in known):
                 continue
             record = run(proxy, arm, seed)
             others = [r for r in done(proxy.method) if (r["arm"], r["seed"]) != (arm, seed)]
@@ -264,6 +265,7 @@ def main() -> None:
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--seeds", type=int, default=len(SEEDS))
     parser.add_argument("--least", action="store_true", help="only the arms that a verdict needs")
+    parser.add_argument("--again", action="store_true", help="also what was run by other code")
     parser.add_argument("--render", action="store_true")
     arguments = parser.parse_args()
     found = proxies()
@@ -271,7 +273,9 @@ def main() -> None:
         parser.error(f"no proxy for {', '.join(missing)}; there are: {', '.join(found)}")
     chosen = found if arguments.all else {name: found[name] for name in arguments.methods}
     for proxy in chosen.values():
-        fill(proxy, proxy.least if arguments.least else tuple(proxy.arms), range(arguments.seeds))
+        fill(
+            proxy, proxy.least if arguments.least else tuple(proxy.arms), range(arguments.seeds), again=arguments.again
+        )
     if arguments.render or chosen:
         TABLE.write_text(render(found))
     if not chosen and not arguments.render:
