@@ -7,8 +7,8 @@ PROXY = Proxy(
     method="erpo",
     expects="the share of groups without a mistake stays lower than at one temperature; entropy stays higher than with "
     "the failure alone; gains small and late",
-    model="countdown",
-    pool=Pool((Share("countdown", (3,)),)),
+    model="lookup",
+    pool=Pool((Share("lookup-tool", (3,)),)),
     arms={
         "erpo": Arm("erpo", SCALE),
         "off": Arm("erpo", {**SCALE, "mechanism.remember.0.highest": "1.0"}),
