@@ -12,9 +12,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import os
 import subprocess
-import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,6 +43,7 @@ from bench import countdown_reward
 from bench.pair import ROOT, System
 
 RESULTS = Path(__file__).parent / "results" / "trl_gradient.json"
+FOLDER = ROOT / "build" / "bench" / "trl_gradient"
 TRL = System("trl", ".venv-trl", "bench.trl_loss")
 PROMPTS, GROUP, MAX_NEW = 32, 8, 11  # a limit that cuts some answers
 CLIP, LEARNING_RATE = 0.2, 1e-3  # a rate that leaves the clip's range within one update
@@ -67,7 +66,9 @@ class Case:
     @property
     def name(self) -> str:
         extra = [f"{self.parts} micro-batches"] * (self.parts > 1) + ["cut answers masked"] * self.mask_truncated
-        return ", ".join([self.loss_type, f"scale {self.scale_rewards}", *extra, *["2nd update"] * (self.iterations - 1)])
+        return ", ".join(
+            [self.loss_type, f"scale {self.scale_rewards}", *extra, *["2nd update"] * (self.iterations - 1)]
+        )
 
     @property
     def formulas(self) -> list[str]:
@@ -135,9 +136,7 @@ def batch_of(case: Case, rows: Sequence[Row], *, theirs: bool) -> Batch:
 
 def gradients(policy: Policy, batch: Batch, objective: Objective, *, updates: int = 1) -> tuple[Gradient, float]:
     """The gradient of the last of these updates on a batch, and the share of tokens that its gate shut."""
-    engine = TorchEngine(
-        load_policy(policy_folder()).transformer, end_ids=policy.end_ids, precision="fp32"
-    )
+    engine = TorchEngine(load_policy(policy_folder()).transformer, end_ids=policy.end_ids, precision="fp32")
     if updates > 1:
         batch = dataclasses.replace(batch, old=scores_of(engine, batch))
     scale = Scale(PROMPTS, GROUP, MAX_NEW, LEARNING_RATE, num_steps=1, num_epochs=updates, clip_norm=None)
@@ -212,8 +211,8 @@ def compared(a: Gradient, b: Gradient) -> dict[str, float]:
     return {"distance": float(np.linalg.norm(x - y) / norms[1]), "cosine": float(x @ y / (norms[0] * norms[1]))}
 
 
-def ask_trl(policy: Policy, made: Sequence[Episode], folder: Path) -> None:
-    TRL.check()
+def ask_trl(made: Sequence[Episode]) -> Path:
+    """The folder with TRL's gradients on these answers; cases that are there already are not run again."""
     job = {
         "model": policy_folder(),
         "prompts": [made[i].request.problem.prompt for i in range(0, len(made), GROUP)],
@@ -224,11 +223,16 @@ def ask_trl(policy: Policy, made: Sequence[Episode], folder: Path) -> None:
         "max_new": MAX_NEW,
         "clip": CLIP,
         "learning_rate": LEARNING_RATE,
-        "cases": [dataclasses.asdict(case) | {"name": file_of(case)} for case in CASES],
     }
-    (folder / "job.json").write_text(json.dumps(job))
-    command = [str(TRL.python), "-m", TRL.module, str(folder / "job.json"), str(folder)]
-    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env=dict(os.environ))
+    folder = FOLDER / digest("trl-gradient", json.dumps(job))
+    folder.mkdir(parents=True, exist_ok=True)
+    if missing := [case for case in CASES if not (folder / f"{file_of(case)}.json").exists()]:
+        TRL.check()
+        named = [dataclasses.asdict(case) | {"name": file_of(case)} for case in missing]
+        (folder / "job.json").write_text(json.dumps(job | {"cases": named}))
+        command = [str(TRL.python), "-m", TRL.module, str(folder / "job.json"), str(folder)]
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return folder
 
 
 def file_of(case: Case) -> str:
@@ -238,29 +242,25 @@ def file_of(case: Case) -> str:
 def measure() -> dict[str, Any]:
     policy = load_policy(policy_folder())
     made = answers(policy)
-    rows = [Row(episode) for episode in made]
-    cases = []
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        ask_trl(policy, made, folder)
-        for case in CASES:
-            theirs = dict(np.load(folder / f"{file_of(case)}.npz"))
-            seen = json.loads((folder / f"{file_of(case)}.json").read_text())
-            facts = {name: seen[name] for name in ("trl", "transformers", "torch")}
-            plain = our_gradient(case, policy, rows, seen, theirs=False)
-            same = our_gradient(case, policy, rows, seen, theirs=True) if case.formulas else plain
-            cases.append(
-                {"case": case.name, "formulas": case.formulas}
-                | {"plain": compared(plain, theirs), "with_formulas": compared(same, theirs)}
-                | {"norm": float(np.sqrt(sum((g.astype(np.float64) ** 2).sum() for g in theirs.values())))}
-                | {"loss": sum(part["loss"] for part in seen["parts"])}
-                | {"our_loss": loss_of(case, batch_of(case, rows, theirs=True)) if case.iterations == 1 else None}
-            )
+    rows, folder = [Row(episode) for episode in made], ask_trl(made)
+    cases, versions = [], {}
+    for case in CASES:
+        theirs = dict(np.load(folder / f"{file_of(case)}.npz"))
+        seen = json.loads((folder / f"{file_of(case)}.json").read_text())
+        versions = {name: seen[name] for name in ("trl", "transformers", "torch")}
+        plain = our_gradient(case, policy, rows, seen, theirs=False)
+        same = our_gradient(case, policy, rows, seen, theirs=True) if case.formulas else plain
+        cases.append(
+            {"case": case.name, "formulas": case.formulas}
+            | {"plain": compared(plain, theirs), "with_formulas": compared(same, theirs)}
+            | {"loss": sum(part["loss"] for part in seen["parts"])}
+            | {"our_loss": loss_of(case, batch_of(case, rows, theirs=True)) if case.iterations == 1 else None}
+        )
     _, shut = gradients(policy, batch_of(CASES[-1], rows, theirs=False), objective_of(CASES[-1]), updates=2)
     rewards = np.array([row.reward for row in rows]).reshape(-1, GROUP)
     return {
         "base": bases.base("countdown").hash,
-        "versions": facts | {"our torch": torch.__version__},
+        "versions": versions | {"our torch": torch.__version__},
         "rows": len(rows),
         "lengths": [min(map(len, made)), max(map(len, made))],
         "cut": sum(episode.finish == "length" for episode in made),
