@@ -1,5 +1,5 @@
-"""The reward of the comparison with TRL, one file for both: 1 where the expression uses each number once and reaches the
-target. It knows nothing of either system, and shares no code with our own checker of countdown.
+"""The reward of the comparison with TRL, one file for both: 1 where the expression uses each number once and reaches
+the target. It knows nothing of either system, and shares no code with our own checker of countdown.
 """
 
 from __future__ import annotations

@@ -275,11 +275,11 @@ def measure() -> dict[str, Any]:
 def table(found: dict[str, Any]) -> str:
     lines = [
         f"{found['rows']} answers of {found['lengths'][0]} to {found['lengths'][1]} tokens, {found['cut']} cut by the "
-        f"limit, {found['right']} right, {found['uniform_groups']} of {found['groups']} groups uniform; before the second "
-        f"update the clip shuts {found['clip_fraction_2nd_update']:.0%} of the tokens. fp32, TRL "
+        f"limit, {found['right']} right, {found['uniform_groups']} of {found['groups']} groups uniform; before the "
+        f"second update the clip shuts {found['clip_fraction_2nd_update']:.0%} of the tokens. fp32, TRL "
         f"{found['versions']['trl']}.",
         "",
-        "| TRL's settings | distance by our parts | what differs | distance with it | 1 - cosine | loss of TRL, by ours |",
+        "| TRL's settings | distance by our parts | what differs | distance with it | 1 - cosine | loss: TRL, ours |",
         "|---|---|---|---|---|---|",
     ]
     for row in found["cases"]:

@@ -207,9 +207,9 @@ def paragraph(known: Mapping[tuple[str, int], Mapping[str, Any]], settings: Mapp
     start = f"The base has pass@1 {begun['after']:.3f}. " if begun else ""
     verdict = "equal" if found.p < 0.05 else "not shown to be equal"
     setting = (
-        f"{settings['steps']} steps of {settings['prompts']} x {settings['group']} answers, {settings['loss']}, learning "
-        f"rate {settings['learning_rate']:g} ({settings['schedule']}), {settings['problems']} held-out problems x "
-        f"{settings['samples']} samples."
+        f"{settings['steps']} steps of {settings['prompts']} x {settings['group']} answers, {settings['loss']}, "
+        f"learning rate {settings['learning_rate']:g} ({settings['schedule']}), "
+        f"{settings['problems']} held-out problems x {settings['samples']} samples."
     )
     text = (
         f"{setting} {start}Final pass@1: ours {found.means[0]:.4f} ({found.counts[0]} seeds), TRL {found.means[1]:.4f} "
