@@ -1,4 +1,4 @@
-"""The comparison with TRL, as far as it is ours alone: the shared reward, the keys, the formulas, the tests of equality."""
+"""The comparison with TRL, as far as it is ours alone: the shared reward, the keys, the formulas, the tests."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_what_trl_does_with_a_cut_answer_and_what_we_do() -> None:
     kept = {
         kind: trl_gradient.batch_of(Case(kind, "none", mask_truncated=True), made, theirs=True)
         for kind in ("grpo", "dapo")
-    }  # noqa: E501
+    }
     ours = trl_gradient.batch_of(Case("grpo", "none", mask_truncated=True), made, theirs=False)
     assert [len(kept["grpo"]), len(kept["dapo"]), len(ours)] == [4, 3, 3]
     assert kept["grpo"].mask.sum() == 6
