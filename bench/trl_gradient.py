@@ -179,11 +179,17 @@ def objective_of(case: Case) -> Objective:
 def our_gradient(case: Case, policy: Policy, rows: Sequence[Row], seen: dict[str, Any], *, theirs: bool) -> Gradient:
     """By the recipe's parts, or by TRL's formulas."""
     batch, objective = batch_of(case, rows, theirs=theirs), objective_of(case)
-    if theirs and case.loss_type == "bnpo" and case.parts > 1:
-        parts = [batch.select(places) for places in places_of(batch, [part["rows"] for part in seen["parts"]])]
-        found = [gradients(policy, part, objective)[0] for part in parts]
-        return {name: np.mean([one[name] for one in found], axis=0) for name in found[0]}
-    return gradients(policy, batch, objective, updates=case.iterations)[0]
+    if not theirs:
+        return gradients(policy, batch, objective, updates=case.iterations)[0]
+    found = [gradients(policy, part, objective, updates=case.iterations)[0] for part in split_of(case, batch, seen)]
+    return {name: np.mean([one[name] for one in found], axis=0) for name in found[0]}
+
+
+def split_of(case: Case, batch: Batch, seen: dict[str, Any]) -> list[Batch]:
+    """The batches whose means TRL averages: its micro-batches for bnpo, else the whole."""
+    if case.loss_type != "bnpo" or case.parts == 1:
+        return [batch]
+    return [batch.select(places) for places in places_of(batch, [part["rows"] for part in seen["parts"]])]
 
 
 def places_of(batch: Batch, parts: Sequence[Sequence[Sequence[int]]]) -> list[list[int]]:
@@ -200,6 +206,14 @@ def loss_of(case: Case, batch: Batch) -> float:
     """TRL's loss where all ratios are 1: - sum of weight x advantage; ours is a sum of weight x advantage x log p."""
     weight = bind(AGGREGATES, objective_of(case).aggregate)(batch, max_new=MAX_NEW)
     return float(-(weight * batch.mask * batch.advantage).sum())
+
+
+def our_loss(case: Case, rows: Sequence[Row], seen: dict[str, Any]) -> float | None:
+    """By TRL's formulas; None in a second update, whose ratios are not 1."""
+    if case.iterations > 1:
+        return None
+    parts = split_of(case, batch_of(case, rows, theirs=True), seen)
+    return float(np.mean([loss_of(case, part) for part in parts]))
 
 
 def compared(a: Gradient, b: Gradient) -> dict[str, float]:
@@ -254,7 +268,7 @@ def measure() -> dict[str, Any]:
             {"case": case.name, "formulas": case.formulas}
             | {"plain": compared(plain, theirs), "with_formulas": compared(same, theirs)}
             | {"loss": sum(part["loss"] for part in seen["parts"])}
-            | {"our_loss": loss_of(case, batch_of(case, rows, theirs=True)) if case.iterations == 1 else None}
+            | {"our_loss": our_loss(case, rows, seen)}
         )
     _, shut = gradients(policy, batch_of(CASES[-1], rows, theirs=False), objective_of(CASES[-1]), updates=2)
     rewards = np.array([row.reward for row in rows]).reshape(-1, GROUP)
