@@ -17,9 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from scipy import stats
-
 from assay import bases, session
 from assay.lab import demo
 from assay.lab.results import outcome
@@ -28,6 +25,7 @@ from assay.recipes import recipe
 from assay.reward import REWARDS
 from assay.rng import Key, digest
 from assay.types import Episode, Reward
+from bench.equivalence import MARGIN, equivalence
 
 RESULTS = Path(__file__).parent / "results" / "demo_seeds.jsonl"
 
@@ -89,7 +87,7 @@ def main() -> None:
     known = [json.loads(line) for line in RESULTS.read_text().splitlines()]
     mine = [record for record in known if record["key"] == key]
     if arguments.equivalence:
-        print(equivalence(mine))
+        print(compared(mine))
         return
     done = {record["seed"]: record for record in mine if record.get("engine", "torch") == arguments.engine}
     for seed in range(arguments.first, arguments.first + arguments.seeds):
@@ -102,23 +100,18 @@ def main() -> None:
     print(f"{sum(rises)} of {len(rises)} seeds rise by at least 0.06 with the interval above zero")
 
 
-def equivalence(records: Sequence[dict], margin: float = 0.03) -> str:
-    """Two one-sided Welch tests that the mean final pass@1 of the engines differs by less than the margin."""
+def compared(records: Sequence[dict]) -> str:
+    """Whether the mean final pass@1 of the engines is the same within the margin."""
     after = {
-        engine: np.array([r["after"] for r in records if r.get("engine", "torch") == engine])
-        for engine in ("torch", "native")
+        engine: [r["after"] for r in records if r.get("engine", "torch") == engine] for engine in ("native", "torch")
     }
-    a, b = after["native"], after["torch"]
-    if min(len(a), len(b)) < 2:
+    found = equivalence(after["native"], after["torch"])
+    if found is None:
         return "each engine needs two seeds at least"
-    spread = [x.var(ddof=1) / len(x) for x in (a, b)]
-    error = float(np.sqrt(sum(spread)))
-    freedom = sum(spread) ** 2 / sum(s**2 / (len(x) - 1) for s, x in zip(spread, (a, b)))
-    gap = float(a.mean() - b.mean())
-    p = max(stats.t.sf((margin + gap) / error, freedom), stats.t.sf((margin - gap) / error, freedom))
     return (
-        f"final pass@1: native {a.mean():.4f} ({len(a)} seeds), torch {b.mean():.4f} ({len(b)} seeds), difference "
-        f"{gap:+.4f} (standard error {error:.4f}); equal within {margin}: p = {p:.1e}"
+        f"final pass@1: native {found.means[0]:.4f} ({found.counts[0]} seeds), torch {found.means[1]:.4f} "
+        f"({found.counts[1]} seeds), difference {found.gap:+.4f} (standard error {found.error:.4f}); "
+        f"equal within {MARGIN}: p = {found.p:.1e}"
     )
 
 
