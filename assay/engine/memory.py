@@ -16,7 +16,8 @@ from assay.policy.config import PolicyConfig
 Phase = Literal["always", "sampling", "scoring", "learning"]
 
 WIDE = 4  # bytes of a parameter, its gradient and each of its two moments
-LIBRARIES = 320 << 20  # Python and torch on a processor
+LIBRARIES = 320 << 20  # Python and torch on a processor, with what its products load
+BESIDE_CORE = 256 << 20  # the same where the core multiplies
 CONTEXT = 700 << 20  # what a GPU's driver and libraries hold of it
 PREFILL_TOKENS, NATIVE_PREFILL = 4096, 512  # prompts that are run together: on torch, and on a thread of the core
 SCORE_TOKENS = 4096
@@ -171,8 +172,9 @@ def budget(c: PolicyConfig, work: Work) -> Budget:
 def _always(c: PolicyConfig, w: Work) -> list[Item]:
     weights, sets = WIDE * parameters(c), w.trained + w.frozen
     learnt = WIDE * (adapters(c, w.lora, w.lora_targets) if w.lora else parameters(c))
+    libraries = CONTEXT if w.cuda else BESIDE_CORE if w.native else LIBRARIES
     items = [
-        Item("always", "GPU libraries" if w.cuda else "Python and libraries", CONTEXT if w.cuda else LIBRARIES),
+        Item("always", "GPU libraries" if w.cuda else "Python and libraries", libraries),
         # under adapters all sets share the weights below them, which are kept in the compute format alone
         Item("always", "weights", w.compute * parameters(c) if w.lora else sets * weights),
         Item("always", "adapters", w.trained * learnt if w.lora else 0),
