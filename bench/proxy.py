@@ -217,8 +217,8 @@ def _section(
     score = {arm: [at(by[arm, s]["curve"], budget[s]) for s in seeds] for arm in arms}
     lines += [
         f"| arm | pass@1 at {np.mean(list(budget.values())):,.0f} tokens | pass@1, pass@{proxy.final_samples} at its "
-        f"end | {proxy.diagnostic} | entropy | length | tokens | updates | seconds |",
-        "|" + "---|" * 9,
+        f"end | {proxy.diagnostic} | entropy | length | tokens | updates |",
+        "|" + "---|" * 8,
     ]
     for arm in arms:
         mine = [by[arm, s] for s in seeds]
@@ -231,7 +231,7 @@ def _section(
         lines.append(
             f"| {arm} | {np.mean(score[arm]):.3f} | {mean('after', '1')}, {mean('after', str(proxy.final_samples))} "
             f"| {mean('diagnostic')} | {mean('entropy')} | {mean('length')} "
-            f"| {tokens:,.0f} | {updates:,.0f} | {mean('seconds')} |"
+            f"| {tokens:,.0f} | {updates:,.0f} |"
         )
     own = score[proxy.method]
     for arm in arms:
