@@ -99,8 +99,11 @@ class Proxy:
         return made
 
     def key(self, arm: str, seed: int) -> str:
-        """Of the experiment alone; the code is noted beside it."""
-        return digest("proxy", bases.base(self.model).hash, json.dumps(to_data(self.experiment(arm, seed))))
+        """Of the experiment as it is written here; the code is noted beside it."""
+        wanted = self.arms[arm]
+        said = {**SETTINGS, "final": self.final_samples, "steps": self.steps, **wanted.settings}
+        place = (bases.base(self.model).hash, wanted.recipe, json.dumps(to_data(self.pool)))
+        return digest("proxy", *place, json.dumps(said, sort_keys=True), seed)
 
 
 def code() -> str:
@@ -198,7 +201,7 @@ def render(found: Mapping[str, Proxy]) -> str:
         "diagnostic is the mean of a metric over the steps of a run.\n"
     ]
     for name, proxy in found.items():
-        records = [r for r in done(name) if r["arm"] in proxy.arms]
+        records = [r for r in done(name) if r["arm"] in proxy.arms and r["key"] == proxy.key(r["arm"], r["seed"])]
         by = {(r["arm"], r["seed"]): r for r in records}
         seeds = sorted({r["seed"] for r in records if all((arm, r["seed"]) in by for arm in proxy.least)})
         arms = [arm for arm in proxy.arms if all((arm, seed) in by for seed in seeds)]
@@ -280,7 +283,8 @@ def main() -> None:
         TABLE.write_text(render(found))
     if not chosen and not arguments.render:
         for name, proxy in found.items():
-            there = {(r["arm"], r["seed"]) for r in done(name) if r["key"] == proxy.key(r["arm"], r["seed"])}
+            runs = [r for r in done(name) if r["arm"] in proxy.arms]
+            there = {(r["arm"], r["seed"]) for r in runs if r["key"] == proxy.key(r["arm"], r["seed"])}
             print(f"{name:12} {len(there)} of {len(proxy.arms) * len(SEEDS)} runs; arms {', '.join(proxy.arms)}")
 
 
