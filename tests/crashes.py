@@ -65,7 +65,7 @@ def experiment(model: Path) -> Experiment:
 
 def watch(place: mmap.mmap, inside: str | None, nth: int) -> None:
     """Writes into shared memory what the run is doing, so that the parent knows where a kill hit."""
-    import assay.assemble
+    import assay.judging
     from assay.engine.local import LocalEngine
     from assay.engine.native.engine import NativeEngine
     from assay.engine.torch_engine import TorchEngine
@@ -87,7 +87,7 @@ def watch(place: mmap.mmap, inside: str | None, nth: int) -> None:
 
         return wrapped
 
-    assay.assemble.verify = marked("verify", assay.assemble.verify, PAUSE)
+    assay.judging.verify = marked("verify", assay.judging.verify, PAUSE)
     for engine in (NativeEngine, TorchEngine):
         engine.generate = marked("collect", engine.generate)
         engine.forward = marked("update", engine.forward)

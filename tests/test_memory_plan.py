@@ -17,7 +17,7 @@ from small_runs import ROOT, Shell, make_model, program, train_line
 
 from assay import session
 from assay.engine import memory, sampler
-from assay.engine.memory import LIBRARIES, Work, adapters, budget, folded, parameters, plain
+from assay.engine.memory import BESIDE_CORE, LIBRARIES, Work, adapters, budget, folded, parameters, plain
 from assay.errors import ConfigError
 from assay.policy.config import PolicyConfig
 from assay.recipes import RECIPES
@@ -89,14 +89,18 @@ def test_weights_gradients_and_moments_are_what_the_optimiser_holds() -> None:
     assert held["weights"] == 4 * parameters(engine.model.config)
 
 
-def test_a_checkpoint_is_written_from_as_many_copies_as_planned() -> None:
+def test_a_checkpoint_is_written_from_the_weights_themselves() -> None:
     engine = engine_of("qwen2")
     for p in engine.model.parameters():
         p.grad.normal_()
     engine.step(lr=1e-3, clip=None)
-    copied = sum(v.nbytes for k, v in engine.state().items() if isinstance(v, torch.Tensor) and "/step/" not in k)
-    planned = {item.name: item.bytes for item in budget(engine.model.config, WORK).items}
-    assert copied == planned["copies for a checkpoint"] == 12 * parameters(engine.model.config)
+    seen, copied = engine.view(), engine.state()
+    assert seen.keys() == copied.keys()
+    tensors = [name for name, value in seen.items() if isinstance(value, torch.Tensor)]
+    assert tensors and all(torch.equal(seen[name], copied[name]) for name in tensors)
+    assert all(seen[name].data_ptr() != copied[name].data_ptr() for name in tensors)
+    named = dict(engine.model.named_parameters())
+    assert all(seen[f"parameter/{name}"].data_ptr() == named[name].data_ptr() for name in named)
 
 
 # Rows in flight
@@ -227,7 +231,7 @@ def test_a_run_that_fits_is_let_through_and_one_that_does_not_is_told_what_would
         require_memory(of(8))
 
 
-@pytest.mark.parametrize("gib", [6.0, 8.0, 10.0, 14.0])
+@pytest.mark.parametrize("gib", [6.0, 8.0, 9.0, 10.0])
 def test_advice_is_true(gib: float) -> None:
     plan = of(gib)
     assert not plan.fits
@@ -305,7 +309,7 @@ def test_a_run_remembers_the_profile_that_was_chosen_and_its_memory(
     assert Shell(capsys)(*train_line(model, tmp_path / "run")).code == 0
     document = json.loads((tmp_path / "run" / "run.json").read_text())
     assert document["experiment"]["profile"] == document["identity"]["profile"] == "laptop"
-    assert document["memory"]["peak_bytes"] > LIBRARIES and document["memory"]["rows_in_flight"] >= 1
+    assert document["memory"]["peak_bytes"] > BESIDE_CORE and document["memory"]["rows_in_flight"] >= 1
 
 
 def test_a_dry_run_prints_the_budget_and_doctor_sums_it_up(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
