@@ -117,7 +117,7 @@ def main() -> None:
     for case in job["cases"]:
         with tempfile.TemporaryDirectory() as scratch:
             gradient, seen = run(job, case, scratch)
-        np.savez(folder / f"{case['name']}.npz", **gradient)
+        np.savez(folder / f"{case['name']}.npz", **gradient)  # pyright: ignore[reportArgumentType]
         facts = {name: version(name) for name in ("trl", "transformers", "torch")}
         (folder / f"{case['name']}.json").write_text(json.dumps(seen | facts))
 
