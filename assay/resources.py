@@ -90,7 +90,7 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
     recipe, machine, plan = experiment.recipe, experiment.machine, experiment.evaluation
     mechanisms = [recipe.mechanism, *(stage.mechanism for stage in recipe.stages if stage.mechanism)]
     trained = sum(model.trained for model in recipe.models.values())
-    reference = any(mechanism.objective.needs_reference for mechanism in mechanisms)
+    reference = any("ref" in mechanism.objective.wants for mechanism in mechanisms)
     small = device == "cpu" and parameters(shape) <= CORE_LIMIT and not experiment.lora.rank
     native = machine.engine == "native" or (machine.engine == "auto" and small)
     return Work(
