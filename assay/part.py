@@ -73,6 +73,9 @@ def kept(default: Any, **metadata: Any) -> Any:
     return dataclasses.field(default=default, metadata={**metadata, "kept": True})
 
 
-def scales_with(measure: str, default: Any) -> Any:
-    """A hyper-parameter that a paper states for its own `measure` (a field of Scale) and that moves in proportion."""
-    return dataclasses.field(default=default, metadata={"scales_with": measure})
+def scales_with(measure: str, default: Any, *, inverse: bool = False) -> Any:
+    """A hyper-parameter that a paper states for its own `measure` (a field of Scale) and that moves in proportion.
+
+    In inverse proportion if it is a share of that measure, and what it comes to is to stay.
+    """
+    return dataclasses.field(default=default, metadata={"scales_with": measure, "inverse": inverse})

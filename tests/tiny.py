@@ -292,7 +292,10 @@ def with_rounds(recipe: Recipe, count: int) -> Recipe:
     def limited(mechanism: Mechanism | None) -> Mechanism | None:
         if mechanism is None:
             return None
-        expand = tuple(Refill(count) if isinstance(part, Refill) else part for part in mechanism.expand)
+        expand = tuple(
+            dataclasses.replace(part, max_rounds=count) if isinstance(part, Refill) else part
+            for part in mechanism.expand
+        )
         augment = tuple(Steps(part.width, 2) if isinstance(part, Steps) else part for part in mechanism.augment)
         return dataclasses.replace(mechanism, expand=expand, augment=augment)
 

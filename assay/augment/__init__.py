@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from assay.augment.abstract import Abstract, abstract
+from assay.augment.greedy import Greedy, greedy
 from assay.augment.hints import Hinted, hinted
 from assay.augment.partial_solution import PartialSolution, partial_solution
 from assay.augment.rates import BeginAtRate, begin_at_rate
@@ -130,6 +131,7 @@ AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
     "trunks": (Trunks, trunks),
     "steps": (Steps, steps),
     "recall": (Recall, recall),
+    "greedy": (Greedy, greedy),
     "hinted": (Hinted, hinted),
     "begin-at-rate": (BeginAtRate, begin_at_rate),
     "own-temperature": (OwnTemperature, own_temperature),

@@ -24,10 +24,14 @@ More = Callable[[Memory, int, int], list[Request]]
 
 @dataclass(frozen=True)
 class Refill(Part):
-    """Draw further problems until `num_prompts` groups are as wanted, at most `max_rounds` times in all (DAPO)."""
+    """Draw further problems until `num_prompts` groups are as wanted, at most `max_rounds` times in all (DAPO).
+
+    A smaller share of them leaves the rest of the step to other groups (GPG 2504.02546).
+    """
 
     max_rounds: int = 10
     wanted: Literal["mixed", "solved"] = "mixed"  # a right and a wrong answer in them, or a right one
+    share: float = 1.0  # of `num_prompts`
 
 
 def refill(
@@ -39,6 +43,7 @@ def refill(
     drawn: int,
     max_rounds: int,
     wanted: str,
+    share: float,
 ) -> list[Request]:
     """The next `drawn` problems, or none once enough groups are as wanted or the cap is reached."""
     outcomes: dict[str, set[bool]] = {}
@@ -49,7 +54,7 @@ def refill(
     enough = {True, False} if wanted == "mixed" else {True}
     found = sum(seen >= enough for seen in outcomes.values())
     ordinals = 1 + max(episode.request.draw for episode in episodes)
-    if found >= num_prompts or ordinals >= drawn * max_rounds:
+    if found >= share * num_prompts or ordinals >= drawn * max_rounds:
         return []
     return more(memory, ordinals, drawn)
 

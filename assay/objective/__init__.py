@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from assay.objective.aggregate import AGGREGATES, FixedLength, SequenceMean, SequenceSum, TokenMean
+from assay.objective.aggregate import (
+    AGGREGATES,
+    DeltaL,
+    FixedLength,
+    PromptMean,
+    SequenceMean,
+    SequenceSum,
+    TokenMean,
+)
 from assay.objective.correct import CORRECTIONS, Drop, Truncate
 from assay.objective.gates import GATES, Clip, Open, Shaped, ShapedBy, Shut
 from assay.objective.ratios import RATIOS, NoRatio, Probability, TokenRatio
@@ -80,6 +88,7 @@ __all__ = [
     "WHOLES",
     "Case",
     "Clip",
+    "DeltaL",
     "Drop",
     "Entropy",
     "FixedLength",
@@ -90,6 +99,7 @@ __all__ = [
     "Objective",
     "Open",
     "Probability",
+    "PromptMean",
     "SequenceMean",
     "SequenceSum",
     "Shaped",

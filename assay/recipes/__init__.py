@@ -12,11 +12,19 @@ from assay.recipes.dapo import DAPO
 from assay.recipes.deepsearch import DEEPSEARCH
 from assay.recipes.dr_grpo import DR_GRPO
 from assay.recipes.erpo import ERPO
+from assay.recipes.gpg import GPG
 from assay.recipes.grpo import GRPO
 from assay.recipes.guide import GUIDE
+from assay.recipes.liteppo import LITEPPO
+from assay.recipes.opo import OPO
+from assay.recipes.orz import ORZ
+from assay.recipes.ppo import PPO
+from assay.recipes.prime import PRIME
 from assay.recipes.questa import QUESTA
 from assay.recipes.r3 import R3, R3_STAGED
 from assay.recipes.reinforce import REINFORCE
+from assay.recipes.remax import REMAX
+from assay.recipes.rfpp import RFPP, RFPP_BASELINE
 from assay.recipes.rlad import RLAD, RLAD_HIERARCHICAL, RLAD_TWO
 from assay.recipes.rloo import RLOO
 from assay.recipes.rlve import RLVE
@@ -35,6 +43,15 @@ RECIPES: dict[str, Recipe] = {
         GRPO,
         DR_GRPO,
         DAPO,
+        PPO,
+        ORZ,
+        REMAX,
+        RFPP,
+        RFPP_BASELINE,
+        PRIME,
+        LITEPPO,
+        OPO,
+        GPG,
         SFT,
         RLVE,
         ERPO,
