@@ -49,7 +49,7 @@ def greedy_relative(rows: Sequence[Row], *, tag: str) -> list[Row]:
     """
     result = list(rows)
     for members in groups(rows).values():
-        greedy = [i for i in members if rows[i].episode.request.tag == tag]
+        greedy = [i for i in members if (rows[i].tag or rows[i].episode.request.tag) == tag]
         for i in members:
             advantage = np.zeros(len(rows[i].episode))
             mine = np.flatnonzero(rows[i].episode.stream("origin") == Origin.POLICY)

@@ -24,17 +24,16 @@ REMAX = Recipe(
         learning_rate=1e-6,
         num_steps=500,
         schedule="cosine",
-        top_p=0.9,
         weight_decay=0.1,
     ),
     models={"policy": Model(), "reference": Model(trained=False)},
     notes=(
-        "KL 0.05, rate, decay, lengths and top_p 0.9 are those of the released script for Llama-2-7B; num_prompts and "
-        "num_steps are ours (the script has one prompt a device).",
+        "KL 0.05, rate, decay and lengths are those of the released script for Llama-2-7B; num_prompts and num_steps "
+        "are ours (the script has one prompt a device).",
         "The greedy answer counts as generated and is judged like any other; it is never trained, nor counted.",
         "KL in the reward of each token, and what a token causes later counts for it. The released trainer takes from "
-        "a token its own KL alone, discounts the outcome by 0.99 a token, and divides by the tokens of a device's batch.",
+        "a token its own KL alone, discounts the outcome by 0.99 a token, and takes means over a device's tokens.",
         "A mean over answers of sums over tokens is the gradient of the formula.",
-        "Log-probs are those of the full softmax at temperature 1, not of what top_p left.",
+        "The release samples with top_p 0.9 and learns under the full softmax; here both are the full softmax.",
     ),
 )
