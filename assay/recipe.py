@@ -199,11 +199,11 @@ def _rescale(record: Any, paper: Scale, scale: Scale) -> tuple[Any, list[str]]:
         value = getattr(record, item.name)
         if by := item.metadata.get("scales_with"):
             ways = (getattr(paper, by), getattr(scale, by))
-            before, after = reversed(ways) if item.metadata["inverse"] else ways
+            before, after = reversed(ways) if item.metadata.get("inverse", False) else ways
             moved = value * after / before
             new = max(1, round(moved)) if isinstance(value, int) else float(f"{moved:.4g}")
             if new != value:
-                place, how = f"{type(record).__name__}.{item.name}", "inverse " * item.metadata["inverse"]
+                place, how = f"{type(record).__name__}.{item.name}", "inverse " * item.metadata.get("inverse", False)
                 lines.append(f"{place}: {value} -> {new} (in {how}proportion to {by})")
         else:
             new, inner = _rescale(value, paper, scale)

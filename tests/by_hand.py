@@ -41,6 +41,7 @@ CLIPS = {
     "rfpp-baseline": (0.2, 0.2, None),
     "prime": (0.2, 0.2, None),
     "liteppo": (0.2, 0.2, None),
+    "vapo": (0.2, 0.28, None),
 }
 LIKE = {"cure": "dapo"}  # on rows that share nothing, a method that is another
 RECIPE_NAMES = (
@@ -86,7 +87,7 @@ def advantages(
     `step` is all rewards of the step, group by group.
     """
     name = LIKE.get(name, name)
-    if name in ("reinforce", "questa", "r3", "r3-staged", "ppo", "orz", "rfpp"):
+    if name in ("reinforce", "questa", "r3", "r3-staged", "ppo", "orz", "rfpp", "vapo"):
         return list(rewards)
     if name == "remax":  # the last is the greedy one
         return [r - rewards[-1] for r in rewards]
@@ -123,13 +124,16 @@ def advantages(
 
 WEIGHTS = {"spec-rl": 1e-4, "rlad": 0.001, "rlad-hierarchical": 0.001, "rlad-two": 0.001}  # of KL beside entropy
 WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8), "ppo": (1, 1e-8)}  # ddof and epsilon
-WHITENED |= {"orz": (0, 1e-8), "rfpp": (0, 1e-8), "rfpp-baseline": (0, 1e-8), "prime": (1, 1e-8)}
+WHITENED |= {"orz": (0, 1e-8), "rfpp": (0, 1e-8), "rfpp-baseline": (0, 1e-8), "prime": (1, 1e-8), "vapo": (1, 1e-8)}
 
 
 def spread(name: str, advantage: float, length: int) -> list[float]:
     """Over the tokens of a row that the policy wrote; with lambda = 0.95 and no critic the early ones get less."""
     if name in ("r3", "r3-staged"):
         return [advantage * 0.95 ** (length - 1 - t) for t in range(length)]
+    if name == "vapo":  # 1 / (1 - lambda) is 0.05 * 20480 tokens at the limit of 8, and less in proportion
+        keep = 1 - 1 / (0.05 * 20480 / 8 * length) if length else 0.0
+        return [advantage * keep ** (length - 1 - t) for t in range(length)]
     return [advantage] * length
 
 
@@ -172,6 +176,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "rlad-hierarchical": 1 / tokens,
         "rlad-two": 1 / tokens,
         "ppo": 1 / tokens,
+        "vapo": 1 / tokens,
         "orz": 1 / tokens,
         "remax": 1 / rows,
         "rfpp": 1 / tokens,
@@ -208,6 +213,7 @@ class Tokens:
     mu: Tensor  # what the sampler said
     hinted: bool = False  # the row was sampled with a hint that it is not trained with
     gamma: float = 1.0
+    liked: float = 0.0  # where the answer is right, one over the tokens of all right ones, in tokens of the step
 
 
 def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
@@ -230,6 +236,8 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
         loss = loss + 0.04 * k3(logp, known.ref)
     if name in WEIGHTS:
         loss = loss + WEIGHTS[name] * k3(logp, known.ref) - 0.001 * known.entropy
+    if name == "vapo":
+        loss = loss - 0.1 * known.liked * logp
     if name == "rfpp-baseline":
         loss = loss + 1e-5 * (known.ref - logp).square() / 2
     if name == "prime":

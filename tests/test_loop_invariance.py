@@ -34,8 +34,10 @@ from torch import Tensor
 from assay.engine.interface import Span
 from assay.engine.local import LocalEngine
 from assay.objective.improve import accumulate, useful_rows
+from assay.objective.survey import survey
 from assay.recipe import Recipe
 from assay.recipes import RECIPES
+from assay.rng import Key
 from assay.types import Batch, Origin, Row
 
 MAX_NEW = 8
@@ -84,11 +86,11 @@ def rows(name: str) -> tuple[Row, ...]:
         *(row("begun", i, r, parts, "dd", 1.25) for i, (r, parts) in enumerate([(1.0, "iipp"), (0.0, "ipep")])),
         row("begun", 2, 1.0, "iii", "dd", 1.25),
     ]
-    spans = [Span(r.episode.request.context, r.episode.stream("ids").astype(np.int32), _tau(r)) for r in made]
     if name == "remax":  # what the others are compared with
         left = {"tag": "greedy", "in_loss": False, "in_denominator": False}
         worth = {"a": 1.0, "b": 0.0, "uniform": 1.0}
         made += [row(g, 9, worth.get(g, 0.5), "pp", "a", 1.0, **left) for g in dict.fromkeys(one.group for one in made)]
+    spans = [Span(r.episode.request.context, r.episode.stream("ids").astype(np.int32), _tau(r)) for r in made]
     result = []
     for index, (one, score) in enumerate(zip(made, engine("fp64").score(spans), strict=True)):
         ratios = np.array([GRID[(3 * index + t) % len(GRID)] for t in range(len(score.logp))])
@@ -146,6 +148,7 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
     learnt = [i for i, row in enumerate(chosen) if row.in_loss]
     each_row = [by_hand.spread(name, advantage[chosen[i].episode.request.id], int(trains[i].sum())) for i in learnt]
     tokens_of = dict(zip(learnt, by_hand.shaped(name, each_row), strict=True))
+    liked = sum(int(trains[i].sum()) for i in learnt if i in counted and chosen[i].episode.right)
     loss = torch.zeros((), dtype=torch.float64)
     for place, (row, mask) in enumerate(zip(chosen, trains, strict=True)):
         ids = row.episode.stream("ids").astype(np.int32)
@@ -165,6 +168,7 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
             mu=torch.from_numpy(row.episode.stream("mu")).double(),
             hinted=row.tag == "hint",
             gamma=GAMMA,
+            liked=float(np.float32(1 / liked)) * tokens * (row.episode.right and row.in_denominator),
         )
         each = by_hand.token_losses(name, logp, known)
         weight = by_hand.token_weight(name, length=int(mask.sum()), rows=len(counted), tokens=tokens, max_new=MAX_NEW)
@@ -279,7 +283,8 @@ def test_a_dropped_row_stays_in_the_denominator(name: str) -> None:
     scale = dataclasses.replace(recipe(name).scale, num_minibatches=1)
     some, everything = Table(logp), Table(logp)
     update(some, one, goal, scale)
-    accumulate(everything, one, weights_of(one, goal, max_new=MAX_NEW), goal, 1)  # type: ignore[arg-type]
+    weight = weights_of(one, goal, max_new=MAX_NEW)
+    accumulate(everything, survey(everything, one, weight, goal, Key(0), 1)[0], weight, goal, 1)  # type: ignore[arg-type]
     assert len(some.coefficients) < len(everything.coefficients) == len(one)
     for request, coefficients in everything.coefficients.items():
         np.testing.assert_array_equal(some.coefficients.get(request, 0.0 * coefficients), coefficients)

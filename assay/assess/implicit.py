@@ -91,11 +91,9 @@ def learn(
     from assay.engine.interface import Want
     from assay.objective.value import outcome_loss
 
-    right = {row.episode.request.id: float(row.episode.right) for row in rows}
-
     def loss(out: Outputs, chunk: Chunk, weight: np.ndarray) -> Tensor:
         mask = chunk.streams["mask"].to(out.logp.dtype)
-        labels = out.logp.new_tensor([right[name] for name in chunk.batch.request])
+        labels = out.logp.new_tensor(chunk.batch.right)
         each = outcome_loss(out.logp * mask, chunk.streams["ref"] * mask, chunk.row, labels, beta=beta)
         share = out.logp.new_zeros(len(labels)).index_add(0, chunk.row, out.logp.new_tensor(weight) * mask)
         return (share * each).sum()

@@ -89,12 +89,15 @@ MEMORIES: dict[str, tuple[type[Part], Remember]] = {
 def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:
     """Right answers and attempts by task and level, over all that was begun afresh and without help, before any filter.
 
-    What goes on from within another answer, or was picked among steps, says nothing of how often the policy is right.
+    What goes on from within another answer, was picked among steps, or was written without chance says nothing of how
+    often the policy is right.
     """
     store = memory.store("pass-rates")
     for episode in episodes:
         verdict, request = episode.verdict, episode.request
         if verdict is None or verdict.status == "invalid" or request.parent or request.pauses or request.helped:
+            continue
+        if request.temperature == 0:
             continue
         name = f"{episode.request.problem.task}/{episode.request.problem.level}"
         right, tried = store.get(name, (0, 0))

@@ -34,6 +34,7 @@ from assay.recipes.seele import SEELE
 from assay.recipes.sft import SFT
 from assay.recipes.spec_rl import SPEC_RL
 from assay.recipes.treerl import TREERL
+from assay.recipes.vapo import VAPO
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
@@ -45,6 +46,7 @@ RECIPES: dict[str, Recipe] = {
         DAPO,
         PPO,
         ORZ,
+        VAPO,
         REMAX,
         RFPP,
         RFPP_BASELINE,

@@ -23,8 +23,10 @@ GPG = Recipe(
         "and problems drawn until 0.6 of the groups contribute (0.5 in the code). num_prompts and num_steps are ours.",
         "Groups that contribute come first and others fill the step, at most 20 draws, as in the code.",
         "The mean is over all tokens of the step; the factor counts rows.",
+        "There is no ratio: one step a batch.",
+    ),
+    deviations=(
         "verl's factor is the number of rows over that of rows whose reward is not 0: with rewards 1 and 0 one over "
         "the success rate, with 1 and -1 always 1.",
-        "There is no ratio: one step a batch.",
     ),
 )

@@ -26,7 +26,8 @@ LITEPPO = Recipe(
         "Sampling, group size and epsilon are the paper's and ROLL's; it states 8000 and 8192 tokens in two places. "
         "num_prompts, the rate and num_steps are ours.",
         "The deviation is that of all rewards of the step, what prompts differ by included; that of the centred "
-        "rewards is smaller, and advantages then larger. ROLL's setting for GRPO overwrites it with the group's.",
+        "rewards is smaller, and advantages then larger.",
         "Filters leave what is sampled and what is learnt two distributions; nothing corrects it, as in the paper.",
     ),
+    deviations=("ROLL's setting adv_estimator=grpo overwrites the batch's deviation with the group's.",),
 )

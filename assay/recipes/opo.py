@@ -18,6 +18,6 @@ OPO = Recipe(
         "The mean over tokens is that of the authors' code in verl; the theory's is the sum over an answer.",
         "The own answer is in the baseline, and lengths count what the policy wrote. Where wrong answers are longer "
         "the baseline is below the mean: right ones gain, and wrong ones lose weight.",
-        "verl gives a group of one the baseline 0; here it is refused.",
     ),
+    deviations=("verl gives a group of one the baseline 0; here it is refused.",),
 )

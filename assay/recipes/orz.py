@@ -36,6 +36,8 @@ ORZ: Recipe = dataclasses.replace(
         "One step of the policy a batch, so that its clip never acts, and 12 of the critic.",
         "An answer that the limit cut is wrong, as in the release. What it drops, answers without a token, has no "
         "weight in a mean over tokens.",
+    ),
+    deviations=(
         "The release packs rows to 16k tokens and takes means of each pack; here the mean is over all of a step.",
         "Its option for GRPO divides by whether the deviation is above 0, not by the deviation: it is centred only.",
     ),

@@ -26,12 +26,14 @@ PRIME = Recipe(
     notes=(
         "Values are those of the script that the authors released in verl; num_steps is ours.",
         "Groups with 0.2 to 0.8 right answers, none of them cut, come first; others fill the step.",
-        "The script names a KL of 0.001 in the reward, but its trainer adds only the process and the outcome: there is "
-        "none. Its configuration has the entropy bonus of 0.001.",
         "The process model is updated before it says its rewards; learns_first=no is the cheaper order.",
         "Process rewards are divided by the largest sum of those to come; whitening takes all scales away, so that "
         "only the relation of the two coefficients means something.",
         "For token rewards the baseline is not leave-one-out: the own answer's mean is in it.",
         "The paper starts from a model tuned on traces: take a base whose tasks are those of the pool.",
+    ),
+    deviations=(
+        "The script names a KL of 0.001 in the reward, but its trainer adds only the process and the outcome: there is "
+        "none. Its configuration has the entropy bonus of 0.001.",
     ),
 )

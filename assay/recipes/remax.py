@@ -31,9 +31,12 @@ REMAX = Recipe(
         "KL 0.05, rate, decay and lengths are those of the released script for Llama-2-7B; num_prompts and num_steps "
         "are ours (the script has one prompt a device).",
         "The greedy answer counts as generated and is judged like any other; it is never trained, nor counted.",
-        "KL in the reward of each token, and what a token causes later counts for it. The released trainer takes from "
-        "a token its own KL alone, discounts the outcome by 0.99 a token, and takes means over a device's tokens.",
+        "KL is in the reward of each token, and what a token causes later counts for it.",
         "A mean over answers of sums over tokens is the gradient of the formula.",
+    ),
+    deviations=(
         "The release samples with top_p 0.9 and learns under the full softmax; here both are the full softmax.",
+        "The released trainer takes from a token its own KL alone, discounts the outcome by 0.99 a token, and takes "
+        "means over the tokens of a device's batch.",
     ),
 )

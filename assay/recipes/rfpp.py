@@ -24,8 +24,10 @@ RFPP = Recipe(
         "Without a critic the values are 0, so that gae with lambda 1 is the sum of the rewards to come.",
         "Whitening is over tokens: long answers weigh more in its mean and deviation, and an answer of mean reward "
         "is pushed where the mean over tokens is another.",
-        "NeMo-RL takes from a token its own KL alone, not that of the tokens behind it.",
+    ),
+    deviations=(
         "Older verl cut the return at the tokens of a tool; here it goes across them.",
+        "NeMo-RL takes from a token its own KL alone, not that of the tokens behind it.",
     ),
 )
 
@@ -45,8 +47,9 @@ RFPP_BASELINE = dataclasses.replace(
     notes=(
         "Values are those of the authors' script for it in OpenRLHF, without what it adds to the method: a filter for "
         "mixed groups, and IcePop. 125 steps are its 128000 answers.",
+        "KL is a term of the loss, with the estimator whose gradient is right on policy.",
         "The exception to zero for groups of equal rewards: where right and wrong answers differ in length, the mean "
         "over tokens is not 0, and subtracting it pushes every group, solved ones too.",
-        "KL is a term of the loss, with the estimator whose gradient is right on policy.",
     ),
+    deviations=("NeMo-RL's form with the KL in the reward takes from a token its own KL alone.",),
 )

@@ -18,7 +18,10 @@ RLOO = Recipe(
     notes=(
         "KL is in the reward of the whole answer, so that it is in the baseline of the others too. Its weight of 0.03 "
         "is of the paper's size, which has reward models; --mechanism.assess none trains on verdicts alone.",
-        "Some trainers whiten the advantages afterwards; that is no longer leave-one-out.",
         "num_prompts, max_new and num_steps are ours: the paper states them for RLHF data sets only.",
+    ),
+    deviations=(
+        "Some trainers whiten the advantages afterwards; that is no longer leave-one-out.",
+        "verl's plain version leaves the raw score to a group of one, its vectorised one 0; here it is refused.",
     ),
 )
