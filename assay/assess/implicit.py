@@ -16,7 +16,7 @@ from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.models import Models
 from assay.objective.aggregate import sequence_mean
-from assay.part import Part
+from assay.part import Part, scales_with
 from assay.types import Row, Stats
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ class ImplicitProcess(Part):
 
     model: str = "process"
     reference: str = "process-reference"
-    beta: float = 0.05
+    beta: float = scales_with(
+        "max_new", 0.05, inverse=True
+    )  # of each token: over a whole answer it is to come out alike
     rate: float = 2.0  # its learning rate, in units of the policy's
     clip_norm: float = 10.0
 
