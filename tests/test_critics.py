@@ -27,7 +27,7 @@ from tiny import (
     weights_of,
 )
 
-from assay.assess.critic import Critic, critic
+from assay.assess import ASSESSORS, Critic
 from assay.assess.implicit import ImplicitProcess, implicit_process, learn, scaled
 from assay.augment.greedy import greedy
 from assay.credit import (
@@ -231,21 +231,21 @@ def test_values_are_learnt_before_the_policy_moves() -> None:
 
 
 def test_a_critic_takes_steps_of_its_own_number_and_mean() -> None:
-    """12 where the policy takes one; the first loss is that of values of 0: R^2 / 2 over all tokens, or over rows."""
+    """12 where the policy takes one. The first loss is that of values of 0, R^2 / 2, over rows or over tokens."""
     rows = [Row(episode([1] * n, sample=i, reward=r)) for i, (n, r) in enumerate([(1, 1.0), (3, 0.0)] * 12)]
-    for part, mean in ((RECIPES["orz"].mechanism.assess[0], 1 / 4), (Critic(num_minibatches=1), 1 / 2)):
-        recipe = small("orz", num_prompts=24, group_size=1, learning_rate=1e-9)
+    recipe = small("orz", num_prompts=24, group_size=1, learning_rate=1e-9)
+    own = RECIPES["orz"].mechanism.assess[0]
+    assert isinstance(own, Critic)
+    for part, loss in (
+        (own, None),
+        (dataclasses.replace(own, num_minibatches=1), 1 / 8),
+        (dataclasses.replace(own, num_minibatches=1, aggregate=SequenceMean()), 1 / 4),
+    ):
         models = models_for(recipe, policy("fp32"))
-        assert isinstance(part, Critic)
-        values = {f.name: getattr(part, f.name) for f in dataclasses.fields(part)} | {"micro_tokens": 99, "lam": 1.0}
-        _, stats = critic(rows, models=models, memory=Memory(0), scale=recipe.scale, **values)
+        assessed = bind(ASSESSORS, part, scale=recipe.scale, micro_tokens=99)
+        _, stats = assessed(rows, models=models, memory=Memory(0))
         assert models["critic"].version == part.num_minibatches
-        if part.num_minibatches == 1:
-            assert stats["critic/loss"] == pytest.approx(mean / 2, rel=1e-4)
-    whole = dataclasses.replace(RECIPES["orz"].mechanism.assess[0], num_minibatches=1)
-    values = {f.name: getattr(whole, f.name) for f in dataclasses.fields(whole)} | {"micro_tokens": 99}
-    _, stats = critic(rows, models=models, memory=Memory(0), scale=recipe.scale, **values)
-    assert stats["critic/loss"] == pytest.approx(1 / 8, rel=1e-4)  # a quarter of the tokens, of 1 / 2 each
+        assert loss is None or stats["critic/loss"] == pytest.approx(loss, rel=1e-4)
 
 
 def test_with_lambda_one_the_advantage_is_the_reward_less_the_value() -> None:
@@ -351,6 +351,7 @@ def test_a_process_model_finds_the_token_that_makes_an_answer_right() -> None:
     random = np.random.default_rng(0)
     answers = [[*random.integers(1, 5, 4).tolist(), END] for _ in range(64)]
     rows = [Row(episode(a, sample=i, reward=float(2 in a))) for i, a in enumerate(answers)]
+    found, stats = rows, {"process/loss": math.inf}
     for step in range(40):
         memory = Memory(0, step=step)
         values = process_values(rate=1.0, beta=0.5)
