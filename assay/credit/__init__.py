@@ -5,6 +5,7 @@ from assay.credit.baselines import GreedyRelative, LengthWeighted
 from assay.credit.branches import SharedMean
 from assay.credit.cells import CellRelative
 from assay.credit.contributing import Contributing
+from assay.credit.experts import Demonstrated
 from assay.credit.gae import GAE, LengthAdaptiveGAE
 from assay.credit.pack import Lesson, advantages, by_reward, credit, pack
 from assay.credit.process import ProcessLeaveOneOut
@@ -19,6 +20,7 @@ __all__ = [
     "CellRelative",
     "Constant",
     "Contributing",
+    "Demonstrated",
     "GreedyRelative",
     "GroupRelative",
     "LeaveOneOut",

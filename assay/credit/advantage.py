@@ -15,6 +15,7 @@ from assay.credit.baselines import GreedyRelative, LengthWeighted, greedy_relati
 from assay.credit.branches import SharedMean, shared_mean
 from assay.credit.cells import CellRelative, cell_relative
 from assay.credit.contributing import Contributing, contributing
+from assay.credit.experts import Demonstrated, demonstrated
 from assay.credit.gae import GAE, LengthAdaptiveGAE, gae, length_adaptive_gae
 from assay.credit.pack import by_reward
 from assay.credit.process import ProcessLeaveOneOut, process_leave_one_out
@@ -108,6 +109,7 @@ CREDITS: Registry = {
     "cell-relative": (CellRelative, cell_relative),
     "greedy-relative": (GreedyRelative, greedy_relative),
     "process-leave-one-out": (ProcessLeaveOneOut, process_leave_one_out),
+    "demonstrated": (Demonstrated, demonstrated),
     "gae": (GAE, gae),
     "length-adaptive-gae": (LengthAdaptiveGAE, length_adaptive_gae),
 }
@@ -120,6 +122,7 @@ GROUP_BASELINES: Sequence[type[Part]] = (
     GroupRelative,
     LeaveOneOut,
     LengthWeighted,
+    Demonstrated,
     ProcessLeaveOneOut,
     TreeRelative,
     ProcessRelative,

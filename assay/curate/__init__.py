@@ -1,5 +1,7 @@
 """Which rows train."""
 
+from assay.curate.anchors import OnAnchor, on_anchor
+from assay.curate.experts import Nobody, SwitchToExpert, nobody, switch_to_expert
 from assay.curate.parts import (
     Band,
     BandFirst,
@@ -40,6 +42,9 @@ CURATORS: Registry = {
     "band": (Band, band),
     "band-first": (BandFirst, band_first),
     "only-compared": (OnlyCompared, only_compared),
+    "switch-to-expert": (SwitchToExpert, switch_to_expert),
+    "on-anchor": (OnAnchor, on_anchor),
+    "nobody": (Nobody, nobody),
     "unpaid": (Unpaid, unpaid),
     "untrained": (Untrained, untrained),
     "helpful": (Helpful, helpful),
@@ -55,11 +60,14 @@ __all__ = [
     "Helpful",
     "MakeRoom",
     "MixedGroups",
+    "Nobody",
+    "OnAnchor",
     "OnlyCompared",
     "OwnTokens",
     "Recompose",
     "ResampleOnCorrect",
     "SolvedGroups",
+    "SwitchToExpert",
     "Unpaid",
     "Untrained",
     "WithoutTag",

@@ -19,10 +19,11 @@ from assay.objective.aggregate import (
     TokenMean,
 )
 from assay.objective.correct import CORRECTIONS, Drop, Truncate
+from assay.objective.experts import ByEntropy, Focal, MixedBehaviour, Plain
 from assay.objective.gates import GATES, Clip, Open, Shaped, ShapedBy, Shut
 from assay.objective.ratios import RATIOS, NoRatio, Probability, TokenRatio
-from assay.objective.select import SELECTORS, HighEntropy, Judged, Tagged, Written
-from assay.objective.terms import KL, TERMS, Entropy, Likelihood, Term
+from assay.objective.select import SELECTORS, Forks, HighEntropy, Judged, Tagged, Written
+from assay.objective.terms import KL, TERMS, Entropy, Likelihood, LikelihoodByEntropy, Term
 from assay.objective.whole import WHOLES
 from assay.part import Part, slot
 
@@ -86,18 +87,24 @@ __all__ = [
     "SELECTORS",
     "TERMS",
     "WHOLES",
+    "ByEntropy",
     "Case",
     "Clip",
     "DeltaL",
     "Drop",
     "Entropy",
     "FixedLength",
+    "Focal",
+    "Forks",
     "HighEntropy",
     "Judged",
     "Likelihood",
+    "LikelihoodByEntropy",
+    "MixedBehaviour",
     "NoRatio",
     "Objective",
     "Open",
+    "Plain",
     "Probability",
     "PromptMean",
     "SequenceMean",
