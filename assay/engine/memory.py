@@ -29,6 +29,7 @@ STEP_ELEMENTS = 64_000  # hidden elements of a step below which calls cost more 
 LEAST_ROWS, MOST_ROWS = 64, 512
 NATIVE_SLOTS = 56  # rows in flight of a thread: enough for good products; more only make its keys and values larger
 CORE_LIMIT = 100_000_000  # parameters for which `auto` takes the core: it holds each weight in two orders, packed anew
+KEPT_SHARE = 4  # what is kept for branches takes a fourth of what rows in flight may take
 LANES = 16  # tokens of a block of keys in the core
 
 
@@ -155,6 +156,11 @@ def native_slots(c: PolicyConfig, *, length: int, count: int, memory_bytes: int,
     share = -(-count // threads)
     wave = -(-share // max(1, round(share / NATIVE_SLOTS)))
     return max(1, min(wave, memory_bytes // (row_bytes(c, length, 4) * threads)))
+
+
+def kept_tokens(c: PolicyConfig, *, memory_bytes: int, itemsize: int) -> int:
+    """Tokens whose keys and values may outlast a call, beside the rows in flight."""
+    return memory_bytes // KEPT_SHARE // row_bytes(c, 1, itemsize)
 
 
 # The budget
