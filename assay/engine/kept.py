@@ -111,4 +111,3 @@ def _in_common(a: Ids, b: Ids) -> int:
     size = min(len(a), len(b))
     apart = np.flatnonzero(a[:size] != b[:size])
     return int(apart[0]) if len(apart) else size
-
