@@ -72,7 +72,7 @@ class Kept(Generic[T]):
         self.size += run.size
 
     def make_room(self, tokens: int) -> int:
-        """Let go what was not used for the longest, for so many more tokens or half of all; how many there is room for."""
+        """Let go what was not used for the longest, for so many more tokens or half of all; how many have room."""
         wanted = self.most - min(tokens, self.most // 2)
         if self.size > wanted:
             free = [(run.used, i, run) for i, run in enumerate(self._runs()) if not run.below]

@@ -51,6 +51,7 @@ class Work:
     trained: int = 1  # parameter sets with an optimiser
     frozen: int = 0  # and without: references, teachers
     lora: int = 0  # rank of the adapters; 0: all weights are trained
+    players: int = 0  # parameter sets whose answers branch or have turns
     lora_targets: tuple[str, ...] = ()  # the matrices that have one; none named: all of a layer
     again: bool | None = None  # whether insides of layers are computed again to go back; None: where they take much
 
@@ -168,7 +169,7 @@ def kept_tokens(c: PolicyConfig, *, memory_bytes: int, itemsize: int) -> int:
 
 def budget(c: PolicyConfig, work: Work) -> Budget:
     """What a run of this work on a model of this shape holds, item by item."""
-    items = [*_always(c, work), *_learning(c, work)]
+    items = [*_always(c, work), *_learning(c, work), *_keeping(c, work)]
     sampling, rows = _native_sampling(c, work) if work.native else _sampling(c, work)
     if work.frozen or not work.native:
         items += _scoring(c, work)
@@ -309,6 +310,13 @@ def _native_sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
         ),
         Item("sampling", "prompts and next tokens", w.threads * (prefill + words)),
     ], each * w.threads
+
+
+def _keeping(c: PolicyConfig, w: Work) -> list[Item]:
+    """What answers hand on to their branches: no more than all of them."""
+    b = WIDE if w.native else w.compute
+    tokens = min(kept_tokens(c, memory_bytes=w.cache_bytes, itemsize=b), w.answers * w.length)
+    return [Item("sampling", "keys and values kept for branches", w.players * row_bytes(c, tokens, b))]
 
 
 def _scoring(c: PolicyConfig, w: Work) -> list[Item]:

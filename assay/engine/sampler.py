@@ -28,7 +28,7 @@ from assay.types import Request
 
 @dataclass(eq=False)
 class _Prefilled:
-    """Keys and values [N, kv_heads, d] a layer of prompts, and hidden states after the tokens that rows begin behind."""
+    """Keys and values [N, kv_heads, d] a layer of prompts, and hidden states of the tokens that rows begin behind."""
 
     prompts: list[int]
     where: list[np.ndarray]  # of each prompt's tokens, in [N]

@@ -41,7 +41,7 @@ class Keeping:
         return [Rows(library, int(address)) if address else None for address in self.arrays["kept"]]
 
     def put(self, rows: Sequence[Rows | None], answers: Iterable[tuple[int, int, Ids]]) -> None:
-        """Into the store, behind the first tokens of a prompt: (the prompt, how many tokens of it, what was written)."""
+        """Into the store, each answer as (its prompt, how many tokens of that it began behind, what was written)."""
         count = len(self.prompts)
         for prompt, start, some in zip(self.prompts, self.known, rows):
             if some:
