@@ -230,16 +230,16 @@ def test_whoever_keeps_inside_shares_with_whoever_keeps_outside(kind: str) -> No
 
 
 @both
-@pytest.mark.parametrize("rows", [2, 5, 24])
+@pytest.mark.parametrize("rows", [3, 24])
 def test_with_little_memory_it_is_run_again_with_the_same_result(kind: str, rows: int) -> None:
-    requests = requests_of(4, 4, max_new=20)
+    requests = requests_of(2, 3, max_new=20)
     plain = engine_of(end=None)
     engine = engine_of(end=None, memory_bytes=rows * memory.row_bytes(plain.model.config, 20 + 6, 4))
     with engine.keeping():
         assert engine.kept.most == rows * 26 // 4
         made = engine.generate(requests, KEY)
         for _ in range(2):
-            forks = forks_of(requests, made, (3, 11, 17))
+            forks = forks_of(requests, made, (3, 11))
             require_same(engine.generate(forks, KEY), plain.generate(forks, KEY))
             assert 0 < engine.kept.size <= engine.kept.most
 
@@ -300,9 +300,8 @@ def test_in_bf16_what_was_decoded_serves_as_well_as_what_would_be_prefilled() ->
         forks = forks_of(requests, made, (5, 9))
         got = engine.generate(forks, KEY)
     plain = engine.generate(forks, KEY)
-    off = [
-        np.abs(a.segment.old[0] - b.segment.old[0]) for a, b in zip(got, plain) if a.segment.ids[0] == b.segment.ids[0]
-    ]
+    pairs = [(a.segment, b.segment) for a, b in zip(got, plain) if a.segment.ids[0] == b.segment.ids[0]]
+    off = [abs(float(a.old[0] - b.old[0])) for a, b in pairs]
     assert len(off) > len(forks) // 2 and np.mean(off) < 0.05 and np.max(off) < 0.5
 
 
