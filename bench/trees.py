@@ -11,7 +11,8 @@ The formula is exact for what the tree sampled. Independent answers are as many,
 tokens differ from the leaves' is how far branches differ in length from answers begun afresh.
 
 The second table has the same work done with `keeping` and without, by turns, in one process: medians of the seconds,
-quartiles of the ratios of neighbours, and the ratio of the processor's time, which other work disturbs less. Searches and turns are of a random model of shape S1 (`workload.py`).
+quartiles of the ratios of neighbours, and the ratio of the processor's time, which other work disturbs less. Searches
+and turns are of a random model of shape S1 (`workload.py`).
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ def compare(name: str, engine: LocalEngine, work: Callable[[Any], None], pairs: 
 def kept_and_not(model: str, pairs: int) -> None:
     print(f"\n{load():.0f} others want a core")
     print(
-        "engine  work                       prompts: whole  kept  seconds: whole  kept  whole / kept  of the processor's",
+        "engine  work                       prompts: whole  kept  seconds: whole  kept  whole / kept  processor",
         flush=True,
     )
     policy, s1 = load_policy(bases.locate(model)), MODELS["S1"]

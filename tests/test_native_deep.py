@@ -28,6 +28,7 @@ TESTS = (
     "test_engine_learner",
     "test_engine_sampler",
     "test_kept",
+    "test_kept_rounds",
     "test_loop_invariance",
 )
 COUNT, LENGTH = 3, 21
