@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 Scope = Literal["data", "row", "step"]
 """What a part of the objective has to see at once: the batch alone, whole rows, all rows of an optimiser step."""
@@ -18,6 +18,8 @@ Scope = Literal["data", "row", "step"]
 @dataclasses.dataclass(frozen=True)
 class Part:
     """Base of all records; has no fields."""
+
+    continues: ClassVar[bool] = False  # it asks for answers that begin like others of the same step
 
     @property
     def scope(self) -> Scope:

@@ -23,6 +23,8 @@ class AnchorSearch(Part):
     The number of pieces is searched by halves until the share of right answers lies in [low, high] (BREAD 2506.17211).
     """
 
+    continues = True
+
     pieces: int = 10
     low: float = 0.25
     high: float = 0.75
