@@ -34,7 +34,8 @@ from assay.part import bind
 from assay.recipe import Mechanism, Recipe, Scale, at_profile
 from assay.recipes import RECIPES
 from assay.rng import Key
-from assay.source import Epochs, Pool, Share, problem_set
+from assay.source import Epochs, Pool, Share
+from assay.source.fixed import problem_set
 from assay.tasks.pose import Posing
 from assay.tasks.task import Solution, Task
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Stats, Verdict
@@ -274,8 +275,6 @@ def group_of(rewards: Sequence[float | None], *, name: str = "g", lengths: Seque
 def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
     """The recipe at a small scale; its constants follow the answer length as on a laptop, its problem set the task."""
     recipe, _ = at_profile(RECIPES[name], "laptop", max_new=max_new)
-    if isinstance(recipe.mechanism.source, Epochs):  # a fixed set no larger than the smallest task of the tests
-        recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, source=Epochs(1)))
     fixed = {"learning_rate": 3e-4, "schedule": "constant", "warmup_steps": 5}  # profiles may move, these tests not
     mechanism = recipe.mechanism
     if isinstance(mechanism.source, Epochs):  # there are hardly any problems in letters

@@ -11,8 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from assay.augment.abstract import Abstract, abstract
+from assay.augment.budget import Budget, budget
 from assay.augment.hints import Hinted, hinted
 from assay.augment.partial_solution import PartialSolution, partial_solution
+from assay.augment.probe import Probe, Replay, probe, replay
 from assay.augment.rates import BeginAtRate, begin_at_rate
 from assay.augment.speculate import Speculate, speculate
 from assay.augment.starts import StartStates, start_states
@@ -133,7 +135,10 @@ AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
     "hinted": (Hinted, hinted),
     "begin-at-rate": (BeginAtRate, begin_at_rate),
     "own-temperature": (OwnTemperature, own_temperature),
+    "probe": (Probe, probe),
+    "replay": (Replay, replay),
     "speculate": (Speculate, speculate),
+    "budget": (Budget, budget),
     "abstract": (Abstract, abstract),
     "start-states": (StartStates, start_states),
     "partial-solution": (PartialSolution, partial_solution),

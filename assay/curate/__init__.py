@@ -1,10 +1,20 @@
 """Which rows train."""
 
+from assay.curate.lengths import (
+    Filtered,
+    FilteredByDifficulty,
+    WholeAnswers,
+    filtered,
+    filtered_by_difficulty,
+    whole_answers,
+)
 from assay.curate.parts import (
+    Aside,
     Band,
     FirstGroups,
     MixedGroups,
     WithoutTag,
+    aside,
     band,
     first_groups,
     groups,
@@ -18,7 +28,7 @@ from assay.curate.players import Helpful, Unpaid, Untrained, helpful, unpaid, un
 from assay.curate.recompose import Recompose, recompose
 from assay.curate.replace import MakeRoom, make_room
 from assay.curate.resample import ResampleOnCorrect, resample_on_correct
-from assay.curate.solved import SolvedGroups, solved_groups
+from assay.curate.solved import OneSided, SolvedGroups, UnsolvedGroups, one_sided, solved_groups, unsolved_groups
 from assay.curate.trees import BackedUp, DrawLeaves, OwnTokens, backed_up, draw_leaves, own_tokens
 from assay.part import Registry
 
@@ -27,12 +37,18 @@ CURATORS: Registry = {
     "first-groups": (FirstGroups, first_groups),
     "make-room": (MakeRoom, make_room),
     "solved-groups": (SolvedGroups, solved_groups),
+    "unsolved-groups": (UnsolvedGroups, unsolved_groups),
+    "one-sided": (OneSided, one_sided),
+    "whole-answers": (WholeAnswers, whole_answers),
+    "filtered": (Filtered, filtered),
+    "filtered-by-difficulty": (FilteredByDifficulty, filtered_by_difficulty),
     "own-tokens": (OwnTokens, own_tokens),
     "draw-leaves": (DrawLeaves, draw_leaves),
     "backed-up": (BackedUp, backed_up),
     "without-tag": (WithoutTag, without_tag),
     "recompose": (Recompose, recompose),
     "resample-on-correct": (ResampleOnCorrect, resample_on_correct),
+    "aside": (Aside, aside),
     "band": (Band, band),
     "unpaid": (Unpaid, unpaid),
     "untrained": (Untrained, untrained),
@@ -41,19 +57,25 @@ CURATORS: Registry = {
 
 __all__ = [
     "CURATORS",
+    "Aside",
     "BackedUp",
     "Band",
     "DrawLeaves",
+    "Filtered",
+    "FilteredByDifficulty",
     "FirstGroups",
     "Helpful",
     "MakeRoom",
     "MixedGroups",
+    "OneSided",
     "OwnTokens",
     "Recompose",
     "ResampleOnCorrect",
     "SolvedGroups",
     "Unpaid",
+    "UnsolvedGroups",
     "Untrained",
+    "WholeAnswers",
     "WithoutTag",
     "groups",
     "leave_out",

@@ -74,6 +74,20 @@ def without_tag(rows: Sequence[Row], *, tag: str) -> list[Row]:
 
 
 @dataclass(frozen=True)
+class Aside(Part):
+    """Rows with this tag do not train and are not counted, but the statistics of their group see them."""
+
+    tag: str = "probe"
+
+
+def aside(rows: Sequence[Row], *, tag: str) -> list[Row]:
+    def others(row: Row) -> bool:
+        return (row.tag or row.episode.request.tag) != tag
+
+    return [row if others(row) else row.mark(in_loss=False, in_denominator=False) for row in rows]
+
+
+@dataclass(frozen=True)
 class FirstGroups(Part):
     """Keep the first `num_prompts` groups that still have a row in the loss, in the order of their draws."""
 

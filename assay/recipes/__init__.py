@@ -12,12 +12,24 @@ from assay.recipes.dapo import DAPO
 from assay.recipes.deepsearch import DEEPSEARCH
 from assay.recipes.dr_grpo import DR_GRPO
 from assay.recipes.erpo import ERPO
+from assay.recipes.gdpo import GDPO
+from assay.recipes.gfpo import GFPO, GFPO_ADAPTIVE, GFPO_EFFICIENCY
 from assay.recipes.grpo import GRPO
 from assay.recipes.guide import GUIDE
+from assay.recipes.l1 import L1_EXACT, L1_MAX
+from assay.recipes.length import LEN_DAPO, LEN_KIMI, LEN_STOP
+from assay.recipes.maxrl import MAXRL
+from assay.recipes.ngrpo import NGRPO
+from assay.recipes.otb import OTB
+from assay.recipes.passk import PASSK
+from assay.recipes.psr import NSR, PSR, W_REINFORCE
 from assay.recipes.questa import QUESTA
 from assay.recipes.r3 import R3, R3_STAGED
 from assay.recipes.reinforce import REINFORCE
+from assay.recipes.rew_qwen import REW_QWEN
+from assay.recipes.rl_zvp import RL_ZVP
 from assay.recipes.rlad import RLAD, RLAD_HIERARCHICAL, RLAD_TWO
+from assay.recipes.rlep import RLEP
 from assay.recipes.rloo import RLOO
 from assay.recipes.rlve import RLVE
 from assay.recipes.rorecomp import RORECOMP
@@ -25,6 +37,7 @@ from assay.recipes.rstar2 import RSTAR2
 from assay.recipes.seele import SEELE
 from assay.recipes.sft import SFT
 from assay.recipes.spec_rl import SPEC_RL
+from assay.recipes.spo import SPO
 from assay.recipes.treerl import TREERL
 
 RECIPES: dict[str, Recipe] = {
@@ -55,6 +68,26 @@ RECIPES: dict[str, Recipe] = {
         RLAD_HIERARCHICAL,
         RLAD_TWO,
         AZR,
+        PASSK,
+        PSR,
+        NSR,
+        W_REINFORCE,
+        NGRPO,
+        RL_ZVP,
+        OTB,
+        MAXRL,
+        GDPO,
+        SPO,
+        GFPO,
+        GFPO_EFFICIENCY,
+        GFPO_ADAPTIVE,
+        L1_EXACT,
+        L1_MAX,
+        LEN_KIMI,
+        LEN_DAPO,
+        LEN_STOP,
+        REW_QWEN,
+        RLEP,
     )
 }
 
