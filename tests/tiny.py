@@ -34,7 +34,7 @@ from assay.part import bind
 from assay.recipe import Mechanism, Recipe, Scale, at_profile
 from assay.recipes import RECIPES
 from assay.rng import Key
-from assay.source import Epochs, Pool, Share
+from assay.source import Epochs, Pool, Share, Uncertain
 from assay.source.fixed import problem_set
 from assay.tasks.pose import Posing
 from assay.tasks.task import Solution, Task
@@ -233,6 +233,8 @@ class Table:
 def segment(ids: Sequence[int] | np.ndarray, *, origin: Origin = Origin.POLICY, **changes: Any) -> Segment:
     count = len(ids)
     known = {name: np.full(count, -1.0, np.float32) for name in ("old", "mu")} if origin == Origin.POLICY else {}
+    if known:
+        known["entropy"] = np.full(count, 0.5, np.float32)
     return Segment(np.array(ids, np.int32), np.full(count, origin, np.int8), **{**known, **changes})
 
 
@@ -264,7 +266,7 @@ def group_of(rewards: Sequence[float | None], *, name: str = "g", lengths: Seque
     lengths = lengths or [2] * len(rewards)
     answers = [[1] * (n - 1) + [END] if n else [] for n in lengths]
     return [
-        Row(episode(answer, group=name, sample=i, reward=reward))
+        Row(episode(answer, group=name, sample=i, reward=reward), energy=np.ones(len(answer), np.float32))
         for i, (answer, reward) in enumerate(zip(answers, rewards, strict=True))
     ]
 
@@ -276,11 +278,18 @@ def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
     """The recipe at a small scale; its constants follow the answer length as on a laptop, its problem set the task."""
     recipe, _ = at_profile(RECIPES[name], "laptop", max_new=max_new)
     fixed = {"learning_rate": 3e-4, "schedule": "constant", "warmup_steps": 5}  # profiles may move, these tests not
-    mechanism = recipe.mechanism
-    if isinstance(mechanism.source, Epochs):  # there are hardly any problems in letters
-        mechanism = dataclasses.replace(mechanism, source=Epochs(size=1))
+    stages = tuple(
+        dataclasses.replace(stage, mechanism=stage.mechanism and _of_one(stage.mechanism)) for stage in recipe.stages
+    )
     scaled = dataclasses.replace(recipe.scale, **fixed | scale)
-    return dataclasses.replace(recipe, mechanism=mechanism, scale=scaled)
+    return dataclasses.replace(recipe, mechanism=_of_one(recipe.mechanism), scale=scaled, stages=stages)
+
+
+def _of_one(mechanism: Mechanism) -> Mechanism:
+    """With a fixed set no larger than the smallest task of the tests, where there is one."""
+    source = mechanism.source
+    fixed = dataclasses.replace(source, size=1) if isinstance(source, Epochs | Uncertain) else source
+    return dataclasses.replace(mechanism, source=fixed)
 
 
 def with_rounds(recipe: Recipe, count: int) -> Recipe:

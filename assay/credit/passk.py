@@ -57,6 +57,8 @@ def pass_k(rows: Sequence[Row], *, memory: Memory, group_size: int, k: int, kind
 
 def _analytic(right: np.ndarray, k: int, epsilon: float) -> np.ndarray:
     count, wrong = len(right), int(np.count_nonzero(~right))
+    if wrong < k:
+        return np.zeros(count)
     failed = math.comb(wrong, k) / math.comb(count, k)
     deviation = math.sqrt(failed * (1 - failed)) + epsilon
     without = math.comb(wrong - 1, k - 1) / math.comb(count - 1, k - 1)

@@ -11,7 +11,7 @@ GDPO = Recipe(
     "above it in correctness and in constraints kept on tool calling, mathematics and code",
     mechanism=Mechanism(
         reward=(Outcome(right=1.0, wrong=0.0), Formatted(readable=1.0, malformed=0.0)),
-        credit=PerReward(weights=(1.0, 1.0), ddof=1, epsilon=1e-6),
+        credit=PerReward(weights=(), ddof=1, epsilon=1e-6),
         shape=(Whiten(by="batch", over="tokens", ddof=1, epsilon=1e-8),),
         objective=Objective(gate=Clip(low=0.2, high=0.2), aggregate=TokenMean()),
     ),

@@ -6,8 +6,8 @@ PASSK = Recipe(
     name="passk",
     title="Pass@k Training for Adaptively Balancing Exploration and Exploitation of Large Reasoning Models",
     paper="2508.10751",
-    claim="trained for the best of k answers a model explores: pass@k rises while pass@1 stays, and training for pass@1 after "
-    "it takes a 7B model above much larger ones on puzzles",
+    claim="trained for the best of k answers a model explores: pass@k rises while pass@1 stays, and training for "
+    "pass@1 after it takes a 7B model above much larger ones on puzzles",
     mechanism=Mechanism(
         credit=PassK(k=8, kind="analytic", epsilon=1e-6),
         objective=Objective(gate=Clip(low=0.2, high=0.2), aggregate=TokenMean()),
