@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
+import by_hand_shaping as shaping
 import torch
 from torch import Tensor
 
@@ -36,7 +37,8 @@ CLIPS = {
     "r3": (0.2, 0.2, None),
     "r3-staged": (0.2, 0.2, None),
 }
-LIKE = {"cure": "dapo"}  # on rows that share nothing, a method that is another
+CLIPS |= shaping.CLIPS
+LIKE = {"cure": "dapo", **shaping.LIKE}  # on rows that share nothing, a method that is another
 RECIPE_NAMES = (
     "reinforce",
     "rloo",
@@ -64,6 +66,8 @@ def advantages(
 ) -> list[float]:
     """Of the answers that are compared with one another, which share no tokens; of these lengths, these trained."""
     name = LIKE.get(name, name)
+    if name in shaping.NAMES:
+        return shaping.advantages(name, rewards)
     if name in ("reinforce", "questa", "r3", "r3-staged"):
         return list(rewards)
     if name == "sft":
@@ -100,6 +104,8 @@ def spread(name: str, advantage: float, length: int) -> list[float]:
 
 def shaped(name: str, rows: Sequence[Sequence[float]]) -> list[list[float]]:
     """The advantages of the tokens of all rows together."""
+    if name in ("gdpo", "spo"):
+        return shaping.shaped(name, rows)
     if name not in WHITENED:
         return [list(row) for row in rows]
     ddof, epsilon = WHITENED[name]
@@ -136,6 +142,8 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "rlad": 1 / tokens,
         "rlad-hierarchical": 1 / tokens,
         "rlad-two": 1 / tokens,
+        **dict.fromkeys(shaping.CLIPS, 1 / tokens),
+        "rew-qwen": 1 / (rows * max(length, 1)),
     }[LIKE.get(name, name)]
 
 
@@ -184,6 +192,8 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
         return torch.where(known.given, others, loss) - 0.001 * known.entropy
     if name == "grpo":
         loss = loss + 0.04 * k3(logp, known.ref)
+    loss = loss + shaping.REFERENCE.get(name, 0.0) * k3(logp, known.ref)
+    loss = loss - shaping.HESITATION.get(name, 0.0) * known.entropy
     if name in WEIGHTS:
         loss = loss + WEIGHTS[name] * k3(logp, known.ref) - 0.001 * known.entropy
     if name == "questa":

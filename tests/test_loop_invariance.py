@@ -13,6 +13,7 @@ import math
 from typing import Any
 
 import by_hand
+import by_hand_shaping as shaping
 import numpy as np
 import pytest
 import torch
@@ -90,6 +91,8 @@ def rows(name: str) -> tuple[Row, ...]:
         ratios = np.array([GRID[(3 * index + t) % len(GRID)] for t in range(len(score.logp))])
         shift = random.normal(0, 0.5, len(score.logp))
         one = one.mark(weights={"gamma": np.full(len(score.logp), GAMMA)})
+        energy, entropy = np.random.default_rng(index).uniform(0.1, 2.0, (2, len(score.logp)))
+        one = one.mark(energy=_f32(energy), entropy=_f32(entropy))
         result.append(one.mark(old=(score.logp - np.log(ratios)).astype(np.float32), ref=_f32(score.logp + shift)))
     return tuple(result)
 
@@ -139,6 +142,8 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
         advantage |= {row.episode.request.id: a for row, a in zip(members, found)}
     learnt = [i for i, row in enumerate(chosen) if row.in_loss]
     each_row = [by_hand.spread(name, advantage[chosen[i].episode.request.id], int(trains[i].sum())) for i in learnt]
+    if name in shaping.TOKENS:
+        each_row = own_tokens(name, chosen, learnt, list(compared.values()))
     tokens_of = dict(zip(learnt, by_hand.shaped(name, each_row), strict=True))
     loss = torch.zeros((), dtype=torch.float64)
     for place, (row, mask) in enumerate(zip(chosen, trains, strict=True)):
@@ -167,6 +172,18 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
     expected = take_gradient(engine("fp64"))
     assert (whole(name)[1] - expected).norm() <= 1e-10 * expected.norm()
     assert (whole(name, "native")[1] - expected).norm() <= 1e-5 * expected.norm()
+
+
+def own_tokens(name: str, chosen: list[Row], learnt: list[int], groups: list[list[Row]]) -> list[list[float]]:
+    """The advantages of the policy's tokens of the rows that train, by the formula."""
+    found: dict[str, list[float]] = {}
+    for members in groups:
+        mine = [row.episode.stream("origin") == Origin.POLICY for row in members]
+        entropy = [row.entropy[own].tolist() for row, own in zip(members, mine, strict=True)]  # type: ignore[index]
+        energy = [row.energy[own].tolist() for row, own in zip(members, mine, strict=True)]  # type: ignore[index]
+        each = shaping.tokens(name, [row.reward or 0.0 for row in members], entropy, energy)
+        found |= {row.episode.request.id: a for row, a in zip(members, each, strict=True)}
+    return [found[chosen[i].episode.request.id] for i in learnt]
 
 
 @every_recipe
