@@ -19,9 +19,11 @@ GDPO = Recipe(
     notes=(
         "Values are those of the published script for tool calling; 105 steps are its 15 epochs of 4,000 rows.",
         "Rewards here are correctness and format, 1 or 0 each; there correctness is graded from -3 to 3.",
-        "The last normalisation runs over tokens, as in the published code for verl, so that long answers weigh more; "
-        "TRL and NeMo-RL have it over answers (shape over=rows).",
         "It shifts by the mean: a group without differences gets a push of its own.",
         "A reward that differs by noise alone is blown up to unit deviation.",
+    ),
+    deviations=(
+        "The last normalisation runs over tokens, as in the published code for verl, so that long answers weigh more; "
+        "TRL and NeMo-RL have it over answers (shape over=rows).",
     ),
 )

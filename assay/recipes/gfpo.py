@@ -27,11 +27,14 @@ GFPO = Recipe(
     notes=(
         "Values are those of the paper's text: Phi-4-reasoning with 14B parameters, at most 8 answers of a group kept.",
         "Its deviation is that of the kept answers with ddof 0; epsilon is ours.",
-        "Dropped answers stay in the denominator, as the paper writes it. TRL's former trainer took them out of the "
-        "batch, a step larger by G / k, and had ddof 1.",
+        "The paper's KL to the policy that sampled, 0.001, is 0 and without gradient at one update a rollout, as here.",
         "The clip of 0.2 and the dual clip of 10 stand for the authors' own bound on large ratios at A < 0.",
         "The rewards of the paper fall with length and repetition; here they are 1 and -1.",
         "The shortest answers are kept, right or wrong: in a hard group there may be no success among them.",
+    ),
+    deviations=(
+        "Dropped answers stay in the denominator, as the paper writes it. TRL's former trainer took them out of the "
+        "batch, a step larger by G / k, and had ddof 1.",
     ),
 )
 

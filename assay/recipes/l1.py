@@ -54,7 +54,9 @@ L1_MAX = dataclasses.replace(
         *L1_EXACT.notes,
         "It goes on from l1-exact: give it that run as --model. Half the prompts say exactly, half at most; 120 steps "
         "are from memory.",
-        "This is the paper's formula. The released reward is (clip((n - T) / 3333, -1, 1) + 1) / 2, half as steep; "
+    ),
+    deviations=(
+        "The released reward of at-most prompts is (clip((n - T) / 3333, -1, 1) + 1) / 2, half as steep; "
         "multiplied by correctness it pays exact rows nothing at all, so those go by the sum here; and the released "
         "script sets no reward option and trains on correctness.",
     ),

@@ -18,9 +18,11 @@ MAXRL = Recipe(
         "a rollout: the clip never acts.",
         "In expectation over N answers the push is grad p (1 - (1 - p)^(N - 1)) / p, exactly so with aggregate "
         "sequence-sum or fixed-length. No deviation is taken: there is no ddof.",
+        "A right answer gets up to N - 1: on hard problems the gradient clip decides.",
+    ),
+    deviations=(
         "Where nothing is right A = 0; the published code divides by the mean plus 1e-6, which turns the sign of "
         "rewards of 1 and -1. Negative rewards are refused here.",
-        "A right answer gets up to N - 1: on hard problems the gradient clip decides.",
         "An option of the published code under the same name divides by the deviation and the mean.",
     ),
 )

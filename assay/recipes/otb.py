@@ -20,10 +20,12 @@ OTB = Recipe(
         "scale ours.",
         "Two scoring passes more a step: at the row's temperature and at half of it, which gives the sum of squared "
         "probabilities for vocabularies of any size.",
+        "With a correction c of the sampler's mismatch the weights would carry c^2; there is none here.",
+    ),
+    deviations=(
         "An answer's own reward is part of its baseline. Beyond the second longest answer that makes A = 0; verl had "
         "no baseline there at first (tail=zero). tail=last keeps that of the last shared position.",
         "Positions are counted in tokens of the policy; verl's first form counts those of tools too.",
         "A group of equal rewards gets exactly 0, which verl's gives up to its epsilon.",
-        "With a correction c of the sampler's mismatch the weights would carry c^2; there is none here.",
     ),
 )

@@ -19,6 +19,8 @@ PASSK = Recipe(
         "kind=full and kind=bootstrap are the paper's two ways by sampling. The sum over drawn sets is about k times "
         "the analytic value, which is the mean over all sets.",
         "Nothing is pushed where fewer than k answers are wrong: any k of them hold a right one.",
+    ),
+    deviations=(
         "Right is what the verdict says; the released code tests for a reward of 1, and leaves other rewards as they "
         "are. Graded rewards need another estimator (2505.15201).",
         "verl's grpo_passk (2503.19595) is another method: the best answer alone gets its lead over the second.",

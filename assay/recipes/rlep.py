@@ -40,11 +40,13 @@ RLEP = Recipe(
     ),
     notes=(
         "Values are those of the published script; two phases of 400 steps, the problem set, 4 answers held are ours.",
-        "Successes are kept while the first policy learns, the newest of each problem; the paper samples them from "
-        "that policy when it has converged.",
         "Replayed answers count in the statistics of their group and train as if the present policy had written them: "
         "their ratio starts at 1, however unlikely they are.",
         "Where all fresh answers are wrong they are pushed down by the replayed ones.",
+    ),
+    deviations=(
+        "Successes are kept while the first policy learns, the newest of each problem; the paper samples them from "
+        "that policy when it has converged.",
         "A problem without a success has a smaller group; the published loader fills it up with empty answers.",
     ),
 )

@@ -25,11 +25,13 @@ SPO = Recipe(
     notes=(
         "Tracker, weights of prompts, normalisation, clip and batch are those of the published code. Ours: the size of "
         "the problem set, the answer length and the steps.",
-        "First estimates come from 8 answers of the policy that meets a problem first, which are not trained; the "
-        "published run has them from its base, before it starts. Without `probe` a new problem has the value 1/2.",
-        "Prompts are drawn from the whole set; the published code draws them from a larger random batch.",
         "Two scoring passes more a step, over the last answers and the new ones, say how far the policy has drifted.",
         "No correction is made for drawing uncertain prompts more often. The normalisation shifts the mean.",
         "Right is what the verdict says: the value is a rate of success.",
+    ),
+    deviations=(
+        "First estimates come from 8 answers of the policy that meets a problem first, which are not trained; the "
+        "published run has them from its base, before it starts. Without `probe` a new problem has the value 1/2.",
+        "Prompts are drawn from the whole set; the published code draws them from a larger random batch.",
     ),
 )
