@@ -142,7 +142,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "rlad": 1 / tokens,
         "rlad-hierarchical": 1 / tokens,
         "rlad-two": 1 / tokens,
-        **dict.fromkeys(shaping.CLIPS, 1 / tokens),
+        **dict.fromkeys((*shaping.CLIPS, *shaping.DUAL), 1 / tokens),
         "rew-qwen": 1 / (rows * max(length, 1)),
     }[LIKE.get(name, name)]
 
@@ -172,11 +172,17 @@ class Tokens:
     mu: Tensor  # what the sampler said
     hinted: bool = False  # the row was sampled with a hint that it is not trained with
     gamma: float = 1.0
+    right: bool = False
+    trained: Tensor | None = None
+    top: Tensor | None = None  # [T, K] log-probs of the stored candidates
+    rescale: float = 1.0  # tokens of the step, in units of those that a term is averaged over
 
 
 def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
     """The loss of each token, whose gradient is what counts."""
     name = LIKE.get(name, name)
+    if name in shaping.DUAL:
+        return shaping.dual_loss(name, logp, known, surrogate)
     advantage, ratio = known.advantage, (logp - known.old).exp()
     if name not in CLIPS:
         return -advantage * logp

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import mean, pstdev, stdev
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
 
 PLAIN = (0.2, 0.2, None)
 CLIPS = dict.fromkeys(("passk", "psr", "nsr", "w-reinforce", "otb", "maxrl", "gdpo", "l1-exact", "l1-max"), PLAIN)
 CLIPS |= dict.fromkeys(("len-kimi", "rew-qwen"), PLAIN) | {"ngrpo": (0.16, 0.24, None), "rl-zvp": (0.2, 0.28, None)}
 CLIPS |= dict.fromkeys(("gfpo", "gfpo-efficiency", "gfpo-adaptive"), (0.2, 0.2, 10.0)) | {"spo": (0.2, 0.28, 10.0)}
 LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")
-NAMES = (*CLIPS, *LIKE)
+DUAL = ("simko", "archer")  # tokens go by how much the policy hesitates
+NAMES = (*CLIPS, *DUAL, *LIKE)
 REFERENCE = {"l1-exact": 0.001, "l1-max": 0.001, "rew-qwen": 0.001}  # weight of k3
 HESITATION = dict.fromkeys(("gfpo", "gfpo-efficiency", "gfpo-adaptive"), 0.001)  # weight of the entropy
 TOKENS = ("rl-zvp", "otb")  # advantages of their own at each token
@@ -63,6 +69,31 @@ def tokens(
             base = sum(w * r for w, r in zip(weight, rewards, strict=True)) / (sum(weight) + 1e-8)
             result[-1][t] = reward - base if len(set(rewards)) > 1 else 0.0
     return result
+
+
+def dual_loss(name: str, logp: Tensor, known: Any, surrogate: Callable[..., Tensor]) -> Tensor:
+    """Of the tokens of a row, `known` of what its own tokens are and how sure the policy was of each."""
+    hesitates = torch.zeros(len(logp), dtype=torch.bool)
+    own = ~known.given & known.trained
+    if own.any():
+        edge = float(np.quantile(known.entropy.detach().numpy()[own.numpy()], 0.8))
+        hesitates = own & (known.entropy.detach() > edge)
+    ratio = (logp - known.old).exp()
+    if name == "archer":
+        wide, tight = (surrogate(ratio, known.advantage, e, e, 10.0) for e in (0.5, 0.2))
+        apart = known.ref - logp
+        divergence = (apart.exp() - apart - 1) * 0.001 * known.rescale
+        return torch.where(hesitates, wide, tight + divergence)
+    if known.right:
+        shared = 0.99 * ratio
+        for k in range(known.top.shape[1]):
+            own_ratio = (known.top[:, k] - known.top[:, k].detach() + 1.0).log().exp()  # gradient of log pi(k), value 1
+            shared = shared + 0.01 / known.top.shape[1] * ratio.detach() * own_ratio
+        ratio = torch.where(hesitates, shared, ratio)
+        return surrogate(ratio, known.advantage, 0.2, 0.2, None)
+    likeliest = logp.detach() >= known.top.detach().max(-1).values
+    harder = torch.where(hesitates & likeliest, 1.1, 1.0)
+    return surrogate(ratio, harder * known.advantage, 0.2, 0.2, None)
 
 
 def shaped(name: str, rows: Sequence[Sequence[float]]) -> list[list[float]]:

@@ -120,8 +120,10 @@ def test_the_pages_were_found() -> None:
 
 def test_the_table_of_exploration_names_recipes_and_parts_that_exist() -> None:
     """And all that are not basic: a method without its line would not be found."""
-    text = (ROOT / "docs" / "exploration.md").read_text()
-    rows = re.findall(r"^\| (`.*?) \| .*? \| (`(?:source|augment|collect|expand|curate).*) \|$", text, re.M)
+    text = "".join((ROOT / "docs" / name).read_text() for name in ("exploration.md", "shaping.md"))
+    rows = re.findall(
+        r"^\| (`.*?) \| .*? \| (`(?:source|augment|collect|expand|curate|assess|credit|reward|over).*) \|$", text, re.M
+    )
     named = [name for row, _ in rows for name in re.findall(r"`([^`]+)`", row)]
     assert sorted(named) == sorted(set(RECIPES) - {"reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft"})
     for _, parts in rows:

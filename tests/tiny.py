@@ -30,6 +30,7 @@ from assay.memory import Memory
 from assay.models import Models
 from assay.objective import AGGREGATES, Objective
 from assay.objective.improve import accumulate, improve
+from assay.objective.survey import survey
 from assay.part import bind
 from assay.recipe import Mechanism, Recipe, Scale, at_profile
 from assay.recipes import RECIPES
@@ -137,6 +138,7 @@ def loss_and_gradient(
     """Through `accumulate`, with the token weights of the whole batch; of these rows alone if some are named."""
     objective = recipe.mechanism.objective
     weight = weights_of(batch, objective, max_new=recipe.scale.max_new)
+    batch, _ = survey(engine, batch, weight, objective, Key(0), micro_tokens)
     if rows is not None:
         weight = np.concatenate([weight[batch.at[i] : batch.at[i + 1]] for i in rows])
         batch = batch.select(rows)
@@ -209,7 +211,8 @@ class Table:
     def forward(self, chunk: Chunk, want: Want) -> Outputs:
         logp = torch.tensor([p for name in chunk.batch.request for p in self.logp[name]], dtype=torch.float64)
         entropy = self._entropy(chunk, logp).requires_grad_() if want.entropy else None
-        return Outputs(logp=logp.requires_grad_(), entropy=entropy)
+        top = torch.full((len(logp), 3), -2.0, dtype=torch.float64).requires_grad_() if want.top_ids else None
+        return Outputs(logp=logp.requires_grad_(), entropy=entropy, top_logp=top)
 
     def _entropy(self, chunk: Chunk, logp: Tensor) -> Tensor:
         if isinstance(self.entropy, int | float):
@@ -233,8 +236,6 @@ class Table:
 def segment(ids: Sequence[int] | np.ndarray, *, origin: Origin = Origin.POLICY, **changes: Any) -> Segment:
     count = len(ids)
     known = {name: np.full(count, -1.0, np.float32) for name in ("old", "mu")} if origin == Origin.POLICY else {}
-    if known:
-        known["entropy"] = np.full(count, 0.5, np.float32)
     return Segment(np.array(ids, np.int32), np.full(count, origin, np.int8), **{**known, **changes})
 
 
@@ -266,7 +267,12 @@ def group_of(rewards: Sequence[float | None], *, name: str = "g", lengths: Seque
     lengths = lengths or [2] * len(rewards)
     answers = [[1] * (n - 1) + [END] if n else [] for n in lengths]
     return [
-        Row(episode(answer, group=name, sample=i, reward=reward), energy=np.ones(len(answer), np.float32))
+        Row(
+            episode(answer, group=name, sample=i, reward=reward),
+            entropy=np.full(len(answer), 0.5, np.float32),
+            energy=np.ones(len(answer), np.float32),
+            top_ids=np.zeros((len(answer), 3), np.int32),
+        )
         for i, (answer, reward) in enumerate(zip(answers, rewards, strict=True))
     ]
 

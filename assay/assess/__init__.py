@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from assay.assess.candidates import Candidates, candidates
 from assay.assess.critic import Critic, TokenKL, critic, token_kl
 from assay.assess.distributions import Distributions, keep_distributions
 from assay.assess.energy import TokenEnergy, token_energy
@@ -23,6 +24,7 @@ ASSESSORS: Registry = {
     "token-energy": (TokenEnergy, token_energy),
     "token-kl": (TokenKL, token_kl),
     "critic": (Critic, critic),
+    "candidates": (Candidates, candidates),
 }
 
 Assessor = Callable[..., tuple[list[Row], Stats]]

@@ -11,10 +11,10 @@ from typing import Literal
 
 from assay.objective.aggregate import AGGREGATES, FixedLength, SequenceMean, SequenceSum, TokenMean
 from assay.objective.correct import CORRECTIONS, Drop, Truncate
-from assay.objective.gates import GATES, Clip, Open, Shaped, ShapedBy, Shut
+from assay.objective.gates import GATES, Clip, ClipLikeliest, Open, Shaped, ShapedBy, Shut
 from assay.objective.ratios import RATIOS, NoRatio, Probability, TokenRatio
 from assay.objective.select import SELECTORS, HighEntropy, Judged, Tagged, Written
-from assay.objective.terms import KL, TERMS, Entropy, Likelihood, Term
+from assay.objective.terms import KL, TERMS, Entropy, Likelihood, ShareWithCandidates, Term
 from assay.objective.whole import WHOLES
 from assay.part import Part, slot
 
@@ -80,6 +80,7 @@ __all__ = [
     "WHOLES",
     "Case",
     "Clip",
+    "ClipLikeliest",
     "Drop",
     "Entropy",
     "FixedLength",
@@ -94,6 +95,7 @@ __all__ = [
     "SequenceSum",
     "Shaped",
     "ShapedBy",
+    "ShareWithCandidates",
     "Shut",
     "Tagged",
     "Term",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from assay.errors import unknown
 from assay.recipe import Recipe
 from assay.recipes.ampo import AMPO
+from assay.recipes.archer import ARCHER
 from assay.recipes.arpo import ARPO
 from assay.recipes.azr import AZR
 from assay.recipes.cure import CURE
@@ -36,6 +37,7 @@ from assay.recipes.rorecomp import RORECOMP
 from assay.recipes.rstar2 import RSTAR2
 from assay.recipes.seele import SEELE
 from assay.recipes.sft import SFT
+from assay.recipes.simko import SIMKO
 from assay.recipes.spec_rl import SPEC_RL
 from assay.recipes.spo import SPO
 from assay.recipes.treerl import TREERL
@@ -88,6 +90,8 @@ RECIPES: dict[str, Recipe] = {
         LEN_STOP,
         REW_QWEN,
         RLEP,
+        SIMKO,
+        ARCHER,
     )
 }
 
