@@ -20,6 +20,7 @@ from assay.arguments import TRACK, Argument, Parser, one_of, overrides, settings
 from assay.command_problems import CHECK, HELD_OUT, TASKS, pool_of, run_check
 from assay.command_verify import REWARD, VERIFY, judge_of, run_verify
 from assay.errors import AssayError, StorageError, UsageError, unknown
+from assay.lab.explain import VERB as EXPLAIN
 from assay.lab.export import VERB as EXPORT
 from assay.recipe import PROFILES
 
@@ -337,6 +338,7 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
         run_list,
     ),
     "show": ("all of a recipe, task, base or part", [(("name",), {"metavar": "NAME"})], run_show),
+    "explain": EXPLAIN,
     "base": (
         "make a proxy base model from scratch (cached)",
         [

@@ -14,6 +14,7 @@ from assay.credit.branches import SharedMean
 from assay.credit.cells import CellRelative
 from assay.credit.certainty import ByCertainty
 from assay.credit.components import PerReward
+from assay.credit.experts import Demonstrated
 from assay.credit.gae import GAE
 from assay.credit.pack import Lesson, advantages, by_reward, credit, pack
 from assay.credit.passk import PassK
@@ -32,6 +33,7 @@ __all__ = [
     "ByCertainty",
     "CellRelative",
     "Constant",
+    "Demonstrated",
     "GroupRelative",
     "LeaveOneOut",
     "Lesson",

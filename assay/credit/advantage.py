@@ -15,6 +15,7 @@ from assay.credit.branches import SharedMean, shared_mean
 from assay.credit.cells import CellRelative, cell_relative
 from assay.credit.certainty import ByCertainty, by_certainty
 from assay.credit.components import PerReward, per_reward
+from assay.credit.experts import Demonstrated, demonstrated
 from assay.credit.gae import GAE, gae
 from assay.credit.pack import by_reward
 from assay.credit.passk import PassK, pass_k
@@ -120,6 +121,7 @@ CREDITS: Registry = {
     "process-relative": (ProcessRelative, process_relative),
     "pseudo-failure": (PseudoFailure, pseudo_failure),
     "cell-relative": (CellRelative, cell_relative),
+    "demonstrated": (Demonstrated, demonstrated),
     "gae": (GAE, gae),
     "pass-k": (PassK, pass_k),
     "signed": (Signed, signed),
@@ -134,6 +136,7 @@ SHAPES: Registry = {"shared-mean": (SharedMean, shared_mean), "whiten": (Whiten,
 GROUP_BASELINES: Sequence[type[Part]] = (
     GroupRelative,
     LeaveOneOut,
+    Demonstrated,
     TreeRelative,
     ProcessRelative,
     PassK,

@@ -1,5 +1,7 @@
 """Which rows train."""
 
+from assay.curate.anchors import OnAnchor, on_anchor
+from assay.curate.experts import Nobody, SwitchToExpert, nobody, switch_to_expert
 from assay.curate.lengths import (
     Filtered,
     FilteredByDifficulty,
@@ -50,6 +52,9 @@ CURATORS: Registry = {
     "resample-on-correct": (ResampleOnCorrect, resample_on_correct),
     "aside": (Aside, aside),
     "band": (Band, band),
+    "switch-to-expert": (SwitchToExpert, switch_to_expert),
+    "on-anchor": (OnAnchor, on_anchor),
+    "nobody": (Nobody, nobody),
     "unpaid": (Unpaid, unpaid),
     "untrained": (Untrained, untrained),
     "helpful": (Helpful, helpful),
@@ -67,11 +72,14 @@ __all__ = [
     "Helpful",
     "MakeRoom",
     "MixedGroups",
+    "Nobody",
+    "OnAnchor",
     "OneSided",
     "OwnTokens",
     "Recompose",
     "ResampleOnCorrect",
     "SolvedGroups",
+    "SwitchToExpert",
     "Unpaid",
     "UnsolvedGroups",
     "Untrained",

@@ -11,6 +11,7 @@ from assay.memory.difficulty import TrackDifficulty, track_difficulty
 from assay.memory.drafts import Drafts, keep_drafts
 from assay.memory.episodes import episode_of, to_data
 from assay.memory.follow import Follow, follow
+from assay.memory.harvest import Harvest, harvest
 from assay.memory.leftovers import KeepLeftovers, keep_leftovers
 from assay.memory.levels import Promote, promote
 from assay.memory.posed import AdmitPosed, admit_posed
@@ -85,6 +86,7 @@ MEMORIES: dict[str, tuple[type[Part], Remember]] = {
     "hold-solved": (HoldSolved, hold_solved),
     "keep-successes": (KeepSuccesses, keep_successes),
     "track-values": (TrackValues, track_values),
+    "harvest": (Harvest, harvest),
     "keep-leftovers": (KeepLeftovers, keep_leftovers),
     "admit-posed": (AdmitPosed, admit_posed),
     "drafts": (Drafts, keep_drafts),

@@ -11,10 +11,19 @@ from typing import Literal
 
 from assay.objective.aggregate import AGGREGATES, FixedLength, SequenceMean, SequenceSum, TokenMean
 from assay.objective.correct import CORRECTIONS, Drop, Truncate
+from assay.objective.experts import ByEntropy, Focal, MixedBehaviour, Plain
 from assay.objective.gates import GATES, Clip, ClipLikeliest, Open, Shaped, ShapedBy, Shut
 from assay.objective.ratios import RATIOS, NoRatio, Probability, TokenRatio
-from assay.objective.select import SELECTORS, HighEntropy, Judged, Tagged, Written
-from assay.objective.terms import KL, TERMS, Entropy, Likelihood, ShareWithCandidates, Term
+from assay.objective.select import SELECTORS, Forks, HighEntropy, Judged, Tagged, Written
+from assay.objective.terms import (
+    KL,
+    TERMS,
+    Entropy,
+    Likelihood,
+    LikelihoodByEntropy,
+    ShareWithCandidates,
+    Term,
+)
 from assay.objective.whole import WHOLES
 from assay.part import Part, slot
 
@@ -78,18 +87,24 @@ __all__ = [
     "SELECTORS",
     "TERMS",
     "WHOLES",
+    "ByEntropy",
     "Case",
     "Clip",
     "ClipLikeliest",
     "Drop",
     "Entropy",
     "FixedLength",
+    "Focal",
+    "Forks",
     "HighEntropy",
     "Judged",
     "Likelihood",
+    "LikelihoodByEntropy",
+    "MixedBehaviour",
     "NoRatio",
     "Objective",
     "Open",
+    "Plain",
     "Probability",
     "SequenceMean",
     "SequenceSum",

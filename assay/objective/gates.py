@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.objective.experts import ByEntropy, Focal, Plain, by_entropy, focal, plain
 from assay.objective.select import high_entropy
 from assay.part import Part, Registry
 
@@ -114,6 +115,9 @@ def clip_likeliest(
 
 GATES: Registry = {
     "open": (Open, open_gate),
+    "plain": (Plain, plain),
+    "focal": (Focal, focal),
+    "by-entropy": (ByEntropy, by_entropy),
     "clip": (Clip, clip),
     "shaped": (Shaped, shaped),
     "shaped-by": (ShapedBy, shaped_by),

@@ -21,7 +21,7 @@ from assay.objective.loss import (
     pushes_at_once,
     want_of,
 )
-from assay.objective.view import View, known
+from assay.objective.view import View, view_of_batch
 from assay.part import Part, bind
 from assay.rng import Key
 from assay.types import Batch
@@ -33,22 +33,30 @@ if TYPE_CHECKING:
 
 
 def survey(
-    engine: Engine, batch: Batch, weight: np.ndarray, objective: Objective, key: Key, micro_tokens: int
+    engine: Engine, batch: Batch, weight: np.ndarray, objective: Objective, key: Key, tokens: int
 ) -> tuple[Batch, int]:
     """The batch with these constants, and how many tokens were scored for them.
 
     The current weights are asked, unless the sampler's numbers are already theirs.
     """
-    own = [(i, term) for i, term in enumerate(objective.terms) if term.mean == "own"]
-    if not objective.surveys and not own:
+    if not objective.surveys and all(term.mean == "policy" for term in objective.terms):
         return batch, 0
-    view, spent = _view(engine, batch, objective, key, micro_tokens)
+    found, spent = {}, 0
+    if objective.surveys:
+        want = want_of(objective)
+        found, spent = (_sampled(batch), 0) if _of_now(engine, batch, want) else _scored(engine, batch, want, tokens)
+    view = view_of_batch(batch, **found, key=key)
+    streams = {name: value.detach().float().numpy() for name, value in constants(view, weight, objective).items()}
+    return dataclasses.replace(batch, weights={**batch.weights, **streams}), spent
+
+
+def constants(view: View, weight: np.ndarray, objective: Objective) -> dict[str, Tensor]:
+    """What the parts say that have to see all rows at once, [M] each, by its name among the weights."""
     found: dict[str, Tensor] = {}
     if objective.whole is not None and objective.whole.scope == "step":
         leaf = view.logp.detach().requires_grad_()
         weights = leaf.new_tensor(weight)
-        loss = bind(WHOLES, objective.whole)(dataclasses.replace(view, logp=leaf), weight=weights)
-        loss.backward()
+        bind(WHOLES, objective.whole)(dataclasses.replace(view, logp=leaf), weight=weights).backward()
         assert leaf.grad is not None
         found[COEFFICIENT] = leaf.grad
     if pushes_at_once(objective):
@@ -58,37 +66,18 @@ def survey(
     for part in objective.correct:
         if part.scope == "step":
             found[constant_name(part)] = bind(CORRECTIONS, part)(view)
-    for place, term in own:
-        counted = view.streams["counted"] & view.streams["mask"]
-        where = counted if term.over is None else bind(SELECTORS, term.over)(view) & counted
-        found[own_name(place)] = where.to(view.logp.dtype) / where.sum().clamp(min=1)
-    streams = {name: value.detach().float().cpu().numpy() for name, value in found.items()}
-    return dataclasses.replace(batch, weights={**batch.weights, **streams}), spent
+    for place, term in enumerate(objective.terms):
+        if term.mean == "own":
+            trained = view.streams["mask"]
+            where = trained if term.over is None else bind(SELECTORS, term.over)(view) & trained
+            found[own_name(place)] = where.to(view.logp.dtype) / where.sum().clamp(min=1)
+    return found
 
 
 def _of_the_step(objective: Objective) -> set[Part]:
     """Selectors that compare rows."""
     over = [*objective.keep, *(case.over for case in objective.cases), *(term.over for term in objective.terms)]
     return {part for part in over if part is not None and part.scope == "step"}
-
-
-def _view(engine: Engine, batch: Batch, objective: Objective, key: Key, tokens: int) -> tuple[View, int]:
-    import torch
-
-    want, spent = want_of(objective), 0
-    arrays = {name: getattr(batch, name) for name in ("mask", "counted", "advantage", "origin")}
-    more = {name: getattr(batch, name) for name in ("old", "mu", "ref", "value", "top_ids")}
-    arrays |= {name: array for name, array in more.items() if array is not None}
-    arrays |= {f"weights/{name}": array for name, array in batch.weights.items()}
-    streams = known({name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()})
-    row = torch.from_numpy(np.repeat(np.arange(len(batch)), batch.lengths))
-    found: dict[str, Tensor] = {"logp": torch.full((len(batch.ids),), torch.nan)}
-    if objective.surveys:
-        found, spent = (_sampled(batch), 0) if _of_now(engine, batch, want) else _scored(engine, batch, want, tokens)
-    seen = {name: found.get(name) for name in ("entropy", "top_logp")}
-    counted = int(np.count_nonzero(batch.counted_rows))
-    logp = found["logp"].masked_fill(~streams["mask"], 0.0)
-    return View(logp, streams=streams, row=row, batch=batch, counted=counted, key=key, **seen), spent
 
 
 def _of_now(engine: Engine, batch: Batch, want: Want) -> bool:

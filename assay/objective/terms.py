@@ -113,9 +113,26 @@ def share_with_candidates(view: View, *, weight: float, low: float, high: float,
     return -push * (view.top_logp.mean(-1) - view.logp)
 
 
+@dataclass(frozen=True)
+class LikelihoodByEntropy(Term):
+    """Likelihood of answers, the less sure the policy is of one the less (SRFT 2506.19767)."""
+
+    weight: float = 0.5
+
+    @property
+    def wants(self) -> frozenset[str]:
+        return frozenset({"entropy"})
+
+
+def likelihood_by_entropy(view: View, *, weight: float) -> Tensor:
+    """- weight exp(-h) log pi, h the mean entropy of the answer's tokens, without a gradient."""
+    return -weight * view.spread(-view.mean_entropy).exp() * view.logp
+
+
 TERMS: Registry = {
     "kl": (KL, kl),
     "entropy": (Entropy, entropy),
     "likelihood": (Likelihood, likelihood),
     "share-with-candidates": (ShareWithCandidates, share_with_candidates),
+    "likelihood-by-entropy": (LikelihoodByEntropy, likelihood_by_entropy),
 }

@@ -78,6 +78,12 @@ class View:
         """[B] tokens of each row that train."""
         return self.sum(self.logp.new_ones(self.logp.shape))
 
+    @property
+    def mean_entropy(self) -> Tensor:
+        """[B] mean entropy over the tokens of each row that train, without a graph."""
+        assert self.entropy is not None
+        return self.mean(self.entropy.detach())
+
     def spread(self, per_row: Tensor) -> Tensor:
         """[M] each row's number on all its tokens."""
         return per_row[self.row]
@@ -102,6 +108,29 @@ def view_of(out: Outputs, chunk: Chunk, *, counted: int, key: Key) -> View:
     """The view of a chunk, with the graph of its outputs."""
     streams = known(chunk.streams)
     return View(out.logp, out.entropy, out.top_logp, streams, chunk.row, chunk.batch, counted, key)
+
+
+TOKEN_STREAMS = ("mask", "counted", "advantage", "origin", "old", "mu", "ref", "value", "top_ids")
+
+
+def view_of_batch(
+    batch: Batch,
+    *,
+    key: Key,
+    logp: Tensor | None = None,
+    entropy: Tensor | None = None,
+    top_logp: Tensor | None = None,
+) -> View:
+    """The view of a whole batch, on the host; without log-probs it is for parts that read data alone."""
+    import torch
+
+    arrays = {name: getattr(batch, name) for name in TOKEN_STREAMS}
+    arrays |= {f"weights/{name}": array for name, array in batch.weights.items()}
+    tensors = {n: torch.from_numpy(np.ascontiguousarray(a)) for n, a in arrays.items() if a is not None}
+    streams = known(tensors)
+    logp = torch.full((len(batch.ids),), torch.nan) if logp is None else logp.masked_fill(~streams["mask"], 0.0)
+    row = torch.from_numpy(np.repeat(np.arange(len(batch)), batch.lengths))
+    return View(logp, entropy, top_logp, streams, row, batch, int(np.count_nonzero(batch.counted_rows)), key)
 
 
 def known(streams: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -8,26 +8,33 @@ from assay.recipes.ampo import AMPO
 from assay.recipes.archer import ARCHER
 from assay.recipes.arpo import ARPO
 from assay.recipes.azr import AZR
+from assay.recipes.bread import BREAD
 from assay.recipes.cure import CURE
 from assay.recipes.dapo import DAPO
 from assay.recipes.deepsearch import DEEPSEARCH
+from assay.recipes.dft import DFT
 from assay.recipes.dr_grpo import DR_GRPO
 from assay.recipes.erpo import ERPO
+from assay.recipes.expert_iteration import EXPERT_ITERATION
 from assay.recipes.gdpo import GDPO
 from assay.recipes.gfpo import GFPO, GFPO_ADAPTIVE, GFPO_EFFICIENCY
 from assay.recipes.grpo import GRPO
 from assay.recipes.guide import GUIDE
+from assay.recipes.hpt import HPT
 from assay.recipes.l1 import L1_EXACT, L1_MAX
 from assay.recipes.length import LEN_DAPO, LEN_KIMI, LEN_STOP
+from assay.recipes.luffy import LUFFY
 from assay.recipes.maxrl import MAXRL
 from assay.recipes.ngrpo import NGRPO
 from assay.recipes.otb import OTB
 from assay.recipes.passk import PASSK
+from assay.recipes.prefix_rft import PREFIX_RFT
 from assay.recipes.psr import NSR, PSR, W_REINFORCE
 from assay.recipes.questa import QUESTA
 from assay.recipes.r3 import R3, R3_STAGED
 from assay.recipes.reinforce import REINFORCE
 from assay.recipes.rew_qwen import REW_QWEN
+from assay.recipes.rl_plus import RL_PLUS
 from assay.recipes.rl_zvp import RL_ZVP
 from assay.recipes.rlad import RLAD, RLAD_HIERARCHICAL, RLAD_TWO
 from assay.recipes.rlep import RLEP
@@ -40,6 +47,7 @@ from assay.recipes.sft import SFT
 from assay.recipes.simko import SIMKO
 from assay.recipes.spec_rl import SPEC_RL
 from assay.recipes.spo import SPO
+from assay.recipes.srft import SRFT
 from assay.recipes.treerl import TREERL
 
 RECIPES: dict[str, Recipe] = {
@@ -92,6 +100,14 @@ RECIPES: dict[str, Recipe] = {
         RLEP,
         SIMKO,
         ARCHER,
+        LUFFY,
+        RL_PLUS,
+        SRFT,
+        HPT,
+        PREFIX_RFT,
+        BREAD,
+        DFT,
+        EXPERT_ITERATION,
     )
 }
 
