@@ -85,7 +85,7 @@ def advantages(
         others = [r - (sum(rewards) - r) / (count - 1) for r in rewards]
         middle = sum(c * n for c, n in zip(others, lengths, strict=True)) / sum(lengths)
         return [2 * (c - middle) + middle / max(1, sum(selected)) ** 0.5 for c in others]
-    scales = dict.fromkeys(("dr-grpo", "seele", "ampo", "deepsearch"), 1.0)
+    scales: dict[str, float] = dict.fromkeys(("dr-grpo", "seele", "ampo", "deepsearch"), 1.0)
     scales["azr"] = (stdev(rewards) ** 2 + 1e-8) ** 0.5
     scale = scales.get(name, stdev(rewards) + 1e-6)
     return [(r - mean(rewards)) / scale for r in rewards]

@@ -19,7 +19,9 @@ LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")
 DUAL = ("simko", "archer")  # tokens go by how much the policy hesitates
 NAMES = (*CLIPS, *DUAL, *LIKE)
 REFERENCE = {"l1-exact": 0.001, "l1-max": 0.001, "rew-qwen": 0.001}  # weight of k3
-HESITATION = dict.fromkeys(("gfpo", "gfpo-efficiency", "gfpo-adaptive"), 0.001)  # weight of the entropy
+HESITATION: dict[str, float] = dict.fromkeys(
+    ("gfpo", "gfpo-efficiency", "gfpo-adaptive"), 0.001
+)  # weight of the entropy
 TOKENS = ("rl-zvp", "otb")  # advantages of their own at each token
 
 

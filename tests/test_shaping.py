@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -181,7 +182,7 @@ def test_a_reward_above_the_best_is_refused_and_solved_groups_leave() -> None:
 # Certainty
 
 
-def uncertain(rewards: Sequence[float], entropies: Sequence[Sequence[float]], **changes: object) -> list[Row]:
+def uncertain(rewards: Sequence[float], entropies: Sequence[Sequence[float]], **changes: Any) -> list[Row]:
     answers = [segment([1] * len(h), entropy=np.array(h, np.float32)) for h in entropies]
     return [
         Row(episode([a], sample=i, reward=r, **changes)) for i, (a, r) in enumerate(zip(answers, rewards, strict=True))
