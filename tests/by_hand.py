@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
+import by_hand_shaping as shaping
 import torch
 from torch import Tensor
 
@@ -43,7 +44,8 @@ CLIPS = {
     "liteppo": (0.2, 0.2, None),
     "vapo": (0.2, 0.28, None),
 }
-LIKE = {"cure": "dapo"}  # on rows that share nothing, a method that is another
+CLIPS |= shaping.CLIPS
+LIKE = {"cure": "dapo", **shaping.LIKE}  # on rows that share nothing, a method that is another
 RECIPE_NAMES = (
     "reinforce",
     "rloo",
@@ -87,6 +89,8 @@ def advantages(
     `step` is all rewards of the step, group by group.
     """
     name = LIKE.get(name, name)
+    if name in shaping.NAMES:
+        return shaping.advantages(name, rewards)
     if name in ("reinforce", "questa", "r3", "r3-staged", "ppo", "orz", "rfpp", "vapo"):
         return list(rewards)
     if name == "remax":  # the last is the greedy one
@@ -111,7 +115,7 @@ def advantages(
         others = [r - (sum(rewards) - r) / (count - 1) for r in rewards]
         middle = sum(c * n for c, n in zip(others, lengths, strict=True)) / sum(lengths)
         return [2 * (c - middle) + middle / max(1, sum(selected)) ** 0.5 for c in others]
-    scales = dict.fromkeys(("dr-grpo", "seele", "ampo", "deepsearch"), 1.0)
+    scales: dict[str, float] = dict.fromkeys(("dr-grpo", "seele", "ampo", "deepsearch"), 1.0)
     scales["azr"] = (stdev(rewards) ** 2 + 1e-8) ** 0.5
     scales["rfpp-baseline"] = 1.0
     if name == "liteppo":
@@ -139,6 +143,8 @@ def spread(name: str, advantage: float, length: int) -> list[float]:
 
 def shaped(name: str, rows: Sequence[Sequence[float]]) -> list[list[float]]:
     """The advantages of the tokens of all rows together."""
+    if name in ("gdpo", "spo"):
+        return shaping.shaped(name, rows)
     if name not in WHITENED:
         return [list(row) for row in rows]
     ddof, epsilon = WHITENED[name]
@@ -185,6 +191,8 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "liteppo": 1 / tokens,
         "opo": 1 / tokens,
         "gpg": 1 / tokens,
+        **dict.fromkeys((*shaping.CLIPS, *shaping.DUAL), 1 / tokens),
+        "rew-qwen": 1 / (rows * max(length, 1)),
     }[LIKE.get(name, name)]
 
 
@@ -214,11 +222,17 @@ class Tokens:
     hinted: bool = False  # the row was sampled with a hint that it is not trained with
     gamma: float = 1.0
     liked: float = 0.0  # where the answer is right, one over the tokens of all right ones, in tokens of the step
+    right: bool = False
+    trained: Tensor | None = None
+    top: Tensor | None = None  # [T, K] log-probs of the stored candidates
+    rescale: float = 1.0  # tokens of the step, in units of those that a term is averaged over
 
 
 def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
     """The loss of each token, whose gradient is what counts."""
     name = LIKE.get(name, name)
+    if name in shaping.DUAL:
+        return shaping.dual_loss(name, logp, known, surrogate)
     advantage, ratio = known.advantage, (logp - known.old).exp()
     if name not in CLIPS:
         return -advantage * logp
@@ -234,6 +248,8 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
         return torch.where(known.given, others, loss) - 0.001 * known.entropy
     if name == "grpo":
         loss = loss + 0.04 * k3(logp, known.ref)
+    loss = loss + shaping.REFERENCE.get(name, 0.0) * k3(logp, known.ref)
+    loss = loss - shaping.HESITATION.get(name, 0.0) * known.entropy
     if name in WEIGHTS:
         loss = loss + WEIGHTS[name] * k3(logp, known.ref) - 0.001 * known.entropy
     if name == "vapo":

@@ -7,8 +7,10 @@ from typing import Literal
 
 import numpy as np
 
+from assay.assess.candidates import Candidates, candidates
 from assay.assess.critic import Critic, TokenKL, critic, token_kl
 from assay.assess.distributions import Distributions, keep_distributions
+from assay.assess.energy import TokenEnergy, token_energy
 from assay.assess.implicit import ImplicitProcess, implicit_process
 from assay.assess.ratios import RatioQuantile, ratio_quantile
 from assay.memory import Memory
@@ -20,9 +22,11 @@ from assay.types import Episode, Origin, Row, Stats, joined
 ASSESSORS: Registry = {
     "ratio-quantile": (RatioQuantile, ratio_quantile),
     "distributions": (Distributions, keep_distributions),
+    "token-energy": (TokenEnergy, token_energy),
     "token-kl": (TokenKL, token_kl),
     "critic": (Critic, critic),
     "implicit-process": (ImplicitProcess, implicit_process),
+    "candidates": (Candidates, candidates),
 }
 
 Assessor = Callable[..., tuple[list[Row], Stats]]

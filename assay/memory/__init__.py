@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from assay.memory.difficulty import TrackDifficulty, track_difficulty
 from assay.memory.drafts import Drafts, keep_drafts
 from assay.memory.episodes import episode_of, to_data
 from assay.memory.follow import Follow, follow
@@ -16,7 +17,9 @@ from assay.memory.levels import Promote, promote
 from assay.memory.posed import AdmitPosed, admit_posed
 from assay.memory.rates import KeepRate, keep_rate
 from assay.memory.solved import HoldSolved, hold_solved
+from assay.memory.successes import KeepSuccesses, keep_successes
 from assay.memory.temperature import TrackTemperature, track_temperature
+from assay.memory.values import TrackValues, track_values
 from assay.part import Part
 from assay.rng import Key
 from assay.types import Episode
@@ -78,8 +81,11 @@ Remember = Callable[..., Memory]
 MEMORIES: dict[str, tuple[type[Part], Remember]] = {
     "promote": (Promote, promote),
     "keep-rate": (KeepRate, keep_rate),
+    "track-difficulty": (TrackDifficulty, track_difficulty),
     "track-temperature": (TrackTemperature, track_temperature),
     "hold-solved": (HoldSolved, hold_solved),
+    "keep-successes": (KeepSuccesses, keep_successes),
+    "track-values": (TrackValues, track_values),
     "harvest": (Harvest, harvest),
     "keep-leftovers": (KeepLeftovers, keep_leftovers),
     "admit-posed": (AdmitPosed, admit_posed),

@@ -20,10 +20,18 @@ from assay.objective.aggregate import (
 )
 from assay.objective.correct import CORRECTIONS, Drop, Truncate
 from assay.objective.experts import ByEntropy, Focal, MixedBehaviour, Plain
-from assay.objective.gates import GATES, Clip, Open, Shaped, ShapedBy, Shut
+from assay.objective.gates import GATES, Clip, ClipLikeliest, Open, Shaped, ShapedBy, Shut
 from assay.objective.ratios import RATIOS, NoRatio, Probability, TokenRatio
 from assay.objective.select import SELECTORS, Forks, HighEntropy, Judged, Tagged, Written
-from assay.objective.terms import KL, TERMS, Entropy, Likelihood, LikelihoodByEntropy, Term
+from assay.objective.terms import (
+    KL,
+    TERMS,
+    Entropy,
+    Likelihood,
+    LikelihoodByEntropy,
+    ShareWithCandidates,
+    Term,
+)
 from assay.objective.whole import WHOLES
 from assay.part import Part, slot
 
@@ -90,6 +98,7 @@ __all__ = [
     "ByEntropy",
     "Case",
     "Clip",
+    "ClipLikeliest",
     "DeltaL",
     "Drop",
     "Entropy",
@@ -111,6 +120,7 @@ __all__ = [
     "SequenceSum",
     "Shaped",
     "ShapedBy",
+    "ShareWithCandidates",
     "Shut",
     "Tagged",
     "Term",
