@@ -35,7 +35,7 @@ from assay.part import bind
 from assay.recipe import Mechanism, Recipe, Scale, Stage, at_profile
 from assay.recipes import RECIPES
 from assay.rng import Key
-from assay.source import Epochs, Pool, Share, problem_set
+from assay.source import Epochs, Examine, Pool, Share, Unsolved, problem_set
 from assay.tasks.pose import Posing
 from assay.tasks.task import Solution, Task
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Stats, Verdict
@@ -276,14 +276,20 @@ def group_of(rewards: Sequence[float | None], *, name: str = "g", lengths: Seque
 def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
     """The recipe at a small scale; its constants follow the answer length as on a laptop, its problem set the task."""
     recipe, _ = at_profile(RECIPES[name], "laptop", max_new=max_new)
-    if isinstance(recipe.mechanism.source, Epochs):  # a fixed set no larger than the smallest task of the tests
-        recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, source=Epochs(1)))
     fixed = {"learning_rate": 3e-4, "schedule": "constant", "warmup_steps": 5}  # profiles may move, these tests not
-    mechanism = recipe.mechanism
-    if isinstance(mechanism.source, Epochs):  # there are hardly any problems in letters
-        mechanism = dataclasses.replace(mechanism, source=Epochs(size=1))
+    stages = tuple(
+        dataclasses.replace(stage, mechanism=stage.mechanism and _of_one_problem(stage.mechanism))
+        for stage in recipe.stages
+    )
     scaled = dataclasses.replace(recipe.scale, **fixed | scale)
-    return dataclasses.replace(recipe, mechanism=mechanism, scale=scaled)
+    return dataclasses.replace(recipe, mechanism=_of_one_problem(recipe.mechanism), scale=scaled, stages=stages)
+
+
+def _of_one_problem(mechanism: Mechanism) -> Mechanism:
+    """A fixed set no larger than the smallest task of the tests."""
+    if not isinstance(mechanism.source, Epochs | Unsolved | Examine):
+        return mechanism
+    return dataclasses.replace(mechanism, source=dataclasses.replace(mechanism.source, size=1))
 
 
 def with_rounds(recipe: Recipe, count: int) -> Recipe:

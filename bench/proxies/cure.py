@@ -1,9 +1,4 @@
-"""CURE on countdown: forks at uncertain tokens against forks anywhere and against DAPO's chains.
-
-Entropy is that of whole answers: branches have late tokens alone, of which the policy is surer, so that over everything
-sampled the very first step, with equal weights, stands at 0.40 against 0.52. The 20 uncertain tokens from which a place
-is drawn are 2 here, the least that leaves something to draw: of answers of nine tokens, 20 are all.
-"""
+"""CURE on countdown: forks at uncertain tokens against forks anywhere and against DAPO's chains."""
 
 from __future__ import annotations
 
@@ -28,4 +23,10 @@ PROXY = Proxy(
     diagnostic="policy/entropy_whole",
     direction="up",
     against="baseline",
+    notes=(
+        "Entropy is that of whole answers. Branches hold late tokens alone, of which any policy is surer: over all that "
+        "is sampled the very first step stands at 0.40 against DAPO's 0.52, with equal weights.",
+        "Of the entry's 20 most uncertain tokens 2 are left, the least among which something is drawn: answers have "
+        "nine tokens, and 20 are all of them.",
+    ),
 )

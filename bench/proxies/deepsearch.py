@@ -1,10 +1,4 @@
-"""DeepSearch on countdown with four numbers, of which the base solves some 3 %: search against independent answers.
-
-The entry's chains would be modulo 7 here, and there is a base for those alone: a guess is right one time in seven, so
-that no level is solved at 3 %, and of four endings to a wrong chain 46 % hold a right one. The search keeps that one, and
-a right answer below zero overwrites the values above it. Countdown has no guesses. A step is three characters, a number
-with its operator.
-"""
+"""DeepSearch on countdown with four numbers, of which the base solves some 3 %: search against independent answers."""
 
 from __future__ import annotations
 
@@ -28,4 +22,13 @@ PROXY = Proxy(
     diagnostic="group/all_wrong",
     direction="down",
     against="off",
+    notes=(
+        "The entry has chains that the base solves at 3 %. The base of chains knows those modulo 7, where no level is "
+        "that hard, since a guess is right one time in seven, and where a run ended below its base: of four endings to "
+        "a wrong chain 46 % hold a right one, the search keeps that one, and values below zero are overwritten on the "
+        "way up. At the start 14 % of the kept answers with a wrong step were right, of independent ones 7 %.",
+        "Countdown with four numbers is solved at 3 % and has no guesses. A step is three characters, a number with "
+        "its operator.",
+        "Both arms of the recipe work in rounds on what the policy does not solve; steps that examine count as steps.",
+    ),
 )
