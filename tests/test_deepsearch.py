@@ -39,8 +39,7 @@ from assay.memory.examined import STORE, keep_examined
 from assay.memory.solved import hold_solved
 from assay.recipe import Recipe, Stage
 from assay.record.measure import step_stats
-from assay.source import problem_set
-from assay.source.epochs import examine, unsolved
+from assay.source.epochs import examine, problem_set, unsolved
 from assay.tasks.task import Environment
 from assay.types import Episode, Origin, Problem, Request, Row, Verdict
 
@@ -407,8 +406,10 @@ def test_a_round_works_on_what_is_not_solved(known: dict[str, float], left: str)
 
 
 def test_a_refill_reads_on_where_the_draw_ended() -> None:
-    whole = unsolved(Memory(0), 0, 6, pool=POOL, drawn=4, size=2, most=0.25)
-    assert [p.id for p in whole[4:]] == [p.id for p in unsolved(Memory(0), 4, 2, pool=POOL, drawn=4, size=2, most=0.25)]
+    sizes = {"pool": POOL, "drawn": 4, "size": 2, "most": 0.25}
+    whole = letters(unsolved(Memory(0), 0, 9, **sizes))
+    assert [letters(unsolved(Memory(0), at, 1, **sizes)) for at in range(9)] == [[letter] for letter in whole]
+    assert letters(unsolved(Memory(0, step=1), 0, 5, **sizes)) == whole[4:]
 
 
 def test_an_examination_is_noted_as_shares() -> None:

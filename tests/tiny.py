@@ -35,7 +35,8 @@ from assay.part import bind
 from assay.recipe import Mechanism, Recipe, Scale, Stage, at_profile
 from assay.recipes import RECIPES
 from assay.rng import Key
-from assay.source import Epochs, Examine, Pool, Share, Unsolved, problem_set
+from assay.source import Epochs, Examine, Pool, Share, Unsolved
+from assay.source.epochs import problem_set
 from assay.tasks.pose import Posing
 from assay.tasks.task import Solution, Task
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Stats, Verdict

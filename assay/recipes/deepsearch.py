@@ -58,8 +58,8 @@ DEEPSEARCH = Recipe(
         "code fails there. A group of equal rewards teaches nothing; there, its inner steps are pushed all the same.",
         "Two rounds of 100 steps. Before each, one step examines the set with four answers a problem (half a group), "
         "from which nothing is learnt, and the round works on the problems of which at most one was right; what was "
-        "left out stays out. Optimiser and warm-up begin anew in the second round, as in the scripts; its script names "
-        "the base to start from, here the weights go on, as in the paper.",
+        "left out stays out. The optimiser begins anew in the second round, as in the scripts; the weights go on, "
+        "where the second script names the base.",
         "Held answers come back the next time their problem is drawn, and are let go when more than a quarter is "
         "right; the paper builds them between two rounds.",
         "Held answers are off policy: their ratio starts at 1 under the current weights, which is imitation.",

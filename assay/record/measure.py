@@ -46,7 +46,9 @@ def _entropy_whole(episodes: Sequence[Episode]) -> Stats:
     Answers that go on from within others hold late tokens alone, of which policies are surer: this compares with runs
     that have none.
     """
-    whole = [s.entropy for e in episodes if not e.request.prefix for s in e.segments if s.entropy is not None and len(s)]
+    whole = [
+        s.entropy for e in episodes if not e.request.prefix for s in e.segments if s.entropy is not None and len(s)
+    ]
     return {"policy/entropy_whole": float(np.nanmean(np.concatenate(whole)))} if whole else {}
 
 

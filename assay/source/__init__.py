@@ -10,7 +10,7 @@ from assay.errors import DataError
 from assay.memory import Memory
 from assay.part import Part
 from assay.rng import Key
-from assay.source.epochs import Epochs, Examine, Unsolved, epochs, examine, problem_set, unsolved
+from assay.source.epochs import Epochs, Examine, Unsolved, epochs, examine, unsolved
 from assay.source.levels import LevelWindow, level_window
 from assay.source.posed import Pose, pose
 from assay.source.rows import draw

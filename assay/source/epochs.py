@@ -40,7 +40,9 @@ class Unsolved(Part):
     most: float = 0.25
 
 
-def unsolved(memory: Memory, first: int, count: int, *, pool: Pool, drawn: int, size: int, most: float) -> list[Problem]:
+def unsolved(
+    memory: Memory, first: int, count: int, *, pool: Pool, drawn: int, size: int, most: float
+) -> list[Problem]:
     """An order of its own in every epoch of every stage."""
     key, begin = Key(memory.seed)("unsolved", memory.stage), memory.step * drawn + first
     return in_epochs(_left(memory, pool, size, most), key, begin, count)

@@ -30,5 +30,7 @@ PROXY = Proxy(
         "Countdown with four numbers is solved at 3 % and has no guesses. A step is three characters, a number with "
         "its operator.",
         "Both arms of the recipe work in rounds on what the policy does not solve; steps that examine count as steps.",
+        "A run has 448 groups, so that the standard error of a difference in the share without a right row is 0.03: "
+        "what the search gains here is about that.",
     ),
 )

@@ -19,10 +19,10 @@ PROXY = Proxy(
     direction="down",
     against="off",
     notes=(
-        "The diagnostic cannot move here. Which calls fail is part of a question, by their number in an answer, so that "
-        "all right answers to it meet the same errors: at the start the penalties of a group's right answers differ "
-        "in none of the groups, no right answer holds a faulty call of its own, and the choice of the cleanest is a "
-        "draw at random. What is left of the difference is which questions are answered rightly. A verdict needs a tool "
-        "whose errors an answer can avoid.",
+        "The diagnostic cannot move here. Which calls fail is part of a question, by their number in an answer, so "
+        "that all right answers to it meet the same errors: before training the penalties of right answers differ "
+        "within none of the groups, no right answer holds a faulty call of its own, and the choice of the cleanest is "
+        "a draw at random. What is left of the difference is which questions are answered rightly. A verdict needs a "
+        "tool whose errors an answer can avoid.",
     ),
 )
