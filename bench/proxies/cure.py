@@ -27,7 +27,7 @@ PROXY = Proxy(
         "Entropy is that of whole answers. Branches hold late tokens alone, of which any policy is surer: over all "
         "that is sampled the very first step stands at 0.40 against DAPO's 0.52, with equal weights.",
         "Of the entry's 20 most uncertain tokens 2 are left, the least among which something is drawn: answers have "
-        "nine tokens, and 20 are all of them. Forks anywhere keep as much entropy: so short an answer has no place that "
-        "is far from an uncertain one.",
+        "nine tokens, and 20 are all of them. Forks anywhere keep as much entropy: so short an answer has no place "
+        "that is far from an uncertain one.",
     ),
 )
