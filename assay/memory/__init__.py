@@ -10,6 +10,7 @@ from typing import Any
 from assay.memory.difficulty import TrackDifficulty, track_difficulty
 from assay.memory.drafts import Drafts, keep_drafts
 from assay.memory.episodes import episode_of, to_data
+from assay.memory.examined import KeepExamined, keep_examined
 from assay.memory.follow import Follow, follow
 from assay.memory.harvest import Harvest, harvest
 from assay.memory.leftovers import KeepLeftovers, keep_leftovers
@@ -87,6 +88,7 @@ MEMORIES: dict[str, tuple[type[Part], Remember]] = {
     "keep-successes": (KeepSuccesses, keep_successes),
     "track-values": (TrackValues, track_values),
     "harvest": (Harvest, harvest),
+    "keep-examined": (KeepExamined, keep_examined),
     "keep-leftovers": (KeepLeftovers, keep_leftovers),
     "admit-posed": (AdmitPosed, admit_posed),
     "drafts": (Drafts, keep_drafts),
