@@ -12,7 +12,7 @@ from assay.memory import Memory
 from assay.part import Part, scales_with
 from assay.rng import Key
 from assay.source.levels import LevelWindow, level_window
-from assay.source.posed import Pose, pose
+from assay.source.posed import Pose, PoseSeeds, pose, pose_seeds
 from assay.source.rows import draw
 from assay.tasks import short, task
 from assay.tasks.task import Split, Wording
@@ -122,6 +122,7 @@ SOURCES = {
     "epochs": (Epochs, epochs),
     "level-window": (LevelWindow, level_window),
     "pose": (Pose, pose),
+    "pose-seeds": (PoseSeeds, pose_seeds),
 }
 
 
