@@ -35,7 +35,8 @@ UNFINISHED = (
     ),
     Base(
         name="dsl",
-        summary="programs of a stack machine, short ones, some with a message, and how to pose such problems; for self-play",
+        summary="programs of a stack machine, short ones, some with a message, and how to pose such problems; for "
+        "self-play",
         shape=small_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
         pool=Pool(
             (

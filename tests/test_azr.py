@@ -262,7 +262,7 @@ INPUTS = "123 456 789 012 345 678"
     ],
 )
 def test_the_table_of_rewards(name: str, text: str, right: str, value: float) -> None:
-    """Proposer: 1 - s if 0 < s < 1, -0.5 if s is 0 or 1, -1 if it is no problem. Solver: 1, -0.5 wrong, -1 unreadable."""
+    """Proposer: 1 - s if 0 < s < 1, -0.5 if s is 0 or 1, -1 if it is no problem. Solver: 1, -0.5, -1 likewise."""
     if name.startswith("pose:"):
         one = written(text, name.removeprefix("pose:"))
     else:

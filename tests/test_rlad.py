@@ -232,7 +232,7 @@ def test_a_given_abstraction_is_half_of_the_steps_or_the_hint_unless_it_tells_th
     assert text(2, shortest=3) == "a,b" and text(2, shortest=4) is None
     assert text(2, share=0.2) == "a" and text(2, hints=("b b",)) == "b b" and text(1, hints=("b b",)) == "b b"
     assert text(2, solution="a") is None  # a single step is the answer
-    with pytest.raises(DataError, match="neither a hint nor a worked solution.*stages.0.share 0"):
+    with pytest.raises(DataError, match=r"neither a hint nor a worked solution.*stages\.0\.share 0"):
         text(2, solution=None)
 
 

@@ -26,8 +26,8 @@ ASKING = {
 }
 JOINT = {
     "compact": "{question} !",
-    "natural": "First write a short hint to the following, a technique, a lemma or a pitfall but not the answer, between "
-    "<hint> and </hint>. Then use it and solve the problem.\n\n{question}",
+    "natural": "First write a short hint to the following, a technique, a lemma or a pitfall but not the answer, "
+    "between <hint> and </hint>. Then use it and solve the problem.\n\n{question}",
 }
 GIVEN = {"compact": "{question} [{hint}]", "natural": "<hint>\n{hint}\n</hint>\n\n{question}"}
 
@@ -79,9 +79,7 @@ class Distilled(Part):
     least: int = 3  # characters of an answer below which finding it in the abstraction means nothing
 
 
-def distilled(
-    requests: Sequence[Request], *, codec: Codec, share: float, shortest: int, least: int
-) -> list[Request]:
+def distilled(requests: Sequence[Request], *, codec: Codec, share: float, shortest: int, least: int) -> list[Request]:
     result = []
     for request in requests:
         problem = request.problem
@@ -117,7 +115,9 @@ def teach_abstractions(requests: Sequence[Request], memory: Memory, *, codec: Co
 def answered(request: Request, text: str, codec: Codec) -> Request:
     """The request with this answer, to which nothing is added."""
     end = np.array([min(codec.end_ids)], dtype=np.int32)
-    return dataclasses.replace(request, prefix=(written_by_others(np.concatenate([codec.encode(text), end])),), max_new=0)
+    return dataclasses.replace(
+        request, prefix=(written_by_others(np.concatenate([codec.encode(text), end])),), max_new=0
+    )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from assay.curate.parts import leave_out, measure
 from assay.part import Part
 from assay.types import Row
 
-
 HELPFUL = "helpful"
 
 

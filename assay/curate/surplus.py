@@ -22,7 +22,9 @@ class TakeTurns(Part):
 
 def take_turns(rows: Sequence[Row], memory: Memory, *, num_prompts: int) -> list[Row]:
     """A group that waits is out of the loss and of the denominator, whole and with its statistics."""
-    waited = [[returned(e, trains=e.request.id in asked) for e in members] for asked, members in leftovers(memory).values()]
+    waited = [
+        [returned(e, trains=e.request.id in asked) for e in members] for asked, members in leftovers(memory).values()
+    ]
     fresh = [members for members in groups(rows).values() if any(rows[i].in_loss for i in members)]
     room = max(0, num_prompts - len(waited))
     waits = {i for members in fresh[room:] for i in members if rows[i].in_loss}
