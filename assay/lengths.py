@@ -28,7 +28,7 @@ def asked_of(recipe: Recipe, pool: Pool) -> Pool:
     """The pool, and where the recipe has its problems posed the posing of them, at all levels: they grow harder."""
     if not any(isinstance(mechanism.source, Pose | PoseSeeds) for mechanism in recipe.mechanisms):
         return pool
-    names = [PREFIX + share.task for share in pool.shares]
+    names = [PREFIX + share.task for share in pool.shares if task(share.task).posing is not None]
     return dataclasses.replace(pool, shares=(*pool.shares, *(Share(name, tuple(task(name).levels)) for name in names)))
 
 
