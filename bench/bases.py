@@ -23,7 +23,7 @@ UNFINISHED = (
         summary="the same chains, and for the question with a mark behind it the first steps alone; for two players",
         shape=small_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
         pool=Pool((Share("mod-chain-7", (2, 3, 4, 5, 6)),)),
-        scale=imitation(num_steps=380, learning_rate=2e-3),
+        scale=imitation(num_steps=260, learning_rate=2e-3),
         augment=(Hinted(share=0.3), TeachAbstractions(share=0.3)),
     ),
     Base(

@@ -50,7 +50,7 @@ from assay.models import Models
 from assay.recipe import Recipe
 from assay.reward.usefulness import usefulness
 from assay.rng import Key
-from assay.types import Episode, Problem, Request, Row
+from assay.types import Episode, Problem, Request, Row, Stats
 
 RLAD = ("rlad", "rlad-hierarchical", "rlad-two", "rlad-joint")
 
@@ -328,8 +328,8 @@ class Weights(Notes):
     def started(self, memory: Memory, models: Models) -> None:
         self.seen = [_weights(models)]
 
-    def step(self, memory: Memory, models: Models, *found: Any) -> None:
-        super().step(memory, models, *found)
+    def step(self, memory: Memory, models: Models, episodes: Any, rows: Any, batches: Any, stats: Stats) -> None:
+        super().step(memory, models, episodes, rows, batches, stats)
         self.seen.append(_weights(models))
 
 

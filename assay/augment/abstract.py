@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assay.augment.hints import hint_of, written_by_others
+from assay.augment.hints import hint_of, sometimes, written_by_others
 from assay.augment.partial_solution import holds_answer
 from assay.errors import DataError
 from assay.part import Part, scales_with
@@ -102,11 +102,10 @@ class TeachAbstractions(Part):
 
 
 def teach_abstractions(requests: Sequence[Request], memory: Memory, *, codec: Codec, share: float) -> list[Request]:
-    """Any number of steps but all; what has a single step is asked as it was."""
+    """What has a single step is asked as it was."""
     result = []
     for request in requests:
-        draw, length = memory.key("abstractions", memory.step, request.id).generator().random(2).tolist()
-        hint = hint_of(request.problem, share=length) if draw < share else ""
+        hint = sometimes(request, memory, "abstractions", share=share)
         asked = dataclasses.replace(request, context=codec.render(worded(ASKING, request.problem)))
         result.append(answered(asked, hint, codec) if hint else request)
     return result
