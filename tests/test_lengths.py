@@ -47,7 +47,7 @@ def test_answers_may_be_as_long_as_what_is_posed() -> None:
 
 @pytest.mark.parametrize("short", [0, 1])
 def test_the_prompts_of_a_proposer_must_fit(short: int) -> None:
-    """`p ` and three programs of six instructions with their inputs, 10 each, and two commas: 34; the question has 7."""
+    """`p ` and three programs of six instructions with inputs, 10 each, and two commas: 34. The question has 7."""
     needed = 34 + MARKS + 16
     experiment = planned("azr", FIRST)
     if short:
