@@ -323,8 +323,8 @@ def models_of(engine: Any, reference: Any = None, roles: Mapping[str, str] | Non
 
 
 def batch_of(recipe: Recipe, rows: Sequence[Row]) -> Batch:
-    """What credit makes of these rows."""
-    (batch,) = phases_of(recipe).credit(rows, Memory(0))
+    """What credit makes of these rows, in the stage in which a run ends."""
+    (batch,) = phases_of(recipe, stage=-1).credit(rows, Memory(0))
     return batch
 
 
