@@ -4,7 +4,9 @@ from assay.source import Pool, Share
 from bench.proxy import Arm, Proxy
 
 SMALL = {"scale.num-prompts": "16", "scale.group-size": "16"}
-HINTS = {**SMALL, "mechanism.augment.0.longest": "12"}  # two steps of a chain and the end
+# Two steps of a chain and the end. What the base writes first is often longer, and cut within a step misleads: there is
+# something for the proposer to learn. Of three tokens, or by a base that never wrote one, no abstraction helped anybody.
+HINTS = {**SMALL, "mechanism.augment.0.longest": "12"}
 PROXY = Proxy(
     method="rlad-two",
     expects="abstractions become useful to the solver: accuracy with them rises above that of a solver that reads "
