@@ -35,7 +35,6 @@ from assay.augment.abstract import (
     JOINT,
     abstract,
     distilled,
-    recite,
     teach_abstractions,
     worded,
     write_then_solve,
@@ -234,21 +233,6 @@ def test_a_given_abstraction_is_half_of_the_steps_or_the_hint_unless_it_tells_th
     assert text(2, solution="a") is None  # a single step is the answer
     with pytest.raises(DataError, match=r"neither a hint nor a worked solution.*stages\.0\.share 0"):
         text(2, solution=None)
-
-
-@given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=6), held=st.integers(1, 7), each=st.integers(1, 3))
-def test_all_that_is_held_is_recited_once_an_epoch(sizes: list[int], held: int, each: int) -> None:
-    texts = [Episode(r, (segment([2, 3], version=i),), "stop") for i, r in enumerate(requests(held, 1))]
-    seen: list[int] = []
-    for step in range(5):
-        memory = dataclasses.replace(Memory(3).hold("helpful", texts), step=step)
-        made = recite(requests(len(sizes), 2), memory, name="helpful", each=each)
-        assert len(made) == len(sizes) * each and {r.max_new for r in made} == {0}
-        assert len({(r.draw, r.sample) for r in made}) == len(made)
-        seen += [r.prefix[0].version for r in made]
-    for epoch in range(len(seen) // held):
-        assert sorted(seen[epoch * held : (epoch + 1) * held]) == list(range(held))
-    assert recite(requests(2, 2), Memory(3), name="helpful", each=each) == []
 
 
 def test_an_abstraction_and_its_answer_are_one_text_with_one_advantage() -> None:

@@ -7,23 +7,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from assay.augment.abstract import Abstract, abstract
-from assay.augment.demonstrate import Demonstrate, demonstrate
-from assay.augment.expert import Expert, ExpertPrefix, expert, expert_prefix
-import numpy as np
-
 from assay.augment.abstract import (
     Abstract,
     Distilled,
-    Recite,
     TeachAbstractions,
     WriteThenSolve,
     abstract,
     distilled,
-    recite,
     teach_abstractions,
     write_then_solve,
 )
+from assay.augment.demonstrate import Demonstrate, demonstrate
+from assay.augment.expert import Expert, ExpertPrefix, expert, expert_prefix
 from assay.augment.hints import Hinted, hinted
 from assay.augment.partial_solution import PartialSolution, partial_solution
 from assay.augment.rates import BeginAtRate, begin_at_rate
@@ -84,54 +79,6 @@ def ask(
 
 
 @dataclass(frozen=True)
-class Demonstrate(Part):
-    """The worked solution is the answer, where there is none yet: nothing is generated, everything is imitated but an
-    environment's replies.
-    """
-
-
-def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) -> list[Request]:
-    return [
-        request if request.prefix else dataclasses.replace(request, prefix=worked(request.problem, codec), max_new=0)
-        for request in requests
-    ]
-
-
-def worked(problem: Problem, codec: Codec) -> tuple[Segment, ...]:
-    """The worked solution and its end token. What an environment replied in it is the environment's."""
-    if problem.solution is None:
-        raise DataError(f"problem {problem.id} of '{problem.task}' has no worked solution to imitate.")
-    segments = []
-    for text, origin in turns(problem):
-        ids = codec.encode(text)
-        segments.append(Segment(ids=ids, origin=np.full(len(ids), origin, dtype=np.int8)))
-    last = segments[-1]
-    ids = np.append(last.ids, np.int32(min(codec.end_ids)))
-    return (*segments[:-1], Segment(ids=ids, origin=np.append(last.origin, last.origin[-1:])))
-
-
-def turns(problem: Problem) -> list[tuple[str, Origin]]:
-    """The worked solution cut where the environment replies: who wrote what, in order."""
-    rest, environment = problem.solution or "", task(problem.task).environment
-    if environment is None:
-        return [(rest, Origin.INJECTED)]
-    pieces, before = [], ""
-    stop = re.compile("|".join(map(re.escape, environment.stop)))
-    while found := stop.search(rest):
-        call, rest = rest[: found.end()], rest[found.end() :]
-        reply = environment.reply(problem.spec, before + call)
-        pieces.append((call, Origin.INJECTED))
-        if reply is None or not rest.startswith(reply):
-            raise DataError(
-                f"the worked solution of problem {problem.id} of '{problem.task}' goes on with {rest[:20]!r} after "
-                f"{before + call!r}; its environment replies {reply!r}."
-            )
-        pieces.append((reply, Origin.ENV))
-        before, rest = before + call + reply, rest[len(reply) :]
-    return [*pieces, (rest, Origin.INJECTED)]
-
-
-@dataclass(frozen=True)
 class AsRole(Part):
     """Whoever plays this role is asked."""
 
@@ -157,7 +104,6 @@ AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
     "speculate": (Speculate, speculate),
     "abstract": (Abstract, abstract),
     "distilled": (Distilled, distilled),
-    "recite": (Recite, recite),
     "write-then-solve": (WriteThenSolve, write_then_solve),
     "teach-abstractions": (TeachAbstractions, teach_abstractions),
     "start-states": (StartStates, start_states),

@@ -119,26 +119,6 @@ def answered(request: Request, text: str, codec: Codec) -> Request:
     )
 
 
-@dataclass(frozen=True)
-class Recite(Part):
-    """What is held under a name, in place of what would be asked: `each` for a problem, epoch after epoch."""
-
-    name: str = "helpful"
-    each: int = 4
-
-
-def recite(requests: Sequence[Request], memory: Memory, *, name: str, each: int) -> list[Request]:
-    """All of it once an epoch, in an order of its own each time; nothing where nothing is held."""
-    held, draws = memory.kept.get(name, ()), sorted({request.draw for request in requests})
-    result = []
-    for place in range(len(draws) * each if held else 0):
-        epoch, at = divmod(memory.step * len(draws) * each + place, len(held))
-        one = held[memory.key("recite", epoch).generator().permutation(len(held))[at]]
-        sample = {"draw": draws[place // each], "sample": place % each}
-        result.append(dataclasses.replace(one.request, prefix=one.segments, max_new=0, **sample))
-    return result
-
-
 def worded(template: dict[str, str], problem: Problem, hint: str = "") -> Any:
     """The question in a template; in a conversation, its last message."""
     fill = template[problem.wording].format

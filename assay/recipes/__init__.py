@@ -24,7 +24,6 @@ from assay.recipes.questa import QUESTA
 from assay.recipes.r3 import R3, R3_STAGED
 from assay.recipes.reinforce import REINFORCE
 from assay.recipes.rl_plus import RL_PLUS
-from assay.recipes.rlad import RLAD, RLAD_HIERARCHICAL, RLAD_TWO
 from assay.recipes.rlad import RLAD, RLAD_HIERARCHICAL, RLAD_JOINT, RLAD_TWO
 from assay.recipes.rloo import RLOO
 from assay.recipes.rlve import RLVE

@@ -1,6 +1,6 @@
 import dataclasses
 
-from assay.augment import Abstract, Distilled, Recite, WriteThenSolve
+from assay.augment import Abstract, Distilled, Rehearse, WriteThenSolve
 from assay.collect import SolveWith
 from assay.credit import Constant, GroupRelative
 from assay.curate import Helpful, Unpaid, Untrained
@@ -36,7 +36,7 @@ COLLECT = Mechanism(
     remember=(HoldTagged(tag="helpful"),),
     rules=(READ,),
 )
-TUNE = Mechanism(augment=(Recite(name="helpful", each=4),), objective=ONLINE, rules=(IMITATED,))
+TUNE = Mechanism(augment=(Abstract(num=4, longest=1024), Rehearse(name="helpful")), objective=ONLINE, rules=(IMITATED,))
 SOLVE = Mechanism(
     augment=(Abstract(num=1, longest=1024, bare_every=8),),
     expand=(SolveWith(samples=16),),

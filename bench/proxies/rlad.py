@@ -4,8 +4,8 @@ from assay.source import Pool, Share
 from bench.proxy import Arm, Proxy
 
 SMALL = {"scale.num-prompts": "16", "scale.group-size": "16"}
-# Two steps of a chain and the end. What the base writes first is often longer, and cut within a step misleads: there is
-# something for the proposer to learn. Of three tokens, or by a base that never wrote one, no abstraction helped anybody.
+# Two steps of a chain and the end. What the base writes is often longer, and cut within a step it misleads: there is
+# something for the proposer to learn. Of three tokens, by a base that never wrote one, no abstraction helped anybody.
 HINTS = {**SMALL, "mechanism.augment.0.longest": "12"}
 PROXY = Proxy(
     method="rlad-two",
