@@ -12,7 +12,7 @@ from assay.part import Part
 from assay.rng import Key
 from assay.source.epochs import Epochs, Examine, Unsolved, epochs, examine, unsolved
 from assay.source.levels import LevelWindow, level_window
-from assay.source.posed import Pose, pose
+from assay.source.posed import Pose, PoseSeeds, pose, pose_seeds
 from assay.source.rows import draw
 from assay.source.uncertain import Uncertain, uncertain
 from assay.tasks import short, task
@@ -103,6 +103,7 @@ SOURCES = {
     "examine": (Examine, examine),
     "level-window": (LevelWindow, level_window),
     "pose": (Pose, pose),
+    "pose-seeds": (PoseSeeds, pose_seeds),
 }
 
 
