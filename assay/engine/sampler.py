@@ -15,6 +15,7 @@ from torch import Tensor
 from assay.engine import memory
 from assay.engine.decode import Decoder
 from assay.engine.flight import Flight, Limits, check, prompt_of
+from assay.engine.graphs import stepper
 from assay.engine.interface import Generation
 from assay.engine.layout import hosted, lay
 from assay.engine.memory import PREFILL_TOKENS
@@ -48,12 +49,15 @@ def slots_for(network: Network, length: int, count: int, memory_bytes: int) -> i
 def generate(
     network: Network, requests: Sequence[Request], key: Key, *, limits: Limits, version: int
 ) -> list[Generation]:
-    """One generation a request, in the order of the requests."""
+    """One generation a request, in the order of the requests. The cache of keys and values ends with the call."""
     check(requests, limits)
     if not requests:
         return []
     wide = torch.promote_types(network.dtype, torch.float32)
-    return _Run(network, Flight(requests, key, limits, version, network.config.vocab, wide)).all()
+    made = _Run(network, Flight(requests, key, limits, version, network.config.vocab, wide)).all()
+    if network.device.type == "cuda":
+        torch.cuda.empty_cache()  # what graphs took from a pool of their own is the learner's now
+    return made
 
 
 @dataclass(eq=False)
@@ -73,6 +77,7 @@ class _Run:
         length = int((self.size + flight.limit).max())
         self.slots = slots_for(self.network, length, len(requests), flight.limits.memory_bytes)
         self.decoder = Decoder(self.network, slots=self.slots, length=length)
+        self.step = stepper(self.decoder)
         flight.reserve(self.slots)
         self.rows = flight.rows
         self.carry: _Prefilled | None = None
@@ -158,7 +163,7 @@ class _Run:
         position = state.position[:n]
         device = self.decoder.device
         top = int(position.max())
-        hidden = self.decoder.step(
+        hidden = self.step(
             torch.from_numpy(state.token[:n]).to(device),
             torch.from_numpy(position).to(device),
             top + 1,
