@@ -3,7 +3,8 @@
     P = softmax(scale Q K' + mask),  O = P V
     dV = P' dO,  dS = P * (dO V' - rowsum(P * dO V')),  dQ = scale dS K,  dK = scale dS' Q
 
-Gradients of context keys, which rows share, are sums over the rows.
+Gradients of context keys, which rows share, are sums over the rows. Where a kernel does the same at once (`varlen`), the
+plan is one of sequences and the kernel is called.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from assay.engine import varlen
 from assay.engine.memory import KEEP_SCORES
 from assay.engine.packing import AttentionPlan, Piece
+from assay.engine.varlen import Seen, Sequences
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +57,12 @@ def _probabilities(piece: Piece, q: Tensor, k: Tensor, heads: int) -> Tensor:
     return torch.softmax(scores, -1)
 
 
-def attend(qk: Tensor, qkv: Tensor, plan: AttentionPlan, *, keep: bool) -> tuple[Tensor, Attended | None]:
+def attend(
+    qk: Tensor, qkv: Tensor, plan: AttentionPlan | Sequences, *, keep: bool
+) -> tuple[Tensor, Attended | Seen | None]:
     """[N, heads * d] from turned queries and keys [N, heads + kv_heads, d] and the values at the end of `qkv`."""
+    if isinstance(plan, Sequences):
+        return varlen.attend(qk, qkv, plan, keep=keep)
     n, _, d = qk.shape
     views = _Views.of(plan, d)
     q = qk.view(-1, d).index_select(0, plan.queries)
@@ -72,11 +79,17 @@ def attend(qk: Tensor, qkv: Tensor, plan: AttentionPlan, *, keep: bool) -> tuple
     return o.index_select(0, plan.outputs).view(n, plan.heads * d), Attended(q, k, v, kept) if keep else None
 
 
-def attend_backward(grad: Tensor, held: Attended, plan: AttentionPlan) -> tuple[Tensor, Tensor]:
+def attend_backward(
+    grad: Tensor, held: Attended | Seen, plan: AttentionPlan | Sequences
+) -> tuple[Tensor, Tensor]:
     """Gradients by the turned queries and keys [N, heads + kv_heads, d] and by the values [N, kv_heads, d].
 
     A padded query is given no gradient and a padded key has probability zero, so padding adds nothing.
     """
+    if isinstance(held, Seen):
+        assert isinstance(plan, Sequences)
+        return varlen.attend_backward(grad, held, plan)
+    assert isinstance(plan, AttentionPlan)
     q, k, v, kept = held.q, held.k, held.v, held.p
     n, d = len(grad), q.shape[-1]
     scale = d**-0.5

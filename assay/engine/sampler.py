@@ -140,7 +140,8 @@ class _Run:
             return self.carry
         c = self.network.config
         layout = lay([self.prompts[i] for i in prompts])
-        packed = pack(layout, heads=c.heads, kv_heads=c.kv_heads, device=self.decoder.device)
+        device, flash = self.decoder.device, self.network.flash
+        packed = pack(layout, heads=c.heads, kv_heads=c.kv_heads, device=device, flash=flash)
         cache: list[tuple[Tensor, Tensor]] = []
         hidden, _ = self.network.forward(packed, cache=cache)
         ready = _Prefilled(prompts, layout.context_at, cache, hidden)
