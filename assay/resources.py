@@ -109,6 +109,7 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
         frozen=len(recipe.models) - trained + reference,
         lora=experiment.lora.rank,
         lora_targets=experiment.lora.targets,
+        optimiser_bits=machine.optimiser_bits,
         again={"auto": None, "on": True, "off": False}[machine.checkpointing],
     )
 

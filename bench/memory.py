@@ -93,32 +93,40 @@ def step_of(arm: Arm, shape: PolicyConfig = SHAPE) -> dict[str, Any]:
     requests = requests_of(shape, groups=1, samples=ANSWERS, prompt=PROMPT, max_new=ANSWER)
     scale = Scale(1, ANSWERS, ANSWER, 1e-6, STEPS)
     objective = Objective(gate=Clip(low=0.2, high=0.2))
-    found: dict[str, Any] = {"peaks": {"built": peak()}, "seconds": []}
+    peaks, seconds = {"built": peak()}, []
     for number in range(STEPS):
         began = time.perf_counter()
         made = engine.generate(requests, Key(number))
-        found["peaks"][f"sampling {number + 1}"] = peak()
+        peaks[f"sampling {number + 1}"] = peak()
         batch = batch_of(requests, made)
+        assert len(batch.ids) == ANSWERS * ANSWER
         stats = improve(engine, batch, objective=objective, scale=scale, key=Key(0), micro_tokens=MICRO_TOKENS)
-        found["peaks"][f"learning {number + 1}"] = peak()
-        found["seconds"].append(time.perf_counter() - began)
+        peaks[f"learning {number + 1}"] = peak()
+        seconds.append(time.perf_counter() - began)
+        print(peaks, seconds, file=sys.stderr, flush=True)
         assert stats["update/steps"] == 1 and stats["update/skipped"] == 0
     assert engine.version == STEPS
-    return found | {"peak": peak(), "tokens": len(batch.ids), "torch": torch.__version__}
+    threads = torch.get_num_threads()
+    return {"peaks": peaks, "seconds": seconds, "peak": peak(), "threads": threads, "torch": torch.__version__}
 
 
 def measure(name: str) -> dict[str, Any]:
     """An arm in a process of its own, beside its plan."""
     from bench import machine
 
-    arm = ARMS[name]
+    arm, busy = ARMS[name], machine.load() >= 1
     made = budget(SHAPE, work_of(arm))
     reply = subprocess.run(
-        [sys.executable, "-m", "bench.memory", "--inside", name], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
+        [sys.executable, "-m", "bench.memory", "--inside", name],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     )
     return {
         "name": name,
         "measured": time.strftime("%Y-%m-%d"),
+        "busy": busy,
         "machine": machine.describe(),
         "parameters": parameters(SHAPE),
         "limit": arm.limit,

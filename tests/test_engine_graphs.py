@@ -30,8 +30,8 @@ WAITS = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "is_nonzero
 
 
 class Tape(TorchDispatchMode):
-    """What a CUDA graph is, on a processor: the operations of one pass with their shapes and their very tensors. A replay
-    does them again on the same memory and knows nothing else."""
+    """What a CUDA graph is, on a processor: the operations of one pass with their shapes and their very tensors. A
+    replay does them again on the same memory and knows nothing else."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ def test_a_step_that_asks_its_values_is_no_graph() -> None:
         torch.arange(3)[torch.tensor([True, False, True])]
 
     for step in (waits, shaped):
-        with pytest.raises(AssertionError, match="waits for the device|depends on values"):
+        with pytest.raises(AssertionError, match=r"waits for the device|depends on values"):
             Recorder()(step)
 
 
@@ -162,7 +162,7 @@ def test_rows_that_fill_up_touch_only_the_beginning_of_free_slots() -> None:
 
 @pytest.mark.parametrize("recorded", [False, True], ids=["plain", "bucketed"])
 def test_nothing_of_the_cache_outlives_the_sampling(recorded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The learner's phase begins with the memory that the sampler had: by reference counts alone, no collection needed."""
+    """The learner begins with the memory that the sampler had: by reference counts alone, without a collection."""
     engine: LocalEngine = engine_of("grouped")
     caches: list[weakref.ref] = []
 

@@ -1,5 +1,5 @@
-"""Attention by sequences: the plan that the GPU's kernel is given, with a plain kernel in its place; the same sight, the
-same values and the same gradients as the attention in blocks, for groups that share a prompt."""
+"""Attention by sequences: the plan that the GPU's kernel is given, with a plain kernel in its place. The same sight,
+the same values and the same gradients as the attention in blocks, for groups that share a prompt."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
     P = softmax(scale Q K' + mask),  O = P V
     dV = P' dO,  dS = P * (dO V' - rowsum(P * dO V')),  dQ = scale dS K,  dK = scale dS' Q
 
-Gradients of context keys, which rows share, are sums over the rows. Where a kernel does the same at once (`varlen`), the
-plan is one of sequences and the kernel is called.
+Gradients of context keys, which rows share, are sums over the rows. Where a kernel does all of it at once (`varlen`),
+the plan is one of sequences, and that kernel is called.
 """
 
 from __future__ import annotations
@@ -79,9 +79,7 @@ def attend(
     return o.index_select(0, plan.outputs).view(n, plan.heads * d), Attended(q, k, v, kept) if keep else None
 
 
-def attend_backward(
-    grad: Tensor, held: Attended | Seen, plan: AttentionPlan | Sequences
-) -> tuple[Tensor, Tensor]:
+def attend_backward(grad: Tensor, held: Attended | Seen, plan: AttentionPlan | Sequences) -> tuple[Tensor, Tensor]:
     """Gradients by the turned queries and keys [N, heads + kv_heads, d] and by the values [N, kv_heads, d].
 
     A padded query is given no gradient and a padded key has probability zero, so padding adds nothing.

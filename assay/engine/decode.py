@@ -54,8 +54,8 @@ class Decoder:
         return self.feed(ids, positions, longest, None if level else self.mask(positions, longest))
 
     def feed(self, ids: Tensor, positions: Tensor, longest: int, mask: Tensor | None) -> Tensor:
-        """The same with a mask [n, 1, longest] of what each row may not see: shapes and addresses depend on the number of
-        rows and on `longest` alone, and nothing is asked of the device, so that a CUDA graph can hold it.
+        """The same with a mask [n, 1, longest] of what each row may not see. Shapes and addresses depend on the number
+        of rows and on `longest` alone, and nothing waits for the device, so that a CUDA graph can hold it.
         """
         c, network = self.config, self.network
         n, d, kv = len(ids), c.head_dim, c.kv_heads

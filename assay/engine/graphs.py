@@ -46,15 +46,13 @@ class CudaGraphs:
 
 
 class Bucketed:
-    """A decoder's steps by bucket. The first of each is taken as it is, which loads its kernels; the second is recorded."""
+    """A decoder's steps by bucket. The first of each is taken as it is and loads its kernels, the next is recorded."""
 
     def __init__(self, decoder: Decoder, record: Record) -> None:
         self.decoder, self.record = decoder, record
         self.ids = torch.zeros(decoder.slots, dtype=torch.int64, device=decoder.device)
         self.positions = torch.zeros_like(self.ids)
-        self.hidden = torch.zeros(
-            decoder.slots, decoder.config.hidden, dtype=decoder.dtype, device=decoder.device
-        )
+        self.hidden = torch.zeros(decoder.slots, decoder.config.hidden, dtype=decoder.dtype, device=decoder.device)
         self.known: dict[tuple[int, int], Callable[[], None] | None] = {}
 
     def bucket(self, rows: int, longest: int) -> tuple[int, int]:

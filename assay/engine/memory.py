@@ -29,6 +29,7 @@ STEP_ELEMENTS = 64_000  # hidden elements of a step below which calls cost more 
 LEAST_ROWS, MOST_ROWS = 64, 512
 NATIVE_SLOTS = 56  # rows in flight of a thread: enough for good products; more only make its keys and values larger
 CORE_LIMIT = 100_000_000  # parameters for which `auto` takes the core: it holds each weight in two orders, packed anew
+CODED_BLOCK = 256  # moments of eight bits that share a scale
 LANES = 16  # tokens of a block of keys in the core
 
 
@@ -51,6 +52,7 @@ class Work:
     frozen: int = 0  # and without: references, teachers
     lora: int = 0  # rank of the adapters; 0: all weights are trained
     lora_targets: tuple[str, ...] = ()  # the matrices that have one; none named: all of a layer
+    optimiser_bits: int = 32  # of a moment; those of 8 have a scale for every 256
     again: bool | None = None  # whether insides of layers are computed again to go back; None: where they take much
 
     @property
@@ -179,7 +181,7 @@ def _always(c: PolicyConfig, w: Work) -> list[Item]:
         Item("always", "weights", w.compute * parameters(c) if w.lora else sets * weights),
         Item("always", "adapters", w.trained * learnt if w.lora else 0),
         Item("always", "gradients", w.trained * learnt),
-        Item("always", "optimiser, two moments", 2 * w.trained * learnt),
+        Item("always", "optimiser, two moments", 2 * w.trained * _moment(learnt, w.optimiser_bits)),
     ]
     if w.native:
         packed = (folded(c) + plain(c) + c.vocab * c.hidden) * w.compute
@@ -190,6 +192,11 @@ def _always(c: PolicyConfig, w: Work) -> list[Item]:
         name = "norms folded in" if w.compute == WIDE else "weights to compute with"
         items.append(Item("always", name, 0 if w.lora else sets * w.compute * copied))
     return items
+
+
+def _moment(learnt: int, bits: int) -> int:
+    """Bytes of a moment of weights that take so many."""
+    return learnt if bits == 32 else learnt // WIDE + learnt // CODED_BLOCK
 
 
 @dataclass(frozen=True)

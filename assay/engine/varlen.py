@@ -1,8 +1,8 @@
-"""Attention over packed rows by the flash kernel for sequences of any length, and its backward pass: GPUs in bf16 alone.
+"""Attention over packed rows by the flash kernel for sequences of any length, and its backward pass: on GPUs, in bf16.
 
-Each distinct context is a sequence, and so is each row: its queries are its own tokens, its keys its context's and then its
-own, so the kernel's causal mask, which ends where the keys end, is that of the row run alone. Keys and values of a context
-are copied for each row that shares it, and their gradients are summed back.
+Each distinct context is a sequence, and so is each row: its queries are its own tokens, its keys its context's and then
+its own, so the kernel's causal mask, which ends where the keys end, is that of the row run alone. Keys and values of a
+context are copied for each row that shares it, and their gradients are summed back.
 """
 
 from __future__ import annotations
