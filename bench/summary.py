@@ -111,8 +111,8 @@ def memory(results: Sequence[Mapping[str, Any]]) -> str:
     text = [
         "## Memory of half a billion parameters",
         "",
-        "`python -m bench.memory`: a Qwen2 with random weights and a vocabulary of 151,936, in fp32 on a processor; two",
-        "GRPO steps of 8 answers x 128 tokens to a prompt of 64, each arm in a process of its own (VmHWM, and how it",
+        "`python -m bench.memory`: a Qwen2 with random weights and a vocabulary of 151,936, in fp32 on a processor.",
+        "Two GRPO steps of 8 answers x 128 tokens to a prompt of 64, each arm in a process of its own (VmHWM, and how it",
         "grew). The plan is what `--dry-run` prints before anything is loaded.",
         "",
         f"| {columns} | s a step |",
