@@ -236,13 +236,14 @@ def tape_bytes(c: PolicyConfig, tokens: int, itemsize: int) -> int:
     return c.layers * width * tokens * itemsize
 
 
-def _layer(c: PolicyConfig, chunk: _Chunk, b: int) -> int:
+def _layer(c: PolicyConfig, chunk: _Chunk, b: int, *, flash: bool) -> int:
     """What a layer leaves for its backward pass: h, h2; queries, o; keys and values, those of a prompt again for each
-    of its rows; gate, up, silu(gate), product; and the probabilities where they are few enough."""
+    of its rows; gate, up, silu(gate), product; and the probabilities where they are few enough and not made again by the
+    kernel of a GPU, which holds the turned keys twice instead."""
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
     kept = chunk.tokens * (2 * c.hidden + 2 * q + 2 * k + 4 * c.ffn) + chunk.rows * chunk.prompt * 2 * k
     kept += chunk.tokens * (q + k) if c.qk_norm else 0
-    scores = chunk.scores(c.heads)
+    scores = chunk.tokens * k if flash else chunk.scores(c.heads)
     return b * (kept + (scores if scores <= KEEP_SCORES else 0))
 
 
@@ -256,7 +257,7 @@ def _learning(c: PolicyConfig, w: Work) -> list[Item]:
     held = 3 if rows == chunk.predicted else 4  # logits, divided, as log-probs; and those of the chunk before
     folded_grads = 0 if w.lora else WIDE * folded(c)
     again = tape_bytes(c, chunk.tokens, b) > TAPE_BYTES if w.again is None else w.again
-    layer = _layer(c, chunk, b)
+    layer = _layer(c, chunk, b, flash=w.cuda and b < WIDE)
     tapes = c.layers * chunk.tokens * c.hidden * b + layer if again else c.layers * layer
     name = f"{'inputs of layers' if again else 'activations'}, {chunk.tokens} tokens"
     return [
@@ -291,7 +292,14 @@ def _sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
         Item("sampling", f"keys and values of {rows} rows", rows * row_bytes(c, w.length, b)),
         Item("sampling", "prompts", prefill),
         Item("sampling", "next tokens", words),
+        Item("sampling", "recorded steps", _recorded(c, rows, w.length, b) if w.cuda else 0),
     ], rows
+
+
+def _recorded(c: PolicyConfig, rows: int, length: int, b: int) -> int:
+    """What the largest of the steps in a GPU's graphs takes, whose pool they share: scores twice, one layer's inside."""
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    return rows * b * (2 * c.heads * length + length + 6 * c.hidden + 3 * (q + 2 * k) + 5 * c.ffn)
 
 
 def _native_sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
