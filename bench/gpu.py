@@ -349,9 +349,9 @@ def report(found: dict[str, Any]) -> str:
     lines += [_line(row) for row in found["rows"]]
     lines += [
         "",
-        "Floor of sampling: weights once a step and every row's keys and values at the mean context, at the bandwidth",
-        "of a copy. Floor of learning: 6N operations a token at the speed of a large product. After the slash: what was",
-        "hoped for.",
+        "Floor of sampling: weights once a step and every row's keys and values at the mean context, by the speed",
+        "of a copy. Floor of learning: 6N operations a token at the speed of a large product. After the slash:",
+        "what was hoped for.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -238,8 +238,8 @@ def tape_bytes(c: PolicyConfig, tokens: int, itemsize: int) -> int:
 
 def _layer(c: PolicyConfig, chunk: _Chunk, b: int, *, flash: bool) -> int:
     """What a layer leaves for its backward pass: h, h2; queries, o; keys and values, those of a prompt again for each
-    of its rows; gate, up, silu(gate), product; and the probabilities where they are few enough and not made again by the
-    kernel of a GPU, which holds the turned keys twice instead."""
+    of its rows; gate, up, silu(gate), product; and the probabilities where they are few enough and not made again by
+    the kernel of a GPU, which holds the turned keys twice instead."""
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
     kept = chunk.tokens * (2 * c.hidden + 2 * q + 2 * k + 4 * c.ffn) + chunk.rows * chunk.prompt * 2 * k
     kept += chunk.tokens * (q + k) if c.qk_norm else 0
@@ -297,7 +297,7 @@ def _sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
 
 
 def _recorded(c: PolicyConfig, rows: int, length: int, b: int) -> int:
-    """What the largest of the steps in a GPU's graphs takes, whose pool they share: scores twice, one layer's inside."""
+    """What the largest step in a GPU's graphs takes, whose pool they share: scores twice, one layer's inside."""
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
     return rows * b * (2 * c.heads * length + length + 6 * c.hidden + 3 * (q + 2 * k) + 5 * c.ffn)
 
