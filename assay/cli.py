@@ -20,7 +20,9 @@ from assay.arguments import TRACK, Argument, Parser, one_of, overrides, settings
 from assay.command_problems import CHECK, HELD_OUT, TASKS, pool_of, run_check
 from assay.command_verify import REWARD, VERIFY, judge_of, run_verify
 from assay.errors import AssayError, StorageError, UsageError, unknown
+from assay.lab.explain import VERB as EXPLAIN
 from assay.lab.export import VERB as EXPORT
+from assay.plugins import load
 from assay.recipe import PROFILES
 
 INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ended
@@ -31,6 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in arguments
     try:
+        load()
         known = parse(arguments)
         result = known.run_verb(known)
         if as_json:
@@ -337,6 +340,7 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
         run_list,
     ),
     "show": ("all of a recipe, task, base or part", [(("name",), {"metavar": "NAME"})], run_show),
+    "explain": EXPLAIN,
     "base": (
         "make a proxy base model from scratch (cached)",
         [

@@ -18,7 +18,7 @@ from assay.credit import CREDITS, SHAPES
 from assay.curate import CURATORS
 from assay.errors import ConfigError, unknown
 from assay.memory import MEMORIES
-from assay.objective import AGGREGATES, GATES, RATIOS, REGULARISERS
+from assay.objective import AGGREGATES, CORRECTIONS, GATES, RATIOS, SELECTORS, TERMS, WHOLES
 from assay.part import Part, Registry, name_of
 from assay.reward import REWARDS
 from assay.source import SOURCES
@@ -38,7 +38,12 @@ SLOTS: dict[str, Registry] = {
     "ratio": RATIOS,
     "gate": GATES,
     "aggregate": AGGREGATES,
-    "regularise": REGULARISERS,
+    "regularise": TERMS,
+    "extra": TERMS,
+    "over": SELECTORS,
+    "keep": SELECTORS,
+    "correct": CORRECTIONS,
+    "whole": WHOLES,
     "when": CONDITIONS,
 }
 
@@ -60,6 +65,8 @@ def to_data(value: Any, registry: Registry | None = None) -> Any:
 def from_data(kind: Any, data: Any, *, place: str = "", registry: Registry | None = None) -> Any:
     """The value of this type that JSON data describe; every error names the place, what was expected and what came."""
     if registry is not None and get_origin(kind) is not tuple:
+        if data is None and type(None) in get_args(kind):
+            return None
         return _part(data, place, registry)
     if dataclasses.is_dataclass(kind):
         return _record(kind, data, place)

@@ -9,12 +9,26 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar, Literal
+
+Scope = Literal["data", "row", "step"]
+"""What a part of the objective has to see at once: the batch alone, whole rows, all rows of an optimiser step."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Part:
     """Base of all records; has no fields."""
+
+    continues: ClassVar[bool] = False  # it asks for answers that begin like others of the same step
+
+    @property
+    def scope(self) -> Scope:
+        return "row"
+
+    @property
+    def wants(self) -> frozenset[str]:
+        """Beside the log-prob of the token itself: `entropy`, `top`, `ref`, `old`."""
+        return frozenset()
 
 
 Registry = Mapping[str, tuple[type[Part], Callable[..., Any]]]
@@ -29,13 +43,17 @@ def bind(registry: Registry, part: Part, **offered: Any) -> Callable[..., Any]:
     function = next(function for record, function in registry.values() if record is type(part))
     asked = inspect.signature(function).parameters
     values = {name: value for name, value in offered.items() if name in asked}
-    values |= {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+    values |= {field.name: getattr(part, field.name) for field in dataclasses.fields(part) if not _kept(field)}
 
     def bound(*args: Any, **more: Any) -> Any:
         return function(*args, **{name: value for name, value in more.items() if name in asked} | values)
 
     bound.asked = frozenset(asked)  # type: ignore[attr-defined]
     return bound
+
+
+def _kept(field: dataclasses.Field[Any]) -> bool:
+    return "kept" in field.metadata
 
 
 def asks(bound: Callable[..., Any], name: str) -> bool:
@@ -50,6 +68,11 @@ def name_of(registry: Registry, part: Part) -> str:
 def slot(kind: str, **default: Any) -> Any:
     """A field of a recipe that holds a part (or a tuple of parts) of this kind."""
     return dataclasses.field(metadata={"slot": kind}, **default)
+
+
+def kept(default: Any, **metadata: Any) -> Any:
+    """A field that whoever calls the part's function goes by; the function does not get it."""
+    return dataclasses.field(default=default, metadata={**metadata, "kept": True})
 
 
 def scales_with(measure: str, default: Any) -> Any:

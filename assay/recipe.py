@@ -127,7 +127,8 @@ class Recipe:
     claim: str
     mechanism: Mechanism
     scale: Scale
-    notes: tuple[str, ...] = ()  # where values come from, where well-known implementations differ
+    notes: tuple[str, ...] = ()  # where values come from, and what is ours
+    deviations: tuple[str, ...] = ()  # where well-known implementations compute something else under this name
     models: Mapping[str, Model] = field(default_factory=lambda: {"policy": Model()})
     roles: Mapping[str, str] = field(default_factory=lambda: {"policy": "policy"})  # role -> who plays it
     stages: tuple[Stage, ...] = (Stage(),)

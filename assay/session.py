@@ -329,7 +329,7 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
     optimiser = AdamW(betas=betas, weight_decay=scale.weight_decay, bits=machine.optimiser_bits)
     wanted = {name: model.trained for name, model in recipe.models.items()}
     mechanisms = [recipe.mechanism, *(stage.mechanism for stage in recipe.stages if stage.mechanism)]
-    if any(mechanism.objective.needs_reference for mechanism in mechanisms):
+    if any("ref" in mechanism.objective.wants for mechanism in mechanisms):
         wanted["reference"] = False
     values = {name for name, model in recipe.models.items() if model.output == "value"}
     if values and machine.engine == "native":

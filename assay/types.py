@@ -277,6 +277,8 @@ class Batch:
     role: str = "policy"  # whose parameter set learns from it; the same set plays all of `roles`
     roles: tuple[str, ...] | None = None  # [B]
     tag: tuple[str, ...] | None = None  # [B]
+    outcome: np.ndarray | None = None  # float32[B] the row's reward; NaN where it has none
+    right: np.ndarray | None = None  # bool[B] it was judged, and found right
     ended: np.ndarray | None = None  # bool[B] the episode reached its true end
     truncated: np.ndarray | None = None  # bool[B] a limit cut it; both may be False (a pause)
     bootstrap: np.ndarray | None = None  # float32[B] value beyond a truncation
@@ -357,7 +359,7 @@ _TOKEN_STREAMS = (
 )
 _TOKEN_STREAMS += ("reward", "target", "continues", "node", "top_ids", "legal", "cost")
 _ROW_STREAMS = ("counted_rows", "temperature", "problem", "request", "group", "roles", "tag")
-_ROW_STREAMS += ("ended", "truncated", "bootstrap")
+_ROW_STREAMS += ("outcome", "right", "ended", "truncated", "bootstrap")
 
 
 def _gather(at: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from engine_cases import FAMILIES, assert_same, batch_of, engine_of, learn, naive, requests_of, rows_of
+from engine_cases import FAMILIES, assert_same, batch_of, engine_of, learn, naive, rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -18,7 +18,6 @@ from assay.engine.attention import attend, attend_backward
 from assay.engine.layout import Layout, lay
 from assay.engine.packing import pack
 from assay.engine.varlen import Seen, Sequences
-from assay.rng import Key
 
 HEADS, KV, D = 4, 2, 8
 CPU = torch.device("cpu")
@@ -142,16 +141,6 @@ def test_the_gradient_of_a_batch_is_that_of_rows_run_alone(family: str) -> None:
     assert engine.network.flash
     batch = batch_of(*rows_of([5, 1, 9, 3, 7, 2, 12, 1, 4]), temperature=0.7)
     assert_same(learn(engine, batch), naive(engine, batch))
-
-
-def test_prompts_are_prefilled_by_the_same_plan(request: pytest.FixtureRequest) -> None:
-    requests = requests_of(3, 4)
-    plain_engine = engine_of("grouped", precision="fp64")
-    want = plain_engine.generate(requests, Key(2))
-    request.getfixturevalue("kernel")
-    for one, other in zip(want, engine_of("grouped", precision="fp64").generate(requests, Key(2)), strict=True):
-        np.testing.assert_array_equal(one.segment.ids, other.segment.ids)
-        np.testing.assert_allclose(one.segment.old, other.segment.old, atol=1e-6)
 
 
 def test_the_kernel_is_for_gpus_in_bf16(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from types import SimpleNamespace
+from typing import Any
 
 import by_hand
 import numpy as np
@@ -22,7 +23,8 @@ from assay.objective import (
     Clip,
     Entropy,
     FixedLength,
-    Imitate,
+    HighEntropy,
+    Likelihood,
     Objective,
     Open,
     Probability,
@@ -30,13 +32,16 @@ from assay.objective import (
     SequenceSum,
     Shaped,
     Shut,
+    Tagged,
     TokenMean,
     TokenRatio,
+    Truncate,
+    Written,
 )
 from assay.objective.gates import clip, open_gate, shaped
 from assay.objective.improve import accumulate
 from assay.objective.ratios import no_ratio, probability, token_ratio
-from assay.objective.regularise import entropy, kl
+from assay.objective.terms import entropy, kl
 from assay.part import Part
 from assay.types import Origin, Row
 
@@ -90,9 +95,9 @@ def test_ratios() -> None:
 # Regularisers
 
 
-def against(reference: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Tokens of the policy with these log-probs of the reference."""
-    return {"ref": reference, "origin": torch.tensor(Origin.POLICY)}
+def against(logp: torch.Tensor, reference: torch.Tensor) -> Any:
+    """Tokens of the policy with these log-probs, and these of the reference."""
+    return SimpleNamespace(logp=logp, streams={"ref": reference, "origin": torch.tensor(Origin.POLICY)})
 
 
 @pytest.mark.parametrize("gap", [-30.0, -2.0, -0.1, 0.0, 0.1, 2.0, 15.0])
@@ -101,7 +106,7 @@ def test_kl_estimators_and_their_derivatives(gap: float) -> None:
     d = -gap
     for estimator, value, slope in (("k2", d * d / 2, d), ("k3", math.exp(-d) - 1 + d, 1 - math.exp(-d))):
         logp = tensor(-31.0).requires_grad_()
-        found = kl(SimpleNamespace(logp=logp), against(tensor(-31.0 + gap)), weight=0.25, estimator=estimator)  # type: ignore[arg-type]
+        found = kl(against(logp, tensor(-31.0 + gap)), weight=0.25, estimator=estimator)
         found.sum().backward()
         assert found.item() == pytest.approx(0.25 * value, rel=1e-12, abs=1e-15)
         assert logp.grad is not None and logp.grad.item() == pytest.approx(0.25 * slope, rel=1e-12, abs=1e-15)
@@ -109,24 +114,27 @@ def test_kl_estimators_and_their_derivatives(gap: float) -> None:
 
 def test_kl_of_a_token_that_the_policy_gave_up_is_finite() -> None:
     logp = torch.tensor([-200.0], requires_grad=True)
-    found = kl(SimpleNamespace(logp=logp), against(torch.tensor([-1.0])), weight=1.0, estimator="k3")  # type: ignore[arg-type]
+    found = kl(against(logp, torch.tensor([-1.0])), weight=1.0, estimator="k3")
     found.sum().backward()
     assert found.isfinite().all() and logp.grad is not None and logp.grad.isfinite().all()
 
 
 def test_unknown_estimator_is_refused() -> None:
     with pytest.raises(ConfigError, match="k1"):
-        kl(SimpleNamespace(logp=tensor(0.0)), against(tensor(0.0)), weight=1.0, estimator="k1")  # type: ignore[arg-type]
+        kl(against(tensor(0.0), tensor(0.0)), weight=1.0, estimator="k1")
 
 
 def test_entropy_bonus_is_subtracted() -> None:
-    out = SimpleNamespace(entropy=tensor(2.0, 0.5))
-    assert entropy(out, {}, weight=0.5).tolist() == [-1.0, -0.25]  # type: ignore[arg-type]
+    view: Any = SimpleNamespace(entropy=tensor(2.0, 0.5))
+    assert entropy(view, weight=0.5).tolist() == [-1.0, -0.25]
 
 
 def test_what_an_objective_needs() -> None:
-    assert Objective(regularise=(KL(0.1),)).needs_reference and not Objective(regularise=(KL(0.0),)).needs_reference
-    assert Objective(regularise=(Entropy(0.1),)).needs_entropy and not Objective().needs_entropy
+    assert Objective(regularise=(KL(0.1),)).wants == {"ref"} and not Objective(regularise=(KL(0.0),)).wants
+    assert Objective(regularise=(Entropy(0.1),)).wants == {"entropy"} and not Objective().wants
+    assert Objective(correct=(Truncate(),)).wants == {"old"}
+    assert Objective(keep=(HighEntropy(),)).wants == {"entropy"} == Objective(cases=(Case(over=HighEntropy()),)).wants
+    assert Objective(extra=(Likelihood(over=HighEntropy()),)).wants == {"entropy"}
 
 
 # Aggregation
@@ -319,7 +327,7 @@ def test_cases_by_tag_and_origin() -> None:
         gate=Clip(),
         aggregate=SequenceSum(),
         injected="train",
-        cases=(Case(origin="injected", ratio=Probability(), gate=Shaped(0.1)), Case(tag="hint", gate=Open())),
+        cases=(Case(over=Written("injected"), ratio=Probability(), gate=Shaped(0.1)), Case(over=Tagged("hint"))),
     )
     made = [
         Row(episode([1, 1], group="g", sample=0)),
@@ -341,7 +349,9 @@ def test_cases_by_tag_and_origin() -> None:
 
 def test_imitation_beside_a_shut_gate_is_likelihood_alone() -> None:
     objective = Objective(
-        injected="train", cases=(Case(origin="injected", gate=Shut()),), regularise=(Imitate(weight=0.25),)
+        injected="train",
+        cases=(Case(over=Written("injected"), gate=Shut()),),
+        extra=(Likelihood(weight=0.25, over=Written("injected")),),
     )
     row = Row(episode([segment([1, 1], origin=Origin.INJECTED), segment([1])]))
     row = row.mark(advantage=np.full(3, 2.0))

@@ -13,6 +13,7 @@ from tiny import (
     END,
     Letters,
     Notes,
+    Table,
     episode,
     group_of,
     models_for,
@@ -28,12 +29,13 @@ from assay.augment import Sampling, ask
 from assay.augment.hints import with_hint
 from assay.augment.partial_solution import hint, holds_answer, partial_solution
 from assay.collect import Lagged
+from assay.credit import pack
 from assay.credit.whiten import whiten
 from assay.curate.parts import band
 from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.memory.follow import Follow
-from assay.objective.decoupled import decoupled
+from assay.objective.improve import accumulate
 from assay.recipe import Recipe, Stage
 from assay.rng import Key
 from assay.tasks import task
@@ -147,17 +149,16 @@ def test_whitened_tokens_that_train_have_mean_zero_and_spread_one(values: list, 
         )
 
 
-def test_the_gate_of_the_decoupled_objective_by_hand() -> None:
+def test_the_decoupled_objective_by_hand() -> None:
     """w = 1.1, 1.3, 1.3, 0.7, 1: A = 1, 1, -1, -1, 1; pi_prox / pi_behaviour = 2, 2, 0.5, 1, 6."""
-    ratio, advantage = torch.tensor([1.1, 1.3, 1.3, 0.7, 1.0]), torch.tensor([1.0, 1.0, -1.0, -1.0, 1.0])
-    behind = torch.tensor([2.0, 2.0, 0.5, 1.0, 6.0])
-    streams = {"old": torch.zeros(5), "mu": -behind.log()}
-    values = {"low": 0.2, "high": 0.2, "cap": 5.0}
-    torch.testing.assert_close(
-        decoupled(ratio, advantage, streams=streams, **values), torch.tensor([2.2, 0.0, 0.65, 0.0, 0.0])
-    )
-    fresh = decoupled(ratio, advantage, streams={}, **values)
-    torch.testing.assert_close(fresh, torch.tensor([1.1, 0.0, 1.3, 0.0, 1.0]))
+    ratio, advantage = np.array([1.1, 1.3, 1.3, 0.7, 1.0]), np.array([1.0, 1.0, -1.0, -1.0, 1.0])
+    behind, old = np.array([2.0, 2.0, 0.5, 1.0, 6.0]), np.full(5, -2.0)
+    answer = segment([1] * 5, mu=(old - np.log(behind)).astype(np.float32))
+    row = Row(episode([answer])).mark(advantage=advantage, old=old.astype(np.float32))
+    table = Table({row.episode.request.id: (old + np.log(ratio)).tolist()})
+    accumulate(table, pack([row]), np.ones(5, np.float32), small().mechanism.objective, 10**6)  # type: ignore[arg-type]
+    found = table.coefficients[row.episode.request.id]
+    np.testing.assert_allclose(-found, [2.2, 0.0, -0.65, 0.0, 0.0], rtol=1e-6)
 
 
 # A policy that lags

@@ -17,7 +17,7 @@ from assay.augment.rates import begin_at_rate, begun
 from assay.collect.rates import hint_rounds
 from assay.memory import Memory
 from assay.memory.rates import HIGHEST, LOWEST, STORE, curve, fit, inverse, keep_rate, points_of, rate_for, rate_of
-from assay.objective import Imitate
+from assay.objective import Likelihood, Written
 from assay.recipe import Recipe
 from assay.record.measure import step_stats
 from assay.rng import Key
@@ -174,7 +174,8 @@ def test_accuracies_of_equal_rates_are_averaged() -> None:
 def test_the_hint_is_imitated_and_has_no_part_in_the_policy_gradient(gamma: float) -> None:
     """d loss / d log pi of a hint token: -gamma / (B L), whatever the row's advantage; 0 without the term."""
     recipe = small()
-    goal = dataclasses.replace(recipe.mechanism.objective, regularise=(Imitate(weight=gamma),))
+    term = Likelihood(weight=gamma, over=Written("injected"))
+    goal = dataclasses.replace(recipe.mechanism.objective, regularise=(), extra=(term,))
     recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, objective=goal))
     rows = [
         Row(episode([segment([1, 2], origin=Origin.INJECTED), segment([3, 4, 0])], sample=i, reward=reward))

@@ -169,17 +169,32 @@ class Cut:
 
 
 class Table:
-    """An engine of given log-probs (and entropies): row by row for each request id. It keeps the coefficients."""
+    """An engine of given log-probs (and entropies): row by row for each request id. It keeps the coefficients.
 
-    def __init__(self, logp: Mapping[str, Sequence[float]], entropy: float = 1.0) -> None:
-        self.logp, self.entropy = logp, entropy
+    Chunks are so many rows, or everything.
+    """
+
+    def __init__(
+        self,
+        logp: Mapping[str, Sequence[float]],
+        entropy: float | Mapping[str, Sequence[float]] = 1.0,
+        rows: int | None = None,
+    ) -> None:
+        self.logp, self.entropy, self.rows = logp, entropy, rows
         self.version = 0
+        self.exact = False
         self.coefficients: dict[str, np.ndarray] = {}
         self.rates: list[float] = []
         self.asked: list[tuple[str, ...]] = []
 
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[Chunk]:
         self.asked.append(batch.request)
+        size = self.rows or len(batch)
+        for first in range(0, len(batch), size):
+            rows = np.arange(first, min(first + size, len(batch)))
+            yield self._chunk(batch.select(rows), rows)
+
+    def _chunk(self, batch: Batch, rows: np.ndarray) -> Chunk:
         arrays = {f.name: getattr(batch, f.name) for f in dataclasses.fields(batch) if f.name != "weights"}
         arrays |= {f"weights/{name}": value for name, value in batch.weights.items()}
         streams = {
@@ -188,12 +203,17 @@ class Table:
             if isinstance(value, np.ndarray) and len(value) == len(batch.ids) and not name.endswith("at")
         }
         row = torch.from_numpy(np.repeat(np.arange(len(batch)), batch.lengths))
-        yield Chunk(batch=batch, rows=np.arange(len(batch)), row=row, streams=streams)
+        return Chunk(batch=batch, rows=rows, row=row, streams=streams)
 
     def forward(self, chunk: Chunk, want: Want) -> Outputs:
         logp = torch.tensor([p for name in chunk.batch.request for p in self.logp[name]], dtype=torch.float64)
-        entropy = torch.full_like(logp, self.entropy).requires_grad_() if want.entropy else None
+        entropy = self._entropy(chunk, logp).requires_grad_() if want.entropy else None
         return Outputs(logp=logp.requires_grad_(), entropy=entropy)
+
+    def _entropy(self, chunk: Chunk, logp: Tensor) -> Tensor:
+        if isinstance(self.entropy, int | float):
+            return torch.full_like(logp, self.entropy)
+        return logp.new_tensor([h for name in chunk.batch.request for h in self.entropy[name]])
 
     def backward(self, chunk: Chunk, outputs: Outputs) -> None:
         assert outputs.logp.grad is not None

@@ -51,9 +51,9 @@ def assess(
         asks_old = several or not all(_fresh(rows[i], models) for i in mine)
         for role in dict.fromkeys(rows[i].role for i in mine):
             places, goal = [i for i in mine if rows[i].role == role], objective(role)
-            if asks_old:
+            if asks_old or "old" in goal.wants:
                 _fill(result, places, models, stream="old", imitates=goal.injected == "train")
-            if goal.needs_reference:
+            if "ref" in goal.wants:
                 _fill(result, places, models, stream="ref", imitates=False)
     stats: Stats = {}
     for part in parts:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from assay.collect.anchors import AnchorSearch, anchor_search
 from assay.collect.forks import ForkAtReplies, fork_at_replies
 from assay.collect.hints import RetryWithHint, retry_with_hint
 from assay.collect.posed import SolvePosed, solve_posed
@@ -61,6 +62,7 @@ EXPANDERS = {
     "hint-rounds": (HintRounds, hint_rounds),
     "fork": (Fork, fork),
     "search": (Search, search),
+    "anchor-search": (AnchorSearch, anchor_search),
     "fork-at-replies": (ForkAtReplies, fork_at_replies),
     "solve-posed": (SolvePosed, solve_posed),
     "solve-with": (SolveWith, solve_with),

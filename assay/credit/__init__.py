@@ -3,6 +3,7 @@
 from assay.credit.advantage import CREDITS, GROUP_BASELINES, SHAPES, Constant, GroupRelative, LeaveOneOut, Score
 from assay.credit.branches import SharedMean
 from assay.credit.cells import CellRelative
+from assay.credit.experts import Demonstrated
 from assay.credit.gae import GAE
 from assay.credit.pack import Lesson, advantages, by_reward, credit, pack
 from assay.credit.trees import ProcessRelative, TreeRelative
@@ -15,6 +16,7 @@ __all__ = [
     "SHAPES",
     "CellRelative",
     "Constant",
+    "Demonstrated",
     "GroupRelative",
     "LeaveOneOut",
     "Lesson",

@@ -13,6 +13,7 @@ import numpy as np
 
 from assay.credit.branches import SharedMean, shared_mean
 from assay.credit.cells import CellRelative, cell_relative
+from assay.credit.experts import Demonstrated, demonstrated
 from assay.credit.gae import GAE, gae
 from assay.credit.pack import by_reward
 from assay.credit.pseudo import PseudoFailure, pseudo_failure
@@ -98,7 +99,8 @@ CREDITS: Registry = {
     "process-relative": (ProcessRelative, process_relative),
     "pseudo-failure": (PseudoFailure, pseudo_failure),
     "cell-relative": (CellRelative, cell_relative),
+    "demonstrated": (Demonstrated, demonstrated),
     "gae": (GAE, gae),
 }
 SHAPES: Registry = {"shared-mean": (SharedMean, shared_mean), "whiten": (Whiten, whiten)}
-GROUP_BASELINES: Sequence[type[Part]] = (GroupRelative, LeaveOneOut, TreeRelative, ProcessRelative)
+GROUP_BASELINES: Sequence[type[Part]] = (GroupRelative, LeaveOneOut, Demonstrated, TreeRelative, ProcessRelative)

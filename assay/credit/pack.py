@@ -94,6 +94,8 @@ def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:
         role=rows[0].role if rows else "policy",
         roles=tuple(row.role for row in rows),
         tag=tuple(row.tag or row.episode.request.tag for row in rows),
+        outcome=np.array([np.nan if row.reward is None else row.reward for row in rows], dtype=np.float32),
+        right=np.array([e.right for e in episodes], dtype=bool),
         ended=np.array([e.finish == "stop" for e in episodes], dtype=bool),
         truncated=np.array([e.finish == "length" for e in episodes], dtype=bool),
         version=_join(

@@ -1,5 +1,7 @@
 """Which rows train."""
 
+from assay.curate.anchors import OnAnchor, on_anchor
+from assay.curate.experts import Nobody, SwitchToExpert, nobody, switch_to_expert
 from assay.curate.parts import (
     Band,
     FirstGroups,
@@ -34,6 +36,9 @@ CURATORS: Registry = {
     "recompose": (Recompose, recompose),
     "resample-on-correct": (ResampleOnCorrect, resample_on_correct),
     "band": (Band, band),
+    "switch-to-expert": (SwitchToExpert, switch_to_expert),
+    "on-anchor": (OnAnchor, on_anchor),
+    "nobody": (Nobody, nobody),
     "unpaid": (Unpaid, unpaid),
     "untrained": (Untrained, untrained),
     "helpful": (Helpful, helpful),
@@ -48,10 +53,13 @@ __all__ = [
     "Helpful",
     "MakeRoom",
     "MixedGroups",
+    "Nobody",
+    "OnAnchor",
     "OwnTokens",
     "Recompose",
     "ResampleOnCorrect",
     "SolvedGroups",
+    "SwitchToExpert",
     "Unpaid",
     "Untrained",
     "WithoutTag",

@@ -10,6 +10,7 @@ from typing import Any
 from assay.memory.drafts import Drafts, keep_drafts
 from assay.memory.episodes import episode_of, to_data
 from assay.memory.follow import Follow, follow
+from assay.memory.harvest import Harvest, harvest
 from assay.memory.leftovers import KeepLeftovers, keep_leftovers
 from assay.memory.levels import Promote, promote
 from assay.memory.posed import AdmitPosed, admit_posed
@@ -79,6 +80,7 @@ MEMORIES: dict[str, tuple[type[Part], Remember]] = {
     "keep-rate": (KeepRate, keep_rate),
     "track-temperature": (TrackTemperature, track_temperature),
     "hold-solved": (HoldSolved, hold_solved),
+    "harvest": (Harvest, harvest),
     "keep-leftovers": (KeepLeftovers, keep_leftovers),
     "admit-posed": (AdmitPosed, admit_posed),
     "drafts": (Drafts, keep_drafts),

@@ -1,23 +1,30 @@
-"""The objective: aggregate( gate(ratio; advantage) * log pi ) + regularisers, as a record of parts."""
+"""The objective as a record of parts:
+
+aggregate( keep * correct * gate(ratio; advantage) * log pi )  +  regularise  +  extra
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from assay.objective.aggregate import AGGREGATES, FixedLength, SequenceMean, SequenceSum, TokenMean
-from assay.objective.gates import GATES, Clip, Decoupled, Open, Shaped, ShapedBy, Shut
+from assay.objective.correct import CORRECTIONS, Drop, Truncate
+from assay.objective.experts import ByEntropy, Focal, MixedBehaviour, Plain
+from assay.objective.gates import GATES, Clip, Open, Shaped, ShapedBy, Shut
 from assay.objective.ratios import RATIOS, NoRatio, Probability, TokenRatio
-from assay.objective.regularise import KL, REGULARISERS, Entropy, Imitate
+from assay.objective.select import SELECTORS, Forks, HighEntropy, Judged, Tagged, Written
+from assay.objective.terms import KL, TERMS, Entropy, Likelihood, LikelihoodByEntropy, Term
+from assay.objective.whole import WHOLES
 from assay.part import Part, slot
 
 
 @dataclass(frozen=True)
 class Case(Part):
-    """Tokens that go by a ratio and a gate of their own: of the rows with this tag, of this origin, or both."""
+    """Tokens that go by a ratio and a gate of their own."""
 
-    tag: str | None = None
-    origin: Literal["policy", "injected"] | None = None
+    over: Part = slot("over")
     ratio: Part = slot("ratio", default=TokenRatio())
     gate: Part = slot("gate", default=Open())
 
@@ -26,43 +33,79 @@ class Case(Part):
 class Objective(Part):
     """What is minimised. Only these parts know that the loss is about a policy; the engine sees coefficients."""
 
+    whole: Part | None = slot("whole", default=None)  # a loss in place of ratio, gate and advantage
     ratio: Part = slot("ratio", default=TokenRatio())
     gate: Part = slot("gate", default=Clip())
+    anchor: Literal["old", "sampler"] = "old"  # the ratio's denominator: the learner's numbers, or the sampler's own
+    cases: tuple[Case, ...] = ()  # the first that covers a token has it; a token without one goes by the above
+    keep: tuple[Part, ...] = slot("keep", default=())  # what is outside is not pushed, and counted all the same
+    correct: tuple[Part, ...] = slot("correct", default=())
     aggregate: Part = slot("aggregate", default=TokenMean())
     regularise: tuple[Part, ...] = slot("regularise", default=())
+    extra: tuple[Part, ...] = slot("extra", default=())
     injected: Literal["mask", "train"] = "mask"  # tokens that somebody else wrote for the policy: left out, or trained
-    cases: tuple[Case, ...] = ()  # the first that covers a token has it; a token without one goes by the above
 
     @property
-    def needs_reference(self) -> bool:
-        return any(isinstance(part, KL) and part.weight != 0 for part in self.regularise)
+    def terms(self) -> tuple[Term, ...]:
+        """Everything that is added to the policy's term."""
+        return (*self.regularise, *self.extra)  # type: ignore[return-value]
 
     @property
-    def needs_entropy(self) -> bool:
-        return any(isinstance(part, Entropy) and part.weight != 0 for part in self.regularise)
+    def parts(self) -> Iterator[Part]:
+        """All parts, those within parts too."""
+        yield from (self.ratio, self.gate, *self.keep, *self.correct, *self.terms)
+        yield from () if self.whole is None else (self.whole,)
+        for case in self.cases:
+            yield from (case.over, case.ratio, case.gate)
+        yield from (term.over for term in self.terms if term.over is not None)
+
+    @property
+    def wants(self) -> frozenset[str]:
+        return frozenset().union(*(part.wants for part in self.parts))
+
+    @property
+    def surveys(self) -> bool:
+        """Whether an optimiser step begins with a pass over all its rows."""
+        own = [term.over for term in self.terms if term.mean == "own" and term.over is not None]
+        return any(part.scope == "step" for part in self.parts) or any(part.scope != "data" for part in own)
 
 
 __all__ = [
     "AGGREGATES",
+    "CORRECTIONS",
     "GATES",
     "KL",
     "RATIOS",
-    "REGULARISERS",
+    "SELECTORS",
+    "TERMS",
+    "WHOLES",
+    "ByEntropy",
     "Case",
     "Clip",
-    "Decoupled",
+    "Drop",
     "Entropy",
     "FixedLength",
-    "Imitate",
+    "Focal",
+    "Forks",
+    "HighEntropy",
+    "Judged",
+    "Likelihood",
+    "LikelihoodByEntropy",
+    "MixedBehaviour",
     "NoRatio",
     "Objective",
     "Open",
+    "Plain",
     "Probability",
     "SequenceMean",
     "SequenceSum",
     "Shaped",
     "ShapedBy",
     "Shut",
+    "Tagged",
+    "Term",
     "TokenMean",
     "TokenRatio",
+    "Truncate",
+    "Written",
 ]

@@ -3,7 +3,8 @@
     - sg[ A * g(w; A) ] * log pi,
 
 so a gate is the multiplier g of A at ratio w: non-negative, computed without a graph, and logged. Where a method names
-a function f of the ratio instead, d f(w) = f'(w) w d log pi, so its gate is w f'(w).
+a function f of the ratio instead, d f(w) = f'(w) w d log pi, so its gate is w f'(w). A gate that has to see whole rows
+asks for the `view`.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.objective.decoupled import Decoupled, decoupled
-from assay.part import Part
+from assay.objective.experts import ByEntropy, Focal, Plain, by_entropy, focal, plain
+from assay.part import Part, Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from torch import Tensor
+
+    from assay.objective.view import View
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,9 @@ class ShapedBy(Part):
     """f(w) = w / (w + gamma) with the gamma of each token: the weight `gamma` of its row (Guide 2506.13923)."""
 
 
-def shaped_by(ratio: Tensor, advantage: Tensor, *, streams: Mapping[str, Tensor]) -> Tensor:
+def shaped_by(ratio: Tensor, advantage: Tensor, *, view: View) -> Tensor:
     """g = w f'(w) = gamma w / (w + gamma)^2."""
-    gamma = streams["weights/gamma"]
+    gamma = view.streams["weights/gamma"]
     return gamma * ratio / (ratio + gamma).square()
 
 
@@ -86,11 +87,13 @@ def shut(ratio: Tensor, advantage: Tensor) -> Tensor:
     return ratio.new_zeros(ratio.shape)
 
 
-GATES = {
+GATES: Registry = {
     "open": (Open, open_gate),
+    "plain": (Plain, plain),
+    "focal": (Focal, focal),
+    "by-entropy": (ByEntropy, by_entropy),
     "clip": (Clip, clip),
     "shaped": (Shaped, shaped),
     "shaped-by": (ShapedBy, shaped_by),
     "shut": (Shut, shut),
-    "decoupled": (Decoupled, decoupled),
 }

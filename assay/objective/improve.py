@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.objective import AGGREGATES, Objective
-from assay.objective.loss import Loss, loss_of, want_of
+from assay.objective.loss import COEFFICIENT, Loss, loss_of, want_of
+from assay.objective.survey import survey
+from assay.objective.view import view_of
 from assay.part import bind
 from assay.recipe import Scale
 from assay.rng import Key
@@ -42,11 +44,16 @@ def improve(
     seen = _Seen()
     for index, part in enumerate(minibatches(batch, scale, key)):
         weight = bind(AGGREGATES, objective.aggregate)(part, max_new=scale.max_new)
+        here = key("update", index)
+        part, spent = survey(engine, part, weight, objective, here, micro_tokens)
+        seen.count("update/surveyed", spent)
         useful = useful_rows(part, objective)
         if len(useful) == 0:
             seen.count("update/empty")
             continue
-        accumulate(engine, part.select(useful), _rows_of(weight, part, useful), objective, micro_tokens, seen, index)
+        counted = int(np.count_nonzero(part.counted_rows))
+        rows = part.select(useful), _rows_of(weight, part, useful)
+        accumulate(engine, *rows, objective, micro_tokens, counted=counted, key=here, seen=seen, first=index == 0)
         rate = learning_rate(before + index, scale)
         seen.step(engine.step(lr=rate, clip=scale.clip_norm), rate, part)
     return seen.stats(batch)
@@ -58,21 +65,28 @@ def accumulate(
     weight: np.ndarray,
     objective: Objective,
     micro_tokens: int,
+    *,
+    counted: int | None = None,
+    key: Key | None = None,
     seen: _Seen | None = None,
-    update: int = 0,
+    first: bool = True,
 ) -> float:
-    """Adds the gradient of the whole mini-batch to the engine, chunk by chunk, and returns the loss."""
+    """Adds the gradient of the whole mini-batch to the engine, chunk by chunk, and returns the loss.
+
+    `counted`: rows in its denominator, by default those of this batch. What compares rows is in the batch (`survey`).
+    """
     loss_function, want, total = loss_of(objective), want_of(objective), 0.0
+    counted = int(np.count_nonzero(batch.counted_rows)) if counted is None else counted
     for chunk in engine.chunks(batch, tokens=micro_tokens):
         out = engine.forward(chunk, want)
         _report(engine, out, chunk)
-        weights = out.logp.new_tensor(_rows_of(weight, batch, chunk.rows))
-        loss = loss_function(out, chunk, weights)
+        view = view_of(out, chunk, counted=counted, key=key or Key(0))
+        loss = loss_function(view, out.logp.new_tensor(_rows_of(weight, batch, chunk.rows)))
         loss.value.backward()
         engine.backward(chunk, out)
         total += float(loss.value.detach())
         if seen is not None:
-            seen.chunk(loss, out, chunk, first=update == 0)
+            seen.chunk(loss, out, chunk, first=first)
     return total
 
 
@@ -129,8 +143,10 @@ def minibatches(batch: Batch, scale: Scale, key: Key) -> Iterator[Batch]:
 def useful_rows(batch: Batch, objective: Objective) -> np.ndarray:
     """Rows that can move the weights. Exact: denominators are known already, and a zero coefficient adds nothing."""
     acts = batch.mask.copy()
-    if not objective.regularise:
+    if not objective.terms and objective.whole is None:
         acts &= batch.advantage != 0
+    elif not objective.terms and COEFFICIENT in batch.weights:
+        acts &= batch.weights[COEFFICIENT] != 0
     return np.flatnonzero(np.add.reduceat(np.append(acts, False), batch.at[:-1]) * (batch.lengths > 0))
 
 
@@ -166,14 +182,20 @@ class _Seen:
 
     def chunk(self, loss: Loss, out: Outputs, chunk: Chunk, *, first: bool) -> None:
         mask = chunk.streams["mask"].to(out.logp.dtype)
-        advantage = chunk.streams["advantage"]
-        shut = (loss.gate == 0) & (advantage != 0) & (chunk.streams["origin"] == Origin.POLICY)
         self.tokens += float(mask.sum())
-        self.count("policy/gate", float((loss.gate * mask).sum()))
-        self.count("policy/ratio", float((loss.ratio * mask).sum()))
-        self.count("policy/clip_fraction", float((shut * mask).sum()))
-        self.count("policy/clip_fraction_up", float((shut * mask * (advantage > 0)).sum()))
-        self._most("policy/ratio_max", float((loss.ratio * mask).max()) if mask.numel() else 0.0)
+        if loss.ratio is not None and loss.gate is not None:
+            advantage = chunk.streams["advantage"]
+            shut = (loss.gate == 0) & (advantage != 0) & (chunk.streams["origin"] == Origin.POLICY)
+            self.count("policy/gate", float((loss.gate * mask).sum()))
+            self.count("policy/ratio", float((loss.ratio * mask).sum()))
+            self.count("policy/clip_fraction", float((shut * mask).sum()))
+            self.count("policy/clip_fraction_up", float((shut * mask * (advantage > 0)).sum()))
+            self._most("policy/ratio_max", float((loss.ratio * mask).max()) if mask.numel() else 0.0)
+        if loss.correction is not None:
+            weight = (loss.correction * mask).double()
+            self.count("policy/correction", float(weight.sum()))
+            self.count("correction/squares", float(weight.square().sum()))
+            self._most("policy/correction_max", float(weight.max()) if mask.numel() else 0.0)
         for name, term in loss.terms.items():
             self.count(f"policy/{name}", float((term * mask).sum()))
         if first and "sampled" in chunk.streams:
@@ -202,6 +224,8 @@ class _Seen:
         stats |= {name: value for name, value in self.sums.items() if name.startswith("update/")}
         stats |= self.maxima | self.last
         stats["policy/grad_norm"] = self.sums.get("policy/grad_norm", 0.0) / steps
+        if squares := self.sums.get("correction/squares"):  # the effective share of the tokens, (sum c)^2 / (N sum c^2)
+            stats["policy/correction_effective"] = self.sums["policy/correction"] ** 2 / (tokens * squares)
         if self.first_tokens:
             stats["policy/sampler_mismatch"] = self.sums["mismatch"] / self.first_tokens
         trained = max(1, np.count_nonzero(batch.mask))

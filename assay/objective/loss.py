@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from assay.engine.interface import Chunk, Outputs, Want
-from assay.objective import GATES, RATIOS, REGULARISERS, Case, Objective
-from assay.part import bind, name_of
-from assay.types import Origin
+from assay.engine.interface import Want
+from assay.objective import CORRECTIONS, GATES, RATIOS, SELECTORS, TERMS, WHOLES, Objective
+from assay.part import Part, bind, name_of
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from assay.objective.view import View
+
+Push = Callable[["View"], tuple["Tensor", "Tensor"]]
+"""A view without a graph -> ratio and gate of each token."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,63 +24,119 @@ class Loss:
     """A chunk's contribution, and what was seen on the way (tensors per token, without a graph)."""
 
     value: Tensor
-    gate: Tensor
-    ratio: Tensor
     terms: Mapping[str, Tensor]
+    ratio: Tensor | None = None  # none for a loss that has neither
+    gate: Tensor | None = None
+    correction: Tensor | None = None
 
 
-def loss_of(objective: Objective) -> Callable[[Outputs, Chunk, Tensor], Loss]:
-    """The function (outputs, chunk, token weights) -> Loss that this objective means."""
-    rules = [(None, bind(RATIOS, objective.ratio), bind(GATES, objective.gate))]
-    rules += [(case, bind(RATIOS, case.ratio), bind(GATES, case.gate)) for case in reversed(objective.cases)]
-    terms = [(name_of(REGULARISERS, part), bind(REGULARISERS, part)) for part in objective.regularise]
+def loss_of(objective: Objective) -> Callable[[View, Tensor], Loss]:
+    """The function (view, token weights) -> Loss that this objective means. `survey` has put into the streams of the
+    view what had to be known of all rows of the optimiser step.
+    """
+    policy = _policy(objective) if objective.whole is None else _whole(objective)
+    terms = [(name_of(TERMS, part), bind(TERMS, part), part) for part in objective.terms]
 
-    def loss(out: Outputs, chunk: Chunk, weight: Tensor) -> Loss:
-        logp, streams = out.logp, _known(chunk.streams)
-        fixed = logp.detach()
-        old = streams.get("old", fixed)
-        ratio = gate = fixed
-        for case, ratio_of, gate_of in rules:
-            own = ratio_of(fixed, old)
-            push = gate_of(own, streams["advantage"], streams=streams)
-            here = None if case is None else _covered(case, chunk)
-            ratio = own if here is None else own.where(here, ratio)
-            gate = push if here is None else push.where(here, gate)
-        coefficient = weight * streams["mask"] * gate * streams["advantage"]
-        value = -(coefficient * logp).sum()
-        extra: dict[str, Any] = {}
-        for name, term in terms:
-            per_token = term(out, streams)
-            if (weighed := streams.get(f"weights/{name}")) is not None:
-                per_token = per_token * weighed
-            extra[f"{name}_loss"] = extra.get(f"{name}_loss", 0) + per_token.detach()
-            value = value + (weight * streams["mask"] * per_token).sum()
-        return Loss(value=value, gate=gate, ratio=ratio, terms=extra)
+    def loss(view: View, weight: Tensor) -> Loss:
+        found = policy(view, weight)
+        value, seen = found.value, {}
+        for place, (name, term, part) in enumerate(terms):
+            each = term(view)
+            if (weighed := view.streams.get(f"weights/{name}")) is not None:
+                each = each * weighed
+            if part.over is not None:
+                each = each * selected(part.over, view)
+            seen[f"{name}_loss"] = seen.get(f"{name}_loss", 0) + each.detach()
+            own = weight if part.mean == "policy" else view.streams[f"weights/{own_name(place)}"]
+            value = value + (own * view.mask * each).sum()
+        return Loss(value, seen, found.ratio, found.gate, found.correction)
 
     return loss
 
 
-def _covered(case: Case, chunk: Chunk) -> Tensor:
-    """bool[M]: the tokens that the case is for."""
-    here = chunk.streams["mask"].bool()
-    if case.tag is not None:
-        tagged = [tag == case.tag for tag in chunk.batch.tag or [""] * len(chunk.batch)]
-        here = here & here.new_tensor(tagged)[chunk.row]
-    if case.origin is not None:
-        here = here & (chunk.streams["origin"] == Origin[case.origin.upper()])
-    return here
+def _whole(objective: Objective) -> Callable[[View, Tensor], Loss]:
+    assert objective.whole is not None
+    function, whole = bind(WHOLES, objective.whole), objective.whole.scope == "step"
+
+    def policy(view: View, weight: Tensor) -> Loss:
+        if whole:
+            return Loss((view.streams[f"weights/{COEFFICIENT}"] * view.mask * view.logp).sum(), {})
+        return Loss(function(view, weight=weight), {})
+
+    return policy
 
 
-def _known(streams: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Zeros where a token is masked: what stands there may not be a number, and no weight of zero silences that."""
-    masked = ~streams["mask"]
-    return {
-        name: stream.masked_fill(masked.view(-1, *[1] * (stream.ndim - 1)), 0.0)
-        if stream.is_floating_point()
-        else stream
-        for name, stream in streams.items()
-    }
+def _policy(objective: Objective) -> Callable[[View, Tensor], Loss]:
+    push, whole = push_of(objective), pushes_at_once(objective)
+    corrections = [(part, bind(CORRECTIONS, part)) for part in objective.correct]
+
+    def policy(view: View, weight: Tensor) -> Loss:
+        fixed = view.detached()
+        if whole:
+            ratio, gate = view.streams[f"weights/{RATIO}"], view.streams[f"weights/{GATE}"]
+        else:
+            ratio, gate = push(fixed)
+        for part in objective.keep:
+            gate = gate * selected(part, fixed)
+        correction = None
+        for part, function in corrections:
+            known = view.streams.get(f"weights/{constant_name(part)}")
+            own = function(fixed) if known is None else known
+            correction = own if correction is None else correction * own
+        coefficient = weight * view.mask * gate * view.streams["advantage"]
+        coefficient = coefficient if correction is None else coefficient * correction
+        return Loss(-(coefficient * view.logp).sum(), {}, ratio, gate, correction)
+
+    return policy
+
+
+def push_of(objective: Objective) -> Push:
+    """Ratio and gate by the case of each token."""
+    rules = [(None, objective.ratio, objective.gate)]
+    rules += [(case.over, case.ratio, case.gate) for case in reversed(objective.cases)]
+    bound = [(over, bind(RATIOS, ratio), bind(GATES, gate)) for over, ratio, gate in rules]
+
+    def push(view: View) -> tuple[Tensor, Tensor]:
+        logp, advantage = view.logp, view.streams["advantage"]
+        old = view.streams["mu"] if objective.anchor == "sampler" else view.old
+        ratio = gate = logp
+        for over, ratio_of, gate_of in bound:
+            own = ratio_of(logp, old, view=view)
+            mine = gate_of(own, advantage, view=view)
+            if over is None:
+                ratio, gate = own, mine
+            else:
+                here = selected(over, view)
+                ratio, gate = own.where(here, ratio), mine.where(here, gate)
+        return ratio, gate
+
+    return push
+
+
+def selected(part: Part, view: View) -> Tensor:
+    """bool[M]: what `survey` found, or what the part says of these rows."""
+    known = view.streams.get(f"weights/{constant_name(part)}")
+    return bind(SELECTORS, part)(view) if known is None else known > 0
+
+
+def pushes_at_once(objective: Objective) -> bool:
+    """Whether ratio or gate compare rows, so that both are those that the whole optimiser step began with."""
+    pairs = [(objective.ratio, objective.gate), *((case.ratio, case.gate) for case in objective.cases)]
+    return objective.whole is None and any(part.scope == "step" for pair in pairs for part in pair)
+
+
+COEFFICIENT, RATIO, GATE = "step/coefficient", "step/ratio", "step/gate"
+
+
+def constant_name(part: Part) -> str:
+    """What a part said of all rows of the optimiser step."""
+    return f"step/{part!r}"
+
+
+def own_name(place: int) -> str:
+    """The weights of the term at this place that is averaged over its own tokens."""
+    return f"step/own {place}"
 
 
 def want_of(objective: Objective) -> Want:
-    return Want(entropy=objective.needs_entropy)
+    return Want(entropy="entropy" in objective.wants, top_ids="top" in objective.wants)

@@ -1,11 +1,14 @@
-"""Ratios: what stands for w = pi_theta / pi_old. Log-ratios are clamped to [-20, 20] before the exponential."""
+"""Ratios: what stands for w = pi_theta / pi_old. Log-ratios are clamped to [-20, 20] before the exponential. A ratio of
+whole rows asks for the `view`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.part import Part
+from assay.objective.experts import MixedBehaviour, mixed_behaviour
+from assay.part import Part, Registry
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -40,4 +43,9 @@ def probability(logp: Tensor, old: Tensor) -> Tensor:
     return logp.exp()
 
 
-RATIOS = {"token": (TokenRatio, token_ratio), "none": (NoRatio, no_ratio), "probability": (Probability, probability)}
+RATIOS: Registry = {
+    "token": (TokenRatio, token_ratio),
+    "none": (NoRatio, no_ratio),
+    "probability": (Probability, probability),
+    "mixed-behaviour": (MixedBehaviour, mixed_behaviour),
+}

@@ -7,16 +7,23 @@ from assay.recipe import Recipe
 from assay.recipes.ampo import AMPO
 from assay.recipes.arpo import ARPO
 from assay.recipes.azr import AZR
+from assay.recipes.bread import BREAD
 from assay.recipes.cure import CURE
 from assay.recipes.dapo import DAPO
 from assay.recipes.deepsearch import DEEPSEARCH
+from assay.recipes.dft import DFT
 from assay.recipes.dr_grpo import DR_GRPO
 from assay.recipes.erpo import ERPO
+from assay.recipes.expert_iteration import EXPERT_ITERATION
 from assay.recipes.grpo import GRPO
 from assay.recipes.guide import GUIDE
+from assay.recipes.hpt import HPT
+from assay.recipes.luffy import LUFFY
+from assay.recipes.prefix_rft import PREFIX_RFT
 from assay.recipes.questa import QUESTA
 from assay.recipes.r3 import R3, R3_STAGED
 from assay.recipes.reinforce import REINFORCE
+from assay.recipes.rl_plus import RL_PLUS
 from assay.recipes.rlad import RLAD, RLAD_HIERARCHICAL, RLAD_TWO
 from assay.recipes.rloo import RLOO
 from assay.recipes.rlve import RLVE
@@ -25,6 +32,7 @@ from assay.recipes.rstar2 import RSTAR2
 from assay.recipes.seele import SEELE
 from assay.recipes.sft import SFT
 from assay.recipes.spec_rl import SPEC_RL
+from assay.recipes.srft import SRFT
 from assay.recipes.treerl import TREERL
 
 RECIPES: dict[str, Recipe] = {
@@ -55,6 +63,14 @@ RECIPES: dict[str, Recipe] = {
         RLAD_HIERARCHICAL,
         RLAD_TWO,
         AZR,
+        LUFFY,
+        RL_PLUS,
+        SRFT,
+        HPT,
+        PREFIX_RFT,
+        BREAD,
+        DFT,
+        EXPERT_ITERATION,
     )
 }
 

@@ -1,7 +1,7 @@
 from assay.collect.teachers import AskTeachers
 from assay.credit import GroupRelative
 from assay.curate.replace import MakeRoom
-from assay.objective import Case, Clip, Entropy, FixedLength, Objective, Probability, Shaped
+from assay.objective import Case, Clip, Entropy, FixedLength, Objective, Probability, Shaped, Written
 from assay.recipe import Mechanism, Recipe, Scale
 
 AMPO = Recipe(
@@ -19,7 +19,7 @@ AMPO = Recipe(
             aggregate=FixedLength(),
             regularise=(Entropy(weight=0.001),),
             injected="train",
-            cases=(Case(origin="injected", ratio=Probability(), gate=Shaped(gamma=0.1)),),
+            cases=(Case(over=Written("injected"), ratio=Probability(), gate=Shaped(gamma=0.1)),),
         ),
     ),
     scale=Scale(num_prompts=128, group_size=8, max_new=8192, learning_rate=1e-6, num_steps=510, num_minibatches=2),

@@ -3,7 +3,7 @@ from assay.collect import Refill
 from assay.collect.hints import HINT, RetryWithHint
 from assay.credit import GroupRelative
 from assay.curate import FirstGroups, MixedGroups
-from assay.objective import Case, Clip, Objective, ShapedBy, TokenMean, TokenRatio
+from assay.objective import Case, Clip, Objective, ShapedBy, Tagged, TokenMean, TokenRatio
 from assay.recipe import Mechanism, Recipe, Scale
 
 GUIDE = Recipe(
@@ -20,7 +20,7 @@ GUIDE = Recipe(
         objective=Objective(
             gate=Clip(low=0.2, high=0.2),
             aggregate=TokenMean(),
-            cases=(Case(tag=HINT, ratio=TokenRatio(), gate=ShapedBy()),),
+            cases=(Case(over=Tagged(HINT), ratio=TokenRatio(), gate=ShapedBy()),),
         ),
     ),
     scale=Scale(num_prompts=128, group_size=8, max_new=3072, learning_rate=1e-6, num_steps=500, num_minibatches=2),

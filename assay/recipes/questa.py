@@ -5,7 +5,7 @@ from assay.collect import Lagged, Refill
 from assay.credit import Score, Whiten
 from assay.curate import Band, FirstGroups
 from assay.memory import Follow
-from assay.objective import Decoupled, Objective, TokenMean
+from assay.objective import Clip, Drop, Objective, TokenMean
 from assay.recipe import Mechanism, Model, Recipe, Scale, Stage
 from assay.reward import Outcome
 
@@ -17,7 +17,7 @@ HALF = Mechanism(
     curate=(Band(low=0.05, high=0.95), FirstGroups()),
     credit=Score(),
     shape=(Whiten(ddof=0, epsilon=1e-5),),
-    objective=Objective(gate=Decoupled(low=0.2, high=0.2, cap=5.0), aggregate=TokenMean()),
+    objective=Objective(gate=Clip(low=0.2, high=0.2), correct=(Drop(high=5.0),), aggregate=TokenMean()),
     remember=(Follow(every=5),),
 )
 

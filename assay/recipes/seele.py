@@ -2,7 +2,7 @@ from assay.augment.rates import BeginAtRate
 from assay.collect.rates import HintRounds
 from assay.credit import GroupRelative
 from assay.memory.rates import KeepRate
-from assay.objective import KL, Case, Clip, FixedLength, Imitate, NoRatio, Objective, Shut
+from assay.objective import KL, Case, Clip, FixedLength, Likelihood, NoRatio, Objective, Shut, Written
 from assay.recipe import Mechanism, Recipe, Scale
 from assay.source import Epochs
 
@@ -20,9 +20,10 @@ SEELE = Recipe(
         objective=Objective(
             gate=Clip(low=0.2, high=0.2),
             aggregate=FixedLength(),
-            regularise=(KL(weight=0.001, estimator="k3"), Imitate(weight=0.001)),
+            regularise=(KL(weight=0.001, estimator="k3"),),
+            extra=(Likelihood(weight=0.001, over=Written("injected")),),
             injected="train",
-            cases=(Case(origin="injected", ratio=NoRatio(), gate=Shut()),),
+            cases=(Case(over=Written("injected"), ratio=NoRatio(), gate=Shut()),),
         ),
         remember=(KeepRate(target=0.5),),
     ),

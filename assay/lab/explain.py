@@ -1,0 +1,268 @@
+"""What a method is: its eight factors with their formulas, what it does to a token on policy, how it differs from GRPO.
+
+Nothing is written twice: names and values are those of the recipe's parts, formulas those of their functions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from assay.configure import SLOTS
+from assay.credit import pack
+from assay.objective import Objective, Term
+from assay.part import Part, name_of
+from assay.recipe import Mechanism, Recipe
+from assay.recipes import RECIPES, recipe
+from assay.types import Batch, Episode, Problem, Request, Reward, Row, Segment, Verdict
+
+FACTORS = ("advantage", "ratio", "gate", "keep mask", "correction", "aggregation", "regulariser", "extra")
+BESIDE = ("source", "augment", "expand", "collect", "reward", "assess", "remember")
+"""Phases of the loop whose parts are no factor of the loss."""
+POLICY = "- sum_t  a_t k_t c_t g(w_t; A_t) A_t log pi_t"
+SPELT = "a: weight of the aggregation, k: keep mask, c: correction, g: gate (detached), A: advantage"
+
+
+@dataclasses.dataclass(frozen=True)
+class Factor:
+    """A part in its role: `gate`, `clip`, its values, and what it computes."""
+
+    name: str
+    part: str
+    values: Mapping[str, Any]
+    says: str  # what the part is, by its record
+    formula: str  # what it computes, by its function
+    where: str = ""  # of which tokens, where not of all
+
+    @property
+    def title(self) -> str:
+        inner = ", ".join(f"{name}={_short(value)}" for name, value in self.values.items())
+        return self.part + (f"({inner})" if inner else "") + (f" on {self.where}" if self.where else "")
+
+
+def explain(name: str) -> dict[str, Any]:
+    """Everything that `assay explain` says of a recipe, as data."""
+    method, grpo = recipe(name), RECIPES["grpo"]
+    mechanism = method.stages[0].mechanism or method.mechanism
+    factors = factors_of(mechanism)
+    return {
+        "name": method.name,
+        "title": method.title,
+        "paper": method.paper,
+        "claim": method.claim,
+        "formula": _formula(mechanism.objective),
+        "factors": {name: [_row(factor) for factor in found] for name, found in factors.items()},
+        "beside": {slot: [_row(factor) for factor in _parts(slot, getattr(mechanism, slot))] for slot in BESIDE},
+        "on_policy": on_policy(mechanism.objective),
+        "against_grpo": _against(mechanism, grpo.mechanism) if method is not grpo else [],
+        "stages": [stage.name for stage in method.stages] if len(method.stages) > 1 else [],
+        "roles": {rule.role: _factors_as_data(method, rule.role) for rule in mechanism.rules},
+        "deviations": list(method.deviations),
+        "notes": list(method.notes),
+    }
+
+
+def factors_of(mechanism: Mechanism) -> dict[str, list[Factor]]:
+    """The eight factors of the loss. What is empty is not there: no correction, nothing left out."""
+    goal = mechanism.objective
+    replaced = goal.whole is not None
+    ratio = [] if replaced else [_factor("ratio", goal.ratio), *_cases(goal, "ratio")]
+    gate = [] if replaced else [_factor("gate", goal.gate), *_cases(goal, "gate")]
+    return {
+        "advantage": [*_parts("credit", mechanism.credit), *_parts("shape", mechanism.shape)],
+        "ratio": [_factor("whole", goal.whole)] if goal.whole is not None else ratio,
+        "gate": gate,
+        "keep mask": [*_parts("curate", mechanism.curate), *_parts("keep", goal.keep)],
+        "correction": [*_parts("correct", goal.correct)],
+        "aggregation": [_factor("aggregate", goal.aggregate)],
+        "regulariser": [*_parts("regularise", goal.regularise)],
+        "extra": [*_parts("extra", goal.extra), *_parts("assess", mechanism.assess)],
+    }
+
+
+def _factors_as_data(method: Recipe, role: str) -> dict[str, list[dict[str, Any]]]:
+    rule = method.mechanism.rule(role)
+    named = {"credit": rule.credit, "shape": rule.shape, "objective": rule.objective}
+    found = factors_of(dataclasses.replace(Mechanism(), **named))
+    return {name: [_row(factor) for factor in factors] for name, factors in found.items()}
+
+
+def _cases(goal: Objective, kind: str) -> Iterator[Factor]:
+    for case in goal.cases:
+        yield dataclasses.replace(_factor(kind, getattr(case, kind)), where=_factor("over", case.over).title)
+
+
+def _parts(slot: str, parts: Part | Sequence[Part]) -> Iterator[Factor]:
+    for part in (parts,) if isinstance(parts, Part) else parts:
+        yield _factor(slot, part)
+
+
+def _factor(slot: str, part: Part) -> Factor:
+    registry = SLOTS[slot]
+    name = name_of(registry, part)
+    values = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+    where = ""
+    if isinstance(part, Term):
+        over, mean = values.pop("over"), values.pop("mean")
+        where = "" if over is None else _factor("over", over).title
+        values |= {"mean": mean} if mean == "own" else {}
+    record, function = registry[name]
+    return Factor(slot, name, values, _first_paragraph(record), _first_paragraph(function), where)
+
+
+def _first_paragraph(source: Any) -> str:
+    return " ".join((source.__doc__ or "").strip().split("\n\n")[0].split())
+
+
+def _formula(goal: Objective) -> str:
+    policy = POLICY if goal.whole is None else f"- sum_t  c_t log pi_t, c the derivative of: {_loss(goal.whole)}"
+    terms = [f"{_factor(kind, term).title}" for kind in ("regularise", "extra") for term in getattr(goal, kind)]
+    return " + ".join([policy, *terms])
+
+
+def _loss(whole: Part) -> str:
+    factor = _factor("whole", whole)
+    return factor.formula or factor.says
+
+
+def _against(mechanism: Mechanism, other: Mechanism) -> list[str]:
+    """A line for each factor and phase that is not GRPO's."""
+    mine, theirs = factors_of(mechanism), factors_of(other)
+    mine |= {slot: list(_parts(slot, getattr(mechanism, slot))) for slot in BESIDE}
+    theirs |= {slot: list(_parts(slot, getattr(other, slot))) for slot in BESIDE}
+    lines = []
+    for name in mine:
+        if mine[name] != theirs[name] and name != "assess":
+            lines.append(f"{name}: {_titles(mine[name])} (GRPO: {_titles(theirs[name])})")
+    if mechanism.objective.anchor != other.objective.anchor:
+        lines.append("the ratio's denominator is the sampler's own log-prob (GRPO: the learner's before the step)")
+    return lines
+
+
+def _titles(factors: Sequence[Factor]) -> str:
+    return " + ".join(factor.title for factor in factors) or "none"
+
+
+def _row(factor: Factor) -> dict[str, Any]:
+    return {"part": factor.part, "title": factor.title, "says": factor.says, "formula": factor.formula}
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Part):
+        return f"{type(value).__name__}({', '.join(str(getattr(value, f.name)) for f in dataclasses.fields(value))})"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# On policy
+
+
+def on_policy(goal: Objective) -> dict[str, float | None]:
+    """What multiplies the advantage where the policy has not moved: of a right answer, and of a wrong one.
+
+    Worked out on a group of four answers of three tokens, one of them right, with advantages of +1 and -1; of a loss
+    without a gate, the coefficient of log pi in units of a token's weight. None where it depends on more than that.
+    """
+    import torch
+
+    from assay.objective.loss import loss_of
+    from assay.objective.survey import constants
+    from assay.objective.view import view_of_batch
+    from assay.rng import Key
+
+    goal = dataclasses.replace(goal, regularise=(), extra=())
+    batch, weight = _four(), 1 / 12
+    sampled = torch.full((12,), -1.0)
+    view = view_of_batch(batch, logp=sampled, entropy=torch.ones(12), key=Key(0))
+    weights = np.full(12, weight, np.float32)
+    try:
+        more = {f"weights/{name}": value for name, value in constants(view, weights, goal).items()}
+        leaf = sampled.clone().requires_grad_()
+        view = dataclasses.replace(view, logp=leaf, streams={**view.streams, **more})
+        loss_of(goal)(view, torch.from_numpy(weights)).value.backward()
+    except (KeyError, AssertionError):  # a part reads what only a run has
+        return {"right": None, "wrong": None}
+    assert leaf.grad is not None
+    push = -leaf.grad / weight
+    push = push * view.streams["advantage"] if goal.whole is None else push
+    return {"right": round(float(push[0]), 6), "wrong": round(float(push[-1]), 6)}
+
+
+def _four() -> Batch:
+    """Four answers to one question by the present policy, the first right."""
+    return pack([_answer(sample, right=sample == 0) for sample in range(4)])
+
+
+def _answer(sample: int, *, right: bool) -> Row:
+    problem = Problem("explain", "?", {}, "?")
+    ids, known = np.ones(3, np.int32), np.full(3, -1.0, np.float32)
+    answer = Segment(ids, np.zeros(3, np.int8), old=known, mu=known, entropy=np.ones(3, np.float32))
+    request = Request(problem, ids[:1], "group", 3, sample=sample)
+    verdict, reward = (Verdict.ok(), 1.0) if right else (Verdict.fail("wrong"), 0.0)
+    episode = Episode(request, (answer,), "stop", verdict=verdict, rewards=(Reward("outcome", reward),))
+    advantage = np.full(3, 1.0 if right else -1.0, np.float32)
+    return Row(episode, advantage=advantage, old=known, ref=known)
+
+
+# For a person
+
+
+def text(found: Mapping[str, Any]) -> str:
+    """The card of a method."""
+    lines = [f"{found['name']}: {found['title']} ({found['paper']})", f"claim: {found['claim']}", ""]
+    lines += [f"minimise  {found['formula']}", f"          {SPELT}", ""]
+    for name, factors in found["factors"].items():
+        lines += _listed(name, factors)
+    lines += ["", "beside the loss"]
+    for name, factors in found["beside"].items():
+        lines += _listed(f"  {name}", factors) if factors else []
+    for role, factors in found["roles"].items():
+        lines += ["", f"the role {role} learns by"]
+        for name, rows in factors.items():
+            lines += _listed(f"  {name}", rows) if rows else []
+    lines += ["", f"on policy, one right of four: {_on_policy(found['on_policy'])}"]
+    if found["stages"]:
+        lines.append(f"stages: {', '.join(found['stages'])} (above: the first)")
+    for title, name in (
+        ("what differs from grpo", "against_grpo"),
+        ("where known implementations deviate", "deviations"),
+        ("notes", "notes"),
+    ):
+        lines += ["", title, *(f"- {line}" for line in found[name])] if found[name] else []
+    return "\n".join(lines)
+
+
+def _listed(name: str, factors: Sequence[Mapping[str, Any]]) -> list[str]:
+    if not factors:
+        return [f"{name:<12}  none"]
+    lines = []
+    for place, factor in enumerate(factors):
+        lines.append(f"{name if place == 0 else '':<12}  {factor['title']}")
+        for said in dict.fromkeys([factor["says"], factor["formula"]]):
+            lines += textwrap.wrap(said, 116, initial_indent=" " * 16, subsequent_indent=" " * 16)
+    return lines
+
+
+def _on_policy(push: Mapping[str, float | None]) -> str:
+    if push["right"] is None or push["wrong"] is None:
+        return "depends on more than the policy (a partner, a memory, other rows)"
+    return f"{push['right']:g} times the advantage of a right token, {push['wrong']:g} times that of a wrong one"
+
+
+def run_explain(arguments: argparse.Namespace) -> dict[str, Any]:
+    found = explain(arguments.recipe)
+    if not arguments.json:
+        sys.stdout.write(text(found) + "\n")
+    return found
+
+
+VERB = (
+    "the formula of a recipe: its factors, what differs from GRPO, and where other implementations deviate",
+    [(("recipe",), {"metavar": "RECIPE", "help": "a name of `assay list recipes`"})],
+    run_explain,
+)

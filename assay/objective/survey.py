@@ -1,0 +1,114 @@
+"""What an optimiser step has to know of all its rows before the first chunk: constants for each token, kept among the
+weights of the batch, so that they are cut with it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.engine.interface import Want
+from assay.objective import CORRECTIONS, SELECTORS, WHOLES, Objective
+from assay.objective.loss import (
+    COEFFICIENT,
+    GATE,
+    RATIO,
+    constant_name,
+    own_name,
+    push_of,
+    pushes_at_once,
+    want_of,
+)
+from assay.objective.view import View, view_of_batch
+from assay.part import Part, bind
+from assay.rng import Key
+from assay.types import Batch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.engine.interface import Engine
+
+
+def survey(
+    engine: Engine, batch: Batch, weight: np.ndarray, objective: Objective, key: Key, tokens: int
+) -> tuple[Batch, int]:
+    """The batch with these constants, and how many tokens were scored for them.
+
+    The current weights are asked, unless the sampler's numbers are already theirs.
+    """
+    if not objective.surveys and all(term.mean == "policy" for term in objective.terms):
+        return batch, 0
+    found, spent = {}, 0
+    if objective.surveys:
+        want = want_of(objective)
+        found, spent = (_sampled(batch), 0) if _of_now(engine, batch, want) else _scored(engine, batch, want, tokens)
+    view = view_of_batch(batch, **found, key=key)
+    streams = {name: value.detach().float().numpy() for name, value in constants(view, weight, objective).items()}
+    return dataclasses.replace(batch, weights={**batch.weights, **streams}), spent
+
+
+def constants(view: View, weight: np.ndarray, objective: Objective) -> dict[str, Tensor]:
+    """What the parts say that have to see all rows at once, [M] each, by its name among the weights."""
+    found: dict[str, Tensor] = {}
+    if objective.whole is not None and objective.whole.scope == "step":
+        leaf = view.logp.detach().requires_grad_()
+        weights = leaf.new_tensor(weight)
+        bind(WHOLES, objective.whole)(dataclasses.replace(view, logp=leaf), weight=weights).backward()
+        assert leaf.grad is not None
+        found[COEFFICIENT] = leaf.grad
+    if pushes_at_once(objective):
+        found[RATIO], found[GATE] = push_of(objective)(view)
+    for part in _of_the_step(objective):
+        found[constant_name(part)] = bind(SELECTORS, part)(view)
+    for part in objective.correct:
+        if part.scope == "step":
+            found[constant_name(part)] = bind(CORRECTIONS, part)(view)
+    for place, term in enumerate(objective.terms):
+        if term.mean == "own":
+            trained = view.streams["mask"]
+            where = trained if term.over is None else bind(SELECTORS, term.over)(view) & trained
+            found[own_name(place)] = where.to(view.logp.dtype) / where.sum().clamp(min=1)
+    return found
+
+
+def _of_the_step(objective: Objective) -> set[Part]:
+    """Selectors that compare rows."""
+    over = [*objective.keep, *(case.over for case in objective.cases), *(term.over for term in objective.terms)]
+    return {part for part in over if part is not None and part.scope == "step"}
+
+
+def _of_now(engine: Engine, batch: Batch, want: Want) -> bool:
+    """Whether the current weights sampled every token that trains, under the context that is trained."""
+    if not engine.exact or want.top_ids or batch.version is None or batch.moved.any():
+        return False
+    asked = [batch.sampled, batch.entropy] if want.entropy else [batch.sampled]
+    known = all(stream is not None and np.isfinite(stream[batch.mask]).all() for stream in asked)
+    return known and bool((batch.version[batch.mask] == engine.version).all())
+
+
+def _sampled(batch: Batch) -> dict[str, Tensor]:
+    import torch
+
+    streams = {"logp": batch.sampled, "entropy": batch.entropy}
+    return {name: torch.from_numpy(stream) for name, stream in streams.items() if stream is not None}
+
+
+def _scored(engine: Engine, batch: Batch, want: Want, tokens: int) -> tuple[dict[str, Tensor], int]:
+    """A pass without a graph over all rows."""
+    import torch
+
+    rows: dict[str, list[Tensor]] = {}
+    with torch.no_grad():
+        for chunk in engine.chunks(batch, tokens=tokens):
+            out = engine.forward(chunk, want)
+            for name in ("logp", "entropy", "top_logp"):
+                stream = getattr(out, name)
+                if stream is None:
+                    continue
+                pieces = rows.setdefault(name, [stream.new_zeros(0)] * len(batch))
+                for i, piece in zip(chunk.rows, stream.detach().split(chunk.batch.lengths.tolist()), strict=True):
+                    pieces[i] = piece
+    return {name: torch.cat(pieces).cpu() for name, pieces in rows.items()}, len(batch.ids)

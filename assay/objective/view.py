@@ -1,0 +1,144 @@
+"""What the parts of an objective see: some whole rows as tensors, of one chunk or of a whole optimiser step."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.rng import Key
+from assay.types import Batch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.engine.interface import Chunk, Outputs
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """M response tokens of B whole rows. Sums and means are over the tokens of a row that train."""
+
+    logp: Tensor  # [M] of the current weights
+    entropy: Tensor | None  # [M] likewise, where a part wants it
+    top_logp: Tensor | None  # [M, K] likewise
+    streams: Mapping[str, Tensor]  # [M] those of the batch; zero where a token is masked
+    row: Tensor  # int64[M] the row of each token
+    batch: Batch  # the host's copy
+    counted: int  # rows in the denominator of the optimiser step
+    key: Key  # of the optimiser step
+
+    @property
+    def mask(self) -> Tensor:
+        """[M] 1 where a token trains."""
+        return self.streams["mask"].to(self.logp.dtype)
+
+    @property
+    def old(self) -> Tensor:
+        """[M] log-probs before the first update of the step; those of now where that is what they are."""
+        return self.streams.get("old", self.logp.detach())
+
+    @property
+    def outcome(self) -> Tensor:
+        """[B] rewards of the rows; NaN where there is none."""
+        assert self.batch.outcome is not None
+        return self.logp.new_tensor(self.batch.outcome)
+
+    @property
+    def right(self) -> Tensor:
+        """bool[B] rows that were judged, and found right."""
+        assert self.batch.right is not None
+        return self.logp.new_tensor(self.batch.right).bool()
+
+    @property
+    def group(self) -> Tensor:
+        """int64[B] numbers of the rows' groups, in order of appearance."""
+        names: dict[str, int] = {}
+        numbers = [names.setdefault(name, len(names)) for name in self.batch.group]
+        return self.row.new_tensor(numbers)
+
+    @property
+    def share(self) -> float:
+        """Weight of a row in the mean over the rows of the optimiser step."""
+        return 1.0 / max(1, self.counted)
+
+    def sum(self, x: Tensor) -> Tensor:
+        """[B] sum over the tokens of each row that train."""
+        return x.new_zeros(len(self.batch)).index_add(0, self.row, (x * self.mask).to(x.dtype))
+
+    def mean(self, x: Tensor) -> Tensor:
+        """[B] mean over the tokens of each row that train; 0 for a row without any."""
+        return self.sum(x) / self.length.clamp(min=1)
+
+    @property
+    def length(self) -> Tensor:
+        """[B] tokens of each row that train."""
+        return self.sum(self.logp.new_ones(self.logp.shape))
+
+    @property
+    def mean_entropy(self) -> Tensor:
+        """[B] mean entropy over the tokens of each row that train, without a graph."""
+        assert self.entropy is not None
+        return self.mean(self.entropy.detach())
+
+    def spread(self, per_row: Tensor) -> Tensor:
+        """[M] each row's number on all its tokens."""
+        return per_row[self.row]
+
+    def in_group(self, per_row: Tensor) -> Tensor:
+        """[B] for each row the sum over its group, itself included. Groups are whole in views of the step alone."""
+        group = self.group
+        return per_row.new_zeros(int(group.max()) + 1 if len(group) else 0).index_add(0, group, per_row)[group]
+
+    def of_rows(self, values: np.ndarray | list[bool]) -> Tensor:
+        """bool[M] whether the row of each token is one of these."""
+        return self.row.new_tensor(values).bool()[self.row]
+
+    def detached(self) -> View:
+        """The same without a graph."""
+        entropy = None if self.entropy is None else self.entropy.detach()
+        top = None if self.top_logp is None else self.top_logp.detach()
+        return dataclasses.replace(self, logp=self.logp.detach(), entropy=entropy, top_logp=top)
+
+
+def view_of(out: Outputs, chunk: Chunk, *, counted: int, key: Key) -> View:
+    """The view of a chunk, with the graph of its outputs."""
+    streams = known(chunk.streams)
+    return View(out.logp, out.entropy, out.top_logp, streams, chunk.row, chunk.batch, counted, key)
+
+
+TOKEN_STREAMS = ("mask", "counted", "advantage", "origin", "old", "mu", "ref", "value", "top_ids")
+
+
+def view_of_batch(
+    batch: Batch,
+    *,
+    key: Key,
+    logp: Tensor | None = None,
+    entropy: Tensor | None = None,
+    top_logp: Tensor | None = None,
+) -> View:
+    """The view of a whole batch, on the host; without log-probs it is for parts that read data alone."""
+    import torch
+
+    arrays = {name: getattr(batch, name) for name in TOKEN_STREAMS}
+    arrays |= {f"weights/{name}": array for name, array in batch.weights.items()}
+    tensors = {n: torch.from_numpy(np.ascontiguousarray(a)) for n, a in arrays.items() if a is not None}
+    streams = known(tensors)
+    logp = torch.full((len(batch.ids),), torch.nan) if logp is None else logp.masked_fill(~streams["mask"], 0.0)
+    row = torch.from_numpy(np.repeat(np.arange(len(batch)), batch.lengths))
+    return View(logp, entropy, top_logp, streams, row, batch, int(np.count_nonzero(batch.counted_rows)), key)
+
+
+def known(streams: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Zeros where a token is masked: what stands there may not be a number, and no weight of zero silences that."""
+    masked = ~streams["mask"]
+    return {
+        name: stream.masked_fill(masked.view(-1, *[1] * (stream.ndim - 1)), 0.0)
+        if stream.is_floating_point()
+        else stream
+        for name, stream in streams.items()
+    }

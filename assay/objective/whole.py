@@ -1,0 +1,13 @@
+"""Losses that replace ratio, gate and advantage: ordinary differentiable functions of the log-probs of whole rows.
+
+A loss whose rows do not know of each other is computed chunk by chunk. One that compares rows has the scope of the
+step: it sees all rows of the optimiser step at once, its derivative is a coefficient per token, and the chunks then
+take the likelihood weighted by these. So no group has to fit into a chunk.
+"""
+
+from __future__ import annotations
+
+from assay.part import Registry
+
+WHOLES: Registry = {}
+"""Functions (view, *, weight, ...) -> the loss, denominators included; `weight` [M] is that of the aggregation."""
