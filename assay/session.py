@@ -325,7 +325,8 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
         "memory_bytes": machine.cache_mb << 20,
         "checkpointing": machine.checkpointing,
     }
-    optimiser = AdamW(betas=(scale.beta1, scale.beta2), weight_decay=scale.weight_decay)
+    betas = (scale.beta1, scale.beta2)
+    optimiser = AdamW(betas=betas, weight_decay=scale.weight_decay, bits=machine.optimiser_bits)
     wanted = {name: model.trained for name, model in recipe.models.items()}
     if any("ref" in mechanism.objective.wants for mechanism in recipe.mechanisms):
         wanted["reference"] = False
