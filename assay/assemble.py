@@ -162,7 +162,7 @@ def _lessons(recipe: Recipe, mechanism: Mechanism, constants: Mapping[str, Any])
 
 def _batch_of(recipe: Recipe, mechanism: Mechanism, role: str) -> str:
     rule = mechanism.rule(role)
-    apart = rule.objective != mechanism.objective or rule.every != 1
+    apart = rule.objective != mechanism.objective or rule.every != 1 or bool(rule.moments)
     return f"{recipe.roles[role]}/{role}" if apart else recipe.roles[role]
 
 
@@ -176,7 +176,7 @@ def _improver(mechanism: Mechanism, scale: Scale, micro_tokens: int) -> Callable
         key, player = memory.key("improve", memory.step, batch.role), models.play(batch.role)
         before = memory.step * scale.num_updates
         values = {"objective": rule.objective, "scale": scale, "key": key, "micro_tokens": micro_tokens}
-        stats = improve(player, batch, before=before, **values)
+        stats = improve(player, batch, before=before, moments=rule.moments, **values)
         # two players do not share a curve
         return {name.replace("policy/", f"{batch.role}/", 1): value for name, value in stats.items()}
 

@@ -33,6 +33,7 @@ class Rule:
     shape: tuple[Part, ...] = slot("shape", default=())
     objective: Objective = field(default_factory=Objective)
     every: int = 1  # it learns every so many steps
+    moments: str = ""  # of which set of moments its optimiser steps are; "": of those that everybody shares
 
 
 @dataclass(frozen=True)

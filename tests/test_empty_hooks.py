@@ -21,6 +21,7 @@ from assay.collect.anchors import AnchorSearch
 from assay.collect.forks import ForkAtReplies
 from assay.collect.hints import RetryWithHint
 from assay.collect.rates import HintRounds
+from assay.collect.study import Study
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
 from assay.curate import CURATORS, Aside, BandFirst, Filtered, FilteredByDifficulty, OnAnchor, SwitchToExpert
@@ -44,6 +45,7 @@ from assay.memory.rates import KeepRate
 from assay.memory.solved import HoldSolved
 from assay.memory.successes import KeepSuccesses
 from assay.memory.temperature import TrackTemperature
+from assay.memory.unsolved import HoldUnsolved
 from assay.memory.values import TrackValues
 from assay.part import Part
 from assay.recipe import Mechanism
@@ -54,6 +56,7 @@ IDLE: list[tuple[str, Part]] = [
     ("augment", Probe(num=0)),
     ("augment", Replay(num=0)),
     ("expand", AnchorSearch(probes=0)),
+    ("expand", Study()),
     ("curate", Aside()),
     ("curate", BandFirst(low=-1.0, high=2.0)),
     ("curate", Filtered(keep=GROUP)),
@@ -63,6 +66,7 @@ IDLE: list[tuple[str, Part]] = [
     ("curate", TakeTurns()),
     ("remember", Harvest()),
     ("remember", HoldTagged()),
+    ("remember", HoldUnsolved()),
     ("remember", KeepSuccesses()),
     ("remember", TrackDifficulty()),
     ("remember", TrackValues()),

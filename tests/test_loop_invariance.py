@@ -301,7 +301,7 @@ def test_improve_takes_the_step_of_the_whole_batch(name: str) -> None:
     twin = policy("fp64")
     taken: list[Tensor] = []
 
-    def step(*, lr: float, clip: float | None) -> dict[str, float]:
+    def step(*, lr: float, clip: float | None, moments: str = "") -> dict[str, float]:
         taken.append(take_gradient(twin))
         return {"grad_norm": 1.0, "skipped": 0.0}
 

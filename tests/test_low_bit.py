@@ -76,8 +76,8 @@ def test_steps_are_those_of_adamw_within_what_codes_can_say() -> None:
     state = optimiser.view()
     codes, scales = state["exp_avg/matrix"], state["exp_avg_scale/matrix"]
     assert codes.dtype == torch.uint8 and codes.shape == (33, 20) and scales.shape == (3,)
-    assert optimiser.coded is not None
-    said = optimiser.coded.maps[0][codes.long()].flatten() * scales.repeat_interleave(256)[:660]
+    assert optimiser.own.coded is not None
+    said = optimiser.own.coded.maps[0][codes.long()].flatten() * scales.repeat_interleave(256)[:660]
     bound = 6 * 0.9 / 64 / 2 * scales.repeat_interleave(256)[:660]  # of six roundings
     assert ((said - mean["matrix"].flatten()).abs() <= bound).all()
 
@@ -85,9 +85,9 @@ def test_steps_are_those_of_adamw_within_what_codes_can_say() -> None:
 @there
 def test_a_quarter_of_the_memory_and_what_is_planned() -> None:
     engine = engine_of("grouped", hidden=128, head_dim=32, ffn=256, optimiser=VALUES)
-    assert engine.optimiser is not None and engine.optimiser.coded is not None
-    coded = engine.optimiser.coded
-    held = sum(x.nbytes for x in (*coded.codes, *coded.scales, *engine.optimiser.moments.values()))
+    assert engine.optimiser is not None and engine.optimiser.own.coded is not None
+    coded = engine.optimiser.own.coded
+    held = sum(x.nbytes for x in (*coded.codes, *coded.scales, *engine.optimiser.own.vectors.values()))
     work = Work(answers=8, group=8, prompt=8, max_new=8, micro_tokens=64, cache_bytes=1 << 20, optimiser_bits=8)
     name = "optimiser, two moments"
     planned = {i.name: i.bytes for i in budget(engine.model.config, work).items}[name]

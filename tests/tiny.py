@@ -224,7 +224,7 @@ class Table:
         for i, name in enumerate(chunk.batch.request):
             self.coefficients[name] = outputs.logp.grad[chunk.row == i].numpy().copy()
 
-    def step(self, *, lr: float, clip: float | None) -> Mapping[str, float]:
+    def step(self, *, lr: float, clip: float | None, moments: str = "") -> Mapping[str, float]:
         self.version += 1
         self.rates.append(lr)
         return {"grad_norm": 1.0, "skipped": 0.0}

@@ -13,6 +13,7 @@ from assay.collect.posed import SolvePosed, solve_posed
 from assay.collect.rates import HintRounds, hint_rounds
 from assay.collect.search import Search, search
 from assay.collect.solve import SolveWith, solve_with
+from assay.collect.study import Study, study
 from assay.collect.teachers import AskTeachers, ask_teachers
 from assay.collect.trees import Fork, fork
 from assay.memory import Memory
@@ -71,6 +72,7 @@ EXPANDERS = {
     "hint-rounds": (HintRounds, hint_rounds),
     "fork": (Fork, fork),
     "search": (Search, search),
+    "study": (Study, study),
     "anchor-search": (AnchorSearch, anchor_search),
     "fork-at-replies": (ForkAtReplies, fork_at_replies),
     "solve-posed": (SolvePosed, solve_posed),

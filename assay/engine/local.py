@@ -211,12 +211,12 @@ class LocalEngine(ABC):
         if want.top_ids and chunk.streams.get("top_ids") is None:
             raise UsageError("further log-probs were asked for, but the batch has no `top_ids`")
 
-    def step(self, *, lr: float, clip: float | None) -> Mapping[str, float]:
+    def step(self, *, lr: float, clip: float | None, moments: str = "") -> Mapping[str, float]:
         """One optimiser step; a gradient that is not finite is dropped and nothing moves."""
         if self.optimiser is None:
             raise UsageError("a frozen parameter set takes no steps")
         self.hand_out()
-        stats = self.optimiser.step(lr=lr, clip=clip)
+        stats = self.optimiser.step(lr=lr, clip=clip, moments=moments)
         if not stats["skipped"]:
             self.version += 1
             self._changed()

@@ -41,21 +41,10 @@ class Coded:
         for low in range(0, len(weights), PIECE):
             part = slice(low, min(low + PIECE, len(weights)))
             blocks = slice(part.start // CODED_BLOCK, part.stop // CODED_BLOCK)
-            self.update(
-                "adam",
-                gradient[part],
-                weights[part],
-                *(codes[part] for codes in self.codes),
-                *betas,
-                0.0,
-                0.0,
-                eps,
-                step,
-                lr,
-                *self.maps,
-                *(scales[blocks] for scales in self.scales),
-                weight_decay=decay,
-            )
+            codes, scales = [c[part] for c in self.codes], [s[blocks] for s in self.scales]
+            numbers = [*betas, 0.0, 0.0, eps, step, lr]
+            arguments = ["adam", gradient[part], weights[part], *codes, *numbers, *self.maps, *scales]
+            self.update(*arguments, weight_decay=decay)  # type: ignore[reportCallIssue]
 
     def views(self, place: slice) -> dict[str, Tensor]:
         """Codes and scales of the numbers in whole blocks from the start of `place`, which begins one."""

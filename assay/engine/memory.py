@@ -54,6 +54,7 @@ class Work:
     lora: int = 0  # rank of the adapters; 0: all weights are trained
     players: int = 0  # parameter sets whose answers branch or have turns
     lora_targets: tuple[str, ...] = ()  # the matrices that have one; none named: all of a layer
+    more_moments: int = 0  # sets of them beside one for each trained set
     optimiser_bits: int = 32  # of a moment; those of 8 have a scale for every 256
     again: bool | None = None  # whether insides of layers are computed again to go back; None: where they take much
 
@@ -188,7 +189,7 @@ def _always(c: PolicyConfig, w: Work) -> list[Item]:
         Item("always", "weights", w.compute * parameters(c) if w.lora else sets * weights),
         Item("always", "adapters", w.trained * learnt if w.lora else 0),
         Item("always", "gradients", w.trained * learnt),
-        Item("always", "optimiser, two moments", 2 * w.trained * _moment(learnt, w.optimiser_bits)),
+        Item("always", "optimiser, two moments", 2 * (w.trained + w.more_moments) * _moment(learnt, w.optimiser_bits)),
     ]
     if w.native:
         packed = (folded(c) + plain(c) + c.vocab * c.hidden) * w.compute

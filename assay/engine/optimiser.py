@@ -30,11 +30,20 @@ class AdamW:
     bits: Literal[32, 8] = 32  # of the moments of matrices; 32 means as wide as the parameters
 
 
+@dataclass
+class _Moments:
+    """What one course of steps has behind it."""
+
+    coded: Coded | None
+    vectors: dict[str, Tensor]
+    steps: Tensor
+
+
 class Optimiser:
     """The parameters and their gradients as views of two flat vectors, matrices first, and AdamW on these.
 
     A parameter stays an ordinary one to everybody else. Moments are saved by parameter name, so that a checkpoint does
-    not depend on an order.
+    not depend on an order. Objectives that would spoil each other's moments have sets of their own, by name.
     """
 
     def __init__(self, named: Mapping[str, nn.Parameter], values: AdamW) -> None:
@@ -56,16 +65,31 @@ class Optimiser:
             parameter.data = view.copy_(parameter.data)
             parameter.grad = self.grads[name]
         self.values = values
-        self.coded = Coded(matrices, first.device) if values.bits == 8 else None
-        self.wide = matrices if self.coded else 0  # where moments begin that are no codes
+        self.matrices = matrices
+        self.wide = matrices if values.bits == 8 else 0  # where moments begin that are no codes
         self.decays = [(slice(0, matrices), values.weight_decay), (slice(matrices, end), 0.0)]
-        self.moments = {kind: torch.zeros_like(self.weights[self.wide :]) for kind in MOMENTS}
-        self.steps = torch.zeros((), dtype=torch.float32, device=first.device)
+        self.own = self._fresh()
+        self.others: dict[str, _Moments] = {}
+
+    def _fresh(self) -> _Moments:
+        device = self.weights.device
+        coded = Coded(self.matrices, device) if self.values.bits == 8 else None
+        vectors = {kind: torch.zeros_like(self.weights[self.wide :]) for kind in MOMENTS}
+        return _Moments(coded, vectors, torch.zeros((), dtype=torch.float32, device=device))
+
+    def _named(self, name: str) -> _Moments:
+        """A set begins with the first step that names it."""
+        if name and name not in self.others:
+            self.others[name] = self._fresh()
+        return self._known(name)
+
+    def _known(self, name: str) -> _Moments:
+        return self.others[name] if name else self.own
 
     def _view(self, vector: Tensor, name: str) -> Tensor:
         return vector[self.places[name]].view(self.named[name].shape)
 
-    def step(self, *, lr: float, clip: float | None) -> dict[str, float]:
+    def step(self, *, lr: float, clip: float | None, moments: str = "") -> dict[str, float]:
         """One step on the gradients gathered so far, which are then cleared. Nothing moves if they are not finite."""
         self._take_back()
         norm = float(torch.nn.utils.get_total_norm(self.grads.values()))
@@ -73,32 +97,32 @@ class Optimiser:
         if finite:
             if clip is not None and norm > clip:
                 self.gradient.mul_(clip / norm)
-            self._move(lr)
+            self._move(lr, self._named(moments))
         self.clear()
         return {"grad_norm": norm, "skipped": 0.0 if finite else 1.0}
 
     @torch.no_grad()
-    def _move(self, lr: float) -> None:
+    def _move(self, lr: float, moments: _Moments) -> None:
         """Torch's fused kernel itself: the optimiser around it would import torch's compiler, seconds of every run."""
-        self.steps += 1
+        moments.steps += 1
         coded = slice(0, self.wide)
-        if self.coded is not None:
-            shared = {"step": int(self.steps), "betas": self.values.betas, "eps": self.values.eps}
+        if moments.coded is not None:
+            shared = {"step": int(moments.steps), "betas": self.values.betas, "eps": self.values.eps}
             decay = self.values.weight_decay
-            self.coded.move(self.weights[coded], self.gradient[coded], lr=lr, decay=decay, **shared)
+            moments.coded.move(self.weights[coded], self.gradient[coded], lr=lr, decay=decay, **shared)
         for part, decay in self.decays:
             if part.stop <= self.wide:
                 continue
             here = slice(part.start - self.wide, part.stop - self.wide)
             weight, grad = [self.weights[part]], [self.gradient[part]]
-            mean, square = ([vector[here]] for vector in self.moments.values())
+            mean, square = ([vector[here]] for vector in moments.vectors.values())
             torch.ops.aten._fused_adamw_(
                 weight,
                 grad,
                 mean,
                 square,
                 [],
-                [self.steps],
+                [moments.steps],
                 lr=lr,
                 beta1=self.values.betas[0],
                 beta2=self.values.betas[1],
@@ -122,38 +146,52 @@ class Optimiser:
         self._take_back()
         self.gradient.zero_()
 
-    def _state_of(self, name: str) -> dict[str, Tensor]:
+    def _state_of(self, name: str, moments: _Moments) -> dict[str, Tensor]:
         """Its moments by kind, as views in its shape, and of codes the scales."""
         place, shape = self.places[name], self.named[name].shape
-        if self.coded is not None and place.start < self.wide:
-            found = self.coded.views(place)
+        if moments.coded is not None and place.start < self.wide:
+            found = moments.coded.views(place)
         else:
             here = slice(place.start - self.wide, place.stop - self.wide)
-            found = {kind: vector[here] for kind, vector in self.moments.items()}
+            found = {kind: vector[here] for kind, vector in moments.vectors.items()}
         return {kind: vector.view(shape) if kind in MOMENTS else vector for kind, vector in found.items()}
 
     def view(self) -> dict[str, Tensor]:
         """`exp_avg/NAME`, `exp_avg_sq/NAME`, `step/NAME`, not copied; empty before the first step.
 
-        Where moments are codes they are uint8, and `exp_avg_scale/NAME`, `exp_avg_sq_scale/NAME` are there too.
+        Where moments are codes they are uint8, and `exp_avg_scale/NAME`, `exp_avg_sq_scale/NAME` are there too. Those
+        of another set begin with its name and a colon.
         """
-        if not self.steps:
-            return {}
-        result = {f"step/{name}": self.steps for name in self.named}
-        for name in self.named:
-            result |= {f"{kind}/{name}": value for kind, value in self._state_of(name).items()}
+        result: dict[str, Tensor] = {}
+        for of in ("", *self.others):
+            moments, before = self._known(of), f"{of}:" if of else ""
+            if moments.steps:
+                result |= {f"{before}step/{name}": moments.steps for name in self.named}
+                for name in self.named:
+                    found = self._state_of(name, moments)
+                    result |= {f"{before}{kind}/{name}": value for kind, value in found.items()}
         return result
 
     def load(self, state: Mapping[str, Any]) -> None:
-        for vector in (self.steps, *self.moments.values()):
+        self.others = {}
+        sets: dict[str, dict[str, Any]] = {"": {}}
+        for key, value in state.items():
+            of, colon, rest = key.partition(":")
+            apart = bool(colon) and "/" not in of
+            sets.setdefault(of if apart else "", {})[rest if apart else key] = value
+        for of, found in sets.items():
+            self._load(self._named(of), found)
+
+    def _load(self, moments: _Moments, state: Mapping[str, Any]) -> None:
+        for vector in (moments.steps, *moments.vectors.values()):
             vector.zero_()
-        if self.coded is not None:
-            self.coded.clear()
+        if moments.coded is not None:
+            moments.coded.clear()
         if not state:
             return
         steps = set()
         for name in self.named:
-            for kind, own in (("step", self.steps), *self._state_of(name).items()):
+            for kind, own in (("step", moments.steps), *self._state_of(name, moments).items()):
                 value = state.get(f"{kind}/{name}")
                 if value is None or (kind != "step" and value.shape != own.shape):
                     raise StorageError(f"the optimiser state has no fitting '{kind}/{name}'; is it of another model?")
@@ -170,4 +208,4 @@ class Optimiser:
             raise StorageError(
                 f"the optimiser state counts different steps, {sorted(steps)}; all parameters take each."
             )
-        self.steps.fill_(steps.pop())
+        moments.steps.fill_(steps.pop())

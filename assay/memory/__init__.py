@@ -21,6 +21,7 @@ from assay.memory.rates import KeepRate, keep_rate
 from assay.memory.solved import HoldSolved, hold_solved
 from assay.memory.successes import KeepSuccesses, keep_successes
 from assay.memory.temperature import TrackTemperature, track_temperature
+from assay.memory.unsolved import HoldUnsolved, hold_unsolved
 from assay.memory.values import TrackValues, track_values
 from assay.part import Part
 from assay.rng import Key
@@ -89,6 +90,7 @@ MEMORIES: dict[str, tuple[type[Part], Remember]] = {
     "keep-successes": (KeepSuccesses, keep_successes),
     "track-values": (TrackValues, track_values),
     "harvest": (Harvest, harvest),
+    "hold-unsolved": (HoldUnsolved, hold_unsolved),
     "keep-examined": (KeepExamined, keep_examined),
     "hold-tagged": (HoldTagged, hold_tagged),
     "keep-leftovers": (KeepLeftovers, keep_leftovers),

@@ -34,6 +34,7 @@ def improve(
     key: Key,
     micro_tokens: int,
     before: int | None = None,
+    moments: str = "",
 ) -> Stats:
     """`num_epochs` passes of `num_minibatches` optimiser steps over the batch; returns what was seen.
 
@@ -55,7 +56,7 @@ def improve(
         rows = part.select(useful), _rows_of(weight, part, useful)
         accumulate(engine, *rows, objective, micro_tokens, counted=counted, key=here, seen=seen, first=index == 0)
         rate = learning_rate(before + index, scale)
-        seen.step(engine.step(lr=rate, clip=scale.clip_norm), rate, part)
+        seen.step(engine.step(lr=rate, clip=scale.clip_norm, moments=moments), rate, part)
     return seen.stats(batch)
 
 

@@ -39,6 +39,7 @@ from assay.recipes.psr import NSR, PSR, W_REINFORCE
 from assay.recipes.questa import QUESTA
 from assay.recipes.r3 import R3, R3_STAGED
 from assay.recipes.reinforce import REINFORCE
+from assay.recipes.relift import RELIFT
 from assay.recipes.remax import REMAX
 from assay.recipes.rew_qwen import REW_QWEN
 from assay.recipes.rfpp import RFPP, RFPP_BASELINE
@@ -124,6 +125,7 @@ RECIPES: dict[str, Recipe] = {
         RL_PLUS,
         SRFT,
         HPT,
+        RELIFT,
         PREFIX_RFT,
         BREAD,
         DFT,

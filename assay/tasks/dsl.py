@@ -82,7 +82,7 @@ def _several(generator: np.random.Generator, level: int) -> Spec:
         program, *_ = _run(generator, level)
         spec = paired(program, [_input(generator) for _ in range(PAIRS)])
         if spec is not None and sum(a != b for a, b in spec["pairs"]) >= PAIRS - 1:
-            return spec | {"message": message(generator, program)} if generator.integers(2) else spec
+            return {**spec, "message": message(generator, program)} if generator.integers(2) else spec
 
 
 def message(generator: np.random.Generator, program: str) -> str:

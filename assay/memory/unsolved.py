@@ -1,0 +1,41 @@
+"""Problems on which every answer failed, until their solutions have been studied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.memory.solved import bare
+from assay.part import Part
+from assay.types import Episode, Row
+
+if TYPE_CHECKING:
+    from assay.memory import Memory
+
+
+@dataclass(frozen=True)
+class HoldUnsolved(Part):
+    """Hold each problem of which a whole group was wrong, the newest first; let go of what was studied in this step."""
+
+    name: str = "unsolved"
+    student: str = "student"  # the role that studies
+
+
+def hold_unsolved(
+    memory: Memory, *, episodes: Sequence[Episode], rows: Sequence[Row], name: str, student: str
+) -> Memory:
+    """One answer of each such problem, for its question; judged on the rows of a group's statistics."""
+    studied = {e.request.problem.id for e in episodes if e.request.role == student}
+    held = [e for e in memory.kept.get(name, ()) if e.request.problem.id not in studied]
+    groups: dict[str, list[Episode]] = {}
+    for row in rows:
+        if row.in_group and row.role != student:
+            groups.setdefault(row.group, []).append(row.episode)
+    known = {e.request.problem.id for e in held}
+    for members in groups.values():
+        problem = members[0].request.problem.id
+        if problem not in known and not any(e.right for e in members):
+            held.insert(0, bare(members[0]))
+            known.add(problem)
+    return memory.hold(name, held)
