@@ -9,6 +9,7 @@ import numpy as np
 
 from assay.assess.critic import Critic, TokenKL, critic, token_kl
 from assay.assess.distributions import Distributions, keep_distributions
+from assay.assess.entropy import EntropyWeight, entropy_weight
 from assay.assess.ratios import RatioQuantile, ratio_quantile
 from assay.memory import Memory
 from assay.models import Models
@@ -19,6 +20,7 @@ from assay.types import Episode, Origin, Row, Stats, joined
 ASSESSORS: Registry = {
     "ratio-quantile": (RatioQuantile, ratio_quantile),
     "distributions": (Distributions, keep_distributions),
+    "entropy-weight": (EntropyWeight, entropy_weight),
     "token-kl": (TokenKL, token_kl),
     "critic": (Critic, critic),
 }

@@ -4,6 +4,7 @@ from assay.credit.advantage import CREDITS, GROUP_BASELINES, SHAPES, Constant, G
 from assay.credit.branches import SharedMean
 from assay.credit.cells import CellRelative
 from assay.credit.gae import GAE
+from assay.credit.hesitant import Hesitant
 from assay.credit.pack import Lesson, advantages, by_reward, credit, pack
 from assay.credit.trees import ProcessRelative, TreeRelative
 from assay.credit.whiten import Whiten
@@ -16,6 +17,7 @@ __all__ = [
     "CellRelative",
     "Constant",
     "GroupRelative",
+    "Hesitant",
     "LeaveOneOut",
     "Lesson",
     "ProcessRelative",

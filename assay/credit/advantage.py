@@ -14,6 +14,7 @@ import numpy as np
 from assay.credit.branches import SharedMean, shared_mean
 from assay.credit.cells import CellRelative, cell_relative
 from assay.credit.gae import GAE, gae
+from assay.credit.hesitant import Hesitant, hesitant
 from assay.credit.pack import by_reward
 from assay.credit.pseudo import PseudoFailure, pseudo_failure
 from assay.credit.trees import ProcessRelative, TreeRelative, process_relative, tree_relative
@@ -100,5 +101,9 @@ CREDITS: Registry = {
     "cell-relative": (CellRelative, cell_relative),
     "gae": (GAE, gae),
 }
-SHAPES: Registry = {"shared-mean": (SharedMean, shared_mean), "whiten": (Whiten, whiten)}
+SHAPES: Registry = {
+    "shared-mean": (SharedMean, shared_mean),
+    "whiten": (Whiten, whiten),
+    "hesitant": (Hesitant, hesitant),
+}
 GROUP_BASELINES: Sequence[type[Part]] = (GroupRelative, LeaveOneOut, TreeRelative, ProcessRelative)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.memory.drafts import Drafts, keep_drafts
+from assay.memory.entropy import AdaptEntropy, adapt_entropy
 from assay.memory.episodes import episode_of, to_data
 from assay.memory.follow import Follow, follow
 from assay.memory.leftovers import KeepLeftovers, keep_leftovers
@@ -83,6 +84,7 @@ MEMORIES: dict[str, tuple[type[Part], Remember]] = {
     "admit-posed": (AdmitPosed, admit_posed),
     "drafts": (Drafts, keep_drafts),
     "follow": (Follow, follow),
+    "adapt-entropy": (AdaptEntropy, adapt_entropy),
 }
 
 

@@ -10,9 +10,23 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assay.objective.aggregate import AGGREGATES, FixedLength, SequenceMean, SequenceSum, TokenMean
-from assay.objective.correct import CORRECTIONS, Drop, Truncate
-from assay.objective.gates import GATES, Clip, Open, Shaped, ShapedBy, Shut
-from assay.objective.ratios import RATIOS, NoRatio, Probability, TokenRatio
+from assay.objective.correct import CORRECTIONS, Drop, Reject, Truncate
+from assay.objective.covariance import Covariance
+from assay.objective.divergence import Followed, Near
+from assay.objective.gates import (
+    GATES,
+    Bounded,
+    Clip,
+    Geometric,
+    Open,
+    Preserving,
+    Shaped,
+    ShapedBy,
+    Shut,
+    Soft,
+    Tapered,
+)
+from assay.objective.ratios import RATIOS, GroupExpectation, NoRatio, Probability, SequenceRatio, TokenRatio
 from assay.objective.select import SELECTORS, HighEntropy, Judged, Tagged, Written
 from assay.objective.terms import KL, TERMS, Entropy, Likelihood, Term
 from assay.objective.whole import WHOLES
@@ -78,24 +92,35 @@ __all__ = [
     "SELECTORS",
     "TERMS",
     "WHOLES",
+    "Bounded",
     "Case",
     "Clip",
+    "Covariance",
     "Drop",
     "Entropy",
     "FixedLength",
+    "Followed",
+    "Geometric",
+    "GroupExpectation",
     "HighEntropy",
     "Judged",
     "Likelihood",
+    "Near",
     "NoRatio",
     "Objective",
     "Open",
+    "Preserving",
     "Probability",
+    "Reject",
     "SequenceMean",
+    "SequenceRatio",
     "SequenceSum",
     "Shaped",
     "ShapedBy",
     "Shut",
+    "Soft",
     "Tagged",
+    "Tapered",
     "Term",
     "TokenMean",
     "TokenRatio",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from assay.objective.covariance import Covariance, covariance
+from assay.objective.divergence import Followed, Near, followed, near
 from assay.part import Part, Registry
 from assay.types import Origin
 
@@ -105,4 +107,7 @@ SELECTORS: Registry = {
     "written": (Written, written),
     "judged": (Judged, judged),
     "high-entropy": (HighEntropy, high_entropy),
+    "covariance": (Covariance, covariance),
+    "near": (Near, near),
+    "followed": (Followed, followed),
 }
