@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
+import by_hand_trust as trust
 import torch
 from torch import Tensor
 
@@ -64,7 +65,7 @@ def advantages(
 ) -> list[float]:
     """Of the answers that are compared with one another, which share no tokens; of these lengths, these trained."""
     name = LIKE.get(name, name)
-    if name in ("reinforce", "questa", "r3", "r3-staged"):
+    if name in ("reinforce", "questa", "r3", "r3-staged", "topr"):
         return list(rewards)
     if name == "sft":
         return [1.0] * len(rewards)
@@ -82,6 +83,7 @@ def advantages(
         middle = sum(c * n for c, n in zip(others, lengths, strict=True)) / sum(lengths)
         return [2 * (c - middle) + middle / max(1, sum(selected)) ** 0.5 for c in others]
     scales = dict.fromkeys(("dr-grpo", "seele", "ampo", "deepsearch"), 1.0)
+    scales |= dict.fromkeys(trust.UNSCALED, 1.0)
     scales["azr"] = (stdev(rewards) ** 2 + 1e-8) ** 0.5
     scale = scales.get(name, stdev(rewards) + 1e-6)
     return [(r - mean(rewards)) / scale for r in rewards]

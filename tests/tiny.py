@@ -30,6 +30,7 @@ from assay.memory import Memory
 from assay.models import Models
 from assay.objective import AGGREGATES, Objective
 from assay.objective.improve import accumulate, improve
+from assay.objective.survey import survey
 from assay.part import bind
 from assay.recipe import Mechanism, Recipe, Scale, at_profile
 from assay.recipes import RECIPES
@@ -136,6 +137,7 @@ def loss_and_gradient(
     """Through `accumulate`, with the token weights of the whole batch; of these rows alone if some are named."""
     objective = recipe.mechanism.objective
     weight = weights_of(batch, objective, max_new=recipe.scale.max_new)
+    batch, _ = survey(engine, batch, weight, objective, Key(0), micro_tokens)
     if rows is not None:
         weight = np.concatenate([weight[batch.at[i] : batch.at[i + 1]] for i in rows])
         batch = batch.select(rows)

@@ -27,7 +27,7 @@ equal drift per token it takes long answers out: 1.1^100 is 13,781.
 
 @dataclass(frozen=True)
 class Truncate(Part):
-    """Held at a cap (TIS); with `normalise` then divided by its mean over the tokens of the step, or over its answers."""
+    """Held at a cap (TIS); with `normalise` then divided by its mean over the tokens of the step, or answers."""
 
     cap: float = 2.0
     level: Level = "token"
