@@ -97,7 +97,7 @@ def token_losses(name: str, a: Answer, answers: Sequence[Answer]) -> Tensor:
         held = torch.minimum(torch.maximum(w, 0.8 * w / w.detach()), 1.28 * w / w.detach())
         return torch.maximum(-w * A, -held * A)
     if name == "sapo":
-        tau = torch.where(A > 0, 1.0, 1.05)
+        tau = torch.full_like(A, 1.05).masked_fill(A > 0, 1.0)
         return -4 / tau * torch.sigmoid(tau * (w - 1)) * A
     if name.startswith("dppo"):
         return -(a.logp - a.mu).exp().clamp(max=20.0).detach() * A * a.logp * ~left(name, a)

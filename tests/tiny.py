@@ -137,7 +137,7 @@ def loss_and_gradient(
     """Through `accumulate`, with the token weights of the whole batch; of these rows alone if some are named."""
     objective = recipe.mechanism.objective
     weight = weights_of(batch, objective, max_new=recipe.scale.max_new)
-    batch, _ = survey(engine, batch, weight, objective, Key(0), micro_tokens)
+    batch, _ = survey(engine, batch, weight, objective, Key(0)("update", 0), micro_tokens)  # as the first of `update`
     if rows is not None:
         weight = np.concatenate([weight[batch.at[i] : batch.at[i + 1]] for i in rows])
         batch = batch.select(rows)

@@ -113,7 +113,7 @@ def rho(view: View, level: str = "token") -> Tensor:
         return each
     if level != "sequence":
         raise ConfigError(f"objective.correct: level is 'token' or 'sequence', not '{level}'.")
-    return view.spread(view.sum(each.log()).clamp(-CLAMP, CLAMP).exp())
+    return view.spread(view.sum(each.log()).clamp(max=CLAMP).exp())
 
 
 CORRECTIONS: Registry = {"truncate": (Truncate, truncate), "drop": (Drop, drop), "reject": (Reject, reject)}

@@ -57,7 +57,7 @@ class SequenceRatio(Part):
 def sequence_ratio(logp: Tensor, old: Tensor, *, view: View, of: str) -> Tensor:
     """s = exp(mean_t (log pi - log pi_old)), or W = exp(sum_t ...), over the tokens that train."""
     far = logp - old
-    return view.spread((view.mean(far) if of == "mean" else view.sum(far)).clamp(-CLAMP, CLAMP).exp())
+    return view.spread((view.mean(far) if of == "mean" else view.sum(far)).clamp(max=CLAMP).exp())
 
 
 @dataclass(frozen=True)

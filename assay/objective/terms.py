@@ -79,7 +79,7 @@ def kl(view: View, *, weight: float, estimator: str, anchor: str) -> Tensor:
         )
     value, slope = forms[estimator]
     own = view.streams["origin"] == Origin.POLICY
-    return weight * own * (value + slope * (view.logp - logp))
+    return weight * (own * (value + slope * (view.logp - logp)))
 
 
 @dataclass(frozen=True)
