@@ -152,7 +152,9 @@ def drawn_group(draw: int, *right: bool | None) -> list[Episode]:
     return [episode([1, 0], group=str(draw), draw=draw, sample=i, reward=r) for i, r in enumerate(rewards)]
 
 
-def refilled(episodes: list[Episode], *, num_prompts: int = 2, drawn: int = 3, max_rounds: int = 4) -> list[int]:
+def refilled(
+    episodes: list[Episode], *, num_prompts: int = 2, drawn: int = 3, max_rounds: int = 4, share: float = 1.0
+) -> list[int]:
     """Ordinals of the further draws."""
     calls: list[tuple[int, int]] = []
 
@@ -160,9 +162,8 @@ def refilled(episodes: list[Episode], *, num_prompts: int = 2, drawn: int = 3, m
         calls.append((first, count))
         return asked(first, count)
 
-    found = refill(
-        episodes, Memory(0), more=more, num_prompts=num_prompts, drawn=drawn, max_rounds=max_rounds, wanted="mixed"
-    )
+    limits = {"num_prompts": num_prompts, "drawn": drawn, "max_rounds": max_rounds}
+    found = refill(episodes, Memory(0), more=more, wanted="mixed", share=share, **limits)
     assert len(calls) == bool(found)
     return [request.draw for request in found]
 
@@ -172,6 +173,7 @@ def test_refill_asks_until_enough_groups_are_mixed() -> None:
     assert refilled(episodes) == [3, 4, 5]
     assert refilled([*episodes, *drawn_group(3, False, True)]) == []
     assert refilled(episodes, num_prompts=1) == []
+    assert refilled(episodes, share=0.5) == [] and refilled(episodes, share=0.6) == [3, 4, 5]
 
 
 def test_refill_does_not_count_an_error_of_ours_as_a_wrong_answer() -> None:

@@ -86,6 +86,10 @@ def rows(name: str) -> tuple[Row, ...]:
         *(row("begun", i, r, parts, "dd", 1.25) for i, (r, parts) in enumerate([(1.0, "iipp"), (0.0, "ipep")])),
         row("begun", 2, 1.0, "iii", "dd", 1.25),
     ]
+    if name == "remax":  # what the others are compared with
+        left = {"tag": "greedy", "in_loss": False, "in_denominator": False}
+        worth = {"a": 1.0, "b": 0.0, "uniform": 1.0}
+        made += [row(g, 9, worth.get(g, 0.5), "pp", "a", 1.0, **left) for g in dict.fromkeys(one.group for one in made)]
     spans = [Span(r.episode.request.context, r.episode.stream("ids").astype(np.int32), _tau(r)) for r in made]
     result = []
     for index, (one, score) in enumerate(zip(made, engine("fp64").score(spans), strict=True)):
@@ -134,15 +138,18 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
     for row in rows(name):
         place = by_hand.baseline(name, group=row.group, role=row.role, task=row.episode.request.problem.task)
         compared.setdefault(place, []).append(row)
+    step = [[row.reward or 0.0 for row in members] for members in compared.values()]
     for members in compared.values():
         own = [np.count_nonzero(row.episode.stream("origin") == Origin.POLICY) for row in members]
         rewards = [row.reward for row in members]
-        found = by_hand.advantages(name, rewards, lengths=own, selected=[row.in_loss for row in members])  # type: ignore[arg-type]
+        selected = [row.in_loss for row in members]
+        found = by_hand.advantages(name, rewards, lengths=own, selected=selected, step=step)  # type: ignore[arg-type]
         advantage |= {row.episode.request.id: a for row, a in zip(members, found)}
     learnt = [i for i, row in enumerate(chosen) if row.in_loss]
     each_row = [by_hand.spread(name, advantage[chosen[i].episode.request.id], int(trains[i].sum())) for i in learnt]
     tokens_of = dict(zip(learnt, by_hand.shaped(name, each_row), strict=True))
     loss, answers = torch.zeros((), dtype=torch.float64), []
+    liked = sum(int(trains[i].sum()) for i in learnt if i in counted and chosen[i].episode.right)
     for place, (row, mask) in enumerate(zip(chosen, trains, strict=True)):
         answers.append(answer(row, mask, advantage[row.episode.request.id]))
         ids = row.episode.stream("ids").astype(np.int32)
@@ -162,6 +169,7 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
             mu=torch.from_numpy(row.episode.stream("mu")).double(),
             hinted=row.tag == "hint",
             gamma=GAMMA,
+            liked=float(np.float32(1 / liked)) * tokens * (row.episode.right and row.in_denominator),
         )
         answers[-1] = dataclasses.replace(answers[-1], logp=logp, entropy=known.entropy)
         if name in trust.NAMES:
@@ -280,6 +288,9 @@ def test_rows_that_cannot_move_the_weights_are_left_out_exactly(name: str) -> No
         expected |= {row.episode.request.id for row in rows(name) if row.group == "uniform"}
     if name in ("reinforce", "topr"):
         expected |= {row.episode.request.id for row in rows(name) if row.reward == 0}
+    if name == "remax":
+        greedy = {row.group: row.reward for row in rows(name) if row.tag == "greedy"}
+        expected |= {row.episode.request.id for row in rows(name) if row.reward == greedy[row.group]}
     assert silent == expected & set(one.request)
     agree(loss_and_gradient(engine("fp64"), one, recipe(name), rows=useful), whole(name), tolerance=1e-10)
 

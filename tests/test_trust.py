@@ -16,14 +16,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import Table, batch_of, episode, group_of, recipe_of, segment, update
+from tiny import Table, batch_of, episode, group_of, pushes, recipe_of, segment, update
 from torch import Tensor
 
-from assay.credit import pack
 from assay.objective import (
     Bounded,
     Clip,
-    Covariance,
     Drop,
     Followed,
     Geometric,
@@ -43,7 +41,6 @@ from assay.objective import (
     Truncate,
 )
 from assay.objective.gates import bounded, clip, preserving, soft, tapered
-from assay.part import Part
 from assay.recipe import Recipe
 from assay.types import Origin, Row
 
@@ -247,13 +244,6 @@ ON_POLICY: dict[str, Objective] = {
 }
 
 
-def pushes(goal: Objective, rows: list[Row], logp: float | dict[str, list[float]]) -> list[list[float]]:
-    known = logp if isinstance(logp, dict) else {r.episode.request.id: [logp] * len(r.episode) for r in rows}
-    table = Table(known)
-    update(table, pack(rows), goal, small("grpo").scale)
-    return [(-table.coefficients.get(r.episode.request.id, np.zeros(len(r.episode)))).tolist() for r in rows]
-
-
 @pytest.mark.parametrize("name", ON_POLICY)
 def test_on_policy_all_of_them_are_reinforce(name: str) -> None:
     """The policy is the old one and the sampler: one group, equal lengths, the same advantages and aggregation."""
@@ -327,112 +317,3 @@ def test_the_expectation_of_a_group_by_hand() -> None:
         goal = Objective(ratio=GroupExpectation(), gate=gate, anchor="sampler", aggregate=SequenceSum())
         found = pushes(goal, rows, logp)
         np.testing.assert_allclose([*found[0], *found[1]], [expected / 3] * 3, rtol=1e-6)
-
-
-# Selectors
-
-
-@dataclasses.dataclass(frozen=True)
-class Told:
-    """Tokens with the policy's probability and the sampler's."""
-
-    p: list[float]
-    q: list[float]
-    advantage: float
-
-
-def kept(part: Part, told: Told) -> list[bool]:
-    q = np.log(told.q).astype(np.float32)
-    row = Row(episode([segment([1] * len(q), mu=q, old=q)])).mark(old=q, advantage=np.full(len(q), told.advantage))
-    goal = Objective(gate=Open(), ratio=NoRatio(), keep=(part,), aggregate=SequenceSum())
-    (found,) = pushes(goal, [row], {row.episode.request.id: np.log(told.p).tolist()})
-    return [x != 0 for x in found]
-
-
-def test_near_by_hand() -> None:
-    """Differences of 0.1, 0.2, -0.2 and of a rare token that is 10 times likelier; KL(0.5, 0.6) = 0.0204,
-    KL(0.5, 0.7) = 0.0872, KL(0.5, 0.3) = 0.0872, KL(0.01, 0.1) = 0.0628.
-    """
-    told = Told([0.6, 0.7, 0.3, 0.1], [0.5, 0.5, 0.5, 0.01], 1.0)
-    assert kept(Near(kind="tv"), told) == [True, False, True, True]
-    assert kept(Near(kind="tv"), dataclasses.replace(told, advantage=-1.0)) == [True, True, False, True]
-    assert kept(Near(kind="kl", low=0.05, high=0.05), told) == [True, False, True, False]
-    assert kept(Near(kind="kl", low=0.05, high=0.05), dataclasses.replace(told, advantage=-1.0)) == [
-        True,
-        True,
-        False,
-        True,
-    ]
-    assert kept(Near(kind="tv", low=0.3, high=0.05), told) == [False, False, True, False]
-
-
-def test_near_at_the_ends_of_the_scale() -> None:
-    """A token that cannot be lost any more, and one that was certain."""
-    assert kept(Near(kind="kl"), Told([1.0, 1e-30], [0.5, 1.0 - 1e-7], 1.0)) == [False, True]
-    assert kept(Near(kind="kl"), Told([1.0, 1e-30], [0.5, 1.0 - 1e-7], -1.0)) == [True, False]
-
-
-def test_answers_that_are_pushed_down_and_left_do_not_train() -> None:
-    """Mean falls of log 2: above 0.5 and below 0.7."""
-    told = Told([0.1, 0.4], [0.4, 0.4], -1.0)
-    assert kept(Followed(most=0.5), told) == [False, False] and kept(Followed(most=0.7), told) == [True, True]
-    assert kept(Followed(most=0.5), dataclasses.replace(told, advantage=1.0)) == [True, True]
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.integers(0, 99), st.floats(0.01, 0.9), st.integers(1, 4))
-def test_the_most_covariant_tokens_are_so_many_of_the_step(seed: int, share: float, cut: int) -> None:
-    random = np.random.default_rng(seed)
-    lengths = random.integers(1, 6, 5)
-    rows = [
-        Row(episode([1] * n, sample=i)).mark(advantage=np.full(n, float(i - 2) + 0.1), old=np.full(n, -1.0, np.float32))
-        for i, n in enumerate(lengths)
-    ]
-    logp = [np.log(random.uniform(0.05, 0.95, n)) for n in lengths]
-    names = [row.episode.request.id for row in rows]
-    goal = Objective(ratio=NoRatio(), gate=Open(), keep=(Covariance(share=share),), aggregate=SequenceSum())
-    table = Table({name: list(x) for name, x in zip(names, logp, strict=True)}, rows=cut)
-    update(table, pack(rows), goal, small("grpo").scale)
-    found = np.concatenate([table.coefficients[name] != 0 for name in names])
-    every, advantage = np.concatenate(logp), np.repeat(np.arange(5) - 1.9, lengths)
-    product = (every - every.mean()) * (advantage - advantage.mean())
-    count = max(1, int(share * len(every)))
-    assert found.sum() == count
-    assert product[found].min() >= product[~found].max(initial=-9.0) - 1e-9
-
-
-@pytest.mark.parametrize("pick", ["top", "draw"])
-def test_nothing_is_covariant_where_nothing_is_pushed(pick: Any) -> None:
-    rows = [row.mark(advantage=np.zeros(2)) for row in group_of([1.0, 1.0])]
-    part = Covariance(share=0.5, pick=pick)
-    goal = Objective(regularise=(dataclasses.replace(small("kl-cov").mechanism.objective.regularise[0], over=part),))  # type: ignore[arg-type]
-    assert not np.any(pushes(goal, [row.mark(old=np.full(2, -2.0, np.float32)) for row in rows], -1.0))
-
-
-def test_chance_draws_from_the_band_whatever_the_order_of_the_rows() -> None:
-    """Two of the tokens in the band, the same in any order and any chunks; of another key others."""
-    lengths = [4, 3, 5, 4]
-    rows = [
-        Row(episode([1] * n, sample=i)).mark(advantage=np.full(n, 2.0 * (-1) ** i), old=np.full(n, -1.0, np.float32))
-        for i, n in enumerate(lengths)
-    ]
-    names = [row.episode.request.id for row in rows]
-    logp = {name: list(np.linspace(-3, -0.1, n)) for name, n in zip(names, lengths, strict=True)}
-    part = Covariance(share=0.13, pick="draw", low=-2.0, high=2.5)
-    goal = Objective(ratio=NoRatio(), gate=Open(), keep=(part,), aggregate=SequenceSum())
-
-    def drawn(order: list[int], seed: int = 0, cut: int | None = None) -> set[tuple[str, int]]:
-        table = Table(logp, rows=cut)
-        update(table, pack([rows[i] for i in order]), goal, small("grpo").scale, seed=seed)
-        return {(name, int(t)) for name in names for t in np.flatnonzero(table.coefficients.get(name, np.zeros(1)))}
-
-    one = drawn([0, 1, 2, 3])
-    assert len(one) == 2 == len(drawn([0, 1, 2, 3], seed=1))
-    assert drawn([3, 1, 0, 2], cut=1) == one == drawn([2, 3, 1, 0], cut=3)
-    assert len({frozenset(drawn([0, 1, 2, 3], seed=seed)) for seed in range(8)}) > 3
-    every = np.concatenate([logp[name] for name in names])
-    sign = np.concatenate([np.full(n, 2.0 * (-1) ** i) for i, n in enumerate(lengths)])
-    product = (every - every.mean()) * (sign - sign.mean())
-    places = [(name, t) for name, n in zip(names, lengths, strict=True) for t in range(n)]
-    band = {place for place, c in zip(places, product, strict=True) if -2.0 < c < 2.5}
-    assert one < band

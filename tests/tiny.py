@@ -21,18 +21,19 @@ import assay.tasks
 from assay.assemble import Phases, assemble
 from assay.augment import Codec, Steps
 from assay.collect import Refill
+from assay.credit import pack
 from assay.engine.interface import Chunk, Outputs, Want
 from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
 from assay.engine.value_engine import ValueEngine
 from assay.loop import train
-from assay.memory import Memory
+from assay.memory import Follow, Memory
 from assay.models import Models
 from assay.objective import AGGREGATES, Objective
 from assay.objective.improve import accumulate, improve
 from assay.objective.survey import survey
 from assay.part import bind
-from assay.recipe import Mechanism, Recipe, Scale, at_profile
+from assay.recipe import Mechanism, Recipe, Scale, Stage, at_profile
 from assay.recipes import RECIPES
 from assay.rng import Key
 from assay.source import Epochs, Pool, Share, problem_set
@@ -149,6 +150,13 @@ def loss_and_gradient(
 def update(engine: Any, batch: Batch, objective: Objective, scale: Scale, *, seed: int = 0) -> Stats:
     """`improve` on an engine of whatever kind."""
     return improve(engine, batch, objective=objective, scale=scale, key=Key(seed), micro_tokens=20)
+
+
+def pushes(goal: Objective, rows: Sequence[Row], logp: float | Mapping[str, Sequence[float]]) -> list[list[float]]:
+    """What each token of each row is pushed up by in one optimiser step, at these log-probs."""
+    table = Table({r.episode.request.id: [logp] * len(r.episode) for r in rows} if isinstance(logp, float) else logp)
+    update(table, pack(rows), goal, recipe_of("grpo", num_minibatches=1).scale)
+    return [(-table.coefficients.get(r.episode.request.id, np.zeros(len(r.episode)))).tolist() for r in rows]
 
 
 class Cut:
@@ -287,16 +295,23 @@ def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
 
 
 def with_rounds(recipe: Recipe, count: int) -> Recipe:
-    """With at most so many draws of problems a step where the recipe refills, and two steps where answers have steps,
-    in all of its stages.
+    """With at most so many draws of problems a step where the recipe refills, two steps where answers have steps, and
+    followers that are not behind for all of a short run; in all of its stages.
     """
 
     def limited(mechanism: Mechanism | None) -> Mechanism | None:
         if mechanism is None:
             return None
-        expand = tuple(Refill(count) if isinstance(part, Refill) else part for part in mechanism.expand)
+        expand = tuple(
+            dataclasses.replace(part, max_rounds=count) if isinstance(part, Refill) else part
+            for part in mechanism.expand
+        )
         augment = tuple(Steps(part.width, 2) if isinstance(part, Steps) else part for part in mechanism.augment)
-        return dataclasses.replace(mechanism, expand=expand, augment=augment)
+        remember = tuple(
+            dataclasses.replace(part, every=min(part.every, 5)) if isinstance(part, Follow) else part
+            for part in mechanism.remember
+        )
+        return dataclasses.replace(mechanism, expand=expand, augment=augment, remember=remember)
 
     stages = tuple(dataclasses.replace(stage, mechanism=limited(stage.mechanism)) for stage in recipe.stages)
     mechanism = limited(recipe.mechanism)
@@ -325,8 +340,8 @@ def models_of(engine: Any, reference: Any = None, roles: Mapping[str, str] | Non
 
 
 def batch_of(recipe: Recipe, rows: Sequence[Row]) -> Batch:
-    """What credit makes of these rows."""
-    (batch,) = phases_of(recipe).credit(rows, Memory(0))
+    """What credit makes of these rows, by the recipe's own mechanism."""
+    (batch,) = phases_of(dataclasses.replace(recipe, stages=(Stage(),))).credit(rows, Memory(0))
     return batch
 
 

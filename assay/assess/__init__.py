@@ -10,6 +10,7 @@ import numpy as np
 from assay.assess.critic import Critic, TokenKL, critic, token_kl
 from assay.assess.distributions import Distributions, keep_distributions
 from assay.assess.entropy import EntropyWeight, entropy_weight
+from assay.assess.implicit import ImplicitProcess, implicit_process
 from assay.assess.ratios import RatioQuantile, ratio_quantile
 from assay.memory import Memory
 from assay.models import Models
@@ -23,6 +24,7 @@ ASSESSORS: Registry = {
     "entropy-weight": (EntropyWeight, entropy_weight),
     "token-kl": (TokenKL, token_kl),
     "critic": (Critic, critic),
+    "implicit-process": (ImplicitProcess, implicit_process),
 }
 
 Assessor = Callable[..., tuple[list[Row], Stats]]

@@ -11,18 +11,22 @@ from typing import Literal
 
 import numpy as np
 
+from assay.credit.baselines import GreedyRelative, LengthWeighted, greedy_relative, length_weighted
 from assay.credit.branches import SharedMean, shared_mean
 from assay.credit.cells import CellRelative, cell_relative
-from assay.credit.gae import GAE, gae
+from assay.credit.contributing import Contributing, contributing
+from assay.credit.experts import Demonstrated, demonstrated
+from assay.credit.gae import GAE, LengthAdaptiveGAE, gae, length_adaptive_gae
 from assay.credit.hesitant import Hesitant, hesitant
 from assay.credit.pack import by_reward
+from assay.credit.process import ProcessLeaveOneOut, process_leave_one_out
 from assay.credit.pseudo import PseudoFailure, pseudo_failure
 from assay.credit.trees import ProcessRelative, TreeRelative, process_relative, tree_relative
 from assay.credit.whiten import Whiten, whiten
 from assay.errors import ConfigError
 from assay.part import Part, Registry
 
-Scale = Literal["none", "std"]
+Scale = Literal["none", "std", "batch"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,10 @@ def constant(reward: np.ndarray, group: np.ndarray, *, value: float) -> np.ndarr
 
 @dataclass(frozen=True)
 class GroupRelative(Part):
-    """A_i = (R_i - mean_g R) / s_g with s_g = 1 or std_g + epsilon (GRPO 2402.03300, Dr. GRPO 2503.20783)."""
+    """A_i = (R_i - mean_g R) / s_g with s_g = 1 or std_g + epsilon (GRPO 2402.03300, Dr. GRPO 2503.20783).
+
+    Or the standard deviation of all rewards of the step, what groups differ by included (LitePPO 2508.08221).
+    """
 
     scale: Scale = "std"
     ddof: int = 1
@@ -57,13 +64,14 @@ class GroupRelative(Part):
 
 
 def group_relative(reward: np.ndarray, group: np.ndarray, *, scale: Scale, ddof: int, epsilon: float) -> np.ndarray:
-    """A_i = (R_i - mean_g R) / s_g, s_g = 1 or std_g(ddof) + epsilon; 0 in a group of equal rewards."""
-    if scale not in ("none", "std"):
-        raise ConfigError(f"credit.scale is 'none' or 'std', not '{scale}'.")
+    """A_i = (R_i - mean_g R) / s_g, s_g = 1, std_g(ddof) or std of all, + epsilon; 0 in a group of equal rewards."""
+    if scale not in ("none", "std", "batch"):
+        raise ConfigError(f"credit.scale is 'none', 'std' or 'batch', not '{scale}'.")
 
     def one(r: np.ndarray) -> np.ndarray:
         centred = r - r.mean()
-        return centred if scale == "none" else centred / (r.std(ddof=ddof) + epsilon)
+        compared = r if scale == "std" else reward
+        return centred if scale == "none" else centred / (compared.std(ddof=ddof) + epsilon)
 
     return _by_group(reward, group, one)
 
@@ -95,15 +103,29 @@ CREDITS: Registry = {
     "constant": (Constant, by_reward(constant)),
     "group-relative": (GroupRelative, by_reward(group_relative)),
     "leave-one-out": (LeaveOneOut, by_reward(leave_one_out)),
+    "length-weighted": (LengthWeighted, length_weighted),
     "tree-relative": (TreeRelative, tree_relative),
     "process-relative": (ProcessRelative, process_relative),
     "pseudo-failure": (PseudoFailure, pseudo_failure),
     "cell-relative": (CellRelative, cell_relative),
+    "greedy-relative": (GreedyRelative, greedy_relative),
+    "process-leave-one-out": (ProcessLeaveOneOut, process_leave_one_out),
+    "demonstrated": (Demonstrated, demonstrated),
     "gae": (GAE, gae),
+    "length-adaptive-gae": (LengthAdaptiveGAE, length_adaptive_gae),
 }
 SHAPES: Registry = {
     "shared-mean": (SharedMean, shared_mean),
     "whiten": (Whiten, whiten),
     "hesitant": (Hesitant, hesitant),
+    "contributing": (Contributing, contributing),
 }
-GROUP_BASELINES: Sequence[type[Part]] = (GroupRelative, LeaveOneOut, TreeRelative, ProcessRelative)
+GROUP_BASELINES: Sequence[type[Part]] = (
+    GroupRelative,
+    LeaveOneOut,
+    LengthWeighted,
+    Demonstrated,
+    ProcessLeaveOneOut,
+    TreeRelative,
+    ProcessRelative,
+)

@@ -62,10 +62,15 @@ def by_reward(one: Callable[..., np.ndarray]) -> Estimator:
     def estimator(rows: Sequence[Row], **values: object) -> list[Row]:
         names: dict[str, int] = {}
         group = np.array([names.setdefault(row.group, len(names)) for row in rows])
-        found = one(np.array([row.reward for row in rows], dtype=np.float64), group, **values)
+        found = one(np.array([earned(row) for row in rows], dtype=np.float64), group, **values)
         return [row.mark(advantage=np.full(len(row.episode), a)) for row, a in zip(rows, found, strict=True)]
 
     return estimator
+
+
+def earned(row: Row) -> float:
+    """The reward of a row and those of its tokens together: what a KL in the reward took is in every baseline too."""
+    return (row.reward or 0.0) + (0.0 if row.process is None else float(row.process.sum(dtype=np.float64)))
 
 
 def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:

@@ -11,6 +11,7 @@ from assay.memory.drafts import Drafts, keep_drafts
 from assay.memory.entropy import AdaptEntropy, adapt_entropy
 from assay.memory.episodes import episode_of, to_data
 from assay.memory.follow import Follow, follow
+from assay.memory.harvest import Harvest, harvest
 from assay.memory.leftovers import KeepLeftovers, keep_leftovers
 from assay.memory.levels import Promote, promote
 from assay.memory.posed import AdmitPosed, admit_posed
@@ -80,6 +81,7 @@ MEMORIES: dict[str, tuple[type[Part], Remember]] = {
     "keep-rate": (KeepRate, keep_rate),
     "track-temperature": (TrackTemperature, track_temperature),
     "hold-solved": (HoldSolved, hold_solved),
+    "harvest": (Harvest, harvest),
     "keep-leftovers": (KeepLeftovers, keep_leftovers),
     "admit-posed": (AdmitPosed, admit_posed),
     "drafts": (Drafts, keep_drafts),
@@ -91,12 +93,15 @@ MEMORIES: dict[str, tuple[type[Part], Remember]] = {
 def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:
     """Right answers and attempts by task and level, over all that was begun afresh and without help, before any filter.
 
-    What goes on from within another answer, or was picked among steps, says nothing of how often the policy is right.
+    What goes on from within another answer, was picked among steps, or was written without chance says nothing of how
+    often the policy is right.
     """
     store = memory.store("pass-rates")
     for episode in episodes:
         verdict, request = episode.verdict, episode.request
         if verdict is None or verdict.status == "invalid" or request.parent or request.pauses or request.helped:
+            continue
+        if request.temperature == 0:
             continue
         name = f"{episode.request.problem.task}/{episode.request.problem.level}"
         right, tried = store.get(name, (0, 0))

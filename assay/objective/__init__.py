@@ -9,10 +9,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from assay.objective.aggregate import AGGREGATES, FixedLength, SequenceMean, SequenceSum, TokenMean
+from assay.objective.aggregate import (
+    AGGREGATES,
+    DeltaL,
+    FixedLength,
+    PromptMean,
+    SequenceMean,
+    SequenceSum,
+    TokenMean,
+)
 from assay.objective.correct import CORRECTIONS, Drop, Reject, Truncate
 from assay.objective.covariance import Covariance
 from assay.objective.divergence import Followed, Near
+from assay.objective.experts import ByEntropy, Focal, MixedBehaviour, Plain
 from assay.objective.gates import (
     GATES,
     Bounded,
@@ -27,8 +36,8 @@ from assay.objective.gates import (
     Tapered,
 )
 from assay.objective.ratios import RATIOS, GroupExpectation, NoRatio, Probability, SequenceRatio, TokenRatio
-from assay.objective.select import SELECTORS, HighEntropy, Judged, Tagged, Written
-from assay.objective.terms import KL, TERMS, Entropy, Likelihood, Term
+from assay.objective.select import SELECTORS, Forks, HighEntropy, Judged, Tagged, Written
+from assay.objective.terms import KL, TERMS, Entropy, Likelihood, LikelihoodByEntropy, Term
 from assay.objective.whole import WHOLES
 from assay.part import Part, slot
 
@@ -93,24 +102,32 @@ __all__ = [
     "TERMS",
     "WHOLES",
     "Bounded",
+    "ByEntropy",
     "Case",
     "Clip",
     "Covariance",
+    "DeltaL",
     "Drop",
     "Entropy",
     "FixedLength",
+    "Focal",
     "Followed",
+    "Forks",
     "Geometric",
     "GroupExpectation",
     "HighEntropy",
     "Judged",
     "Likelihood",
+    "LikelihoodByEntropy",
+    "MixedBehaviour",
     "Near",
     "NoRatio",
     "Objective",
     "Open",
+    "Plain",
     "Preserving",
     "Probability",
+    "PromptMean",
     "Reject",
     "SequenceMean",
     "SequenceRatio",

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.objective.experts import ByEntropy, Focal, Plain, by_entropy, focal, plain
 from assay.part import Part, Registry
 
 if TYPE_CHECKING:
@@ -179,6 +180,9 @@ def shut(ratio: Tensor, advantage: Tensor) -> Tensor:
 
 GATES: Registry = {
     "open": (Open, open_gate),
+    "plain": (Plain, plain),
+    "focal": (Focal, focal),
+    "by-entropy": (ByEntropy, by_entropy),
     "clip": (Clip, clip),
     "bounded": (Bounded, bounded),
     "preserving": (Preserving, preserving),

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from assay.objective.experts import MixedBehaviour, mixed_behaviour
 from assay.part import Part, Registry
 
 if TYPE_CHECKING:
@@ -86,4 +87,5 @@ RATIOS: Registry = {
     "group-expectation": (GroupExpectation, group_expectation),
     "none": (NoRatio, no_ratio),
     "probability": (Probability, probability),
+    "mixed-behaviour": (MixedBehaviour, mixed_behaviour),
 }

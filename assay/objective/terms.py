@@ -111,4 +111,25 @@ def likelihood(view: View, *, weight: float) -> Tensor:
     return -weight * view.logp
 
 
-TERMS: Registry = {"kl": (KL, kl), "entropy": (Entropy, entropy), "likelihood": (Likelihood, likelihood)}
+@dataclass(frozen=True)
+class LikelihoodByEntropy(Term):
+    """Likelihood of answers, the less sure the policy is of one the less (SRFT 2506.19767)."""
+
+    weight: float = 0.5
+
+    @property
+    def wants(self) -> frozenset[str]:
+        return frozenset({"entropy"})
+
+
+def likelihood_by_entropy(view: View, *, weight: float) -> Tensor:
+    """- weight exp(-h) log pi, h the mean entropy of the answer's tokens, without a gradient."""
+    return -weight * view.spread(-view.mean_entropy).exp() * view.logp
+
+
+TERMS: Registry = {
+    "kl": (KL, kl),
+    "entropy": (Entropy, entropy),
+    "likelihood": (Likelihood, likelihood),
+    "likelihood-by-entropy": (LikelihoodByEntropy, likelihood_by_entropy),
+}

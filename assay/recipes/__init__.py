@@ -8,26 +8,41 @@ from assay.recipes.ampo import AMPO
 from assay.recipes.areal import AREAL
 from assay.recipes.arpo import ARPO
 from assay.recipes.azr import AZR
+from assay.recipes.bread import BREAD
 from assay.recipes.cispo import CISPO
 from assay.recipes.clip_cov import CLIP_COV, KL_COV
 from assay.recipes.cure import CURE
 from assay.recipes.dapo import DAPO
 from assay.recipes.deepsearch import DEEPSEARCH
+from assay.recipes.dft import DFT
 from assay.recipes.dppo import DPPO, DPPO_KL
 from assay.recipes.dr_grpo import DR_GRPO
 from assay.recipes.entropy_bonus import ENTROPY_ADVANTAGE, ENTROPY_TARGET
 from assay.recipes.erpo import ERPO
+from assay.recipes.expert_iteration import EXPERT_ITERATION
 from assay.recipes.fork_mask import FORK_MASK
 from assay.recipes.gepo import GEPO
 from assay.recipes.gmpo import GMPO
+from assay.recipes.gpg import GPG
 from assay.recipes.gppo import GPPO
 from assay.recipes.grpo import GRPO
 from assay.recipes.gspo import GSPO, GSPO_TOKEN
 from assay.recipes.guide import GUIDE
+from assay.recipes.hpt import HPT
 from assay.recipes.kl_anchor import KL_EMA, KL_OLD, KL_REFERENCE, KL_RESET
+from assay.recipes.liteppo import LITEPPO
+from assay.recipes.luffy import LUFFY
+from assay.recipes.opo import OPO
+from assay.recipes.orz import ORZ
+from assay.recipes.ppo import PPO
+from assay.recipes.prefix_rft import PREFIX_RFT
+from assay.recipes.prime import PRIME
 from assay.recipes.questa import QUESTA
 from assay.recipes.r3 import R3, R3_STAGED
 from assay.recipes.reinforce import REINFORCE
+from assay.recipes.remax import REMAX
+from assay.recipes.rfpp import RFPP, RFPP_BASELINE
+from assay.recipes.rl_plus import RL_PLUS
 from assay.recipes.rlad import RLAD, RLAD_HIERARCHICAL, RLAD_TWO
 from assay.recipes.rloo import RLOO
 from assay.recipes.rlve import RLVE
@@ -37,10 +52,12 @@ from assay.recipes.sapo import SAPO
 from assay.recipes.seele import SEELE
 from assay.recipes.sft import SFT
 from assay.recipes.spec_rl import SPEC_RL
+from assay.recipes.srft import SRFT
 from assay.recipes.tis import ICEPOP, SEQ_MIS, TIS
 from assay.recipes.topr import TOPR
 from assay.recipes.treerl import TREERL
 from assay.recipes.two_sided import SEQUENCE_MASK, TWO_SIDED
+from assay.recipes.vapo import VAPO
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
@@ -50,6 +67,16 @@ RECIPES: dict[str, Recipe] = {
         GRPO,
         DR_GRPO,
         DAPO,
+        PPO,
+        ORZ,
+        VAPO,
+        REMAX,
+        RFPP,
+        RFPP_BASELINE,
+        PRIME,
+        LITEPPO,
+        OPO,
+        GPG,
         SFT,
         RLVE,
         ERPO,
@@ -95,6 +122,14 @@ RECIPES: dict[str, Recipe] = {
         KL_RESET,
         ENTROPY_TARGET,
         ENTROPY_ADVANTAGE,
+        LUFFY,
+        RL_PLUS,
+        SRFT,
+        HPT,
+        PREFIX_RFT,
+        BREAD,
+        DFT,
+        EXPERT_ITERATION,
     )
 }
 
