@@ -311,7 +311,7 @@ def test_a_reference_that_is_mixed_into() -> None:
     where: list[Pair] = []
 
     class Watch(Notes):
-        def step(self, memory: Any, models: Any, *rest: Any) -> None:
+        def step(self, memory: Any, models: Any, episodes: Any, rows: Any, batches: Any, stats: Any) -> None:
             where.append((parameters(models["policy"]), parameters(models["reference"])))
 
     start = parameters(models["reference"])
@@ -330,7 +330,7 @@ def test_a_reference_that_is_set_anew_with_each_stage() -> None:
     seen: list[Tensor] = []
 
     class Watch(Notes):
-        def step(self, memory: Any, models: Any, *rest: Any) -> None:
+        def step(self, memory: Any, models: Any, episodes: Any, rows: Any, batches: Any, stats: Any) -> None:
             seen.append(parameters(models["reference"]))
             policies.append(parameters(models["policy"]))
 

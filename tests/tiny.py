@@ -154,7 +154,8 @@ def update(engine: Any, batch: Batch, objective: Objective, scale: Scale, *, see
 
 def pushes(goal: Objective, rows: Sequence[Row], logp: float | Mapping[str, Sequence[float]]) -> list[list[float]]:
     """What each token of each row is pushed up by in one optimiser step, at these log-probs."""
-    table = Table({r.episode.request.id: [logp] * len(r.episode) for r in rows} if isinstance(logp, float) else logp)
+    known = logp if isinstance(logp, Mapping) else {r.episode.request.id: [logp] * len(r.episode) for r in rows}
+    table = Table(known)
     update(table, pack(rows), goal, recipe_of("grpo", num_minibatches=1).scale)
     return [(-table.coefficients.get(r.episode.request.id, np.zeros(len(r.episode)))).tolist() for r in rows]
 
