@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
+import by_hand_shaping as shaping
 import by_hand_trust as trust
 import torch
 from torch import Tensor
@@ -34,6 +35,7 @@ CLIPS = {
     "rlad": (0.2, 0.5, None),
     "rlad-hierarchical": (0.2, 0.5, None),
     "rlad-two": (0.2, 0.5, None),
+    "rlad-joint": (0.2, 0.5, None),
     "r3": (0.2, 0.2, None),
     "r3-staged": (0.2, 0.2, None),
     "ppo": (0.2, 0.2, 3.0),
@@ -44,7 +46,8 @@ CLIPS = {
     "liteppo": (0.2, 0.2, None),
     "vapo": (0.2, 0.28, None),
 }
-LIKE = {"cure": "dapo"}  # on rows that share nothing, a method that is another
+CLIPS |= shaping.CLIPS
+LIKE = {"cure": "dapo", **shaping.LIKE}  # on rows that share nothing, a method that is another
 RECIPE_NAMES = (
     "reinforce",
     "rloo",
@@ -88,6 +91,8 @@ def advantages(
     `step` is all rewards of the step, group by group.
     """
     name = LIKE.get(name, name)
+    if name in shaping.NAMES:
+        return shaping.advantages(name, rewards)
     if name in ("reinforce", "questa", "r3", "r3-staged", "ppo", "orz", "rfpp", "vapo", "topr"):
         return list(rewards)
     if name == "remax":  # the last is the greedy one
@@ -112,7 +117,7 @@ def advantages(
         others = [r - (sum(rewards) - r) / (count - 1) for r in rewards]
         middle = sum(c * n for c, n in zip(others, lengths, strict=True)) / sum(lengths)
         return [2 * (c - middle) + middle / max(1, sum(selected)) ** 0.5 for c in others]
-    scales = dict.fromkeys(("dr-grpo", "seele", "ampo", "deepsearch"), 1.0)
+    scales: dict[str, float] = dict.fromkeys(("dr-grpo", "seele", "ampo", "deepsearch"), 1.0)
     scales |= dict.fromkeys(trust.UNSCALED, 1.0)
     scales["azr"] = (stdev(rewards) ** 2 + 1e-8) ** 0.5
     scales["rfpp-baseline"] = 1.0
@@ -124,7 +129,8 @@ def advantages(
     return [(r - mean(rewards)) / scale for r in rewards]
 
 
-WEIGHTS = {"spec-rl": 1e-4, "rlad": 0.001, "rlad-hierarchical": 0.001, "rlad-two": 0.001}  # of KL beside entropy
+RLADS = ("rlad", "rlad-hierarchical", "rlad-two", "rlad-joint")
+WEIGHTS = {"spec-rl": 1e-4, **dict.fromkeys(RLADS, 0.001)}  # of KL beside entropy
 WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8), "ppo": (1, 1e-8)}  # ddof and epsilon
 WHITENED |= {"orz": (0, 1e-8), "rfpp": (0, 1e-8), "rfpp-baseline": (0, 1e-8), "prime": (1, 1e-8), "vapo": (1, 1e-8)}
 
@@ -141,6 +147,8 @@ def spread(name: str, advantage: float, length: int) -> list[float]:
 
 def shaped(name: str, rows: Sequence[Sequence[float]]) -> list[list[float]]:
     """The advantages of the tokens of all rows together."""
+    if name in ("gdpo", "spo"):
+        return shaping.shaped(name, rows)
     if name not in WHITENED:
         return [list(row) for row in rows]
     ddof, epsilon = WHITENED[name]
@@ -174,9 +182,6 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "azr": 1 / tokens,
         "spec-rl": 1 / tokens,
         "questa": 1 / tokens,
-        "rlad": 1 / tokens,
-        "rlad-hierarchical": 1 / tokens,
-        "rlad-two": 1 / tokens,
         "ppo": 1 / tokens,
         "vapo": 1 / tokens,
         "orz": 1 / tokens,
@@ -187,6 +192,9 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "liteppo": 1 / tokens,
         "opo": 1 / tokens,
         "gpg": 1 / tokens,
+        **dict.fromkeys((*shaping.CLIPS, *shaping.DUAL), 1 / tokens),
+        "rew-qwen": 1 / (rows * max(length, 1)),
+        **dict.fromkeys(RLADS, 1 / tokens),
     }[LIKE.get(name, name)]
 
 
@@ -216,11 +224,17 @@ class Tokens:
     hinted: bool = False  # the row was sampled with a hint that it is not trained with
     gamma: float = 1.0
     liked: float = 0.0  # where the answer is right, one over the tokens of all right ones, in tokens of the step
+    right: bool = False
+    trained: Tensor | None = None
+    top: Tensor | None = None  # [T, K] log-probs of the stored candidates
+    rescale: float = 1.0  # tokens of the step, in units of those that a term is averaged over
 
 
 def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
     """The loss of each token, whose gradient is what counts."""
     name = LIKE.get(name, name)
+    if name in shaping.DUAL:
+        return shaping.dual_loss(name, logp, known, surrogate)
     advantage, ratio = known.advantage, (logp - known.old).exp()
     if name not in CLIPS:
         return -advantage * logp
@@ -236,6 +250,8 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
         return torch.where(known.given, others, loss) - 0.001 * known.entropy
     if name == "grpo":
         loss = loss + 0.04 * k3(logp, known.ref)
+    loss = loss + shaping.REFERENCE.get(name, 0.0) * k3(logp, known.ref)
+    loss = loss - shaping.HESITATION.get(name, 0.0) * known.entropy
     if name in WEIGHTS:
         loss = loss + WEIGHTS[name] * k3(logp, known.ref) - 0.001 * known.entropy
     if name == "vapo":

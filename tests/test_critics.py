@@ -42,7 +42,7 @@ from assay.credit import (
 )
 from assay.credit.advantage import SHAPES, group_relative
 from assay.credit.pack import earned
-from assay.curate.parts import band_first, only_compared
+from assay.curate.parts import aside, band_first
 from assay.engine.interface import Span
 from assay.errors import ConfigError
 from assay.memory import Memory
@@ -129,7 +129,7 @@ def test_what_a_kl_in_the_reward_took_is_in_the_baseline_of_the_others() -> None
 def greedy_group(rewards: list[float | None], worth: float | None) -> list[Row]:
     """The last is the greedy one."""
     rows = group_of([*rewards, worth])
-    return only_compared([*rows[:-1], rows[-1].mark(tag="greedy")], tag="greedy")
+    return aside([*rows[:-1], rows[-1].mark(tag="greedy")], tag="greedy")
 
 
 def test_the_greedy_answer_is_the_baseline_and_nothing_else() -> None:

@@ -120,7 +120,8 @@ def test_the_pages_were_found() -> None:
 
 def test_the_tables_of_methods_name_recipes_and_parts_that_exist() -> None:
     """And all that are not basic: a method without its line would not be found."""
-    text = "".join((ROOT / "docs" / f"{page}.md").read_text() for page in ("exploration", "objectives"))
+    pages = ("exploration", "objectives", "shaping")
+    text = "".join((ROOT / "docs" / f"{page}.md").read_text() for page in pages)
     rows = re.findall(rf"^\| (`.*?) \| .*? \| (`(?:{'|'.join(SLOTS)})` .*) \|$", text, re.M)
     named = [name for row, _ in rows for name in re.findall(r"`([^`]+)`", row)]
     assert sorted(named) == sorted(set(RECIPES) - {"reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft"})

@@ -42,7 +42,7 @@ from assay.assess.entropy import entropy_weight
 from assay.credit import pack
 from assay.credit.gae import gae
 from assay.credit.hesitant import hesitant
-from assay.engine.torch_engine import TorchEngine
+from assay.engine.local import LocalEngine
 from assay.loop import train
 from assay.memory import Memory
 from assay.memory.entropy import STORE, adapt_entropy
@@ -191,7 +191,7 @@ CONTEXT = Letters().encode("a")
 
 
 @functools.cache
-def engine(seed: int) -> TorchEngine:
+def engine(seed: int) -> LocalEngine:
     return policy("fp64", seed=seed, init_std=0.3)
 
 

@@ -36,7 +36,8 @@ from assay.part import bind
 from assay.recipe import Mechanism, Recipe, Scale, Stage, at_profile
 from assay.recipes import RECIPES
 from assay.rng import Key
-from assay.source import Epochs, Pool, Share, problem_set
+from assay.source import Epochs, Examine, Pool, Share, Uncertain, Unsolved
+from assay.source.epochs import problem_set
 from assay.tasks.pose import Posing
 from assay.tasks.task import Solution, Task
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Stats, Verdict
@@ -219,7 +220,8 @@ class Table:
     def forward(self, chunk: Chunk, want: Want) -> Outputs:
         logp = torch.tensor([p for name in chunk.batch.request for p in self.logp[name]], dtype=torch.float64)
         entropy = self._entropy(chunk, logp).requires_grad_() if want.entropy else None
-        return Outputs(logp=logp.requires_grad_(), entropy=entropy)
+        top = torch.full((len(logp), 3), -2.0, dtype=torch.float64).requires_grad_() if want.top_ids else None
+        return Outputs(logp=logp.requires_grad_(), entropy=entropy, top_logp=top)
 
     def _entropy(self, chunk: Chunk, logp: Tensor) -> Tensor:
         if isinstance(self.entropy, int | float):
@@ -274,7 +276,12 @@ def group_of(rewards: Sequence[float | None], *, name: str = "g", lengths: Seque
     lengths = lengths or [2] * len(rewards)
     answers = [[1] * (n - 1) + [END] if n else [] for n in lengths]
     return [
-        Row(episode(answer, group=name, sample=i, reward=reward))
+        Row(
+            episode(answer, group=name, sample=i, reward=reward),
+            entropy=np.full(len(answer), 0.5, np.float32),
+            energy=np.ones(len(answer), np.float32),
+            top_ids=np.zeros((len(answer), 3), np.int32),
+        )
         for i, (answer, reward) in enumerate(zip(answers, rewards, strict=True))
     ]
 
@@ -285,14 +292,21 @@ def group_of(rewards: Sequence[float | None], *, name: str = "g", lengths: Seque
 def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
     """The recipe at a small scale; its constants follow the answer length as on a laptop, its problem set the task."""
     recipe, _ = at_profile(RECIPES[name], "laptop", max_new=max_new)
-    if isinstance(recipe.mechanism.source, Epochs):  # a fixed set no larger than the smallest task of the tests
-        recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, source=Epochs(1)))
     fixed = {"learning_rate": 3e-4, "schedule": "constant", "warmup_steps": 5}  # profiles may move, these tests not
-    mechanism = recipe.mechanism
-    if isinstance(mechanism.source, Epochs):  # there are hardly any problems in letters
-        mechanism = dataclasses.replace(mechanism, source=Epochs(size=1))
+    stages = tuple(
+        dataclasses.replace(stage, mechanism=stage.mechanism and _of_one(stage.mechanism)) for stage in recipe.stages
+    )
     scaled = dataclasses.replace(recipe.scale, **fixed | scale)
-    return dataclasses.replace(recipe, mechanism=mechanism, scale=scaled)
+    return dataclasses.replace(recipe, mechanism=_of_one(recipe.mechanism), scale=scaled, stages=stages)
+
+
+def _of_one(mechanism: Mechanism) -> Mechanism:
+    """With a fixed set no larger than the smallest task of the tests, where there is one."""
+    source = mechanism.source
+    fixed = (
+        dataclasses.replace(source, size=1) if isinstance(source, Epochs | Uncertain | Unsolved | Examine) else source
+    )
+    return dataclasses.replace(mechanism, source=fixed)
 
 
 def with_rounds(recipe: Recipe, count: int) -> Recipe:

@@ -7,8 +7,10 @@ from typing import Literal
 
 import numpy as np
 
+from assay.assess.candidates import Candidates, candidates
 from assay.assess.critic import Critic, TokenKL, critic, token_kl
 from assay.assess.distributions import Distributions, keep_distributions
+from assay.assess.energy import TokenEnergy, token_energy
 from assay.assess.entropy import EntropyWeight, entropy_weight
 from assay.assess.implicit import ImplicitProcess, implicit_process
 from assay.assess.ratios import RatioQuantile, ratio_quantile
@@ -22,9 +24,11 @@ ASSESSORS: Registry = {
     "ratio-quantile": (RatioQuantile, ratio_quantile),
     "distributions": (Distributions, keep_distributions),
     "entropy-weight": (EntropyWeight, entropy_weight),
+    "token-energy": (TokenEnergy, token_energy),
     "token-kl": (TokenKL, token_kl),
     "critic": (Critic, critic),
     "implicit-process": (ImplicitProcess, implicit_process),
+    "candidates": (Candidates, candidates),
 }
 
 Assessor = Callable[..., tuple[list[Row], Stats]]

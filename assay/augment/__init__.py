@@ -7,12 +7,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from assay.augment.abstract import Abstract, abstract
+from assay.augment.abstract import (
+    Abstract,
+    Distilled,
+    TeachAbstractions,
+    WriteThenSolve,
+    abstract,
+    distilled,
+    teach_abstractions,
+    write_then_solve,
+)
+from assay.augment.budget import Budget, budget
 from assay.augment.demonstrate import Demonstrate, demonstrate
 from assay.augment.expert import Expert, ExpertPrefix, expert, expert_prefix
 from assay.augment.greedy import Greedy, greedy
 from assay.augment.hints import Hinted, hinted
 from assay.augment.partial_solution import PartialSolution, partial_solution
+from assay.augment.probe import Probe, Replay, probe, replay
 from assay.augment.rates import BeginAtRate, begin_at_rate
 from assay.augment.rehearse import Rehearse, rehearse
 from assay.augment.speculate import Speculate, speculate
@@ -94,8 +105,14 @@ AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
     "hinted": (Hinted, hinted),
     "begin-at-rate": (BeginAtRate, begin_at_rate),
     "own-temperature": (OwnTemperature, own_temperature),
+    "probe": (Probe, probe),
+    "replay": (Replay, replay),
     "speculate": (Speculate, speculate),
+    "budget": (Budget, budget),
     "abstract": (Abstract, abstract),
+    "distilled": (Distilled, distilled),
+    "write-then-solve": (WriteThenSolve, write_then_solve),
+    "teach-abstractions": (TeachAbstractions, teach_abstractions),
     "start-states": (StartStates, start_states),
     "partial-solution": (PartialSolution, partial_solution),
 }

@@ -14,14 +14,21 @@ import numpy as np
 from assay.credit.baselines import GreedyRelative, LengthWeighted, greedy_relative, length_weighted
 from assay.credit.branches import SharedMean, shared_mean
 from assay.credit.cells import CellRelative, cell_relative
+from assay.credit.certainty import ByCertainty, by_certainty
+from assay.credit.components import PerReward, per_reward
 from assay.credit.contributing import Contributing, contributing
 from assay.credit.experts import Demonstrated, demonstrated
 from assay.credit.gae import GAE, LengthAdaptiveGAE, gae, length_adaptive_gae
 from assay.credit.hesitant import Hesitant, hesitant
 from assay.credit.pack import by_reward
+from assay.credit.passk import PassK, pass_k
+from assay.credit.positions import TokenBaseline, token_baseline
 from assay.credit.process import ProcessLeaveOneOut, process_leave_one_out
 from assay.credit.pseudo import PseudoFailure, pseudo_failure
+from assay.credit.tracked import TrackedValue, tracked_value
 from assay.credit.trees import ProcessRelative, TreeRelative, process_relative, tree_relative
+from assay.credit.verdicts import Signed, signed
+from assay.credit.virtual import VirtualBest, virtual_best
 from assay.credit.whiten import Whiten, whiten
 from assay.errors import ConfigError
 from assay.part import Part, Registry
@@ -86,6 +93,21 @@ def leave_one_out(reward: np.ndarray, group: np.ndarray) -> np.ndarray:
     return _by_group(reward, group, lambda r: (r - r.mean()) * (len(r) / (len(r) - 1)))
 
 
+@dataclass(frozen=True)
+class MeanNormalised(Part):
+    """A_i = (R_i - mean_g R) / mean_g R: towards the likelihood of success instead of its rate (MaxRL 2602.02710)."""
+
+
+def mean_normalised(reward: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """A_i = R_i / mean_g R - 1; 0 in a group of equal rewards, so also where nothing is right."""
+    if (reward < 0).any():
+        raise ConfigError(
+            f"credit mean-normalised divides by the mean reward and needs rewards of 0 or more; {reward.min():g} came. "
+            "Set reward outcome to right=1, wrong=0."
+        )
+    return _by_group(reward, group, lambda r: r / r.mean() - 1)
+
+
 def _by_group(reward: np.ndarray, group: np.ndarray, one: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """`one` on each group whose rewards differ; zero elsewhere, so also in a group that shrank to one row."""
     reward = reward.astype(np.float64)
@@ -113,6 +135,14 @@ CREDITS: Registry = {
     "demonstrated": (Demonstrated, demonstrated),
     "gae": (GAE, gae),
     "length-adaptive-gae": (LengthAdaptiveGAE, length_adaptive_gae),
+    "pass-k": (PassK, pass_k),
+    "signed": (Signed, signed),
+    "virtual-best": (VirtualBest, virtual_best),
+    "by-certainty": (ByCertainty, by_certainty),
+    "token-baseline": (TokenBaseline, token_baseline),
+    "mean-normalised": (MeanNormalised, by_reward(mean_normalised)),
+    "tracked-value": (TrackedValue, tracked_value),
+    "per-reward": (PerReward, per_reward),
 }
 SHAPES: Registry = {
     "shared-mean": (SharedMean, shared_mean),
@@ -128,4 +158,10 @@ GROUP_BASELINES: Sequence[type[Part]] = (
     ProcessLeaveOneOut,
     TreeRelative,
     ProcessRelative,
+    PassK,
+    VirtualBest,
+    ByCertainty,
+    TokenBaseline,
+    MeanNormalised,
+    PerReward,
 )

@@ -113,6 +113,7 @@ def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:
         ref=_optional([row.ref for row in rows]),
         value=_optional([row.value for row in rows]),
         target=_optional([row.target for row in rows]),
+        top_ids=_optional([row.top_ids for row in rows], np.int32),
         generation=_join(asked, np.int32) if _differ(contexts, asked) else None,
         generation_at=_offsets(asked) if _differ(contexts, asked) else None,
         weights=_weights(rows),
@@ -150,11 +151,11 @@ def _offsets(pieces: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum([len(piece) for piece in pieces])]).astype(np.int64)
 
 
-def _optional(streams: Sequence[np.ndarray | None]) -> np.ndarray | None:
+def _optional(streams: Sequence[np.ndarray | None], dtype: type = np.float32) -> np.ndarray | None:
     """A forward that was asked for is there for every row or for none."""
     present = [stream for stream in streams if stream is not None]
     if not present:
         return None
     if len(present) < len(streams):
         raise ValueError(f"a forward is there for {len(present)} of {len(streams)} rows")
-    return _join(present, np.float32)
+    return _join(present, dtype)

@@ -74,18 +74,17 @@ def without_tag(rows: Sequence[Row], *, tag: str) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class OnlyCompared(Part):
-    """Rows with this tag are what the others of their group are compared with: they neither train nor count."""
+class Aside(Part):
+    """Rows with this tag do not train and are not counted, but the statistics of their group see them."""
 
-    tag: str = "greedy"
+    tag: str = "probe"
 
 
-def only_compared(rows: Sequence[Row], *, tag: str) -> list[Row]:
-    """In the statistics of their group, out of the loss and the denominator."""
-    return [
-        row.mark(in_loss=False, in_denominator=False) if (row.tag or row.episode.request.tag) == tag else row
-        for row in rows
-    ]
+def aside(rows: Sequence[Row], *, tag: str) -> list[Row]:
+    def others(row: Row) -> bool:
+        return (row.tag or row.episode.request.tag) != tag
+
+    return [row if others(row) else row.mark(in_loss=False, in_denominator=False) for row in rows]
 
 
 @dataclass(frozen=True)

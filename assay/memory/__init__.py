@@ -7,17 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from assay.memory.difficulty import TrackDifficulty, track_difficulty
 from assay.memory.drafts import Drafts, keep_drafts
 from assay.memory.entropy import AdaptEntropy, adapt_entropy
 from assay.memory.episodes import episode_of, to_data
+from assay.memory.examined import KeepExamined, keep_examined
 from assay.memory.follow import Follow, follow
 from assay.memory.harvest import Harvest, harvest
+from assay.memory.helpful import HoldTagged, hold_tagged
 from assay.memory.leftovers import KeepLeftovers, keep_leftovers
 from assay.memory.levels import Promote, promote
 from assay.memory.posed import AdmitPosed, admit_posed
 from assay.memory.rates import KeepRate, keep_rate
 from assay.memory.solved import HoldSolved, hold_solved
+from assay.memory.successes import KeepSuccesses, keep_successes
 from assay.memory.temperature import TrackTemperature, track_temperature
+from assay.memory.values import TrackValues, track_values
 from assay.part import Part
 from assay.rng import Key
 from assay.types import Episode
@@ -79,9 +84,14 @@ Remember = Callable[..., Memory]
 MEMORIES: dict[str, tuple[type[Part], Remember]] = {
     "promote": (Promote, promote),
     "keep-rate": (KeepRate, keep_rate),
+    "track-difficulty": (TrackDifficulty, track_difficulty),
     "track-temperature": (TrackTemperature, track_temperature),
     "hold-solved": (HoldSolved, hold_solved),
+    "keep-successes": (KeepSuccesses, keep_successes),
+    "track-values": (TrackValues, track_values),
     "harvest": (Harvest, harvest),
+    "keep-examined": (KeepExamined, keep_examined),
+    "hold-tagged": (HoldTagged, hold_tagged),
     "keep-leftovers": (KeepLeftovers, keep_leftovers),
     "admit-posed": (AdmitPosed, admit_posed),
     "drafts": (Drafts, keep_drafts),

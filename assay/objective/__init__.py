@@ -26,6 +26,7 @@ from assay.objective.gates import (
     GATES,
     Bounded,
     Clip,
+    ClipLikeliest,
     Geometric,
     Open,
     Preserving,
@@ -37,7 +38,15 @@ from assay.objective.gates import (
 )
 from assay.objective.ratios import RATIOS, GroupExpectation, NoRatio, Probability, SequenceRatio, TokenRatio
 from assay.objective.select import SELECTORS, Forks, HighEntropy, Judged, Tagged, Written
-from assay.objective.terms import KL, TERMS, Entropy, Likelihood, LikelihoodByEntropy, Term
+from assay.objective.terms import (
+    KL,
+    TERMS,
+    Entropy,
+    Likelihood,
+    LikelihoodByEntropy,
+    ShareWithCandidates,
+    Term,
+)
 from assay.objective.whole import WHOLES
 from assay.part import Part, slot
 
@@ -105,6 +114,7 @@ __all__ = [
     "ByEntropy",
     "Case",
     "Clip",
+    "ClipLikeliest",
     "Covariance",
     "DeltaL",
     "Drop",
@@ -134,6 +144,7 @@ __all__ = [
     "SequenceSum",
     "Shaped",
     "ShapedBy",
+    "ShareWithCandidates",
     "Shut",
     "Soft",
     "Tagged",
