@@ -80,6 +80,7 @@ def test_corrections_of_answers_by_hand(cut: int | None) -> None:
         (Reject(by="geometric", low=0.5, high=1.2), [[0.0] * 3, [1, 0, 1], [0.0]]),
         (Reject(by="geometric", high=1.5), [[1.0] * 3, [1, 0, 1], [1.0]]),
         (Reject(by="least", low=0.4), [[1.0] * 3, [1, 0, 1], [0.0]]),
+        (Reject(by="least", low=1.05), [[0.0] * 3, [1, 0, 1], [0.0]]),
         # mean (log rho)^2 / 2: 0.361, 0.0106, 0.961
         (Reject(by="k2", high=0.35), [[0.0] * 3, [1, 0, 1], [0.0]]),
         (Reject(by="k2", high=0.37), [[1.0] * 3, [1, 0, 1], [0.0]]),

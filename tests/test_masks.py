@@ -51,6 +51,12 @@ def test_near_by_hand() -> None:
         True,
     ]
     assert kept(Near(kind="tv", low=0.3, high=0.05), told) == [False, False, True, False]
+    assert kept(Near(kind="tv", low=0.3, high=0.05), dataclasses.replace(told, advantage=-1.0)) == [
+        True,
+        True,
+        True,
+        True,
+    ]
 
 
 def test_near_at_the_ends_of_the_scale() -> None:
@@ -94,6 +100,23 @@ def test_nothing_is_covariant_where_nothing_is_pushed(pick: Any) -> None:
     term = KL(weight=1.0, estimator="distance", anchor="old", over=Covariance(share=0.5, pick=pick))
     goal = Objective(regularise=(term,))
     assert not np.any(pushes(goal, [row.mark(old=np.full(2, -2.0, np.float32)) for row in rows], -1.0))
+
+
+def test_what_the_gate_has_shut_is_not_drawn() -> None:
+    """Both tokens of the answer that is pushed up are in the band; the ratio of one is 3, of the other 1."""
+    up, down = (Row(episode([1] * 2, sample=i)) for i in range(2))
+    rows = [
+        up.mark(advantage=np.full(2, 1.0), old=np.array([-1.0 - np.log(3), -1.0], np.float32)),
+        down.mark(advantage=np.full(2, -1.0), old=np.full(2, -2.0, np.float32)),
+    ]
+    logp = {up.episode.request.id: [-1.0, -1.0], down.episode.request.id: [-2.0, -2.0]}
+    part = Covariance(share=0.25, pick="draw", low=0.1, high=5.0, open=1.0)
+    drawn = set()
+    for seed in range(6):
+        table = Table(logp)
+        update(table, pack(rows), Objective(ratio=NoRatio(), gate=Open(), keep=(part,)), SCALE, seed=seed)
+        drawn |= {(name, int(t)) for name, found in table.coefficients.items() for t in np.flatnonzero(found)}
+    assert (up.episode.request.id, 0) not in drawn and (up.episode.request.id, 1) in drawn and len(drawn) == 3
 
 
 def test_chance_draws_from_the_band_whatever_the_order_of_the_rows() -> None:
