@@ -35,6 +35,13 @@ class Models:
         """Name of a set -> of the one whose weights it takes over from time to time."""
         return {name: spec.follows for name, spec in self.specs.items() if spec.follows}
 
+    def leaders(self, name: str) -> list[str]:
+        """Whom it follows, whom that one follows, and so on."""
+        found: list[str] = []
+        while (name := self.follows.get(name, "")) and name not in found:
+            found.append(name)
+        return found
+
     def play(self, role: str) -> Engine:
         return self.engines[self.roles[role]]
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 
 import by_hand_shaping as shaping
+import by_hand_trust as trust
 import torch
 from torch import Tensor
 
@@ -92,7 +93,7 @@ def advantages(
     name = LIKE.get(name, name)
     if name in shaping.NAMES:
         return shaping.advantages(name, rewards)
-    if name in ("reinforce", "questa", "r3", "r3-staged", "ppo", "orz", "rfpp", "vapo"):
+    if name in ("reinforce", "questa", "r3", "r3-staged", "ppo", "orz", "rfpp", "vapo", "topr"):
         return list(rewards)
     if name == "remax":  # the last is the greedy one
         return [r - rewards[-1] for r in rewards]
@@ -117,6 +118,7 @@ def advantages(
         middle = sum(c * n for c, n in zip(others, lengths, strict=True)) / sum(lengths)
         return [2 * (c - middle) + middle / max(1, sum(selected)) ** 0.5 for c in others]
     scales: dict[str, float] = dict.fromkeys(("dr-grpo", "seele", "ampo", "deepsearch"), 1.0)
+    scales |= dict.fromkeys(trust.UNSCALED, 1.0)
     scales["azr"] = (stdev(rewards) ** 2 + 1e-8) ** 0.5
     scales["rfpp-baseline"] = 1.0
     if name == "liteppo":

@@ -33,7 +33,7 @@ def test_what_differs_from_grpo_is_what_differs() -> None:
         "advantage: group-relative(scale=none, ddof=1, epsilon=1e-06) (GRPO: group-relative(scale=std, ddof=1, "
         "epsilon=1e-06))",
         "aggregation: fixed-length (GRPO: sequence-mean)",
-        "regulariser: none (GRPO: kl(weight=0.04, estimator=k3))",
+        "regulariser: none (GRPO: kl(weight=0.04, estimator=k3, anchor=reference))",
     ]
 
 

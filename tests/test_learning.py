@@ -18,6 +18,8 @@ from assay.rng import Key
 pytestmark = pytest.mark.slow
 STEPS = 24
 STAGED = ("r3-staged", "rlad", "rlad-two")  # several players, or stages in which nobody learns
+# without a mean of the group, or a bound on the ratio: slowly enough for the first quarter to be seen
+FALLS_AT_ONCE = ("remax", "cispo", "clip-cov", "kl-cov")
 RL = tuple(name for name in RECIPES if name not in ("sft", *STAGED))
 
 
@@ -35,7 +37,10 @@ def small(name: str, *, learning_rate: float = 0.014, num_steps: int = STEPS) ->
         if RECIPES[name].scale.group_size == 1
         else {"num_prompts": 8, "group_size": 8}
     )
-    recipe = recipe_of(name, max_new=4, num_steps=num_steps, learning_rate=learning_rate, warmup_steps=2, **rows)
+    # a beginner who is sampled coldly is never right, and a skilled one never wrong
+    heat = {"temperature": 1.0, "top_p": 1.0, "top_k": 0} if name == "gepo" else {}
+    values = {"num_steps": num_steps, "learning_rate": learning_rate, "warmup_steps": 2}
+    recipe = recipe_of(name, max_new=4, **rows, **values, **heat)
     return with_rounds(recipe, 2)  # lest a policy that knows nothing costs the test ten
 
 
@@ -71,8 +76,7 @@ def test_reward_rises(name: str) -> None:
 def test_reward_falls_with_the_sign_turned(name: str) -> None:
     engine = beginner()
     engine.load({**skill(), "version": 0})
-    # without a mean of the group all falls at once: slowly enough for the first quarter to be seen
-    notes, _ = run(small(name, learning_rate=0.004 if name == "remax" else 0.01), engine, flipped=True)
+    notes, _ = run(small(name, learning_rate=0.004 if name in FALLS_AT_ONCE else 0.01), engine, flipped=True)
     rise, error = gain(notes.accuracy())
     assert rise < -3 * error and rise < -0.2
 

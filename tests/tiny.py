@@ -21,12 +21,13 @@ import assay.tasks
 from assay.assemble import Phases, assemble
 from assay.augment import Codec, Steps
 from assay.collect import Refill
+from assay.credit import pack
 from assay.engine.interface import Chunk, Outputs, Want
 from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
 from assay.engine.value_engine import ValueEngine
 from assay.loop import train
-from assay.memory import Memory
+from assay.memory import Follow, Memory
 from assay.models import Models
 from assay.objective import AGGREGATES, Objective
 from assay.objective.improve import accumulate, improve
@@ -138,7 +139,7 @@ def loss_and_gradient(
     """Through `accumulate`, with the token weights of the whole batch; of these rows alone if some are named."""
     objective = recipe.mechanism.objective
     weight = weights_of(batch, objective, max_new=recipe.scale.max_new)
-    batch, _ = survey(engine, batch, weight, objective, Key(0), micro_tokens)
+    batch, _ = survey(engine, batch, weight, objective, Key(0)("update", 0), micro_tokens)  # as the first of `update`
     if rows is not None:
         weight = np.concatenate([weight[batch.at[i] : batch.at[i + 1]] for i in rows])
         batch = batch.select(rows)
@@ -150,6 +151,14 @@ def loss_and_gradient(
 def update(engine: Any, batch: Batch, objective: Objective, scale: Scale, *, seed: int = 0) -> Stats:
     """`improve` on an engine of whatever kind."""
     return improve(engine, batch, objective=objective, scale=scale, key=Key(seed), micro_tokens=20)
+
+
+def pushes(goal: Objective, rows: Sequence[Row], logp: float | Mapping[str, Sequence[float]]) -> list[list[float]]:
+    """What each token of each row is pushed up by in one optimiser step, at these log-probs."""
+    known = logp if isinstance(logp, Mapping) else {r.episode.request.id: [logp] * len(r.episode) for r in rows}
+    table = Table(known)
+    update(table, pack(rows), goal, recipe_of("grpo", num_minibatches=1).scale)
+    return [(-table.coefficients.get(r.episode.request.id, np.zeros(len(r.episode)))).tolist() for r in rows]
 
 
 class Cut:
@@ -301,8 +310,8 @@ def _of_one(mechanism: Mechanism) -> Mechanism:
 
 
 def with_rounds(recipe: Recipe, count: int) -> Recipe:
-    """With at most so many draws of problems a step where the recipe refills, and two steps where answers have steps,
-    in all of its stages.
+    """With at most so many draws of problems a step where the recipe refills, two steps where answers have steps, and
+    followers that are not behind for all of a short run; in all of its stages.
     """
 
     def limited(mechanism: Mechanism | None) -> Mechanism | None:
@@ -313,7 +322,11 @@ def with_rounds(recipe: Recipe, count: int) -> Recipe:
             for part in mechanism.expand
         )
         augment = tuple(Steps(part.width, 2) if isinstance(part, Steps) else part for part in mechanism.augment)
-        return dataclasses.replace(mechanism, expand=expand, augment=augment)
+        remember = tuple(
+            dataclasses.replace(part, every=min(part.every, 5)) if isinstance(part, Follow) else part
+            for part in mechanism.remember
+        )
+        return dataclasses.replace(mechanism, expand=expand, augment=augment, remember=remember)
 
     stages = tuple(dataclasses.replace(stage, mechanism=limited(stage.mechanism)) for stage in recipe.stages)
     mechanism = limited(recipe.mechanism)

@@ -11,6 +11,7 @@ from assay.assess.candidates import Candidates, candidates
 from assay.assess.critic import Critic, TokenKL, critic, token_kl
 from assay.assess.distributions import Distributions, keep_distributions
 from assay.assess.energy import TokenEnergy, token_energy
+from assay.assess.entropy import EntropyWeight, entropy_weight
 from assay.assess.implicit import ImplicitProcess, implicit_process
 from assay.assess.ratios import RatioQuantile, ratio_quantile
 from assay.memory import Memory
@@ -22,6 +23,7 @@ from assay.types import Episode, Origin, Row, Stats, joined
 ASSESSORS: Registry = {
     "ratio-quantile": (RatioQuantile, ratio_quantile),
     "distributions": (Distributions, keep_distributions),
+    "entropy-weight": (EntropyWeight, entropy_weight),
     "token-energy": (TokenEnergy, token_energy),
     "token-kl": (TokenKL, token_kl),
     "critic": (Critic, critic),

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.models import Models
 from assay.objective.aggregate import AGGREGATES, SequenceMean
+from assay.objective.ratios import CLAMP
 from assay.part import Part, bind, slot
 from assay.types import Batch, Origin, Row, Stats
 
@@ -31,12 +32,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TokenKL(Part):
-    """KL to the reference in the reward of each token: - weight (log pi_old - log pi_ref)."""
+    """KL to the reference in the reward of each token: - weight k, with d = log pi_old - log pi_ref.
+
+    k1 = d is right where a token answers for all that comes after it; k2 = d^2 / 2 pulls towards nothing, and the pull
+    of k3 = exp(-d) - 1 + d vanishes near the reference: they are here because they are used.
+    """
 
     weight: float = 0.05
+    estimator: Literal["k1", "k2", "k3"] = "k1"
 
 
-def token_kl(rows: Sequence[Row], *, models: Models, weight: float) -> tuple[list[Row], Stats]:
+def token_kl(rows: Sequence[Row], *, models: Models, weight: float, estimator: str) -> tuple[list[Row], Stats]:
     """Added to what `process` holds already, on tokens that the policy wrote."""
     from assay.engine.interface import Span
 
@@ -52,7 +58,8 @@ def token_kl(rows: Sequence[Row], *, models: Models, weight: float) -> tuple[lis
             mine = episode.stream("origin") == Origin.POLICY
             far = np.where(mine, np.nan_to_num(old) - ref.logp, 0.0).astype(np.float32)
             before = rows[i].process
-            result[i] = rows[i].mark(process=(0.0 if before is None else before) - weight * far)
+            penalty = {"k1": far, "k2": far**2 / 2, "k3": np.expm1(np.minimum(-far, CLAMP)) + far}[estimator]
+            result[i] = rows[i].mark(process=(0.0 if before is None else before) - weight * penalty)
             total, count = total + float(far.sum()), count + int(mine.sum())
     return result, {"policy/reference_kl": total / max(1, count)}
 

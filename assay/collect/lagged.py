@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Lagged(Part):
-    """A set that follows the policy writes in its stead. What asynchronous systems do, without their chance."""
+    """A set that follows the policy, or another follower, writes in its stead. What asynchronous systems do, without
+    their chance.
+    """
 
     model: str = "behaviour"
     role: str = "policy"
@@ -29,7 +31,7 @@ def lagged(collect: Collect, *, model: str, role: str) -> Collect:
     """`collect` with the role played by the follower."""
 
     def collect_behind(models: Models, requests: Sequence[Request], memory: Memory) -> tuple[list[Episode], Memory]:
-        if models.follows.get(model) != models.roles[role]:
+        if models.roles[role] not in models.leaders(model):
             raise ConfigError(
                 f"collect.model: '{model}' does not follow '{models.roles[role]}', which plays {role}. Give the recipe "
                 f"a model of this name with follows='{models.roles[role]}' and trained=False."

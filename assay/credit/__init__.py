@@ -18,6 +18,7 @@ from assay.credit.components import PerReward
 from assay.credit.contributing import Contributing
 from assay.credit.experts import Demonstrated
 from assay.credit.gae import GAE, LengthAdaptiveGAE
+from assay.credit.hesitant import Hesitant
 from assay.credit.pack import Lesson, advantages, by_reward, credit, pack
 from assay.credit.passk import PassK
 from assay.credit.positions import TokenBaseline
@@ -40,6 +41,7 @@ __all__ = [
     "Demonstrated",
     "GreedyRelative",
     "GroupRelative",
+    "Hesitant",
     "LeaveOneOut",
     "LengthAdaptiveGAE",
     "LengthWeighted",

@@ -19,6 +19,7 @@ from assay.credit.components import PerReward, per_reward
 from assay.credit.contributing import Contributing, contributing
 from assay.credit.experts import Demonstrated, demonstrated
 from assay.credit.gae import GAE, LengthAdaptiveGAE, gae, length_adaptive_gae
+from assay.credit.hesitant import Hesitant, hesitant
 from assay.credit.pack import by_reward
 from assay.credit.passk import PassK, pass_k
 from assay.credit.positions import TokenBaseline, token_baseline
@@ -146,6 +147,7 @@ CREDITS: Registry = {
 SHAPES: Registry = {
     "shared-mean": (SharedMean, shared_mean),
     "whiten": (Whiten, whiten),
+    "hesitant": (Hesitant, hesitant),
     "contributing": (Contributing, contributing),
 }
 GROUP_BASELINES: Sequence[type[Part]] = (

@@ -9,6 +9,7 @@ from typing import Any
 
 from assay.memory.difficulty import TrackDifficulty, track_difficulty
 from assay.memory.drafts import Drafts, keep_drafts
+from assay.memory.entropy import AdaptEntropy, adapt_entropy
 from assay.memory.episodes import episode_of, to_data
 from assay.memory.examined import KeepExamined, keep_examined
 from assay.memory.follow import Follow, follow
@@ -97,6 +98,7 @@ MEMORIES: dict[str, tuple[type[Part], Remember]] = {
     "admit-posed": (AdmitPosed, admit_posed),
     "drafts": (Drafts, keep_drafts),
     "follow": (Follow, follow),
+    "adapt-entropy": (AdaptEntropy, adapt_entropy),
 }
 
 

@@ -18,10 +18,25 @@ from assay.objective.aggregate import (
     SequenceSum,
     TokenMean,
 )
-from assay.objective.correct import CORRECTIONS, Drop, Truncate
+from assay.objective.correct import CORRECTIONS, Drop, Reject, Truncate
+from assay.objective.covariance import Covariance
+from assay.objective.divergence import Followed, Near
 from assay.objective.experts import ByEntropy, Focal, MixedBehaviour, Plain
-from assay.objective.gates import GATES, Clip, ClipLikeliest, Open, Shaped, ShapedBy, Shut
-from assay.objective.ratios import RATIOS, NoRatio, Probability, TokenRatio
+from assay.objective.gates import (
+    GATES,
+    Bounded,
+    Clip,
+    ClipLikeliest,
+    Geometric,
+    Open,
+    Preserving,
+    Shaped,
+    ShapedBy,
+    Shut,
+    Soft,
+    Tapered,
+)
+from assay.objective.ratios import RATIOS, GroupExpectation, NoRatio, Probability, SequenceRatio, TokenRatio
 from assay.objective.select import SELECTORS, Forks, HighEntropy, Judged, Tagged, Written
 from assay.objective.terms import (
     KL,
@@ -95,34 +110,45 @@ __all__ = [
     "SELECTORS",
     "TERMS",
     "WHOLES",
+    "Bounded",
     "ByEntropy",
     "Case",
     "Clip",
     "ClipLikeliest",
+    "Covariance",
     "DeltaL",
     "Drop",
     "Entropy",
     "FixedLength",
     "Focal",
+    "Followed",
     "Forks",
+    "Geometric",
+    "GroupExpectation",
     "HighEntropy",
     "Judged",
     "Likelihood",
     "LikelihoodByEntropy",
     "MixedBehaviour",
+    "Near",
     "NoRatio",
     "Objective",
     "Open",
     "Plain",
+    "Preserving",
     "Probability",
     "PromptMean",
+    "Reject",
     "SequenceMean",
+    "SequenceRatio",
     "SequenceSum",
     "Shaped",
     "ShapedBy",
     "ShareWithCandidates",
     "Shut",
+    "Soft",
     "Tagged",
+    "Tapered",
     "Term",
     "TokenMean",
     "TokenRatio",

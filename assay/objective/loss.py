@@ -98,7 +98,7 @@ def push_of(objective: Objective) -> Push:
 
     def push(view: View) -> tuple[Tensor, Tensor]:
         logp, advantage = view.logp, view.streams["advantage"]
-        old = view.streams["mu"] if objective.anchor == "sampler" else view.old
+        old = view.mu if objective.anchor == "sampler" else view.old
         ratio = gate = logp
         for over, ratio_of, gate_of in bound:
             own = ratio_of(logp, old, view=view)

@@ -6,6 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from assay.objective.covariance import Covariance, covariance
+from assay.objective.divergence import Followed, Near, followed, near
 from assay.part import Part, Registry
 from assay.types import Origin
 
@@ -128,4 +130,7 @@ SELECTORS: Registry = {
     "judged": (Judged, judged),
     "high-entropy": (HighEntropy, high_entropy),
     "forks": (Forks, forks),
+    "covariance": (Covariance, covariance),
+    "near": (Near, near),
+    "followed": (Followed, followed),
 }

@@ -7,11 +7,11 @@ A term acts where its selector says, `over` = none everywhere. It is averaged li
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from assay.errors import ConfigError
 from assay.objective.gates import clip
-from assay.objective.ratios import token_ratio
+from assay.objective.ratios import CLAMP, token_ratio
 from assay.objective.select import high_entropy
 from assay.part import Part, Registry, kept
 from assay.types import Origin
@@ -30,30 +30,58 @@ class Term(Part):
     mean: Literal["policy", "own"] = kept("policy")
 
 
+Estimator = Literal["k1", "k2", "k3", "k1+", "k3+", "weighted-k2", "weighted-k3", "distance"]
+"""With d = log pi - log anchor and w = pi / pi_old, the value of an estimator and its slope by log pi:
+
+    k1           d                      1                   the slope is 0 in the mean: no pull at all
+    k2           d^2 / 2                d                   on policy the gradient of KL(policy, anchor)
+    k3           exp(-d) - 1 + d        1 - exp(-d)         on policy the gradient of KL(anchor, policy); customary
+    k1+, k3+     that of k1, k3         d
+    weighted-k2  w d^2 / 2              w d                 the gradient of KL(policy, anchor), off policy too
+    weighted-k3  w (exp(-d) - 1 + d)    w d                 the same, and its value is right as well
+    distance     |d|                    sign d              KL-Cov's
+"""
+
+
 @dataclass(frozen=True)
 class KL(Term):
-    """KL to the frozen reference, in the loss, on tokens of the policy. k3 is GRPO's estimator; k2's gradient is the
-    right one on policy.
+    """KL to the reference, or to the policy before the step, in the loss, on tokens of the policy (2506.09477).
+
+    The reference is the frozen one or what the recipe's model of that name is: one that follows the policy moves.
     """
 
     weight: float = 0.04
-    estimator: Literal["k2", "k3"] = "k3"
+    estimator: Estimator = "weighted-k3"
+    anchor: Literal["reference", "old"] = "reference"
 
     @property
     def wants(self) -> frozenset[str]:
-        return frozenset({"ref"}) if self.weight else frozenset()
+        return frozenset({"ref"}) if self.weight and self.anchor == "reference" else frozenset()
 
 
-def kl(view: View, *, weight: float, estimator: str) -> Tensor:
-    """With d = log ref - log pi:  k2 = d^2 / 2,  k3 = exp(d) - d - 1;  0 on tokens that others wrote."""
-    difference = (view.streams["ref"] - view.logp) * (view.streams["origin"] == Origin.POLICY)
-    if estimator == "k2":
-        return weight * difference.square() / 2
-    if estimator == "k3":
-        # bounded only where exp overflows: far below, where the policy has left the reference, the pull must stay
-        difference = difference.clamp(max=20.0)
-        return weight * (difference.exp() - difference - 1)
-    raise ConfigError(f"objective.regularise: estimator is 'k2' or 'k3', not '{estimator}'.")
+def kl(view: View, *, weight: float, estimator: str, anchor: str) -> Tensor:
+    """The table above; 0 on tokens that others wrote."""
+    logp = view.logp.detach()
+    d = logp - (view.streams["ref"] if anchor == "reference" else view.old)
+    # bounded only where exp overflows: a policy that has left the reference is pulled all the same
+    pull = -(-d).clamp(max=CLAMP).expm1()
+    forms = {
+        "k1": (d, d.new_ones(d.shape)),
+        "k2": (d.square() / 2, d),
+        "k3": (d - pull, pull),
+        "distance": (d.abs(), d.sign()),
+    }
+    forms |= {"k1+": (d, d), "k3+": (d - pull, d)}
+    if estimator.startswith("weighted-"):
+        w = token_ratio(logp, view.old)
+        forms |= {"weighted-k2": (w * d.square() / 2, w * d), "weighted-k3": (w * (d - pull), w * d)}
+    if estimator not in forms:
+        raise ConfigError(
+            f"objective.regularise: estimator is one of {', '.join(get_args(Estimator))}, not '{estimator}'."
+        )
+    value, slope = forms[estimator]
+    own = view.streams["origin"] == Origin.POLICY
+    return weight * (own * (value + slope * (view.logp - logp)))
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,12 @@ class View:
         return self.streams.get("old", self.logp.detach())
 
     @property
+    def mu(self) -> Tensor:
+        """[M] log-probs under the distribution that was sampled from; those of old where nobody sampled."""
+        mu = self.streams["mu"]
+        return mu.where(mu.isfinite(), self.old)
+
+    @property
     def outcome(self) -> Tensor:
         """[B] rewards of the rows; NaN where there is none."""
         assert self.batch.outcome is not None

@@ -6,22 +6,33 @@ from assay.errors import unknown
 from assay.recipe import Recipe
 from assay.recipes.ampo import AMPO
 from assay.recipes.archer import ARCHER
+from assay.recipes.areal import AREAL
 from assay.recipes.arpo import ARPO
 from assay.recipes.azr import AZR
 from assay.recipes.bread import BREAD
+from assay.recipes.cispo import CISPO
+from assay.recipes.clip_cov import CLIP_COV, KL_COV
 from assay.recipes.cure import CURE
 from assay.recipes.dapo import DAPO
 from assay.recipes.deepsearch import DEEPSEARCH
 from assay.recipes.dft import DFT
+from assay.recipes.dppo import DPPO, DPPO_KL
 from assay.recipes.dr_grpo import DR_GRPO
+from assay.recipes.entropy_bonus import ENTROPY_ADVANTAGE, ENTROPY_TARGET
 from assay.recipes.erpo import ERPO
 from assay.recipes.expert_iteration import EXPERT_ITERATION
+from assay.recipes.fork_mask import FORK_MASK
 from assay.recipes.gdpo import GDPO
+from assay.recipes.gepo import GEPO
 from assay.recipes.gfpo import GFPO, GFPO_ADAPTIVE, GFPO_EFFICIENCY
+from assay.recipes.gmpo import GMPO
 from assay.recipes.gpg import GPG
+from assay.recipes.gppo import GPPO
 from assay.recipes.grpo import GRPO
+from assay.recipes.gspo import GSPO, GSPO_TOKEN
 from assay.recipes.guide import GUIDE
 from assay.recipes.hpt import HPT
+from assay.recipes.kl_anchor import KL_EMA, KL_OLD, KL_REFERENCE, KL_RESET
 from assay.recipes.l1 import L1_EXACT, L1_MAX
 from assay.recipes.length import LEN_DAPO, LEN_KIMI, LEN_STOP
 from assay.recipes.liteppo import LITEPPO
@@ -51,13 +62,17 @@ from assay.recipes.rloo import RLOO
 from assay.recipes.rlve import RLVE
 from assay.recipes.rorecomp import RORECOMP
 from assay.recipes.rstar2 import RSTAR2
+from assay.recipes.sapo import SAPO
 from assay.recipes.seele import SEELE
 from assay.recipes.sft import SFT
 from assay.recipes.simko import SIMKO
 from assay.recipes.spec_rl import SPEC_RL
 from assay.recipes.spo import SPO
 from assay.recipes.srft import SRFT
+from assay.recipes.tis import ICEPOP, SEQ_MIS, TIS
+from assay.recipes.topr import TOPR
 from assay.recipes.treerl import TREERL
+from assay.recipes.two_sided import SEQUENCE_MASK, TWO_SIDED
 from assay.recipes.vapo import VAPO
 
 RECIPES: dict[str, Recipe] = {
@@ -99,6 +114,31 @@ RECIPES: dict[str, Recipe] = {
         RLAD_TWO,
         RLAD_JOINT,
         AZR,
+        CLIP_COV,
+        KL_COV,
+        CISPO,
+        GSPO,
+        GSPO_TOKEN,
+        GMPO,
+        GPPO,
+        GEPO,
+        SAPO,
+        DPPO,
+        DPPO_KL,
+        TOPR,
+        FORK_MASK,
+        TIS,
+        ICEPOP,
+        SEQ_MIS,
+        AREAL,
+        TWO_SIDED,
+        SEQUENCE_MASK,
+        KL_REFERENCE,
+        KL_OLD,
+        KL_EMA,
+        KL_RESET,
+        ENTROPY_TARGET,
+        ENTROPY_ADVANTAGE,
         PASSK,
         PSR,
         NSR,

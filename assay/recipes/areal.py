@@ -1,0 +1,45 @@
+from assay.collect import Lagged
+from assay.credit import GroupRelative
+from assay.memory import Follow
+from assay.objective import Clip, Drop, Objective, TokenMean
+from assay.recipe import Mechanism, Model, Recipe, Scale
+
+STALENESS = 4
+
+
+def behind(steps: int) -> dict[str, Model]:
+    """The policy, and a chain of followers whose last, `behaviour`, is exactly so many steps behind it."""
+    names = ["policy", *(f"behaviour-{step}" for step in range(steps)), "behaviour"]
+    chain = zip(names[1:], names[:-1], strict=True)
+    return {"policy": Model()} | {name: Model(trained=False, follows=leader) for name, leader in chain}
+
+
+AREAL = Recipe(
+    name="areal",
+    title="AReaL: A Large-Scale Asynchronous Reinforcement Learning System for Language Reasoning",
+    paper="2505.24298",
+    claim="generation never waits; who sampled and who is the anchor of the clip are two policies: 2.77 times faster "
+    "than synchronous systems at equal or better accuracy",
+    mechanism=Mechanism(
+        collect=(Lagged(model="behaviour"),),
+        credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
+        objective=Objective(gate=Clip(low=0.2, high=0.2), correct=(Drop(low=0.0, high=5.0),), aggregate=TokenMean()),
+        remember=(Follow(every=1),),
+    ),
+    scale=Scale(num_prompts=512, group_size=16, max_new=27648, learning_rate=2e-5, num_steps=250, num_minibatches=4),
+    models=behind(STALENESS),
+    notes=(
+        "Clip, 512 prompts of 16 answers, lengths, 4 mini-batches, the rate and 250 steps are those of the paper's "
+        "table for mathematics; the cap of 5 and the range that drops are those of the released code.",
+        "Without its chance: answers are those of the policy exactly 4 steps ago, where the paper bounds the lag by 4 "
+        "to 8 versions. `recipes.areal.behind` makes chains of other lengths; each follower is a copy of the weights.",
+        "The anchor of the clip is the policy before the first update of the step, scored by the learner.",
+        "An answer is by one version. In AReaL a new version takes over in the middle of it.",
+        "Advantages are in units of the group's deviation, which is ours.",
+    ),
+    deviations=(
+        "Current AReaL with the decoupled loss but without a rejection rule applies no weight for the sampler at all; "
+        "it warns.",
+        "Its filter by sequences has the geometric mean for the weight too.",
+    ),
+)

@@ -1,0 +1,319 @@
+"""Ratios, gates, masks and corrections: whole recipes against losses written apart, the gate table, relatives that are
+equal on policy.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from typing import Any
+
+import by_hand
+import by_hand_trust as trust
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny import Table, batch_of, episode, group_of, pushes, recipe_of, segment, update
+from torch import Tensor
+
+from assay.objective import (
+    Bounded,
+    Clip,
+    Drop,
+    Followed,
+    Geometric,
+    GroupExpectation,
+    Near,
+    NoRatio,
+    Objective,
+    Open,
+    Preserving,
+    Reject,
+    SequenceMean,
+    SequenceRatio,
+    SequenceSum,
+    Soft,
+    Tapered,
+    TokenMean,
+    Truncate,
+)
+from assay.objective.gates import bounded, clip, preserving, soft, tapered
+from assay.recipe import Recipe
+from assay.types import Origin, Row
+
+GRID = (0.5, 0.79, 0.81, 1.0, 1.19, 1.21, 1.27, 1.29, 3.1, 11.0)
+MAX_NEW = 8
+
+
+def small(name: str) -> Recipe:
+    """By its own credit, objective and scale, one optimiser step a batch."""
+    recipe = recipe_of(name, max_new=MAX_NEW, num_minibatches=1, num_epochs=1)
+    return dataclasses.replace(recipe, stages=type(recipe)("", "", "", "", recipe.mechanism, recipe.scale).stages)
+
+
+# Whole recipes on awkward rows
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """Rows, and what the engine says of their tokens."""
+
+    rows: tuple[Row, ...]
+    logp: tuple[np.ndarray, ...]
+    entropy: tuple[np.ndarray, ...]
+
+
+@functools.cache
+def awkward(seed: int = 0) -> Step:
+    """One right of eight, all alike, ragged, truncated, tokens of a tool, no trained token, not in the loss, not in the
+    denominator; ratios from 0.2 to 5 to the old policy, and of that to the sampler.
+    """
+    random = np.random.default_rng(seed)
+    plans: list[tuple[str, float, str, dict[str, Any]]] = [
+        *(("eight", float(i == 3), "p" * (1 + i % 5), {}) for i in range(8)),
+        *(("alike", 1.0, "p" * n, {}) for n in (2, 4)),
+        *(("tools", r, parts, {}) for r, parts in ((1.0, "ppeep"), (0.0, "eepp"), (0.0, "ee"), (1.0, ""))),
+        *(("marked", r, "ppp", marks) for r, marks in ((1.0, {"in_loss": False}), (0.0, {"in_denominator": False}))),
+        ("marked", 0.5, "pppppp", {}),
+        *(("graded", r, "p" * n, {}) for r, n in ((0.25, 8), (1.0, 1), (0.0, 3))),
+    ]
+    rows, logp, entropy = [], [], []
+    for i, (group, reward, parts, marks) in enumerate(plans):
+        now = np.log(random.uniform(0.05, 0.95, len(parts)))
+        old = (now - np.log(random.choice([0.2, 0.7, 0.9, 1.0, 1.0, 1.1, 1.25, 1.5, 3.0, 5.0], len(parts)))).astype("f")
+        mu = np.minimum(old - np.log(random.choice([0.4, 0.8, 1.0, 1.2, 6.0], len(parts))), -0.01).astype("f")
+        spread = random.uniform(0, 1.5, len(parts)).astype("f")
+        pieces = [
+            segment([1], origin=Origin.ENV)
+            if who == "e"
+            else segment([1], old=old[t : t + 1], mu=mu[t : t + 1], entropy=spread[t : t + 1])
+            for t, who in enumerate(parts)
+        ]
+        finish = "length" if len(parts) == 8 else "stop"
+        made = episode(pieces, group=group, sample=i, reward=reward, finish=finish)
+        rows.append(Row(made, **marks).mark(old=old, ref=(now + random.normal(0, 0.7, len(parts))).astype("f")))
+        logp.append(now)
+        entropy.append(random.uniform(0, 2, len(parts)))
+    return Step(tuple(rows), tuple(logp), tuple(entropy))
+
+
+def answers_of(name: str, step: Step) -> list[trust.Answer]:
+    """As the formulas want them, with log-probs that have a graph."""
+    groups: dict[str, list[int]] = {}
+    for i, row in enumerate(step.rows):
+        groups.setdefault(row.group, []).append(i)
+    advantage: dict[int, float] = {}
+    for members in groups.values():
+        rewards = [step.rows[i].reward or 0.0 for i in members]
+        advantage |= dict(zip(members, by_hand.advantages(name, rewards), strict=True))
+    found = []
+    for i, (row, now, entropy) in enumerate(zip(step.rows, step.logp, step.entropy, strict=True)):
+        own = torch.from_numpy(row.episode.stream("origin") == Origin.POLICY)
+        known = [torch.from_numpy(np.asarray(x, np.float64)) for x in (row.old, row.episode.stream("mu"), row.ref)]
+        found.append(
+            trust.Answer(
+                torch.from_numpy(now).requires_grad_(),
+                *(x.nan_to_num(0.0) for x in known),
+                entropy=torch.from_numpy(entropy),
+                trained=own & row.in_loss,
+                advantage=float(np.float32(advantage[i])),
+                group=row.group,
+                right=row.episode.right,
+                counted=row.in_denominator,
+                length=int(own.sum()),
+                hesitated=torch.from_numpy(np.nan_to_num(row.episode.stream("entropy").astype(np.float64))),
+            )
+        )
+    return found
+
+
+def found_by(recipe: Recipe, step: Step, *, cut: int | None = None) -> list[np.ndarray]:
+    """The coefficient of each token of each row, through an optimiser step in chunks of so many rows."""
+    names = [row.episode.request.id for row in step.rows]
+    table = Table(
+        {name: list(x) for name, x in zip(names, step.logp, strict=True)},
+        {name: list(x) for name, x in zip(names, step.entropy, strict=True)},
+        rows=cut,
+    )
+    update(table, batch_of(recipe, step.rows), recipe.mechanism.objective, recipe.scale)
+    return [table.coefficients.get(name, np.zeros(len(x))) for name, x in zip(names, step.logp, strict=True)]
+
+
+@pytest.mark.parametrize("cut", [None, 1, 3])
+@pytest.mark.parametrize("name", trust.NAMES)
+def test_coefficients_are_those_of_the_formula(name: str, cut: int | None) -> None:
+    step, recipe = awkward(), small(name)
+    answers = answers_of(name, step)
+    found = found_by(recipe, step, cut=cut)
+    drawn = [torch.zeros(len(a.logp), dtype=torch.bool) for a in answers]
+    if name == "clip-cov":  # 2e-4 of these is one: that which is pushed nowhere, and might be
+        lost = [torch.from_numpy(f == 0) & may for f, may in zip(found, trust.drawable(answers), strict=True)]
+        assert sum(int(x.sum()) for x in lost) == 1
+        drawn = lost
+    trust.loss(name, answers, max_new=MAX_NEW, drawn=drawn).backward()
+    pushed = 0
+    for f, a in zip(found, answers, strict=True):
+        expected = np.zeros(len(f)) if a.logp.grad is None else a.logp.grad.numpy()
+        np.testing.assert_allclose(f, expected, rtol=3e-5, atol=1e-7)
+        pushed += np.count_nonzero(expected)
+    assert pushed > 3
+
+
+# Gates
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_gate_table_by_autograd(sign: float) -> None:
+    """Each gate is the derivative, in units of A, of the loss that its source writes."""
+    advantage = torch.full((10,), sign, dtype=torch.float64)
+
+    def slope(value: Any) -> Tensor:
+        logp = torch.tensor(GRID, dtype=torch.float64).log().requires_grad_()
+        value(logp).sum().backward()
+        assert logp.grad is not None
+        return -logp.grad / advantage
+
+    w = torch.tensor(GRID, dtype=torch.float64)
+    tau = 1.0 if sign > 0 else 1.05
+
+    def kept(logp: Tensor) -> Tensor:
+        r = logp.exp()
+        held = torch.minimum(torch.maximum(r, 0.8 * r / r.detach()), 1.28 * r / r.detach())
+        return torch.maximum(-r * advantage, -held * advantage)
+
+    def two_sided(logp: Tensor) -> Tensor:
+        r = logp.exp()
+        return torch.maximum(-r.clamp(max=4.0) * advantage, -r.clamp(0.8, 1.2) * advantage)
+
+    cases = [
+        (lambda x: trust.surrogate(x.exp(), advantage, 0.2, 0.28), (clip, {"low": 0.2, "high": 0.28, "dual": None})),
+        (two_sided, (clip, {"low": 0.2, "high": 0.2, "dual": 4.0})),
+        (lambda x: -x.exp().clamp(0.8, 1.28).detach() * advantage * x, (bounded, {"least": 0.8, "most": 1.28})),
+        (lambda x: -x.exp() * advantage, (bounded, {"least": 0.0, "most": None})),
+        (kept, (preserving, {"low": 0.2, "high": 0.28})),
+        (lambda x: -4 / tau * torch.sigmoid(tau * (x.exp() - 1)) * advantage, (soft, {"up": 1.0, "down": 1.05})),
+    ]
+    for value, (gate, values) in cases:
+        torch.testing.assert_close(gate(w, advantage, **values), slope(value), rtol=1e-9, atol=1e-13)
+
+
+def test_the_taper_is_for_pushes_down_alone() -> None:
+    w, up, down = torch.tensor([0.2, 1.0, 5.0]), torch.ones(3), -torch.ones(3)
+    bounds = {"up_least": 1.0, "up_most": 1.0, "down_least": 0.0, "down_most": 1.0}
+    assert tapered(w, up, **bounds).tolist() == [1.0, 1.0, 1.0]
+    assert tapered(w, down, **bounds).tolist() == pytest.approx([0.2, 1.0, 1.0])
+    assert tapered(w, down, **bounds | {"down_least": 0.5}).tolist() == [0.5, 1.0, 1.0]
+
+
+def test_the_soft_gate_rises_before_it_falls() -> None:
+    """Its maximum, where the ratio is about 2.06, is 1.57; far out it closes."""
+    w = torch.linspace(0.01, 30, 100001, dtype=torch.float64)
+    gate = soft(w, torch.ones_like(w), up=1.0, down=1.05)
+    assert float(w[gate.argmax()]) == pytest.approx(2.06, abs=0.01) and float(gate.max()) == pytest.approx(
+        1.57, abs=0.01
+    )
+    assert soft(torch.ones(2), torch.tensor([1.0, -1.0]), up=7.0, down=0.1).tolist() == [1.0, 1.0]
+    assert float(gate[-1]) < 1e-10
+
+
+# Relatives
+
+
+ON_POLICY: dict[str, Objective] = {
+    "clip": Objective(aggregate=SequenceMean()),
+    "clip-higher": Objective(gate=Clip(low=0.2, high=0.28, dual=10.0), aggregate=SequenceMean()),
+    "cispo": Objective(gate=Bounded(), aggregate=SequenceMean()),
+    "gppo": Objective(gate=Preserving(), aggregate=SequenceMean()),
+    "gspo": Objective(ratio=SequenceRatio(), gate=Clip(low=3e-4, high=4e-4), aggregate=SequenceMean()),
+    "gmpo": Objective(gate=Geometric(), aggregate=SequenceMean()),
+    "sapo": Objective(gate=Soft(), aggregate=SequenceMean()),
+    "tis": Objective(correct=(Truncate(),), aggregate=SequenceMean()),
+    "seq-tis": Objective(correct=(Truncate(level="sequence", normalise=True),), aggregate=SequenceMean()),
+    "icepop": Objective(correct=(Drop(low=0.5),), aggregate=SequenceMean()),
+    "seq-mis": Objective(correct=(Drop(level="sequence"),), aggregate=SequenceMean()),
+    "geo-rs": Objective(correct=(Reject(by="geometric", low=0.999, high=1.001),), aggregate=SequenceMean()),
+    "k3-rs": Objective(correct=(Reject(by="k3", high=1e-3),), aggregate=SequenceMean()),
+    "veto": Objective(correct=(Reject(by="least", low=1e-4),), aggregate=SequenceMean()),
+    "topr": Objective(ratio=SequenceRatio(of="product"), gate=Tapered(), anchor="sampler", aggregate=SequenceMean()),
+    "dppo": Objective(gate=Bounded(most=20.0), anchor="sampler", keep=(Near(),), aggregate=SequenceMean()),
+    "dppo-kl": Objective(gate=Bounded(most=20.0), anchor="sampler", keep=(Near(kind="kl"),), aggregate=SequenceMean()),
+    "sequence-mask": Objective(keep=(Followed(),), aggregate=SequenceMean()),
+}
+
+
+@pytest.mark.parametrize("name", ON_POLICY)
+def test_on_policy_all_of_them_are_reinforce(name: str) -> None:
+    """The policy is the old one and the sampler: one group, equal lengths, the same advantages and aggregation."""
+    rows = [row.mark(old=np.full(3, -1.0, np.float32)) for row in group_of([1.0, 0.0, 0.0, 1.0], lengths=[3] * 4)]
+    rows = [row.mark(advantage=np.full(3, a)) for row, a in zip(rows, (0.7, -1.3, 0.0, 2.0), strict=True)]
+    plain = Objective(ratio=NoRatio(), gate=Open(), aggregate=SequenceMean())
+    np.testing.assert_allclose(pushes(ON_POLICY[name], rows, -1.0), pushes(plain, rows, -1.0), rtol=1e-6)
+
+
+ratios = st.lists(st.floats(0.2, 5.0), min_size=1, max_size=6)
+
+
+def of_ratios(values: list[float], advantage: float) -> tuple[list[Row], dict[str, list[float]]]:
+    old = np.full(len(values), -3.0, np.float32)
+    row = Row(episode([segment([1] * len(values), old=old, mu=old)])).mark(old=old)
+    row = row.mark(advantage=np.full(len(values), advantage))
+    return [row], {row.episode.request.id: (-3.0 + np.log(values)).tolist()}
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(0.2, 5.0), st.sampled_from([-1.0, 1.0]))
+def test_ratios_of_answers_of_one_token_are_token_ratios(ratio: float, advantage: float) -> None:
+    """GSPO of length one is PPO, so is the product; GMPO of length one is a clip of the log-ratio."""
+    rows, logp = of_ratios([ratio], advantage)
+    token = pushes(Objective(gate=Clip(), aggregate=SequenceSum()), rows, logp)
+    for of in ("mean", "product"):
+        goal = Objective(ratio=SequenceRatio(of=of), gate=Clip(), aggregate=SequenceSum())  # type: ignore[arg-type]
+        np.testing.assert_allclose(pushes(goal, rows, logp), token, rtol=1e-6)
+    low, high = 1 - math.exp(-0.4), math.exp(0.4) - 1
+    clipped = pushes(Objective(gate=Clip(low=low, high=high), aggregate=SequenceSum()), rows, logp)
+    np.testing.assert_allclose(
+        pushes(Objective(gate=Geometric(), aggregate=SequenceSum()), rows, logp), clipped, rtol=1e-6
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(ratios, st.sampled_from([-1.0, 1.0]))
+def test_without_bounds_relatives_meet(values: list[float], advantage: float) -> None:
+    """An infinite clip is the plain weight; an unclipped geometric mean is GSPO without its clip."""
+    rows, logp = of_ratios(values, advantage)
+    one = pushes(Objective(gate=Clip(low=1.0, high=1e9), aggregate=TokenMean()), rows, logp)
+    np.testing.assert_allclose(
+        one, pushes(Objective(gate=Bounded(most=None), aggregate=TokenMean()), rows, logp), rtol=1e-6
+    )
+    mean = pushes(Objective(ratio=SequenceRatio(), gate=Bounded(most=None), aggregate=TokenMean()), rows, logp)
+    free = pushes(Objective(gate=Geometric(low=9.0, high=9.0), aggregate=TokenMean()), rows, logp)
+    np.testing.assert_allclose(mean, free, rtol=1e-5)
+
+
+@settings(max_examples=30, deadline=None)
+@given(ratios, st.randoms(use_true_random=False))
+def test_what_sees_whole_answers_does_not_see_the_order_of_their_tokens(values: list[float], random: Any) -> None:
+    shuffled = list(values)
+    random.shuffle(shuffled)
+    for ratio, gate in ((SequenceRatio(), Clip(high=9.0)), (SequenceRatio(of="product"), Bounded(most=None))):
+        goal = Objective(ratio=ratio, gate=gate, aggregate=SequenceMean())
+        found = [pushes(goal, *of_ratios(order, 1.0))[0][0] for order in (values, shuffled)]
+        assert found[0] == pytest.approx(found[1], rel=1e-5)
+
+
+def test_the_expectation_of_a_group_by_hand() -> None:
+    """Likelihoods 0.5 and 0.25 of the sampler: E = (0.25 + 0.0625) / 0.75 = 5/12; of the policy 0.5, 0.5: 1.2 both. A
+    row without a trained token is not in it.
+    """
+    told = [np.log([0.5, 0.5]), np.log([0.25]), np.log([0.9])]
+    pieces = [[segment([1] * len(mu), mu=mu.astype("f"))] for mu in told]
+    pieces[2] = [segment([1], origin=Origin.ENV)]
+    rows = [Row(episode(p, group="g", sample=i)).mark(advantage=np.ones(len(p[0]))) for i, p in enumerate(pieces)]
+    logp = {row.episode.request.id: [math.log(0.5)] * len(row.episode) for row in rows}
+    for gate, expected in ((Clip(low=0.2, high=0.3), 1.2), (Clip(low=0.2, high=0.1), 0.0)):
+        goal = Objective(ratio=GroupExpectation(), gate=gate, anchor="sampler", aggregate=SequenceSum())
+        found = pushes(goal, rows, logp)
+        np.testing.assert_allclose([*found[0], *found[1]], [expected / 3] * 3, rtol=1e-6)
