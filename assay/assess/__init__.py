@@ -9,6 +9,8 @@ import numpy as np
 
 from assay.assess.critic import Critic, TokenKL, critic, token_kl
 from assay.assess.distributions import Distributions, keep_distributions
+from assay.assess.mean_logp import MeanLogProb, keep_mean_log_prob
+from assay.assess.partition import Partition, partition
 from assay.assess.ratios import RatioQuantile, ratio_quantile
 from assay.memory import Memory
 from assay.models import Models
@@ -21,6 +23,8 @@ ASSESSORS: Registry = {
     "distributions": (Distributions, keep_distributions),
     "token-kl": (TokenKL, token_kl),
     "critic": (Critic, critic),
+    "mean-log-prob": (MeanLogProb, keep_mean_log_prob),
+    "partition": (Partition, partition),
 }
 
 Assessor = Callable[..., tuple[list[Row], Stats]]

@@ -1,5 +1,6 @@
 """Which rows train."""
 
+from assay.curate.pairs import Mismatch, Pairs, TrainAt, mismatch, pairs, train_at
 from assay.curate.parts import (
     Band,
     FirstGroups,
@@ -37,6 +38,9 @@ CURATORS: Registry = {
     "unpaid": (Unpaid, unpaid),
     "untrained": (Untrained, untrained),
     "helpful": (Helpful, helpful),
+    "pairs": (Pairs, pairs),
+    "mismatch": (Mismatch, mismatch),
+    "train-at": (TrainAt, train_at),
 }
 
 __all__ = [
@@ -47,11 +51,14 @@ __all__ = [
     "FirstGroups",
     "Helpful",
     "MakeRoom",
+    "Mismatch",
     "MixedGroups",
     "OwnTokens",
+    "Pairs",
     "Recompose",
     "ResampleOnCorrect",
     "SolvedGroups",
+    "TrainAt",
     "Unpaid",
     "Untrained",
     "WithoutTag",

@@ -12,9 +12,14 @@ from typing import Literal
 from assay.objective.aggregate import AGGREGATES, FixedLength, SequenceMean, SequenceSum, TokenMean
 from assay.objective.correct import CORRECTIONS, Drop, Truncate
 from assay.objective.gates import GATES, Clip, Open, Shaped, ShapedBy, Shut
+from assay.objective.groups import PACS, RAPID
+from assay.objective.preferences import DPO, IPO, KTO
 from assay.objective.ratios import RATIOS, NoRatio, Probability, TokenRatio
+from assay.objective.regress import FlowRL, Rover
+from assay.objective.regularised import OldKL, RegularisedReinforce
 from assay.objective.select import SELECTORS, HighEntropy, Judged, Tagged, Written
-from assay.objective.terms import KL, TERMS, Entropy, Likelihood, Term
+from assay.objective.term import Term
+from assay.objective.terms import KL, TERMS, Entropy, Likelihood, SquaredRatio
 from assay.objective.whole import WHOLES
 from assay.part import Part, slot
 
@@ -72,8 +77,13 @@ class Objective(Part):
 __all__ = [
     "AGGREGATES",
     "CORRECTIONS",
+    "DPO",
     "GATES",
+    "IPO",
     "KL",
+    "KTO",
+    "PACS",
+    "RAPID",
     "RATIOS",
     "SELECTORS",
     "TERMS",
@@ -83,18 +93,23 @@ __all__ = [
     "Drop",
     "Entropy",
     "FixedLength",
+    "FlowRL",
     "HighEntropy",
     "Judged",
     "Likelihood",
     "NoRatio",
     "Objective",
+    "OldKL",
     "Open",
     "Probability",
+    "RegularisedReinforce",
+    "Rover",
     "SequenceMean",
     "SequenceSum",
     "Shaped",
     "ShapedBy",
     "Shut",
+    "SquaredRatio",
     "Tagged",
     "Term",
     "TokenMean",
