@@ -13,7 +13,7 @@ from assay.curate.parts import groups, measure
 from assay.memory import Memory
 from assay.objective.preferences import MISMATCHED
 from assay.part import Part
-from assay.types import Row
+from assay.types import Origin, Row
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def pairs(rows: Sequence[Row], *, memory: Memory, most: int) -> list[Row]:
     """In the weight `pair/K` the winner of the group's pair K has 1, its loser -1, and any other row 0."""
     signs = np.zeros((len(rows), most), np.float32)
     for name, members in groups(rows).items():
-        alive = [i for i in members if rows[i].in_loss and len(rows[i].episode)]
+        alive = [i for i in members if rows[i].in_loss and (rows[i].episode.stream("origin") != Origin.ENV).any()]
         right = [i for i in alive if measure(rows[i], "accuracy")]
         wrong = [i for i in alive if i not in right and rows[i].episode.finish != "length"]
         generator = memory.key("pairs", memory.step, name).generator()

@@ -94,12 +94,13 @@ KTO = dataclasses.replace(
     title="KTO: Model Alignment as Prospect Theoretic Optimization",
     paper="2402.01306",
     claim="labels without pairs match preferences from 1B to 30B parameters",
-    mechanism=_mechanism(KTOLoss(beta=0.1, right=1.0, wrong=1.0), Mismatch()),
+    mechanism=_mechanism(KTOLoss(beta=0.1, balance=1.0), Mismatch()),
     notes=(
         *FROM_VERDICTS,
         "Groups that are all wrong or all right teach too.",
         "The level is the mean over all answers put under another question of the step; no such answer is trained.",
-        "The paper wants right n_right / (wrong n_wrong) within [1, 4/3]: where few are right, raise `right`.",
+        "The paper sets the weights of the two kinds so that their totals are 1 to 4/3 to 1, over its data; here the "
+        "kinds are counted in every optimiser step, because their shares are those of verdicts.",
     ),
     deviations=("The level of a batch of one is the row's own reward in some implementations.",),
 )
