@@ -36,6 +36,8 @@ CLIPS = {
     "r3": (0.2, 0.2, None),
     "r3-staged": (0.2, 0.2, None),
 }
+DIVERGENCES = ("rpg-fkl", "rpg-ufkl", "rpg-rkl", "rpg-urkl")
+CLIPS |= dict.fromkeys(DIVERGENCES, (0.2, 0.28, 10.0))
 LIKE = {"cure": "dapo"}  # on rows that share nothing, a method that is another
 RECIPE_NAMES = (
     "reinforce",
@@ -82,6 +84,7 @@ def advantages(
         middle = sum(c * n for c, n in zip(others, lengths, strict=True)) / sum(lengths)
         return [2 * (c - middle) + middle / max(1, sum(selected)) ** 0.5 for c in others]
     scales = dict.fromkeys(("dr-grpo", "seele", "ampo", "deepsearch"), 1.0)
+    scales |= dict.fromkeys(DIVERGENCES, 1.0)
     scales["azr"] = (stdev(rewards) ** 2 + 1e-8) ** 0.5
     scale = scales.get(name, stdev(rewards) + 1e-6)
     return [(r - mean(rewards)) / scale for r in rewards]
@@ -136,6 +139,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "rlad": 1 / tokens,
         "rlad-hierarchical": 1 / tokens,
         "rlad-two": 1 / tokens,
+        **dict.fromkeys(DIVERGENCES, 1 / tokens),
     }[LIKE.get(name, name)]
 
 
@@ -186,6 +190,10 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
         loss = loss + 0.04 * k3(logp, known.ref)
     if name in WEIGHTS:
         loss = loss + WEIGHTS[name] * k3(logp, known.ref) - 0.001 * known.entropy
+    if name in DIVERGENCES:
+        log = logp - known.old
+        terms = (-log, ratio - log - 1, ratio * log, ratio * log - ratio)
+        loss = loss + 1e-4 * terms[DIVERGENCES.index(name)]
     if name == "questa":
         behind = (known.old - known.mu).exp()
         loss = loss * torch.where(behind <= 5.0, behind, 0.0)

@@ -268,6 +268,7 @@ def test_a_set_that_learns_is_no_frozen_one(letters: None) -> None:
         run(dataclasses.replace(recipe, mechanism=mechanism), beginner())
 
 
+@pytest.mark.slow
 def test_a_round_begins_with_the_policy_of_the_round_before(letters: None) -> None:
     recipe = recipe_of("iter-dpo", max_new=3, num_prompts=8, group_size=6, num_steps=8, learning_rate=0.01)
     notes, _ = run(recipe, beginner())

@@ -208,7 +208,8 @@ class Table:
     def forward(self, chunk: Chunk, want: Want) -> Outputs:
         logp = torch.tensor([p for name in chunk.batch.request for p in self.logp[name]], dtype=torch.float64)
         entropy = self._entropy(chunk, logp).requires_grad_() if want.entropy else None
-        return Outputs(logp=logp.requires_grad_(), entropy=entropy)
+        mean = torch.full_like(logp, -3.0) if want.mean_logp else None
+        return Outputs(logp=logp.requires_grad_(), entropy=entropy, mean_logp=mean)
 
     def _entropy(self, chunk: Chunk, logp: Tensor) -> Tensor:
         if isinstance(self.entropy, int | float):

@@ -53,7 +53,8 @@ def following(view: View, x: Tensor) -> Tensor:
 class FlowRL(Part):
     """Answers as likely as exp(beta A) times the reference makes them: squared residual of a balance (2509.15207).
 
-    The log of the normaliser stands in the weight `partition` of each row, from `partition` of `assess`.
+    The log of the normaliser stands in the weight `partition` of each row, from `partition` of `assess`. With the
+    aggregation `sequence-mean` it is a mean over answers.
     """
 
     beta: float = 15.0
@@ -65,11 +66,11 @@ class FlowRL(Part):
         return frozenset({"old", "ref"})
 
 
-def flowrl(view: View, *, beta: float, low: float, high: float) -> Tensor:
-    """mean_i sg[clip(W_i, 1 - low, 1 + high)] d_i^2 with W_i the ratio of the whole answer to the old policy and
-    d_i = log Z + mean_t log pi - beta A_i - mean_t log ref.
+def flowrl(view: View, *, weight: Tensor, beta: float, low: float, high: float) -> Tensor:
+    """sum_t w sg[clip(W, 1 - low, 1 + high)] d^2 of each answer, W its ratio to the old policy as a whole and
+    d = log Z + mean_t log pi - beta A - mean_t log ref.
     """
     ratio = view.sum(view.logp.detach() - view.old).clamp(-CLAMP, CLAMP).exp().clamp(1 - low, 1 + high)
     worth = view.streams["weights/partition"] - beta * view.streams["advantage"]
     residual = view.mean(view.logp - view.streams["ref"] + worth)
-    return view.share * (ratio * residual.square()).sum()
+    return (weight * view.mask * view.spread(ratio * residual.square())).sum()

@@ -1,6 +1,6 @@
 from assay.assess import Partition
 from assay.credit import GroupRelative
-from assay.objective import FlowRL, NoRatio, Objective, Open
+from assay.objective import FlowRL, NoRatio, Objective, Open, SequenceMean
 from assay.recipe import Mechanism, Model, Recipe, Scale
 from assay.reward import Outcome
 
@@ -14,7 +14,9 @@ FLOWRL = Recipe(
         reward=(Outcome(right=1.0, wrong=0.0),),
         assess=(Partition(model="partition", rate=1.0),),
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
-        objective=Objective(whole=FlowRL(beta=15.0, low=0.2, high=0.2), ratio=NoRatio(), gate=Open()),
+        objective=Objective(
+            whole=FlowRL(beta=15.0, low=0.2, high=0.2), ratio=NoRatio(), gate=Open(), aggregate=SequenceMean()
+        ),
     ),
     scale=Scale(
         num_prompts=512,
