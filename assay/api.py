@@ -84,10 +84,12 @@ def train(
     from assay import session
     from assay.bases import base_for
     from assay.judging import wishes_of
+    from assay.plugins import load
     from assay.recipes import recipe as named
 
     said = {"prompt_column": prompt_column, "answer_column": answer_column, "system": system}
     pool = _pool(task, levels, data, eval_data, said | {"skip_bad_rows": skip_bad_rows})
+    load()
     method = named(recipe) if isinstance(recipe, str) else recipe
     rewards, functions = wishes_of(reward, reward_weights)
     experiment, _ = session.plan(
@@ -151,5 +153,7 @@ def resume(
     """
     from assay import session
     from assay.judging import wishes_of
+    from assay.plugins import load
 
+    load()
     return Run(session.resume(run, steps=steps, quiet=quiet, functions=wishes_of(reward, None)[1]))

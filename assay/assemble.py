@@ -142,7 +142,8 @@ def _collector(
         return Judge(rule.verified, _bound(REWARDS, rule.reward, constants))
 
     expand = _bound(EXPANDERS, mechanism.expand, constants)
-    collect: Collect = Collector(verify, functools.cache(judge), expand, more, constants["codec"])
+    continues = any(part.continues for part in mechanism.expand)
+    collect: Collect = Collector(verify, functools.cache(judge), expand, more, constants["codec"], continues)
     for part in _bound(COLLECTORS, mechanism.collect, {**constants, "more": more}):
         collect = part(collect)
     return collect

@@ -22,6 +22,7 @@ from assay.command_verify import REWARD, VERIFY, judge_of, run_verify
 from assay.errors import AssayError, StorageError, UsageError, unknown
 from assay.lab.explain import VERB as EXPLAIN
 from assay.lab.export import VERB as EXPORT
+from assay.plugins import load
 from assay.recipe import PROFILES
 
 INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ended
@@ -32,6 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in arguments
     try:
+        load()
         known = parse(arguments)
         result = known.run_verb(known)
         if as_json:

@@ -10,7 +10,7 @@ from typing import Any, Self
 from assay.errors import ConfigError, UsageError
 from assay.experiment import Experiment
 from assay.recipe import Mechanism, Recipe
-from assay.reward import Graded, Outcome, PartialOutcome, Scored
+from assay.reward import Graded, Outcome, PartialOutcome, Scored, StopProperly
 from assay.rng import Key
 from assay.source import Pool
 from assay.types import Episode, Stats, Verdict
@@ -18,7 +18,7 @@ from assay.verify import verify
 from assay.verify.functions import Scorer
 from assay.verify.naming import Wish, load, named, names, parse
 
-OUTCOMES = (Outcome, Graded, PartialOutcome)
+OUTCOMES = (Outcome, Graded, PartialOutcome, StopProperly)
 PROBE = 16  # problems of which the columns are looked at before a run starts
 SLOW = 0.5  # share of a step that a reward function may take before it is told
 

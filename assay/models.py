@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,14 @@ class Models:
 
     def play(self, role: str) -> Engine:
         return self.engines[self.roles[role]]
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Inside, those that play a role go on from what they ran before, where a request begins like others."""
+        with ExitStack() as stack:
+            for name in dict.fromkeys(self.roles.values()):
+                stack.enter_context(self.engines[name].keeping())
+            yield
 
     def reference(self, role: str) -> Engine:
         """What a role is kept near to: `NAME-reference` of the set that plays it, or the one `reference` of all."""

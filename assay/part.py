@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 Scope = Literal["data", "row", "step"]
 """What a part of the objective has to see at once: the batch alone, whole rows, all rows of an optimiser step."""
@@ -18,6 +18,8 @@ Scope = Literal["data", "row", "step"]
 @dataclasses.dataclass(frozen=True)
 class Part:
     """Base of all records; has no fields."""
+
+    continues: ClassVar[bool] = False  # it asks for answers that begin like others of the same step
 
     @property
     def scope(self) -> Scope:
@@ -73,6 +75,9 @@ def kept(default: Any, **metadata: Any) -> Any:
     return dataclasses.field(default=default, metadata={**metadata, "kept": True})
 
 
-def scales_with(measure: str, default: Any) -> Any:
-    """A hyper-parameter that a paper states for its own `measure` (a field of Scale) and that moves in proportion."""
-    return dataclasses.field(default=default, metadata={"scales_with": measure})
+def scales_with(measure: str, default: Any, *, inverse: bool = False) -> Any:
+    """A hyper-parameter that a paper states for its own `measure` (a field of Scale) and that moves in proportion.
+
+    In inverse proportion if it is a share of that measure, and what it comes to is to stay.
+    """
+    return dataclasses.field(default=default, metadata={"scales_with": measure, "inverse": inverse})

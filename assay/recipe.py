@@ -198,10 +198,13 @@ def _rescale(record: Any, paper: Scale, scale: Scale) -> tuple[Any, list[str]]:
     for item in dataclasses.fields(record):
         value = getattr(record, item.name)
         if by := item.metadata.get("scales_with"):
-            new = type(value)(max(1, round(value * getattr(scale, by) / getattr(paper, by))))
+            ways = (getattr(paper, by), getattr(scale, by))
+            before, after = reversed(ways) if item.metadata.get("inverse", False) else ways
+            moved = value * after / before
+            new = max(1, round(moved)) if isinstance(value, int) else float(f"{moved:.4g}")
             if new != value:
-                place = f"{type(record).__name__}.{item.name}"
-                lines.append(f"{place}: {value} -> {new} (in proportion to {by})")
+                place, how = f"{type(record).__name__}.{item.name}", "inverse " * item.metadata.get("inverse", False)
+                lines.append(f"{place}: {value} -> {new} (in {how}proportion to {by})")
         else:
             new, inner = _rescale(value, paper, scale)
             lines += inner

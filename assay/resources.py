@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +15,9 @@ from assay.engine.memory import CORE_LIMIT, Budget, Work, budget, described, gib
 from assay.errors import AssayError, ConfigError
 from assay.experiment import Experiment
 from assay.policy.config import PolicyConfig
-from assay.recipe import Profile
+from assay.recipe import Mechanism, Profile
 from assay.rng import Key
+from assay.tasks import task
 
 PROBE = 64  # problems looked at for the length of prompts
 LETTERS = 3  # characters of a token, at the least: prompts are planned too long rather than too short
@@ -107,10 +108,17 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
         compute=_itemsize(machine.precision, device),
         trained=trained,
         frozen=len(recipe.models) - trained + reference,
+        players=len(set(recipe.roles.values())) if _continues(experiment, mechanisms) else 0,
         lora=experiment.lora.rank,
         lora_targets=experiment.lora.targets,
         again={"auto": None, "on": True, "off": False}[machine.checkpointing],
     )
+
+
+def _continues(experiment: Experiment, mechanisms: Sequence[Mechanism]) -> bool:
+    """Whether answers go on from others, or from their own last turn."""
+    turns = any(task(share.task).environment is not None for share in experiment.pool.shares)
+    return turns or any(part.continues for mechanism in mechanisms for part in mechanism.expand)
 
 
 def _itemsize(precision: str, device: str) -> int:

@@ -240,6 +240,8 @@ class Row:
     entropy: Stream | None = None
     value: Stream | None = None
     process: Stream | None = None
+    top_ids: np.ndarray | None = None  # int32[T, K] likeliest tokens before the first update
+    energy: Stream | None = None  # squared norm of the gradient of the token's log-prob by the logits
 
     def mark(self, **changes: Any) -> Row:
         return dataclasses.replace(self, **changes)

@@ -153,7 +153,7 @@ def about_machine() -> dict[str, Any]:
 
 
 def render(folder: Path) -> None:
-    results = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    results = [json.loads(path.read_text()) for kind in ("trl", "vllm") for path in sorted(folder.glob(f"{kind}-*.json"))]
     notes = folder / "notes.md"
     said = notes.read_text() if notes.exists() else ""
     (ROOT / "bench" / "RESULTS.md").write_text(summary.render(results) + said)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
+import by_hand_shaping as shaping
 import torch
 from torch import Tensor
 
@@ -35,10 +36,18 @@ CLIPS = {
     "rlad-two": (0.2, 0.5, None),
     "r3": (0.2, 0.2, None),
     "r3-staged": (0.2, 0.2, None),
+    "ppo": (0.2, 0.2, 3.0),
+    "orz": (0.2, 0.2, None),
+    "rfpp": (0.2, 0.2, None),
+    "rfpp-baseline": (0.2, 0.2, None),
+    "prime": (0.2, 0.2, None),
+    "liteppo": (0.2, 0.2, None),
+    "vapo": (0.2, 0.28, None),
 }
 DIVERGENCES = ("rpg-fkl", "rpg-ufkl", "rpg-rkl", "rpg-urkl")
 CLIPS |= dict.fromkeys(DIVERGENCES, (0.2, 0.28, 10.0))
-LIKE = {"cure": "dapo"}  # on rows that share nothing, a method that is another
+CLIPS |= shaping.CLIPS
+LIKE = {"cure": "dapo", **shaping.LIKE}  # on rows that share nothing, a method that is another
 RECIPE_NAMES = (
     "reinforce",
     "rloo",
@@ -52,6 +61,14 @@ RECIPE_NAMES = (
     "rstar2",
     "rorecomp",
     "azr",
+    "ppo",
+    "orz",
+    "rfpp",
+    "rfpp-baseline",
+    "prime",
+    "liteppo",
+    "opo",
+    "gpg",
     *LIKE,
 )  # their coefficients are also written out in test_objective.py
 
@@ -62,12 +79,24 @@ def baseline(name: str, *, group: str, role: str, task: str) -> str:
 
 
 def advantages(
-    name: str, rewards: Sequence[float], *, lengths: Sequence[int] = (), selected: Sequence[bool] = ()
+    name: str,
+    rewards: Sequence[float],
+    *,
+    lengths: Sequence[int] = (),
+    selected: Sequence[bool] = (),
+    step: Sequence[Sequence[float]] = (),
 ) -> list[float]:
-    """Of the answers that are compared with one another, which share no tokens; of these lengths, these trained."""
+    """Of the answers that are compared with one another, which share no tokens; of these lengths, these trained.
+
+    `step` is all rewards of the step, group by group.
+    """
     name = LIKE.get(name, name)
-    if name in ("reinforce", "questa", "r3", "r3-staged"):
+    if name in shaping.NAMES:
+        return shaping.advantages(name, rewards)
+    if name in ("reinforce", "questa", "r3", "r3-staged", "ppo", "orz", "rfpp", "vapo"):
         return list(rewards)
+    if name == "remax":  # the last is the greedy one
+        return [r - rewards[-1] for r in rewards]
     if name == "sft":
         return [1.0] * len(rewards)
     if name == "erpo" and min(rewards) > 0:  # all right: one failure more, which is worth -1
@@ -78,31 +107,47 @@ def advantages(
     if name == "rloo":
         total, count = sum(rewards), len(rewards)
         return [r - (total - r) / (count - 1) for r in rewards]
+    if name == "prime":
+        return [5 * a for a in advantages("rloo", rewards)]
+    if name == "opo":
+        middle = sum(n * r for n, r in zip(lengths, rewards, strict=True)) / sum(lengths)
+        return [r - middle for r in rewards]
     if name == "treerl":  # every leaf a piece of its own below the root: 2 V - V(root)
         count = len(rewards)
         others = [r - (sum(rewards) - r) / (count - 1) for r in rewards]
         middle = sum(c * n for c, n in zip(others, lengths, strict=True)) / sum(lengths)
         return [2 * (c - middle) + middle / max(1, sum(selected)) ** 0.5 for c in others]
-    scales = dict.fromkeys(("dr-grpo", "seele", "ampo", "deepsearch"), 1.0)
+    scales: dict[str, float] = dict.fromkeys(("dr-grpo", "seele", "ampo", "deepsearch"), 1.0)
     scales |= dict.fromkeys(DIVERGENCES, 1.0)
     scales["azr"] = (stdev(rewards) ** 2 + 1e-8) ** 0.5
+    scales["rfpp-baseline"] = 1.0
+    if name == "liteppo":
+        scales[name] = stdev([r for group in step for r in group]) + 1e-6
+    if name == "gpg":
+        scales[name] = sum(len(g) for g in step if len(set(g)) > 1) / sum(len(g) for g in step)
     scale = scales.get(name, stdev(rewards) + 1e-6)
     return [(r - mean(rewards)) / scale for r in rewards]
 
 
 WEIGHTS = {"spec-rl": 1e-4, "rlad": 0.001, "rlad-hierarchical": 0.001, "rlad-two": 0.001}  # of KL beside entropy
-WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8)}  # ddof and epsilon
+WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8), "ppo": (1, 1e-8)}  # ddof and epsilon
+WHITENED |= {"orz": (0, 1e-8), "rfpp": (0, 1e-8), "rfpp-baseline": (0, 1e-8), "prime": (1, 1e-8), "vapo": (1, 1e-8)}
 
 
 def spread(name: str, advantage: float, length: int) -> list[float]:
     """Over the tokens of a row that the policy wrote; with lambda = 0.95 and no critic the early ones get less."""
     if name in ("r3", "r3-staged"):
         return [advantage * 0.95 ** (length - 1 - t) for t in range(length)]
+    if name == "vapo":  # 1 / (1 - lambda) is 0.05 * 20480 tokens at the limit of 8, and less in proportion
+        keep = 1 - 1 / (0.05 * 20480 / 8 * length) if length else 0.0
+        return [advantage * keep ** (length - 1 - t) for t in range(length)]
     return [advantage] * length
 
 
 def shaped(name: str, rows: Sequence[Sequence[float]]) -> list[list[float]]:
     """The advantages of the tokens of all rows together."""
+    if name in ("gdpo", "spo"):
+        return shaping.shaped(name, rows)
     if name not in WHITENED:
         return [list(row) for row in rows]
     ddof, epsilon = WHITENED[name]
@@ -140,6 +185,18 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "rlad-hierarchical": 1 / tokens,
         "rlad-two": 1 / tokens,
         **dict.fromkeys(DIVERGENCES, 1 / tokens),
+        "ppo": 1 / tokens,
+        "vapo": 1 / tokens,
+        "orz": 1 / tokens,
+        "remax": 1 / rows,
+        "rfpp": 1 / tokens,
+        "rfpp-baseline": 1 / tokens,
+        "prime": 1 / tokens,
+        "liteppo": 1 / tokens,
+        "opo": 1 / tokens,
+        "gpg": 1 / tokens,
+        **dict.fromkeys((*shaping.CLIPS, *shaping.DUAL), 1 / tokens),
+        "rew-qwen": 1 / (rows * max(length, 1)),
     }[LIKE.get(name, name)]
 
 
@@ -168,11 +225,18 @@ class Tokens:
     mu: Tensor  # what the sampler said
     hinted: bool = False  # the row was sampled with a hint that it is not trained with
     gamma: float = 1.0
+    liked: float = 0.0  # where the answer is right, one over the tokens of all right ones, in tokens of the step
+    right: bool = False
+    trained: Tensor | None = None
+    top: Tensor | None = None  # [T, K] log-probs of the stored candidates
+    rescale: float = 1.0  # tokens of the step, in units of those that a term is averaged over
 
 
 def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
     """The loss of each token, whose gradient is what counts."""
     name = LIKE.get(name, name)
+    if name in shaping.DUAL:
+        return shaping.dual_loss(name, logp, known, surrogate)
     advantage, ratio = known.advantage, (logp - known.old).exp()
     if name not in CLIPS:
         return -advantage * logp
@@ -188,12 +252,20 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
         return torch.where(known.given, others, loss) - 0.001 * known.entropy
     if name == "grpo":
         loss = loss + 0.04 * k3(logp, known.ref)
+    loss = loss + shaping.REFERENCE.get(name, 0.0) * k3(logp, known.ref)
+    loss = loss - shaping.HESITATION.get(name, 0.0) * known.entropy
     if name in WEIGHTS:
         loss = loss + WEIGHTS[name] * k3(logp, known.ref) - 0.001 * known.entropy
     if name in DIVERGENCES:
         log = logp - known.old
         terms = (-log, ratio - log - 1, ratio * log, ratio * log - ratio)
         loss = loss + 1e-4 * terms[DIVERGENCES.index(name)]
+    if name == "vapo":
+        loss = loss - 0.1 * known.liked * logp
+    if name == "rfpp-baseline":
+        loss = loss + 1e-5 * (known.ref - logp).square() / 2
+    if name == "prime":
+        loss = loss - 0.001 * known.entropy
     if name == "questa":
         behind = (known.old - known.mu).exp()
         loss = loss * torch.where(behind <= 5.0, behind, 0.0)

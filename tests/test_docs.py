@@ -118,10 +118,11 @@ def test_the_pages_were_found() -> None:
     assert any(words[:2] == ["assay", "train"] for words in commands("README.md"))
 
 
-def test_the_table_of_exploration_names_recipes_and_parts_that_exist() -> None:
+def test_the_tables_of_methods_name_recipes_and_parts_that_exist() -> None:
     """And all that are not basic: a method without its line would not be found."""
-    text = (ROOT / "docs" / "exploration.md").read_text()
-    rows = re.findall(r"^\| (`.*?) \| .*? \| (`(?:source|augment|collect|expand|curate).*) \|$", text, re.M)
+    pages = ("exploration", "objectives", "shaping")
+    text = "".join((ROOT / "docs" / f"{page}.md").read_text() for page in pages)
+    rows = re.findall(rf"^\| (`.*?) \| .*? \| (`(?:{'|'.join(SLOTS)})` .*) \|$", text, re.M)
     named = [name for row, _ in rows for name in re.findall(r"`([^`]+)`", row)]
     assert sorted(named) == sorted(set(RECIPES) - {"reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft"})
     for _, parts in rows:

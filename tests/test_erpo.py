@@ -81,7 +81,7 @@ def test_solved_groups_stay_and_count_for_the_refill() -> None:
 
     for num_prompts, wanted in ((1, "mixed"), (2, "mixed"), (3, "solved"), (4, "solved")):
         given = {"num_prompts": num_prompts, "drawn": 400, "max_rounds": 5}
-        refill(episodes, Memory(0), more=more, wanted=wanted, **given)
+        refill(episodes, Memory(0), more=more, wanted=wanted, share=1.0, **given)
     assert len(asked) == 2  # one mixed group, three solved ones
 
 

@@ -70,7 +70,8 @@ def test_reward_rises(name: str) -> None:
 def test_reward_falls_with_the_sign_turned(name: str) -> None:
     engine = beginner()
     engine.load({**skill(), "version": 0})
-    notes, _ = run(small(name, learning_rate=0.01), engine, flipped=True)
+    # without a mean of the group all falls at once: slowly enough for the first quarter to be seen
+    notes, _ = run(small(name, learning_rate=0.004 if name == "remax" else 0.01), engine, flipped=True)
     rise, error = gain(notes.accuracy())
     assert rise < -3 * error and rise < -0.2
 

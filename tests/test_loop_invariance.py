@@ -13,6 +13,7 @@ import math
 from typing import Any
 
 import by_hand
+import by_hand_shaping as shaping
 import numpy as np
 import pytest
 import torch
@@ -34,8 +35,10 @@ from torch import Tensor
 from assay.engine.interface import Span
 from assay.engine.local import LocalEngine
 from assay.objective.improve import accumulate, useful_rows
+from assay.objective.survey import survey
 from assay.recipe import Recipe
 from assay.recipes import RECIPES
+from assay.rng import Key
 from assay.types import Batch, Origin, Row
 
 MAX_NEW = 8
@@ -87,13 +90,21 @@ def rows(name: str) -> tuple[Row, ...]:
         *(row("begun", i, r, parts, "dd", 1.25) for i, (r, parts) in enumerate([(1.0, "iipp"), (0.0, "ipep")])),
         row("begun", 2, 1.0, "iii", "dd", 1.25),
     ]
+    if name == "remax":  # what the others are compared with
+        left = {"tag": "greedy", "in_loss": False, "in_denominator": False}
+        worth = {"a": 1.0, "b": 0.0, "uniform": 1.0}
+        made += [row(g, 9, worth.get(g, 0.5), "pp", "a", 1.0, **left) for g in dict.fromkeys(one.group for one in made)]
     spans = [Span(r.episode.request.context, r.episode.stream("ids").astype(np.int32), _tau(r)) for r in made]
     result = []
     for index, (one, score) in enumerate(zip(made, engine("fp64").score(spans), strict=True)):
-        ratios = np.array([GRID[(3 * index + t) % len(GRID)] for t in range(len(score.logp))])
+        grid = (0.45, *GRID[1:]) if name == "archer" else GRID  # it clips at 0.5
+        ratios = np.array([grid[(3 * index + t) % len(grid)] for t in range(len(score.logp))])
         shift = random.normal(0, 0.5, len(score.logp))
         known = {"gamma": GAMMA, "partition": 0.3, "mean_logp": -2.0}
         one = one.mark(weights={term: np.full(len(score.logp), value) for term, value in known.items()})
+        energy, entropy = np.random.default_rng(index).uniform(0.1, 2.0, (2, len(score.logp)))
+        top_ids = np.array([np.random.default_rng(index).permutation(5)[:3] for _ in entropy], np.int32).reshape(-1, 3)
+        one = one.mark(energy=_f32(energy), entropy=_f32(entropy), top_ids=top_ids)
         result.append(one.mark(old=(score.logp - np.log(ratios)).astype(np.float32), ref=_f32(score.logp + shift)))
     return tuple(result)
 
@@ -136,14 +147,20 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
     for row in rows(name):
         place = by_hand.baseline(name, group=row.group, role=row.role, task=row.episode.request.problem.task)
         compared.setdefault(place, []).append(row)
+    step = [[row.reward or 0.0 for row in members] for members in compared.values()]
     for members in compared.values():
         own = [np.count_nonzero(row.episode.stream("origin") == Origin.POLICY) for row in members]
         rewards = [row.reward for row in members]
-        found = by_hand.advantages(name, rewards, lengths=own, selected=[row.in_loss for row in members])  # type: ignore[arg-type]
+        selected = [row.in_loss for row in members]
+        found = by_hand.advantages(name, rewards, lengths=own, selected=selected, step=step)  # type: ignore[arg-type]
         advantage |= {row.episode.request.id: a for row, a in zip(members, found)}
     learnt = [i for i, row in enumerate(chosen) if row.in_loss]
     each_row = [by_hand.spread(name, advantage[chosen[i].episode.request.id], int(trains[i].sum())) for i in learnt]
+    if name in shaping.TOKENS:
+        each_row = own_tokens(name, chosen, learnt, list(compared.values()))
+    sure = surest(name, network, [chosen[i] for i in learnt])
     tokens_of = dict(zip(learnt, by_hand.shaped(name, each_row), strict=True))
+    liked = sum(int(trains[i].sum()) for i in learnt if i in counted and chosen[i].episode.right)
     loss = torch.zeros((), dtype=torch.float64)
     for place, (row, mask) in enumerate(zip(chosen, trains, strict=True)):
         ids = row.episode.stream("ids").astype(np.int32)
@@ -163,6 +180,11 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
             mu=torch.from_numpy(row.episode.stream("mu")).double(),
             hinted=row.tag == "hint",
             gamma=GAMMA,
+            liked=float(np.float32(1 / liked)) * tokens * (row.episode.right and row.in_denominator),
+            right=row.episode.right,
+            trained=torch.from_numpy(mask),
+            top=every.gather(-1, torch.from_numpy(row.top_ids.astype(np.int64))),  # type: ignore[union-attr]
+            rescale=tokens * float(np.float32(1 / max(1, sure))),
         )
         each = by_hand.token_losses(name, logp, known)
         weight = by_hand.token_weight(name, length=int(mask.sum()), rows=len(counted), tokens=tokens, max_new=MAX_NEW)
@@ -171,6 +193,29 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
     expected = take_gradient(engine("fp64"))
     assert (whole(name)[1] - expected).norm() <= 1e-10 * expected.norm()
     assert (whole(name, "native")[1] - expected).norm() <= 1e-5 * expected.norm()
+
+
+def surest(name: str, network: Any, chosen: list[Row]) -> int:
+    """How many tokens of these rows are not among the most hesitant fifth of their answer."""
+    count = 0
+    for row in chosen if name == "archer" else []:
+        ids, own = row.episode.stream("ids").astype(np.int32), row.episode.stream("origin") == Origin.POLICY
+        every = naive_log_probs(network, row.episode.request.context, ids, _tau(row)).detach().numpy()[own]
+        entropy = -(np.exp(every) * every).sum(-1)
+        count += sum(entropy <= np.quantile(entropy, 0.8)) if own.any() else 0
+    return count
+
+
+def own_tokens(name: str, chosen: list[Row], learnt: list[int], groups: list[list[Row]]) -> list[list[float]]:
+    """The advantages of the policy's tokens of the rows that train, by the formula."""
+    found: dict[str, list[float]] = {}
+    for members in groups:
+        mine = [row.episode.stream("origin") == Origin.POLICY for row in members]
+        entropy = [row.entropy[own].tolist() for row, own in zip(members, mine, strict=True)]  # type: ignore[index]
+        energy = [row.energy[own].tolist() for row, own in zip(members, mine, strict=True)]  # type: ignore[index]
+        each = shaping.tokens(name, [row.reward or 0.0 for row in members], entropy, energy)
+        found |= {row.episode.request.id: a for row, a in zip(members, each, strict=True)}
+    return [found[chosen[i].episode.request.id] for i in learnt]
 
 
 @every_recipe
@@ -241,10 +286,16 @@ def test_rows_that_cannot_move_the_weights_are_left_out_exactly(name: str) -> No
         expected |= {row.episode.request.id for row in rows(name) if row.group == "begun" and len(row.episode) == 3}
     by_group = by_hand.baseline(name, group="g", role="", task="") == "g"
     goal = recipe(name).mechanism.objective
-    if by_group and goal.whole is None and not goal.regularise and not any(by_hand.advantages(name, [1.0] * 3)):
+    still = by_group and name not in ("gdpo", "rl-zvp") and not any(by_hand.advantages(name, [1.0] * 3))
+    if still and goal.whole is None and not goal.terms:
         expected |= {row.episode.request.id for row in rows(name) if row.group == "uniform"}
     if name == "reinforce":
         expected |= {row.episode.request.id for row in rows(name) if row.reward == 0}
+    if name == "remax":
+        greedy = {row.group: row.reward for row in rows(name) if row.tag == "greedy"}
+        expected |= {row.episode.request.id for row in rows(name) if row.reward == greedy[row.group]}
+    if name == "passk":  # of any two of these one is right
+        expected |= {row.episode.request.id for row in rows(name) if row.group in ("a", "b", "hint", "begun")}
     assert silent == expected & set(one.request)
     agree(loss_and_gradient(engine("fp64"), one, recipe(name), rows=useful), whole(name), tolerance=1e-10)
 
@@ -275,7 +326,9 @@ def test_a_dropped_row_stays_in_the_denominator(name: str) -> None:
     scale = dataclasses.replace(recipe(name).scale, num_minibatches=1)
     some, everything = Table(logp), Table(logp)
     update(some, one, goal, scale)
-    accumulate(everything, one, weights_of(one, goal, max_new=MAX_NEW), goal, 1)  # type: ignore[arg-type]
+    weight = weights_of(one, goal, max_new=MAX_NEW)
+    surveyed, _ = survey(everything, one, weight, goal, Key(0), 1)  # type: ignore[arg-type]
+    accumulate(everything, surveyed, weight, goal, 1)  # type: ignore[arg-type]
     assert len(some.coefficients) < len(everything.coefficients) == len(one)
     for request, coefficients in everything.coefficients.items():
         np.testing.assert_array_equal(some.coefficients.get(request, 0.0 * coefficients), coefficients)

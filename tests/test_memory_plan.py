@@ -162,6 +162,31 @@ def test_adapters_share_the_weights_below_them_with_the_reference() -> None:
     assert held["adapters"] == held["gradients"] == 4 * learnt and held["optimiser, two moments"] == 8 * learnt
 
 
+def test_what_is_kept_for_branches_is_planned_where_answers_branch_or_have_turns() -> None:
+    """A fourth of the cache, or all the tokens of a step where they are fewer; of every set that plays."""
+    c, token = HALF_BILLION, 2 * 24 * 2 * 64 * 4
+    name = "keys and values kept for branches"
+
+    def held(**changes: Any) -> int | None:
+        return {i.name: i.bytes for i in budget(c, dataclasses.replace(WORK, **changes)).items}.get(name)
+
+    assert held() is None
+    assert held(players=1) == (128 << 20) // token * token, "64 answers of 200 tokens would be 314 MB"
+    assert held(players=2, answers=8) == 2 * 8 * 200 * token
+    assert held(players=1, answers=8, compute=2) == 8 * 200 * token // 2
+    players = {}
+    for recipe, task in (
+        ("grpo", "countdown"),
+        ("grpo", "calculator"),
+        ("cure", "countdown"),
+        ("deepsearch", "countdown"),
+    ):
+        pool = Pool((Share(task, (3,)),), wording="natural")
+        experiment, _ = session.plan(RECIPES[recipe], model="x/y", pool=pool, profile="one-gpu")
+        players[recipe, task] = plan_memory(experiment, c, device="cpu", room=Room(GIB, "here")).work.players
+    assert list(players.values()) == [0, 1, 1, 1]
+
+
 def test_bf16_computes_with_copies_of_two_bytes() -> None:
     held = {i.name: i.bytes for i in budget(HALF_BILLION, dataclasses.replace(WORK, compute=2, cuda=True)).items}
     c = HALF_BILLION

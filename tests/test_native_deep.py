@@ -22,7 +22,15 @@ from assay.engine.optimiser import AdamW
 pytestmark = pytest.mark.deep
 
 ROOT = Path(__file__).parent.parent
-TESTS = ("test_native", "test_native_bf16", "test_engine_learner", "test_engine_sampler", "test_loop_invariance")
+TESTS = (
+    "test_native",
+    "test_native_bf16",
+    "test_engine_learner",
+    "test_engine_sampler",
+    "test_kept",
+    "test_kept_rounds",
+    "test_loop_invariance",
+)
 COUNT, LENGTH = 3, 21
 
 

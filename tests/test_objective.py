@@ -176,6 +176,9 @@ RATIOS = [[1.0, 1.25], [0.7], [1.0, 0.9, 12.0], [1.0], [1.0, 1.3]]
 BOUNDS = [[0.0, math.log(2)], [0.0], [0.0, 0.0, 0.0], [0.0], [0.0, 0.0]]  # log ref - log pi
 A = (2 / 3) / (math.sqrt(1 / 3) + 1e-6)  # of rewards 1, 0, 0: mean 1/3, unbiased variance 1/3; the others have -A / 2
 C = 1 / (9 * math.sqrt(0.3 + 1e-8))
+L = 1 / (math.sqrt(0.3) + 1e-6)  # of all five rewards: unbiased variance 0.3
+V, W = 1 / math.sqrt(5 / 18), 9 / math.sqrt(20)  # of 5 tokens with 1 and 4 with 0: mean 5/9, variance 5/18 or 20/81
+Q = 1 / math.sqrt(75 / 8)  # of 5, 5, four times -2.5 and three times 0: mean 0
 BY_HAND = {
     # -R / 5
     "reinforce": [[-0.2, -0.2], [0.0], [0.0, 0.0, 0.0], [-0.2], [-0.2, -0.2]],
@@ -196,7 +199,26 @@ BY_HAND = {
     "rstar2": [[-A / 9, -1.25 * A / 9], [0.0], [A / 18, 0.9 * A / 18, 12 * A / 18], [0.0], [0.0, 0.0]],
     # one cell of rewards 1, 0, 0, 1, 1: mean 0.6, unbiased variance 0.3
     "azr": [[-0.4 * C, 0.0], [0.0], [0.6 * C, 0.54 * C, 7.2 * C], [-0.4 * C], [-0.4 * C, 0.0]],
+    # 1 / 9 and no critic yet: the rewards, whitened over tokens; the clip ends at 1.2, and at 3 below
+    "ppo": [[-4 * V / 81, 0.0], [0.0], [5 * V / 81, 4.5 * V / 81, 0.0], [-4 * V / 81], [-4 * V / 81, 0.0]],
+    "orz": [[-4 * W / 81, 0.0], [0.0], [5 * W / 81, 4.5 * W / 81, 60 * W / 81], [-4 * W / 81], [-4 * W / 81, 0.0]],
+    # centred they are 2/3 twice and -1/3 four times, of mean 0 and variance 4/27; k2 adds -log 2 once
+    "rfpp-baseline": [
+        [-(3**0.5) / 9, -1e-5 * math.log(2) / 9],
+        [0.0],
+        [3**0.5 / 18, 0.9 * 3**0.5 / 18, 12 * 3**0.5 / 18],
+        [0.0],
+        [0.0, 0.0],
+    ],
+    # five times leave-one-out; what the entropy adds is no coefficient of log pi
+    "prime": [[-5 * Q / 9, 0.0], [0.0], [2.5 * Q / 9, 2.25 * Q / 9, 30 * Q / 9], [0.0], [0.0, 0.0]],
+    "liteppo": [[-2 * L / 27, 0.0], [0.0], [L / 27, 0.9 * L / 27, 12 * L / 27], [0.0], [0.0, 0.0]],
+    # the mean by length of 1, 0, 0 is 2/6, without ratio
+    "opo": [[-2 / 27] * 2, [1 / 27], [1 / 27] * 3, [0.0], [0.0, 0.0]],
+    # the mean is 1/3 as well; three of five rows contribute
+    "gpg": [[-10 / 81] * 2, [5 / 81], [5 / 81] * 3, [0.0], [0.0, 0.0]],
 }
+BY_HAND["rfpp"] = BY_HAND["orz"]
 # 1 / 9; the clip ends at 1.2, and nowhere below
 PLAIN_CLIP = [[-A / 9, 0.0], [0.0], [A / 18, 0.9 * A / 18, 12 * A / 18], [0.0], [0.0, 0.0]]
 BY_HAND |= {"arpo": PLAIN_CLIP, "rorecomp": PLAIN_CLIP}

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import END, Letters, episode, models_for, policy, recipe_of, register, require_resumable, run, segment
 
-from assay.assess.critic import critic, fit, token_kl, values_of
+from assay.assess.critic import Critic, critic, fit, token_kl, values_of
 from assay.assess.spans import laid
 from assay.augment import Sampling, ask
 from assay.augment.starts import lines_of, start_states
@@ -23,6 +23,7 @@ from assay.engine.optimiser import AdamW
 from assay.engine.value_engine import ValueEngine
 from assay.errors import ConfigError, UsageError
 from assay.memory import Memory
+from assay.objective import SequenceMean
 from assay.objective.value import value_loss
 from assay.recipe import Recipe
 from assay.reward.parts import partial_outcome
@@ -187,7 +188,7 @@ def test_advantages_use_values_from_before_the_critic_learns_unless_it_learns_fi
     recipe = dataclasses.replace(recipe, models={**recipe.models, "critic": critic_spec})
     models = models_for(recipe, policy("fp32"))
     rows = [Row(episode([1, 2, END], sample=i, reward=1.0)) for i in range(4)]
-    values = {"model": "critic", "gamma": 1.0, "lam": 0.95, "clip": 0.2, "rate": 1.0, "micro_tokens": 99}
+    values = dataclasses.asdict(Critic(model="critic")) | {"aggregate": SequenceMean(), "micro_tokens": 99}
     found, stats = critic(rows, models=models, memory=Memory(0), scale=recipe.scale, **values)  # type: ignore[arg-type]
     assert models["critic"].version == recipe.scale.num_updates == 2
     zero = all((row.value == 0).all() for row in found)  # type: ignore[union-attr]

@@ -30,11 +30,13 @@ from assay.memory import Memory
 from assay.models import Models
 from assay.objective import AGGREGATES, Objective
 from assay.objective.improve import accumulate, improve
+from assay.objective.survey import survey
 from assay.part import bind
-from assay.recipe import Mechanism, Recipe, Scale, at_profile
+from assay.recipe import Mechanism, Recipe, Scale, Stage, at_profile
 from assay.recipes import RECIPES
 from assay.rng import Key
-from assay.source import Epochs, Pool, Share, problem_set
+from assay.source import Epochs, Pool, Share, Uncertain
+from assay.source.fixed import problem_set
 from assay.tasks.pose import Posing
 from assay.tasks.task import Solution, Task
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Stats, Verdict
@@ -136,6 +138,7 @@ def loss_and_gradient(
     """Through `accumulate`, with the token weights of the whole batch; of these rows alone if some are named."""
     objective = recipe.mechanism.objective
     weight = weights_of(batch, objective, max_new=recipe.scale.max_new)
+    batch, _ = survey(engine, batch, weight, objective, Key(0), micro_tokens)
     if rows is not None:
         weight = np.concatenate([weight[batch.at[i] : batch.at[i + 1]] for i in rows])
         batch = batch.select(rows)
@@ -209,7 +212,8 @@ class Table:
         logp = torch.tensor([p for name in chunk.batch.request for p in self.logp[name]], dtype=torch.float64)
         entropy = self._entropy(chunk, logp).requires_grad_() if want.entropy else None
         mean = torch.full_like(logp, -3.0) if want.mean_logp else None
-        return Outputs(logp=logp.requires_grad_(), entropy=entropy, mean_logp=mean)
+        top = torch.full((len(logp), 3), -2.0, dtype=torch.float64).requires_grad_() if want.top_ids else None
+        return Outputs(logp=logp.requires_grad_(), entropy=entropy, top_logp=top, mean_logp=mean)
 
     def _entropy(self, chunk: Chunk, logp: Tensor) -> Tensor:
         if isinstance(self.entropy, int | float):
@@ -264,7 +268,12 @@ def group_of(rewards: Sequence[float | None], *, name: str = "g", lengths: Seque
     lengths = lengths or [2] * len(rewards)
     answers = [[1] * (n - 1) + [END] if n else [] for n in lengths]
     return [
-        Row(episode(answer, group=name, sample=i, reward=reward))
+        Row(
+            episode(answer, group=name, sample=i, reward=reward),
+            entropy=np.full(len(answer), 0.5, np.float32),
+            energy=np.ones(len(answer), np.float32),
+            top_ids=np.zeros((len(answer), 3), np.int32),
+        )
         for i, (answer, reward) in enumerate(zip(answers, rewards, strict=True))
     ]
 
@@ -275,14 +284,19 @@ def group_of(rewards: Sequence[float | None], *, name: str = "g", lengths: Seque
 def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
     """The recipe at a small scale; its constants follow the answer length as on a laptop, its problem set the task."""
     recipe, _ = at_profile(RECIPES[name], "laptop", max_new=max_new)
-    if isinstance(recipe.mechanism.source, Epochs):  # a fixed set no larger than the smallest task of the tests
-        recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, source=Epochs(1)))
     fixed = {"learning_rate": 3e-4, "schedule": "constant", "warmup_steps": 5}  # profiles may move, these tests not
-    mechanism = recipe.mechanism
-    if isinstance(mechanism.source, Epochs):  # there are hardly any problems in letters
-        mechanism = dataclasses.replace(mechanism, source=Epochs(size=1))
+    stages = tuple(
+        dataclasses.replace(stage, mechanism=stage.mechanism and _of_one(stage.mechanism)) for stage in recipe.stages
+    )
     scaled = dataclasses.replace(recipe.scale, **fixed | scale)
-    return dataclasses.replace(recipe, mechanism=mechanism, scale=scaled)
+    return dataclasses.replace(recipe, mechanism=_of_one(recipe.mechanism), scale=scaled, stages=stages)
+
+
+def _of_one(mechanism: Mechanism) -> Mechanism:
+    """With a fixed set no larger than the smallest task of the tests, where there is one."""
+    source = mechanism.source
+    fixed = dataclasses.replace(source, size=1) if isinstance(source, Epochs | Uncertain) else source
+    return dataclasses.replace(mechanism, source=fixed)
 
 
 def with_rounds(recipe: Recipe, count: int) -> Recipe:
@@ -293,7 +307,10 @@ def with_rounds(recipe: Recipe, count: int) -> Recipe:
     def limited(mechanism: Mechanism | None) -> Mechanism | None:
         if mechanism is None:
             return None
-        expand = tuple(Refill(count) if isinstance(part, Refill) else part for part in mechanism.expand)
+        expand = tuple(
+            dataclasses.replace(part, max_rounds=count) if isinstance(part, Refill) else part
+            for part in mechanism.expand
+        )
         augment = tuple(Steps(part.width, 2) if isinstance(part, Steps) else part for part in mechanism.augment)
         return dataclasses.replace(mechanism, expand=expand, augment=augment)
 
@@ -324,8 +341,8 @@ def models_of(engine: Any, reference: Any = None, roles: Mapping[str, str] | Non
 
 
 def batch_of(recipe: Recipe, rows: Sequence[Row]) -> Batch:
-    """What credit makes of these rows."""
-    (batch,) = phases_of(recipe).credit(rows, Memory(0))
+    """What credit makes of these rows, by the recipe's own mechanism."""
+    (batch,) = phases_of(dataclasses.replace(recipe, stages=(Stage(),))).credit(rows, Memory(0))
     return batch
 
 
@@ -436,4 +453,8 @@ def _flipped(credit: Callable[..., list[Batch]]) -> Callable[..., list[Batch]]:
 
 
 def _minus(batch: Batch) -> Batch:
-    return dataclasses.replace(batch, advantage=-batch.advantage)
+    """What was worth more is worth less, also to losses that go by rewards, verdicts or pairs."""
+    assert batch.outcome is not None and batch.right is not None
+    weights = {name: -value if name.startswith("pair/") else value for name, value in batch.weights.items()}
+    turned = {"advantage": -batch.advantage, "outcome": -batch.outcome, "right": ~batch.right}
+    return dataclasses.replace(batch, **turned, weights=weights)

@@ -5,21 +5,26 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assay.assess.fit import fit as steps
 from assay.assess.spans import laid
 from assay.credit.gae import gae
 from assay.credit.pack import pack
 from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.models import Models
-from assay.part import Part
+from assay.objective.aggregate import AGGREGATES, SequenceMean
+from assay.part import Part, bind, slot
 from assay.types import Batch, Origin, Row, Stats
 
 if TYPE_CHECKING:
-    from assay.engine.interface import Engine
+    from torch import Tensor
+
+    from assay.engine.interface import Chunk, Engine, Outputs
     from assay.recipe import Scale
     from assay.rng import Key
 
@@ -61,6 +66,8 @@ class Critic(Part):
     lam: float = 0.95
     clip: float = 0.2  # how far a value counts as moved from what it was before the step
     rate: float = 1.0  # its learning rate, in units of the policy's
+    num_minibatches: int | None = None  # its optimiser steps a pass; None: the policy's
+    aggregate: Part = slot("aggregate", default=SequenceMean())  # of its loss
 
 
 def critic(
@@ -75,8 +82,10 @@ def critic(
     lam: float,
     clip: float,
     rate: float,
+    num_minibatches: int | None,
+    aggregate: Part,
 ) -> tuple[list[Row], Stats]:
-    """Values, then as many optimiser steps as the policy takes; of a set that learns first, values once more."""
+    """Values, then optimiser steps; of a set that learns first, values once more."""
     spec = models.specs.get(model)
     if model not in models or spec is None or spec.output != "value":
         raise ConfigError(f"assess.model: '{model}' is no critic; the recipe needs a model of this name, output=value.")
@@ -86,8 +95,13 @@ def critic(
     lessons = gae(seen, gamma=gamma, lam=lam)
     batch = pack(lessons)
     stats = {"critic/explained": _explained(batch)}
-    settings = dataclasses.replace(scale, learning_rate=rate * scale.learning_rate)
-    stats["critic/loss"] = fit(engine, batch, memory.key("critic", memory.step), settings, clip, micro_tokens)
+    settings = dataclasses.replace(
+        scale,
+        learning_rate=rate * scale.learning_rate,
+        num_minibatches=num_minibatches or scale.num_minibatches,
+    )
+    key = memory.key("critic", memory.step)
+    stats["critic/loss"] = fit(engine, batch, key, settings, clip, micro_tokens, aggregate)
     if spec.learns_first:
         seen = values_of(engine, seen, tokens=micro_tokens)
     for i, row in zip(places, seen, strict=True):
@@ -112,29 +126,28 @@ def values_of(engine: Engine, rows: Sequence[Row], *, tokens: int) -> list[Row]:
     return result
 
 
-def fit(engine: Engine, batch: Batch, key: Key, scale: Scale, clip: float, micro_tokens: int) -> float:
-    """Optimiser steps on the mean over answers of the mean over tokens of the clipped squares; the mean loss."""
+def fit(
+    engine: Engine,
+    batch: Batch,
+    key: Key,
+    scale: Scale,
+    clip: float,
+    micro_tokens: int,
+    aggregate: Part = SequenceMean(),  # noqa: B008
+) -> float:
+    """Optimiser steps on the clipped squares of all tokens, weighed by `aggregate`; the mean loss."""
     from assay.engine.interface import Want
-    from assay.objective.aggregate import sequence_mean
-    from assay.objective.improve import learning_rate, minibatches
     from assay.objective.value import value_loss
 
-    losses = []
-    for part in minibatches(batch, scale, key) if batch.mask.any() else ():
-        weight, total = sequence_mean(part, max_new=scale.max_new), 0.0
-        for chunk in engine.chunks(part, tokens=micro_tokens):
-            out = engine.forward(chunk, Want(value=True))
-            assert out.value is not None
-            here = np.concatenate([weight[part.at[i] : part.at[i + 1]] for i in chunk.rows])
-            s = chunk.streams
-            each = value_loss(out.value, s["target"], s["value"], clip=clip)
-            loss = (out.value.new_tensor(here) * s["mask"] * each).sum()
-            loss.backward()
-            engine.backward(chunk, out)
-            total += float(loss.detach())
-        engine.step(lr=learning_rate(engine.version, scale), clip=scale.clip_norm)
-        losses.append(total)
-    return float(np.mean(losses)) if losses else 0.0
+    def loss(out: Outputs, chunk: Chunk, weight: np.ndarray) -> Tensor:
+        assert out.value is not None
+        s = chunk.streams
+        each = value_loss(out.value, s["target"], s["value"], clip=clip)
+        return (out.value.new_tensor(weight) * s["mask"] * each).sum()
+
+    weigh = partial(bind(AGGREGATES, aggregate), max_new=scale.max_new)
+    settings = {"key": key, "scale": scale, "micro_tokens": micro_tokens, "want": Want(value=True)}
+    return steps(engine, batch, weigh=weigh, loss=loss, **settings)
 
 
 def _explained(batch: Batch) -> float:

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-
 from assay.augment.abstract import Abstract, abstract
+from assay.augment.budget import Budget, budget
+from assay.augment.demonstrate import Demonstrate, demonstrate
+from assay.augment.expert import Expert, ExpertPrefix, expert, expert_prefix
+from assay.augment.greedy import Greedy, greedy
 from assay.augment.hints import Hinted, hinted
 from assay.augment.partial_solution import PartialSolution, partial_solution
+from assay.augment.probe import Probe, Replay, probe, replay
 from assay.augment.rates import BeginAtRate, begin_at_rate
+from assay.augment.rehearse import Rehearse, rehearse
 from assay.augment.speculate import Speculate, speculate
 from assay.augment.starts import StartStates, start_states
 from assay.augment.steps import Recall, Steps, recall, steps
 from assay.augment.temperature import OwnTemperature, own_temperature
 from assay.augment.trunks import Trunks, trunks
-from assay.errors import DataError
 from assay.memory import Memory
 from assay.part import Part
 from assay.tasks import task
-from assay.types import Ids, Origin, Problem, Request, Segment
+from assay.types import Ids, Problem, Request
 
 
 class Codec(Protocol):
@@ -71,49 +73,6 @@ def ask(
 
 
 @dataclass(frozen=True)
-class Demonstrate(Part):
-    """The worked solution is the answer: nothing is generated, everything is imitated but an environment's replies."""
-
-
-def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) -> list[Request]:
-    return [dataclasses.replace(request, prefix=worked(request.problem, codec), max_new=0) for request in requests]
-
-
-def worked(problem: Problem, codec: Codec) -> tuple[Segment, ...]:
-    """The worked solution and its end token. What an environment replied in it is the environment's."""
-    if problem.solution is None:
-        raise DataError(f"problem {problem.id} of '{problem.task}' has no worked solution to imitate.")
-    segments = []
-    for text, origin in turns(problem):
-        ids = codec.encode(text)
-        segments.append(Segment(ids=ids, origin=np.full(len(ids), origin, dtype=np.int8)))
-    last = segments[-1]
-    ids = np.append(last.ids, np.int32(min(codec.end_ids)))
-    return (*segments[:-1], Segment(ids=ids, origin=np.append(last.origin, last.origin[-1:])))
-
-
-def turns(problem: Problem) -> list[tuple[str, Origin]]:
-    """The worked solution cut where the environment replies: who wrote what, in order."""
-    rest, environment = problem.solution or "", task(problem.task).environment
-    if environment is None:
-        return [(rest, Origin.INJECTED)]
-    pieces, before = [], ""
-    stop = re.compile("|".join(map(re.escape, environment.stop)))
-    while found := stop.search(rest):
-        call, rest = rest[: found.end()], rest[found.end() :]
-        reply = environment.reply(problem.spec, before + call)
-        pieces.append((call, Origin.INJECTED))
-        if reply is None or not rest.startswith(reply):
-            raise DataError(
-                f"the worked solution of problem {problem.id} of '{problem.task}' goes on with {rest[:20]!r} after "
-                f"{before + call!r}; its environment replies {reply!r}."
-            )
-        pieces.append((reply, Origin.ENV))
-        before, rest = before + call + reply, rest[len(reply) :]
-    return [*pieces, (rest, Origin.INJECTED)]
-
-
-@dataclass(frozen=True)
 class AsRole(Part):
     """Whoever plays this role is asked."""
 
@@ -126,14 +85,21 @@ def as_role(requests: Sequence[Request], *, role: str) -> list[Request]:
 
 AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
     "demonstrate": (Demonstrate, demonstrate),
+    "expert": (Expert, expert),
+    "expert-prefix": (ExpertPrefix, expert_prefix),
+    "rehearse": (Rehearse, rehearse),
     "as-role": (AsRole, as_role),
     "trunks": (Trunks, trunks),
     "steps": (Steps, steps),
     "recall": (Recall, recall),
+    "greedy": (Greedy, greedy),
     "hinted": (Hinted, hinted),
     "begin-at-rate": (BeginAtRate, begin_at_rate),
     "own-temperature": (OwnTemperature, own_temperature),
+    "probe": (Probe, probe),
+    "replay": (Replay, replay),
     "speculate": (Speculate, speculate),
+    "budget": (Budget, budget),
     "abstract": (Abstract, abstract),
     "start-states": (StartStates, start_states),
     "partial-solution": (PartialSolution, partial_solution),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from assay.augment import Codec
@@ -13,7 +14,7 @@ from assay.collect.lagged import Frozen, Lagged, frozen, lagged
 from assay.collect.search import Search
 from assay.collect.solve import SolveWith
 from assay.collect.trees import Fork
-from assay.collect.turns import generate, going_on, halted, whole
+from assay.collect.turns import generate, going_on, halted, in_turns, whole
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import Registry, asks
@@ -74,8 +75,13 @@ class Collector:
     expand: tuple[Expand, ...]
     more: Callable[[Models, Memory, int, int], list[Request]]
     codec: Codec
+    continues: bool = False  # rounds go on from what earlier ones wrote, as turns always do
 
     def __call__(self, models: Models, requests: Sequence[Request], memory: Memory) -> tuple[list[Episode], Memory]:
+        with models.keeping() if self.continues or any(map(in_turns, requests)) else nullcontext():
+            return self._rounds(models, requests, memory), memory
+
+    def _rounds(self, models: Models, requests: Sequence[Request], memory: Memory) -> list[Episode]:
         episodes: list[Episode] = []
         asked = [(request, request) for request in requests]  # what is asked now, and the request that it began with
         while asked:
@@ -86,7 +92,7 @@ class Collector:
             episodes = self._reward(episodes + self._verify(done))
             asked = [(going_on(episode), episode.request) for episode in paused]
             asked += [(request, request) for request in self._expand(models, episodes, paused, memory)]
-        return episodes, memory
+        return episodes
 
     def _verify(self, episodes: Sequence[Episode]) -> list[Episode]:
         answers = [i for i, e in enumerate(episodes) if self.judge(e.request.role).verified and not halted(e)]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from assay.collect.anchors import AnchorSearch, anchor_search
 from assay.collect.forks import ForkAtReplies, fork_at_replies
 from assay.collect.hints import RetryWithHint, retry_with_hint
 from assay.collect.posed import SolvePosed, solve_posed
@@ -24,10 +25,14 @@ More = Callable[[Memory, int, int], list[Request]]
 
 @dataclass(frozen=True)
 class Refill(Part):
-    """Draw further problems until `num_prompts` groups are as wanted, at most `max_rounds` times in all (DAPO)."""
+    """Draw further problems until `num_prompts` groups are as wanted, at most `max_rounds` times in all (DAPO).
+
+    A smaller share of them leaves the rest of the step to other groups (GPG 2504.02546).
+    """
 
     max_rounds: int = 10
     wanted: Literal["mixed", "solved"] = "mixed"  # a right and a wrong answer in them, or a right one
+    share: float = 1.0  # of `num_prompts`
 
 
 def refill(
@@ -39,6 +44,7 @@ def refill(
     drawn: int,
     max_rounds: int,
     wanted: str,
+    share: float,
 ) -> list[Request]:
     """The next `drawn` problems, or none once enough groups are as wanted or the cap is reached."""
     outcomes: dict[str, set[bool]] = {}
@@ -49,7 +55,7 @@ def refill(
     enough = {True, False} if wanted == "mixed" else {True}
     found = sum(seen >= enough for seen in outcomes.values())
     ordinals = 1 + max(episode.request.draw for episode in episodes)
-    if found >= num_prompts or ordinals >= drawn * max_rounds:
+    if found >= share * num_prompts or ordinals >= drawn * max_rounds:
         return []
     return more(memory, ordinals, drawn)
 
@@ -61,6 +67,7 @@ EXPANDERS = {
     "hint-rounds": (HintRounds, hint_rounds),
     "fork": (Fork, fork),
     "search": (Search, search),
+    "anchor-search": (AnchorSearch, anchor_search),
     "fork-at-replies": (ForkAtReplies, fork_at_replies),
     "solve-posed": (SolvePosed, solve_posed),
     "solve-with": (SolveWith, solve_with),

@@ -23,6 +23,8 @@ class ForkAtReplies(Part):
     P(fork) = threshold + weight (H_now - H_first) / ln V, H the mean entropy of the first `tokens` tokens of a turn.
     """
 
+    continues = True
+
     total: int = scales_with("group_size", 16)
     beams: int = 2  # an answer forks at most beams - 1 times at a reply
     threshold: float = 0.5

@@ -18,6 +18,8 @@ class HintRounds(Part):
     so that half of the answers are right (SEELE 2509.06923).
     """
 
+    continues = True
+
     rounds: int = 4
     target: float = 0.5
 

@@ -139,6 +139,8 @@ class Search(Part):
     F = quality tanh Q(parent) + doubt H + depth sqrt(d / D), H the mean surprisal of the answer so far.
     """
 
+    continues = True
+
     explore: float = 2.0  # lambda of UCT
     quality: float = 0.4
     doubt: float = 0.0

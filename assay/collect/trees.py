@@ -53,6 +53,8 @@ def trees(episodes: Sequence[Episode]) -> dict[str, list[Episode]]:
 class Fork(Part):
     """Every tree forks at uncertain tokens: by the entropy there, by how surprising the token was, or anywhere."""
 
+    continues = True
+
     places: int = 1  # of a tree, in a round
     branches: int = 3  # from each place
     rounds: int = 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -53,12 +54,18 @@ def _given(request: Request, codec: Codec) -> Episode:
 
 def whole(models: Models, requests: Sequence[Request], key: Key, codec: Codec) -> list[Episode]:
     """An episode for each request, in their order, with all their turns."""
-    found = dict(enumerate(generate(models, requests, key, codec)))
-    while paused := [i for i, episode in found.items() if episode.finish == "pause"]:
-        further = generate(models, [going_on(found[i]) for i in paused], key, codec)
-        for i, episode in zip(paused, further, strict=True):
-            found[i] = dataclasses.replace(episode, request=requests[i])
+    with models.keeping() if any(map(in_turns, requests)) else nullcontext():
+        found = dict(enumerate(generate(models, requests, key, codec)))
+        while paused := [i for i, episode in found.items() if episode.finish == "pause"]:
+            further = generate(models, [going_on(found[i]) for i in paused], key, codec)
+            for i, episode in zip(paused, further, strict=True):
+                found[i] = dataclasses.replace(episode, request=requests[i])
     return [found[i] for i in range(len(requests))]
+
+
+def in_turns(request: Request) -> bool:
+    """Whether there is an environment that may reply within its answer."""
+    return bool(request.stop) and task(request.problem.task).environment is not None
 
 
 def halted(episode: Episode) -> bool:

@@ -62,10 +62,15 @@ def by_reward(one: Callable[..., np.ndarray]) -> Estimator:
     def estimator(rows: Sequence[Row], **values: object) -> list[Row]:
         names: dict[str, int] = {}
         group = np.array([names.setdefault(row.group, len(names)) for row in rows])
-        found = one(np.array([row.reward for row in rows], dtype=np.float64), group, **values)
+        found = one(np.array([earned(row) for row in rows], dtype=np.float64), group, **values)
         return [row.mark(advantage=np.full(len(row.episode), a)) for row, a in zip(rows, found, strict=True)]
 
     return estimator
+
+
+def earned(row: Row) -> float:
+    """The reward of a row and those of its tokens together: what a KL in the reward took is in every baseline too."""
+    return (row.reward or 0.0) + (0.0 if row.process is None else float(row.process.sum(dtype=np.float64)))
 
 
 def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:
@@ -108,6 +113,7 @@ def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:
         ref=_optional([row.ref for row in rows]),
         value=_optional([row.value for row in rows]),
         target=_optional([row.target for row in rows]),
+        top_ids=_optional([row.top_ids for row in rows], np.int32),
         generation=_join(asked, np.int32) if _differ(contexts, asked) else None,
         generation_at=_offsets(asked) if _differ(contexts, asked) else None,
         weights=_weights(rows),
@@ -145,11 +151,11 @@ def _offsets(pieces: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum([len(piece) for piece in pieces])]).astype(np.int64)
 
 
-def _optional(streams: Sequence[np.ndarray | None]) -> np.ndarray | None:
+def _optional(streams: Sequence[np.ndarray | None], dtype: type = np.float32) -> np.ndarray | None:
     """A forward that was asked for is there for every row or for none."""
     present = [stream for stream in streams if stream is not None]
     if not present:
         return None
     if len(present) < len(streams):
         raise ValueError(f"a forward is there for {len(present)} of {len(streams)} rows")
-    return _join(present, np.float32)
+    return _join(present, dtype)

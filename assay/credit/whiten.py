@@ -19,19 +19,23 @@ class Whiten(Part):
     """A <- (A - mean A) / (std A + epsilon) over the tokens of the batch that the policy wrote and that train."""
 
     by: Literal["batch", "tag"] = "batch"  # all rows together, or those of one tag
+    over: Literal["tokens", "rows"] = "tokens"  # rows: each answer counts once, with the mean of its tokens
     ddof: int = 1
     epsilon: float = 1e-8
 
 
-def whiten(rows: Sequence[Row], *, by: str, ddof: int, epsilon: float) -> list[Row]:
+def whiten(rows: Sequence[Row], *, by: str, over: str, ddof: int, epsilon: float) -> list[Row]:
     """Zero where all advantages of a set are equal."""
     if by not in ("batch", "tag"):
         raise ConfigError(f"shape.by is 'batch' or 'tag', not '{by}'.")
+    if over not in ("tokens", "rows"):
+        raise ConfigError(f"shape.over is 'tokens' or 'rows', not '{over}'.")
     result = list(rows)
     for name in dict.fromkeys(_set(row, by) for row in rows):
         mine = [i for i, row in enumerate(rows) if _set(row, by) == name and row.advantage is not None]
         masks = [trains(rows[i]) if rows[i].in_loss else np.zeros(len(rows[i].episode), bool) for i in mine]
         known = [np.asarray(rows[i].advantage)[mask] for i, mask in zip(mine, masks, strict=True)]
+        known = [a.mean(keepdims=True) for a in known if len(a)] if over == "rows" else known
         values = np.concatenate([np.zeros(0), *known])
         alike = len(values) <= ddof or np.ptp(values) <= 1e-9 * max(1.0, float(np.abs(values).max()))
         for i in mine:

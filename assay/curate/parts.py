@@ -74,6 +74,20 @@ def without_tag(rows: Sequence[Row], *, tag: str) -> list[Row]:
 
 
 @dataclass(frozen=True)
+class Aside(Part):
+    """Rows with this tag do not train and are not counted, but the statistics of their group see them."""
+
+    tag: str = "probe"
+
+
+def aside(rows: Sequence[Row], *, tag: str) -> list[Row]:
+    def others(row: Row) -> bool:
+        return (row.tag or row.episode.request.tag) != tag
+
+    return [row if others(row) else row.mark(in_loss=False, in_denominator=False) for row in rows]
+
+
+@dataclass(frozen=True)
 class FirstGroups(Part):
     """Keep the first `num_prompts` groups that still have a row in the loss, in the order of their draws."""
 
@@ -95,7 +109,31 @@ def band(rows: Sequence[Row], *, low: float, high: float) -> list[Row]:
     """low <= share of right answers <= high, over the answers that were judged."""
     out: set[int] = set()
     for members in groups(rows).values():
-        right = [measure(rows[i], "accuracy") for i in members if rows[i].in_group]
-        if not right or not low <= sum(right) / len(right) <= high:
+        if not _within([rows[i] for i in members], low, high):
             out.update(members)
     return leave_out(rows, out)
+
+
+def _within(rows: Sequence[Row], low: float, high: float) -> bool:
+    right = [measure(row, "accuracy") for row in rows if row.in_group]
+    return bool(right) and low <= sum(right) / len(right) <= high
+
+
+@dataclass(frozen=True)
+class BandFirst(Part):
+    """Keep `num_prompts` groups: those within the band first, then the others, either in the order of their draws."""
+
+    low: float = 0.2
+    high: float = 0.8
+    cut: bool = False  # whether a group with an answer that the limit cut may be within it
+
+
+def band_first(rows: Sequence[Row], *, num_prompts: int, low: float, high: float, cut: bool) -> list[Row]:
+    """A group without a row in the loss is no group to keep."""
+
+    def second(members: Sequence[int]) -> bool:
+        whole = cut or all(rows[i].episode.finish != "length" for i in members)
+        return not (whole and _within([rows[i] for i in members], low, high))
+
+    alive = [members for members in groups(rows).values() if any(rows[i].in_loss for i in members)]
+    return leave_out(rows, {i for members in sorted(alive, key=second)[num_prompts:] for i in members})

@@ -74,6 +74,7 @@ class _Wave:
         """Logits [n, V] after the prompts."""
         which, first = distinct(self.prompts)
         ids, mask = rectangle([self.prompts[i] for i in first], left=True)
+        self.engine.prefilled += int(mask.sum())
         positions = np.maximum(mask.cumsum(1) - 1, 0)
         answer = self._run(ids, mask, positions, cache=None)
         where = torch.from_numpy(which).to(self.engine.device)

@@ -54,13 +54,21 @@ def _probabilities(piece: Piece, q: Tensor, k: Tensor, heads: int) -> Tensor:
     return torch.softmax(scores, -1)
 
 
-def attend(qk: Tensor, qkv: Tensor, plan: AttentionPlan, *, keep: bool) -> tuple[Tensor, Attended | None]:
-    """[N, heads * d] from turned queries and keys [N, heads + kv_heads, d] and the values at the end of `qkv`."""
+def attend(
+    qk: Tensor, qkv: Tensor, plan: AttentionPlan, *, keep: bool, known: tuple[Tensor, Tensor] | None = None
+) -> tuple[Tensor, Attended | None]:
+    """[N, heads * d] from turned queries and keys [N, heads + kv_heads, d] and the values at the end of `qkv`.
+
+    `known`: turned keys and values [H, kv_heads, d] of tokens that the plan numbers after those N.
+    """
     n, _, d = qk.shape
     views = _Views.of(plan, d)
     q = qk.view(-1, d).index_select(0, plan.queries)
-    k = qk.view(-1, d).index_select(0, plan.keys)
-    v = qkv.view(-1, d).index_select(0, plan.values)
+    if known is None:
+        k = qk.view(-1, d).index_select(0, plan.keys)
+        v = qkv.view(-1, d).index_select(0, plan.values)
+    else:
+        k, v = _joined(qk[:, plan.heads :], qkv[:, plan.heads + plan.kv_heads :], known, plan)
     o = torch.empty_like(q)
     store = keep and plan.scores <= KEEP_SCORES
     kept: list[Tensor] = []
@@ -69,7 +77,16 @@ def attend(qk: Tensor, qkv: Tensor, plan: AttentionPlan, *, keep: bool) -> tuple
         torch.bmm(p, views.keys(v, piece), out=views.queries(o, piece))
         if store:
             kept.append(p)
-    return o.index_select(0, plan.outputs).view(n, plan.heads * d), Attended(q, k, v, kept) if keep else None
+    outputs = plan.outputs[: n * plan.heads]
+    return o.index_select(0, outputs).view(n, plan.heads * d), Attended(q, k, v, kept) if keep else None
+
+
+def _joined(keys: Tensor, values: Tensor, known: tuple[Tensor, Tensor], plan: AttentionPlan) -> tuple[Tensor, Tensor]:
+    """The flat keys and values of a plan over these tokens and the known ones."""
+    token, head = plan.keys // (plan.heads + plan.kv_heads), plan.keys % (plan.heads + plan.kv_heads) - plan.heads
+    place, d = token * plan.kv_heads + head, keys.shape[-1]
+    k, v = (torch.cat(parts).view(-1, d).index_select(0, place) for parts in zip((keys, values), known))
+    return k, v
 
 
 def attend_backward(grad: Tensor, held: Attended, plan: AttentionPlan) -> tuple[Tensor, Tensor]:

@@ -37,6 +37,13 @@ class Decoder:
             for cache, source in zip((self.keys, self.values), sources):
                 cache[layer].view(shape)[slot : slot + rows, :, :tokens] = source[where].transpose(1, 2)
 
+    def held(self, slot: int, low: int, high: int) -> Tensor:
+        """A copy [layers, 2, tokens, kv_heads, d] of what a slot holds of positions `low` to `high`."""
+        c = self.config
+        shape = (c.layers, self.slots, c.kv_heads, self.length, c.head_dim)
+        parts = [cache.view(shape)[:, slot, :, low:high].transpose(1, 2) for cache in (self.keys, self.values)]
+        return torch.stack(parts, 1)
+
     def move(self, source: np.ndarray, target: np.ndarray, tokens: int) -> None:
         """Copy the first `tokens` columns of slots onto other slots."""
         a, b = torch.from_numpy(source).to(self.device), torch.from_numpy(target).to(self.device)

@@ -8,6 +8,7 @@ takes the coefficients. Denominators are in the coefficients already, so chunks 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -85,6 +86,7 @@ class Engine(Protocol):
     vocab: int  # tokens it can write
     version: int  # optimiser steps taken
     end_ids: frozenset[int]
+    prefilled: int  # tokens of prompts that were run
 
     @property
     def place(self) -> str:
@@ -102,6 +104,10 @@ class Engine(Protocol):
         ...
 
     def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]: ...
+    def keeping(self) -> AbstractContextManager[None]:
+        """Inside, prompts go on from what calls of `generate` have run, as long as the weights stay as they are."""
+        ...
+
     def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]: ...
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[Chunk]: ...
     def forward(self, chunk: Chunk, want: Want) -> Outputs: ...

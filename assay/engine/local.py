@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -14,6 +15,7 @@ from torch import Tensor
 from assay.engine.cutting import cut
 from assay.engine.flight import Decode
 from assay.engine.interface import Chunk, Generation, Outputs, Scores, Span, Want
+from assay.engine.kept import Kept
 from assay.engine.layout import Layout, lay
 from assay.engine.memory import SCORE_TOKENS
 from assay.engine.optimiser import AdamW, Optimiser
@@ -77,6 +79,8 @@ class LocalEngine(ABC):
         self.context = model.config.context
         self.vocab = model.config.vocab
         self.version = 0
+        self.prefilled = 0
+        self.kept: Kept[Any] = Kept(0)
         self.model.requires_grad_(False)
         trained = own(self.model)
         for parameter in trained.values():
@@ -112,6 +116,28 @@ class LocalEngine(ABC):
     @abstractmethod
     def hand_out(self) -> None:
         """Turn what the chunks of a step have gathered into gradients of the parameters."""
+
+    # Sampling
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Inside, calls of `generate` hand on what they ran, until the weights change: prompts that begin with it go on
+        from there. What there is no room for is run again.
+        """
+        outer = self.kept
+        self.kept = outer if outer.most else Kept(self._room_to_keep())
+        try:
+            yield
+        finally:
+            self.kept = outer
+
+    def _room_to_keep(self) -> int:
+        """Tokens; 0 for a kind of engine that runs every prompt whole."""
+        return 0
+
+    def _changed(self) -> None:
+        self.kept.clear()
+        self._refresh()
 
     # Scoring
 
@@ -193,7 +219,7 @@ class LocalEngine(ABC):
         stats = self.optimiser.step(lr=lr, clip=clip)
         if not stats["skipped"]:
             self.version += 1
-            self._refresh()
+            self._changed()
         return stats
 
     # State
@@ -226,7 +252,7 @@ class LocalEngine(ABC):
             prefix = "optimiser/"
             self.optimiser.load({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
             self.optimiser.clear()
-        self._refresh()
+        self._changed()
 
     def copy(self) -> Self:
         """A frozen copy of the weights as they are now."""

@@ -29,6 +29,7 @@ STEP_ELEMENTS = 64_000  # hidden elements of a step below which calls cost more 
 LEAST_ROWS, MOST_ROWS = 64, 512
 NATIVE_SLOTS = 56  # rows in flight of a thread: enough for good products; more only make its keys and values larger
 CORE_LIMIT = 100_000_000  # parameters for which `auto` takes the core: it holds each weight in two orders, packed anew
+KEPT_SHARE = 4  # what is kept for branches takes a fourth of what rows in flight may take
 LANES = 16  # tokens of a block of keys in the core
 
 
@@ -50,6 +51,7 @@ class Work:
     trained: int = 1  # parameter sets with an optimiser
     frozen: int = 0  # and without: references, teachers
     lora: int = 0  # rank of the adapters; 0: all weights are trained
+    players: int = 0  # parameter sets whose answers branch or have turns
     lora_targets: tuple[str, ...] = ()  # the matrices that have one; none named: all of a layer
     again: bool | None = None  # whether insides of layers are computed again to go back; None: where they take much
 
@@ -157,12 +159,17 @@ def native_slots(c: PolicyConfig, *, length: int, count: int, memory_bytes: int,
     return max(1, min(wave, memory_bytes // (row_bytes(c, length, 4) * threads)))
 
 
+def kept_tokens(c: PolicyConfig, *, memory_bytes: int, itemsize: int) -> int:
+    """Tokens whose keys and values may outlast a call, beside the rows in flight."""
+    return memory_bytes // KEPT_SHARE // row_bytes(c, 1, itemsize)
+
+
 # The budget
 
 
 def budget(c: PolicyConfig, work: Work) -> Budget:
     """What a run of this work on a model of this shape holds, item by item."""
-    items = [*_always(c, work), *_learning(c, work)]
+    items = [*_always(c, work), *_learning(c, work), *_keeping(c, work)]
     sampling, rows = _native_sampling(c, work) if work.native else _sampling(c, work)
     if work.frozen or not work.native:
         items += _scoring(c, work)
@@ -303,6 +310,13 @@ def _native_sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
         ),
         Item("sampling", "prompts and next tokens", w.threads * (prefill + words)),
     ], each * w.threads
+
+
+def _keeping(c: PolicyConfig, w: Work) -> list[Item]:
+    """What answers hand on to their branches: no more than all of them."""
+    b = WIDE if w.native else w.compute
+    tokens = min(kept_tokens(c, memory_bytes=w.cache_bytes, itemsize=b), w.answers * w.length)
+    return [Item("sampling", "keys and values kept for branches", w.players * row_bytes(c, tokens, b))]
 
 
 def _scoring(c: PolicyConfig, w: Work) -> list[Item]:

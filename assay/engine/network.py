@@ -13,6 +13,8 @@ the layers are views, and a norm's weight is multiplied onto what goes into the 
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -254,8 +256,10 @@ class Network:
         keep: bool = False,
         again: bool = False,
         cache: list[tuple[Tensor, Tensor]] | None = None,
+        known: Iterable[tuple[Tensor, Tensor] | None] = itertools.repeat(None),
     ) -> tuple[Tensor, Kept | None]:
-        """Hidden states [N, D] after the last norm. `cache` gathers each layer's turned keys and values.
+        """Hidden states [N, D] after the last norm. `cache` gathers each layer's turned keys and values; `known` are
+        those of tokens that are not run (`packing.Onward`).
 
         With `again`, what is kept of a layer is its input alone, and its inside is computed again to go back.
         """
@@ -263,9 +267,9 @@ class Network:
         cos, sin = cos[packed.positions], sin[packed.positions]
         x = F.embedding(packed.ids, self.embedding)
         tapes: list[_Tape | Tensor] = []
-        for layer in self.layers:
+        for layer, held in zip(self.layers, known):
             before = x
-            x, tape = self._layer(layer, x, cos, sin, packed, keep and not again, cache)
+            x, tape = self._layer(layer, x, cos, sin, packed, keep and not again, cache, held)
             if keep:
                 tapes.append(before if tape is None else tape)
         r = inverse_rms(x, self.model.model.norm.eps)
@@ -296,13 +300,14 @@ class Network:
         sin: Tensor,
         packed: Packed,
         keep: bool,
-        cache: list[tuple[Tensor, Tensor]] | None,
+        cache: list[tuple[Tensor, Tensor]] | None = None,
+        known: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, _Tape | None]:
         c = self.config
         h, r, heads, qk, normed = self.project(layer, x, cos, sin)
         if cache is not None:
             cache.append((qk[:, c.heads :], heads[:, c.heads + c.kv_heads :]))
-        o, attended = attend(qk, heads, packed.plan, keep=keep)
+        o, attended = attend(qk, heads, packed.plan, keep=keep, known=known)
         x = add_linear(x, o, layer.out)
         r2 = inverse_rms(x, layer.up.norm.eps)
         h2 = scale_rows(x, r2)
@@ -322,7 +327,7 @@ class Network:
         for layer in reversed(self.layers):
             tape = kept.layers.pop()
             if isinstance(tape, Tensor):
-                _, tape = self._layer(layer, tape, kept.cos, kept.sin, kept.packed, True, None)
+                _, tape = self._layer(layer, tape, kept.cos, kept.sin, kept.packed, True)
             assert tape is not None
             dx = self._layer_backward(layer, tape, dx, kept)
         embedding = self.model.model.embed_tokens.weight

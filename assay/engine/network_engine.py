@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from assay.engine.local import LocalEngine
+from assay.engine.memory import kept_tokens
 from assay.engine.network import Network
 
 
@@ -16,6 +17,9 @@ class NetworkEngine(LocalEngine):
     def _prepare(self) -> None:
         self.model.fit(self.context)  # one rope for every row, so that decoding, training and scoring agree
         self.network = Network(self.model, self.wide if self.rounds else self.compute)
+
+    def _room_to_keep(self) -> int:
+        return kept_tokens(self.model.config, memory_bytes=self.memory_bytes, itemsize=self.network.dtype.itemsize)
 
     def _refresh(self) -> None:
         self.network.refresh()

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay.engine.layout import Layout
+from assay.engine.layout import Layout, offsets, ranges
 
 BLOCK_SCORES = 1 << 20  # attention scores of a block over all heads; keeps them in the outer caches
 PIECE_QUERIES = 64
@@ -70,6 +70,17 @@ class Packed:
     plan: AttentionPlan
 
 
+@dataclass(frozen=True, eq=False)
+class Onward:
+    """Rows that are run behind tokens whose keys and values are known: these are numbered after all that is run."""
+
+    ids: np.ndarray  # int64[N]
+    length: np.ndarray  # int64[rows] of their own tokens
+    known_at: np.ndarray  # int64[rows] the first of the known tokens before a row
+    known: np.ndarray  # int64[rows] and how many they are
+    total: int  # known tokens of all rows
+
+
 @dataclass(frozen=True)
 class _Rows:
     """Rows on their way to blocks: where their own tokens start, how many, and their shared context."""
@@ -94,6 +105,20 @@ def pack(layout: Layout, *, heads: int, kv_heads: int, device: torch.device) -> 
         predict=torch.from_numpy(layout.predict).to(device),
         longest=int(layout.positions.max(initial=0)) + 1,
         plan=_plan(sets, len(layout.ids), heads, kv_heads, device),
+    )
+
+
+def pack_onward(onward: Onward, *, heads: int, kv_heads: int, device: torch.device) -> Packed:
+    """The tensors of such rows; nothing is predicted."""
+    count, start = len(onward.ids), offsets(onward.length)[:-1]
+    rows = _Rows(start, onward.length, count + onward.known_at, onward.known)
+    positions = ranges(onward.known, onward.length)
+    return Packed(
+        ids=torch.from_numpy(onward.ids).to(device),
+        positions=torch.from_numpy(positions).to(device),
+        predict=torch.zeros(0, dtype=torch.int64, device=device),
+        longest=int(positions.max()) + 1,
+        plan=_plan([rows], count + onward.total, heads, kv_heads, device),
     )
 
 

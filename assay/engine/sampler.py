@@ -1,6 +1,7 @@
 """Sampling with rows that enter and leave: cost follows the tokens that are really written.
 
-Each distinct prompt is run once and its keys and values are copied into the slots of the rows that start from it.
+Each distinct prompt is run once and its keys and values are copied into the slots of the rows that start from it. What
+is known of a prompt from a call before is not run, but for the token that a row begins behind.
 """
 
 from __future__ import annotations
@@ -16,22 +17,42 @@ from assay.engine import memory
 from assay.engine.decode import Decoder
 from assay.engine.flight import Flight, Limits, check, prompt_of
 from assay.engine.interface import Generation
-from assay.engine.layout import hosted, lay
+from assay.engine.kept import Kept
+from assay.engine.layout import hosted, offsets
 from assay.engine.memory import PREFILL_TOKENS
 from assay.engine.network import Network
-from assay.engine.packing import pack
+from assay.engine.packing import Onward, pack_onward
 from assay.rng import Key
 from assay.types import Request
 
 
 @dataclass(eq=False)
 class _Prefilled:
-    """Keys and values [N, kv_heads, d] a layer, and last hidden states [N, D], of prompts end to end."""
+    """Keys and values [N, kv_heads, d] a layer of prompts, and hidden states of the tokens that rows begin behind."""
 
     prompts: list[int]
-    at: np.ndarray
+    where: list[np.ndarray]  # of each prompt's tokens, in [N]
+    ends: list[dict[int, int]]  # of each prompt, by the tokens of it that a row has, in `hidden`
     cache: list[tuple[Tensor, Tensor]]
     hidden: Tensor
+
+    def alone(self, j: int) -> _Prefilled:
+        """One of the prompts."""
+        where = torch.from_numpy(self.where[j]).to(self.hidden.device)
+        ends = torch.tensor(list(self.ends[j].values()), device=self.hidden.device)
+        cache = [(k[where], v[where]) for k, v in self.cache]
+        places = {size: i for i, size in enumerate(self.ends[j])}
+        return _Prefilled([self.prompts[j]], [np.arange(len(where))], [places], cache, self.hidden[ends])
+
+    def joined(self, more: _Prefilled) -> _Prefilled:
+        tokens, ends = len(self.cache[0][0]), len(self.hidden)
+        return _Prefilled(
+            self.prompts + more.prompts,
+            self.where + [where + tokens for where in more.where],
+            self.ends + [{size: i + ends for size, i in some.items()} for some in more.ends],
+            [(torch.cat([a, k]), torch.cat([b, v])) for (a, b), (k, v) in zip(self.cache, more.cache)],
+            torch.cat([self.hidden, more.hidden]),
+        )
 
 
 def row_bytes(network: Network, length: int) -> int:
@@ -46,21 +67,27 @@ def slots_for(network: Network, length: int, count: int, memory_bytes: int) -> i
 
 @torch.inference_mode()
 def generate(
-    network: Network, requests: Sequence[Request], key: Key, *, limits: Limits, version: int
-) -> list[Generation]:
-    """One generation a request, in the order of the requests."""
+    network: Network, requests: Sequence[Request], key: Key, *, limits: Limits, version: int, kept: Kept[Tensor]
+) -> tuple[list[Generation], int]:
+    """One generation a request, in the order of the requests; and how many tokens of prompts were run.
+
+    What is kept of tokens are keys and values [layers, 2, tokens, kv_heads, d].
+    """
     check(requests, limits)
     if not requests:
-        return []
+        return [], 0
     wide = torch.promote_types(network.dtype, torch.float32)
-    return _Run(network, Flight(requests, key, limits, version, network.config.vocab, wide)).all()
+    run = _Run(network, Flight(requests, key, limits, version, network.config.vocab, wide), kept)
+    return run.all(), run.prefilled
 
 
 @dataclass(eq=False)
 class _Run:
     network: Network
     flight: Flight
+    kept: Kept[Tensor]
     active: int = 0
+    prefilled: int = 0
 
     def __post_init__(self) -> None:
         flight, requests = self.flight, self.flight.requests
@@ -70,6 +97,12 @@ class _Run:
         self.queue = np.argsort(self.which, kind="stable")
         self.next = 0
         self.size = np.array([len(p) for p in prompts])
+        self.begins: list[set[int]] = [set() for _ in first]
+        for prompt, size in zip(self.which, self.size):
+            self.begins[prompt].add(int(size))
+        for prompt in self.prompts:
+            self.kept.known(prompt)  # used now, so that room is not made of it
+        self.kept.make_room(sum(map(len, self.prompts)) + int(flight.limit.sum()))
         length = int((self.size + flight.limit).max())
         self.slots = slots_for(self.network, length, len(requests), flight.limits.memory_bytes)
         self.decoder = Decoder(self.network, slots=self.slots, length=length)
@@ -105,15 +138,15 @@ class _Run:
         rows = queue[:taken]
         self.next += taken
         place = {prompt: j for j, prompt in enumerate(ready.prompts)}
-        local = np.array([place[int(self.which[i])] for i in rows])
-        start, size = ready.at[local], self.size[rows]
-        column = np.arange(int(size.max()))
-        index = np.where(column < size[:, None], start[:, None] + column, 0)
+        local, size = [place[int(self.which[i])] for i in rows], self.size[rows]
+        index = np.zeros((taken, int(size.max())), np.int64)
+        for i, j in enumerate(local):
+            index[i, : size[i]] = ready.where[j][: size[i]]
         low, high = self.active, self.active + taken
         self.decoder.admit(low, index, ready.cache)
         self.flight.begin(low, rows, size)
         self.active = high
-        ends, own = np.unique(start + size - 1, return_inverse=True)
+        ends, own = np.unique([ready.ends[j][int(n)] for j, n in zip(local, size)], return_inverse=True)
         logits = self._logits(ready.hidden[torch.from_numpy(ends).to(ready.hidden.device)])
         self._settle(np.arange(low, high), logits[torch.from_numpy(own).to(logits.device)])
         self._keep_last(ready)
@@ -124,30 +157,61 @@ class _Run:
         if self.next < len(self.queue):
             prompt = int(self.which[self.queue[self.next]])
             if prompt in ready.prompts:
-                j = ready.prompts.index(prompt)
-                cut = slice(int(ready.at[j]), int(ready.at[j + 1]))
-                cache = [(k[cut], v[cut]) for k, v in ready.cache]
-                self.carry = _Prefilled([prompt], np.array([0, cut.stop - cut.start]), cache, ready.hidden[cut])
+                self.carry = ready.alone(ready.prompts.index(prompt))
 
     def _prefill(self, prompts: list[int]) -> _Prefilled:
         if not prompts:
             assert self.carry is not None
             return self.carry
-        c = self.network.config
-        layout = lay([self.prompts[i] for i in prompts])
-        packed = pack(layout, heads=c.heads, kv_heads=c.kv_heads, device=self.decoder.device)
+        ready = self._computed(prompts)
+        return ready if self.carry is None else self.carry.joined(ready)
+
+    def _computed(self, prompts: list[int]) -> _Prefilled:
+        """Run what is not known of prompts, and the known tokens that rows begin behind, for their hidden states."""
+        c, device = self.network.config, self.decoder.device
+        pieces = [self.kept.known(self.prompts[i]) for i in prompts]
+        known = np.array([sum(piece.count for piece in some) for some in pieces])
+        known_at, total = offsets(known)[:-1], int(known.sum())
+        stretches = [(j, int(known[j]), len(self.prompts[i])) for j, i in enumerate(prompts)]
+        stretches = [(j, low, high) for j, low, high in stretches if low < high]
+        for j, i in enumerate(prompts):
+            stretches += [(j, size - 1, size) for size in sorted(self.begins[i]) if size <= known[j]]
+        which, lows, highs = np.array(stretches).T
+        ids = np.concatenate([self.prompts[prompts[j]][low:high] for j, low, high in stretches]).astype(np.int64)
+        onward = Onward(ids, highs - lows, known_at[which], lows, total)
+        packed = pack_onward(onward, heads=c.heads, kv_heads=c.kv_heads, device=device)
         cache: list[tuple[Tensor, Tensor]] = []
-        hidden, _ = self.network.forward(packed, cache=cache)
-        ready = _Prefilled(prompts, layout.context_at, cache, hidden)
-        if self.carry is None:
-            return ready
-        old = self.carry
-        return _Prefilled(
-            old.prompts + prompts,
-            np.concatenate([old.at[:-1], old.at[-1] + ready.at]),
-            [(torch.cat([a, k]), torch.cat([b, v])) for (a, b), (k, v) in zip(old.cache, cache)],
-            torch.cat([old.hidden, ready.hidden]),
-        )
+        if total:
+            parts = [p.rows[:, :, p.skip : p.skip + p.count] for some in pieces for p in some]
+            before = [(k, v) for k, v in torch.cat(parts, 2)]
+            hidden, _ = self.network.forward(packed, cache=cache, known=before)
+            cache = [(torch.cat([k, a]), torch.cat([v, b])) for (k, v), (a, b) in zip(cache, before)]
+        else:
+            hidden, _ = self.network.forward(packed, cache=cache)
+        self.prefilled += len(ids)
+        where = [len(ids) + known_at[j] + np.arange(known[j]) for j in range(len(prompts))]
+        ends: list[dict[int, int]] = [{} for _ in prompts]
+        for (j, low, high), at in zip(stretches, offsets(highs - lows)):
+            if low == known[j]:
+                where[j] = np.concatenate([where[j], at + np.arange(high - low)])
+                self._keep_prompt(prompts[j], low, cache, int(at))
+            ends[j] |= {size: int(at) + size - 1 - low for size in self.begins[prompts[j]] if low < size <= high}
+        return _Prefilled(prompts, where, ends, cache, hidden)
+
+    def _keep_prompt(self, prompt: int, low: int, cache: list[tuple[Tensor, Tensor]], at: int) -> None:
+        """Its tokens from `low` on, which lie in the cache from `at` on."""
+        if self.kept.most:
+            cut = slice(at, at + len(self.prompts[prompt]) - low)
+            rows = torch.stack([torch.stack((k[cut], v[cut])) for k, v in cache])
+            self.kept.add(self.prompts[prompt], low, rows)
+
+    def _keep_answer(self, slot: int) -> None:
+        """What the steps of a row have put into its slot."""
+        i, position = self.rows.who[slot], int(self.rows.position[slot])
+        size = int(self.size[i])
+        if position > size:
+            ids = np.concatenate([self.prompts[self.which[i]][:size], self.rows.ids[slot, : position - size]])
+            self.kept.add(ids, size, self.decoder.held(slot, size, position))
 
     def _logits(self, hidden: Tensor) -> Tensor:
         return (hidden @ self.network.head.t()).to(self.flight.wide)
@@ -170,6 +234,9 @@ class _Run:
     def _settle(self, slots: np.ndarray, logits: Tensor) -> None:
         """Draw a token for each of these slots, and let finished rows go."""
         freed = self.flight.settle(slots, logits)
+        if self.kept.most:
+            for slot in freed:
+                self._keep_answer(int(slot))
         if len(freed):
             self._compact(freed)
 

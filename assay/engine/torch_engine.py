@@ -51,7 +51,10 @@ class TorchEngine(NetworkEngine):
 
     def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]:
         limits = Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
-        return sampler.generate(self.network, requests, key, limits=limits, version=self.version)
+        about = {"limits": limits, "version": self.version, "kept": self.kept}
+        made, prefilled = sampler.generate(self.network, requests, key, **about)
+        self.prefilled += prefilled
+        return made
 
     def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
         packed = self._packed(layout)

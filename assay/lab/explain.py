@@ -50,7 +50,8 @@ class Factor:
 def explain(name: str) -> dict[str, Any]:
     """Everything that `assay explain` says of a recipe, as data."""
     method, grpo = recipe(name), RECIPES["grpo"]
-    mechanism = method.stages[0].mechanism or method.mechanism
+    shown = next((stage for stage in method.stages if stage.mechanism is None), method.stages[0])
+    mechanism = shown.mechanism or method.mechanism
     factors = factors_of(mechanism)
     return {
         "name": method.name,
@@ -63,6 +64,7 @@ def explain(name: str) -> dict[str, Any]:
         "on_policy": on_policy(mechanism.objective),
         "against_grpo": _against(mechanism, grpo.mechanism) if method is not grpo else [],
         "stages": [stage.name for stage in method.stages] if len(method.stages) > 1 else [],
+        "stage": shown.name,
         "roles": {rule.role: _factors_as_data(method, rule.role) for rule in mechanism.rules},
         "deviations": list(method.deviations),
         "notes": list(method.notes),
@@ -228,7 +230,7 @@ def text(found: Mapping[str, Any]) -> str:
             lines += _listed(f"  {name}", rows) if rows else []
     lines += ["", f"on policy, one right of four: {_on_policy(found['on_policy'])}"]
     if found["stages"]:
-        lines.append(f"stages: {', '.join(found['stages'])} (above: the first)")
+        lines.append(f"stages: {', '.join(found['stages'])} (above: {found['stage']})")
     for title, name in (
         ("what differs from grpo", "against_grpo"),
         ("where known implementations deviate", "deviations"),

@@ -7,15 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from assay.memory.difficulty import TrackDifficulty, track_difficulty
 from assay.memory.drafts import Drafts, keep_drafts
 from assay.memory.episodes import episode_of, to_data
 from assay.memory.follow import Follow, follow
+from assay.memory.harvest import Harvest, harvest
 from assay.memory.leftovers import KeepLeftovers, keep_leftovers
 from assay.memory.levels import Promote, promote
 from assay.memory.posed import AdmitPosed, admit_posed
 from assay.memory.rates import KeepRate, keep_rate
 from assay.memory.solved import HoldSolved, hold_solved
+from assay.memory.successes import KeepSuccesses, keep_successes
 from assay.memory.temperature import TrackTemperature, track_temperature
+from assay.memory.values import TrackValues, track_values
 from assay.part import Part
 from assay.rng import Key
 from assay.types import Episode
@@ -77,8 +81,12 @@ Remember = Callable[..., Memory]
 MEMORIES: dict[str, tuple[type[Part], Remember]] = {
     "promote": (Promote, promote),
     "keep-rate": (KeepRate, keep_rate),
+    "track-difficulty": (TrackDifficulty, track_difficulty),
     "track-temperature": (TrackTemperature, track_temperature),
     "hold-solved": (HoldSolved, hold_solved),
+    "keep-successes": (KeepSuccesses, keep_successes),
+    "track-values": (TrackValues, track_values),
+    "harvest": (Harvest, harvest),
     "keep-leftovers": (KeepLeftovers, keep_leftovers),
     "admit-posed": (AdmitPosed, admit_posed),
     "drafts": (Drafts, keep_drafts),
@@ -89,12 +97,15 @@ MEMORIES: dict[str, tuple[type[Part], Remember]] = {
 def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:
     """Right answers and attempts by task and level, over all that was begun afresh and without help, before any filter.
 
-    What goes on from within another answer, or was picked among steps, says nothing of how often the policy is right.
+    What goes on from within another answer, was picked among steps, or was written without chance says nothing of how
+    often the policy is right.
     """
     store = memory.store("pass-rates")
     for episode in episodes:
         verdict, request = episode.verdict, episode.request
         if verdict is None or verdict.status == "invalid" or request.parent or request.pauses or request.helped:
+            continue
+        if request.temperature == 0:
             continue
         name = f"{episode.request.problem.task}/{episode.request.problem.level}"
         right, tried = store.get(name, (0, 0))

@@ -39,11 +39,11 @@ def hold_solved(memory: Memory, *, rows: Sequence[Row], group_size: int, most: f
         if len(right) > most * len(members):
             held.pop(problem, None)
         elif right:
-            held[problem] = [*held.get(problem, []), *map(_bare, right)][:group_size]
+            held[problem] = [*held.get(problem, []), *map(bare, right)][:group_size]
     return memory.hold(name, [episode for answers in held.values() for episode in answers])
 
 
-def _bare(episode: Episode) -> Episode:
+def bare(episode: Episode) -> Episode:
     """The answer as one segment of no node, without the log-probs of weights that are no more."""
     origin = episode.stream("origin").astype(np.int8)
     whole = Segment(episode.stream("ids").astype(np.int32), origin, version=episode.segments[-1].version)

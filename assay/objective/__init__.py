@@ -9,17 +9,34 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from assay.objective.aggregate import AGGREGATES, FixedLength, SequenceMean, SequenceSum, TokenMean
+from assay.objective.aggregate import (
+    AGGREGATES,
+    DeltaL,
+    FixedLength,
+    PromptMean,
+    SequenceMean,
+    SequenceSum,
+    TokenMean,
+)
 from assay.objective.correct import CORRECTIONS, Drop, Truncate
-from assay.objective.gates import GATES, Clip, Open, Shaped, ShapedBy, Shut
+from assay.objective.experts import ByEntropy, Focal, MixedBehaviour, Plain
+from assay.objective.gates import GATES, Clip, ClipLikeliest, Open, Shaped, ShapedBy, Shut
 from assay.objective.groups import PACS, RAPID
 from assay.objective.preferences import DPO, IPO, KTO
 from assay.objective.ratios import RATIOS, NoRatio, Probability, TokenRatio
 from assay.objective.regress import FlowRL, Rover
 from assay.objective.regularised import OldKL, RegularisedReinforce
-from assay.objective.select import SELECTORS, HighEntropy, Judged, Tagged, Written
+from assay.objective.select import SELECTORS, Forks, HighEntropy, Judged, Tagged, Written
 from assay.objective.term import Term
-from assay.objective.terms import KL, TERMS, Entropy, Likelihood, SquaredRatio
+from assay.objective.terms import (
+    KL,
+    TERMS,
+    Entropy,
+    Likelihood,
+    LikelihoodByEntropy,
+    ShareWithCandidates,
+    SquaredRatio,
+)
 from assay.objective.whole import WHOLES
 from assay.part import Part, slot
 
@@ -88,26 +105,36 @@ __all__ = [
     "SELECTORS",
     "TERMS",
     "WHOLES",
+    "ByEntropy",
     "Case",
     "Clip",
+    "ClipLikeliest",
+    "DeltaL",
     "Drop",
     "Entropy",
     "FixedLength",
     "FlowRL",
+    "Focal",
+    "Forks",
     "HighEntropy",
     "Judged",
     "Likelihood",
+    "LikelihoodByEntropy",
+    "MixedBehaviour",
     "NoRatio",
     "Objective",
     "OldKL",
     "Open",
+    "Plain",
     "Probability",
+    "PromptMean",
     "RegularisedReinforce",
     "Rover",
     "SequenceMean",
     "SequenceSum",
     "Shaped",
     "ShapedBy",
+    "ShareWithCandidates",
     "Shut",
     "SquaredRatio",
     "Tagged",

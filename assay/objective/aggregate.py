@@ -33,8 +33,7 @@ class SequenceMean(Part):
 
 def sequence_mean(batch: Batch, *, max_new: int) -> np.ndarray:
     """1 / (B T_i)."""
-    trained = np.add.reduceat(np.append(batch.mask, False), batch.at[:-1]) * (batch.lengths > 0)
-    return np.repeat(1.0 / (_rows(batch) * np.maximum(1, trained)), batch.lengths)
+    return np.repeat(1.0 / (_rows(batch) * np.maximum(1, _per_row(batch.mask, batch))), batch.lengths)
 
 
 @dataclass(frozen=True)
@@ -57,6 +56,41 @@ def fixed_length(batch: Batch, *, max_new: int) -> np.ndarray:
     return np.full(len(batch.ids), 1.0 / (_rows(batch) * max_new))
 
 
+@dataclass(frozen=True)
+class PromptMean(Part):
+    """Mean over groups of the mean over their tokens: 1 / (P N_g) (DAPO's formula read literally)."""
+
+
+def prompt_mean(batch: Batch, *, max_new: int) -> np.ndarray:
+    """1 / (P N_g), N_g the tokens of group g in the denominator; P counts the groups that have a row in it."""
+    names, group = np.unique(batch.group, return_inverse=True)
+    tokens = np.bincount(group, weights=_per_row(batch.counted, batch), minlength=len(names))
+    groups = np.count_nonzero(np.bincount(group, weights=batch.counted_rows, minlength=len(names)))
+    return np.repeat(1.0 / (max(1, groups) * np.maximum(1, tokens))[group], batch.lengths)
+
+
+@dataclass(frozen=True)
+class DeltaL(Part):
+    """Sum over tokens, rows weighed by T^-a: the least variance among unbiased means at a = 1 (2509.07558).
+
+    a = 0 is the fixed length. The paper takes 1 for countdown and 0.75 for mathematics.
+    """
+
+    power: float = 1.0
+
+
+def delta_l(batch: Batch, *, max_new: int, power: float) -> np.ndarray:
+    """T_i^-a / (L sum_j T_j^-a), L the generation limit, j the rows of the denominator that have a token."""
+    weight = np.maximum(1.0, _per_row(batch.mask | batch.counted, batch)) ** -power
+    total = weight[_per_row(batch.counted, batch) > 0].sum() or 1.0
+    return np.repeat(weight / (max_new * total), batch.lengths)
+
+
+def _per_row(stream: np.ndarray, batch: Batch) -> np.ndarray:
+    """Sums of a token stream, row by row."""
+    return np.add.reduceat(np.append(stream, False).astype(np.int64), batch.at[:-1]) * (batch.lengths > 0)
+
+
 def _rows(batch: Batch) -> int:
     return max(1, int(np.count_nonzero(batch.counted_rows)))
 
@@ -66,4 +100,6 @@ AGGREGATES = {
     "sequence-mean": (SequenceMean, sequence_mean),
     "sequence-sum": (SequenceSum, sequence_sum),
     "fixed-length": (FixedLength, fixed_length),
+    "prompt-mean": (PromptMean, prompt_mean),
+    "delta-l": (DeltaL, delta_l),
 }

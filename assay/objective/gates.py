@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.objective.experts import ByEntropy, Focal, Plain, by_entropy, focal, plain
+from assay.objective.select import high_entropy
 from assay.part import Part, Registry
 
 if TYPE_CHECKING:
@@ -86,10 +88,39 @@ def shut(ratio: Tensor, advantage: Tensor) -> Tensor:
     return ratio.new_zeros(ratio.shape)
 
 
+@dataclass(frozen=True)
+class ClipLikeliest(Part):
+    """PPO's clip, times `factor` where a wrong answer hesitated and yet took the likeliest token (SimKO 2510.14807)."""
+
+    low: float = 0.2
+    high: float = 0.2
+    factor: float = 1.1
+    share: float = 0.2  # of the tokens of an answer that count as hesitant
+
+    @property
+    def wants(self) -> frozenset[str]:
+        return frozenset({"entropy", "top"})
+
+
+def clip_likeliest(
+    ratio: Tensor, advantage: Tensor, *, view: View, low: float, high: float, factor: float, share: float
+) -> Tensor:
+    """Likeliest: none of the candidates that were stored before the first update is likelier now."""
+    assert view.top_logp is not None
+    gate = clip(ratio, advantage, low=low, high=high, dual=None)
+    hesitant = high_entropy(view, share=share, by="row", side="high", ties=False)
+    harder = hesitant & (view.logp >= view.top_logp.amax(-1)) & ~view.spread(view.right)
+    return gate.where(~harder, factor * gate)
+
+
 GATES: Registry = {
     "open": (Open, open_gate),
+    "plain": (Plain, plain),
+    "focal": (Focal, focal),
+    "by-entropy": (ByEntropy, by_entropy),
     "clip": (Clip, clip),
     "shaped": (Shaped, shaped),
     "shaped-by": (ShapedBy, shaped_by),
     "shut": (Shut, shut),
+    "clip-likeliest": (ClipLikeliest, clip_likeliest),
 }

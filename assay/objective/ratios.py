@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.objective.experts import MixedBehaviour, mixed_behaviour
 from assay.part import Part, Registry
 
 if TYPE_CHECKING:
@@ -46,4 +47,5 @@ RATIOS: Registry = {
     "token": (TokenRatio, token_ratio),
     "none": (NoRatio, no_ratio),
     "probability": (Probability, probability),
+    "mixed-behaviour": (MixedBehaviour, mixed_behaviour),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -100,9 +101,31 @@ def high_entropy(view: View, *, share: float, by: str, side: str, ties: bool) ->
     return high if side == "high" else trained & ~high
 
 
+@dataclass(frozen=True)
+class Forks(Part):
+    """All tokens of the policy; of the tokens that it was given, those where it hesitates most (Prefix-RFT 2507.01679).
+
+    The quantile is that of each given beginning by itself.
+    """
+
+    share: float = 0.2
+
+    @property
+    def wants(self) -> frozenset[str]:
+        return frozenset({"entropy"})
+
+
+def forks(view: View, *, share: float) -> Tensor:
+    """1[written by the policy] or 1[H > q], q the (1 - share)-quantile of H over the given tokens of the row."""
+    given = view.streams["origin"] == Origin.INJECTED
+    alone = dataclasses.replace(view, streams={**view.streams, "mask": view.streams["mask"] & given})
+    return high_entropy(alone, share=share, by="row", side="high", ties=False) | ~given
+
+
 SELECTORS: Registry = {
     "tagged": (Tagged, tagged),
     "written": (Written, written),
     "judged": (Judged, judged),
     "high-entropy": (HighEntropy, high_entropy),
+    "forks": (Forks, forks),
 }

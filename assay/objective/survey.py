@@ -68,8 +68,8 @@ def constants(view: View, weight: np.ndarray, objective: Objective) -> dict[str,
             found[constant_name(part)] = bind(CORRECTIONS, part)(view)
     for place, term in enumerate(objective.terms):
         if term.mean == "own":
-            counted = view.streams["counted"] & view.streams["mask"]
-            where = counted if term.over is None else bind(SELECTORS, term.over)(view) & counted
+            trained = view.streams["mask"]
+            where = trained if term.over is None else bind(SELECTORS, term.over)(view) & trained
             found[own_name(place)] = where.to(view.logp.dtype) / where.sum().clamp(min=1)
     return found
 

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from assay.errors import ConfigError
+from assay.objective.gates import clip
+from assay.objective.ratios import token_ratio
 from assay.objective.regularised import OldKL, old_kl
+from assay.objective.select import high_entropy
 from assay.objective.term import Term
 from assay.part import Registry
 from assay.types import Origin
@@ -92,10 +95,56 @@ def squared_ratio(view: View, *, weight: float) -> Tensor:
     return view.spread(weight / 2 * whole.square() / view.length.clamp(min=1))
 
 
+@dataclass(frozen=True)
+class ShareWithCandidates(Term):
+    """At hesitant tokens of right answers a share of the push goes to the likeliest candidates (SimKO 2510.14807).
+
+    What the ratio w~ = (1 - a) w + (a / K) sum_k sg[w / w_k] w_k adds to the gradient of w, whose value it has; w_k is
+    the ratio of candidate k. The clip is that of the policy's term.
+    """
+
+    weight: float = 0.01  # a
+    low: float = 0.2
+    high: float = 0.2
+    share: float = 0.2  # of the tokens of an answer that count as hesitant
+
+    @property
+    def wants(self) -> frozenset[str]:
+        return frozenset({"entropy", "top"})
+
+
+def share_with_candidates(view: View, *, weight: float, low: float, high: float, share: float) -> Tensor:
+    """- a A g(w) (mean_k log pi(k) - log pi), A g(w) without a graph."""
+    assert view.top_logp is not None
+    advantage = view.streams["advantage"]
+    gate = clip(token_ratio(view.logp.detach(), view.old), advantage, low=low, high=high, dual=None)
+    hesitant = high_entropy(view, share=share, by="row", side="high", ties=False)
+    push = weight * advantage * gate * (hesitant & view.spread(view.right))
+    return -push * (view.top_logp.mean(-1) - view.logp)
+
+
+@dataclass(frozen=True)
+class LikelihoodByEntropy(Term):
+    """Likelihood of answers, the less sure the policy is of one the less (SRFT 2506.19767)."""
+
+    weight: float = 0.5
+
+    @property
+    def wants(self) -> frozenset[str]:
+        return frozenset({"entropy"})
+
+
+def likelihood_by_entropy(view: View, *, weight: float) -> Tensor:
+    """- weight exp(-h) log pi, h the mean entropy of the answer's tokens, without a gradient."""
+    return -weight * view.spread(-view.mean_entropy).exp() * view.logp
+
+
 TERMS: Registry = {
     "kl": (KL, kl),
     "entropy": (Entropy, entropy),
     "likelihood": (Likelihood, likelihood),
     "old-kl": (OldKL, old_kl),
     "squared-ratio": (SquaredRatio, squared_ratio),
+    "share-with-candidates": (ShareWithCandidates, share_with_candidates),
+    "likelihood-by-entropy": (LikelihoodByEntropy, likelihood_by_entropy),
 }

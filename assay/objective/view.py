@@ -79,6 +79,12 @@ class View:
         """[B] tokens of each row that train."""
         return self.sum(self.logp.new_ones(self.logp.shape))
 
+    @property
+    def mean_entropy(self) -> Tensor:
+        """[B] mean entropy over the tokens of each row that train, without a graph."""
+        assert self.entropy is not None
+        return self.mean(self.entropy.detach())
+
     def spread(self, per_row: Tensor) -> Tensor:
         """[M] each row's number on all its tokens."""
         return per_row[self.row]

@@ -31,8 +31,12 @@ DAPO = Recipe(
     ),
     notes=(
         "Groups are judged mixed on raw accuracy; the shaped reward varies even where all answers are right.",
-        "When the cap of rounds is reached, the step trains on what was kept; the published code raises an error.",
         "The dual clip of 10 is in the published recipe, not in the paper's formula.",
         "num_steps is ours.",
+    ),
+    deviations=(
+        "When the cap of rounds is reached, the step trains on what was kept; the published code raises an error.",
+        "verl takes the mean over tokens of a mini-batch, as here; the paper's formula is a mean over "
+        "prompts of means over the tokens of a group (prompt-mean).",
     ),
 )

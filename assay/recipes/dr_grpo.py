@@ -16,4 +16,9 @@ DR_GRPO = Recipe(
         "The constant is the generation limit of the run, never the padded width of a micro-batch.",
         "Gradients are smaller than with a token mean by about mean length / limit.",
     ),
+    deviations=(
+        "Older verl divides the sum over rows by the length alone, not by their number; newer verl by "
+        "loss_scale_factor, which is the padded width unless set. ROLL divides by the padded width.",
+        "TRL divides by the rows of a micro-batch, which is right where all micro-batches are equal.",
+    ),
 )

@@ -20,4 +20,8 @@ GRPO = Recipe(
         "The paper does not state ddof or epsilon; 1 and 1e-6 are those of the common implementations.",
         "num_steps is ours.",
     ),
+    deviations=(
+        "Some group by the text of the prompt, so that two draws of one problem are one group; here a draw is a group.",
+        "NeMo-RL's default baseline is leave-one-out.",
+    ),
 )

@@ -1,6 +1,7 @@
+from assay.assess import TokenKL
 from assay.credit import LeaveOneOut
 from assay.objective import NoRatio, Objective, Open, SequenceSum
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Model, Recipe, Scale
 
 RLOO = Recipe(
     name="rloo",
@@ -8,13 +9,19 @@ RLOO = Recipe(
     paper="2402.14740",
     claim="REINFORCE with the mean of the other samples as baseline outperforms PPO at lower cost",
     mechanism=Mechanism(
+        assess=(TokenKL(weight=0.03),),
         credit=LeaveOneOut(),
         objective=Objective(ratio=NoRatio(), gate=Open(), aggregate=SequenceSum()),
     ),
     scale=Scale(num_prompts=128, group_size=4, max_new=1024, learning_rate=1e-6, num_steps=500),
+    models={"policy": Model(), "reference": Model(trained=False)},
     notes=(
-        "Verifiable rewards: without the KL penalty that the paper's RLHF setting puts in the reward.",
-        "Some trainers whiten the advantages afterwards; that is no longer leave-one-out.",
+        "KL is in the reward of the whole answer, so that it is in the baseline of the others too. Its weight of 0.03 "
+        "is of the paper's size, which has reward models; --mechanism.assess none trains on verdicts alone.",
         "num_prompts, max_new and num_steps are ours: the paper states them for RLHF data sets only.",
+    ),
+    deviations=(
+        "Some trainers whiten the advantages afterwards; that is no longer leave-one-out.",
+        "verl's plain version leaves the raw score to a group of one, its vectorised one 0; here it is refused.",
     ),
 )

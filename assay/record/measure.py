@@ -23,12 +23,12 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
         rewards = np.array([episode.reward for episode in valid], dtype=np.float64)
         stats["reward/mean"] = float(rewards.mean())
         stats["reward/std"] = float(rewards.std())
-        written = [episode for episode in valid if episode.provenance != "teacher"] or valid
+        written = [e for e in valid if e.provenance != "teacher" and e.request.temperature > 0] or valid
         judged = [episode.verdict.status == "ok" for episode in written if episode.verdict is not None]
         if judged:
             stats["reward/accuracy"] = float(np.mean(judged))
         stats |= _parts(valid) | _scores(valid)
-    collected = [row for row in rows if row.episode.provenance != "replay"]
+    collected = [r for r in rows if r.episode.provenance != "replay" and r.episode.request.temperature > 0]
     stats |= _lengths(episodes) | _replies(episodes) | _groups(collected)
     stats |= _branches(episodes, sampled) | _rounds(collected)
     stats["problem/level"] = float(np.mean([episode.request.problem.level for episode in episodes]))

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.part import Part, scales_with
+from assay.part import Part
 from assay.reward.learnability import Learnability, learnability
+from assay.reward.lengths import (
+    Adherence,
+    Shortness,
+    SoftOverlong,
+    StopProperly,
+    adherence,
+    shortness,
+    soft_overlong,
+    stop_properly,
+)
+from assay.reward.preference import ModelScore, model_score
 from assay.reward.scored import Scored, scored
 from assay.reward.usefulness import Usefulness, usefulness
 from assay.types import Episode, Reward, Verdict
@@ -46,19 +57,6 @@ def graded(episodes: Sequence[Episode], *, right: float, wrong: float, malformed
 
 
 @dataclass(frozen=True)
-class SoftOverlong(Part):
-    """DAPO's soft punishment of answers that come near the generation limit. Right and wrong ones alike."""
-
-    buffer: int = scales_with("max_new", 4096)
-    factor: float = 1.0
-
-
-def soft_overlong(episodes: Sequence[Episode], *, max_new: int, buffer: int, factor: float) -> list[Reward | None]:
-    """min(0, (L - buffer - T) / buffer) * factor, T the answer's length and L the generation limit. 2503.14476."""
-    return [Reward("overlong", min(0.0, (max_new - buffer - len(episode)) / buffer) * factor) for episode in episodes]
-
-
-@dataclass(frozen=True)
 class PartialOutcome(Part):
     """A wrong answer that could at least be read as one is worth something too (R3 2402.05808)."""
 
@@ -77,6 +75,19 @@ def partial_outcome(episodes: Sequence[Episode], *, right: float, readable: floa
     return [Reward("outcome", value) for value in worth]
 
 
+@dataclass(frozen=True)
+class Formatted(Part):
+    """What an answer is worth for being one that can be read, right or wrong."""
+
+    readable: float = 1.0
+    malformed: float = 0.0
+
+
+def formatted(episodes: Sequence[Episode], *, readable: float, malformed: float) -> list[Reward | None]:
+    kinds = ["wrong" if episode.verdict is None else episode.verdict.kind for episode in episodes]
+    return [Reward("format", malformed if kind in MALFORMED else readable) for kind in kinds]
+
+
 REWARDS = {
     "outcome": (Outcome, outcome),
     "graded": (Graded, graded),
@@ -84,5 +95,10 @@ REWARDS = {
     "partial-outcome": (PartialOutcome, partial_outcome),
     "scored": (Scored, scored),
     "usefulness": (Usefulness, usefulness),
+    "formatted": (Formatted, formatted),
+    "model-score": (ModelScore, model_score),
     "soft-overlong": (SoftOverlong, soft_overlong),
+    "stop-properly": (StopProperly, stop_properly),
+    "shortness": (Shortness, shortness),
+    "adherence": (Adherence, adherence),
 }

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from assay.errors import DataError
 from assay.memory import Memory
-from assay.part import Part, scales_with
+from assay.part import Part
 from assay.rng import Key
+from assay.source.fixed import Epochs, Uncertain, epochs, uncertain
 from assay.source.levels import LevelWindow, level_window
 from assay.source.posed import Pose, pose
 from assay.source.rows import draw
@@ -94,32 +94,10 @@ def uniform(memory: Memory, first: int, count: int, *, pool: Pool) -> list[Probl
     return draw(memory, first, count, pool=pool)
 
 
-@dataclass(frozen=True)
-class Epochs(Part):
-    """A fixed set of `size` problems, all of them once an epoch, in an order of its own each time."""
-
-    size: int = scales_with("num_prompts", 512)
-
-
-def epochs(memory: Memory, first: int, count: int, *, pool: Pool, drawn: int, size: int) -> list[Problem]:
-    """Steps follow one another through the epochs; a refill reads ahead, and the next step reads that again."""
-    choose = problem_set.__wrapped__ if pool.finite else problem_set  # a file may have changed since another run
-    problems, key, begin = choose(pool, memory.seed, size), Key(memory.seed)("epochs"), memory.step * drawn + first
-    size = len(problems)  # a file may have fewer rows
-    touched = range(begin // size, (begin + count) // size + 1)
-    orders = {epoch: key("order", epoch).generator().permutation(size) for epoch in touched}
-    return [problems[orders[place // size][place % size]] for place in range(begin, begin + count)]
-
-
-@functools.lru_cache(maxsize=4)
-def problem_set(pool: Pool, seed: int, size: int) -> tuple[Problem, ...]:
-    """`size` different problems for training, the same in every process."""
-    return tuple(pool.held_out(Key(seed)("epochs", "problems"), size, "train"))
-
-
 SOURCES = {
     "uniform": (Uniform, uniform),
     "epochs": (Epochs, epochs),
+    "uncertain": (Uncertain, uncertain),
     "level-window": (LevelWindow, level_window),
     "pose": (Pose, pose),
 }

@@ -18,6 +18,7 @@ from assay.engine.lowrank import gradient_of
 from assay.engine.memory import NATIVE_PREFILL as PREFILL_TOKENS
 from assay.engine.memory import native_slots
 from assay.engine.native import build, library
+from assay.engine.native.keeping import Keeping
 from assay.engine.native.library import SAMPLING, Core, PackedArrays, Pass, Requests, pointer
 from assay.engine.network import rotations
 from assay.engine.network_engine import NetworkEngine
@@ -293,6 +294,9 @@ class _Sampling:
             "ends": ends,
         }
         outputs = {"ids": ids, "old": old, "mu": mu, "entropy": entropy, "written": written, "finish": finish}
+        outputs["prefilled"] = prefilled = np.zeros(1, np.int64)
+        config, core = self.engine.model.config, self.engine.core
+        keeping = Keeping(self.engine.kept, config, prompts=self.prompts, answers=count, max_new=total)
         arrays = Requests(
             count=count,
             prompts=len(self.prompts),
@@ -300,16 +304,20 @@ class _Sampling:
             slots=self._slots(),
             prefill_tokens=PREFILL_TOKENS,
             stopped=library.Stopped(self._stopped()),
-            **{k: pointer(v) for k, v in (inputs | outputs).items()},
+            room=keeping.room,
+            **{k: pointer(v) for k, v in (inputs | outputs | keeping.arrays).items()},
         )
         try:
-            self.engine.core.sample(arrays)
+            core.sample(arrays)
         except library.NotFinite as bad:
             raise flight.diverged(self.sorted[bad.request].id, bad.token + self.before[bad.request]) from None
         except AssayError:
             if self.trouble is not None:
                 raise self.trouble from None
             raise
+        finally:
+            rows = keeping.taken(core.library)
+        self.engine.prefilled += int(prefilled[0])
         generations: list[Generation | None] = [None] * count
         for i, place in enumerate(self.order):
             cut = slice(int(self.at[i]), int(self.at[i]) + int(written[i]))
@@ -322,4 +330,5 @@ class _Sampling:
                 version=self.engine.version,
             )
             generations[place] = Generation(segment, "length" if finish[i] else "stop")
+        keeping.put(rows, zip(self.prompt_of, self.size, (ids[a : a + n] for a, n in zip(self.at, written))))
         return [g for g in generations if g is not None]

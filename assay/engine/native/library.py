@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
-from ctypes import POINTER, Structure, c_char_p, c_float, c_int32, c_void_p
+from ctypes import POINTER, Structure, c_char_p, c_float, c_int32, c_int64, c_void_p
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +63,9 @@ class Requests(Structure):
         *((name, c_void_p) for name in ("at", "u", "ends")),
         ("stopped", Stopped),
         *((name, c_void_p) for name in ("ids", "old", "mu", "entropy", "written", "finish")),
+        *((name, c_void_p) for name in ("piece_at", "pieces", "piece_size", "kept")),
+        ("room", c_int64),
+        ("prefilled", c_void_p),
     ]
 
 
@@ -108,6 +111,7 @@ def load(path: Path) -> ctypes.CDLL:
         "assay_forward": (size, [handle, handle, POINTER(PackedArrays), size, *[c_void_p] * 4]),
         "assay_backward": (size, [handle, handle, c_void_p, c_void_p, c_void_p]),
         "assay_sample": (size, [handle, POINTER(Requests)]),
+        "assay_free_rows": (None, [c_void_p]),
     }
     for name, (result, arguments) in types.items():
         function = getattr(library, name)
@@ -127,6 +131,16 @@ class Pass:
     def __del__(self) -> None:
         if getattr(self, "handle", None) and self.core.process == os.getpid():
             self.core.library.assay_pass_free(self.handle)
+
+
+class Rows:
+    """Keys and values of tokens, in memory of the core that goes with this."""
+
+    def __init__(self, library: ctypes.CDLL, address: int) -> None:
+        self.library, self.address = library, address
+
+    def __del__(self) -> None:
+        self.library.assay_free_rows(self.address)
 
 
 class Core:

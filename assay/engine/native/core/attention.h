@@ -30,6 +30,11 @@ inline void put_key(float* turned, int d, int j, const float* key) {
     for (int i = 0; i < d; i++) to[i * LANES] = key[i];
 }
 
+inline void get_key(const float* turned, int d, int j, float* key) {
+    const float* from = turned + static_cast<size_t>(j / LANES) * d * LANES + j % LANES;
+    for (int i = 0; i < d; i++) key[i] = from[i * LANES];
+}
+
 template <int Q, int B>
 inline void score_tile(const Rows& q, int first, const float* turned, int d, float* s, size_t stride) {
     vec sums[Q][B] = {};

@@ -196,6 +196,8 @@ int32_t assay_backward(Core* core, Pass* pass, const float* logp, const float* e
     });
 }
 
+void assay_free_rows(float* rows) { std::free(rows); }
+
 int32_t assay_sample(Core* core, const Requests* requests) {
     return answer(core, [&] {
         const Requests& q = core->requests = *requests;
@@ -204,6 +206,14 @@ int32_t assay_sample(Core* core, const Requests* requests) {
         require(q.length <= s.positions, "a row is longer than the model's context");
         require_within(q.prompt_ids, q.prompt_at[q.prompts], 0, s.vocab, "prompt id");
         require_within(q.prompt_of, q.count, 0, q.prompts, "prompt of a request");
+        for (int p = 0; q.piece_at && p < q.prompts; p++) {
+            int64_t known = 0;
+            for (int64_t i = q.piece_at[p]; i < q.piece_at[p + 1]; i++) {
+                require(q.piece_size[i] > 0 && q.pieces[i], "a piece of a prompt is empty");
+                known += q.piece_size[i];
+            }
+            require(known <= q.prompt_at[p + 1] - q.prompt_at[p], "more is known of a prompt than it has tokens");
+        }
         for (int r = 0; r < q.count; r++) {
             int64_t size = q.size[r], most = q.prompt_at[q.prompt_of[r] + 1] - q.prompt_at[q.prompt_of[r]];
             require(r == 0 || q.prompt_of[r - 1] <= q.prompt_of[r], "requests are not sorted by prompt");

@@ -18,6 +18,17 @@ struct Shape {
     int queries() const { return heads * d; }
     int turned() const { return (heads + kv_heads) * d; }      // queries and keys
     int all_heads() const { return (heads + 2 * kv_heads) * d; }  // and values
+    int held() const { return 2 * kv_heads * d; }              // keys and values of a token in a layer, in this order
+};
+
+// Keys and values of `count` tokens from a sequence's beginning on, computed before: [count, layers, held()].
+struct Known {
+    const float* rows = nullptr;
+    int count = 0;
+
+    const float* of(const Shape& s, int token, int layer) const {
+        return rows + (size_t(token) * s.layers + layer) * s.held();
+    }
 };
 
 // A linear layer y = x W' + b: W [out, in] of the caller, copied into the two orders that products read.

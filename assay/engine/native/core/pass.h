@@ -38,9 +38,10 @@ struct Packed {
     int predicted() const { return static_cast<int>(predict.size()); }
 };
 
-// A context, or a row with the context that it shares.
+// A context, or a row with the context that it shares. What comes before a context of the sampler is known already.
 struct Sequence {
     int shared_at, shared, own_at, own;
+    Known before{};
 
     int keys() const { return shared + own; }
 };
@@ -58,9 +59,9 @@ class Pass {
   public:
     Pass(const Weights& weights, int threads) : w_(weights), scratch_(threads) {}
 
-    // Other tokens, in the same buffers.
-    void take(Packed packed) {
-        in_ = std::move(packed);
+    // Other tokens, in the same buffers. `known`: what comes before each context, for contexts without rows.
+    void take(Packed packed, std::vector<Known> known = {}) {
+        in_ = std::move(packed), known_ = std::move(known);
         deal(static_cast<int>(scratch_.size()));
         const Shape& s = w_.shape;
         x_.room(size_t(in_.tokens()) * s.hidden), r_.room(in_.tokens());
@@ -96,7 +97,7 @@ class Pass {
                 project(w_, w_.layers[l], x_.data(), in_.positions.data(), tape, a, b, operands);
             });
             hand.meet();
-            for (int item : items_[hand.number]) attend_group(item, tape, scratch_[hand.number]);
+            for (int item : items_[hand.number]) attend_group(item, l, tape, scratch_[hand.number]);
             if (hand.number == 0) each_layer(l, tape.heads.data());
             hand.meet();
             by_blocks(mine.a, mine.b, [&](int a, int b) { mix(w_, w_.layers[l], x_.data(), tape, a, b, operands); });
@@ -198,7 +199,8 @@ class Pass {
     template <class Do>
     void each_sequence(int g, Do&& what) const {
         int at = in_.context_at[g], shared = in_.context_at[g + 1] - at;
-        what(Sequence{at, 0, at, shared});
+        Known before = known_.empty() ? Known{} : known_[g];
+        what(Sequence{at, before.count, at, shared, before});
         for (int r = in_.row_at[g]; r < in_.row_at[g + 1]; r++)
             if (in_.row_length[r]) what(Sequence{at, shared, in_.row_start[r], in_.row_length[r]});
     }
@@ -214,7 +216,7 @@ class Pass {
         for (int j = 0; j < q.own; j++) put_key(turned, d, q.shared + j, from + (q.own_at + j) * stride);
     }
 
-    void attend_group(int item, Tape& tape, Scratch& scratch) {
+    void attend_group(int item, int layer, Tape& tape, Scratch& scratch) {
         const Shape& s = w_.shape;
         int g = item / s.kv_heads, kv = item % s.kv_heads, each = s.heads / s.kv_heads;
         size_t H = s.all_heads();
@@ -223,11 +225,16 @@ class Pass {
         float* turned = scratch.keys.room(turned_size(longest(g), s.d));
         float* room = scratch.s.room(size_t(QUERIES) * rounded_up(longest(g), LANES));
         each_sequence(g, [&](const Sequence& q) {
+            for (int j = 0; j < q.before.count; j++) put_key(turned, s.d, j, q.before.of(s, j, layer) + kv * s.d);
             put_own(turned, s.d, q, k, H);
             for (int h = kv * each; h < (kv + 1) * each; h++)
                 for (int i = 0; i < q.own; i += QUERIES) {
                     float inverse[QUERIES];
-                    attend(tile_of(tape, q, h, i, turned, v), room,
+                    Tile tile = tile_of(tape, q, h, i, turned, v);
+                    if (q.before.count)
+                        tile.shared = Rows{q.before.of(s, 0, layer) + (s.kv_heads + kv) * s.d,
+                                           size_t(s.layers) * s.held(), q.before.count};
+                    attend(tile, room,
                            tape.o.data() + (q.own_at + i) * s.queries() + h * s.d, s.queries(), inverse);
                 }
         });
@@ -402,6 +409,7 @@ class Pass {
 
     const Weights& w_;
     Packed in_;
+    std::vector<Known> known_;  // of each group, or none of any
     std::vector<std::vector<int>> items_;
     std::vector<Scratch> scratch_;
     std::vector<Tape> tapes_;

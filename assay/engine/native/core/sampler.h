@@ -1,6 +1,6 @@
 // Sampling. Each thread has its own slots and goes from prompt to last token without waiting for another; rows enter
 // as soon as a quarter of the slots is free. A row's numbers depend on the row alone, so who shares a step with it, and
-// on which thread, changes nothing.
+// on which thread, changes nothing. Nor does it whether a token's keys and values are computed, or known from a call before.
 #pragma once
 
 #include <mutex>
@@ -28,6 +28,12 @@ struct Requests {
     int32_t* ids;
     float *old, *mu, *entropy;
     int32_t *written, *finish;  // [count]; finish 0 by a stop, 1 by length
+    const int64_t* piece_at;     // [prompts + 1] pieces of each prompt's beginning that are known, in order; null: none
+    const float* const* pieces;  // [count of the piece, layers, held()], and a vector beyond that is readable
+    const int32_t* piece_size;
+    float** kept;      // [prompts + count] or null: takes what was computed of prompts, then of answers
+    int64_t room;      // tokens that may be kept
+    int64_t* prefilled;  // tokens of prompts that were run
 };
 
 struct NotFinite {
@@ -37,7 +43,11 @@ struct CallbackFailed {};
 
 class Sampler {
   public:
-    Sampler(const Weights& weights, const Requests& requests) : w_(weights), in_(requests) {}
+    Sampler(const Weights& weights, const Requests& requests) : w_(weights), in_(requests), room_(requests.room) {
+        known_.resize(in_.prompts);
+        for (int p = 0; in_.piece_at && p < in_.prompts; p++)
+            for (int64_t i = in_.piece_at[p]; i < in_.piece_at[p + 1]; i++) known_[p] += in_.piece_size[i];
+    }
 
     void work(const Team& team) { Worker(*this, team).run(); }
 
@@ -49,13 +59,27 @@ class Sampler {
         while (next_ < in_.count) {
             int prompt = in_.prompt_of[next_], last = next_;
             while (last < in_.count && in_.prompt_of[last] == prompt) last++;
-            int taken = next_ - first, size = static_cast<int>(in_.prompt_at[prompt + 1] - in_.prompt_at[prompt]);
+            int taken = next_ - first, size = size_of(prompt) - known_[prompt];
             if (taken && (taken + last - next_ > std::min(free, fair) || tokens + size > in_.prefill_tokens)) break;
             next_ = std::min(last, first + free);
             tokens += size;
             if (next_ < last) break;
         }
         return {first, next_};
+    }
+
+    int size_of(int prompt) const { return static_cast<int>(in_.prompt_at[prompt + 1] - in_.prompt_at[prompt]); }
+
+    // Memory for `tokens` tokens in place `place` of what is kept; none where that is taken or there is no room.
+    float* keep(int place, int tokens) {
+        std::lock_guard lock(mutex_);
+        if (!in_.kept || in_.kept[place] || tokens <= 0 || tokens > room_) return nullptr;
+        size_t words = size_t(tokens) * w_.shape.layers * w_.shape.held();
+        float* rows = static_cast<float*>(std::malloc(4 * (words + LANES)));
+        if (!rows) return nullptr;  // it will be computed again
+        std::memset(rows + words, 0, 4 * LANES);
+        room_ -= tokens;
+        return in_.kept[place] = rows;
     }
 
     struct Slot {
@@ -102,7 +126,6 @@ class Sampler {
         }
 
       private:
-        int size_of(int prompt) const { return static_cast<int>(in_.prompt_at[prompt + 1] - in_.prompt_at[prompt]); }
         size_t head(int owner, int layer, int kv) const { return (size_t(owner) * s_.layers + layer) * s_.kv_heads + kv; }
         float* keys(int slot, int layer, int kv) { return keys_.data() + head(slot, layer, kv) * turned_size(own_, s_.d); }
         float* values(int slot, int layer, int kv) { return values_.data() + head(slot, layer, kv) * own_ * s_.d; }
@@ -113,21 +136,50 @@ class Sampler {
             return p.values.data() + head(0, layer, kv) * p.blocks * LANES * s_.d;
         }
 
-        // A token's key and value of one head, from its row of heads, as number `at` of a place.
-        void put(float* keys, float* values, int kv, int at, const float* heads) {
-            put_key(keys, s_.d, at, heads + (s_.heads + kv) * s_.d);
-            std::memcpy(values + size_t(at) * s_.d, heads + s_.turned() + kv * s_.d, 4 * size_t(s_.d));
+        // A token's key and value of one head, from all that are held of it in a layer, as number `at` of a place.
+        void put(float* keys, float* values, int kv, int at, const float* held) {
+            put_key(keys, s_.d, at, held + kv * s_.d);
+            std::memcpy(values + size_t(at) * s_.d, held + (s_.kv_heads + kv) * s_.d, 4 * size_t(s_.d));
         }
 
-        void put_own(int slot, int layer, int position, const float* heads) {
+        void put_own(int slot, int layer, int position, const float* held) {
             int at = position - slots_[slot].blocks * LANES;
             for (int kv = 0; kv < s_.kv_heads; kv++)
-                put(keys(slot, layer, kv), values(slot, layer, kv), kv, at, heads);
+                put(keys(slot, layer, kv), values(slot, layer, kv), kv, at, held);
         }
 
-        void put_prefix(Prefix& p, int layer, int position, const float* heads) {
+        void put_prefix(Prefix& p, int layer, int position, const float* held) {
             for (int kv = 0; kv < s_.kv_heads; kv++)
-                put(prefix_keys(p, layer, kv), prefix_values(p, layer, kv), kv, position, heads);
+                put(prefix_keys(p, layer, kv), prefix_values(p, layer, kv), kv, position, held);
+        }
+
+        // Copies what a row's steps have put into its slot to where it is kept.
+        void keep_answer(int slot) {
+            const Slot& row = slots_[slot];
+            int size = in_.size[row.request], before = row.blocks * LANES;
+            float* to = all_.keep(in_.prompts + row.request, row.position - size);
+            if (!to) return;
+            for (int t = size; t < row.position; t++)
+                for (int l = 0; l < s_.layers; l++, to += s_.held())
+                    for (int kv = 0; kv < s_.kv_heads; kv++) {
+                        get_key(keys(slot, l, kv), s_.d, t - before, to + kv * s_.d);
+                        std::memcpy(to + (s_.kv_heads + kv) * s_.d, values(slot, l, kv) + size_t(t - before) * s_.d,
+                                    4 * size_t(s_.d));
+                    }
+        }
+
+        // What is known of a prompt, in one piece.
+        Known known_of(int prompt, Buffer& room) {
+            Known known{nullptr, all_.known_[prompt]};
+            if (!known.count) return known;
+            int64_t first = in_.piece_at[prompt], last = in_.piece_at[prompt + 1];
+            if (last == first + 1) return Known{in_.pieces[first], known.count};
+            size_t width = size_t(s_.layers) * s_.held();
+            float* to = room.room(known.count * width);
+            known.rows = to;
+            for (int64_t i = first; i < last; i++, to += in_.piece_size[i - 1] * width)
+                std::memcpy(to, in_.pieces[i], 4 * in_.piece_size[i] * width);
+            return known;
         }
 
         // A place for the whole blocks of a prompt.
@@ -142,45 +194,87 @@ class Sampler {
             return free;
         }
 
+        // A prompt of which rows are admitted: what is known of it, and where its other tokens are run.
+        struct Path {
+            int prompt, size, prefix;
+            Known known;
+            int at = 0;                                // of its first unknown token in the pass
+            float* kept = nullptr;                     // takes the unknown ones
+            std::vector<std::pair<int, int>> last{};  // known tokens that are run for what follows them, and where
+        };
+
+        // Tokens [from, to) of a prompt join the pass, behind those that are known; where.
+        int run(const Path& path, int from, int to, Packed& packed, std::vector<Known>& before) {
+            int at = packed.tokens();
+            for (int t = from; t < to; t++) {
+                packed.ids.push_back(in_.prompt_ids[in_.prompt_at[path.prompt] + t]);
+                packed.positions.push_back(t);
+            }
+            packed.context_at.push_back(packed.tokens()), packed.row_at.push_back(0);
+            before.push_back(Known{path.known.rows, from});
+            return at;
+        }
+
+        // Where the token before a row's first is run.
+        int end_of(Path& path, int size, Packed& packed, std::vector<Known>& before) {
+            if (size > path.known.count) return path.at + size - 1 - path.known.count;
+            for (auto [token, at] : path.last)
+                if (token == size - 1) return at;
+            path.last.push_back({size - 1, run(path, size - 1, size, packed, before)});
+            return path.last.back().second;
+        }
+
         void admit(int first, int last) {
-            Packed prompts;
-            prompts.context_at.push_back(0), prompts.row_at.push_back(0);
-            std::vector<int> taken, which, prefix;
+            Packed packed;
+            packed.context_at.push_back(0), packed.row_at.push_back(0);
+            std::vector<Known> before;
+            std::vector<Path> paths;
+            std::vector<int> taken, which, ends;
+            if (joined_.size() < free_.size()) joined_.resize(free_.size());
             for (int r = first; r < last; r++) {
                 int prompt = in_.prompt_of[r];
                 if (r == first || prompt != in_.prompt_of[r - 1]) {
-                    int64_t a = in_.prompt_at[prompt], b = in_.prompt_at[prompt + 1];
-                    for (int64_t t = a; t < b; t++) {
-                        prompts.ids.push_back(in_.prompt_ids[t]);
-                        prompts.positions.push_back(static_cast<int32_t>(t - a));
+                    int size = all_.size_of(prompt);
+                    Path path{prompt, size, new_prefix(size), known_of(prompt, joined_[paths.size()])};
+                    if (path.known.count < size) {
+                        path.at = run(path, path.known.count, size, packed, before);
+                        path.kept = all_.keep(prompt, size - path.known.count);
                     }
-                    prompts.context_at.push_back(prompts.tokens());
-                    prompts.row_at.push_back(0);
-                    prefix.push_back(new_prefix(size_of(prompt)));
+                    paths.push_back(std::move(path));
                 }
-                which.push_back(prompts.groups() - 1);
-                prefixes_[prefix.back()].users++;
+                Path& path = paths.back();
+                which.push_back(static_cast<int>(paths.size()) - 1);
+                ends.push_back(end_of(path, in_.size[r], packed, before));
+                prefixes_[path.prefix].users++;
                 taken.push_back(free_.back()), free_.pop_back();
-                slots_[taken.back()] = Slot{r, 0, in_.size[r], 0, prefix.back(), in_.size[r] / LANES};
+                slots_[taken.back()] = Slot{r, 0, in_.size[r], 0, path.prefix, in_.size[r] / LANES};
             }
-            prefill_.take(std::move(prompts));
+            all_.prefilled(packed.tokens());
+            prefill_.take(std::move(packed), std::move(before));
             prefill_.prepare(false);
-            const auto& at = prefill_.packed().context_at;
             prefill_.forward(Hand{nullptr, 0, 1}, [&](int layer, const float* heads) {
                 team_.check();
-                size_t H = s_.all_heads();
-                for (size_t g = 0; g < prefix.size(); g++)
-                    for (int t = 0; t < prefixes_[prefix[g]].blocks * LANES; t++)
-                        put_prefix(prefixes_[prefix[g]], layer, t, heads + (at[g] + t) * H);
+                for (Path& path : paths) {
+                    for (int t = 0; t < prefixes_[path.prefix].blocks * LANES; t++)
+                        put_prefix(prefixes_[path.prefix], layer, t, held(path, t, layer, heads));
+                    for (int t = path.known.count; path.kept && t < path.size; t++)
+                        std::memcpy(path.kept + (size_t(t - path.known.count) * s_.layers + layer) * s_.held(),
+                                    held(path, t, layer, heads), 4 * size_t(s_.held()));
+                }
                 for (size_t i = 0; i < taken.size(); i++)
                     for (int t = slots_[taken[i]].blocks * LANES; t < slots_[taken[i]].position; t++)
-                        put_own(taken[i], layer, t, heads + (at[which[i]] + t) * H);
+                        put_own(taken[i], layer, t, held(paths[which[i]], t, layer, heads));
             });
             hidden_.room(taken.size() * s_.hidden);
             for (size_t i = 0; i < taken.size(); i++)
-                std::memcpy(hidden_.data() + i * s_.hidden,
-                            prefill_.hidden(at[which[i]] + slots_[taken[i]].position - 1), 4 * size_t(s_.hidden));
+                std::memcpy(hidden_.data() + i * s_.hidden, prefill_.hidden(ends[i]), 4 * size_t(s_.hidden));
             settle(taken, hidden_.data());
+        }
+
+        // Keys and values of token t of a prompt, known or just run.
+        const float* held(const Path& path, int t, int layer, const float* heads) const {
+            if (t < path.known.count) return path.known.of(s_, t, layer);
+            return heads + size_t(path.at + t - path.known.count) * s_.all_heads() + s_.queries();
         }
 
         // Feeds one token to every row in flight and draws the next.
@@ -195,7 +289,7 @@ class Sampler {
             for (int l = 0; l < s_.layers; l++) {
                 project(w_, w_.layers[l], x_.data(), positions_.data(), tape_, 0, static_cast<int>(n), operands_);
                 for (size_t i = 0; i < n; i++) {
-                    put_own(active_[i], l, positions_[i], tape_.heads.data() + i * s_.all_heads());
+                    put_own(active_[i], l, positions_[i], tape_.heads.data() + i * s_.all_heads() + s_.queries());
                     for (int kv = 0; kv < s_.kv_heads; kv++)
                         for (int h = kv * each; h < (kv + 1) * each; h += QUERIES)
                             attend_one(i, l, kv, h, std::min(QUERIES, (kv + 1) * each - h));
@@ -256,6 +350,7 @@ class Sampler {
             }
             if (stop || row.done == in_.max_new[r]) {
                 in_.written[r] = row.done, in_.finish[r] = stop ? 0 : 1;
+                keep_answer(slot);
                 free_.push_back(slot);
                 prefixes_[row.prefix].users--;
             } else {
@@ -275,13 +370,21 @@ class Sampler {
         std::vector<int> free_, active_;
         std::vector<int32_t> positions_;
         Buffer keys_, values_, x_, hidden_, logits_, room_, operands_;
+        std::vector<Buffer> joined_;  // what is known of prompts, where it came in several pieces
         Tape tape_;
         Drawer drawer_;
         bool empty_ = false;
     };
 
     const Weights& w_;
+    void prefilled(int tokens) {
+        std::lock_guard lock(mutex_);
+        if (in_.prefilled) *in_.prefilled += tokens;
+    }
+
     Requests in_;
+    std::vector<int> known_;  // tokens of each prompt
+    int64_t room_;
     std::mutex mutex_;
     int next_ = 0;
 };

@@ -1,0 +1,33 @@
+from assay.credit import GroupRelative
+from assay.objective import Clip, Objective, TokenMean
+from assay.recipe import Mechanism, Recipe, Scale
+
+LITEPPO = Recipe(
+    name="liteppo",
+    title="Part I: Tricks or Traps? A Deep Dive into RL for LLM Reasoning",
+    paper="2508.08221",
+    claim="two tricks are enough: the group's mean with the batch's deviation, and a mean over tokens; above GRPO and "
+    "DAPO from Qwen3-4B and 8B base",
+    mechanism=Mechanism(
+        credit=GroupRelative(scale="batch", ddof=1, epsilon=1e-6),
+        objective=Objective(gate=Clip(low=0.2, high=0.2), aggregate=TokenMean()),
+    ),
+    scale=Scale(
+        num_prompts=128,
+        group_size=8,
+        max_new=8192,
+        learning_rate=1e-6,
+        num_steps=500,
+        temperature=0.99,
+        top_p=0.99,
+        top_k=100,
+    ),
+    notes=(
+        "Sampling, group size and epsilon are the paper's and ROLL's; it states 8000 and 8192 tokens in two places. "
+        "num_prompts, the rate and num_steps are ours.",
+        "The deviation is that of all rewards of the step, what prompts differ by included; that of the centred "
+        "rewards is smaller, and advantages then larger.",
+        "Filters leave what is sampled and what is learnt two distributions; nothing corrects it, as in the paper.",
+    ),
+    deviations=("ROLL's setting adv_estimator=grpo overwrites the batch's deviation with the group's.",),
+)

@@ -1,0 +1,34 @@
+from assay.assess import Critic
+from assay.credit import GAE, Whiten
+from assay.objective import Clip, Objective, TokenMean
+from assay.recipe import Mechanism, Model, Recipe, Scale
+
+PPO = Recipe(
+    name="ppo",
+    title="Proximal Policy Optimization Algorithms",
+    paper="1707.06347",
+    claim="several steps on one batch are safe behind a clipped ratio, with a critic as the baseline of every token",
+    mechanism=Mechanism(
+        assess=(Critic(model="critic", gamma=1.0, lam=1.0, clip=0.5, rate=10.0, aggregate=TokenMean()),),
+        credit=GAE(gamma=1.0, lam=1.0),
+        shape=(Whiten(by="batch", ddof=1, epsilon=1e-8),),
+        objective=Objective(gate=Clip(low=0.2, high=0.2, dual=3.0), aggregate=TokenMean()),
+    ),
+    scale=Scale(num_prompts=1024, group_size=1, max_new=1024, learning_rate=1e-6, num_steps=500, num_minibatches=4),
+    models={"policy": Model(), "critic": Model(output="value")},
+    notes=(
+        "The paper has games and robots; these are the values by which language models are trained with it (verl's "
+        "defaults: gamma and lambda 1, clip 0.2, dual clip 3, value clip 0.5, critic 1e-5 beside actor 1e-6). "
+        "num_prompts, max_new, the 4 mini-batches and num_steps are those of its examples, or ours.",
+        "Verifiable rewards: without the KL penalty that RLHF has in the reward; assess token-kl adds it.",
+        "Values are those of the state before a token, from before the first step of either set. A truncated answer is "
+        "a failed one: no value beyond it is added. Tokens of others are no steps.",
+        "The critic is a set of its own with a head that starts at zero. Its targets are A + V before whitening.",
+        "A fixed lambda below 1 leaves lambda^(T - t) of the reward to token t: 0.6 % at 0.95 and 100 tokens.",
+    ),
+    deviations=(
+        "verl whitens by sqrt(variance + 1e-8), here it is standard deviation + 1e-8.",
+        "Values after the token (a shift by one), whitened returns and a reward on the last padded place are met "
+        "in the wild.",
+    ),
+)

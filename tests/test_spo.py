@@ -1,0 +1,199 @@
+"""Single streams: a remembered value of each problem, prompts by what is not known of them; replayed successes."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny import ALONE, END, POOL, episode, models_of, policy, recipe_of, register, require_resumable, run
+
+from assay.augment import AUGMENTS, Probe, Replay
+from assay.credit import CREDITS, TrackedValue
+from assay.curate import CURATORS, Aside
+from assay.engine.interface import Span
+from assay.memory import Memory
+from assay.memory.successes import STORE as SUCCESSES
+from assay.memory.successes import keep_successes
+from assay.memory.values import PROBE, STORE, track_values, value
+from assay.part import bind
+from assay.source.fixed import uncertain
+from assay.types import Row
+
+
+def answer(right: bool, *, prompt: str = "a", tag: str = "", ids: tuple[int, ...] = (1, END), group: str = "g") -> Row:
+    made = episode(list(ids), prompt=prompt, group=group, reward=float(right), right=right)
+    return Row(dataclasses.replace(made, request=dataclasses.replace(made.request, tag=tag)))
+
+
+def problem(row: Row) -> str:
+    return row.episode.request.problem.id
+
+
+# The value
+
+
+def test_the_first_value_is_that_of_the_probes_and_the_advantage_is_what_exceeds_it() -> None:
+    """5 of 8 probes right: v = 5.5 / 9. Without probes 1/2. What is known goes first: 3 / (3 + 1)."""
+    probes = [answer(i < 5, tag=PROBE) for i in range(8)]
+    rows = [*probes, answer(True), answer(False), answer(True, prompt="b"), answer(False, prompt="c")]
+    memory = Memory(0).keep(STORE, {problem(rows[-1]): [3.0, 1.0]})
+    found = [row.advantage[0] for row in bind(CREDITS, TrackedValue())(rows, memory=memory)][8:]  # type: ignore[index]
+    assert found == pytest.approx([1 - 5.5 / 9, -5.5 / 9, 0.5, -0.75])
+
+
+def test_probes_are_seen_and_do_not_train() -> None:
+    rows = bind(CURATORS, Aside(tag=PROBE))([answer(True, tag=PROBE), answer(True)])
+    assert [(r.in_loss, r.in_group, r.in_denominator) for r in rows] == [(False, True, False), (True, True, True)]
+
+
+def test_probes_are_asked_once_for_each_new_problem() -> None:
+    known, new, again = (
+        answer(True, prompt=p, group=g).episode.request for p, g in [("a", "0"), ("b", "1"), ("b", "2")]
+    )
+    memory = Memory(0).keep(STORE, {known.problem.id: [1.0, 1.0]})
+    asked = bind(AUGMENTS, Probe(num=3), group_size=1)([known, new, again], memory=memory)
+    assert asked[:3] == [known, new, again]
+    assert [(r.group, r.sample, r.tag) for r in asked[3:]] == [("1", i, PROBE) for i in (1, 2, 3)]
+    assert len({r.id for r in asked}) == 6
+
+
+# The tracker
+
+
+def tracked(memory: Memory, rows: list[Row], engine: object) -> Memory:
+    return track_values(memory, models=models_of(engine), rows=rows, half=0.06, least=0.875, most=0.96)
+
+
+def test_the_first_estimate_counts_for_eight_answers_and_the_first_visit_sees_no_drift() -> None:
+    """N0 = 8: alpha = 8 * 5.5 / 9, beta = 8 * 3.5 / 9; then rho = 0.96. Without probes alpha = beta = 1/2."""
+    engine = policy("fp32")
+    rows = [*(answer(i < 5, tag=PROBE) for i in range(8)), answer(True), answer(False, prompt="b")]
+    store = tracked(Memory(0), rows, engine).store(STORE)
+    assert store[problem(rows[8])] == pytest.approx([0.96 * 44 / 9 + 1, 0.96 * 28 / 9])
+    assert store[problem(rows[9])] == pytest.approx([0.48, 1.48])
+
+
+def test_what_was_known_is_forgotten_as_the_policy_drifts() -> None:
+    """The last answer's log-probs then and now, by two policies."""
+    before, after = policy("fp32", seed=0), policy("fp32", seed=1)
+    row = answer(True, ids=(1, 2, END))
+    memory = tracked(Memory(0), [row], before)
+    (held,) = memory.kept[STORE]
+    span = Span(row.episode.request.context, row.episode.stream("ids").astype(np.int32))
+    then, now = before.score([span])[0].logp, after.score([span])[0].logp
+    np.testing.assert_array_equal(held.stream("old"), then)
+    alpha, beta = memory.store(STORE)[problem(row)]
+    other = answer(False, ids=(2, END))
+    found = tracked(memory, [other], after)
+    drift = float(np.abs(now - then).mean())
+    rho = min(0.96, max(0.875, 2 ** (-drift / 0.06)))
+    assert found.store(STORE)[problem(row)] == pytest.approx([rho * alpha, rho * beta + 1])
+    assert found.kept[STORE][0].stream("ids").tolist() == [2, END] and len(found.kept[STORE]) == 1
+    still = tracked(memory, [other], before)  # nothing moved
+    assert still.store(STORE)[problem(row)] == pytest.approx([0.96 * alpha, 0.96 * beta + 1])
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.booleans(), min_size=1, max_size=6))
+def test_several_answers_of_a_step_count_one_after_another(rights: list[bool]) -> None:
+    alpha, beta = 0.5, 0.5
+    for right in rights:
+        alpha, beta = 0.96 * alpha + right, 0.96 * beta + (not right)
+    store = tracked(Memory(0), [answer(r) for r in rights], policy("fp32")).store(STORE)
+    ((found),) = store.values()
+    assert found == pytest.approx([alpha, beta])
+    assert value(store, next(iter(store))) == pytest.approx(alpha / (alpha + beta))
+
+
+def test_an_error_of_ours_is_no_answer() -> None:
+    lost = Row(episode([1, END], reward=None), in_loss=False, in_group=False, in_denominator=False)
+    assert tracked(Memory(0), [lost], policy("fp32")).store(STORE) == {}
+
+
+# Prompts
+
+
+def test_uncertain_problems_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights 1/2 + 0.05 and sqrt(0.99 * 0.01) + 0.05: the first draw is the uncertain one with their shares."""
+    register(monkeypatch)
+    a, b = uncertain(Memory(0), 0, 2, pool=POOL, size=2, floor=0.05)
+    store, firsts = {a.id: [5.0, 5.0], b.id: [99.0, 1.0]}, []
+    for step in range(2000):
+        memory = dataclasses.replace(Memory(0), step=step).keep(STORE, store)
+        drawn = uncertain(memory, 0, 4, pool=POOL, size=2, floor=0.05)
+        assert {p.id for p in drawn[:2]} == {p.id for p in drawn[2:]} == {a.id, b.id}
+        assert uncertain(memory, 1, 2, pool=POOL, size=2, floor=0.05) == drawn[1:3]
+        firsts.append(drawn[0].id == a.id)
+    low = math.sqrt(0.99 * 0.01) + 0.05
+    share = 0.55 / (0.55 + low)
+    assert np.mean(firsts) == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / 2000))
+
+
+# Replay
+
+
+def test_the_newest_different_successes_are_kept() -> None:
+    rows = [answer(True, ids=ids) for ids in [(1, END), (1, 1, END), (1, END)]] + [answer(False, ids=(2, END))]
+    memory = keep_successes(Memory(0), rows=rows, most=2)
+    assert [e.stream("ids").tolist() for e in memory.kept[SUCCESSES]] == [[1, END], [1, 1, END]]
+    assert all(e.provenance == "replay" and e.segments[0].old is None for e in memory.kept[SUCCESSES])
+    memory = keep_successes(memory, rows=[answer(True, ids=(1, 3, END)), answer(True, prompt="b")], most=2)
+    found = [(e.request.problem.prompt, e.stream("ids").tolist()) for e in memory.kept[SUCCESSES]]
+    assert sorted(found) == [("a", [1, END]), ("a", [1, 3, END]), ("b", [1, END])]
+    replayed = Row(dataclasses.replace(answer(True, ids=(1, 2, 2, END)).episode, provenance="replay"))
+    assert keep_successes(memory, rows=[replayed], most=2).kept == memory.kept
+
+
+def test_a_group_gets_as_many_as_there_are_and_no_empty_ones() -> None:
+    memory = keep_successes(Memory(0), rows=[answer(True, ids=(1,) * n + (END,)) for n in (1, 2, 3)], most=3)
+    requests = [row.episode.request for p in "ab" for row in [answer(True, prompt=p, group=p)]]
+    asked = bind(AUGMENTS, Replay(num=2), group_size=1)(requests, memory=memory)
+    assert asked[:2] == requests and len(asked) == 4
+    assert all(r.max_new == 0 and r.group == "a" and r.sample in (1, 2) for r in asked[2:])
+    assert len({len(r.prefix[0]) for r in asked[2:]}) == 2  # two different ones
+    few = keep_successes(Memory(0), rows=[answer(True)], most=3)
+    assert len(bind(AUGMENTS, Replay(num=2), group_size=1)(requests, memory=few)) == 3
+
+
+# In the loop
+
+
+def test_replayed_answers_count_in_the_statistics_and_start_at_ratio_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch, ALONE)
+    sized = {"num_prompts": 4, "group_size": 4, "num_steps": 8, "learning_rate": 0.01, "warmup_steps": 0}
+    recipe = recipe_of("rlep", max_new=4, **sized, num_minibatches=2)
+    notes, memory = run(recipe, policy("fp32", vocab=4, init_std=0.1))
+    assert memory.stage == 1 and memory.kept[SUCCESSES]
+    first, second = notes.rows[:4], notes.rows[4:]
+    assert not any(row.episode.provenance == "replay" for step in first for row in step)
+    for step in second:
+        groups: dict[str, list[Row]] = {}
+        for row in step:
+            groups.setdefault(row.group, []).append(row)
+        for members in groups.values():
+            replayed = [row for row in members if row.episode.provenance == "replay"]
+            assert len(members) == 6 and len(replayed) == 2 and all(row.in_loss for row in replayed)
+    for stats in notes.stats:
+        assert stats["policy/ratio"] == pytest.approx(1.0, abs=0.2)
+
+
+def test_streams_of_one_answer_learn_without_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch)
+    recipe = recipe_of("spo", max_new=4, num_prompts=32, group_size=1, num_steps=12, learning_rate=0.02)
+    recipe = dataclasses.replace(recipe, scale=dataclasses.replace(recipe.scale, num_minibatches=1, warmup_steps=0))
+    notes, memory = run(recipe, policy("fp32", vocab=4, hidden=16, ffn=16, init_std=0.1))
+    assert [len(step) for step in notes.episodes] == [40] + [32] * 11  # one problem, probed once
+    assert notes.accuracy()[-3:].mean() > notes.accuracy()[:3].mean() + 0.1
+    assert len(memory.store(STORE)) == 1 and 1 < sum(*memory.store(STORE).values()) < 25  # forgets to 1 / (1 - 0.96)
+
+
+@pytest.mark.parametrize("name", ["spo", "rlep", "gfpo-adaptive"])
+def test_a_stopped_run_goes_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch)
+    group = 1 if name == "spo" else 4
+    recipe = recipe_of(name, max_new=4, num_prompts=4, group_size=group, num_steps=6, learning_rate=0.02)
+    require_resumable(recipe, lambda: policy("fp32", vocab=4, init_std=0.1), after=4)
