@@ -104,7 +104,7 @@ def _phases(
 
     return Phases(
         end=end,
-        due=partial(stages.due, part=stage.when),
+        due=partial(stages.due, part=stage.when, pool=pool),
         enter=partial(
             stages.enter, number=number, start=stage.start, optimiser=stage.optimiser, clear=stage.memory == "clear"
         ),

@@ -76,9 +76,10 @@ def from_data(kind: Any, data: Any, *, place: str = "", registry: Registry | Non
             return None
         return from_data(next(a for a in arguments if a is not type(None)), data, place=place, registry=registry)
     if origin is Literal:
-        if data not in arguments:
+        chosen = {str(name): name for name in arguments}.get(data, data) if isinstance(data, str) else data
+        if chosen not in arguments:
             raise ConfigError(f"{place} is one of {', '.join(map(str, arguments))}, not {data!r}.")
-        return data
+        return chosen
     if origin is tuple:
         items = data if isinstance(data, list | tuple) else [data]
         inner = arguments[0] if arguments else Any

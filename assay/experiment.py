@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from dataclasses import dataclass, field
 from typing import Literal
@@ -40,6 +41,7 @@ class Machine:
     cache_mb: int = 512  # keys and values of the rows in flight
     probe: int = 16  # answers looked at before the first step, for warnings; 0: none
     checkpointing: Literal["auto", "on", "off"] = "auto"  # of torch: layers are computed again to go back, not kept
+    optimiser_bits: Literal[32, 8] = 32  # of each of the two moments of a weight; 8 needs the extra low-bit
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,10 @@ def check(experiment: Experiment) -> None:
         group, _, name = place.partition(".")
         if (value := getattr(getattr(experiment, group), name)) < least:
             raise ConfigError(f"{place} must be at least {least}, not {value}.")
+    if experiment.machine.optimiser_bits == 8 and importlib.util.find_spec("bitsandbytes") is None:
+        raise ConfigError(
+            "machine.optimiser_bits 8 needs the package bitsandbytes: `pip install 'assay-rl[low-bit]'`, or take 32."
+        )
     names([parse(reward) for reward in experiment.rewards])
     if not math.isfinite(experiment.right_from):
         raise ConfigError(f"right_from must be a number, not {experiment.right_from}.")

@@ -133,6 +133,11 @@ class Recipe:
     roles: Mapping[str, str] = field(default_factory=lambda: {"policy": "policy"})  # role -> who plays it
     stages: tuple[Stage, ...] = (Stage(),)
 
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """Its own, and those of the stages that have one."""
+        return (self.mechanism, *(stage.mechanism for stage in self.stages if stage.mechanism))
+
 
 LAPTOP = {
     "num_prompts": (128, "128 prompts a step: smaller batches are too noisy for small models"),

@@ -111,6 +111,7 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
         players=len(set(recipe.roles.values())) if _continues(experiment, mechanisms) else 0,
         lora=experiment.lora.rank,
         lora_targets=experiment.lora.targets,
+        optimiser_bits=machine.optimiser_bits,
         again={"auto": None, "on": True, "off": False}[machine.checkpointing],
     )
 

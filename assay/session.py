@@ -14,7 +14,7 @@ from assay.engine.memory import as_data
 from assay.errors import ConfigError, Stopped, UsageError, unknown
 from assay.experiment import Experiment, Machine, check
 from assay.judging import Judging, absolute, changes, check_functions, judging_of, scored_by, sources
-from assay.lengths import check_lengths, longest_solution
+from assay.lengths import asked_of, check_lengths, longest_solution
 from assay.memory import Memory
 from assay.models import Models
 from assay.policy.conversation import Chat, resolved
@@ -63,7 +63,7 @@ def plan(
         experiment = override(experiment, path, asked.pop(path))
     check_pool(experiment.pool)
     if "recipe.scale.max_new" not in asked and experiment.pool.wording == "compact":
-        longest = longest_solution(experiment.pool)
+        longest = longest_solution(asked_of(experiment.recipe, experiment.pool))
         recipe, rules = at_profile(experiment.recipe, "paper", max_new=longest)[0], rules
         rules = [
             *rules,
@@ -325,10 +325,10 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
         "memory_bytes": machine.cache_mb << 20,
         "checkpointing": machine.checkpointing,
     }
-    optimiser = AdamW(betas=(scale.beta1, scale.beta2), weight_decay=scale.weight_decay)
+    betas = (scale.beta1, scale.beta2)
+    optimiser = AdamW(betas=betas, weight_decay=scale.weight_decay, bits=machine.optimiser_bits)
     wanted = {name: model.trained for name, model in recipe.models.items()}
-    mechanisms = [recipe.mechanism, *(stage.mechanism for stage in recipe.stages if stage.mechanism)]
-    if any("ref" in mechanism.objective.wants for mechanism in mechanisms):
+    if any("ref" in mechanism.objective.wants for mechanism in recipe.mechanisms):
         wanted["reference"] = False
     values = {name for name, model in recipe.models.items() if model.output == "value"}
     if values and machine.engine == "native":

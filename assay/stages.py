@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory import Memory
+from assay.memory.posed import short_of
 from assay.models import Models
-from assay.part import Part, Registry, bind
+from assay.part import Part, Registry, bind, scales_with
 from assay.types import Stats
 
 if TYPE_CHECKING:
     from assay.assemble import Phases
+    from assay.source import Pool
 
 Seen = Mapping[str, Sequence[float]]
 """Values of the metrics that stages wait for, a value a step since the present stage began."""
@@ -60,7 +62,23 @@ def plateau(seen: Seen, *, metric: str, gain: float, window: int) -> bool:
     return len(before) == window and (sum(last) - sum(before)) / window < gain
 
 
-CONDITIONS: Registry = {"steps": (Steps, steps), "threshold": (Threshold, threshold), "plateau": (Plateau, plateau)}
+@dataclass(frozen=True)
+class Seeded(Part):
+    """It begins when so many problems of each task of the pool were posed."""
+
+    size: int = scales_with("num_prompts", 256)
+
+
+def seeded(seen: Seen, *, memory: Memory, pool: Pool, size: int) -> bool:
+    return not short_of(memory, [share.task for share in pool.shares], size)
+
+
+CONDITIONS: Registry = {
+    "steps": (Steps, steps),
+    "threshold": (Threshold, threshold),
+    "plateau": (Plateau, plateau),
+    "seeded": (Seeded, seeded),
+}
 
 
 def current(stages: Sequence[Phases], models: Models, memory: Memory) -> tuple[Phases, Memory]:
@@ -86,9 +104,9 @@ def note(memory: Memory, stats: Stats, names: Sequence[str]) -> Memory:
     return memory.keep("stage", store | {name: [*store.get(name, []), stats[name]] for name in names if name in stats})
 
 
-def due(memory: Memory, *, part: Part) -> bool:
+def due(memory: Memory, *, part: Part, pool: Pool) -> bool:
     """Whether the condition holds on what was noted since the present stage began."""
-    return bind(CONDITIONS, part)(memory.store("stage"))
+    return bind(CONDITIONS, part, pool=pool)(memory.store("stage"), memory=memory)
 
 
 def enter(models: Models, memory: Memory, *, number: int, start: str, optimiser: str, clear: bool) -> Memory:

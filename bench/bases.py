@@ -4,6 +4,7 @@ examined. `bench.proxy` knows them beside the shipped ones.
 
 from __future__ import annotations
 
+from assay.augment.abstract import TeachAbstractions
 from assay.augment.hints import Hinted
 from assay.bases import BASES, Base, imitation, small_shape
 from assay.source import Pool, Share
@@ -18,6 +19,14 @@ UNFINISHED = (
         augment=(Hinted(share=0.3),),
     ),
     Base(
+        name="mod-chain-7-abstractions",
+        summary="the same chains, and for the question with a mark behind it the first steps alone; for two players",
+        shape=small_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
+        pool=Pool((Share("mod-chain-7", (2, 3, 4, 5, 6)),)),
+        scale=imitation(num_steps=260, learning_rate=2e-3),
+        augment=(Hinted(share=0.3), TeachAbstractions(share=0.3)),
+    ),
+    Base(
         name="lookup",
         summary="pointers followed by look-ups, some of which fail; for methods that use tools",
         shape=small_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
@@ -26,7 +35,8 @@ UNFINISHED = (
     ),
     Base(
         name="dsl",
-        summary="programs of a stack machine, short ones, and how to pose such problems; for self-play",
+        summary="programs of a stack machine, short ones, some with a message, and how to pose such problems; for "
+        "self-play",
         shape=small_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
         pool=Pool(
             (

@@ -3,17 +3,21 @@
     make gpu                                  # or: python -m bench.gpu [--out FILE] [--minutes 9]
     python -m bench.gpu --dry-run-on-cpu      # the same script at toy size: says nothing about speed
 
-Needs torch with CUDA, numpy, safetensors, tokenizers and jinja2; nothing of this repository has to be installed.
+Needs torch with CUDA, numpy, safetensors, tokenizers and jinja2; nothing of this repository has to be installed. Where
+trl, transformers and datasets are there too, TRL's trainer does the same steps after ours.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib.util
 import json
 import platform
 import resource
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -25,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 if TYPE_CHECKING:
     from bench.gpu_checks import Check
 
+ROOT = Path(__file__).parents[1]
 NEEDED = ("torch", "numpy", "safetensors", "tokenizers", "jinja2")
 MODELS = {  # hidden, layers, heads, key-value heads, gated unit, vocabulary
     "0.1B": (512, 12, 8, 2, 2048, 151_936),
@@ -32,8 +37,11 @@ MODELS = {  # hidden, layers, heads, key-value heads, gated unit, vocabulary
     "1.5B": (1536, 28, 12, 2, 8960, 151_936),
 }
 TOY = {"toy": (32, 2, 4, 2, 64, 199)}
+TRL = ("trl", "transformers", "datasets")
+GOALS = {"0.1B": (0.45, 0.35), "0.5B": (0.65, 0.40), "1.5B": (0.66, 0.45)}  # shares of the floors, by estimate
 EXIT_SETUP = 78
 WARM_UP, ROUNDS = 1, 3
+TRL_SECONDS = 150  # for the steps of one model, its imports with them
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,7 @@ class Sizes:
     micro_tokens: int
 
 
-FULL = Sizes(groups=16, samples=8, prompt=128, answer=256, micro_tokens=16_384)
+FULL = Sizes(groups=64, samples=8, prompt=128, answer=384, micro_tokens=16_384)
 REHEARSAL = Sizes(groups=2, samples=2, prompt=5, answer=6, micro_tokens=256)
 
 
@@ -62,6 +70,11 @@ class Row:
     learn_s: float | None = None
     peak_gib: float | None = None
     planned_gib: float | None = None
+    sample_share: float | None = None  # of the tokens a second that reading weights, keys and values would allow
+    learn_share: float | None = None  # of the products a second that this device reaches, at 6N a token
+    trl_step_s: float | None = None
+    trl_peak_gib: float | None = None
+    trl: str = ""  # why there are none of TRL
     skipped: str = ""
 
     @property
@@ -118,12 +131,19 @@ def measure(device: str, *, toy: bool, until: float) -> dict[str, Any]:
         began = time.monotonic()
         seen += section()
         print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    ceiling = Ceiling.of(device, size=512 if toy else 8192)
+    models, sizes = (TOY, REHEARSAL) if toy else (MODELS, FULL)
     rows = []
-    for name, numbers in (TOY if toy else MODELS).items():
-        rows.append(bench(name, numbers, device, REHEARSAL if toy else FULL, until))
+    for name, numbers in models.items():
+        rows.append(bench(name, numbers, device, sizes, until, ceiling))
         print(f"{name}: {rows[-1]}", file=sys.stderr, flush=True)
+    for at, row in enumerate(rows):
+        if not row.skipped:
+            shape = checks.qwen(*models[row.model])  # type: ignore[arg-type]
+            rows[at] = dataclasses.replace(row, **against_trl(shape, device, sizes, until))
+            print(f"{row.model}, TRL: {rows[at].trl or rows[at].trl_step_s}", file=sys.stderr, flush=True)
     return {
-        "machine": machine(device),
+        "machine": machine(device) | ceiling.facts,
         "toy": toy,
         "checks": [asdict(check) for check in seen],
         "rows": [asdict(row) | {"step_s": row.step_s} for row in rows],
@@ -143,7 +163,76 @@ def machine(device: str) -> dict[str, str]:
     return facts
 
 
-def bench(name: str, numbers: Sequence[int], device: str, sizes: Sizes, until: float) -> Row:
+@dataclass(frozen=True)
+class Ceiling:
+    """What this device reaches: products in operations a second, reading and writing in bytes a second."""
+
+    products: float
+    memory: float
+
+    @classmethod
+    def of(cls, device: str, *, size: int, rounds: int = 5) -> Ceiling:
+        import torch
+
+        kind = torch.bfloat16 if device == "cuda" else torch.float32
+        a = torch.ones(size, size, dtype=kind, device=device)
+        b, out = torch.ones_like(a), torch.empty_like(a)
+        times: dict[str, list[float]] = {"products": [], "memory": []}
+        for _ in range(rounds):
+            for name, work in (("products", lambda: torch.mm(a, b, out=out)), ("memory", lambda: out.copy_(a))):
+                began = _now(device)
+                work()
+                times[name].append(_now(device) - began)
+        return cls(2 * size**3 / min(times["products"]), 2 * a.nbytes / min(times["memory"]))
+
+    @property
+    def facts(self) -> dict[str, str]:
+        return {"products": f"{self.products / 1e12:.3g} TFLOP/s", "memory": f"{self.memory / 1e12:.3g} TB/s"}
+
+
+def shares(
+    shape: Any, sizes: Sizes, rows: int, ceiling: Ceiling, speeds: tuple[float, float], size: int
+) -> list[float]:
+    """Of sampling: rows a step / (weights and keys and values read at the mean context, by the bandwidth). Of
+    learning: 6N operations for each token of an answer, prompts once a group.
+    """
+    from assay.engine.memory import parameters, row_bytes
+
+    read = parameters(shape) * size + rows * row_bytes(shape, sizes.prompt + sizes.answer // 2, size)
+    tokens = sizes.groups * (sizes.prompt + sizes.samples * (sizes.answer - 1))
+    sampled, learnt = speeds
+    return [sampled / (rows * ceiling.memory / read), 6 * parameters(shape) * tokens / learnt / ceiling.products]
+
+
+def against_trl(shape: Any, device: str, sizes: Sizes, until: float) -> dict[str, Any]:
+    """The fields of a row about TRL; micro-batches are of as many answers as ours hold, with their prompts."""
+    from assay.engine.memory import CONTEXT
+    from assay.policy.hf_config import config_to_hf
+
+    if missing := [name for name in TRL if importlib.util.find_spec(name) is None]:
+        return {"trl": f"{', '.join(missing)} not installed"}
+    left = min(TRL_SECONDS, until - time.monotonic())
+    if left < 1:
+        return {"trl": "the time was up"}
+    rows, each = sizes.groups * sizes.samples, sizes.prompt + sizes.answer
+    parts = next(n for n in range(1, rows + 1) if rows % n == 0 and rows // n * each <= max(sizes.micro_tokens, each))
+    with tempfile.TemporaryDirectory() as folder:
+        out, told = Path(folder) / "out.json", Path(folder) / "job.json"
+        job = asdict(sizes) | {"device": device, "steps": WARM_UP + ROUNDS, "parts": parts, "out": str(out)}
+        told.write_text(json.dumps(job | {"config": config_to_hf(shape)}))
+        command = [sys.executable, "-m", "bench.gpu_trl", str(told)]
+        try:
+            reply = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=left)
+        except subprocess.TimeoutExpired:
+            return {"trl": f"took more than {left:.0f} s"}
+        if reply.returncode:
+            return {"trl": (reply.stderr.strip().splitlines() or ["it failed"])[-1][:120]}
+        found = json.loads(out.read_text())
+    peak = (found["peak"] + CONTEXT) / 2**30 if device == "cuda" else None
+    return {"trl_step_s": sorted(found["seconds"][WARM_UP:])[ROUNDS // 2], "trl_peak_gib": peak}
+
+
+def bench(name: str, numbers: Sequence[int], device: str, sizes: Sizes, until: float, ceiling: Ceiling) -> Row:
     """Random weights: sampling and one update, the median of some rounds; skipped where it cannot fit or time is up."""
     from assay.engine.memory import Work, budget, gib, parameters
     from assay.resources import room_of
@@ -171,6 +260,8 @@ def bench(name: str, numbers: Sequence[int], device: str, sizes: Sizes, until: f
         sampled, seconds, learnt, peak = _rounds(shape, device, sizes, work.cache_bytes)
     finally:
         _empty(device)
+    speeds = (sampled / seconds, learnt)
+    of_sampling, of_learning = shares(shape, sizes, planned.rows, ceiling, speeds, work.compute)
     return Row(
         name,
         parameters(shape),
@@ -179,6 +270,8 @@ def bench(name: str, numbers: Sequence[int], device: str, sizes: Sizes, until: f
         learn_s=learnt,
         peak_gib=peak / 2**30,
         planned_gib=need / 2**30,
+        sample_share=of_sampling,
+        learn_share=of_learning,
     )
 
 
@@ -257,14 +350,35 @@ def report(found: dict[str, Any]) -> str:
         lines.append(f"| {check['name']} | {check['value']:.3g} | {check['bound']} | {verdict} |")
     lines += [
         "",
-        "| model | sampled tokens/s | s a step | sampling | learning | peak GiB | planned GiB |",
-        "|-|-|-|-|-|-|-|",
+        "| model | sampled tokens/s | s a step | sampling | learning | peak GiB | planned GiB | of its floor: sampling "
+        "| learning | TRL: s a step | peak GiB | ratio |",
+        "|" + "-|" * 12,
     ]
-    names = ("tokens_per_s", "step_s", "sample_s", "learn_s", "peak_gib", "planned_gib")
-    for row in found["rows"]:
-        cells = [row["skipped"], *[""] * 5] if row["skipped"] else [f"{row[name]:,.4g}" for name in names]
-        lines.append(f"| {row['model']} ({row['parameters'] / 1e6:,.0f}M) | {' | '.join(cells)} |")
+    lines += [_line(row) for row in found["rows"]]
+    lines += [
+        "",
+        "Floor of sampling: weights once a step and every row's keys and values at the mean context, by the speed",
+        "of a copy. Floor of learning: 6N operations a token at the speed of a large product. After the slash:",
+        "what was hoped for.",
+    ]
     return "\n".join(lines) + "\n"
+
+
+def _line(row: dict[str, Any]) -> str:
+    head = f"| {row['model']} ({row['parameters'] / 1e6:,.0f}M) | "
+    if row["skipped"]:
+        return head + " | ".join([row["skipped"], *[""] * 10]) + " |"
+    names = ("tokens_per_s", "step_s", "sample_s", "learn_s", "peak_gib", "planned_gib")
+    cells = [f"{row[name]:,.4g}" for name in names]
+    hoped = GOALS.get(row["model"], (None, None))
+    for name, goal in zip(("sample_share", "learn_share"), hoped):
+        cells.append(f"{row[name]:.2f}" + ("" if goal is None else f" / {goal:.2f}"))
+    if row["trl_step_s"] is None:
+        cells += [row["trl"], "", ""]
+    else:
+        peak = "" if row["trl_peak_gib"] is None else f"{row['trl_peak_gib']:.4g}"
+        cells += [f"{row['trl_step_s']:.4g}", peak, f"{row['trl_step_s'] / row['step_s']:.1f}"]
+    return head + " | ".join(cells) + " |"
 
 
 if __name__ == "__main__":

@@ -75,6 +75,7 @@ class Proxy:
     diagnostic: str  # a metric of every step: its mean over the run is to move ...
     direction: Literal["up", "down"]
     against: str  # ... against this arm
+    notes: tuple[str, ...] = ()  # where this departs from the entry, and what explains what came out
     final_samples: int = 16  # before and after, to each held-out problem
 
     @property
@@ -214,6 +215,7 @@ def _section(
 ) -> str:
     tasks = ", ".join(f"{s.task} {','.join(map(str, s.levels))}" for s in proxy.pool.shares)
     lines = [f"\n## {proxy.method}\n", f"Expected: {proxy.expects}.", f"\nBase `{proxy.model}`, task {tasks}.\n"]
+    lines += [f"{note}\n" for note in proxy.notes]
     if not seeds:
         return "\n".join([*lines, "Not run yet.\n"])
     budget = {s: min(by[arm, s]["curve"][-1][0] for arm in arms) for s in seeds}

@@ -153,10 +153,13 @@ def about_machine() -> dict[str, Any]:
 
 
 def render(folder: Path) -> None:
-    results = [json.loads(path.read_text()) for kind in ("trl", "vllm") for path in sorted(folder.glob(f"{kind}-*.json"))]
+    def stored(kind: str) -> list[dict[str, Any]]:
+        return [json.loads(path.read_text()) for path in sorted(folder.glob(f"{kind}-*.json"))]
+
+    compared = summary.render([one for name in COMPARISONS for one in stored(name)])
     notes = folder / "notes.md"
     said = notes.read_text() if notes.exists() else ""
-    (ROOT / "bench" / "RESULTS.md").write_text(summary.render(results) + said)
+    (ROOT / "bench" / "RESULTS.md").write_text(compared + summary.memory(stored("memory")) + said)
 
 
 def measure(names: Sequence[str], shapes: Sequence[str], endings: Sequence[Ending], options: argparse.Namespace) -> int:

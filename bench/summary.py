@@ -102,6 +102,33 @@ def _settings(result: Mapping[str, Any]) -> str:
     return f"{' against '.join(sides)}; products in GFLOP/s: {products}"
 
 
+def memory(results: Sequence[Mapping[str, Any]]) -> str:
+    """The section of `bench.memory`: peaks beside limits and plans."""
+    if not results:
+        return ""
+    first = results[0]
+    columns = "arm | measured GiB | limit GiB | planned GiB | plan / measured | after building, sampling, learning GiB"
+    text = [
+        "## Memory of half a billion parameters",
+        "",
+        "`python -m bench.memory`: a Qwen2 with random weights and a vocabulary of 151,936, in fp32 on a processor.",
+        "Two GRPO steps of 8 answers x 128 tokens to a prompt of 64, each arm in a process of its own (VmHWM, and how",
+        "it grew). The plan is what `--dry-run` prints before anything is loaded.",
+        "",
+        f"| {columns} | s a step |",
+        "|" + "---|" * 7,
+    ]
+    for one in results:
+        peaks = ", ".join(f"{value / 2**30:.2f}" for value in one["peaks"].values())
+        cells = [one["name"], f"**{one['peak'] / 2**30:.2f}**", f"{one['limit']:g}", f"{one['planned'] / 2**30:.2f}"]
+        cells += [f"{one['planned'] / one['peak']:.2f}", peaks, ", ".join(f"{s:.0f}" for s in one["seconds"])]
+        text.append("| " + " | ".join(cells) + " |")
+    threads = f"{first['threads']} thread{'s' if first['threads'] > 1 else ''}"
+    said = f"{first['machine']['processor']}, {threads}, torch {first['torch']}, {first['measured']}"
+    busy = "; other processes wanted the cores" if any(one["busy"] for one in results) else ""
+    return "\n".join([*text, "", f"{first['parameters'] / 1e6:,.0f}M parameters; {said}{busy}.", ""]) + "\n"
+
+
 def _by_machine(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for one in sorted(results, key=lambda r: r["name"]):

@@ -34,6 +34,7 @@ CLIPS = {
     "rlad": (0.2, 0.5, None),
     "rlad-hierarchical": (0.2, 0.5, None),
     "rlad-two": (0.2, 0.5, None),
+    "rlad-joint": (0.2, 0.5, None),
     "r3": (0.2, 0.2, None),
     "r3-staged": (0.2, 0.2, None),
     "ppo": (0.2, 0.2, 3.0),
@@ -129,7 +130,8 @@ def advantages(
     return [(r - mean(rewards)) / scale for r in rewards]
 
 
-WEIGHTS = {"spec-rl": 1e-4, "rlad": 0.001, "rlad-hierarchical": 0.001, "rlad-two": 0.001}  # of KL beside entropy
+RLADS = ("rlad", "rlad-hierarchical", "rlad-two", "rlad-joint")
+WEIGHTS = {"spec-rl": 1e-4, **dict.fromkeys(RLADS, 0.001)}  # of KL beside entropy
 WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8), "ppo": (1, 1e-8)}  # ddof and epsilon
 WHITENED |= {"orz": (0, 1e-8), "rfpp": (0, 1e-8), "rfpp-baseline": (0, 1e-8), "prime": (1, 1e-8), "vapo": (1, 1e-8)}
 
@@ -181,9 +183,6 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "azr": 1 / tokens,
         "spec-rl": 1 / tokens,
         "questa": 1 / tokens,
-        "rlad": 1 / tokens,
-        "rlad-hierarchical": 1 / tokens,
-        "rlad-two": 1 / tokens,
         **dict.fromkeys(DIVERGENCES, 1 / tokens),
         "ppo": 1 / tokens,
         "vapo": 1 / tokens,
@@ -197,6 +196,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "gpg": 1 / tokens,
         **dict.fromkeys((*shaping.CLIPS, *shaping.DUAL), 1 / tokens),
         "rew-qwen": 1 / (rows * max(length, 1)),
+        **dict.fromkeys(RLADS, 1 / tokens),
     }[LIKE.get(name, name)]
 
 

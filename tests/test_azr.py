@@ -17,13 +17,16 @@ from assay.collect.posed import solve_posed
 from assay.credit.cells import CellRelative, cell_relative
 from assay.memory import Memory
 from assay.memory.posed import admit_posed, admitted, pool_of, posed
+from assay.part import bind
 from assay.policy import character_tokenizer
 from assay.recipe import Recipe
-from assay.reward import Learnability
+from assay.reward import REWARDS, Learnability
 from assay.reward.learnability import learnability
 from assay.source import Pool, Share
-from assay.source.posed import pose
+from assay.source.posed import PoseSeeds, pose, pose_seeds
+from assay.stages import Seeded, seeded
 from assay.tasks import ALPHABET, task
+from assay.tasks.dsl import paired
 from assay.types import Episode, Request, Row, Segment, Verdict
 
 KINDS = ("dsl-deduction", "dsl-abduction", "dsl-induction")
@@ -143,8 +146,9 @@ def test_what_is_posed_becomes_a_problem_with_its_parents() -> None:
     assert problem.spec == {"program": "i+s", "input": "472", "output": "04"}  # 473, 40, 04
     assert problem.prompt == "P i+s 472" and problem.provenance == "posed" and len(problem.parents) == 1
     inputs = "123 456 789 012 345 678"
-    found = posed(written(inputs, "dsl-induction"))
+    found = posed(written(f"{inputs};look right", "dsl-induction"))
     assert found is not None and found.spec["program"] == "s" and found.spec["pairs"][0] == ["123", "132"]
+    assert found.prompt == "R 123>132 456>465 789>798 look right" and posed(written(inputs, "dsl-induction")) is None
     for text in ("", "i+s", "i+s 1234", "xyz 123", "i+s 472 1", "p" * 9 + " 123", inputs):
         assert posed(written(text)) is None
 
@@ -181,6 +185,103 @@ def test_probes_and_answers_are_asked_once_for_all_that_was_posed() -> None:
     assert len({r.id for r in asked}) == len(asked) and {r.role for r in asked} == {"policy"}
     answer = episode([1])
     assert not solve_posed([*rows, answer], Memory(0), sampling=sampling, codec=CODEC, probes=4)
+
+
+# The seed
+
+
+def entries(count: int) -> list[dict[str, object]]:
+    return [{"spec": {"program": "i", "input": f"{i:03d}", "output": ""}, "id": str(i)} for i in range(count)]
+
+
+def test_pools_are_filled_task_by_task_those_of_others_programs_last() -> None:
+    """Two wanted of each. Induction shows programs of the others: it waits until they have theirs."""
+
+    def asked(**stored: int) -> set[str]:
+        memory = Memory(0).keep("posed", {f"dsl-{name}": entries(n) for name, n in stored.items()})
+        full = seeded({}, memory=memory, pool=POOL, size=2)
+        assert full == (len(stored) == 3 and min(stored.values()) >= 2)
+        return {p.task.removeprefix("pose:dsl-") for p in pose_seeds(memory, 0, 12, pool=POOL, size=2)}
+
+    assert asked() == asked(deduction=1, abduction=1) == {"deduction", "abduction"}
+    assert asked(deduction=2, abduction=1) == asked(deduction=2, abduction=1, induction=9) == {"abduction"}
+    assert asked(deduction=2, abduction=2) == {"induction"}
+    assert asked(deduction=2, abduction=3, induction=2) == {"deduction", "abduction", "induction"}
+
+
+def test_the_seed_stage_fills_the_pool_and_moves_no_weight() -> None:
+    made = recipe(num_steps=20)
+    wanted = dataclasses.replace(made.stages[0].mechanism, source=PoseSeeds(size=2))  # type: ignore[type-var]
+    stages = (
+        dataclasses.replace(made.stages[0], mechanism=wanted, share=0.5),
+        dataclasses.replace(made.stages[1], when=Seeded(size=2), share=0.5),
+    )
+    notes, memory = run(dataclasses.replace(made, stages=stages), engine())
+    seeding = sum(not batches for batches in notes.batches)
+    assert 0 < seeding < 10 and all(batches for batches in notes.batches[seeding:])
+    for episodes in notes.episodes[:seeding]:
+        assert {e.request.role for e in episodes} == {"proposer"} and {e.request.tag for e in episodes} == {""}
+        assert len(episodes) == 12
+    assert memory.stage == 1 and memory.budget.optimiser_steps == 20 - seeding
+    assert len(memory.store("posed")["tiny"]) == 2
+    assert notes.batches[seeding][0].version.max() == 0  # type: ignore[union-attr]
+
+
+# What is paid
+
+INPUTS = "123 456 789 012 345 678"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "right", "value"),
+    [
+        ("pose:dsl-deduction", "i+s 472", "10000000", 7 / 8),
+        ("pose:dsl-deduction", "i+s 472", "11111110", 1 / 8),
+        ("pose:dsl-deduction", "i+s 472", "11111111", -0.5),
+        ("pose:dsl-deduction", "i+s 472", "00000000", -0.5),
+        ("pose:dsl-deduction", "i+s", "", -1),  # no input
+        ("pose:dsl-deduction", "i+q 472", "", -1),  # no instruction
+        ("pose:dsl-deduction", "+++ 472", "", -1),  # it stops with an error
+        ("pose:dsl-abduction", "nd 801", "11110000", 1 / 2),
+        ("pose:dsl-abduction", "", "", -1),
+        ("pose:dsl-induction", f"{INPUTS};swap", "11000000", 3 / 4),
+        ("pose:dsl-induction", INPUTS, "", -1),  # no message
+        ("pose:dsl-induction", f"{INPUTS[:-4]};swap", "", -1),  # five inputs
+        ("pose:dsl-induction", f"{INPUTS[:-3]}123;swap", "", -1),  # one of them twice
+        ("dsl-deduction", "473,40,04#04", "", 1),
+        ("dsl-deduction", "04", "", 1),
+        ("dsl-deduction", "473,40,04#40", "", -0.5),
+        ("dsl-deduction", "473,40,04#", "", -1),
+        ("dsl-deduction", "x4", "", -1),
+        ("dsl-abduction", "108", "", 1),  # 8 + 0 = 8, 1 and 8 exchanged
+        ("dsl-abduction", "109", "", -0.5),
+        ("dsl-abduction", "10", "", -1),
+        ("dsl-induction", "s", "", 1),
+        ("dsl-induction", "i", "", -0.5),
+        ("dsl-induction", "sssssssss", "", -1),  # nine instructions
+    ],
+)
+def test_the_table_of_rewards(name: str, text: str, right: str, value: float) -> None:
+    """Proposer: 1 - s if 0 < s < 1, -0.5 if s is 0 or 1, -1 if it is no problem. Solver: 1, -0.5, -1 likewise."""
+    if name.startswith("pose:"):
+        one = written(text, name.removeprefix("pose:"))
+    else:
+        one = solved_with(text, name)
+    part = recipe().mechanism.rule(one.request.role).reward
+    assert len(part) == 1
+    (found,) = bind(REWARDS, part[0])([one], everyone=[one, *probes(one, right)])
+    assert found.value == pytest.approx(value)
+
+
+def solved_with(text: str, name: str) -> Episode:
+    specs = {
+        "dsl-deduction": {"program": "i+s", "input": "472", "output": "04"},
+        "dsl-abduction": {"program": "+s", "input": "126", "output": "81"},
+        "dsl-induction": paired("s", INPUTS.split()),
+    }
+    problem = task(name).pose(specs[name], level=2)  # type: ignore[arg-type]
+    request = Request(problem, CODEC.render(problem.prompt), "0:0", 40)
+    return Episode(request, (), "stop", text=text, verdict=task(name).verify(problem, text))
 
 
 # Runs

@@ -23,7 +23,7 @@ from assay.recipes import RECIPES
 from assay.types import Origin, Row
 
 REWARDS = st.lists(st.integers(-16, 16).map(lambda n: n / 4), min_size=2, max_size=8)
-GROUPED = ("rloo", "grpo", "dr-grpo", "dapo", "cure", "spec-rl", "rlad", "rlad-hierarchical", "rlad-two")
+GROUPED = ("rloo", "grpo", "dr-grpo", "dapo", "cure", "spec-rl", *by_hand.RLADS)
 
 
 def estimate(name: str, rewards: list[float], group: list[int] | None = None) -> np.ndarray:

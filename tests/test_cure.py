@@ -42,7 +42,7 @@ from assay.recipe import Recipe, at_profile
 from assay.recipes import RECIPES
 from assay.record.measure import step_stats
 from assay.reward import SoftOverlong
-from assay.types import Episode, Origin, Request
+from assay.types import Episode, Origin, Request, Row
 
 KEEN = {"init_std": 0.1, "vocab": 4}
 
@@ -248,6 +248,19 @@ def test_what_branching_saves_is_reported() -> None:
     assert stats["tree/branches"] == len(starts) and stats["tree/fork"] == pytest.approx(np.mean(starts))
     assert memory.budget.generated_tokens == pytest.approx(total * stats["tree/sampled_fraction"])
     assert memory.budget.generated_tokens == total - sum(starts)
+
+
+def test_entropy_of_whole_answers_leaves_branches_out() -> None:
+    """Trunks of entropies 4, 2, 0 and 1, 1, 1; a branch of the first adds 0 alone: 9 / 6 against 9 / 7."""
+    first, second = answer([1, 2, 3], [4.0, 2.0, 0.0]), answer([1, 2, 3], [1.0, 1.0, 1.0], sample=1)
+    grown = dataclasses.replace(first, request=branch(first, 2, sample=2))
+    own = segment([3], entropy=np.zeros(1, np.float32))
+    grown = dataclasses.replace(grown, segments=(*grown.request.prefix, own))
+    stats = step_stats([first, second, grown], [Row(first), Row(second), Row(grown)])
+    assert stats["policy/entropy_whole"] == pytest.approx(9 / 6)
+    assert stats["policy/entropy"] == pytest.approx(9 / 7)
+    alone = step_stats([first, second], [Row(first), Row(second)])
+    assert alone["policy/entropy_whole"] == pytest.approx(alone["policy/entropy"])
 
 
 def test_the_second_stage_is_plain_and_goes_on_with_the_first_ones_state() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import (
     ALONE,
+    POOL,
     TINY,
     Letters,
     episode,
@@ -24,6 +25,7 @@ from tiny import (
     require_resumable,
     run,
     segment,
+    with_rounds,
 )
 
 from assay.augment import Recall, Steps, recall
@@ -33,11 +35,13 @@ from assay.curate.trees import backed_up
 from assay.engine.layout import distinct
 from assay.engine.sampler import prompt_of
 from assay.memory import Memory
+from assay.memory.examined import STORE, keep_examined
 from assay.memory.solved import hold_solved
-from assay.recipe import Recipe
+from assay.recipe import Recipe, Stage
 from assay.record.measure import step_stats
+from assay.source.epochs import examine, problem_set, unsolved
 from assay.tasks.task import Environment
-from assay.types import Episode, Origin, Request, Row, Verdict
+from assay.types import Episode, Origin, Problem, Request, Row, Verdict
 
 KEEN = {"init_std": 0.1, "vocab": 4}
 SELECT = {"group_size": 8, "max_new": 8, "explore": 2.0, "quality": 0.4, "doubt": 0.0, "depth": 0.01}
@@ -52,7 +56,7 @@ def small(depth: int = 3, width: int = 4, **scale: object) -> Recipe:
     sizes = {"num_prompts": 4, "group_size": 4, "num_steps": 3, "learning_rate": 0.01, "warmup_steps": 0}
     recipe = recipe_of("deepsearch", max_new=6, **{**sizes, **scale})
     changed = dataclasses.replace(recipe.mechanism, augment=(Recall(), Steps(width, depth)))
-    return dataclasses.replace(recipe, mechanism=changed)
+    return dataclasses.replace(recipe, mechanism=changed, stages=(Stage(),))  # rounds have tests of their own
 
 
 class Grown:
@@ -365,3 +369,75 @@ def test_a_stopped_run_ends_with_the_same_bits(after: int, monkeypatch: pytest.M
     notes, _ = run(recipe, policy("fp32", **KEEN))
     assert any(e.provenance == "replay" for step in notes.episodes for e in step)
     require_resumable(recipe, lambda: policy("fp32", **KEEN), after=after)
+
+
+# Rounds
+
+
+def shares(**known: float) -> Memory:
+    return Memory(0).keep(STORE, {task_problem(letter).id: share for letter, share in known.items()})
+
+
+def task_problem(letter: str) -> Problem:
+    return next(problem for problem in problem_set(POOL, 0, 2) if problem.spec["letter"] == letter)
+
+
+def letters(problems: Sequence[Problem]) -> list[str]:
+    return [problem.spec["letter"] for problem in problems]
+
+
+@pytest.mark.parametrize(
+    ("known", "left"),
+    [
+        ({}, "ab"),
+        ({"a": 0.25, "b": 0.5}, "a"),
+        ({"a": 0.75}, "b"),  # nobody has examined b
+        ({"a": 0.5, "b": 0.75}, "a"),  # all are solved: the least
+        ({"a": 0.5, "b": 0.5}, "ab"),
+    ],
+)
+def test_a_round_works_on_what_is_not_solved(known: dict[str, float], left: str) -> None:
+    """Four at a time, every epoch holds each problem once; an examination asks for each once."""
+    memory = shares(**known)
+    drawn = letters(unsolved(memory, 0, 4, pool=POOL, drawn=4, size=2, most=0.25))
+    assert sorted(drawn) == sorted(left * (4 // len(left)))
+    assert all(set(drawn[i : i + len(left)]) == set(left) for i in range(0, 4, len(left)))
+    assert sorted(letters(examine(memory, 0, 4, pool=POOL, size=2, most=0.25))) == sorted(left)
+
+
+def test_a_refill_reads_on_where_the_draw_ended() -> None:
+    sizes = {"pool": POOL, "drawn": 4, "size": 2, "most": 0.25}
+    whole = letters(unsolved(Memory(0), 0, 9, **sizes))
+    assert [letters(unsolved(Memory(0), at, 1, **sizes)) for at in range(9)] == [[letter] for letter in whole]
+    assert letters(unsolved(Memory(0, step=1), 0, 5, **sizes)) == whole[4:]
+
+
+def test_an_examination_is_noted_as_shares() -> None:
+    made = [row.episode for row in [*rows_of("a", [True, False, False, False]), *rows_of("b", [False, True])]]
+    made[-1] = dataclasses.replace(made[-1], verdict=Verdict.invalid("bug"))
+    lost = dataclasses.replace(rows_of("c", [True])[0].episode, verdict=Verdict.invalid("bug"))
+    ids = [episode.request.problem.id for episode in (made[0], made[4], lost)]
+    before = Memory(0).keep(STORE, {ids[0]: 1.0, ids[2]: 0.5})
+    assert keep_examined(before, episodes=[*made, lost]).stores[STORE] == {ids[0]: 0.25, ids[1]: 0.0, ids[2]: 0.5}
+
+
+def test_each_round_begins_with_one_step_that_examines_and_teaches_nothing() -> None:
+    """Six steps: one examines, two search, and again. Four answers of a group of eight; the weights stand still."""
+    recipe = recipe_of("deepsearch", max_new=6, num_prompts=2, group_size=8, num_steps=6, warmup_steps=0)
+    recipe = with_rounds(recipe, 1)
+    assert [stage.name for stage in recipe.stages] == ["examine", "search", "examine again", "search again"]
+    notes, memory = run(recipe, policy("fp32", **KEEN))
+    examined = [not any(r.in_loss for r in rows) for rows in notes.rows]
+    assert examined == [True, False, False, True, False, False]
+    for step in (0, 3):
+        assert [e.request.sample for e in notes.episodes[step]] == [0, 1, 2, 3]  # the set is one problem here
+        assert not any(e.request.pauses or e.request.parent for e in notes.episodes[step])
+        assert "update/steps" not in notes.stats[step]
+    (share,) = memory.stores[STORE].values()
+    assert share == np.mean([e.right for e in notes.episodes[3]])
+
+
+def test_a_run_of_two_rounds_resumes() -> None:
+    recipe = recipe_of("deepsearch", max_new=6, num_prompts=2, group_size=8, num_steps=6, learning_rate=0.002)
+    recipe = with_rounds(recipe, 1)
+    require_resumable(recipe, lambda: policy("fp32", **KEEN), after=4)

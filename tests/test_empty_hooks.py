@@ -31,6 +31,7 @@ from assay.curate.resample import ResampleOnCorrect
 from assay.curate.trees import OwnTokens
 from assay.memory import MEMORIES
 from assay.memory.drafts import Drafts
+from assay.memory.examined import KeepExamined
 from assay.memory.leftovers import KeepLeftovers
 from assay.memory.levels import Promote
 from assay.memory.posed import AdmitPosed
@@ -65,6 +66,7 @@ IDLE: list[tuple[str, Part]] = [
     ("remember", AdmitPosed()),
     ("remember", Drafts()),
     ("remember", HoldSolved()),
+    ("remember", KeepExamined()),
     ("remember", KeepLeftovers()),
     ("remember", KeepRate()),
     ("remember", Promote()),

@@ -25,6 +25,8 @@ def test_the_whole_script_runs_at_toy_size(tmp_path: Path, capsys: pytest.Captur
     assert row["peak_gib"] == pytest.approx(row["planned_gib"], abs=1.5)  # of a process that has done much else
     text = (tmp_path / "found.md").read_text()
     assert "says nothing about speed" in text and text in capsys.readouterr().out
+    assert 0 < row["sample_share"] < 1 and 0 < row["learn_share"] < 1
+    assert row["trl_step_s"] or "not installed" in row["trl"]
     assert "| toy (0M) |" in text and "FAILED" not in text
 
 
@@ -59,10 +61,11 @@ def test_it_needs_nothing_beyond_what_it_names() -> None:
 def test_a_model_that_does_not_fit_or_comes_too_late_is_skipped_with_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    late = gpu.bench("toy", gpu.TOY["toy"], "cpu", gpu.REHEARSAL, time.monotonic() - 1)
+    ceiling = gpu.Ceiling(1e12, 1e11)
+    late = gpu.bench("toy", gpu.TOY["toy"], "cpu", gpu.REHEARSAL, time.monotonic() - 1, ceiling)
     assert late.skipped == "the time was up" and late.step_s is None
     monkeypatch.setattr("assay.resources.room_of", lambda device: Room(1 << 20, "here"))
-    large = gpu.bench("1.5B", gpu.MODELS["1.5B"], "cpu", gpu.FULL, time.monotonic() + 60)
+    large = gpu.bench("1.5B", gpu.MODELS["1.5B"], "cpu", gpu.FULL, time.monotonic() + 60, ceiling)
     assert re.fullmatch(r"needs \d+\.\d\d GiB, 0\.00 GiB are free", large.skipped)
 
 
@@ -89,3 +92,24 @@ def test_the_table_says_what_failed_and_what_was_skipped() -> None:
 def test_make_knows_the_word() -> None:
     makefile = (ROOT / "Makefile").read_text()
     assert re.search(r"^gpu:.*## .*\n\t\$\(PYTHON\) -m bench\.gpu$", makefile, re.MULTILINE)
+
+
+def test_shares_of_the_floors_are_those_of_the_paper_estimate() -> None:
+    """1024 rows of the model of half a billion at a mean context of 1024, on 989 TFLOP/s and 4.8 TB/s: a step reads
+    1 GB of weights and 12.3 kB of each token, 13.9 GB in all."""
+    shape = gpu_checks.qwen(*gpu.MODELS["0.5B"])
+    sizes = gpu.Sizes(groups=128, samples=8, prompt=512, answer=1024, micro_tokens=1)
+    step = (494_032_768 * 2 + 1024 * 1024 * 12_288) / 4.8e12
+    tokens = 128 * (512 + 8 * 1023)
+    seconds = 6 * 494_032_768 * tokens / 989e12
+    ceiling = gpu.Ceiling(989e12, 4.8e12)
+    found = gpu.shares(shape, sizes, 1024, ceiling, (0.5 * 1024 / step, seconds / 0.4), 2)
+    assert found == pytest.approx([0.5, 0.4])
+
+
+def test_a_row_shows_goals_and_trl_beside_ours() -> None:
+    row = gpu.Row("0.5B", 494_032_768, 1e5, 1.0, 1.0, 8.0, 9.0, 0.5, 0.3, trl_step_s=9.0, trl_peak_gib=20.0)
+    line = gpu._line(vars(row) | {"step_s": row.step_s})
+    assert line == "| 0.5B (494M) | 1e+05 | 2 | 1 | 1 | 8 | 9 | 0.50 / 0.65 | 0.30 / 0.40 | 9 | 20 | 4.5 |"
+    alone = gpu.Row("toy", 1, 1e5, 1.0, 1.0, 8.0, 9.0, 0.5, 0.3, trl="trl not installed")
+    assert gpu._line(vars(alone) | {"step_s": 2.0}).endswith("| 0.50 | 0.30 | trl not installed |  |  |")

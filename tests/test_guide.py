@@ -14,9 +14,12 @@ from tiny import episode, loss_and_gradient, models_of, policy, recipe_of, requi
 from worked import POOL, Signs, beginner, register, world
 
 from assay.augment.hints import hint_of, hinted, with_hint
+from assay.collect.expand import refill
 from assay.collect.hints import retry_with_hint
+from assay.curate.surplus import take_turns
 from assay.engine.interface import Span
 from assay.memory import Memory
+from assay.memory.leftovers import keep_leftovers, leftovers
 from assay.objective import Clip
 from assay.objective.gates import shaped_by
 from assay.recipe import Recipe
@@ -216,6 +219,77 @@ def test_the_gate_is_the_slope_of_the_shaped_ratio(ratio: float, gamma: float) -
     found = shaped_by(w, w, streams={"weights/gamma": torch.tensor([gamma], dtype=torch.float64)})
     slope = ((ratio + step) / (ratio + step + gamma) - (ratio - step) / (ratio - step + gamma)) / (2 * step)
     assert float(found) == pytest.approx(ratio * slope, rel=1e-6)
+
+
+# Groups that wait
+
+
+def mixed(*names: str) -> list[Row]:
+    return [Row(episode([1, 2], group=name, sample=i, reward=float(i))) for name in names for i in range(2)]
+
+
+def trained(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row.group for row in rows if row.in_loss and row.in_denominator))
+
+
+def test_what_waited_trains_first_and_what_is_too_much_waits() -> None:
+    """Three a step. Five mixed groups: three train, two wait; then those two and the first of three new ones."""
+    first = take_turns(mixed("a", "b", "c", "d", "e"), Memory(0), num_prompts=3)
+    assert trained(first) == ["a", "b", "c"] and all(row.in_group for row in first)
+    memory = keep_leftovers(Memory(0), rows=first, max_age=1)
+    rows = mixed("f", "g", "h")
+    rows[0] = rows[0].mark(in_loss=False, in_group=False, in_denominator=False)
+    second = take_turns(rows, dataclasses.replace(memory, step=1), num_prompts=3)
+    assert trained(second) == ["f", "d", "e"]
+    assert [row.tag for row in second] == ["", "", *["left-over"] * 4, *[""] * 4] and not second[0].in_group
+    for row in second[6:]:
+        assert row.old is not None and row.old.tolist() == [-1.0, -1.0]  # with which it was sampled
+        assert row.episode.provenance == "replay" and row.in_group
+    third = keep_leftovers(dataclasses.replace(memory, step=1), rows=second, max_age=1)
+    assert list(leftovers(third)) == ["g", "h"]
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=8), st.integers(1, 4))
+@settings(max_examples=60, deadline=None)
+def test_no_group_is_lost_or_trained_twice(counts: list[int], num_prompts: int) -> None:
+    """In the order of their draws, `num_prompts` a step as long as there are so many."""
+    memory, seen, drawn = Memory(0), [], []
+    for step, count in enumerate([*counts, 0, 0]):
+        names = [f"{step}:{i}" for i in range(min(count, num_prompts))]  # no round draws more
+        rows = take_turns(mixed(*names), memory, num_prompts=num_prompts)
+        waiting = len(leftovers(memory))
+        assert len(trained(rows)) == min(num_prompts, waiting + len(names))
+        seen, drawn = [*seen, *trained(rows)], [*drawn, *names]
+        memory = dataclasses.replace(keep_leftovers(memory, rows=rows, max_age=1), step=step + 1)
+    assert sorted(seen) == sorted(drawn) and not leftovers(memory)
+
+
+@pytest.mark.parametrize("waiting", [0, 1, 2])
+def test_a_refill_counts_those_that_wait(waiting: int) -> None:
+    """Two are wanted and one mixed group was drawn: another round unless one waits."""
+    held = take_turns(mixed(*"wxyz"[:waiting]), Memory(0), num_prompts=0)
+    memory = keep_leftovers(Memory(0), rows=held, max_age=1)
+    drawn = [row.episode for row in mixed("a")]
+    drawn = [dataclasses.replace(e, request=dataclasses.replace(e.request, draw=0)) for e in drawn]
+    values = {"num_prompts": 2, "drawn": 2, "max_rounds": 9, "wanted": "mixed"}
+    more = refill(drawn, memory, more=lambda memory, first, count: asked(1), **values)  # type: ignore[arg-type]
+    assert bool(more) == (waiting == 0)
+
+
+def test_a_run_trains_each_mixed_group_once_and_the_waiting_ones_as_they_were_sampled() -> None:
+    recipe = small(num_prompts=6, num_steps=6, learning_rate=0.01)
+    notes, memory = run(recipe, beginner(), pool=POOL, codec=Signs())
+    groups = [list(dict.fromkeys(g for b in step for g in b.group)) for step in notes.batches]
+    everything = [name for step in groups for name in step]
+    assert len(everything) == len(set(everything)) and all(len(step) <= 6 for step in groups)
+    late = [[name for name in step if name.split(":")[0] != str(i)] for i, step in enumerate(groups)]
+    assert sum(map(len, late)) > 2 and {int(n.split(":")[0]) - i for i, step in enumerate(late) for n in step} == {-1}
+    for step, names in zip(notes.rows, late, strict=True):
+        for row in step:
+            if row.group in names:
+                assert row.old is not None and np.array_equal(row.old, row.episode.stream("old"))
+    fresh = [e for step in notes.episodes for e in step]
+    assert memory.budget.rollouts == len(fresh) and {e.provenance for e in fresh} == {"fresh"}
 
 
 # In the loop

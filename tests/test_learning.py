@@ -17,7 +17,9 @@ from assay.rng import Key
 
 pytestmark = pytest.mark.slow
 STEPS = 24
-RL = tuple(name for name in RECIPES if name not in ("sft", "r3-staged", "rlad", "rlad-two"))
+STAGED = ("r3-staged", "rlad", "rlad-two")  # several players, or stages in which nobody learns
+OFFLINE = ("dpo", "ipo", "kto")  # what they learn does not show in the answers of the frozen policy that they read
+RL = tuple(name for name in RECIPES if name not in ("sft", *STAGED, *OFFLINE))
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +76,20 @@ def test_reward_falls_with_the_sign_turned(name: str) -> None:
     notes, _ = run(small(name, learning_rate=0.004 if name == "remax" else 0.01), engine, flipped=True)
     rise, error = gain(notes.accuracy())
     assert rise < -3 * error and rise < -0.2
+
+
+@pytest.mark.parametrize("name", STAGED)
+@pytest.mark.parametrize("flipped", [False, True])
+def test_the_solver_learns_in_stages_and_beside_another_player(name: str, flipped: bool) -> None:
+    """Of what the solver answers alone: in `rlad` from the step on in which it begins to."""
+    engine = beginner()
+    if flipped:
+        engine.load({**skill(), "version": 0})
+    notes, memory = run(small(name, learning_rate=0.01 if flipped else 0.014), engine, flipped=flipped)
+    answers = [[e for e in step if e.request.role == "policy"] for step in notes.episodes]
+    rise, error = gain(np.array([np.mean([e.right for e in step]) for step in answers if step]))
+    assert (rise < -3 * error and rise < -0.2) if flipped else (rise > 3 * error and rise > 0.3)
+    assert memory.step == STEPS and memory.stage == len(RECIPES[name].stages) - 1
 
 
 @pytest.mark.parametrize("flipped", [False, True])

@@ -359,3 +359,27 @@ def test_a_run_that_cannot_fit_is_refused_before_anything_is_written(
 def test_shapes_that_are_not_known_here_are_none(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "none of ours"}')
     assert shape_of(str(tmp_path)) is None and shape_of("some/where") is None
+
+
+def test_phases_share_the_memory_of_a_gpu_and_do_not_add_up() -> None:
+    """Keys, values and recorded steps are gone when the learner begins: the peak is of one phase."""
+    work = dataclasses.replace(WORK, compute=2, cuda=True, answers=512, cache_bytes=8 << 30, micro_tokens=16_384)
+    made = budget(HALF_BILLION, work)
+    sampling, learning = made.of("sampling"), made.of("learning")
+    assert min(sampling, learning) > GIB // 2
+    assert made.peak == made.of("always") + max(sampling, learning, made.of("scoring"))
+    names = {item.name for item in made.items}
+    assert "recorded steps" in names and "recorded steps" not in {i.name for i in budget(HALF_BILLION, WORK).items}
+
+
+def test_the_kernel_of_a_gpu_keeps_no_probabilities() -> None:
+    """In bf16 on a GPU a layer keeps the same at any length of rows; blocks keep a score for each pair of tokens."""
+    few = dataclasses.replace(WORK, again=False, group=1, answers=1, prompt=1)
+    kept = {}
+    for cuda in (True, False):
+        for max_new in (101, 1001):
+            work = dataclasses.replace(few, compute=2, cuda=cuda, max_new=max_new, micro_tokens=max_new)
+            items = budget(HALF_BILLION, work).items
+            kept[cuda, max_new] = next(i.bytes for i in items if i.name.startswith("activations"))
+    assert kept[True, 1001] == pytest.approx(kept[True, 101] * 1001 / 101, rel=0.01)
+    assert kept[False, 1001] > 1.2 * kept[True, 1001]

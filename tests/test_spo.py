@@ -20,7 +20,7 @@ from assay.memory.successes import STORE as SUCCESSES
 from assay.memory.successes import keep_successes
 from assay.memory.values import PROBE, STORE, track_values, value
 from assay.part import bind
-from assay.source.fixed import uncertain
+from assay.source.uncertain import uncertain
 from assay.types import Row
 
 

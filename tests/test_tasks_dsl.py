@@ -71,7 +71,7 @@ def test_exactly_what_the_machine_confirms_is_right(name: str, level: int) -> No
             right = {t for t in tried if machine(program, t) == wanted}
         else:
             pairs = problem.spec["pairs"]
-            assert body == " ".join(f"{a}>{b}" for a, b in pairs[:3])
+            assert body == " ".join([*(f"{a}>{b}" for a, b in pairs[:3]), problem.spec["message"]]).rstrip()
             programs = ["".join(draw.choice(NAMES) for _ in range(draw.randrange(1, 5))) for _ in range(300)]
             tried = [answer_of(problem), *programs]
             right = {t for t in tried if all(machine(t, a) == b for a, b in pairs)}
@@ -115,6 +115,41 @@ def test_what_is_posed_is_an_instance_and_its_own_solution_right(name: str) -> N
         assert task(name).verify(found, found.solution or "").status == "ok"
         assert "\\boxed{" in posed.natural(problem.spec)
     assert task(name).verify(task(name).pose(posing.seed, level=1), task(name).solve(posing.seed).answer).status == "ok"
+
+
+def test_every_second_induction_has_a_message_that_is_true_and_not_the_program() -> None:
+    found = Counter()
+    for problem in problems("dsl-induction", 4, 200):
+        program, said = problem.spec["program"], problem.spec["message"]
+        found[bool(said)] += 1
+        if said:
+            length, _, name = said.split(" ")
+            assert int(length) == len(program) and name in program and program not in said
+            bare = task("dsl-induction").pose({**problem.spec, "message": ""}, level=4)
+            assert problem.prompt == f"{bare.prompt} {said}" and problem.id == bare.id
+            assert said in task("dsl-induction").pose(problem.spec, level=4, wording="natural").prompt
+    assert 70 < found[True] < 130  # 100 +- 4 deviations of 7
+
+
+def test_what_is_said_of_an_induction_is_short_and_plain_and_does_not_hold_the_program() -> None:
+    inputs = "123 456 789 012 345 678"
+    posing = TASKS["dsl-induction"].posing
+    assert posing is not None
+    for program, message, valid in (
+        ("is", "2 with s", True),
+        ("is", "first i then s", True),
+        ("is", "it is", False),
+        ("s", "one s", True),
+        ("is", "", False),
+        ("is", "a" * 16, True),
+        ("is", "a" * 17, False),
+        ("is", "123>321", False),
+        ("is", "a;b", False),
+    ):
+        spec = posing.read(f"{inputs};{message}", [{"program": program}])
+        assert (spec is not None) == valid, message
+        assert spec is None or (spec["message"] == message and [a for a, _ in spec["pairs"]] == inputs.split())
+    assert posing.read(inputs, [{"program": "is"}]) is None
 
 
 @settings(max_examples=200, deadline=None)

@@ -35,8 +35,8 @@ from assay.part import bind
 from assay.recipe import Mechanism, Recipe, Scale, Stage, at_profile
 from assay.recipes import RECIPES
 from assay.rng import Key
-from assay.source import Epochs, Pool, Share, Uncertain
-from assay.source.fixed import problem_set
+from assay.source import Epochs, Examine, Pool, Share, Uncertain, Unsolved
+from assay.source.epochs import problem_set
 from assay.tasks.pose import Posing
 from assay.tasks.task import Solution, Task
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Stats, Verdict
@@ -295,7 +295,9 @@ def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
 def _of_one(mechanism: Mechanism) -> Mechanism:
     """With a fixed set no larger than the smallest task of the tests, where there is one."""
     source = mechanism.source
-    fixed = dataclasses.replace(source, size=1) if isinstance(source, Epochs | Uncertain) else source
+    fixed = (
+        dataclasses.replace(source, size=1) if isinstance(source, Epochs | Uncertain | Unsolved | Examine) else source
+    )
     return dataclasses.replace(mechanism, source=fixed)
 
 

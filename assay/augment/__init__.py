@@ -7,7 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from assay.augment.abstract import Abstract, abstract
+from assay.augment.abstract import (
+    Abstract,
+    Distilled,
+    TeachAbstractions,
+    WriteThenSolve,
+    abstract,
+    distilled,
+    teach_abstractions,
+    write_then_solve,
+)
 from assay.augment.budget import Budget, budget
 from assay.augment.demonstrate import Demonstrate, demonstrate
 from assay.augment.expert import Expert, ExpertPrefix, expert, expert_prefix
@@ -101,6 +110,9 @@ AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
     "speculate": (Speculate, speculate),
     "budget": (Budget, budget),
     "abstract": (Abstract, abstract),
+    "distilled": (Distilled, distilled),
+    "write-then-solve": (WriteThenSolve, write_then_solve),
+    "teach-abstractions": (TeachAbstractions, teach_abstractions),
     "start-states": (StartStates, start_states),
     "partial-solution": (PartialSolution, partial_solution),
 }

@@ -7,16 +7,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from assay.augment.hints import hint_of, sometimes, written_by_others
+from assay.augment.partial_solution import holds_answer
+from assay.errors import DataError
 from assay.part import Part, scales_with
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
     from assay.augment import Codec
+    from assay.memory import Memory
 
 ROLE = "abstraction"
 ASKING = {
     "compact": "{question} ?",
     "natural": "{question}\n\nDo not solve this. Write a short hint to it: a technique, a lemma or a pitfall.",
+}
+JOINT = {
+    "compact": "{question} !",
+    "natural": "First write a short hint to the following, a technique, a lemma or a pitfall but not the answer, "
+    "between <hint> and </hint>. Then use it and solve the problem.\n\n{question}",
 }
 GIVEN = {"compact": "{question} [{hint}]", "natural": "<hint>\n{hint}\n</hint>\n\n{question}"}
 
@@ -26,7 +37,7 @@ class Abstract(Part):
     """Abstractions are asked for first; the answers follow when they are there (RLAD 2510.02263)."""
 
     num: int = 4  # abstractions a problem
-    longest: int = scales_with("max_new", 1024)
+    longest: int = 1024  # tokens of one, where an answer may have as many
     bare: int = 0  # answers a problem without any
     bare_every: int = 0  # every so many problems all answers are without; 0: never
 
@@ -41,10 +52,71 @@ def abstract(
         if request.sample < num and not alone:
             context = codec.render(worded(ASKING, request.problem))
             changes: dict[str, Any] = {"context": context, "group": f"{request.group}/z", "role": ROLE, "tag": ROLE}
-            asked.append(dataclasses.replace(request, max_new=longest, **changes))
+            asked.append(dataclasses.replace(request, max_new=min(longest, request.max_new), **changes))
         if alone or request.sample < bare:
             plain.append(dataclasses.replace(request, group=f"{request.group}/bare", tag="bare"))
     return asked + plain
+
+
+@dataclass(frozen=True)
+class WriteThenSolve(Part):
+    """The abstraction and the answer are one text: whatever the answer earns, the abstraction earns (RLAD-Joint)."""
+
+
+def write_then_solve(requests: Sequence[Request], *, codec: Codec) -> list[Request]:
+    return [dataclasses.replace(one, context=codec.render(worded(JOINT, one.problem))) for one in requests]
+
+
+@dataclass(frozen=True)
+class Distilled(Part):
+    """Abstractions that are asked for are there: the problem's own hint, else this share of its worked steps.
+
+    None where that is shorter than `shortest` characters, or where it has the answer in it.
+    """
+
+    share: float = 0.5
+    shortest: int = scales_with("max_new", 40)
+    least: int = 3  # characters of an answer below which finding it in the abstraction means nothing
+
+
+def distilled(requests: Sequence[Request], *, codec: Codec, share: float, shortest: int, least: int) -> list[Request]:
+    result = []
+    for request in requests:
+        problem = request.problem
+        if not problem.hints and not problem.solution:
+            raise DataError(
+                f"problem {problem.id} of '{problem.task}' has neither a hint nor a worked solution to begin with. "
+                "Without that stage: --stages.0.share 0, with a model that can write hints."
+            )
+        text = hint_of(problem, share=share)
+        if len(text) >= max(1, shortest) and not holds_answer(problem, text, least=least):
+            result.append(answered(request, text, codec))
+    return result
+
+
+@dataclass(frozen=True)
+class TeachAbstractions(Part):
+    """For bases: a `share` of the requests asks for an abstraction, and the first steps of the solution are one."""
+
+    share: float = 0.3
+
+
+def teach_abstractions(requests: Sequence[Request], memory: Memory, *, codec: Codec, share: float) -> list[Request]:
+    """What has a single step is asked as it was."""
+    result = []
+    for request in requests:
+        hint = sometimes(request, memory, "abstractions", share=share)
+        asked = dataclasses.replace(request, context=codec.render(worded(ASKING, request.problem)))
+        result.append(answered(asked, hint, codec) if hint else request)
+    return result
+
+
+def answered(request: Request, text: str, codec: Codec) -> Request:
+    """The request with this answer, to which nothing is added."""
+    end = np.array([min(codec.end_ids)], dtype=np.int32)
+    return dataclasses.replace(
+        request, prefix=(written_by_others(np.concatenate([codec.encode(text), end])),), max_new=0
+    )
 
 
 def worded(template: dict[str, str], problem: Problem, hint: str = "") -> Any:

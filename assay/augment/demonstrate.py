@@ -22,11 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Demonstrate(Part):
-    """The worked solution is the answer: nothing is generated, everything is imitated but an environment's replies."""
+    """The worked solution is the answer, where there is none yet: nothing is generated, everything is imitated but an
+    environment's replies.
+    """
 
 
 def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) -> list[Request]:
-    return [dataclasses.replace(request, prefix=worked(request.problem, codec), max_new=0) for request in requests]
+    return [
+        request if request.prefix else dataclasses.replace(request, prefix=worked(request.problem, codec), max_new=0)
+        for request in requests
+    ]
 
 
 def worked(problem: Problem, codec: Codec) -> tuple[Segment, ...]:

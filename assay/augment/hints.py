@@ -43,6 +43,12 @@ def written_by_others(ids: np.ndarray) -> Segment:
     return Segment(ids=ids, origin=np.full(len(ids), Origin.INJECTED, dtype=np.int8))
 
 
+def sometimes(request: Request, memory: Memory, purpose: str, *, share: float) -> str:
+    """With probability `share` the first steps of the worked solution, any number but all; else ''."""
+    draw, length = memory.key(purpose, memory.step, request.id).generator().random(2).tolist()
+    return hint_of(request.problem, share=length) if draw < share else ""
+
+
 @dataclass(frozen=True)
 class Hinted(Part):
     """A `share` of the requests reads the first steps of the worked solution in its prompt, any number but all."""
@@ -53,8 +59,7 @@ class Hinted(Part):
 def hinted(requests: Sequence[Request], memory: Memory, *, codec: Codec, share: float) -> list[Request]:
     result = []
     for request in requests:
-        draw, length = memory.key("hinted", memory.step, request.id).generator().random(2).tolist()
-        hint = hint_of(request.problem, share=length) if draw < share else ""
+        hint = sometimes(request, memory, "hinted", share=share)
         asked = {"context": codec.render(with_hint(request.problem, hint))} if hint else {}
         result.append(dataclasses.replace(request, **asked))
     return result

@@ -16,6 +16,7 @@ from assay.collect.solve import SolveWith, solve_with
 from assay.collect.teachers import AskTeachers, ask_teachers
 from assay.collect.trees import Fork, fork
 from assay.memory import Memory
+from assay.memory.leftovers import leftovers
 from assay.part import Part
 from assay.types import Episode, Request
 
@@ -46,14 +47,17 @@ def refill(
     wanted: str,
     share: float,
 ) -> list[Request]:
-    """The next `drawn` problems, or none once enough groups are as wanted or the cap is reached."""
+    """The next `drawn` problems, or none once enough groups are as wanted or the cap is reached.
+
+    Groups that wait since the step before are as wanted.
+    """
     outcomes: dict[str, set[bool]] = {}
     for episode in episodes:
         verdict = episode.verdict
         if verdict is not None and verdict.status != "invalid":
             outcomes.setdefault(episode.request.group, set()).add(verdict.status == "ok")
     enough = {True, False} if wanted == "mixed" else {True}
-    found = sum(seen >= enough for seen in outcomes.values())
+    found = len(leftovers(memory)) + sum(seen >= enough for seen in outcomes.values())
     ordinals = 1 + max(episode.request.draw for episode in episodes)
     if found >= share * num_prompts or ordinals >= drawn * max_rounds:
         return []

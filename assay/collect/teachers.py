@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from assay.augment import Codec
-from assay.augment.hints import written_by_others
+from assay.augment.abstract import answered
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import Part
@@ -81,6 +81,4 @@ def comprehension(request: Request, traces: Sequence[str], models: Models, codec
 
 
 def _answered(request: Request, trace: str, codec: Codec, *, sample: int) -> Request:
-    end = np.array([min(codec.end_ids)], dtype=np.int32)
-    prefix = (written_by_others(np.concatenate([codec.encode(trace), end])),)
-    return dataclasses.replace(request, prefix=prefix, max_new=0, sample=sample, tag="teacher")
+    return dataclasses.replace(answered(request, trace, codec), sample=sample, tag="teacher")

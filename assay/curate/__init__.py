@@ -34,12 +34,14 @@ from assay.curate.recompose import Recompose, recompose
 from assay.curate.replace import MakeRoom, make_room
 from assay.curate.resample import ResampleOnCorrect, resample_on_correct
 from assay.curate.solved import OneSided, SolvedGroups, UnsolvedGroups, one_sided, solved_groups, unsolved_groups
+from assay.curate.surplus import TakeTurns, take_turns
 from assay.curate.trees import BackedUp, DrawLeaves, OwnTokens, backed_up, draw_leaves, own_tokens
 from assay.part import Registry
 
 CURATORS: Registry = {
     "mixed-groups": (MixedGroups, mixed_groups),
     "first-groups": (FirstGroups, first_groups),
+    "take-turns": (TakeTurns, take_turns),
     "make-room": (MakeRoom, make_room),
     "solved-groups": (SolvedGroups, solved_groups),
     "unsolved-groups": (UnsolvedGroups, unsolved_groups),
@@ -90,6 +92,7 @@ __all__ = [
     "ResampleOnCorrect",
     "SolvedGroups",
     "SwitchToExpert",
+    "TakeTurns",
     "TrainAt",
     "Unpaid",
     "UnsolvedGroups",

@@ -11,6 +11,8 @@ from assay.curate.parts import leave_out, measure
 from assay.part import Part
 from assay.types import Row
 
+HELPFUL = "helpful"
+
 
 @dataclass(frozen=True)
 class Unpaid(Part):
@@ -37,7 +39,9 @@ def untrained(rows: Sequence[Row], *, role: str) -> list[Row]:
 
 @dataclass(frozen=True)
 class Helpful(Part):
-    """Keep the abstractions with which more answers are right than without, and that do not give the answer away."""
+    """Tag as `helpful` and keep the abstractions with which more answers are right than without, and that do not give
+    the answer away.
+    """
 
     role: str = "abstraction"
     margin: float = 0.0
@@ -55,7 +59,7 @@ def helpful(rows: Sequence[Row], *, role: str, margin: float, least: int) -> lis
             (with_it.setdefault(request.parent, []) if request.parent else without.setdefault(request.draw, [])).append(
                 right
             )
-    out = set()
+    out, kept = set(), set()
     for i, row in enumerate(rows):
         request = row.episode.request
         if row.role != role:
@@ -64,4 +68,6 @@ def helpful(rows: Sequence[Row], *, role: str, margin: float, least: int) -> lis
         leaks = holds_answer(request.problem, row.episode.text, least=least)
         if not mine or not base or leaks or fmean(mine) <= fmean(base) + margin:
             out.add(i)
-    return leave_out(rows, out)
+        else:
+            kept.add(i)
+    return [row.mark(tag=HELPFUL) if i in kept else row for i, row in enumerate(leave_out(rows, out))]

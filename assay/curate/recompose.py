@@ -6,11 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from assay.curate.parts import groups, measure
 from assay.memory import Memory
-from assay.memory.leftovers import leftovers
+from assay.memory.leftovers import leftovers, returned
 from assay.part import Part
 from assay.types import Episode, Origin, Row
 
@@ -71,8 +69,5 @@ def _compensation(memory: Memory, size: int) -> list[Row]:
         if count >= size:
             break
         count += len(asked)
-        for episode in episodes:
-            own, trains = episode.stream("old"), episode.request.id in asked
-            old = np.where(np.isnan(own), np.float32(0), own)
-            found.append(Row(episode, in_loss=trains, in_denominator=trains, batch="second", old=old))
+        found += [returned(e, trains=e.request.id in asked, batch="second") for e in episodes]
     return found

@@ -3,7 +3,8 @@
     P = softmax(scale Q K' + mask),  O = P V
     dV = P' dO,  dS = P * (dO V' - rowsum(P * dO V')),  dQ = scale dS K,  dK = scale dS' Q
 
-Gradients of context keys, which rows share, are sums over the rows.
+Gradients of context keys, which rows share, are sums over the rows. Where a kernel does all of it at once (`varlen`),
+the plan is one of sequences, and that kernel is called.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from assay.engine import varlen
 from assay.engine.memory import KEEP_SCORES
 from assay.engine.packing import AttentionPlan, Piece
+from assay.engine.varlen import Seen, Sequences
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +58,20 @@ def _probabilities(piece: Piece, q: Tensor, k: Tensor, heads: int) -> Tensor:
 
 
 def attend(
-    qk: Tensor, qkv: Tensor, plan: AttentionPlan, *, keep: bool, known: tuple[Tensor, Tensor] | None = None
-) -> tuple[Tensor, Attended | None]:
+    qk: Tensor,
+    qkv: Tensor,
+    plan: AttentionPlan | Sequences,
+    *,
+    keep: bool,
+    known: tuple[Tensor, Tensor] | None = None,
+) -> tuple[Tensor, Attended | Seen | None]:
     """[N, heads * d] from turned queries and keys [N, heads + kv_heads, d] and the values at the end of `qkv`.
 
-    `known`: turned keys and values [H, kv_heads, d] of tokens that the plan numbers after those N.
+    `known`: turned keys and values [H, kv_heads, d] of tokens that a plan of blocks numbers after those N.
     """
+    if isinstance(plan, Sequences):
+        assert known is None
+        return varlen.attend(qk, qkv, plan, keep=keep)
     n, _, d = qk.shape
     views = _Views.of(plan, d)
     q = qk.view(-1, d).index_select(0, plan.queries)
@@ -89,11 +100,15 @@ def _joined(keys: Tensor, values: Tensor, known: tuple[Tensor, Tensor], plan: At
     return k, v
 
 
-def attend_backward(grad: Tensor, held: Attended, plan: AttentionPlan) -> tuple[Tensor, Tensor]:
+def attend_backward(grad: Tensor, held: Attended | Seen, plan: AttentionPlan | Sequences) -> tuple[Tensor, Tensor]:
     """Gradients by the turned queries and keys [N, heads + kv_heads, d] and by the values [N, kv_heads, d].
 
     A padded query is given no gradient and a padded key has probability zero, so padding adds nothing.
     """
+    if isinstance(held, Seen):
+        assert isinstance(plan, Sequences)
+        return varlen.attend_backward(grad, held, plan)
+    assert isinstance(plan, AttentionPlan)
     q, k, v, kept = held.q, held.k, held.v, held.p
     n, d = len(grad), q.shape[-1]
     scale = d**-0.5

@@ -25,7 +25,7 @@ class Decoder:
         self.keys = torch.zeros(shape, dtype=self.dtype, device=self.device)
         self.values = torch.zeros(shape, dtype=self.dtype, device=self.device)
         self.cos, self.sin = network.tables(length)
-        self.heads = torch.arange(slots * c.kv_heads, device=self.device) * length
+        self.heads = torch.arange(slots * c.kv_heads, device=self.device).view(slots, c.kv_heads) * length
         self.columns = torch.arange(length, device=self.device)
 
     def admit(self, slot: int, index: np.ndarray, prefilled: list[tuple[Tensor, Tensor]]) -> None:
@@ -58,11 +58,16 @@ class Decoder:
 
         `longest` is the greatest position plus one; `level` says that all positions are equal, so nothing is masked.
         """
+        return self.feed(ids, positions, longest, None if level else self.mask(positions, longest))
+
+    def feed(self, ids: Tensor, positions: Tensor, longest: int, mask: Tensor | None) -> Tensor:
+        """The same with a mask [n, 1, longest] of what each row may not see. Shapes and addresses depend on the number
+        of rows and on `longest` alone, and nothing waits for the device, so that a CUDA graph can hold it.
+        """
         c, network = self.config, self.network
         n, d, kv = len(ids), c.head_dim, c.kv_heads
         cos, sin = self.cos[positions], self.sin[positions]
-        where = self.heads[: n * kv] + (positions if kv == 1 else positions.repeat_interleave(kv))
-        mask = None if level else self._mask(positions, longest)
+        where = (self.heads[:n] + positions[:, None]).view(-1)
         x = F.embedding(ids, network.embedding)
         for layer, keys, values in zip(network.layers, self.keys, self.values):
             _, _, heads, qk, _ = network.project(layer, x, cos, sin)
@@ -80,6 +85,7 @@ class Decoder:
             x = add_linear(x, F.silu(both[:, : c.ffn]).mul_(both[:, c.ffn :]), layer.down)
         return scale_rows(x, inverse_rms(x, network.model.model.norm.eps)).mul_(network.final)
 
-    def _mask(self, positions: Tensor, longest: int) -> Tensor:
+    def mask(self, positions: Tensor, longest: int) -> Tensor:
+        """[n, 1, longest]: -inf beyond each row's position."""
         mask = torch.zeros(len(positions), 1, longest, dtype=self.dtype, device=self.device)
         return mask.masked_fill_((self.columns[:longest] > positions[:, None])[:, None], -torch.inf)

@@ -29,6 +29,7 @@ STEP_ELEMENTS = 64_000  # hidden elements of a step below which calls cost more 
 LEAST_ROWS, MOST_ROWS = 64, 512
 NATIVE_SLOTS = 56  # rows in flight of a thread: enough for good products; more only make its keys and values larger
 CORE_LIMIT = 100_000_000  # parameters for which `auto` takes the core: it holds each weight in two orders, packed anew
+CODED_BLOCK = 256  # moments of eight bits that share a scale
 KEPT_SHARE = 4  # what is kept for branches takes a fourth of what rows in flight may take
 LANES = 16  # tokens of a block of keys in the core
 
@@ -53,6 +54,7 @@ class Work:
     lora: int = 0  # rank of the adapters; 0: all weights are trained
     players: int = 0  # parameter sets whose answers branch or have turns
     lora_targets: tuple[str, ...] = ()  # the matrices that have one; none named: all of a layer
+    optimiser_bits: int = 32  # of a moment; those of 8 have a scale for every 256
     again: bool | None = None  # whether insides of layers are computed again to go back; None: where they take much
 
     @property
@@ -186,7 +188,7 @@ def _always(c: PolicyConfig, w: Work) -> list[Item]:
         Item("always", "weights", w.compute * parameters(c) if w.lora else sets * weights),
         Item("always", "adapters", w.trained * learnt if w.lora else 0),
         Item("always", "gradients", w.trained * learnt),
-        Item("always", "optimiser, two moments", 2 * w.trained * learnt),
+        Item("always", "optimiser, two moments", 2 * w.trained * _moment(learnt, w.optimiser_bits)),
     ]
     if w.native:
         packed = (folded(c) + plain(c) + c.vocab * c.hidden) * w.compute
@@ -197,6 +199,11 @@ def _always(c: PolicyConfig, w: Work) -> list[Item]:
         name = "norms folded in" if w.compute == WIDE else "weights to compute with"
         items.append(Item("always", name, 0 if w.lora else sets * w.compute * copied))
     return items
+
+
+def _moment(learnt: int, bits: int) -> int:
+    """Bytes of a moment of weights that take so many."""
+    return learnt if bits == 32 else learnt // WIDE + learnt // CODED_BLOCK
 
 
 @dataclass(frozen=True)
@@ -236,13 +243,14 @@ def tape_bytes(c: PolicyConfig, tokens: int, itemsize: int) -> int:
     return c.layers * width * tokens * itemsize
 
 
-def _layer(c: PolicyConfig, chunk: _Chunk, b: int) -> int:
+def _layer(c: PolicyConfig, chunk: _Chunk, b: int, *, flash: bool) -> int:
     """What a layer leaves for its backward pass: h, h2; queries, o; keys and values, those of a prompt again for each
-    of its rows; gate, up, silu(gate), product; and the probabilities where they are few enough."""
+    of its rows; gate, up, silu(gate), product; and the probabilities where they are few enough and not made again by
+    the kernel of a GPU, which holds the turned keys twice instead."""
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
     kept = chunk.tokens * (2 * c.hidden + 2 * q + 2 * k + 4 * c.ffn) + chunk.rows * chunk.prompt * 2 * k
     kept += chunk.tokens * (q + k) if c.qk_norm else 0
-    scores = chunk.scores(c.heads)
+    scores = chunk.tokens * k if flash else chunk.scores(c.heads)
     return b * (kept + (scores if scores <= KEEP_SCORES else 0))
 
 
@@ -256,7 +264,7 @@ def _learning(c: PolicyConfig, w: Work) -> list[Item]:
     held = 3 if rows == chunk.predicted else 4  # logits, divided, as log-probs; and those of the chunk before
     folded_grads = 0 if w.lora else WIDE * folded(c)
     again = tape_bytes(c, chunk.tokens, b) > TAPE_BYTES if w.again is None else w.again
-    layer = _layer(c, chunk, b)
+    layer = _layer(c, chunk, b, flash=w.cuda and b < WIDE)
     tapes = c.layers * chunk.tokens * c.hidden * b + layer if again else c.layers * layer
     name = f"{'inputs of layers' if again else 'activations'}, {chunk.tokens} tokens"
     return [
@@ -291,7 +299,14 @@ def _sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
         Item("sampling", f"keys and values of {rows} rows", rows * row_bytes(c, w.length, b)),
         Item("sampling", "prompts", prefill),
         Item("sampling", "next tokens", words),
+        Item("sampling", "recorded steps", _recorded(c, rows, w.length, b) if w.cuda else 0),
     ], rows
+
+
+def _recorded(c: PolicyConfig, rows: int, length: int, b: int) -> int:
+    """What the largest step in a GPU's graphs takes, whose pool they share: scores twice, one layer's inside."""
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    return rows * b * (2 * c.heads * length + length + 6 * c.hidden + 3 * (q + 2 * k) + 5 * c.ffn)
 
 
 def _native_sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:

@@ -25,6 +25,7 @@ from torch.nn import functional as F
 from assay.engine.attention import Attended, attend, attend_backward
 from assay.engine.lowrank import LowRank, add_product, gradient_of
 from assay.engine.packing import Packed
+from assay.engine.varlen import Seen, fits
 from assay.policy.transformer import Transformer
 
 
@@ -121,7 +122,7 @@ class _Tape:
     h: Tensor
     r: Tensor
     qk: tuple[Tensor, Tensor] | None
-    attended: Attended | None
+    attended: Attended | Seen | None
     o: Tensor
     h2: Tensor
     r2: Tensor
@@ -205,6 +206,7 @@ class Network:
     def __init__(self, model: Transformer, dtype: torch.dtype) -> None:
         self.model, self.config, self.dtype = model, model.config, dtype
         self.device = model.model.embed_tokens.weight.device
+        self.flash = fits(self.device, dtype, self.config.head_dim)
         self._tables: tuple[Tensor, Tensor] | None = None
         if self.config.rope.stretches and model.rotary.length is None:
             model.rotary.fit(self.config.context)  # one set of angles for sampler and learner, whatever a row's length

@@ -1,17 +1,23 @@
-"""AdamW on fp32 (or fp64) parameters: global norm clip, and no step at all on a gradient that is not finite."""
+"""AdamW on fp32 (or fp64) parameters: global norm clip, and no step at all on a gradient that is not finite.
+
+Its moments are as wide as the parameters, or, those of matrices, codes of eight bits (`low_bit`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
+from assay.engine.low_bit import Coded
+from assay.engine.memory import CODED_BLOCK
 from assay.errors import StorageError
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
+LINE = 16  # fp32 numbers of a cache line
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,7 @@ class AdamW:
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     weight_decay: float = 0.0
+    bits: Literal[32, 8] = 32  # of the moments of matrices; 32 means as wide as the parameters
 
 
 class Optimiser:
@@ -34,11 +41,12 @@ class Optimiser:
         self.named = dict(named)
         order = sorted(self.named, key=lambda name: self.named[name].ndim < 2)
         self.places: dict[str, slice] = {}
-        end = 0
+        end = matrices = 0
+        whole = CODED_BLOCK if values.bits == 8 else LINE
         for name in order:
             self.places[name] = slice(end, end + self.named[name].numel())
-            end = _rounded_up(self.places[name].stop)
-        matrices = max((_rounded_up(self.places[n].stop) for n in order if self.named[n].ndim >= 2), default=0)
+            end = -(-self.places[name].stop // whole) * whole
+            matrices = end if self.named[name].ndim >= 2 else matrices
         first = next(iter(self.named.values()))
         self.weights = torch.zeros(end, dtype=first.dtype, device=first.device)
         self.gradient = torch.zeros_like(self.weights)
@@ -48,8 +56,10 @@ class Optimiser:
             parameter.data = view.copy_(parameter.data)
             parameter.grad = self.grads[name]
         self.values = values
+        self.coded = Coded(matrices, first.device) if values.bits == 8 else None
+        self.wide = matrices if self.coded else 0  # where moments begin that are no codes
         self.decays = [(slice(0, matrices), values.weight_decay), (slice(matrices, end), 0.0)]
-        self.moments = {kind: torch.zeros_like(self.weights) for kind in MOMENTS}
+        self.moments = {kind: torch.zeros_like(self.weights[self.wide :]) for kind in MOMENTS}
         self.steps = torch.zeros((), dtype=torch.float32, device=first.device)
 
     def _view(self, vector: Tensor, name: str) -> Tensor:
@@ -71,9 +81,17 @@ class Optimiser:
     def _move(self, lr: float) -> None:
         """Torch's fused kernel itself: the optimiser around it would import torch's compiler, seconds of every run."""
         self.steps += 1
-        vectors = (self.weights, self.gradient, *self.moments.values())
+        coded = slice(0, self.wide)
+        if self.coded is not None:
+            shared = {"step": int(self.steps), "betas": self.values.betas, "eps": self.values.eps}
+            decay = self.values.weight_decay
+            self.coded.move(self.weights[coded], self.gradient[coded], lr=lr, decay=decay, **shared)
         for part, decay in self.decays:
-            weight, grad, mean, square = ([vector[part]] for vector in vectors)
+            if part.stop <= self.wide:
+                continue
+            here = slice(part.start - self.wide, part.stop - self.wide)
+            weight, grad = [self.weights[part]], [self.gradient[part]]
+            mean, square = ([vector[here]] for vector in self.moments.values())
             torch.ops.aten._fused_adamw_(
                 weight,
                 grad,
@@ -104,37 +122,52 @@ class Optimiser:
         self._take_back()
         self.gradient.zero_()
 
+    def _state_of(self, name: str) -> dict[str, Tensor]:
+        """Its moments by kind, as views in its shape, and of codes the scales."""
+        place, shape = self.places[name], self.named[name].shape
+        if self.coded is not None and place.start < self.wide:
+            found = self.coded.views(place)
+        else:
+            here = slice(place.start - self.wide, place.stop - self.wide)
+            found = {kind: vector[here] for kind, vector in self.moments.items()}
+        return {kind: vector.view(shape) if kind in MOMENTS else vector for kind, vector in found.items()}
+
     def view(self) -> dict[str, Tensor]:
-        """`exp_avg/NAME`, `exp_avg_sq/NAME`, `step/NAME`, not copied; empty before the first step."""
+        """`exp_avg/NAME`, `exp_avg_sq/NAME`, `step/NAME`, not copied; empty before the first step.
+
+        Where moments are codes they are uint8, and `exp_avg_scale/NAME`, `exp_avg_sq_scale/NAME` are there too.
+        """
         if not self.steps:
             return {}
         result = {f"step/{name}": self.steps for name in self.named}
-        for kind, vector in self.moments.items():
-            result |= {f"{kind}/{name}": self._view(vector, name) for name in self.named}
+        for name in self.named:
+            result |= {f"{kind}/{name}": value for kind, value in self._state_of(name).items()}
         return result
 
     def load(self, state: Mapping[str, Any]) -> None:
         for vector in (self.steps, *self.moments.values()):
             vector.zero_()
+        if self.coded is not None:
+            self.coded.clear()
         if not state:
             return
         steps = set()
-        for name, parameter in self.named.items():
-            for kind in ("step", *MOMENTS):
+        for name in self.named:
+            for kind, own in (("step", self.steps), *self._state_of(name).items()):
                 value = state.get(f"{kind}/{name}")
-                if value is None or (kind != "step" and value.shape != parameter.shape):
+                if value is None or (kind != "step" and value.shape != own.shape):
                     raise StorageError(f"the optimiser state has no fitting '{kind}/{name}'; is it of another model?")
                 if kind == "step":
                     steps.add(float(value))
-                else:
-                    self._view(self.moments[kind], name).copy_(value)
+                    continue
+                if (value.dtype == torch.uint8) != (own.dtype == torch.uint8):
+                    raise StorageError(
+                        f"the optimiser state has {value.dtype} for '{kind}/{name}' and this run {own.dtype}: "
+                        "machine.optimiser_bits must be that of the run that saved it"
+                    )
+                own.copy_(value)
         if len(steps) != 1:
             raise StorageError(
                 f"the optimiser state counts different steps, {sorted(steps)}; all parameters take each."
             )
         self.steps.fill_(steps.pop())
-
-
-def _rounded_up(count: int) -> int:
-    """To a cache line of fp32 numbers, where every parameter begins."""
-    return -(-count // 16) * 16

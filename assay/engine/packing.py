@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from assay.engine.layout import Layout, offsets, ranges
+from assay.engine.varlen import Sequences
 
 BLOCK_SCORES = 1 << 20  # attention scores of a block over all heads; keeps them in the outer caches
 PIECE_QUERIES = 64
@@ -67,7 +68,7 @@ class Packed:
     positions: Tensor  # int64[N]
     predict: Tensor  # int64[M]
     longest: int  # positions in use
-    plan: AttentionPlan
+    plan: AttentionPlan | Sequences
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,21 +92,28 @@ class _Rows:
     context_length: np.ndarray
 
 
-def pack(layout: Layout, *, heads: int, kv_heads: int, device: torch.device) -> Packed:
-    """The tensors of a layout for heads of this number. Its rows may be none: the contexts are rows of their own."""
+def pack(layout: Layout, *, heads: int, kv_heads: int, device: torch.device, flash: bool = False) -> Packed:
+    """The tensors of a layout for heads of this number. Its rows may be none: the contexts are rows of their own.
+
+    With `flash` attention is planned for the kernel that takes sequences, without for products in blocks.
+    """
+    return Packed(
+        ids=torch.from_numpy(layout.ids).to(device),
+        positions=torch.from_numpy(layout.positions).to(device),
+        predict=torch.from_numpy(layout.predict).to(device),
+        longest=int(layout.positions.max(initial=0)) + 1,
+        plan=Sequences.of(layout, heads=heads, device=device) if flash else _blocked(layout, heads, kv_heads, device),
+    )
+
+
+def _blocked(layout: Layout, heads: int, kv_heads: int, device: torch.device) -> AttentionPlan:
     at, which = layout.context_at, layout.context_of
     size = np.diff(at)
     nothing = np.zeros(len(size), np.int64)
     sets = [_Rows(at[:-1], size, nothing, nothing)]
     if len(layout.start):
         sets.append(_Rows(layout.start, layout.length, at[:-1][which], size[which]))
-    return Packed(
-        ids=torch.from_numpy(layout.ids).to(device),
-        positions=torch.from_numpy(layout.positions).to(device),
-        predict=torch.from_numpy(layout.predict).to(device),
-        longest=int(layout.positions.max(initial=0)) + 1,
-        plan=_plan(sets, len(layout.ids), heads, kv_heads, device),
-    )
+    return _plan(sets, len(layout.ids), heads, kv_heads, device)
 
 
 def pack_onward(onward: Onward, *, heads: int, kv_heads: int, device: torch.device) -> Packed:

@@ -16,6 +16,7 @@ from torch import Tensor
 from assay.engine import memory
 from assay.engine.decode import Decoder
 from assay.engine.flight import Flight, Limits, check, prompt_of
+from assay.engine.graphs import stepper
 from assay.engine.interface import Generation
 from assay.engine.kept import Kept
 from assay.engine.layout import hosted, offsets
@@ -69,7 +70,8 @@ def slots_for(network: Network, length: int, count: int, memory_bytes: int) -> i
 def generate(
     network: Network, requests: Sequence[Request], key: Key, *, limits: Limits, version: int, kept: Kept[Tensor]
 ) -> tuple[list[Generation], int]:
-    """One generation a request, in the order of the requests; and how many tokens of prompts were run.
+    """One generation a request, in the order of the requests; and how many tokens of prompts were run. The rows' cache
+    ends with the call.
 
     What is kept of tokens are keys and values [layers, 2, tokens, kv_heads, d].
     """
@@ -78,7 +80,11 @@ def generate(
         return [], 0
     wide = torch.promote_types(network.dtype, torch.float32)
     run = _Run(network, Flight(requests, key, limits, version, network.config.vocab, wide), kept)
-    return run.all(), run.prefilled
+    made, prefilled = run.all(), run.prefilled
+    if network.device.type == "cuda":
+        del run  # with the cache, and the graphs: what they took from a pool of their own is the learner's now
+        torch.cuda.empty_cache()
+    return made, prefilled
 
 
 @dataclass(eq=False)
@@ -106,6 +112,7 @@ class _Run:
         length = int((self.size + flight.limit).max())
         self.slots = slots_for(self.network, length, len(requests), flight.limits.memory_bytes)
         self.decoder = Decoder(self.network, slots=self.slots, length=length)
+        self.step = stepper(self.decoder)
         flight.reserve(self.slots)
         self.rows = flight.rows
         self.carry: _Prefilled | None = None
@@ -222,7 +229,7 @@ class _Run:
         position = state.position[:n]
         device = self.decoder.device
         top = int(position.max())
-        hidden = self.decoder.step(
+        hidden = self.step(
             torch.from_numpy(state.token[:n]).to(device),
             torch.from_numpy(position).to(device),
             top + 1,

@@ -114,4 +114,4 @@ class TorchEngine(NetworkEngine):
 
     def _packed(self, layout: Layout) -> Packed:
         c = self.model.config
-        return pack(layout, heads=c.heads, kv_heads=c.kv_heads, device=self.device)
+        return pack(layout, heads=c.heads, kv_heads=c.kv_heads, device=self.device, flash=self.network.flash)

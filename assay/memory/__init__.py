@@ -10,8 +10,10 @@ from typing import Any
 from assay.memory.difficulty import TrackDifficulty, track_difficulty
 from assay.memory.drafts import Drafts, keep_drafts
 from assay.memory.episodes import episode_of, to_data
+from assay.memory.examined import KeepExamined, keep_examined
 from assay.memory.follow import Follow, follow
 from assay.memory.harvest import Harvest, harvest
+from assay.memory.helpful import HoldTagged, hold_tagged
 from assay.memory.leftovers import KeepLeftovers, keep_leftovers
 from assay.memory.levels import Promote, promote
 from assay.memory.posed import AdmitPosed, admit_posed
@@ -87,6 +89,8 @@ MEMORIES: dict[str, tuple[type[Part], Remember]] = {
     "keep-successes": (KeepSuccesses, keep_successes),
     "track-values": (TrackValues, track_values),
     "harvest": (Harvest, harvest),
+    "keep-examined": (KeepExamined, keep_examined),
+    "hold-tagged": (HoldTagged, hold_tagged),
     "keep-leftovers": (KeepLeftovers, keep_leftovers),
     "admit-posed": (AdmitPosed, admit_posed),
     "drafts": (Drafts, keep_drafts),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.part import Part
+from assay.part import Part, scales_with
 from assay.types import Episode, Origin, Row, Segment
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Drafts(Part):
     """Keep the last answers to each problem with their log-probs; of at most so many problems, the oldest go first."""
 
-    problems: int = 512
+    problems: int = scales_with("num_prompts", 512)
 
 
 def keep_drafts(memory: Memory, *, rows: Sequence[Row], problems: int) -> Memory:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from assay.part import Part
 from assay.types import Episode, Row
 
@@ -46,6 +48,13 @@ def leftovers(memory: Memory) -> dict[str, tuple[frozenset[str], list[Episode]]]
     for episode in memory.kept.get(STORE, ()):
         found[episode.request.group][1].append(episode)
     return found
+
+
+def returned(episode: Episode, *, trains: bool = True, batch: str = "") -> Row:
+    """The row of an episode that waited, with the log-probs with which it was sampled as its denominators."""
+    own = episode.stream("old")
+    old = np.where(np.isnan(own), np.float32(0), own)
+    return Row(episode, in_loss=trains, in_denominator=trains, batch=batch, old=old)
 
 
 def _held(episode: Episode) -> Episode:

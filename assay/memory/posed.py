@@ -88,6 +88,12 @@ def pool_of(memory: Memory, name: str) -> list[dict[str, Any]]:
     return [{"spec": posing.seed, "id": instance_of(name, posing.seed).id, "parents": []}]
 
 
+def short_of(memory: Memory, names: Sequence[str], size: int) -> list[str]:
+    """The tasks of which fewer than `size` problems were posed; nobody posed the seed."""
+    store = memory.store(STORE)
+    return [name for name in names if len(store.get(name, ())) < size]
+
+
 def solved(episode: Episode, everyone: Sequence[Episode], *, lost: str = "missing") -> list[bool]:
     """Whether each probe of what this episode posed was right; one lost to an error of ours is missing or wrong."""
     verdicts = [e.verdict for e in everyone if e.request.tag == "probe" and e.request.parent == episode.request.id]

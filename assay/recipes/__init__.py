@@ -49,7 +49,7 @@ from assay.recipes.rew_qwen import REW_QWEN
 from assay.recipes.rfpp import RFPP, RFPP_BASELINE
 from assay.recipes.rl_plus import RL_PLUS
 from assay.recipes.rl_zvp import RL_ZVP
-from assay.recipes.rlad import RLAD, RLAD_HIERARCHICAL, RLAD_TWO
+from assay.recipes.rlad import RLAD, RLAD_HIERARCHICAL, RLAD_JOINT, RLAD_TWO
 from assay.recipes.rlep import RLEP
 from assay.recipes.rloo import RLOO
 from assay.recipes.rlve import RLVE
@@ -103,6 +103,7 @@ RECIPES: dict[str, Recipe] = {
         RLAD,
         RLAD_HIERARCHICAL,
         RLAD_TWO,
+        RLAD_JOINT,
         AZR,
         PACS,
         ROVER,

@@ -1,14 +1,23 @@
 from assay.augment import AsRole
 from assay.collect import SolvePosed
 from assay.credit import CellRelative
-from assay.curate import WithoutTag
+from assay.curate import Untrained, WithoutTag
 from assay.memory import AdmitPosed
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Rule, Scale
+from assay.recipe import Mechanism, Recipe, Rule, Scale, Stage
 from assay.reward import Graded, Learnability
-from assay.source import Pose
+from assay.source import Pose, PoseSeeds
+from assay.stages import Seeded
 
+SEEDS = 256  # 4 times the 64 prompts of a cell
 OBJECTIVE = Objective(gate=Clip(low=0.2, high=0.2), aggregate=TokenMean())
+
+SEED = Mechanism(
+    source=PoseSeeds(size=SEEDS),
+    augment=(AsRole("proposer"),),
+    curate=(Untrained(role="proposer"),),
+    remember=(AdmitPosed(cap=16384),),
+)
 
 AZR = Recipe(
     name="azr",
@@ -36,14 +45,20 @@ AZR = Recipe(
     ),
     scale=Scale(num_prompts=192, group_size=1, max_new=8096, learning_rate=1e-6, num_steps=500, num_minibatches=3),
     roles={"policy": "policy", "proposer": "policy"},
+    stages=(Stage("seed", share=0.2, mechanism=SEED), Stage("self-play", share=0.8, when=Seeded(size=SEEDS))),
     notes=(
         "num_prompts is 64 for each of three types; each type is posed and solved as often, six cells of 64 rows.",
         "The text gives 0 to a problem that all or none of the probes solve; the published code gives -0.5, as here.",
         "Mean and variance of a cell run over its rows; the published code whitens over tokens, so that long rows "
         "weigh more: `--mechanism.credit.over tokens`, and likewise for the rule of the proposer.",
         "Probes tell how hard a problem is and are thrown away; without `without-tag` they train too.",
-        "A pool begins with one program that exchanges two digits; the published code lets the base model fill the "
-        "pools before training, which here is what the first steps do.",
+        "Pools are filled before training, by the weights that the run begins with: 256 problems of each task, those "
+        "of induction made of the others' programs, or what a fifth of the steps could pose. Nothing is updated and "
+        "nothing probed meanwhile; the budget counts what was written. The published code poses one set of 256 for "
+        "deduction and abduction, which here have a set each, and does not count these steps as training.",
+        "It begins with the identity; here with the program that exchanges two digits.",
+        "Six inputs with a message, three of them shown, where the paper has ten and five. As its prompt demands, and "
+        "here enforced, a message does not hold the program.",
         "Three programs are shown where the paper shows six: what is posed must fit into a small context.",
         "Problems of the validation and test splits may be posed and are rewarded, and never come into the pool; nor "
         "does a problem that is there already.",

@@ -2,7 +2,8 @@ from assay.assess.ratios import RatioQuantile
 from assay.collect import Refill
 from assay.collect.hints import HINT, RetryWithHint
 from assay.credit import GroupRelative
-from assay.curate import FirstGroups, MixedGroups
+from assay.curate import MixedGroups, TakeTurns
+from assay.memory import KeepLeftovers
 from assay.objective import Case, Clip, Objective, ShapedBy, Tagged, TokenMean, TokenRatio
 from assay.recipe import Mechanism, Recipe, Scale
 
@@ -14,7 +15,7 @@ GUIDE = Recipe(
     "macro-average over GRPO on mathematics at 7B and 32B",
     mechanism=Mechanism(
         expand=(RetryWithHint(below=0.001, share=0.5, trained="question"), Refill(max_rounds=10)),
-        curate=(MixedGroups(by="accuracy"), FirstGroups()),
+        curate=(MixedGroups(by="accuracy"), TakeTurns()),
         assess=(RatioQuantile(tag=HINT, quantile=0.9, least=1e-4),),
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
         objective=Objective(
@@ -22,6 +23,7 @@ GUIDE = Recipe(
             aggregate=TokenMean(),
             cases=(Case(over=Tagged(HINT), ratio=TokenRatio(), gate=ShapedBy()),),
         ),
+        remember=(KeepLeftovers(max_age=1),),
     ),
     scale=Scale(num_prompts=128, group_size=8, max_new=3072, learning_rate=1e-6, num_steps=500, num_minibatches=2),
     notes=(
@@ -31,7 +33,9 @@ GUIDE = Recipe(
         "padding too. It is read before the first of the step's updates.",
         "The paper's hints are written by a stronger model that sees the solution. Here: the problem's hint, else the "
         "first half of its worked steps, never the last.",
-        "Surplus groups are dropped; the published code keeps them, without a bound on their age, for the next step.",
+        "Groups beyond num_prompts wait and train first in the next step, against the log-probs with which they were "
+        "sampled. Here they are the last that were drawn; the published code picks at random, takes the log-probs anew "
+        "and has no bound on the age. As a round draws no more than num_prompts, none here waits for two steps.",
         "num_steps and max_rounds are ours.",
     ),
 )

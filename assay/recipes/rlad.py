@@ -1,12 +1,13 @@
 import dataclasses
 
-from assay.augment import Abstract
+from assay.augment import Abstract, Distilled, Rehearse, WriteThenSolve
 from assay.collect import SolveWith
 from assay.credit import Constant, GroupRelative
 from assay.curate import Helpful, Unpaid, Untrained
+from assay.memory import HoldTagged
 from assay.objective import KL, Clip, Entropy, NoRatio, Objective, Open, TokenMean
 from assay.recipe import Mechanism, Model, Recipe, Rule, Scale, Stage
-from assay.reward import Usefulness
+from assay.reward import Outcome, Usefulness
 
 GROUPS = GroupRelative(scale="std", ddof=1, epsilon=1e-6)
 ONLINE = Objective(
@@ -14,24 +15,35 @@ ONLINE = Objective(
     aggregate=TokenMean(),
     regularise=(KL(weight=0.001, estimator="k3"), Entropy(weight=0.001)),
 )
-LIKELIHOOD = Objective(ratio=NoRatio(), gate=Open(), aggregate=TokenMean())
-IMITATED = Rule("abstraction", verified=False, reward=(Usefulness(),), credit=Constant(value=1.0), objective=LIKELIHOOD)
+LIKELIHOOD = Objective(ratio=NoRatio(), gate=Open(), aggregate=TokenMean(), injected="train")
+IMITATED = Rule("abstraction", verified=False, reward=(Outcome(),), credit=Constant(value=1.0), objective=LIKELIHOOD)
+READ = Rule("abstraction", verified=False, reward=(Usefulness(),))
 
-PROPOSE = Mechanism(
-    augment=(Abstract(num=4, longest=1024, bare=8),),
-    expand=(SolveWith(samples=8),),
-    curate=(Helpful(role="abstraction", margin=0.0, least=3), Untrained(role="policy")),
-    credit=GROUPS,
+WARM = Mechanism(
+    augment=(Abstract(num=1, longest=1024), Distilled(share=0.5, shortest=40, least=3)),
     objective=ONLINE,
     rules=(IMITATED,),
 )
+COLLECT = Mechanism(
+    augment=(Abstract(num=4, longest=1024, bare=8),),
+    expand=(SolveWith(samples=8),),
+    curate=(
+        Helpful(role="abstraction", margin=0.0, least=3),
+        Untrained(role="policy"),
+        Untrained(role="abstraction"),
+    ),
+    objective=ONLINE,
+    remember=(HoldTagged(tag="helpful"),),
+    rules=(READ,),
+)
+TUNE = Mechanism(augment=(Abstract(num=4, longest=1024), Rehearse(name="helpful")), objective=ONLINE, rules=(IMITATED,))
 SOLVE = Mechanism(
     augment=(Abstract(num=1, longest=1024, bare_every=8),),
     expand=(SolveWith(samples=16),),
     curate=(Untrained(role="abstraction"), Unpaid(tag="bare")),
     credit=GROUPS,
     objective=ONLINE,
-    rules=(IMITATED,),
+    rules=(READ,),
 )
 BOTH = Mechanism(
     augment=(Abstract(num=4, longest=1024),),
@@ -40,6 +52,7 @@ BOTH = Mechanism(
     objective=ONLINE,
     rules=(Rule("abstraction", verified=False, reward=(Usefulness(),), credit=GROUPS, objective=ONLINE),),
 )
+JOINT = Mechanism(augment=(WriteThenSolve(),), credit=GROUPS, objective=ONLINE)
 TWO_SETS = {"policy": Model(), "proposer": Model(), "reference": Model(trained=False)}
 TWO_PLAYERS = {"policy": "policy", "abstraction": "proposer"}
 
@@ -63,18 +76,28 @@ RLAD = Recipe(
     ),
     models=TWO_SETS,
     roles=TWO_PLAYERS,
-    stages=(Stage("propose", share=0.2, mechanism=PROPOSE), Stage("solve", share=0.8)),
+    stages=(
+        Stage("warm start", share=0.1, mechanism=WARM),
+        Stage("collect", share=0.1, mechanism=COLLECT),
+        Stage("tune", share=0.1, mechanism=TUNE),
+        Stage("solve", share=0.7, memory="clear"),
+    ),
     notes=(
         "Values are those of the released re-implementation, which attributes to the paper the clip of 0.5, the "
         "temperature of 0.6 and the mask of bare problems; num_steps and the shares of the stages are ours.",
         "Bare problems (every 8th) get no advantage while their KL stays: the solver is not paid for leaving the "
         "abstraction aside.",
-        "Here the proposer is tuned step by step on what it has just written and what helped; the release collects one "
-        "round from fixed weights (1500 problems, 4 abstractions, 8 answers each) and then tunes 3 epochs at 1e-5. Its "
-        "answers come from the base solver, as there: the solver learns in the second stage only.",
-        "The warm start from abstractions of a stronger model is left out: tasks have none. Take a model that can "
-        "write them, or a base that was trained on some.",
-        "An abstraction is written when its problem is drawn; the release stores one a problem beforehand.",
+        "Stages: the proposer imitates given abstractions; both players write with fixed weights (4 abstractions a "
+        "problem, 8 answers with each and 8 without, some 1500 problems as there) and nobody learns; the proposer "
+        "imitates what helped, 128 texts a step, some 3 epochs where a third helped; the solver learns.",
+        "Abstractions of the warm start are by a stronger model that sees the solution, there two a problem. Here: the "
+        "problem's hint, else the first half of its worked steps, which is a plan but hardly abstract.",
+        "There the proposer is tuned at 1e-5 and everything it writes is at 0.7 with top-p 0.95; here rate and "
+        "temperature are those of the whole run. Half of what helped by 8 answers against 8 was luck at one half: "
+        "margin asks for more.",
+        "In the last stage an abstraction is written when its problem is drawn; the release stores one a problem "
+        "beforehand, from the same weights.",
+        "An abstraction may have 1024 tokens, and never more than an answer.",
         "The released test for leaks skips answers of fewer than 3 characters, which most whole numbers are.",
         "The order from easy to medium problems is left to the pool. The wording of the two requests is ours.",
     ),
@@ -103,4 +126,13 @@ RLAD_TWO = dataclasses.replace(
     models=TWO_SETS,
     roles=TWO_PLAYERS,
     notes=(*RLAD_HIERARCHICAL.notes, "The same with a set of weights for each player, as the paper has it, is ours."),
+)
+
+RLAD_JOINT = dataclasses.replace(
+    RLAD_HIERARCHICAL,
+    name="rlad-joint",
+    claim="one model writes an abstraction and then the answer in one text, and what the text earns both earn",
+    mechanism=JOINT,
+    roles={"policy": "policy"},
+    notes=("Values are those of the released variant: plain GRPO over 16 texts a problem; num_steps is ours.",),
 )

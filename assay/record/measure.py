@@ -36,7 +36,20 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
     entropies = [s.entropy for s in sampled if s.entropy is not None and len(s)]
     if entropies:
         stats["policy/entropy"] = float(np.nanmean(np.concatenate(entropies)))
+    stats |= _entropy_whole(episodes)
     return stats
+
+
+def _entropy_whole(episodes: Sequence[Episode]) -> Stats:
+    """Mean entropy over the tokens of answers that were written from their first one on.
+
+    Answers that go on from within others hold late tokens alone, of which policies are surer: this compares with runs
+    that have none.
+    """
+    whole = [
+        s.entropy for e in episodes if not e.request.prefix for s in e.segments if s.entropy is not None and len(s)
+    ]
+    return {"policy/entropy_whole": float(np.nanmean(np.concatenate(whole)))} if whole else {}
 
 
 def _parts(episodes: Sequence[Episode]) -> Stats:

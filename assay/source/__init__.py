@@ -10,10 +10,11 @@ from assay.errors import DataError
 from assay.memory import Memory
 from assay.part import Part
 from assay.rng import Key
-from assay.source.fixed import Epochs, Uncertain, epochs, uncertain
+from assay.source.epochs import Epochs, Examine, Unsolved, epochs, examine, unsolved
 from assay.source.levels import LevelWindow, level_window
-from assay.source.posed import Pose, pose
+from assay.source.posed import Pose, PoseSeeds, pose, pose_seeds
 from assay.source.rows import draw
+from assay.source.uncertain import Uncertain, uncertain
 from assay.tasks import short, task
 from assay.tasks.task import Split, Wording
 from assay.types import Problem
@@ -98,8 +99,11 @@ SOURCES = {
     "uniform": (Uniform, uniform),
     "epochs": (Epochs, epochs),
     "uncertain": (Uncertain, uncertain),
+    "unsolved": (Unsolved, unsolved),
+    "examine": (Examine, examine),
     "level-window": (LevelWindow, level_window),
     "pose": (Pose, pose),
+    "pose-seeds": (PoseSeeds, pose_seeds),
 }
 
 

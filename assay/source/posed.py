@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory import Memory
-from assay.memory.posed import pool_of
-from assay.part import Part
+from assay.memory.posed import pool_of, short_of
+from assay.part import Part, scales_with
 from assay.tasks import task
 from assay.tasks.pose import PREFIX
+from assay.tasks.task import Task
 from assay.types import Problem
 
 if TYPE_CHECKING:
@@ -23,15 +24,41 @@ class Pose(Part):
 
 
 def pose(memory: Memory, first: int, count: int, *, pool: Pool) -> list[Problem]:
-    problems = []
-    for ordinal in range(first, first + count):
-        name, key = pool.shares[ordinal % len(pool.shares)].task, memory.key("shown", memory.step, ordinal)
-        asked, posing = task(PREFIX + name), task(name).posing
-        assert posing is not None
-        known = [entry for source in posing.sources or (name,) for entry in pool_of(memory, source)]
-        shown = [known[key(place).bits % len(known)] for place in range(posing.shown)]
-        spec = {"shown": [entry["spec"] for entry in shown], "example": posing.seed}
-        problem = asked.pose(spec, level=asked.levels[0], wording=pool.wording)
-        parents = tuple(dict.fromkeys(entry["id"] for entry in shown))
-        problems.append(dataclasses.replace(problem, solution=None, parents=parents, provenance="posed"))
-    return problems
+    names = [share.task for share in pool.shares]
+    return [_asked(memory, i, names[i % len(names)], pool) for i in range(first, first + count)]
+
+
+@dataclass(frozen=True)
+class PoseSeeds(Part):
+    """The same for those tasks alone of which fewer than `size` problems were posed so far.
+
+    Tasks that show problems of others wait until those others have theirs (AZR 2505.03335).
+    """
+
+    size: int = scales_with("num_prompts", 256)
+
+
+def pose_seeds(memory: Memory, first: int, count: int, *, pool: Pool, size: int) -> list[Problem]:
+    """All tasks in turn once there is enough of each."""
+    names = [share.task for share in pool.shares]
+    lacking = short_of(memory, names, size)
+    chosen = [name for name in lacking if set(sources(task(name))) <= {name}] or lacking or names
+    return [_asked(memory, i, chosen[i % len(chosen)], pool) for i in range(first, first + count)]
+
+
+def sources(posed: Task) -> tuple[str, ...]:
+    """The tasks whose problems are shown to who poses problems of this one."""
+    assert posed.posing is not None
+    return posed.posing.sources or (posed.name,)
+
+
+def _asked(memory: Memory, ordinal: int, name: str, pool: Pool) -> Problem:
+    asked, posing = task(PREFIX + name), task(name).posing
+    assert posing is not None
+    key = memory.key("shown", memory.step, ordinal)
+    known = [entry for source in sources(task(name)) for entry in pool_of(memory, source)]
+    shown = [known[key(place).bits % len(known)] for place in range(posing.shown)]
+    spec = {"shown": [entry["spec"] for entry in shown], "example": posing.seed}
+    problem = asked.pose(spec, level=asked.levels[0], wording=pool.wording)
+    parents = tuple(dict.fromkeys(entry["id"] for entry in shown))
+    return dataclasses.replace(problem, solution=None, parents=parents, provenance="posed")

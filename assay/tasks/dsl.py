@@ -18,6 +18,7 @@ from assay.types import Verdict
 INPUT = 3  # digits on the stack at the beginning
 LONGEST = 8  # instructions
 PAIRS, SHOWN = 6, 3  # inputs with outputs of an induction, and how many of them are in the question
+MESSAGE = 16  # characters that may be said about the program of an induction
 _MAX_CHARACTERS = 64
 
 INSTRUCTIONS: dict[str, tuple[str, int, Callable[..., tuple[int, ...]]]] = {
@@ -35,6 +36,7 @@ INSTRUCTIONS: dict[str, tuple[str, int, Callable[..., tuple[int, ...]]]] = {
 _PROGRAM = re.compile(f"[{re.escape(''.join(INSTRUCTIONS))}]{{1,{LONGEST}}}")
 _INPUT = re.compile(f"[0-9]{{{INPUT}}}")
 _DIGITS = re.compile(f"[0-9]{{1,{INPUT + LONGEST}}}")
+_MESSAGE = re.compile(f"[A-Za-z0-9 ,.+*-]{{1,{MESSAGE}}}")
 
 
 def trace(program: str, digits: str) -> list[str] | None:
@@ -75,19 +77,25 @@ def _single(generator: np.random.Generator, level: int) -> Spec:
 
 
 def _several(generator: np.random.Generator, level: int) -> Spec:
+    """Every second one has a message."""
     while True:
         program, *_ = _run(generator, level)
         spec = paired(program, [_input(generator) for _ in range(PAIRS)])
         if spec is not None and sum(a != b for a, b in spec["pairs"]) >= PAIRS - 1:
-            return spec
+            return spec | {"message": message(generator, program)} if generator.integers(2) else spec
 
 
-def paired(program: str, inputs: Sequence[str]) -> Spec | None:
+def message(generator: np.random.Generator, program: str) -> str:
+    """Something true of the program that is not the program: its length, and one of its instructions."""
+    return f"{len(program)} with {program[int(generator.integers(len(program)))]}"
+
+
+def paired(program: str, inputs: Sequence[str], message: str = "") -> Spec | None:
     """Inputs, all different, with what comes out; None where nothing does."""
     outputs = [output(program, digits) for digits in inputs]
     if len(set(inputs)) < PAIRS or None in outputs:
         return None
-    return {"program": program, "pairs": [list(pair) for pair in zip(inputs, outputs)]}
+    return {"program": program, "pairs": [list(pair) for pair in zip(inputs, outputs)], "message": message}
 
 
 # The three questions
@@ -146,11 +154,20 @@ def _read_single(text: str, shown: Sequence[Spec]) -> Spec | None:
 
 
 def _read_several(text: str, shown: Sequence[Spec]) -> Spec | None:
-    """Inputs for the program that was shown."""
-    inputs = text.strip().split(" ")
+    """`INPUTS;MESSAGE` for the program that was shown. A message that is longer or holds the program is none; a single
+    instruction stands in anything.
+    """
+    before, _, said = text.strip().partition(";")
+    inputs, said, program = before.split(" "), said.strip(), shown[0]["program"]
     if len(inputs) != PAIRS or any(_INPUT.fullmatch(digits) is None for digits in inputs):
         return None
-    return paired(shown[0]["program"], inputs)
+    if _MESSAGE.fullmatch(said) is None or (len(program) > 1 and program in said):
+        return None
+    return paired(program, inputs, said)
+
+
+def _write_several(spec: Spec) -> str:
+    return " ".join(before for before, _ in spec["pairs"]) + ";" + spec["message"]
 
 
 def _single_posing(tag: str) -> Posing:
@@ -173,7 +190,8 @@ def _single_posing(tag: str) -> Posing:
 
 def _inputs_for(generator: np.random.Generator, level: int, shown: Sequence[Spec]) -> Spec:
     while True:
-        if spec := paired(shown[0]["program"], [_input(generator) for _ in range(PAIRS)]):
+        program, inputs = shown[0]["program"], [_input(generator) for _ in range(PAIRS)]
+        if spec := paired(program, inputs, message(generator, program)):
             return spec
 
 
@@ -212,26 +230,30 @@ ABDUCTION = Task(
 INDUCTION = Task(
     name="dsl-induction",
     domain="programs",
-    summary=f"A program of a stack machine from {SHOWN} examples, judged on more; the level is its instructions.",
+    summary=f"A program of a stack machine from {SHOWN} examples and, every second time, a message, judged on more "
+    "examples; the level is its instructions.",
     levels=range(2, 7),
     instance=_several,
     canonical=lambda spec: " ".join(sorted(f"{before}>{after}" for before, after in spec["pairs"])),
-    compact=lambda spec: f"R {_shown(spec)}",
+    compact=lambda spec: f"R {_shown(spec)} {spec['message']}".rstrip(),
     natural=lambda spec: (
-        f"{_language()}A program takes these digits to those:\n{_shown(spec)}\n\nGive a program of at "
-        f"most {LONGEST} instructions that does the same, also with other digits, in \\boxed{{...}}."
+        f"{_language()}A program takes these digits to those:\n{_shown(spec)}\n"
+        + (f"Somebody who knows it says: {spec['message']}\n" if spec["message"] else "")
+        + f"\nGive a program of at most {LONGEST} instructions that does the same, also with other digits, in "
+        "\\boxed{...}."
     ),
     solve=lambda spec: Solution(spec["program"]),
     check=_induced,
     posing=Posing(
-        seed=paired("s", ["012", "345", "678", "901", "234", "567"]) or {},
+        seed=paired("s", ["012", "345", "678", "901", "234", "567"], "exchange two") or {},
         shown=1,
         compact=lambda shown: f"r {shown[0]['program']}",
         natural=lambda shown: (
-            f"{_language()}Write {PAIRS} different inputs from which the program "
-            f"{shown[0]['program']} can be guessed, but not easily, with spaces between them, in \\boxed{{...}}."
+            f"{_language()}Write {PAIRS} different inputs from which the program {shown[0]['program']} can be guessed, "
+            f"but not easily, and a message of at most {MESSAGE} characters that helps and does not hold the program, "
+            "as \\boxed{INPUT INPUT ...;MESSAGE}."
         ),
-        write=lambda spec: " ".join(before for before, _ in spec["pairs"]),
+        write=_write_several,
         read=_read_several,
         level=lambda spec: len(spec["program"]),
         example=_inputs_for,

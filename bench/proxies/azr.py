@@ -3,7 +3,12 @@ from bench.proxy import Arm, Proxy
 
 KINDS = ((1, 2, 3), (1, 2, 3), (2, 3))
 NAMES = ("dsl-deduction", "dsl-abduction", "dsl-induction")
-SIZE = {"scale.num-prompts": "96", "scale.num-minibatches": "1"}
+SIZE = {
+    "scale.num-prompts": "96",
+    "scale.num-minibatches": "1",
+    "stages.0.mechanism.source.size": "96",  # a pool that 30 steps have the time to fill
+    "stages.1.when.size": "96",
+}
 
 PROXY = Proxy(
     method="azr",
@@ -14,6 +19,7 @@ PROXY = Proxy(
     arms={
         "azr": Arm("azr", SIZE),
         "off": Arm("azr", {**SIZE, "mechanism.rules.0.every": "1000000"}),  # the proposer never learns
+        "any valid one": Arm("azr", {**SIZE, "mechanism.rules.0.reward": "graded"}),
         "baseline": Arm("rloo", {"scale.num-prompts": "32", "scale.group-size": "8"}),
     },
     steps=30,

@@ -1,4 +1,4 @@
-"""DeepSearch on chains modulo 7 that the base hardly solves: search against independent chains."""
+"""DeepSearch on countdown with four numbers, of which the base solves some 3 %: search against independent answers."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from assay.source import Pool, Share
 from bench.proxy import Arm, Proxy
 
 SCALE = {"scale.num-prompts": "16", "scale.group-size": "8"}
-SEARCH = SCALE | {"mechanism.augment.1.depth": "6", "mechanism.augment.1.width": "4"}
+SEARCH = SCALE | {"mechanism.augment.1.depth": "8", "mechanism.augment.1.width": "4"}
 
 PROXY = Proxy(
     method="deepsearch",
     expects="more prompts with a right row than chains at equal tokens, and accuracy rises where chains are stuck",
-    model="mod-chain-7",
-    pool=Pool((Share("mod-chain-7", (5,)),)),
+    model="countdown",
+    pool=Pool((Share("countdown", (4,)),)),
     arms={
         "deepsearch": Arm("deepsearch", SEARCH),
         "off": Arm("deepsearch", SCALE | {"mechanism.augment.1.depth": "1"}),
@@ -22,4 +22,15 @@ PROXY = Proxy(
     diagnostic="group/all_wrong",
     direction="down",
     against="off",
+    notes=(
+        "The entry has chains that the base solves at 3 %. The base of chains knows those modulo 7, where no level is "
+        "that hard, since a guess is right one time in seven, and where a run ended below its base: of four endings to "
+        "a wrong chain 46 % hold a right one, the search keeps that one, and values below zero are overwritten on the "
+        "way up. At the start 14 % of the kept answers with a wrong step were right, of independent ones 7 %.",
+        "Countdown with four numbers is solved at 3 % and has no guesses. A step is three characters, a number with "
+        "its operator.",
+        "Both arms of the recipe work in rounds on what the policy does not solve; steps that examine count as steps.",
+        "A run has 448 groups, so that the standard error of a difference in the share without a right row is 0.03: "
+        "what the search gains here is about that.",
+    ),
 )

@@ -4,17 +4,21 @@ from assay.source import Pool, Share
 from bench.proxy import Arm, Proxy
 
 SMALL = {"scale.num-prompts": "16", "scale.group-size": "16"}
+# Two steps of a chain and the end. What the base writes is often longer, and cut within a step it misleads: there is
+# something for the proposer to learn. Of three tokens, by a base that never wrote one, no abstraction helped anybody.
+HINTS = {**SMALL, "mechanism.augment.0.longest": "12"}
 PROXY = Proxy(
     method="rlad-two",
     expects="abstractions become useful to the solver: accuracy with them rises above that of a solver that reads "
     "abstractions nobody trains; answers without any are no worse than with plain RL",
-    model="mod-chain-7",
+    model="mod-chain-7-abstractions",
     pool=Pool((Share("mod-chain-7", (3, 4, 5)),)),
     arms={
-        "rlad-two": Arm("rlad-two", SMALL),
-        "rlad-hierarchical": Arm("rlad-hierarchical", SMALL),
-        "rlad": Arm("rlad", SMALL),
-        "off": Arm("rlad-two", {**SMALL, "mechanism.curate": "untrained"}),
+        "rlad-two": Arm("rlad-two", HINTS),
+        "rlad-hierarchical": Arm("rlad-hierarchical", HINTS),
+        "rlad-joint": Arm("rlad-joint", SMALL),
+        "rlad": Arm("rlad", {**HINTS, "stages.1.mechanism.augment.0.longest": "12"}),
+        "off": Arm("rlad-two", {**HINTS, "mechanism.curate": "untrained"}),  # the proposer never learns
         "baseline": Arm("grpo", SMALL),
     },
     steps=30,

@@ -18,4 +18,11 @@ PROXY = Proxy(
     diagnostic="replies/failed_right",
     direction="down",
     against="off",
+    notes=(
+        "The diagnostic cannot move here. Which calls fail is part of a question, by their number in an answer, so "
+        "that all right answers to it meet the same errors: before training the penalties of right answers differ "
+        "within none of the groups, no right answer holds a faulty call of its own, and the choice of the cleanest is "
+        "a draw at random. What is left of the difference is which questions are answered rightly. A verdict needs a "
+        "tool whose errors an answer can avoid.",
+    ),
 )

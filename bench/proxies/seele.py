@@ -2,6 +2,7 @@ from assay.source import Pool, Share
 from bench.proxy import Arm, Proxy
 
 SCALE = {"scale.num-prompts": "16", "scale.num-minibatches": "1", "mechanism.source.size": "128"}
+SCALE |= {"scale.max-new": "60"}  # question and hint of the longest chain are 64 of the base's 128 positions
 WHOLE = {**SCALE, "scale.group-size": "32", "mechanism.expand.0.rounds": "1"}
 
 PROXY = Proxy(
@@ -15,7 +16,7 @@ PROXY = Proxy(
         "off": Arm("seele", {**WHOLE, "mechanism.augment.0.rate": "0.5"}),
         "one round": Arm("seele", WHOLE),
         "without imitation": Arm("seele", {**SCALE, "mechanism.objective.regularise.1.weight": "0"}),
-        "baseline": Arm("dapo", {"scale.num-prompts": "16"}),
+        "baseline": Arm("dapo", {"scale.num-prompts": "16", "scale.max-new": "60"}),
     },
     steps=30,
     diagnostic="group/uniform_fraction",

@@ -1,0 +1,71 @@
+"""AdamW whose moments are codes of eight bits with a scale for every block of 256, by the kernels of bitsandbytes.
+
+Dynamic codes, a block's largest number as its scale: 2110.02861. A step decodes a block, moves it in fp32 and codes it
+again.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from assay.engine.memory import CODED_BLOCK
+
+PIECE = 1 << 22  # numbers at a time: the kernel for processors holds all of them in fp32, several times over
+
+
+class Coded:
+    """Both moments of `count` numbers, which are whole blocks."""
+
+    def __init__(self, count: int, device: torch.device) -> None:
+        from bitsandbytes import functional  # type: ignore[reportMissingImports]
+
+        self.update = functional.optimizer_update_8bit_blockwise
+        self.maps = [functional.create_dynamic_map(signed=signed).to(device) for signed in (True, False)]
+        self.codes = [torch.empty(count, dtype=torch.uint8, device=device) for _ in self.maps]
+        self.scales = [torch.empty(count // CODED_BLOCK, device=device) for _ in self.maps]
+        self.clear()
+
+    def move(
+        self,
+        weights: Tensor,
+        gradient: Tensor,
+        *,
+        step: int,
+        lr: float,
+        decay: float,
+        betas: tuple[float, float],
+        eps: float,
+    ) -> None:
+        """AdamW's step on these numbers, decay decoupled."""
+        for low in range(0, len(weights), PIECE):
+            part = slice(low, min(low + PIECE, len(weights)))
+            blocks = slice(part.start // CODED_BLOCK, part.stop // CODED_BLOCK)
+            self.update(
+                "adam",
+                gradient[part],
+                weights[part],
+                *(codes[part] for codes in self.codes),
+                *betas,
+                0.0,
+                0.0,
+                eps,
+                step,
+                lr,
+                *self.maps,
+                *(scales[blocks] for scales in self.scales),
+                weight_decay=decay,
+            )
+
+    def views(self, place: slice) -> dict[str, Tensor]:
+        """Codes and scales of the numbers in whole blocks from the start of `place`, which begins one."""
+        blocks = slice(place.start // CODED_BLOCK, -(-place.stop // CODED_BLOCK))
+        kinds = ("exp_avg", "exp_avg_sq")
+        found = {kind: codes[place] for kind, codes in zip(kinds, self.codes)}
+        return found | {f"{kind}_scale": scales[blocks] for kind, scales in zip(kinds, self.scales)}
+
+    def clear(self) -> None:
+        """All moments are zero, in what fills up a parameter's last block too, which is saved nowhere."""
+        for codes, scales, said in zip(self.codes, self.scales, self.maps):
+            codes.fill_(int(said.abs().argmin()))
+            scales.zero_()

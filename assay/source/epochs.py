@@ -1,0 +1,87 @@
+"""A fixed set of problems: in epochs, what of it is not solved yet, and that as a whole to be examined."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.memory import Memory
+from assay.memory.examined import STORE
+from assay.part import Part, scales_with
+from assay.rng import Key
+from assay.types import Problem
+
+if TYPE_CHECKING:
+    from assay.source import Pool
+
+
+@dataclass(frozen=True)
+class Epochs(Part):
+    """A fixed set of `size` problems, all of them once an epoch, in an order of its own each time."""
+
+    size: int = scales_with("num_prompts", 512)
+
+
+def epochs(memory: Memory, first: int, count: int, *, pool: Pool, drawn: int, size: int) -> list[Problem]:
+    """Steps follow one another through the epochs; a refill reads ahead, and the next step reads that again."""
+    key, begin = Key(memory.seed)("epochs"), memory.step * drawn + first
+    return in_epochs(set_of(pool, memory.seed, size), key, begin, count)
+
+
+@dataclass(frozen=True)
+class Unsolved(Part):
+    """Of a fixed set of `size` problems, in epochs, those of which at most this share of the answers was right when
+    they were examined last (DeepSearch 2509.25454); all, before they were.
+    """
+
+    size: int = scales_with("num_prompts", 512)
+    most: float = 0.25
+
+
+def unsolved(
+    memory: Memory, first: int, count: int, *, pool: Pool, drawn: int, size: int, most: float
+) -> list[Problem]:
+    """An order of its own in every epoch of every stage."""
+    key, begin = Key(memory.seed)("unsolved", memory.stage), memory.step * drawn + first
+    return in_epochs(_left(memory, pool, size, most), key, begin, count)
+
+
+@dataclass(frozen=True)
+class Examine(Part):
+    """All that `unsolved` would draw from, in one step."""
+
+    size: int = scales_with("num_prompts", 512)
+    most: float = 0.25
+
+
+def examine(memory: Memory, first: int, count: int, *, pool: Pool, size: int, most: float) -> list[Problem]:
+    return list(_left(memory, pool, size, most))
+
+
+def _left(memory: Memory, pool: Pool, size: int, most: float) -> Sequence[Problem]:
+    """share right <= most; where every problem is above that, those of the least share."""
+    problems, known = set_of(pool, memory.seed, size), memory.stores.get(STORE, {})
+    shares = [known.get(problem.id, 0.0) for problem in problems]
+    highest = max(most, min(shares))
+    return [problem for problem, share in zip(problems, shares, strict=True) if share <= highest]
+
+
+def in_epochs(problems: Sequence[Problem], key: Key, begin: int, count: int) -> list[Problem]:
+    """The problems at these places of endless epochs."""
+    size = len(problems)
+    touched = range(begin // size, (begin + count) // size + 1)
+    orders = {epoch: key("order", epoch).generator().permutation(size) for epoch in touched}
+    return [problems[orders[place // size][place % size]] for place in range(begin, begin + count)]
+
+
+def set_of(pool: Pool, seed: int, size: int) -> tuple[Problem, ...]:
+    """The set; a file may have fewer rows, and may have changed since another run."""
+    return (problem_set.__wrapped__ if pool.finite else problem_set)(pool, seed, size)
+
+
+@functools.lru_cache(maxsize=4)
+def problem_set(pool: Pool, seed: int, size: int) -> tuple[Problem, ...]:
+    """`size` different problems for training, the same in every process."""
+    return tuple(pool.held_out(Key(seed)("epochs", "problems"), size, "train"))

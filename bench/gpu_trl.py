@@ -1,0 +1,116 @@
+"""TRL's GRPO trainer on the work of `bench.gpu`, in a process of its own: seconds a step and peak memory.
+
+usage: python -m bench.gpu_trl JOB.json        started by `python -m bench.gpu` where TRL is installed
+
+Random weights, bf16 autocast on a GPU, transformers' generate, answers of full length, no reference model, no saving.
+"""
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+os.environ |= {"HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
+warnings.filterwarnings("ignore")
+
+import torch  # noqa: E402
+from datasets import Dataset  # noqa: E402
+from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: E402
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast, TrainerCallback  # noqa: E402
+from trl import GRPOConfig, GRPOTrainer  # noqa: E402
+
+
+def tokenizer_of(vocab: int) -> PreTrainedTokenizerFast:
+    """A word for each id, `w7`; the last two are the end and what fills up."""
+    words = {f"w{i}": i for i in range(vocab)}
+    inner = Tokenizer(models.WordLevel(words, unk_token="w0"))
+    inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    ends = {"eos_token": f"w{vocab - 1}", "pad_token": f"w{vocab - 2}", "unk_token": "w0"}
+    return PreTrainedTokenizerFast(tokenizer_object=inner, padding_side="left", **ends)
+
+
+def configuration(job: dict[str, Any], folder: str) -> GRPOConfig:
+    rows = job["groups"] * job["samples"]
+    return GRPOConfig(
+        output_dir=folder,
+        use_cpu=job["device"] == "cpu",
+        bf16=job["device"] != "cpu",
+        per_device_train_batch_size=rows // job["parts"],
+        gradient_accumulation_steps=job["parts"],
+        num_generations=job["samples"],
+        max_completion_length=job["answer"],
+        generation_kwargs={"min_new_tokens": job["answer"]},
+        max_steps=job["steps"],
+        num_iterations=1,
+        beta=0.0,
+        loss_type="dapo",
+        temperature=1.0,
+        top_p=1.0,
+        top_k=0,
+        learning_rate=1e-6,
+        lr_scheduler_type="constant",
+        weight_decay=0.0,
+        max_grad_norm=1.0,
+        optim="adamw_torch_fused",
+        gradient_checkpointing=False,
+        shuffle_dataset=False,
+        logging_strategy="no",
+        save_strategy="no",
+        eval_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+    )
+
+
+def reward(completion_ids: list[list[int]], **_: Any) -> list[float]:
+    """The share of even ids: no group is uniform."""
+    return [sum(i % 2 == 0 for i in ids) / max(1, len(ids)) for ids in completion_ids]
+
+
+class Clock(TrainerCallback):
+    """Seconds of each step."""
+
+    def __init__(self, device: str) -> None:
+        self.device, self.seconds = device, []
+
+    def now(self) -> float:
+        if self.device != "cpu":
+            torch.cuda.synchronize()
+        return time.perf_counter()
+
+    def on_step_begin(self, *args: Any, **kwargs: Any) -> None:
+        self.began = self.now()
+
+    def on_step_end(self, *args: Any, **kwargs: Any) -> None:
+        self.seconds.append(self.now() - self.began)
+
+
+def main() -> None:
+    job = json.loads(Path(sys.argv[1]).read_text())
+    generator = torch.Generator().manual_seed(0)
+    vocab = job["config"]["vocab_size"]
+    ids = torch.randint(1, vocab - 2, (job["groups"], job["prompt"]), generator=generator).tolist()
+    clock = Clock(job["device"])
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = GRPOTrainer(
+            model=AutoModelForCausalLM.from_config(AutoConfig.for_model(**job["config"]), dtype=torch.float32),
+            processing_class=tokenizer_of(vocab),
+            args=configuration(job, folder),
+            reward_funcs=reward,
+            train_dataset=Dataset.from_dict({"prompt": [" ".join(f"w{i}" for i in row) for row in ids]}),
+            callbacks=[clock],
+        )
+        trainer.train()
+    peak = 0 if job["device"] == "cpu" else torch.cuda.max_memory_allocated()
+    Path(job["out"]).write_text(json.dumps({"seconds": clock.seconds, "peak": peak}))
+
+
+if __name__ == "__main__":
+    main()
