@@ -113,7 +113,8 @@ def world(
             logps[made.request.id], means[made.request.id] = logp.tolist(), mean.tolist()
             mine = np.array([c == "p" for c in parts], bool)
             given = [torch.from_numpy(np.asarray(x)[mine].astype(np.float64)) for x in (logp, old, ref, mean - before)]
-            answers.append(Answer(group, right, advantage, given[0].requires_grad_(), *given[1:], own))
+            leaf, *others = given
+            answers.append(Answer(group, right, advantage, leaf.requires_grad_(), others[0], others[1], others[2], own))
 
     def table(cut: int | None) -> Table:
         found = Averaged(logps, rows=cut)

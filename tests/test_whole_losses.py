@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import stdev
 
 import numpy as np
 import pytest
@@ -132,7 +133,7 @@ def rapid_formula(answers: Sequence[Answer]) -> Tensor:
         use = [min(math.exp(float((a.logp - a.old).mean().detach())), 2.0) for a in members]
         value = sum(u * r for u, r in zip(use, rewards, strict=True)) / sum(use)
         for a, u, r in zip(members, use, rewards, strict=True):
-            total = total - u * (r - value) / (np.std(rewards, ddof=1) + 1e-6) * a.logp.mean()
+            total = total - u * (r - value) / (stdev(rewards) + 1e-6) * a.logp.mean()
     return total / len(answers)
 
 
@@ -246,6 +247,7 @@ def test_the_normaliser_goes_to_the_mean_gap_of_its_question() -> None:
     settings = {"models": models, "scale": recipe.scale, "micro_tokens": 1000, "model": "partition", "rate": 1.0}
     first, _ = partition(rows, memory=Memory(0), **settings)
     assert all((row.weights["partition"] == 0).all() for row in first)
+    found, stats = first, {}
     for _ in range(60):
         found, stats = partition(rows, memory=Memory(0), **settings)
     for row, expected in zip(found, [0.5, 0.5, -1.0, -1.0], strict=True):

@@ -61,7 +61,9 @@ def mismatch(rows: Sequence[Row]) -> list[Row]:
         others = [*members[place + 1 :], *members[:place]]
         own = group[0].episode.request.problem.id
         asked = next((o[0].episode for o in others if o[0].episode.request.problem.id != own), None)
-        for row in group if asked is not None else ():
+        if asked is None:
+            continue
+        for row in group:
             episode = dataclasses.replace(row.episode, context=asked.training_context)
             result.append(row.mark(episode=episode, in_group=False, in_denominator=False, tag=MISMATCHED))
     return result
