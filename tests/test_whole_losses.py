@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from statistics import stdev
@@ -187,6 +188,8 @@ def test_the_mean_over_the_vocabulary_is_kept_before_the_update(precision: str) 
     """From the dense distributions; a row that needed no `old` needs none of it."""
     engine = policy(precision)
     rows = [row.mark(old=np.zeros(len(row.episode), np.float32)) for row in group_of([1.0, 0.0], lengths=[3, 1])]
+    moved = dataclasses.replace(rows[0].episode, context=np.array([4, 4, 4], np.int32))
+    rows[0] = rows[0].mark(episode=moved)  # it was sampled under another context than it is trained under
     rows += group_of([1.0], name="fresh")
     found, _ = keep_mean_log_prob(rows, models=models_of(engine), micro_tokens=5)
     for row in found[:2]:
