@@ -11,38 +11,61 @@ import torch
 from tiny import policy, recipe_of, register, run
 from torch import Tensor
 
-from assay.augment import AUGMENTS
+from assay.augment import AUGMENTS, Expert, Probe, Replay
 from assay.augment.hints import Hinted
 from assay.augment.partial_solution import PartialSolution
 from assay.augment.steps import Recall
 from assay.augment.temperature import OwnTemperature
 from assay.collect import EXPANDERS, Refill
+from assay.collect.anchors import AnchorSearch
 from assay.collect.forks import ForkAtReplies
 from assay.collect.hints import RetryWithHint
 from assay.collect.rates import HintRounds
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
-from assay.curate import CURATORS
+from assay.curate import CURATORS, Aside, BandFirst, Filtered, FilteredByDifficulty, OnAnchor, SwitchToExpert
 from assay.curate.parts import Band, FirstGroups, WithoutTag
 from assay.curate.players import Helpful, Unpaid, Untrained
 from assay.curate.recompose import Recompose
 from assay.curate.replace import MakeRoom
 from assay.curate.resample import ResampleOnCorrect
+from assay.curate.surplus import TakeTurns
 from assay.curate.trees import OwnTokens
 from assay.memory import MEMORIES
+from assay.memory.difficulty import TrackDifficulty
 from assay.memory.drafts import Drafts
 from assay.memory.examined import KeepExamined
+from assay.memory.harvest import Harvest
+from assay.memory.helpful import HoldTagged
 from assay.memory.leftovers import KeepLeftovers
 from assay.memory.levels import Promote
 from assay.memory.posed import AdmitPosed
 from assay.memory.rates import KeepRate
 from assay.memory.solved import HoldSolved
+from assay.memory.successes import KeepSuccesses
 from assay.memory.temperature import TrackTemperature
+from assay.memory.values import TrackValues
 from assay.part import Part
 from assay.recipe import Mechanism
 
 GROUP = 4
 IDLE: list[tuple[str, Part]] = [
+    ("augment", Expert(count=0)),
+    ("augment", Probe(num=0)),
+    ("augment", Replay(num=0)),
+    ("expand", AnchorSearch(probes=0)),
+    ("curate", Aside()),
+    ("curate", BandFirst(low=-1.0, high=2.0)),
+    ("curate", Filtered(keep=GROUP)),
+    ("curate", FilteredByDifficulty(hard=GROUP, medium=GROUP, easy=GROUP)),
+    ("curate", OnAnchor()),
+    ("curate", SwitchToExpert()),
+    ("curate", TakeTurns()),
+    ("remember", Harvest()),
+    ("remember", HoldTagged()),
+    ("remember", KeepSuccesses()),
+    ("remember", TrackDifficulty()),
+    ("remember", TrackValues()),
     ("augment", Hinted(share=0.0)),
     ("augment", OwnTemperature()),
     ("augment", PartialSolution(percent=0.0)),
@@ -74,9 +97,11 @@ IDLE: list[tuple[str, Part]] = [
 ]
 REGISTRIES = {"augment": AUGMENTS, "expand": EXPANDERS, "curate": CURATORS, "remember": MEMORIES}
 BUSY = {
-    "augment": {"demonstrate", "as-role", "trunks", "steps", "begin-at-rate", "speculate", "abstract", "start-states"},
+    "augment": {"demonstrate", "as-role", "trunks", "steps", "begin-at-rate", "speculate", "abstract", "start-states"}
+    | {"budget", "distilled", "expert-prefix", "greedy", "rehearse", "teach-abstractions", "write-then-solve"},
     "expand": {"search", "solve-posed", "solve-with"},
-    "curate": {"mixed-groups", "solved-groups", "draw-leaves", "backed-up"},
+    "curate": {"mixed-groups", "solved-groups", "draw-leaves", "backed-up"}
+    | {"nobody", "one-sided", "unsolved-groups", "whole-answers"},
     "remember": {"follow"},
 }
 """Parts that have no value at which they do nothing: they are what a method is."""

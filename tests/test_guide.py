@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -216,7 +218,8 @@ def test_with_an_empty_hint_the_ratio_is_one(gate: Clip | None, factor: float) -
 def test_the_gate_is_the_slope_of_the_shaped_ratio(ratio: float, gamma: float) -> None:
     """w d/dw [w / (w + gamma)] by a difference quotient."""
     w, step = torch.tensor([ratio], dtype=torch.float64), 1e-6 * ratio
-    found = shaped_by(w, w, streams={"weights/gamma": torch.tensor([gamma], dtype=torch.float64)})
+    view: Any = SimpleNamespace(streams={"weights/gamma": torch.tensor([gamma], dtype=torch.float64)})
+    found = shaped_by(w, w, view=view)
     slope = ((ratio + step) / (ratio + step + gamma) - (ratio - step) / (ratio - step + gamma)) / (2 * step)
     assert float(found) == pytest.approx(ratio * slope, rel=1e-6)
 
@@ -271,7 +274,7 @@ def test_a_refill_counts_those_that_wait(waiting: int) -> None:
     memory = keep_leftovers(Memory(0), rows=held, max_age=1)
     drawn = [row.episode for row in mixed("a")]
     drawn = [dataclasses.replace(e, request=dataclasses.replace(e.request, draw=0)) for e in drawn]
-    values = {"num_prompts": 2, "drawn": 2, "max_rounds": 9, "wanted": "mixed"}
+    values = {"num_prompts": 2, "drawn": 2, "max_rounds": 9, "wanted": "mixed", "share": 1.0}
     more = refill(drawn, memory, more=lambda memory, first, count: asked(1), **values)  # type: ignore[arg-type]
     assert bool(more) == (waiting == 0)
 

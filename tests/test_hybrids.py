@@ -16,7 +16,6 @@ from tiny import (
     Table,
     batch_of,
     episode,
-    group_of,
     models_for,
     phases_of,
     recipe_of,
@@ -162,8 +161,8 @@ def test_srft_by_hand() -> None:
 def test_hpt_switches_by_group() -> None:
     """Unsolved: the demonstration alone, - 1/3 a token, whatever else is in the step. Solved: R - mean, B = 3."""
     unsolved = [row.mark() for row in mixed([0.0, 0.0, 0.0, 1.0], tag="teacher")]
-    solved = group_of([1.0, 0.0, 0.0], name="solved")
-    solved = [row.mark(old=np.full(2, -1.0, np.float32)) for row in solved]
+    answers = [episode([1, END], group="solved", sample=i, reward=r) for i, r in enumerate((1.0, 0.0, 0.0))]
+    solved = [Row(answer, old=np.full(2, -1.0, np.float32)) for answer in answers]
     rows = switch_to_expert([*unsolved, *solved], most=0)
     found = learnt("hpt", rows, [*LOGP, *[[-1.0, -1.0]] * 3])
     assert found[:3] == [None] * 3
