@@ -27,7 +27,7 @@ class Part:
 
     @property
     def wants(self) -> frozenset[str]:
-        """Beside the log-prob of the token itself: `entropy`, `top`, `ref`, `old`."""
+        """Beside the log-prob of the token itself: `entropy`, `top`, `mean`, `ref`, `old`."""
         return frozenset()
 
 

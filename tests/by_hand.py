@@ -46,6 +46,8 @@ CLIPS = {
     "liteppo": (0.2, 0.2, None),
     "vapo": (0.2, 0.28, None),
 }
+DIVERGENCES = ("rpg-fkl", "rpg-ufkl", "rpg-rkl", "rpg-urkl")
+CLIPS |= dict.fromkeys(DIVERGENCES, (0.2, 0.28, 10.0))
 CLIPS |= shaping.CLIPS
 LIKE = {"cure": "dapo", **shaping.LIKE}  # on rows that share nothing, a method that is another
 RECIPE_NAMES = (
@@ -119,6 +121,7 @@ def advantages(
         return [2 * (c - middle) + middle / max(1, sum(selected)) ** 0.5 for c in others]
     scales: dict[str, float] = dict.fromkeys(("dr-grpo", "seele", "ampo", "deepsearch"), 1.0)
     scales |= dict.fromkeys(trust.UNSCALED, 1.0)
+    scales |= dict.fromkeys(DIVERGENCES, 1.0)
     scales["azr"] = (stdev(rewards) ** 2 + 1e-8) ** 0.5
     scales["rfpp-baseline"] = 1.0
     if name == "liteppo":
@@ -182,6 +185,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "azr": 1 / tokens,
         "spec-rl": 1 / tokens,
         "questa": 1 / tokens,
+        **dict.fromkeys(DIVERGENCES, 1 / tokens),
         "ppo": 1 / tokens,
         "vapo": 1 / tokens,
         "orz": 1 / tokens,
@@ -254,6 +258,10 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
     loss = loss - shaping.HESITATION.get(name, 0.0) * known.entropy
     if name in WEIGHTS:
         loss = loss + WEIGHTS[name] * k3(logp, known.ref) - 0.001 * known.entropy
+    if name in DIVERGENCES:
+        log = logp - known.old
+        terms = (-log, ratio - log - 1, ratio * log, ratio * log - ratio)
+        loss = loss + 1e-4 * terms[DIVERGENCES.index(name)]
     if name == "vapo":
         loss = loss - 0.1 * known.liked * logp
     if name == "rfpp-baseline":

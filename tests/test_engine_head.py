@@ -70,10 +70,20 @@ def test_gradient_is_that_of_the_dense_log_softmax(
     x = case()
     x["c"][2] = x["e"][2] = x["c"][7] = 0
     x["k"][2] = 0
-    out = read(x["hidden"], x["weight"], x["ids"], x["tau"], entropy=True, top_ids=x["top_ids"], keep=kept)
+    out = read(
+        x["hidden"],
+        x["weight"],
+        x["ids"],
+        x["tau"],
+        entropy=True,
+        top_ids=x["top_ids"],
+        mean_logp=True,
+        keep=kept,
+    )
     lp = torch.log_softmax(x["hidden"] @ x["weight"].T / x["tau"][:, None], -1)
     torch.testing.assert_close(out.logp, lp.gather(-1, x["ids"][:, None])[:, 0], atol=1e-12, rtol=0)
     torch.testing.assert_close(out.entropy, -(lp.exp() * lp).sum(-1), atol=1e-12, rtol=0)
+    torch.testing.assert_close(out.mean_logp, lp.mean(-1), atol=1e-12, rtol=0)
     torch.testing.assert_close(out.top_logp, lp.gather(-1, x["top_ids"]), atol=1e-12, rtol=0)
     grad = torch.ones_like(x["weight"])
     coefficients = Coefficients(x["c"] if logp else None, x["e"] if entropy else None, x["k"] if top else None)

@@ -20,7 +20,8 @@ STEPS = 24
 STAGED = ("r3-staged", "rlad", "rlad-two")  # several players, or stages in which nobody learns
 # without a mean of the group, or a bound on the ratio: slowly enough for the first quarter to be seen
 FALLS_AT_ONCE = ("remax", "cispo", "clip-cov", "kl-cov")
-RL = tuple(name for name in RECIPES if name not in ("sft", *STAGED))
+OFFLINE = ("dpo", "ipo", "kto")  # what they learn does not show in the answers of the frozen policy that they read
+RL = tuple(name for name in RECIPES if name not in ("sft", *STAGED, *OFFLINE))
 
 
 @pytest.fixture(autouse=True)

@@ -212,7 +212,10 @@ def test_positions_of_every_rope() -> None:
 
 
 def test_a_large_vocabulary_goes_in_parts() -> None:
-    """More logits than are kept between the passes: they are computed twice, and the gradient is the same."""
+    """More logits than are kept between the passes: they are computed twice, and the gradient is the same.
+
+    So is the mean of their log-probs.
+    """
     shape = {"vocab": 60_000, "layers": 1}
     ours, theirs = (
         core(**shape),
@@ -220,16 +223,18 @@ def test_a_large_vocabulary_goes_in_parts() -> None:
     )
     top = np.random.default_rng(0).integers(0, 60_000, (400, 2)).astype(np.int32)
     batch = batch_of(*rows_of([200, 200], vocab=60_000), top_ids=top)
-    grads = []
+    grads, means = [], []
     for engine in (ours, theirs):
         for chunk in engine.chunks(batch, tokens=10_000):
-            out = engine.forward(chunk, Want(entropy=True, top_ids=True))
-            assert out.top_logp is not None and out.entropy is not None
+            out = engine.forward(chunk, Want(entropy=True, top_ids=True, mean_logp=True))
+            assert out.top_logp is not None and out.entropy is not None and out.mean_logp is not None
+            means.append(out.mean_logp)
             (out.logp.sum() + 0.1 * out.entropy.sum() + (out.top_logp * torch.tensor([1.0, -0.5])).sum()).backward()
             engine.backward(chunk, out)
         engine.hand_out()
         grads.append(torch.cat([p.grad.flatten() for p in engine.model.parameters() if p.grad is not None]))
     assert (grads[0] - grads[1]).norm() <= 1e-5 * grads[1].norm()
+    torch.testing.assert_close(means[0], means[1], rtol=1e-6, atol=0)
 
 
 def test_coefficients_that_are_zero_cost_nothing_and_change_nothing() -> None:

@@ -220,8 +220,9 @@ class Table:
     def forward(self, chunk: Chunk, want: Want) -> Outputs:
         logp = torch.tensor([p for name in chunk.batch.request for p in self.logp[name]], dtype=torch.float64)
         entropy = self._entropy(chunk, logp).requires_grad_() if want.entropy else None
+        mean = torch.full_like(logp, -3.0) if want.mean_logp else None
         top = torch.full((len(logp), 3), -2.0, dtype=torch.float64).requires_grad_() if want.top_ids else None
-        return Outputs(logp=logp.requires_grad_(), entropy=entropy, top_logp=top)
+        return Outputs(logp=logp.requires_grad_(), entropy=entropy, top_logp=top, mean_logp=mean)
 
     def _entropy(self, chunk: Chunk, logp: Tensor) -> Tensor:
         if isinstance(self.entropy, int | float):
@@ -467,4 +468,8 @@ def _flipped(credit: Callable[..., list[Batch]]) -> Callable[..., list[Batch]]:
 
 
 def _minus(batch: Batch) -> Batch:
-    return dataclasses.replace(batch, advantage=-batch.advantage)
+    """What was worth more is worth less, also to losses that go by rewards, verdicts or pairs."""
+    assert batch.outcome is not None and batch.right is not None
+    weights = {name: -value if name.startswith("pair/") else value for name, value in batch.weights.items()}
+    turned = {"advantage": -batch.advantage, "outcome": -batch.outcome, "right": ~batch.right}
+    return dataclasses.replace(batch, **turned, weights=weights)

@@ -13,6 +13,8 @@ from assay.assess.distributions import Distributions, keep_distributions
 from assay.assess.energy import TokenEnergy, token_energy
 from assay.assess.entropy import EntropyWeight, entropy_weight
 from assay.assess.implicit import ImplicitProcess, implicit_process
+from assay.assess.mean_logp import MeanLogProb, keep_mean_log_prob
+from assay.assess.partition import Partition, partition
 from assay.assess.ratios import RatioQuantile, ratio_quantile
 from assay.memory import Memory
 from assay.models import Models
@@ -27,6 +29,8 @@ ASSESSORS: Registry = {
     "token-energy": (TokenEnergy, token_energy),
     "token-kl": (TokenKL, token_kl),
     "critic": (Critic, critic),
+    "mean-log-prob": (MeanLogProb, keep_mean_log_prob),
+    "partition": (Partition, partition),
     "implicit-process": (ImplicitProcess, implicit_process),
     "candidates": (Candidates, candidates),
 }

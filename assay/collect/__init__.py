@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from assay.augment import Codec
 from assay.collect.expand import EXPANDERS, Refill, SolvePosed
-from assay.collect.lagged import Lagged, lagged
+from assay.collect.lagged import Frozen, Lagged, frozen, lagged
 from assay.collect.search import Search
 from assay.collect.solve import SolveWith
 from assay.collect.trees import Fork
@@ -32,7 +32,7 @@ Collect = Callable[[Models, Sequence[Request], Memory], tuple[list[Episode], Mem
 policy from afar are moved by `remember`, so that a stop while collecting finds a state to save.
 """
 
-COLLECTORS: Registry = {"lagged": (Lagged, lagged)}  # (collect: Collect) -> Collect
+COLLECTORS: Registry = {"lagged": (Lagged, lagged), "frozen": (Frozen, frozen)}  # (collect: Collect) -> Collect
 
 __all__ = [
     "COLLECTORS",
@@ -40,6 +40,7 @@ __all__ = [
     "Collect",
     "Collector",
     "Fork",
+    "Frozen",
     "Judge",
     "Lagged",
     "Refill",

@@ -1,4 +1,4 @@
-"""A collector that is behind: answers of a policy of some steps ago, in the same order on every machine."""
+"""Collectors in which another set writes: a policy of some steps ago, or the one with which the stage began."""
 
 from __future__ import annotations
 
@@ -39,3 +39,28 @@ def lagged(collect: Collect, *, model: str, role: str) -> Collect:
         return collect(dataclasses.replace(models, roles={**models.roles, role: model}), requests, memory)
 
     return collect_behind
+
+
+@dataclass(frozen=True)
+class Frozen(Part):
+    """A set that never learns writes in the policy's stead: all answers of a stage are of one policy.
+
+    With a model of start=policy each stage is a round: what is learnt from is what the round before it could do.
+    """
+
+    model: str = "reference"
+    role: str = "policy"
+
+
+def frozen(collect: Collect, *, model: str, role: str) -> Collect:
+    """`collect` with the role played by this set."""
+
+    def collect_frozen(models: Models, requests: Sequence[Request], memory: Memory) -> tuple[list[Episode], Memory]:
+        spec = models.specs.get(model)
+        if model not in models or spec is None or spec.trained:
+            raise ConfigError(
+                f"collect.model: '{model}' is no frozen set. Give the recipe a model of this name with trained=False."
+            )
+        return collect(dataclasses.replace(models, roles={**models.roles, role: model}), requests, memory)
+
+    return collect_frozen

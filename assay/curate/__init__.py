@@ -10,6 +10,7 @@ from assay.curate.lengths import (
     filtered_by_difficulty,
     whole_answers,
 )
+from assay.curate.pairs import Mismatch, Pairs, TrainAt, mismatch, pairs, train_at
 from assay.curate.parts import (
     Aside,
     Band,
@@ -63,6 +64,9 @@ CURATORS: Registry = {
     "unpaid": (Unpaid, unpaid),
     "untrained": (Untrained, untrained),
     "helpful": (Helpful, helpful),
+    "pairs": (Pairs, pairs),
+    "mismatch": (Mismatch, mismatch),
+    "train-at": (TrainAt, train_at),
 }
 
 __all__ = [
@@ -77,16 +81,19 @@ __all__ = [
     "FirstGroups",
     "Helpful",
     "MakeRoom",
+    "Mismatch",
     "MixedGroups",
     "Nobody",
     "OnAnchor",
     "OneSided",
     "OwnTokens",
+    "Pairs",
     "Recompose",
     "ResampleOnCorrect",
     "SolvedGroups",
     "SwitchToExpert",
     "TakeTurns",
+    "TrainAt",
     "Unpaid",
     "UnsolvedGroups",
     "Untrained",

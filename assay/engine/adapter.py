@@ -78,13 +78,14 @@ class AdapterEngine(LocalEngine):
             chunk.tau,
             entropy=want.entropy,
             top_ids=chunk.streams["top_ids"] if want.top_ids else None,
+            mean_logp=want.mean_logp,
         )
         leaves = (readout.logp, readout.entropy, readout.top_logp)
         if learns:
             leaves = tuple(None if x is None else x.requires_grad_(True) for x in leaves)
         logp, entropy, top_logp = leaves
         assert logp is not None
-        outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp)
+        outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp, mean_logp=readout.mean_logp)
         if learns:
             self._held[outputs] = logits
         return outputs

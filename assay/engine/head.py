@@ -23,6 +23,7 @@ class Readout:
     logp: Tensor  # [M]
     entropy: Tensor | None
     top_logp: Tensor | None  # [M, K]
+    mean_logp: Tensor | None  # [M] over the vocabulary
     all_logp: Tensor | None  # [M, V]
 
 
@@ -49,6 +50,7 @@ def read(
     *,
     entropy: bool = False,
     top_ids: Tensor | None = None,
+    mean_logp: bool = False,
     keep: bool = False,
 ) -> Readout:
     """Log-probs of `ids` [M] given hidden states [M, D], at temperatures tau [M], whose dtype is that of the result.
@@ -60,6 +62,7 @@ def read(
     logp = torch.empty_like(tau)
     spread = torch.empty_like(tau) if entropy else None
     top = tau.new_empty(top_ids.shape) if top_ids is not None else None
+    mean = torch.empty_like(tau) if mean_logp else None
     every = None
     rows = _rows_at_once(vocab)
     for a in range(0, count, rows):
@@ -70,9 +73,11 @@ def read(
             spread[cut] = -(lp.exp() * lp).sum(-1)
         if top is not None and top_ids is not None:
             top[cut] = lp.gather(-1, top_ids[cut])
+        if mean is not None:
+            mean[cut] = lp.mean(-1)
         if keep:
             every = lp
-    return Readout(logp, spread, top, every)
+    return Readout(logp, spread, top, mean, every)
 
 
 @dataclass(frozen=True, eq=False)

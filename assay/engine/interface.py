@@ -53,6 +53,7 @@ class Want:
 
     entropy: bool = False
     top_ids: bool = False
+    mean_logp: bool = False
     value: bool = False
 
 
@@ -63,6 +64,7 @@ class Outputs:
     logp: Tensor  # [M]
     entropy: Tensor | None = None  # [M]
     top_logp: Tensor | None = None  # [M, K]
+    mean_logp: Tensor | None = None  # [M] over the vocabulary; a number to compare with, no leaf
     value: Tensor | None = None  # [M]
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from assay.configure import SLOTS
 from assay.credit import pack
+from assay.errors import ConfigError
 from assay.objective import Objective, Term
 from assay.part import Part, name_of
 from assay.recipe import Mechanism, Recipe
@@ -187,7 +188,7 @@ def on_policy(goal: Objective) -> dict[str, float | None]:
         leaf = sampled.clone().requires_grad_()
         view = dataclasses.replace(view, logp=leaf, streams={**view.streams, **more})
         loss_of(goal)(view, torch.from_numpy(weights)).value.backward()
-    except (KeyError, AssertionError):  # a part reads what only a run has
+    except (KeyError, AssertionError, ConfigError):  # a part reads what only a run has
         return {"right": None, "wrong": None}
     assert leaf.grad is not None
     push = -leaf.grad / weight

@@ -36,8 +36,13 @@ from assay.objective.gates import (
     Soft,
     Tapered,
 )
+from assay.objective.groups import PACS, RAPID
+from assay.objective.preferences import DPO, IPO, KTO
 from assay.objective.ratios import RATIOS, GroupExpectation, NoRatio, Probability, SequenceRatio, TokenRatio
+from assay.objective.regress import FlowRL, Rover
+from assay.objective.regularised import OldKL, RegularisedReinforce
 from assay.objective.select import SELECTORS, Forks, HighEntropy, Judged, Tagged, Written
+from assay.objective.term import Term
 from assay.objective.terms import (
     KL,
     TERMS,
@@ -45,7 +50,7 @@ from assay.objective.terms import (
     Likelihood,
     LikelihoodByEntropy,
     ShareWithCandidates,
-    Term,
+    SquaredRatio,
 )
 from assay.objective.whole import WHOLES
 from assay.part import Part, slot
@@ -104,8 +109,13 @@ class Objective(Part):
 __all__ = [
     "AGGREGATES",
     "CORRECTIONS",
+    "DPO",
     "GATES",
+    "IPO",
     "KL",
+    "KTO",
+    "PACS",
+    "RAPID",
     "RATIOS",
     "SELECTORS",
     "TERMS",
@@ -120,6 +130,7 @@ __all__ = [
     "Drop",
     "Entropy",
     "FixedLength",
+    "FlowRL",
     "Focal",
     "Followed",
     "Forks",
@@ -133,12 +144,15 @@ __all__ = [
     "Near",
     "NoRatio",
     "Objective",
+    "OldKL",
     "Open",
     "Plain",
     "Preserving",
     "Probability",
     "PromptMean",
+    "RegularisedReinforce",
     "Reject",
+    "Rover",
     "SequenceMean",
     "SequenceRatio",
     "SequenceSum",
@@ -147,6 +161,7 @@ __all__ = [
     "ShareWithCandidates",
     "Shut",
     "Soft",
+    "SquaredRatio",
     "Tagged",
     "Tapered",
     "Term",

@@ -139,4 +139,5 @@ def own_name(place: int) -> str:
 
 
 def want_of(objective: Objective) -> Want:
-    return Want(entropy="entropy" in objective.wants, top_ids="top" in objective.wants)
+    wants = objective.wants
+    return Want(entropy="entropy" in wants, top_ids="top" in wants, mean_logp="mean" in wants)

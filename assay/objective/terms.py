@@ -12,22 +12,16 @@ from typing import TYPE_CHECKING, Literal, get_args
 from assay.errors import ConfigError
 from assay.objective.gates import clip
 from assay.objective.ratios import CLAMP, token_ratio
+from assay.objective.regularised import OldKL, old_kl
 from assay.objective.select import high_entropy
-from assay.part import Part, Registry, kept
+from assay.objective.term import Term
+from assay.part import Registry
 from assay.types import Origin
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-
-
-@dataclass(frozen=True, kw_only=True)
-class Term(Part):
-    """What terms have in common: where they act, and by what they are averaged."""
-
-    over: Part | None = kept(None, slot="over")
-    mean: Literal["policy", "own"] = kept("policy")
 
 
 Estimator = Literal["k1", "k2", "k3", "k1+", "k3+", "weighted-k2", "weighted-k3", "distance"]
@@ -114,6 +108,22 @@ def likelihood(view: View, *, weight: float) -> Tensor:
 
 
 @dataclass(frozen=True)
+class SquaredRatio(Term):
+    """Half the squared log-ratio of the whole answer to the old policy, spread over its tokens (Kimi k1.5 2501.12599).
+
+    With the aggregation `sequence-sum` it is the mean over answers of weight / 2 (log pi(y) / pi_old(y))^2.
+    """
+
+    weight: float = 0.1
+
+
+def squared_ratio(view: View, *, weight: float) -> Tensor:
+    """weight / 2 (sum_t log pi - log pi_old)^2 / T."""
+    whole = view.sum(view.logp - view.old)
+    return view.spread(weight / 2 * whole.square() / view.length.clamp(min=1))
+
+
+@dataclass(frozen=True)
 class ShareWithCandidates(Term):
     """At hesitant tokens of right answers a share of the push goes to the likeliest candidates (SimKO 2510.14807).
 
@@ -161,6 +171,8 @@ TERMS: Registry = {
     "kl": (KL, kl),
     "entropy": (Entropy, entropy),
     "likelihood": (Likelihood, likelihood),
+    "old-kl": (OldKL, old_kl),
+    "squared-ratio": (SquaredRatio, squared_ratio),
     "share-with-candidates": (ShareWithCandidates, share_with_candidates),
     "likelihood-by-entropy": (LikelihoodByEntropy, likelihood_by_entropy),
 }

@@ -30,6 +30,7 @@ class View:
     batch: Batch  # the host's copy
     counted: int  # rows in the denominator of the optimiser step
     key: Key  # of the optimiser step
+    mean_logp: Tensor | None = None  # [M] over the vocabulary, where a part wants it; has no graph
 
     @property
     def mask(self) -> Tensor:
@@ -113,7 +114,7 @@ class View:
 def view_of(out: Outputs, chunk: Chunk, *, counted: int, key: Key) -> View:
     """The view of a chunk, with the graph of its outputs."""
     streams = known(chunk.streams)
-    return View(out.logp, out.entropy, out.top_logp, streams, chunk.row, chunk.batch, counted, key)
+    return View(out.logp, out.entropy, out.top_logp, streams, chunk.row, chunk.batch, counted, key, out.mean_logp)
 
 
 TOKEN_STREAMS = ("mask", "counted", "advantage", "origin", "old", "mu", "ref", "value", "top_ids")

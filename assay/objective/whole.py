@@ -7,7 +7,20 @@ take the likelihood weighted by these. So no group has to fit into a chunk.
 
 from __future__ import annotations
 
+from assay.objective.groups import PACS, RAPID, pacs, rapid
+from assay.objective.preferences import DPO, IPO, KTO, dpo, ipo, kto
+from assay.objective.regress import FlowRL, Rover, flowrl, rover
+from assay.objective.regularised import RegularisedReinforce, regularised_reinforce
 from assay.part import Registry
 
-WHOLES: Registry = {}
+WHOLES: Registry = {
+    "pacs": (PACS, pacs),
+    "rapid": (RAPID, rapid),
+    "rover": (Rover, rover),
+    "flowrl": (FlowRL, flowrl),
+    "regularised-reinforce": (RegularisedReinforce, regularised_reinforce),
+    "dpo": (DPO, dpo),
+    "ipo": (IPO, ipo),
+    "kto": (KTO, kto),
+}
 """Functions (view, *, weight, ...) -> the loss, denominators included; `weight` [M] is that of the aggregation."""

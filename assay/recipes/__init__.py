@@ -21,6 +21,7 @@ from assay.recipes.dr_grpo import DR_GRPO
 from assay.recipes.entropy_bonus import ENTROPY_ADVANTAGE, ENTROPY_TARGET
 from assay.recipes.erpo import ERPO
 from assay.recipes.expert_iteration import EXPERT_ITERATION
+from assay.recipes.flowrl import FLOWRL
 from assay.recipes.fork_mask import FORK_MASK
 from assay.recipes.gdpo import GDPO
 from assay.recipes.gepo import GEPO
@@ -32,6 +33,7 @@ from assay.recipes.grpo import GRPO
 from assay.recipes.gspo import GSPO, GSPO_TOKEN
 from assay.recipes.guide import GUIDE
 from assay.recipes.hpt import HPT
+from assay.recipes.kimi import KIMI_K15
 from assay.recipes.kl_anchor import KL_EMA, KL_OLD, KL_REFERENCE, KL_RESET
 from assay.recipes.l1 import L1_EXACT, L1_MAX
 from assay.recipes.length import LEN_DAPO, LEN_KIMI, LEN_STOP
@@ -42,13 +44,16 @@ from assay.recipes.ngrpo import NGRPO
 from assay.recipes.opo import OPO
 from assay.recipes.orz import ORZ
 from assay.recipes.otb import OTB
+from assay.recipes.pacs import PACS
 from assay.recipes.passk import PASSK
 from assay.recipes.ppo import PPO
+from assay.recipes.preferences import DPO, IPO, ITER_DPO, KTO
 from assay.recipes.prefix_rft import PREFIX_RFT
 from assay.recipes.prime import PRIME
 from assay.recipes.psr import NSR, PSR, W_REINFORCE
 from assay.recipes.questa import QUESTA
 from assay.recipes.r3 import R3, R3_STAGED
+from assay.recipes.rapid import RAPID
 from assay.recipes.reinforce import REINFORCE
 from assay.recipes.relift import RELIFT
 from assay.recipes.remax import REMAX
@@ -61,6 +66,8 @@ from assay.recipes.rlep import RLEP
 from assay.recipes.rloo import RLOO
 from assay.recipes.rlve import RLVE
 from assay.recipes.rorecomp import RORECOMP
+from assay.recipes.rover import ROVER
+from assay.recipes.rpg import RPG
 from assay.recipes.rstar2 import RSTAR2
 from assay.recipes.sapo import SAPO
 from assay.recipes.seele import SEELE
@@ -139,6 +146,16 @@ RECIPES: dict[str, Recipe] = {
         KL_RESET,
         ENTROPY_TARGET,
         ENTROPY_ADVANTAGE,
+        PACS,
+        ROVER,
+        FLOWRL,
+        *RPG,
+        RAPID,
+        KIMI_K15,
+        DPO,
+        ITER_DPO,
+        IPO,
+        KTO,
         PASSK,
         PSR,
         NSR,

@@ -124,7 +124,7 @@ class NativeEngine(NetworkEngine):
         work = self._pass()
         logp, spread = torch.empty(len(ids)), torch.empty(len(ids)) if entropy else None
         laid = _lay(layout, ids, tau, None)
-        self.core.forward(work, laid.arrays, keep=False, logp=logp, entropy=spread, top_logp=None)
+        self.core.forward(work, laid.arrays, keep=False, logp=logp, entropy=spread)
         self._spare.append(work)
         return logp, spread
 
@@ -138,13 +138,14 @@ class NativeEngine(NetworkEngine):
         logp = torch.empty(count)
         entropy = torch.empty(count) if want.entropy else None
         top_logp = torch.empty(top_ids.shape) if top_ids is not None else None
-        work = self._pass()
-        self.core.forward(work, laid.arrays, keep=learns, logp=logp, entropy=entropy, top_logp=top_logp)
+        mean = torch.empty(count) if want.mean_logp else None
+        work, asked = self._pass(), {"entropy": entropy, "top_logp": top_logp, "mean_logp": mean}
+        self.core.forward(work, laid.arrays, keep=learns, logp=logp, **asked)
         if not learns:
             self._spare.append(work)
-            return Outputs(logp=logp, entropy=entropy, top_logp=top_logp)
+            return Outputs(logp=logp, **asked)
         leaves = [None if x is None else x.requires_grad_(True) for x in (logp, entropy, top_logp)]
-        outputs = Outputs(logp=logp, entropy=leaves[1], top_logp=leaves[2])
+        outputs = Outputs(logp=logp, entropy=leaves[1], top_logp=leaves[2], mean_logp=mean)
         self._held[outputs] = work
         return outputs
 

@@ -108,7 +108,7 @@ def load(path: Path) -> ctypes.CDLL:
         "assay_take_gradients": (size, [handle, c_void_p]),
         "assay_pass_new": (handle, [handle]),
         "assay_pass_free": (None, [handle]),
-        "assay_forward": (size, [handle, handle, POINTER(PackedArrays), size, c_void_p, c_void_p, c_void_p]),
+        "assay_forward": (size, [handle, handle, POINTER(PackedArrays), size, *[c_void_p] * 4]),
         "assay_backward": (size, [handle, handle, c_void_p, c_void_p, c_void_p]),
         "assay_sample": (size, [handle, POINTER(Requests)]),
         "assay_free_rows": (None, [c_void_p]),
@@ -170,10 +170,11 @@ class Core:
         *,
         keep: bool,
         logp: Tensor,
-        entropy: Tensor | None,
-        top_logp: Tensor | None,
+        entropy: Tensor | None = None,
+        top_logp: Tensor | None = None,
+        mean_logp: Tensor | None = None,
     ) -> None:
-        out = [pointer(x) for x in (logp, entropy, top_logp)]
+        out = [pointer(x) for x in (logp, entropy, top_logp, mean_logp)]
         self._run(lambda: self.library.assay_forward(self.handle, work.handle, ctypes.byref(packed), int(keep), *out))
 
     def backward(self, work: Pass, gradients: list[Tensor | None]) -> None:

@@ -173,11 +173,11 @@ Pass* assay_pass_new(Core* core) { return new (std::nothrow) Pass(core->weights,
 void assay_pass_free(Pass* pass) { delete pass; }
 
 int32_t assay_forward(Core* core, Pass* pass, const PackedArrays* arrays, int32_t keep, float* logp, float* entropy,
-                      float* top_logp) {
+                      float* top_logp, float* mean_logp) {
     return answer(core, [&] {
         pass->take(packed_of(*core, *arrays));
         pass->prepare(keep);
-        Results out{logp, entropy, top_logp};
+        Results out{logp, entropy, top_logp, mean_logp};
         core->team.start([=](int number) {
             Hand hand{&core->team, number, core->team.size()};
             pass->forward(hand, [](int, const float*) {});

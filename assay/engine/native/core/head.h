@@ -66,6 +66,18 @@ inline float entropy(const float* z, int n, const Spread& spread) {
     return sum(total);
 }
 
+// sum log p / n, summed in doubles: most of a large vocabulary is far below and alike
+inline float mean_logp(const float* z, int n, const Spread& spread) {
+    double total = 0.0;
+    for (int a = 0; a < n; a += 256) {
+        vec part = {};
+        int count = n - a < 256 ? n - a : 256;
+        by_vectors(count, [&](int i, int lanes) { part += load_part(z + a + i, lanes); });
+        total += sum(part);
+    }
+    return spread.logp(static_cast<float>(total / n));
+}
+
 struct Coefficients {
     float logp, entropy;
     const float* top;  // of further log-probs, and their ids

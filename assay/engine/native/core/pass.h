@@ -48,6 +48,7 @@ struct Sequence {
 
 struct Results {
     float *logp, *entropy, *top_logp;  // [M], [M] or null, [M, top] or null
+    float* mean_logp;                  // [M] or null
 };
 
 struct Gradients {
@@ -124,6 +125,7 @@ class Pass {
                 Spread spread = spreads_[m] = spread_of(row, s.vocab, in_.tau[m]);
                 out.logp[m] = spread.logp(row[in_.targets[m]]);
                 if (out.entropy) out.entropy[m] = entropy(row, s.vocab, spread);
+                if (out.mean_logp) out.mean_logp[m] = mean_logp(row, s.vocab, spread);
                 for (int k = 0; k < in_.top; k++)
                     out.top_logp[m * in_.top + k] = spread.logp(row[in_.top_ids[m * in_.top + k]]);
             }
