@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import assay.lab
 from assay.cli import main
+from assay.lab.catalogue import listing
 from assay.lab.explain import BESIDE, FACTORS, explain, factors_of, on_policy, text
 from assay.objective import Case, Clip, Drop, HighEntropy, Judged, Likelihood, NoRatio, Objective, Open, Shaped, Shut
 from assay.recipes import RECIPES
@@ -70,3 +73,15 @@ def test_the_command_prints_it_or_gives_it_as_data(capsys: Any) -> None:
     assert json.loads(capsys.readouterr().out) == explain("dapo")
     assert main(["explain", "dapoo"]) == 2
     assert "'dapo'" in capsys.readouterr().err
+
+
+def test_the_list_of_methods_is_covered_with_titles_papers_and_factors() -> None:
+    """By `assay list recipes --json`, against the list that the package carries."""
+    rows = json.loads((Path(assay.lab.__file__).parent / "methods.json").read_text(encoding="utf-8"))
+    listed = {row["name"]: row for row in listing("recipes")}
+    assert sorted(row["id"] for row in rows) == sorted(listed)
+    for row in rows:
+        found = listed[row["id"]]
+        assert (found["title"], found["paper"]) == (row["title"], row["paper"])
+        assert tuple(found["factors"]) == FACTORS
+        assert found["factors"]["advantage"] and found["factors"]["aggregation"]

@@ -10,6 +10,7 @@ from assay.bases import BASES, describe
 from assay.configure import SLOTS, to_data
 from assay.errors import unknown
 from assay.experiment import Evaluation, Machine, Saving, Tracking
+from assay.lab.explain import factors_of, shown_stage
 from assay.recipe import PROFILES, Recipe, at_profile
 from assay.recipes import RECIPES
 from assay.tasks import TASKS
@@ -22,7 +23,16 @@ def listing(what: str) -> list[dict[str, Any]]:
 
 def _recipes() -> list[dict[str, Any]]:
     return [
-        {"name": r.name, "summary": r.title, "title": r.title, "paper": r.paper, "claim": r.claim}
+        {
+            "name": r.name,
+            "summary": r.title,
+            "title": r.title,
+            "paper": r.paper,
+            "claim": r.claim,
+            "factors": {
+                name: [factor.title for factor in found] for name, found in factors_of(shown_stage(r)[1]).items()
+            },
+        }
         for r in RECIPES.values()
     ]
 

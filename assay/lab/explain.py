@@ -19,7 +19,7 @@ from assay.credit import pack
 from assay.errors import ConfigError
 from assay.objective import Objective, Term
 from assay.part import Part, name_of
-from assay.recipe import Mechanism, Recipe
+from assay.recipe import Mechanism, Recipe, Stage
 from assay.recipes import RECIPES, recipe
 from assay.types import Batch, Episode, Problem, Request, Reward, Row, Segment, Verdict
 
@@ -50,8 +50,7 @@ class Factor:
 def explain(name: str) -> dict[str, Any]:
     """Everything that `assay explain` says of a recipe, as data."""
     method, grpo = recipe(name), RECIPES["grpo"]
-    shown = next((stage for stage in method.stages if stage.mechanism is None), method.stages[0])
-    mechanism = shown.mechanism or method.mechanism
+    shown, mechanism = shown_stage(method)
     factors = factors_of(mechanism)
     return {
         "name": method.name,
@@ -69,6 +68,12 @@ def explain(name: str) -> dict[str, Any]:
         "deviations": list(method.deviations),
         "notes": list(method.notes),
     }
+
+
+def shown_stage(method: Recipe) -> tuple[Stage, Mechanism]:
+    """The first stage that goes by the recipe's own mechanism, else the first."""
+    shown = next((stage for stage in method.stages if stage.mechanism is None), method.stages[0])
+    return shown, shown.mechanism or method.mechanism
 
 
 def factors_of(mechanism: Mechanism) -> dict[str, list[Factor]]:

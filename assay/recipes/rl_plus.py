@@ -8,7 +8,8 @@ _case = Case(over=Written("injected"), ratio=MixedBehaviour(), gate=Focal(gamma=
 
 RL_PLUS = Recipe(
     name="rl-plus",
-    title="RL-PLUS: Countering Capability Boundary Collapse of LLMs in RL with Hybrid-policy Optimization",
+    title="RL-PLUS: Countering Capability Boundary Collapse of LLMs in Reinforcement Learning with Hybrid-policy "
+    "Optimization",
     paper="2508.00222",
     claim="an external trace weighed against a mixture of behaviours, with more for right but unlikely tokens: 53.4 on "
     "average with Qwen2.5-Math-7B, LUFFY 50.1, SFT and GRPO 48.2, and pass@k curves stay above the base model's",

@@ -7,7 +7,7 @@ from assay.reward import Outcome
 
 RORECOMP = Recipe(
     name="rorecomp",
-    title="RoRecomp: Rollout Response Recomposition",
+    title="RoRecomp: Enhancing Reasoning Efficiency via Rollout Response Recomposition in Reinforcement Learning",
     paper="2509.25958",
     claim="short right and long wrong answers train first, the others come back from a buffer: 27.7% shorter in zero "
     "RL, 46.8% fewer tool calls with better accuracy in agentic RL, without a length reward",

@@ -8,7 +8,7 @@ from assay.source import Epochs
 
 SEELE = Recipe(
     name="seele",
-    title="SEELE: Staying in the Sweet Spot by Capability-Adaptive Hint Scaffolding",
+    title="Staying in the Sweet Spot: Responsive Reasoning Evolution via Capability-Adaptive Hint Scaffolding",
     paper="2509.06923",
     claim="hints whose length puts each problem's accuracy at one half: six mathematics sets at 3B 42.2, GRPO 30.4, "
     "the best supervision-aided method before it 40.5",
