@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from assay.credit import GROUP_BASELINES, GroupRelative
+from assay.credit import GROUP_BASELINES, GroupRelative, PassK
 from assay.errors import ConfigError
-from assay.objective import Objective
+from assay.objective import Objective, contradiction
 from assay.part import Part, slot
 from assay.reward import Outcome
 from assay.source import Uniform
@@ -231,6 +231,15 @@ def check(recipe: Recipe) -> None:
             f"{recipe.name}: {type(mechanism.credit).__name__} compares the answers of a group, and a group of one has "
             "nothing to compare with. Set scale.group_size to 2 or more, or take `reinforce`, which needs no group."
         )
+    for one in recipe.mechanisms:
+        for goal in (one.objective, *(rule.objective for rule in one.rules)):
+            if problem := contradiction(goal):
+                raise ConfigError(f"{recipe.name}: {problem}")
+        if isinstance(one.credit, PassK) and one.credit.k > scale.group_size:
+            raise ConfigError(
+                f"{recipe.name}: credit.k = {one.credit.k} answers of {scale.group_size} cannot be drawn. Set "
+                "scale.group_size to k or more, or credit.k to less."
+            )
     if not 0 < scale.learning_rate < float("inf"):
         raise ConfigError(f"scale.learning_rate must be a positive number, not {scale.learning_rate}.")
     if not 0 < scale.temperature < float("inf"):

@@ -5,6 +5,7 @@ aggregate( keep * correct * gate(ratio; advantage) * log pi )  +  regularise  + 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -106,6 +107,36 @@ class Objective(Part):
         return any(part.scope == "step" for part in self.parts) or any(part.scope != "data" for part in own)
 
 
+def contradiction(goal: Objective) -> str | None:
+    """Why parts of an objective cannot stand beside each other, and what to do; None where they can."""
+    plain = Objective()
+    if goal.whole is not None:
+        bare = dataclasses.replace(plain, ratio=NoRatio(), gate=Open())
+        names = ("ratio", "gate", "cases", "keep", "correct")
+        idle = [n for n in names if getattr(goal, n) not in (getattr(plain, n), getattr(bare, n))]
+        if idle:
+            return (
+                f"objective.whole = {type(goal.whole).__name__} is a loss of its own, and objective.{idle[0]} would do "
+                f"nothing. Leave {idle[0]} as it is, or set whole to none."
+            )
+    if goal.anchor == "sampler" and goal.correct:
+        return (
+            "objective.anchor = sampler takes the ratio to what the sampler said, and objective.correct would count "
+            "the same gap again. Set anchor to old, or correct to none."
+        )
+    for ratio, gate in [(goal.ratio, goal.gate), *((case.ratio, case.gate) for case in goal.cases)]:
+        answer = next((p for p in (ratio, gate) if isinstance(p, SequenceRatio | GroupExpectation | Geometric)), None)
+        product = isinstance(answer, SequenceRatio) and answer.of == "product"
+        fitting = (SequenceMean, SequenceSum) if product else (SequenceMean,)
+        if answer is not None and goal.whole is None and not isinstance(goal.aggregate, fitting):
+            return (
+                f"{type(answer).__name__} is one ratio for a whole answer, and {type(goal.aggregate).__name__} would "
+                "weigh it by the answer's length once more. Set objective.aggregate to sequence-mean"
+                f"{' or sequence-sum' if product else ''}, or take a ratio of tokens."
+            )
+    return None
+
+
 __all__ = [
     "AGGREGATES",
     "CORRECTIONS",
@@ -169,4 +200,5 @@ __all__ = [
     "TokenRatio",
     "Truncate",
     "Written",
+    "contradiction",
 ]
