@@ -70,7 +70,7 @@ def test_a_run_is_extended_by_resume(model: Path, tmp_path: Path) -> None:
     ("wishes", "kind", "says"),
     [
         ({"task": "coutdown"}, UnknownName, "'countdown'"),
-        ({"recipe": "dpao"}, UnknownName, "'dapo'"),
+        ({"recipe": "dapoo"}, UnknownName, "'dapo'"),
         ({"levels": ()}, DataError, "at no level"),
         ({"levels": (99,)}, DataError, "not 99"),
         ({"profile": "labtop"}, ConfigError, "paper, laptop, one-gpu"),
