@@ -48,7 +48,9 @@ GRID = (0.5, 0.79, 0.81, 1.0, 1.19, 1.21, 1.27, 1.29, 3.1, 11.0)
 # what compares rows is a coefficient when it comes to chunks; it and formulas of whole answers have tests of their own
 CHUNKED = sorted(name for name, recipe in RECIPES.items() if not recipe.mechanism.objective.surveys)
 every_recipe = pytest.mark.parametrize("name", CHUNKED)
-of_tokens = [name for name in CHUNKED if RECIPES[name].mechanism.objective.whole is None and name != "kimi-k1.5"]
+HYBRIDS = ("luffy", "rl-plus", "srft", "hpt", "relift", "prefix-rft", "dft", "expert-iteration")  # in test_hybrids.py
+APART = ("kimi-k1.5", *HYBRIDS)
+of_tokens = [name for name in CHUNKED if RECIPES[name].mechanism.objective.whole is None and name not in APART]
 
 
 @functools.cache
@@ -64,7 +66,7 @@ def recipe(name: str) -> Recipe:
 @functools.cache
 def rows(name: str) -> tuple[Row, ...]:
     """Awkward rows of weights that are no more, each with old and reference log-probs."""
-    written = Origin.INJECTED if name == "sft" else Origin.POLICY
+    written = Origin.INJECTED if name in ("sft", "dft") else Origin.POLICY
     random = np.random.default_rng(11)
 
     def row(group: str, sample: int, reward: float, parts: str, prompt: str, temperature: float, **marks: Any) -> Row:
