@@ -7,12 +7,12 @@ ALL = {"mechanism.curate": "mixed-groups"}
 PROXY = Proxy(
     method="rstar2",
     expects="fewer tool errors in right answers, and shorter ones, at equal or better success",
-    model="lookup",
-    pool=Pool((Share("lookup-faulty", (3, 4)),)),
+    model="lookup-strict",
+    pool=Pool((Share("lookup-strict", (3, 4)),)),
     arms={
         "rstar2": Arm("rstar2", {**SIZE, "mechanism.curate.1.keep": "8"}),
         "off": Arm("rstar2", {**SIZE, **ALL}),
-        "baseline": Arm("dapo", {"scale.num-prompts": "32", "scale.group-size": "8"}),
+        "baseline": Arm("dapo", {"scale.num-prompts": "32", "scale.group-size": "8", "scale.num-steps": "15"}),
     },
     steps=30,
     diagnostic="replies/failed_right",
