@@ -1,4 +1,4 @@
-"""Do the tests notice when a formula is wrong? Mutants by rule of everything in `objective` and `credit`, one at a time.
+"""Do the tests notice a wrong formula? Mutants by rule of everything in `objective` and `credit`, one at a time.
 
     python tests/mutants.py                  # as many as the gate wants, drawn by a fixed seed
     python tests/mutants.py --draw 10 --seed 1
@@ -33,6 +33,7 @@ FOLDERS = ("assay/objective", "assay/credit")
 COPIED = ("assay", "tests", "bench", "pyproject.toml", "Makefile", "README.md", "docs", "CHANGELOG.md")
 AT_ONCE = 2
 LIMIT = 3600  # seconds; longer is a loop without an end
+OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", "--hypothesis-profile=mutants")
 FAST = "not slow and not deep"
 UNTRAINED = "not learns and not stopped and not goes_on and not resumes"  # runs of the whole loop, the slowest of them
 FORMULAS = "tests/test_loop_invariance.py::test_gradient_is_that_of_the_formula_on_dense_rows"
@@ -182,7 +183,7 @@ def of_file(path: str, text: str) -> Iterator[Mutant]:
 
 
 def formulas(node: ast.AST, within: str) -> Iterator[tuple[str, ast.AST]]:
-    """What is computed, each node with the function that it is in: no annotations, nothing that is raised or asserted."""
+    """What is computed, with the function that it is in: no annotations, nothing that is raised or asserted."""
     for name, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
             if not isinstance(child, ast.AST) or name in ("annotation", "returns", "decorator_list", "bases"):
@@ -221,8 +222,7 @@ def noticed(folder: Path, path: str | None) -> str:
     module = path and path.removesuffix(".py").replace("/", ".")
     own = {test: bool(module) and module in (folder / test.split("::")[0]).read_text() for test in TESTS}
     order = sorted(TESTS, key=lambda test: not own[test])
-    options = "-q -x -p no:cacheprovider -p no:xdist --tb=no --no-header --hypothesis-profile=mutants".split()
-    command = [sys.executable, "-m", "pytest", *options, "-m", FAST, "-k", UNTRAINED, *order]
+    command = [sys.executable, "-m", "pytest", *OPTIONS, "-m", FAST, "-k", UNTRAINED, *order]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder)}
     try:
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT)
