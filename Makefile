@@ -41,6 +41,9 @@ test-versions:  ## what needs no torch, on Python 3.12 and 3.13
 		.venv-$$version/bin/python -m pytest -q -p no:cacheprovider -m "not deep" $(TORCH_FREE) || exit 1; \
 	done
 
+mutants: $(STAMP)  ## do the tests notice wrong formulas? 120 mutants, one at a time, an hour
+	$(PY) tests/mutants.py
+
 check: $(STAMP)  ## lint, format, types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
@@ -58,4 +61,4 @@ wheel: $(STAMP)  ## a wheel with the compiled core in it, into dist/
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ ##/' | awk -F' ## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-.PHONY: install demo test test-fast test-deep test-versions check bench gpu wheel help
+.PHONY: install demo test test-fast test-deep test-versions mutants check bench gpu wheel help

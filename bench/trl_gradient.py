@@ -157,10 +157,10 @@ def kept_gradients(engine: LocalEngine) -> list[Gradient]:
     found: list[Gradient] = []
     step = engine.step
 
-    def kept(*, lr: float, clip: float | None) -> Any:
+    def kept(*, lr: float, clip: float | None, moments: str = "") -> Any:
         engine.hand_out()
         found.append({name: p.grad.numpy().copy() for name, p in engine.model.named_parameters() if p.grad is not None})
-        return step(lr=lr, clip=clip)
+        return step(lr=lr, clip=clip, moments=moments)
 
     engine.step = kept
     return found

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 from engine_cases import KINDS, Default
-from hypothesis import settings
+from hypothesis import Phase, settings
 from record_runs import IDENTITY
 
 from assay.record import RunFolder
 
 settings.register_profile("assay", deadline=None)
+settings.register_profile("mutants", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
 settings.load_profile("assay")
 
 

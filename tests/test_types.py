@@ -114,6 +114,8 @@ def full_batch(lengths: list[int]) -> Batch:
         tag=names,
         ended=random.random(rows) < 0.5,
         truncated=random.random(rows) < 0.5,
+        outcome=random.random(rows).astype(np.float32),
+        right=random.random(rows) < 0.5,
         bootstrap=random.random(rows).astype(np.float32),
         version=np.arange(tokens, dtype=np.int32),
         node=np.arange(tokens, dtype=np.int32),
@@ -151,6 +153,8 @@ def test_select_takes_the_same_rows_of_every_stream(lengths: list[int], data: st
             "temperature",
             "ended",
             "truncated",
+            "outcome",
+            "right",
             "bootstrap",
         )
         for place, row in enumerate(chosen):

@@ -92,7 +92,7 @@ def gradient_of(name: str, objective: Objective | None = None) -> Tensor:
     ]
     taken: list[Tensor] = []
 
-    def step(*, lr: float, clip: float | None) -> dict[str, float]:
+    def step(*, lr: float, clip: float | None, moments: str = "") -> dict[str, float]:
         taken.append(take_gradient(engine))
         return {"grad_norm": 1.0, "skipped": 0.0}
 

@@ -140,11 +140,12 @@ def loss_and_gradient(
     objective = recipe.mechanism.objective
     weight = weights_of(batch, objective, max_new=recipe.scale.max_new)
     batch, _ = survey(engine, batch, weight, objective, Key(0)("update", 0), micro_tokens)  # as the first of `update`
+    counted = int(np.count_nonzero(batch.counted_rows))
     if rows is not None:
         weight = np.concatenate([weight[batch.at[i] : batch.at[i + 1]] for i in rows])
         batch = batch.select(rows)
     chunked: Any = Cut(engine, cut) if cut else engine
-    loss = accumulate(chunked, batch, weight, objective, micro_tokens)
+    loss = accumulate(chunked, batch, weight, objective, micro_tokens, counted=counted)
     return loss, take_gradient(engine)
 
 

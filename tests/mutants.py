@@ -1,0 +1,294 @@
+"""Do the tests notice a wrong formula? Mutants by rule of everything in `objective` and `credit`, one at a time.
+
+    python tests/mutants.py                  # as many as the gate wants, drawn by a fixed seed
+    python tests/mutants.py --draw 10 --seed 1
+    python tests/mutants.py --list           # all there are, by rule
+
+A mutant lives in a copy of the repository. It is noticed when a test fails; one that survives is a fault of the tests,
+or is said in `tests/data/equivalent_mutants.toml` to compute the same, with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import collections
+import importlib.util
+import os
+import queue
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+EQUIVALENT = ROOT / "tests" / "data" / "equivalent_mutants.toml"
+FOLDERS = ("assay/objective", "assay/credit")
+COPIED = ("assay", "tests", "bench", "pyproject.toml", "Makefile", "README.md", "docs", "CHANGELOG.md")
+AT_ONCE = 2
+LIMIT = 3600  # seconds; longer is a loop without an end
+OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", "--hypothesis-profile=mutants")
+FAST = "not slow and not deep"
+UNTRAINED = "not learns and not stopped and not goes_on and not resumes"  # runs of the whole loop, the slowest of them
+FORMULAS = "tests/test_loop_invariance.py::test_gradient_is_that_of_the_formula_on_dense_rows"
+TESTS = (
+    "tests/test_objective.py",
+    "tests/test_credit.py",
+    "tests/test_corrections.py",
+    "tests/test_regularised.py",
+    "tests/test_whole_losses.py",
+    "tests/test_trust.py",
+    "tests/test_preferences.py",
+    "tests/test_hybrids.py",
+    "tests/test_kl.py",
+    "tests/test_lengths.py",
+    "tests/test_shaping.py",
+    "tests/test_objective_step.py",
+    "tests/test_objective_updates.py",
+    "tests/test_critics.py",
+    "tests/test_ampo.py",
+    "tests/test_treerl.py",
+    "tests/test_deepsearch.py",
+    "tests/test_cure.py",
+    "tests/test_spo.py",
+    "tests/test_rstar2.py",
+    "tests/test_masks.py",
+    FORMULAS,
+)
+
+Rule = Callable[[ast.AST], Iterator[ast.AST]]
+"""A node -> what may stand in its place."""
+
+TURNED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
+OTHER_SIDE = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "amin": "amax", "amax": "amin"}
+MASKS = ("mask", "count", "train", "member", "in_loss", "alive", "right", "wrong", "apart", "chosen", "where")
+
+
+def sign(node: ast.AST) -> Iterator[ast.AST]:
+    """-x -> x; a + b <-> a - b."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        yield node.operand
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        other = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
+        yield ast.BinOp(node.left, other, node.right)
+
+
+def comparison(node: ast.AST) -> Iterator[ast.AST]:
+    """< <-> <=, > <-> >=, == <-> !=."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in TURNED:
+        yield ast.Compare(node.left, [TURNED[type(node.ops[0])]()], node.comparators)
+
+
+def ddof(node: ast.AST) -> Iterator[ast.AST]:
+    """d -> 1 - d, where it is an argument or a subtrahend."""
+    if isinstance(node, ast.Call):
+        for place, word in enumerate(node.keywords):
+            if word.arg in ("ddof", "correction"):
+                turned = ast.keyword(word.arg, _one_less(word.value))
+                yield ast.Call(node.func, node.args, [*node.keywords[:place], turned, *node.keywords[place + 1 :]])
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and ast.unparse(node.right).endswith("ddof"):
+        yield ast.BinOp(node.left, node.op, _one_less(node.right))
+
+
+def denominator(node: ast.AST) -> Iterator[ast.AST]:
+    """a / b -> a; a mean -> a sum."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        yield node.left
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "mean":
+        yield ast.Call(ast.Attribute(node.func.value, "sum"), node.args, node.keywords)
+
+
+def clip_side(node: ast.AST) -> Iterator[ast.AST]:
+    """The minimum for the maximum; one bound for the other, or no bound."""
+    if not isinstance(node, ast.Call):
+        return
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name in OTHER_SIDE:
+        other = OTHER_SIDE[name]
+        func = ast.Attribute(node.func.value, other) if isinstance(node.func, ast.Attribute) else ast.Name(other)
+        yield ast.Call(func, node.args, node.keywords)
+    if name in ("clamp", "clip") and isinstance(node.func, ast.Attribute):
+        bounds = {word.arg or "": word.value for word in node.keywords} | dict(zip(("min", "max"), node.args))
+        if {"min", "max"} <= set(bounds):
+            yield from (ast.Call(node.func, [], [ast.keyword(side, bounds[side])]) for side in ("min", "max"))
+        elif len(bounds) == 1:
+            yield node.func.value
+
+
+def mask(node: ast.AST) -> Iterator[ast.AST]:
+    """~x -> x; a & b -> a or b; a product without the factor that is called a mask."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.Not):
+        yield node.operand
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd):
+        yield from (node.left, node.right)
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        yield from node.values
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            if not isinstance(one, ast.BinOp) and any(word in ast.unparse(one) for word in MASKS):
+                yield other
+
+
+def _one_less(value: ast.expr) -> ast.expr:
+    return ast.BinOp(ast.Constant(1), ast.Sub(), value)
+
+
+RULES: dict[str, Rule] = {
+    "sign": sign,
+    "comparison": comparison,
+    "ddof": ddof,
+    "denominator": denominator,
+    "clip-side": clip_side,
+    "mask": mask,
+}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    path: str
+    function: str
+    rule: str
+    was: str
+    becomes: str
+    place: int  # among those of this function that read the same
+    text: str  # of the whole file
+
+    @property
+    def name(self) -> str:
+        """Lines may move, the name stays."""
+        again = f" ({self.place + 1})" if self.place else ""
+        return f"{self.path}:{self.function}: {self.was}  ->  {self.becomes}{again}"
+
+
+def mutants() -> list[Mutant]:
+    """All there are, file by file."""
+    paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.py"))]
+    return [mutant for path in paths for mutant in of_file(str(path.relative_to(ROOT)), path.read_text())]
+
+
+def of_file(path: str, text: str) -> Iterator[Mutant]:
+    seen: collections.Counter[tuple[str, str, str]] = collections.Counter()
+    for function, node in formulas(ast.parse(text), ""):
+        for rule, made in ((name, other) for name, change in RULES.items() for other in change(node)):
+            was, becomes = ast.unparse(node), ast.unparse(made)
+            place = seen[function, was, becomes]
+            seen[function, was, becomes] += 1
+            yield Mutant(path, function, rule, was, becomes, place, replaced(text, node, f"({becomes})"))
+
+
+def formulas(node: ast.AST, within: str) -> Iterator[tuple[str, ast.AST]]:
+    """What is computed, with the function that it is in: no annotations, nothing that is raised or asserted."""
+    for name, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST) or name in ("annotation", "returns", "decorator_list", "bases"):
+                continue
+            if isinstance(child, ast.Raise | ast.Assert | ast.Import | ast.ImportFrom | ast.JoinedStr):
+                continue
+            named = isinstance(child, ast.FunctionDef | ast.ClassDef)
+            inner = f"{within}.{child.name}".lstrip(".") if named else within
+            if inner:
+                yield inner, child
+            yield from formulas(child, inner)
+
+
+def replaced(text: str, node: ast.AST, by: str) -> str:
+    """The source with this expression exchanged; columns of syntax trees count bytes."""
+    lines = [line.encode() for line in text.splitlines(keepends=True)]
+    first, last = node.lineno - 1, node.end_lineno - 1  # type: ignore[attr-defined]
+    start = sum(map(len, lines[:first])) + node.col_offset  # type: ignore[attr-defined]
+    end = sum(map(len, lines[:last])) + node.end_col_offset  # type: ignore[attr-defined]
+    whole = b"".join(lines)
+    return (whole[:start] + by.encode() + whole[end:]).decode()
+
+
+def copied(folder: Path) -> Path:
+    for name in COPIED:
+        source, target = ROOT / name, folder / name
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(source, target)
+    return folder
+
+
+def noticed(folder: Path, path: str | None) -> str:
+    """The first test of this copy that fails, empty if none does; those that name the changed module come first."""
+    module = path and path.removesuffix(".py").replace("/", ".")
+    own = {test: bool(module) and module in (folder / test.split("::")[0]).read_text() for test in TESTS}
+    order = sorted(TESTS, key=lambda test: not own[test])
+    command = [sys.executable, "-m", "pytest", *OPTIONS, "-m", FAST, "-k", UNTRAINED, *order]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder)}
+    try:
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        return "the time limit"
+    if done.returncode not in (0, 1, 2):  # passed, failed, could not be imported
+        raise RuntimeError(f"pytest ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    if done.returncode == 0:
+        return ""
+    named = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return named[0] if named else done.stdout.strip().splitlines()[-1]
+
+
+def judged(mutant: Mutant, copies: queue.Queue[Path]) -> str:
+    """What noticed it, in a copy that is as before when this ends."""
+    folder = copies.get()
+    file = folder / mutant.path
+    whole, compiled = file.read_text(), Path(importlib.util.cache_from_source(str(file)))
+    try:
+        file.write_text(mutant.text)
+        compiled.unlink(missing_ok=True)  # of the same second and size, it would be taken for the mutant's
+        return noticed(folder, mutant.path)
+    finally:
+        file.write_text(whole)
+        compiled.unlink(missing_ok=True)
+        copies.put(folder)
+
+
+def equivalent() -> dict[str, str]:
+    """Survivors that compute the same: name -> reason."""
+    return tomllib.loads(EQUIVALENT.read_text())["equivalent"]
+
+
+def judge(drawn: list[Mutant]) -> int:
+    """Prints what noticed each of them; the number of survivors that nobody has explained."""
+    known = equivalent()
+    if stale := set(known) - {mutant.name for mutant in mutants()}:
+        raise SystemExit(f"{EQUIVALENT}: no such mutants: {sorted(stale)}; take them out.")
+    unknown = 0
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(AT_ONCE) as pool:
+        copies: queue.Queue[Path] = queue.Queue()
+        for index in range(AT_ONCE):
+            copies.put(copied(Path(temporary) / str(index)))
+        if failing := noticed(Path(temporary) / "0", None):
+            raise SystemExit(f"the tests fail without any mutant: {failing}; mend that first.")
+        asked = [mutant for mutant in drawn if mutant.name not in known]
+        for mutant, by in zip(asked, pool.map(lambda one: judged(one, copies), asked), strict=True):
+            unknown += not by
+            print(f"{'noticed ' if by else 'SURVIVED'}  {mutant.rule}  {mutant.name}  {by}", flush=True)
+    spared = len(drawn) - len(asked)
+    print(f"{len(drawn)} mutants: {len(asked) - unknown} noticed, {spared} equivalent, {unknown} survived")
+    return unknown
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draw", type=int, default=120, help="how many")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--list", action="store_true", help="count them by rule, and run nothing")
+    asked, every = parser.parse_args(), mutants()
+    if asked.list:
+        print("\n".join(mutant.name for mutant in every))
+        print(dict(collections.Counter(mutant.rule for mutant in every)))
+        return 0
+    return judge(random.Random(asked.seed).sample(every, asked.draw)) > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

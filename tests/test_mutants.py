@@ -1,0 +1,56 @@
+"""What is drawn for `make mutants`: every rule by an example, every file, names that outlive moved lines."""
+
+from __future__ import annotations
+
+import ast
+
+import mutants
+import pytest
+
+
+def made(expression: str) -> dict[str, list[str]]:
+    """What stands in place of parts of this expression, by rule."""
+    found: dict[str, list[str]] = {}
+    for mutant in mutants.of_file("x.py", f"def f(x):\n    return {expression}\n"):
+        assert ast.parse(mutant.text)
+        found.setdefault(mutant.rule, []).append(mutant.text.split("return ")[1].strip())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("-x + 1", {"sign": ["(-x - 1)", "(x) + 1"]}),
+        ("'ü' < x", {"comparison": ["('ü' <= x)"]}),
+        ("std(x, ddof=d)", {"ddof": ["(std(x, ddof=1 - d))"]}),
+        ("size - ddof", {"sign": ["(size + ddof)"], "ddof": ["(size - (1 - ddof))"]}),
+        ("x / y", {"denominator": ["(x)"]}),
+        ("x.mean(0)", {"denominator": ["(x.sum(0))"]}),
+        ("x.clamp(a, b)", {"clip-side": ["(x.clamp(min=a))", "(x.clamp(max=b))"]}),
+        ("x.clamp(min=1)", {"clip-side": ["(x)"]}),
+        ("torch.minimum(x, y)", {"clip-side": ["(torch.maximum(x, y))"]}),
+        ("x & ~y", {"mask": ["(x)", "(~y)", "x & (y)"]}),
+        ("x * view.mask", {"mask": ["(x)"]}),
+        ("x * y", {}),
+    ],
+)
+def test_every_rule_changes_what_it_says(expression: str, expected: dict[str, list[str]]) -> None:
+    assert made(expression) == expected
+
+
+def test_what_is_annotated_or_raised_is_left_alone() -> None:
+    text = "def f(x: A | None = -1) -> A & B:\n    assert x > 0\n    raise E(x / 2)\n"
+    assert [mutant.was for mutant in mutants.of_file("x.py", text)] == ["-1"]
+
+
+def test_every_file_with_a_formula_has_mutants_and_names_are_unique() -> None:
+    every = mutants.mutants()
+    assert {mutant.rule for mutant in every} == set(mutants.RULES)
+    assert len({mutant.name for mutant in every}) == len(every) > 500
+    assert all(folder in {mutant.path.rpartition("/")[0] for mutant in every} for folder in mutants.FOLDERS)
+
+
+def test_what_is_called_equivalent_exists_and_has_a_reason() -> None:
+    known = mutants.equivalent()
+    assert set(known) <= {mutant.name for mutant in mutants.mutants()}
+    assert all(len(reason) > 20 for reason in known.values())
