@@ -47,6 +47,7 @@ FOLDER = ROOT / "build" / "bench" / "trl_gradient"
 TRL = System("trl", ".venv-trl", "bench.trl_loss")
 PROMPTS, GROUP, MAX_NEW = 32, 8, 11  # a limit that cuts some answers
 CLIP, LEARNING_RATE = 0.2, 1e-3  # a rate that leaves the clip's range within one update
+GOAL = 1e-4  # of the gradient's norm
 EPSILON = 1e-4  # TRL adds it to a standard deviation
 CAP = 1.1  # of CISPO's weights, so that some are above it
 RECIPES = {"grpo": "grpo", "dr_grpo": "dr-grpo", "bnpo": "dapo", "dapo": "dapo", "cispo": "cispo", "sapo": "sapo"}
@@ -330,7 +331,10 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="the table of what was measured last")
     if not parser.parse_args().show:
         RESULTS.write_text(json.dumps(measure(), indent=1) + "\n")
-    print(table(json.loads(RESULTS.read_text())))
+    found = json.loads(RESULTS.read_text())
+    print(table(found))
+    if far := [row["case"] for row in found["cases"] if row["with_formulas"]["distance"] > GOAL]:
+        raise SystemExit(f"further than {GOAL:g} from TRL's gradient: {'; '.join(far)}")
 
 
 if __name__ == "__main__":
