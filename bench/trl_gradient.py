@@ -79,9 +79,7 @@ class Case:
     def name(self) -> str:
         extra = [f"{self.parts} micro-batches"] * (self.parts > 1) + ["cut answers masked"] * self.mask_truncated
         kind = {"gmpo": "GMPO trainer", "gspo": "grpo of whole answers"}.get(self.recipe, self.loss_type)
-        return ", ".join(
-            [kind, f"scale {self.scale_rewards}", *extra, *["2nd update"] * (self.iterations - 1)]
-        )
+        return ", ".join([kind, f"scale {self.scale_rewards}", *extra, *["2nd update"] * (self.iterations - 1)])
 
     @property
     def formulas(self) -> list[str]:
