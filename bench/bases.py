@@ -34,6 +34,14 @@ UNFINISHED = (
         scale=imitation(num_steps=150),
     ),
     Base(
+        name="lookup-strict",
+        summary="pointers followed by look-ups, half of them misspelled at first; for methods that mind avoidable "
+        "errors",
+        shape=small_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
+        pool=Pool((Share("lookup-strict", (3, 4, 5)),)),
+        scale=imitation(num_steps=150),
+    ),
+    Base(
         name="dsl",
         summary="programs of a stack machine, short ones, some with a message, and how to pose such problems; for "
         "self-play",

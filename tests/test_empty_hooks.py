@@ -105,8 +105,8 @@ BUSY = {
     | {"budget", "distilled", "expert-prefix", "greedy", "rehearse", "teach-abstractions", "write-then-solve"},
     "expand": {"search", "solve-posed", "solve-with"},
     "curate": {"mixed-groups", "solved-groups", "draw-leaves", "backed-up"}
-    | {"nobody", "one-sided", "unsolved-groups", "whole-answers"},
-    "remember": {"follow"},
+    | {"nobody", "one-sided", "unsolved-groups", "whole-answers", "pairs", "mismatch", "train-at"},
+    "remember": {"follow", "adapt-entropy"},
 }
 """Parts that have no value at which they do nothing: they are what a method is."""
 

@@ -17,6 +17,7 @@ from assay.engine import sampler
 from assay.engine.interface import Generation
 from assay.engine.local import LocalEngine
 from assay.memory import Memory
+from assay.recipe import Stage
 from assay.rng import Key
 from assay.types import Request
 
@@ -68,7 +69,8 @@ def recipe_for(method: str) -> Any:
     if method != "deepsearch":
         return recipe
     augment = (*(part for part in recipe.mechanism.augment if not isinstance(part, Steps)), Steps(4, 3))
-    return dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, augment=augment))
+    searching = dataclasses.replace(recipe.mechanism, augment=augment)
+    return dataclasses.replace(recipe, mechanism=searching, stages=(Stage(),))
 
 
 @both

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -21,7 +22,8 @@ STAGED = ("r3-staged", "rlad", "rlad-two")  # several players, or stages in whic
 # without a mean of the group, or a bound on the ratio: slowly enough for the first quarter to be seen
 FALLS_AT_ONCE = ("remax", "cispo", "clip-cov", "kl-cov")
 OFFLINE = ("dpo", "ipo", "kto")  # what they learn does not show in the answers of the frozen policy that they read
-RL = tuple(name for name in RECIPES if name not in ("sft", *STAGED, *OFFLINE))
+IMITATES = ("sft", "dft", "expert-iteration")  # answers of others, or of rounds before
+RL = tuple(name for name in RECIPES if name not in (*IMITATES, *STAGED, *OFFLINE))
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +56,9 @@ def beginner() -> TorchEngine:
 def skill() -> dict[str, torch.Tensor]:
     """Weights that are right most of the time."""
     engine = beginner()
-    notes, _ = run(small("rloo", num_steps=16), engine)
+    recipe = small("rloo", num_steps=16)
+    recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, assess=()))  # no KL
+    notes, _ = run(recipe, engine)
     assert notes.accuracy()[-1] > 0.5
     return {name: value for name, value in engine.state().items() if name.startswith("parameter/")}
 
@@ -69,7 +73,8 @@ def gain(accuracy: np.ndarray) -> tuple[float, float]:
 def test_reward_rises(name: str) -> None:
     notes, memory = run(small(name), beginner())
     rise, error = gain(notes.accuracy())
-    assert rise > 3 * error and rise > 0.3
+    # hpt imitates at once what nobody solves, so that its first quarter is half-way already
+    assert rise > 3 * error and rise > (0.2 if name == "hpt" else 0.3)
     assert memory.step == STEPS
 
 
@@ -96,8 +101,9 @@ def test_the_solver_learns_in_stages_and_beside_another_player(name: str, flippe
     assert memory.step == STEPS and memory.stage == len(RECIPES[name].stages) - 1
 
 
+@pytest.mark.parametrize("name", ["sft", "dft"])
 @pytest.mark.parametrize("flipped", [False, True])
-def test_likelihood_of_solutions_rises_with_sft_and_falls_with_the_sign_turned(flipped: bool) -> None:
+def test_likelihood_of_solutions_rises_and_falls_with_the_sign_turned(name: str, flipped: bool) -> None:
     engine, codec = beginner(), Letters()
     problem = POOL.problem(Key("any"))
     span = Span(codec.render(problem.prompt), np.append(codec.encode(problem.solution or ""), np.int32(0)))
@@ -106,7 +112,7 @@ def test_likelihood_of_solutions_rises_with_sft_and_falls_with_the_sign_turned(f
         return float(engine.score([span])[0].logp.sum())
 
     before = likelihood()
-    notes, memory = run(small("sft"), engine, flipped=flipped)
+    notes, memory = run(small(name), engine, flipped=flipped)
     assert likelihood() < before - 1 if flipped else likelihood() > before + 1
     assert memory.budget.generated_tokens == 0
     assert (notes.accuracy() == 1.0).all()  # worked solutions are right

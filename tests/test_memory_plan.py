@@ -83,7 +83,7 @@ def test_weights_gradients_and_moments_are_what_the_optimiser_holds() -> None:
         assert held[name] <= vector.nbytes <= held[name] + padding
     assert (
         held["optimiser, two moments"]
-        <= sum(v.nbytes for v in vectors.moments.values())
+        <= sum(v.nbytes for v in vectors.own.vectors.values())
         <= 2 * (held["gradients"] + padding)
     )
     assert held["weights"] == 4 * parameters(engine.model.config)

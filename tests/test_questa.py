@@ -123,9 +123,15 @@ def test_whitening_by_hand() -> None:
     """Tokens 1, 1, 4 of two rows: mean 2, population variance 2, sample variance 3."""
     rows = [row.mark(advantage=np.array(a)) for row, a in zip(group_of([0.0, 1.0], lengths=[2, 1]), ([1.0, 1], [4.0]))]
     for ddof, spread in ((0, 2**0.5), (1, 3**0.5)):
-        found = whiten(rows, by="batch", ddof=ddof, epsilon=0.0)
+        found = whiten(rows, by="batch", over="tokens", ddof=ddof, epsilon=0.0)
         np.testing.assert_allclose(np.concatenate([r.advantage for r in found]), np.array([-1, -1, 2]) / spread)  # type: ignore[misc]
-    alike = whiten([row.mark(advantage=np.full(2, 0.3)) for row in group_of([1.0, 1.0])], by="batch", ddof=1, epsilon=0)
+    alike = whiten(
+        [row.mark(advantage=np.full(2, 0.3)) for row in group_of([1.0, 1.0])],
+        by="batch",
+        over="tokens",
+        ddof=1,
+        epsilon=0,
+    )
     assert all((row.advantage == 0).all() for row in alike)  # type: ignore[union-attr]
 
 
@@ -141,7 +147,7 @@ def test_whitened_tokens_that_train_have_mean_zero_and_spread_one(values: list, 
         rows.append(row)
         numbers += [a for a, m in zip(own, mine, strict=True) if m and row.in_loss]
     if len(numbers) > 1 and np.ptp(numbers) > 1e-3:
-        found = whiten(rows, by="batch", ddof=0, epsilon=0.0)
+        found = whiten(rows, by="batch", over="tokens", ddof=0, epsilon=0.0)
         np.testing.assert_allclose(
             np.concatenate([r.advantage for r in found]),  # type: ignore[misc]
             (np.concatenate(values) - np.mean(numbers)) / np.std(numbers),

@@ -90,7 +90,7 @@ def test_kl_is_taken_from_the_reward_of_each_token() -> None:
     models = models_for(small(), engine)
     pieces = [segment([1], origin=Origin.INJECTED), segment([2, END])]
     row = Row(episode(pieces)).mark(process=np.full(3, 0.5, np.float32))
-    (found,), stats = token_kl([row], models=models, weight=0.1)
+    (found,), stats = token_kl([row], models=models, weight=0.1, estimator="k1")
     (scores,) = engine.score([Span(row.episode.request.context, np.array([1, 2, END], np.int32))])
     expected = 0.5 - 0.1 * np.array([0.0, *(-1.0 - scores.logp[1:])])
     np.testing.assert_allclose(found.process, expected, atol=1e-6)  # type: ignore[arg-type]

@@ -25,10 +25,10 @@ from assay.types import Origin, Problem, Row
 
 LIMIT = 0.05
 CODEC = character_tokenizer(ALPHABET)
-TOOLS = ("lookup-tool", "lookup-faulty", "calculator")
+TOOLS = ("lookup-tool", "lookup-faulty", "lookup-strict", "calculator")
 
 
-@pytest.mark.parametrize("name", ["lookup-tool", "lookup-faulty"])
+@pytest.mark.parametrize("name", ["lookup-tool", "lookup-faulty", "lookup-strict"])
 @pytest.mark.parametrize("level", [2, 5, 8])
 def test_a_look_up_transcript_follows_the_pointers_of_the_prompt(name: str, level: int) -> None:
     for problem in problems(name, level, 40):
@@ -54,6 +54,51 @@ def test_so_many_replies_are_errors_and_the_same_ones_every_time(name: str, rate
         assert set(replies) - {"!"} <= {problem.spec["store"]["w"][0]}
         failed += [environment.failed(str(reply)) for reply in replies]
     assert abs(np.mean(failed) - rate) < 4 * np.sqrt(rate * (1 - rate) / 3000)
+
+
+def test_a_strict_store_fails_where_the_asker_does_and_only_there() -> None:
+    environment = TASKS["lookup-strict"].environment
+    assert environment is not None
+    for problem in problems("lookup-strict", 4, 50):
+        first, *_, last = problem.spec["store"]["w"]
+        for before in ("", "[aW]!", "[aw]q[bY]!", "nonsense]]"):
+            assert environment.reply(problem.spec, f"{before}[aw]") == first
+            assert environment.reply(problem.spec, f"{before}[zw]") == last
+            for slip in ("[aW]", "[Aw]", "[wa ]", "[a]", "[aa]", "[aww]", "(aw]", "]"):
+                assert environment.failed(str(environment.reply(problem.spec, before + slip)))
+
+
+def test_half_the_steps_of_a_strict_solution_ask_in_a_capital_first() -> None:
+    slipped = []
+    for problem in problems("lookup-strict", 4, 300):
+        calls = re.findall(r"\[(.)(.)\](.)", (problem.solution or "").partition("#")[0])
+        failed = [reply == "!" for *_, reply in calls]
+        assert failed == [field.isupper() for _, field, _ in calls] and not failed[-1]
+        for slip, repeated in zip(calls, calls[1:]):
+            if slip[2] == "!":
+                assert (slip[0], slip[1].lower()) == repeated[:2] and repeated[2] != "!"
+        slipped.append(sum(failed))
+    assert abs(np.mean(slipped) / 4 - 0.5) < 4 * np.sqrt(0.25 / 1200)
+    assert set(slipped) == {0, 1, 2, 3, 4}
+
+
+def test_right_answers_to_one_strict_question_differ_in_failed_calls() -> None:
+    """What `rstar2` needs: its penalty of an answer is the share of failed replies."""
+    environment = TASKS["lookup-strict"].environment
+    assert environment is not None
+    for problem in problems("lookup-strict", 3, 20):
+        shares = set()
+        for slips in range(8):
+            said, place, replies = "", str(problem.prompt)[2], []
+            for step, field in enumerate(str(problem.prompt)[3:]):
+                for asked in ([field.upper()] if slips >> step & 1 else []) + [field]:
+                    said += f"[{place}{asked}]"
+                    replies.append(str(environment.reply(problem.spec, said)))
+                    said += replies[-1]
+                place = replies[-1]
+            assert task("lookup-strict").verify(problem, f"{said}#{place}").status == "ok"
+            shares.add(replies.count("!") / len(replies))
+        assert shares == {0, 1 / 4, 2 / 5, 1 / 2}
 
 
 @pytest.mark.parametrize("level", [2, 5, 8])

@@ -384,8 +384,9 @@ class Notes:
         self.stats.append(stats)
 
     def accuracy(self) -> np.ndarray:
-        """The share of right answers among all that were written to their end, step by step."""
+        """The share of right answers among all that were written to their end, step by step: of the policy's own."""
         written = [[e for e in step if e.provenance != "replay" and e.finish != "pause"] for step in self.episodes]
+        written = [[e for e in step if e.provenance == "fresh"] or step for step in written]
         return np.array([np.mean([e.verdict is not None and e.verdict.status == "ok" for e in s]) for s in written])
 
 

@@ -14,7 +14,7 @@ from assay.tasks.data import Data, data_task, is_data
 from assay.tasks.dsl import ABDUCTION, DEDUCTION, INDUCTION
 from assay.tasks.knights import KNIGHTS
 from assay.tasks.lists import LIST_FN
-from assay.tasks.lookup import LOOKUP, LOOKUP_FAULTY
+from assay.tasks.lookup import LOOKUP, LOOKUP_FAULTY, LOOKUP_STRICT
 from assay.tasks.modchain import MOD_CHAIN, MOD_CHAIN_7
 from assay.tasks.paths import PATH
 from assay.tasks.pose import PREFIX, pose
@@ -37,6 +37,7 @@ TASKS: dict[str, Task] = {
     "activity": ACTIVITY,
     "lookup-tool": LOOKUP,
     "lookup-faulty": LOOKUP_FAULTY,
+    "lookup-strict": LOOKUP_STRICT,
     "calculator": CALCULATOR,
     "dsl-deduction": DEDUCTION,
     "dsl-abduction": ABDUCTION,

@@ -3,6 +3,9 @@
 `[ax]` asks for the value of field x of object a, and the environment replies in place. A share of all replies is an
 error that is not the asker's fault: which calls of an instance fail is part of the instance, by their number in the
 answer, and asking again helps. Every value is uniform, so without the tool an answer is right with probability 1/26.
+
+Fields are small letters: `[aX]` is an error that the asker could have avoided. The worked solutions of one task begin a
+share of their calls with it, so that what imitates them errs by itself, in right answers too.
 """
 
 from __future__ import annotations
@@ -64,6 +67,10 @@ def _canonical(spec: Spec) -> str:
     return f"{spec['start']}{spec['fields']} {' '.join(spec['store'][field] for field in FIELDS)}"
 
 
+def _slips(spec: Spec, step: int, share: float) -> bool:
+    return int(digest("slip", _canonical(spec), step), 16) < share * 2**64
+
+
 def _natural(spec: Spec) -> str:
     path = ", then ".join(f"field {field}" for field in spec["fields"])
     return (
@@ -74,11 +81,13 @@ def _natural(spec: Spec) -> str:
     )
 
 
-def _solve(spec: Spec) -> Solution:
-    """Every call with its reply, calls that failed included."""
+def _solve(spec: Spec, slips: float) -> Solution:
+    """Every call with its reply, calls that failed included, and in a share of the steps a capital before the call."""
     steps = ""
     objects = _objects(spec)
-    for key, field in zip(objects, spec["fields"]):
+    for step, (key, field) in enumerate(zip(objects, spec["fields"])):
+        if _slips(spec, step, slips):
+            steps += f"[{key}{field.upper()}]{ERROR}"
         steps += f"[{key}{field}]"
         while (reply := _reply(spec, steps)) == ERROR:
             steps += f"{reply}[{key}{field}]"
@@ -93,21 +102,22 @@ def _check(spec: Spec, text: str) -> Verdict:
     return Verdict.ok(answer) if answer == _objects(spec)[-1] else Verdict.fail("wrong", answer=answer)
 
 
-def _lookup(name: str, tag: str, error_rate: float) -> Task:
+def _lookup(name: str, tag: str, fails: str, *, error_rate: float, slips: float = 0.0) -> Task:
     return Task(
         name=name,
         domain="tools",
-        summary=f"Follow pointers in a store by look-ups of which {error_rate:.0%} fail; the level is their number.",
+        summary=f"Follow pointers in a store by look-ups of which {fails}; the level is their number.",
         levels=range(2, 9),
         instance=lambda generator, level: _instance(generator, level, error_rate),
         canonical=_canonical,
         compact=lambda spec: f"{tag} {spec['start']}{spec['fields']}",
         natural=_natural,
-        solve=_solve,
+        solve=lambda spec: _solve(spec, slips),
         check=_check,
         environment=Environment(stop=("]",), reply=_reply, failed=lambda reply: reply == ERROR),
     )
 
 
-LOOKUP = _lookup("lookup-tool", "T", error_rate=0.1)
-LOOKUP_FAULTY = _lookup("lookup-faulty", "U", error_rate=0.2)
+LOOKUP = _lookup("lookup-tool", "T", "10% fail", error_rate=0.1)
+LOOKUP_FAULTY = _lookup("lookup-faulty", "U", "20% fail", error_rate=0.2)
+LOOKUP_STRICT = _lookup("lookup-strict", "V", "those with a capital fail", error_rate=0.0, slips=0.5)

@@ -7,22 +7,25 @@ ALL = {"mechanism.curate": "mixed-groups"}
 PROXY = Proxy(
     method="rstar2",
     expects="fewer tool errors in right answers, and shorter ones, at equal or better success",
-    model="lookup",
-    pool=Pool((Share("lookup-faulty", (3, 4)),)),
+    model="lookup-strict",
+    pool=Pool((Share("lookup-strict", (3, 4)),)),
     arms={
         "rstar2": Arm("rstar2", {**SIZE, "mechanism.curate.1.keep": "8"}),
         "off": Arm("rstar2", {**SIZE, **ALL}),
-        "baseline": Arm("dapo", {"scale.num-prompts": "32", "scale.group-size": "8"}),
+        "baseline": Arm("dapo", {"scale.num-prompts": "32", "scale.group-size": "8", "scale.num-steps": "15"}),
     },
     steps=30,
     diagnostic="replies/failed_right",
     direction="down",
     against="off",
     notes=(
-        "The diagnostic cannot move here. Which calls fail is part of a question, by their number in an answer, so "
-        "that all right answers to it meet the same errors: before training the penalties of right answers differ "
-        "within none of the groups, no right answer holds a faulty call of its own, and the choice of the cleanest is "
-        "a draw at random. What is left of the difference is which questions are answered rightly. A verdict needs a "
-        "tool whose errors an answer can avoid.",
+        "Every error of this task can be avoided: a call fails that has a capital, and the base imitates answers in "
+        "which half the steps begin with one. Before training 32 % of the replies in right answers are errors, and the "
+        "shares of errors differ among the right answers of each of the 16 groups. On lookup-faulty, whose errors "
+        "belong to the question, they differ within none and the diagnostic cannot move.",
+        "No other arm prefers either spelling. An error is also four tokens more, so that the method's answers become "
+        "shorter and it takes more steps for the same tokens. The off arm trains on all 16 answers, the method on 8; "
+        "16 sampled and 8 of them kept at random was not run.",
+        "The baseline stops after 15 steps, where it has generated as much as the method in 30.",
     ),
 )
