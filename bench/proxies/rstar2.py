@@ -20,12 +20,12 @@ PROXY = Proxy(
     against="off",
     notes=(
         "Every error of this task can be avoided: a call fails that has a capital, and the base imitates answers in "
-        "which half the steps begin with one. Before training 32 % of the replies in right answers are errors, and the "
-        "shares of errors differ among the right answers of each of the 16 groups. On lookup-faulty, whose errors "
-        "belong to the question, they differ within none and the diagnostic cannot move.",
+        "which half the steps begin with one. In the first step of the three seeds a third of the replies in right "
+        "answers are errors, and right answers differ in them within 48 of 48 groups. On lookup-faulty, whose errors "
+        "belong to the question, they do within 2 of 46: elsewhere the choice of the cleanest is a draw at random.",
         "No other arm prefers either spelling. An error is also four tokens more, so that the method's answers become "
         "shorter and it takes more steps for the same tokens. The off arm trains on all 16 answers, the method on 8; "
         "16 sampled and 8 of them kept at random was not run.",
-        "The baseline stops after 15 steps, where it has generated as much as the method in 30.",
+        "The baseline stops after 15 steps, where it has generated more than the method in 30.",
     ),
 )
