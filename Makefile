@@ -44,6 +44,9 @@ test-versions:  ## what needs no torch, on Python 3.12 and 3.13
 mutants: $(STAMP)  ## do the tests notice wrong formulas? 120 mutants, one at a time, an hour
 	$(PY) tests/mutants.py
 
+parity: $(STAMP)  ## gradients of TRL's trainers against ours on the same answers (needs .venv-trl: bash bench/setup.sh)
+	OMP_NUM_THREADS=1 $(PY) -m bench.trl_gradient
+
 check: $(STAMP)  ## lint, format, types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
@@ -61,4 +64,4 @@ wheel: $(STAMP)  ## a wheel with the compiled core in it, into dist/
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ ##/' | awk -F' ## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-.PHONY: install demo test test-fast test-deep test-versions mutants check bench gpu wheel help
+.PHONY: install demo test test-fast test-deep test-versions mutants parity check bench gpu wheel help

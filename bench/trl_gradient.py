@@ -31,7 +31,7 @@ from assay.engine.local import LocalEngine
 from assay.engine.torch_engine import TorchEngine
 from assay.memory import Memory
 from assay.models import Models
-from assay.objective import AGGREGATES, Clip, Objective
+from assay.objective import AGGREGATES, Bounded, Clip, Geometric, Objective
 from assay.objective.improve import improve
 from assay.part import bind
 from assay.policy import Policy, load_policy
@@ -47,8 +47,10 @@ FOLDER = ROOT / "build" / "bench" / "trl_gradient"
 TRL = System("trl", ".venv-trl", "bench.trl_loss")
 PROMPTS, GROUP, MAX_NEW = 32, 8, 11  # a limit that cuts some answers
 CLIP, LEARNING_RATE = 0.2, 1e-3  # a rate that leaves the clip's range within one update
+GOAL = 1e-4  # of the gradient's norm
 EPSILON = 1e-4  # TRL adds it to a standard deviation
-RECIPES = {"grpo": "grpo", "dr_grpo": "dr-grpo", "bnpo": "dapo", "dapo": "dapo"}
+CAP = 1.1  # of CISPO's weights, so that some are above it
+RECIPES = {"grpo": "grpo", "dr_grpo": "dr-grpo", "bnpo": "dapo", "dapo": "dapo", "cispo": "cispo", "sapo": "sapo"}
 
 Gradient = dict[str, np.ndarray]
 
@@ -57,18 +59,27 @@ Gradient = dict[str, np.ndarray]
 class Case:
     """Settings of TRL, and the formula by which it differs from the recipe's parts."""
 
-    loss_type: Literal["grpo", "dr_grpo", "bnpo", "dapo"]
+    loss_type: Literal["grpo", "dr_grpo", "bnpo", "dapo", "cispo", "sapo"]
     scale_rewards: Literal["group", "none", "batch"]
     parts: int = 1  # micro-batches of an update
     mask_truncated: bool = False
     iterations: int = 1
+    trainer: Literal["GRPO", "GMPO"] = "GRPO"
+    level: Literal["token", "sequence"] = "token"
+    high: float = CLIP  # of the clip, or CISPO's cap
+
+    @property
+    def recipe(self) -> str:
+        """Whose objective these settings mean."""
+        if self.trainer == "GMPO":
+            return "gmpo"
+        return "gspo" if self.level == "sequence" else RECIPES[self.loss_type]
 
     @property
     def name(self) -> str:
         extra = [f"{self.parts} micro-batches"] * (self.parts > 1) + ["cut answers masked"] * self.mask_truncated
-        return ", ".join(
-            [self.loss_type, f"scale {self.scale_rewards}", *extra, *["2nd update"] * (self.iterations - 1)]
-        )
+        kind = {"gmpo": "GMPO trainer", "gspo": "grpo of whole answers"}.get(self.recipe, self.loss_type)
+        return ", ".join([kind, f"scale {self.scale_rewards}", *extra, *["2nd update"] * (self.iterations - 1)])
 
     @property
     def formulas(self) -> list[str]:
@@ -85,6 +96,7 @@ class Case:
         return found
 
 
+SECOND = Case("dapo", "none", iterations=2)
 CASES = (
     Case("grpo", "group"),
     Case("grpo", "none"),
@@ -96,7 +108,11 @@ CASES = (
     Case("dapo", "none"),
     *(Case(kind, "none", parts=4) for kind in ("grpo", "dr_grpo", "bnpo", "dapo")),
     *(Case(kind, "none", mask_truncated=True) for kind in ("grpo", "dr_grpo", "dapo")),
-    Case("dapo", "none", iterations=2),
+    SECOND,
+    Case("grpo", "none", iterations=2, level="sequence"),
+    Case("cispo", "none", iterations=2, high=CAP),
+    Case("sapo", "none", iterations=2),
+    Case("grpo", "none", iterations=2, trainer="GMPO"),
 )
 
 
@@ -171,9 +187,11 @@ def policy_folder() -> str:
 
 
 def objective_of(case: Case) -> Objective:
-    """The recipe's aggregate under the plain clip that TRL was told; no reference."""
-    aggregate = recipe(RECIPES[case.loss_type]).mechanism.objective.aggregate
-    return Objective(gate=Clip(low=CLIP, high=CLIP), aggregate=aggregate)
+    """The recipe's ratio and aggregate under the bounds that TRL was told; no reference."""
+    goal = recipe(case.recipe).mechanism.objective
+    told = {"cispo": Bounded(least=0.0, most=case.high), "gmpo": Geometric(low=CLIP, high=case.high)}
+    gate = goal.gate if case.recipe == "sapo" else told.get(case.recipe, Clip(low=CLIP, high=case.high))
+    return Objective(ratio=goal.ratio, gate=gate, aggregate=goal.aggregate)
 
 
 def our_gradient(case: Case, policy: Policy, rows: Sequence[Row], seen: dict[str, Any], *, theirs: bool) -> Gradient:
@@ -270,7 +288,7 @@ def measure() -> dict[str, Any]:
             | {"loss": sum(part["loss"] for part in seen["parts"])}
             | {"our_loss": our_loss(case, rows, seen)}
         )
-    _, shut = gradients(policy, batch_of(CASES[-1], rows, theirs=False), objective_of(CASES[-1]), updates=2)
+    _, shut = gradients(policy, batch_of(SECOND, rows, theirs=False), objective_of(SECOND), updates=2)
     rewards = np.array([row.reward for row in rows]).reshape(-1, GROUP)
     return {
         "base": bases.base("countdown").hash,
@@ -311,7 +329,10 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="the table of what was measured last")
     if not parser.parse_args().show:
         RESULTS.write_text(json.dumps(measure(), indent=1) + "\n")
-    print(table(json.loads(RESULTS.read_text())))
+    found = json.loads(RESULTS.read_text())
+    print(table(found))
+    if far := [row["case"] for row in found["cases"] if row["with_formulas"]["distance"] > GOAL]:
+        raise SystemExit(f"further than {GOAL:g} from TRL's gradient: {'; '.join(far)}")
 
 
 if __name__ == "__main__":

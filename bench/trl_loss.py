@@ -22,10 +22,13 @@ import numpy as np  # noqa: E402
 from datasets import Dataset  # noqa: E402
 from transformers import TrainerCallback  # noqa: E402
 from trl import GRPOConfig, GRPOTrainer  # noqa: E402
+from trl.experimental.gmpo import GMPOConfig, GMPOTrainer  # noqa: E402
+
+KINDS = {"GRPO": (GRPOConfig, GRPOTrainer), "GMPO": (GMPOConfig, GMPOTrainer)}
 
 
 def configuration(job: dict[str, Any], case: dict[str, Any], folder: str) -> GRPOConfig:
-    return GRPOConfig(
+    return KINDS[case["trainer"]][0](
         output_dir=folder,
         use_cpu=True,
         bf16=False,
@@ -40,6 +43,8 @@ def configuration(job: dict[str, Any], case: dict[str, Any], folder: str) -> GRP
         mask_truncated_completions=case["mask_truncated"],
         beta=0.0,
         epsilon=job["clip"],
+        epsilon_high=case["high"],
+        importance_sampling_level=case["level"],
         temperature=1.0,
         learning_rate=job["learning_rate"],
         lr_scheduler_type="constant",
@@ -84,7 +89,7 @@ def run(job: dict[str, Any], case: dict[str, Any], folder: str) -> tuple[dict[st
         names = ("prompt_ids", "completion_ids")
         return {name: job[name] for name in names} | {"logprobs": None, "given": job["rewards"]}
 
-    trainer = GRPOTrainer(
+    trainer = KINDS[case["trainer"]][1](
         model=job["model"],
         args=configuration(job, case, folder),
         reward_funcs=given_reward,

@@ -23,7 +23,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,6 +59,10 @@ TESTS = (
     "tests/test_spo.py",
     "tests/test_rstar2.py",
     "tests/test_masks.py",
+    "tests/test_r3.py",
+    "tests/test_arpo.py",
+    "tests/test_erpo.py",
+    "tests/test_guide.py",
     FORMULAS,
 )
 
@@ -217,11 +221,16 @@ def copied(folder: Path) -> Path:
     return folder
 
 
+def named_in(folder: Path, module: str) -> list[str]:
+    """The tests that import this module; the invariances are asked as far as they hold formulas."""
+    paths = [path for path in sorted((folder / "tests").glob("test_*.py")) if path.name not in FORMULAS]
+    return [f"tests/{path.name}" for path in paths if f"{module} import" in path.read_text()]
+
+
 def noticed(folder: Path, path: str | None) -> str:
-    """The first test of this copy that fails, empty if none does; those that name the changed module come first."""
-    module = path and path.removesuffix(".py").replace("/", ".")
-    own = {test: bool(module) and module in (folder / test.split("::")[0]).read_text() for test in TESTS}
-    order = sorted(TESTS, key=lambda test: not own[test])
+    """The first test of this copy that fails, empty if none does; those that import the changed module come first."""
+    own = [] if path is None else named_in(folder, path.removesuffix(".py").replace("/", "."))
+    order = own + [test for test in TESTS if test not in own]
     command = [sys.executable, "-m", "pytest", *OPTIONS, "-m", FAST, "-k", UNTRAINED, *order]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder)}
     try:
@@ -269,7 +278,9 @@ def judge(drawn: list[Mutant]) -> int:
         if failing := noticed(Path(temporary) / "0", None):
             raise SystemExit(f"the tests fail without any mutant: {failing}; mend that first.")
         asked = [mutant for mutant in drawn if mutant.name not in known]
-        for mutant, by in zip(asked, pool.map(lambda one: judged(one, copies), asked), strict=True):
+        running = {pool.submit(judged, mutant, copies): mutant for mutant in asked}
+        for done in as_completed(running):
+            mutant, by = running[done], done.result()
             unknown += not by
             print(f"{'noticed ' if by else 'SURVIVED'}  {mutant.rule}  {mutant.name}  {by}", flush=True)
     spared = len(drawn) - len(asked)

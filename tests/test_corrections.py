@@ -94,6 +94,14 @@ def test_corrections_of_answers_by_hand(cut: int | None) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-12)
 
 
+def test_the_ends_of_an_interval_belong_to_it() -> None:
+    """Where the sampler's numbers are the learner's own: all ratios 1, all divergences 0, exactly."""
+    ones, ends = [[1.0, 1.0], [1.0]], {"low": 1.0, "high": 1.0}
+    parts = [Drop(**ends, level="token"), Drop(**ends, level="sequence"), Reject(by="geometric", **ends)]
+    parts += [Reject(by="least", **ends), *(Reject(by=by, low=0.0, high=0.0) for by in ("k2", "k3"))]
+    assert all(weights(rows_of(ones), part) == ones for part in parts)
+
+
 @pytest.mark.parametrize("cut", [None, 1, 2])
 def test_normalised_weights_by_hand(cut: int | None) -> None:
     """Token weights 2, 0.5, 2, 1.1, 1.2, 0.25 have the mean 1.175; answers 2, 1.32, 0.25 have 1.19."""

@@ -292,6 +292,13 @@ def test_two_terms_of_one_kind_add_up() -> None:
     assert stats["policy/kl_loss"] == pytest.approx(0.04 * (2 - math.log(2) - 1) / 9, rel=1e-6)
 
 
+def test_a_token_that_nothing_pushes_is_not_clipped() -> None:
+    goal = Objective(gate=Shut(), aggregate=SequenceSum())
+    batch = pack([group_of([1.0])[0].mark(advantage=np.array([1.0, 0.0]))])
+    stats = update(Table({batch.request[0]: [-1.0, -1.0]}), batch, goal, recipe_of("grpo", num_minibatches=1).scale)
+    assert stats["policy/clip_fraction"] == 0.5
+
+
 def test_statistics_of_an_update_by_hand() -> None:
     """Nine tokens; in the loss of group g six of them: gates 1, 0 (up), 0, 1, 0.9, 12; group h is uniform."""
     rows, table = five_rows("dr-grpo")
