@@ -4,42 +4,10 @@ examined. `bench.proxy` knows them beside the shipped ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
-
-from assay.augment import AUGMENTS
 from assay.augment.abstract import TeachAbstractions
 from assay.augment.hints import Hinted
-from assay.augment.partial_solution import partial_solution
 from assay.bases import BASES, Base, imitation, small_shape
-from assay.memory import Memory
-from assay.part import Part
 from assay.source import Pool, Share
-from assay.types import Request
-
-if TYPE_CHECKING:
-    from assay.augment import Codec
-
-
-@dataclass(frozen=True)
-class PartlySolved(Part):
-    """A `share` of the requests reads the beginning of its solution as `PartialSolution` writes it: cut anywhere."""
-
-    share: float = 0.3
-
-
-def partly_solved(requests: Sequence[Request], memory: Memory, *, codec: Codec, share: float) -> list[Request]:
-    cut = partial(partial_solution, codec=codec, unit="characters", least=1, leaks="keep")
-    result = []
-    for request in requests:
-        draw, part = memory.key("partly solved", memory.step, request.id).generator().random(2).tolist()
-        result += cut([request], percent=100 * part) if draw < share else [request]
-    return result
-
-
-AUGMENTS["partly-solved"] = (PartlySolved, partly_solved)
 
 UNFINISHED = (
     Base(
@@ -57,14 +25,6 @@ UNFINISHED = (
         pool=Pool((Share("mod-chain-7", (2, 3, 4, 5, 6)),)),
         scale=imitation(num_steps=260, learning_rate=2e-3),
         augment=(Hinted(share=0.3), TeachAbstractions(share=0.3)),
-    ),
-    Base(
-        name="mod-chain-7-hinted",
-        summary="the same chains, two thirds of them with a hint: whole steps, or a solution that breaks off anywhere",
-        shape=small_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
-        pool=Pool((Share("mod-chain-7", (2, 3, 4, 5, 6)),)),
-        scale=imitation(num_steps=400, learning_rate=2e-3),
-        augment=(Hinted(share=0.3), PartlySolved(share=0.5)),
     ),
     Base(
         name="lookup",

@@ -24,6 +24,8 @@ PROXY = Proxy(
         "The base does not read hints, so that they can only distract: before training it is right in 0.39 of the "
         "answers to the question alone, in 0.23 with half of the characters of a solution in the question, and in 0.37 "
         "with half of the steps, written as in its imitation, where three in ten questions had a hint. A verdict needs "
-        "a base that goes on from a hint.",
+        "a base that goes on from a hint. More imitation alone is not one: after 400 steps, where half of the "
+        "questions held a solution cut at any character and 15 % whole steps, the answers to levels 3 to 5 were right "
+        "in 0.99 without a hint and 0.98 with one, and to level 8, longer than what was imitated, in 0.19 and 0.16.",
     ),
 )
