@@ -26,8 +26,8 @@ PROXY = Proxy(
     direction="up",
     against="off",
     notes=(
-        "Abstractions become useful, in good part because the proposer learns not to write what its limit cuts. Answers "
-        "without any become worse than with plain RL, against what is expected: the base is right in 0.95 of them and has "
-        "nowhere to go.",
+        "Abstractions become useful, in good part because the proposer learns not to write what its limit cuts. "
+        "Answers without any become worse than with plain RL, against what is expected: the base is right in 0.95 of "
+        "them and has nowhere to go.",
     ),
 )
