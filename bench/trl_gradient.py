@@ -118,7 +118,8 @@ CASES = (
 
 def answers(policy: Policy) -> list[Episode]:
     """What the base says to prompts of its pool, with the reward of `countdown_reward`."""
-    engine, key = TorchEngine(policy.transformer, end_ids=policy.end_ids, optimiser=None), Key(0)("trl-gradient")
+    engine = TorchEngine(policy.transformer, end_ids=policy.end_ids, optimiser=None, precision="fp32")
+    key = Key(0)("trl-gradient")
     pool = bases.base("countdown").pool
     asked = []
     for problem in (pool.problem(key("problem", i)) for i in range(PROMPTS)):

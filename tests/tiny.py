@@ -417,7 +417,10 @@ def models_for(recipe: Recipe, engine: LocalEngine, reference: LocalEngine | Non
         if name != "policy":
             kind = ValueEngine if spec.output == "value" else type(engine)
             engines[name] = kind(
-                copy.deepcopy(engine.model), end_ids=engine.end_ids, optimiser=AdamW() if spec.trained else None
+                copy.deepcopy(engine.model),
+                end_ids=engine.end_ids,
+                optimiser=AdamW() if spec.trained else None,
+                precision=engine.precision,
             )
     starts = {name: engines[name].state() for name, spec in recipe.models.items() if spec.saved}
     return Models(engines, recipe.roles, recipe.models, starts)

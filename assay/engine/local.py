@@ -19,7 +19,7 @@ from assay.engine.kept import Kept
 from assay.engine.layout import Layout, lay
 from assay.engine.memory import SCORE_TOKENS
 from assay.engine.optimiser import AdamW, Optimiser
-from assay.engine.precision import Precision, choose
+from assay.engine.precision import Precision, choose, name_of
 from assay.errors import ConfigError, DataError, StorageError, UsageError
 from assay.policy.adapted import own, stored, twin
 from assay.policy.lora import WEIGHTS
@@ -254,15 +254,19 @@ class LocalEngine(ABC):
             self.optimiser.clear()
         self._changed()
 
+    @property
+    def precision(self) -> Precision:
+        """The format that was chosen, by its name."""
+        return name_of(self.compute)
+
     def copy(self) -> Self:
         """A frozen copy of the weights as they are now."""
-        names = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float64: "fp64"}
         copied = type(self)(
             twin(self.model),
             end_ids=self.end_ids,
             decode=self.decode,
             device=self.device,
-            precision=names[self.compute],  # type: ignore[arg-type]
+            precision=self.precision,
             optimiser=None,
             memory_bytes=self.memory_bytes,
             checkpointing=self.checkpointing,

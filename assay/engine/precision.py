@@ -9,6 +9,7 @@ from typing import Literal
 import torch
 
 Precision = Literal["auto", "fp32", "bf16", "fp64"]
+FORMATS: dict[Precision, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp64": torch.float64}
 
 
 def native_bf16(device: torch.device) -> tuple[bool, str]:
@@ -28,8 +29,12 @@ def native_bf16(device: torch.device) -> tuple[bool, str]:
 
 def choose(precision: Precision, device: torch.device) -> tuple[torch.dtype, str]:
     """The compute format, and why."""
-    fixed = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp64": torch.float64}
     if precision != "auto":
-        return fixed[precision], f"{precision} was asked for"
+        return FORMATS[precision], f"{precision} was asked for"
     native, reason = native_bf16(device)
     return (torch.bfloat16, f"bf16: {reason}") if native else (torch.float32, f"fp32: {reason}")
+
+
+def name_of(compute: torch.dtype) -> Precision:
+    """What the settings call this format."""
+    return next(name for name, dtype in FORMATS.items() if dtype == compute)

@@ -6,6 +6,7 @@ f(p) = b + (1 - b) / (1 + exp(-k (p + mu)))        p: share of the steps that is
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from assay.memory import Memory
 
 STORE = "hint-rates"
-START = (10.0, -0.5, 0.0)  # k, mu, b
+GRID = np.array(list(itertools.product((2, 10, 40), np.arange(-1.5, 0.75, 0.25), (0, 0.2, 0.4, 0.6))))  # k, mu, b
 LOWEST, HIGHEST = np.array([1.0, -1.5, 0.0]), np.array([50.0, 1.0, 0.9])
 
 
@@ -35,13 +36,22 @@ def inverse(accuracy: float, k: float, mu: float, b: float) -> float:
 
 
 def fit(points: Mapping[float, float]) -> tuple[float, float, float]:
-    """k, mu, b of least squares within bounds, by damped Gauss-Newton steps from one start.
+    """k, mu, b of least squares within bounds: the best of three descents, each from the best of a grid at its k.
 
     While a rate of 0 or 1 was not tried, it stands in the sum with the accuracy 0 or 1.
     """
     known = {0.0: 0.0, 1.0: 1.0} | dict(points)
     rate, accuracy = np.array(list(known)), np.array(list(known.values()))
-    value, damping = np.array(START), 1e-3
+    error = np.sum((curve(rate, *GRID.T[:, :, None]) - accuracy) ** 2, 1)
+    starts = [GRID[GRID[:, 0] == k][np.argmin(error[GRID[:, 0] == k])] for k in np.unique(GRID[:, 0])]
+    found = [_descend(rate, accuracy, start) for start in starts]
+    k, mu, b = min(found, key=lambda value: np.sum((curve(rate, *value) - accuracy) ** 2))
+    return float(k), float(mu), float(b)
+
+
+def _descend(rate: np.ndarray, accuracy: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Damped Gauss-Newton steps (Levenberg, Marquardt), held within the bounds."""
+    damping = 1e-3
     for _ in range(100):
         k, mu, b = value
         rise = 1 / (1 + np.exp(-k * (rate + mu)))
@@ -60,7 +70,7 @@ def fit(points: Mapping[float, float]) -> tuple[float, float, float]:
         value, damping = (tried, damping / 5) if gain > 0 else (value, damping * 5)
         if 0 <= gain < 1e-9 or damping > 1e6:
             break
-    return float(value[0]), float(value[1]), float(value[2])
+    return value
 
 
 def rate_for(points: Mapping[float, float], target: float, steps: int) -> float:
