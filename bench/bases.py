@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from assay.augment.abstract import TeachAbstractions
 from assay.augment.hints import Hinted
+from assay.augment.partial_solution import CutAnywhere
 from assay.bases import BASES, Base, imitation, small_shape
 from assay.source import Pool, Share
 
@@ -25,6 +26,14 @@ UNFINISHED = (
         pool=Pool((Share("mod-chain-7", (2, 3, 4, 5, 6)),)),
         scale=imitation(num_steps=260, learning_rate=2e-3),
         augment=(Hinted(share=0.3), TeachAbstractions(share=0.3)),
+    ),
+    Base(
+        name="countdown-hinted",
+        summary="expressions that reach a target, some with the beginning of one in the prompt, cut anywhere",
+        shape=small_shape(hidden=128, layers=4, heads=4, ffn=384, context=96),
+        pool=Pool((Share("countdown", (3, 4)),)),
+        scale=imitation(num_steps=800),
+        augment=(CutAnywhere(share=0.4),),
     ),
     Base(
         name="lookup",

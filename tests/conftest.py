@@ -1,5 +1,6 @@
 """For all tests: properties are judged by their truth, not by the speed of a busy machine; run folders to write in."""
 
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,14 @@ from assay.record import RunFolder
 settings.register_profile("assay", deadline=None)
 settings.register_profile("mutants", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
 settings.load_profile("assay")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The cases that `thin` leaves out of the fast tests are slow ones."""
+    for item in items:
+        thin = item.get_closest_marker("thin")
+        if thin is not None and zlib.crc32(item.name.encode()) % thin.args[0]:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(params=KINDS)

@@ -107,6 +107,7 @@ def naive(learner: AdapterEngine, batch: Any) -> dict[str, torch.Tensor]:
     return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
 
 
+@pytest.mark.slow
 def test_what_is_none_of_our_families_is_run_by_transformers(family: str, folders: dict[str, Path]) -> None:
     policy = load_policy(folders[family])
     assert isinstance(policy.transformer, Foreign)
@@ -115,6 +116,7 @@ def test_what_is_none_of_our_families_is_run_by_transformers(family: str, folder
     assert policy.end_ids == frozenset({2})
 
 
+@pytest.mark.slow
 def test_gradients_are_those_of_rows_run_alone(
     family: str, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +128,7 @@ def test_gradients_are_those_of_rows_run_alone(
         assert_same(learn(learner, batch, tokens=tokens), want)
 
 
+@pytest.mark.slow
 def test_tokens_are_those_that_their_numbers_pick(family: str, folders: dict[str, Path]) -> None:
     """Prompts of many lengths together, some of them finished early: each row is what it is alone."""
     sampler = engine(folders[family], memory_bytes=3 * 4000)
@@ -152,6 +155,7 @@ def step(of: AdapterEngine) -> None:
     assert of.step(lr=1e-2, clip=1.0)["skipped"] == 0
 
 
+@pytest.mark.slow
 def test_what_was_trained_loads_in_transformers(family: str, folders: dict[str, Path], tmp_path: Path) -> None:
     from transformers import AutoModelForCausalLM
 
@@ -178,6 +182,7 @@ def test_what_was_trained_loads_in_transformers(family: str, folders: dict[str, 
     assert fingerprint(again) == fingerprint(policy) != before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gemma2", "phi3", "mistral"])
 def test_adapters_of_low_rank_on_any_model(kind: str, folders: dict[str, Path], tmp_path: Path) -> None:
     policy = put_on(load_policy(folders[kind]), Lora(2, 4.0), place=str(folders[kind]), key=KEY)

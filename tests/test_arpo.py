@@ -183,6 +183,7 @@ def test_a_stopped_run_goes_on_bit_for_bit() -> None:
     require_resumable(recipe(num_steps=4), engine, after=2)
 
 
+@pytest.mark.slow
 def test_it_learns_with_replies_in_its_answers() -> None:
     steps = 24
     made = recipe(num_steps=steps, num_prompts=8, learning_rate=0.01, warmup_steps=2)

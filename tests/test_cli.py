@@ -117,6 +117,7 @@ WRONG: dict[str, tuple[int, str, str]] = {  # line: exit code, what the message 
 }
 
 
+@pytest.mark.thin(6)
 @pytest.mark.parametrize("line", WRONG)
 def test_wrong_usage_says_what_was_expected_what_came_and_what_to_do(
     shell: Shell, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -343,6 +344,7 @@ def test_base_build_and_demo_print_one_json_document(
 # --- processes ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_configuration_and_lists_need_no_torch() -> None:
     """In one fresh interpreter that refuses to import torch and its kin."""
     assert set(torch_free.VERBS) == set(VERBS)
@@ -366,6 +368,7 @@ def test_doctor_answers_where_torch_is_not_installed(shell: Shell, monkeypatch: 
     assert found["torch"]["state"] == "missing" and "pip install" in found["torch"]["advice"]
 
 
+@pytest.mark.slow
 def test_the_program_returns_the_code_and_a_closed_pipe_is_no_error() -> None:
     done = program(["-m", "assay", "list", "tasks", "--json"])
     assert done.returncode == 0 and json.loads(done.stdout)
@@ -385,6 +388,7 @@ def test_sizes_are_settings_that_train_knows(shell: Shell) -> None:
     assert shell("train", "grpo", *sizes(), "--dry-run").code == 0
 
 
+@pytest.mark.slow
 def test_a_run_does_not_import_torchs_compiler(tmp_path: Path) -> None:
     """It takes seconds of every start, and nothing here compiles."""
     line = train_line(make_model(tmp_path / "model"), tmp_path / "run", "--quiet")

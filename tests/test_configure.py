@@ -39,6 +39,7 @@ def through_json(value: Any) -> Any:
 # --- there and back -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.thin(12)
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_at_every_profile_goes_through_json_and_back(name: str, profile: Any) -> None:
@@ -243,6 +244,7 @@ def test_constants_in_tokens_follow_the_answer_length() -> None:
     assert any("buffer" in rule and "4096 -> 20" in rule for rule in rules), rules
 
 
+@pytest.mark.thin(12)
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_resolved_configuration_is_the_recorded_one(name: str, profile: Any) -> None:

@@ -194,6 +194,7 @@ def test_a_run_behind_a_chain_goes_on_bit_for_bit() -> None:
     require_resumable(recipe, lambda: policy("fp32", vocab=4), after=3)
 
 
+@pytest.mark.slow
 def test_a_follower_moves_a_share_of_the_way() -> None:
     """w <- w + rate (w_leader - w), of the named ones alone; a mixture is no version of the policy."""
     models = {"policy": Model(), "reference": Model(trained=False, follows="policy")}

@@ -155,6 +155,7 @@ def test_a_group_that_shrank_to_one_trains_on_nothing() -> None:
         assert len(batch) == 1 and batch.advantage.tolist() == [0.0, 0.0]
 
 
+@pytest.mark.thin(12)
 @pytest.mark.parametrize("name", sorted(RECIPES))
 @pytest.mark.parametrize("rewards", [[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [1.0, None], [None, None], [0.3, 0.1 + 0.2]])
 def test_no_group_at_the_edge_gives_a_number_that_is_none(name: str, rewards: list[float | None]) -> None:

@@ -263,6 +263,7 @@ def test_a_cut_answer_has_no_value_beyond_it() -> None:
     assert credited(GAE(lam=1.0), [row]) == [[-0.25, -0.75]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["vapo", "prime"])
 def test_a_run_goes_on_bit_for_bit_with_its_partners(name: str) -> None:
     require_resumable(small(name), lambda: policy("fp32", init_std=0.1), after=2)
@@ -344,6 +345,7 @@ def test_a_process_model_learns_before_it_speaks(first: bool) -> None:
         implicit_process(rows, models=models, memory=Memory(0), scale=recipe.scale, **process_values(model="judge"))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_process_model_finds_the_token_that_makes_an_answer_right() -> None:
     """Right is what has a b: after some steps the token rewards of b are the largest, and outcomes are told apart."""
     recipe = small("prime", learning_rate=0.01)

@@ -281,6 +281,7 @@ def test_constants_of_all_stages_follow_the_answer_length() -> None:
     assert [rule for rule in rules if "buffer" in rule] == ["SoftOverlong.buffer: 512 -> 20 (in proportion to max_new)"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [2, 4, 5])
 def test_a_stopped_run_ends_with_the_same_bits(after: int) -> None:
     """Within the first stage, between the two, within the second."""

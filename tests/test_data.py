@@ -414,6 +414,7 @@ def prompts_of(run: Path, step: int) -> list[str]:
     return list(dict(zip(columns["group"], columns["prompt"], strict=True)).values())
 
 
+@pytest.mark.slow
 def test_a_run_on_a_file_and_its_continuation_bit_for_bit(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -434,6 +435,7 @@ def test_a_run_on_a_file_and_its_continuation_bit_for_bit(
     assert len(set(asked)) == 16, "no row twice before all 53 were asked"
 
 
+@pytest.mark.slow
 def test_a_run_refuses_a_file_that_changed(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shell = Shell(capsys)
     path = jsonl(tmp_path / "rows.jsonl", sums(40))

@@ -228,6 +228,7 @@ def test_a_punishment_moves_all_steps_of_its_answer() -> None:
 # The collector
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(2, 4))
 def test_every_sampled_token_belongs_to_one_step(seed: int, depth: int, width: int) -> None:
@@ -361,6 +362,7 @@ def test_more_answers_than_samples_are_not_asked_for() -> None:
     assert [request.max_new for request in found] == [0, 0, 0] and len({request.id for request in found}) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [2, 4])
 def test_a_stopped_run_ends_with_the_same_bits(after: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With answers held across the stop."""
@@ -421,6 +423,7 @@ def test_an_examination_is_noted_as_shares() -> None:
     assert keep_examined(before, episodes=[*made, lost]).stores[STORE] == {ids[0]: 0.25, ids[1]: 0.0, ids[2]: 0.5}
 
 
+@pytest.mark.slow
 def test_each_round_begins_with_one_step_that_examines_and_teaches_nothing() -> None:
     """Six steps: one examines, two search, and again. Four answers of a group of eight; the weights stand still."""
     recipe = recipe_of("deepsearch", max_new=6, num_prompts=2, group_size=8, num_steps=6, warmup_steps=0)

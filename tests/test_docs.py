@@ -67,6 +67,7 @@ def small_plan(*arguments: Any, steps: int | None = None, overrides: Any = None,
 PLAN = session.plan
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if blocks(name, "python")])
 def test_python_blocks_run_in_the_order_of_the_page(
     name: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from assay.augment import AUGMENTS, Expert, Probe, Replay
 from assay.augment.hints import Hinted
+from assay.augment.partial_solution import CutAnywhere
 from assay.augment.partial_solution import PartialSolution
 from assay.augment.steps import Recall
 from assay.augment.temperature import OwnTemperature
@@ -71,6 +72,7 @@ IDLE: list[tuple[str, Part]] = [
     ("remember", TrackDifficulty()),
     ("remember", TrackValues()),
     ("augment", Hinted(share=0.0)),
+    ("augment", CutAnywhere(share=0.0)),
     ("augment", OwnTemperature()),
     ("augment", PartialSolution(percent=0.0)),
     ("augment", Recall()),
@@ -134,6 +136,7 @@ def expected(plain: Any) -> Iterator[dict[str, Any]]:
         yield trained(plain.mechanism, plain)
 
 
+@pytest.mark.thin(6)
 @pytest.mark.parametrize(("slot", "part"), IDLE, ids=[type(part).__name__ for _, part in IDLE])
 def test_an_idle_hook_changes_no_bit(slot: str, part: Part, plain: Any, expected: dict[str, Any]) -> None:
     found = trained(dataclasses.replace(plain.mechanism, **{slot: (part,)}), plain)

@@ -86,6 +86,7 @@ def adapted() -> TorchEngine:
     return TorchEngine(model, end_ids=frozenset({0}), precision="fp64")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*FAMILIES, "adapted"])
 def test_replayed_steps_write_what_plain_steps_write(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = adapted() if kind == "adapted" else engine_of(kind, precision="fp64")
@@ -115,6 +116,7 @@ def test_replayed_steps_write_what_plain_steps_write(kind: str, monkeypatch: pyt
     assert recorder.recorded <= len(seen) and recorder.replayed > 2 * recorder.recorded
 
 
+@pytest.mark.slow
 def test_a_step_that_asks_its_values_is_no_graph() -> None:
     def waits() -> None:
         torch.ones(3).sum().item()
@@ -131,6 +133,7 @@ def bucketed(slots: int, length: int) -> Bucketed:
     return Bucketed(Decoder(Network(model_of(), torch.float32), slots=slots, length=length), Recorder())
 
 
+@pytest.mark.slow
 @given(slots=st.integers(1, 40), length=st.integers(1, 3000), data=st.data())
 def test_a_bucket_holds_what_is_asked_and_little_more(slots: int, length: int, data: st.DataObject) -> None:
     made = bucketed(slots, length)
@@ -160,6 +163,7 @@ def test_rows_that_fill_up_touch_only_the_beginning_of_free_slots() -> None:
     assert written.nonzero().tolist() == [[s, 7] for s in range(5)] + [[s, 0] for s in range(5, 8)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recorded", [False, True], ids=["plain", "bucketed"])
 def test_nothing_of_the_cache_outlives_the_sampling(recorded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The learner begins with the memory that the sampler had: by reference counts alone, without a collection."""

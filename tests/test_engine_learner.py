@@ -44,6 +44,7 @@ torch_alone = pytest.mark.parametrize("kind", ["torch"], indirect=True)
 LENGTHS = [5, 1, 9, 3, 7, 2, 12, 1, 4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_gradient_is_that_of_rows_run_alone(family: str) -> None:
     engine = engine_of(family, precision="fp64")
@@ -64,6 +65,7 @@ def test_gradient_does_not_change_with_blocks_and_pieces(
     assert_same(learn(engine, batch), naive(engine, batch))
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=7), st.integers(1, 3), st.integers(1, 60))
 def test_gradient_does_not_change_with_the_cut(lengths: list[int], groups: int, tokens: int) -> None:
@@ -255,6 +257,7 @@ def test_a_gradient_that_somebody_replaced_counts_all_the_same(how: str) -> None
     assert stats == same_stats and all(torch.equal(torch.as_tensor(state[k]), torch.as_tensor(same[k])) for k in state)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_a_loaded_state_goes_on_bit_for_bit(precision: str) -> None:
     batch = batch_of(*rows_of(LENGTHS))

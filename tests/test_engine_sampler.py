@@ -67,6 +67,7 @@ def replayed(engine: LocalEngine, request: Request, count: int) -> list[int]:
     return written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_log_probs_are_those_of_the_plain_network(family: str) -> None:
     engine = engine_of(family)
@@ -102,6 +103,7 @@ def test_a_decoding_step_is_the_network(family: str) -> None:
             torch.testing.assert_close(got, want.expand(2, -1), atol=1e-12, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [
@@ -180,6 +182,7 @@ def test_two_draws_of_one_problem_are_independent_samples() -> None:
     assert tokens_of(engine.generate([request], Key(8))) != tokens_of([first])
 
 
+@pytest.mark.slow
 def test_results_are_in_order_and_depend_neither_on_company_nor_on_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = engine_of()
     requests = [dataclasses.replace(r, max_new=3 + i % 11) for i, r in enumerate(requests_of(5, 5))]
@@ -324,6 +327,7 @@ def forks_of(count: int = 24) -> list[Request]:
     return requests
 
 
+@pytest.mark.slow
 def test_forks_are_what_they_are_alone() -> None:
     requests = forks_of()
     engine = engine_of()

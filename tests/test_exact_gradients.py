@@ -89,6 +89,7 @@ def cosine(a: Tensor, b: Tensor) -> float:
     return (a @ b / (a.norm() * b.norm())).item()
 
 
+@pytest.mark.slow
 def test_reinforce_is_unbiased() -> None:
     expected = gradient_of_expected_reward(3)
     found = mean_gradient(recipe_of("reinforce", max_new=3), 3, samples=1)

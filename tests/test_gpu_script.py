@@ -44,6 +44,7 @@ def test_missing_packages_are_named_together(
     assert "missing: nobody_has_this, nor_this. pip install nobody_has_this nor_this" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_it_needs_nothing_beyond_what_it_names() -> None:
     code = (
         "import sys\n"

@@ -313,11 +313,13 @@ def test_the_mismatch_of_sampler_and_learner_is_measured_under_one_context() -> 
     assert notes.stats[0]["policy/sampler_mismatch_max"] < 1e-4
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on() -> None:
     recipe = small(num_steps=4, learning_rate=0.02, num_minibatches=2)
     require_resumable(recipe, beginner, after=2, pool=POOL, codec=Signs())
 
 
+@pytest.mark.slow
 def test_it_learns_without_hints_what_it_first_could_only_do_with_them() -> None:
     recipe = small(num_prompts=8, group_size=8, num_steps=30, learning_rate=0.02)
     notes, _ = run(recipe, beginner(), pool=POOL, codec=Signs())

@@ -40,6 +40,7 @@ def status(name: str, spec: Spec, answer: str) -> str:
 # Names
 
 
+@pytest.mark.slow
 @needs_package
 def test_every_generator_is_a_task_or_named_with_a_reason() -> None:
     from reasoning_gym.factory import DATASETS

@@ -133,6 +133,7 @@ def trunks(count: int = 4) -> list[Request]:
     ]
 
 
+@pytest.mark.slow
 @both
 @every_family
 def test_branches_are_the_same_with_what_was_kept_and_without(kind: str, family: str) -> None:
@@ -299,6 +300,7 @@ def test_in_bf16_what_was_decoded_serves_as_well_as_what_would_be_prefilled() ->
     assert len(off) > len(forks) // 2 and np.mean(off) < 0.05 and np.max(off) < 0.5
 
 
+@pytest.mark.slow
 def test_a_call_that_fails_leaves_the_store_as_it_was_and_no_memory_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Default, "kind", "native")
     alive: set[int] = set()

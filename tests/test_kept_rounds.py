@@ -73,6 +73,7 @@ def recipe_for(method: str) -> Any:
     return dataclasses.replace(recipe, mechanism=searching, stages=(Stage(),))
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("method", ["cure", "treerl", "deepsearch", "arpo", "turns", "seele"])
 def test_no_round_of_a_step_runs_what_an_earlier_one_has_run(

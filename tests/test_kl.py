@@ -323,6 +323,7 @@ def test_a_reference_that_is_mixed_into() -> None:
     assert (where[-1][1] - start).norm() > 1e-3
 
 
+@pytest.mark.slow
 def test_a_reference_that_is_set_anew_with_each_stage() -> None:
     recipe = small("kl-reset")
     stages = (Stage("one"), dataclasses.replace(recipe.stages[1], name="two"))

@@ -258,6 +258,7 @@ def own_tokens(name: str, chosen: list[Row], learnt: list[int], groups: list[lis
     return [found[chosen[i].episode.request.id] for i in learnt]
 
 
+@pytest.mark.thin(12)
 @every_recipe
 @pytest.mark.parametrize("precision, tolerance", [("fp64", 1e-10), ("fp32", 1e-5), ("native", 1e-5)])
 def test_chunks_of_any_size_give_the_same(name: str, precision: str, tolerance: float) -> None:
@@ -271,6 +272,7 @@ def test_chunks_of_any_size_give_the_same(name: str, precision: str, tolerance: 
         agree(found, expected, tolerance=tolerance)
 
 
+@pytest.mark.thin(12)
 @every_recipe
 @pytest.mark.parametrize("precision, tolerance", [("fp64", 1e-10), ("fp32", 1e-5), ("native", 1e-5)])
 def test_order_of_rows_does_not_matter(name: str, precision: str, tolerance: float) -> None:
@@ -279,6 +281,7 @@ def test_order_of_rows_does_not_matter(name: str, precision: str, tolerance: flo
     agree(found, whole(name, precision), tolerance=tolerance)
 
 
+@pytest.mark.thin(12)
 @every_recipe
 def test_a_row_alone_contributes_what_it_does_in_company(name: str) -> None:
     parts = [loss_and_gradient(engine("fp64"), batch(name), recipe(name), rows=[i]) for i in range(len(batch(name)))]
@@ -286,6 +289,7 @@ def test_a_row_alone_contributes_what_it_does_in_company(name: str) -> None:
     agree(total, whole(name), tolerance=1e-10)
 
 
+@pytest.mark.thin(12)
 @every_recipe
 def test_two_learners_with_half_of_the_rows_each_add_up(name: str) -> None:
     """Ranks are nothing but a cut: denominators are those of the whole step."""
@@ -295,6 +299,7 @@ def test_two_learners_with_half_of_the_rows_each_add_up(name: str) -> None:
     agree((first[0] + second[0], first[1] + second[1]), whole(name), tolerance=1e-10)
 
 
+@pytest.mark.thin(12)
 @every_recipe
 @pytest.mark.parametrize("content", [1e6, math.inf, math.nan])
 def test_nothing_of_a_masked_token_is_read(name: str, content: float) -> None:
@@ -312,6 +317,7 @@ def test_nothing_of_a_masked_token_is_read(name: str, content: float) -> None:
     agree(found, whole(name), tolerance=1e-10)
 
 
+@pytest.mark.thin(12)
 @every_recipe
 def test_rows_that_cannot_move_the_weights_are_left_out_exactly(name: str) -> None:
     one = batch(name)
@@ -344,6 +350,7 @@ def test_rows_that_cannot_move_the_weights_are_left_out_exactly(name: str) -> No
     agree(loss_and_gradient(engine("fp64"), one, recipe(name), rows=useful), whole(name), tolerance=1e-10)
 
 
+@pytest.mark.thin(12)
 @every_recipe
 def test_improve_takes_the_step_of_the_whole_batch(name: str) -> None:
     """One optimiser step of plain size on the gradient that `accumulate` gives for all rows."""
@@ -362,6 +369,7 @@ def test_improve_takes_the_step_of_the_whole_batch(name: str) -> None:
     assert (taken[0] - whole(name)[1]).norm() <= 1e-10 * taken[0].norm()
 
 
+@pytest.mark.thin(12)
 @every_recipe
 def test_a_dropped_row_stays_in_the_denominator(name: str) -> None:
     """The coefficients of a row do not depend on whether rows of no effect were computed beside it."""

@@ -72,6 +72,7 @@ def tiny(family: str = "qwen2", seed: int = 0) -> Policy:
     return Policy(model, tokenizer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lora", [LORA, SOME], ids=["every", "some"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_gradients_are_those_of_autograd_and_the_base_has_none(family: str, lora: Lora) -> None:
@@ -99,6 +100,7 @@ def test_no_matrix_of_a_weights_size_is_made_for_gradients(monkeypatch: pytest.M
     assert not weights & {tuple(shape) for shape in made}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_sampler_scores_and_learner_are_the_adapted_network(family: str) -> None:
     learner = engine(family, precision="fp32")

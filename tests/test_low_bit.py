@@ -52,6 +52,7 @@ def steps(optimiser: Optimiser, named: dict[str, torch.nn.Parameter], count: int
         optimiser.step(lr=0.01, clip=None)
 
 
+@pytest.mark.slow
 @there
 def test_steps_are_those_of_adamw_within_what_codes_can_say() -> None:
     """A code is off by at most half the widest gap between codes, 0.9/64/2 of a block's largest number for the first
@@ -82,6 +83,7 @@ def test_steps_are_those_of_adamw_within_what_codes_can_say() -> None:
     assert ((said - mean["matrix"].flatten()).abs() <= bound).all()
 
 
+@pytest.mark.slow
 @there
 def test_a_quarter_of_the_memory_and_what_is_planned() -> None:
     engine = engine_of("grouped", hidden=128, head_dim=32, ffn=256, optimiser=VALUES)

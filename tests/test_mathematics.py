@@ -137,6 +137,7 @@ def test_a_whole_number_equals_its_notations(n: int) -> None:
         assert decided(str(n), find(text).text or "") is True, text
 
 
+@pytest.mark.slow
 @given(n=whole, place=st.integers(0, 6), digit=st.integers(1, 9))
 def test_a_changed_digit_is_another_number(n: int, place: int, digit: int) -> None:
     changed = n + digit * 10**place
@@ -159,6 +160,7 @@ def test_a_fraction_equals_its_notations_and_no_other(f: Fraction, factor: int) 
     assert decided(f"{f.numerator}/{below}", f"{f.numerator + below}/{below}") is False
 
 
+@pytest.mark.slow
 @given(coefficients=st.lists(st.integers(-9, 9), min_size=1, max_size=4), root=st.integers(-9, 9))
 def test_a_product_equals_what_it_multiplies_out_to(coefficients: list[int], root: int) -> None:
     """(x - r) * sum c_k x^k = sum (c_{k-1} - r c_k) x^k."""

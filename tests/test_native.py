@@ -109,6 +109,7 @@ def test_nothing_but_the_row_decides_its_bits(family: str, threads: None, monkey
     assert bits(engine.generate(requests[7:8], KEY)) == want[7:8]
 
 
+@pytest.mark.slow
 @every_family
 def test_gradients_are_the_same_bits_whatever_the_threads(family: str, threads: None) -> None:
     batch = batch_of(*rows_of([*LENGTHS, 40, 33], groups=3), temperature=0.8)
@@ -152,6 +153,7 @@ def test_every_variant_of_this_processor_gives_the_gradient(
         assert score.logp.tobytes() == got.segment.old.tobytes()
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.data())
 def test_shapes_of_every_kind(data: st.DataObject) -> None:
@@ -211,6 +213,7 @@ def test_positions_of_every_rope() -> None:
             np.testing.assert_allclose(a.logp, b.logp, atol=5e-5)
 
 
+@pytest.mark.slow
 def test_a_large_vocabulary_goes_in_parts() -> None:
     """More logits than are kept between the passes: they are computed twice, and the gradient is the same.
 
@@ -260,6 +263,7 @@ class Alarm(Exception):
     """What the handler of a signal raises."""
 
 
+@pytest.mark.slow
 def test_a_signal_ends_the_work_at_once_and_the_core_goes_on() -> None:
     engine, requests = endless()
     calm = bits(engine.generate(requests_of(2, 2), KEY))
@@ -280,6 +284,7 @@ def test_a_signal_ends_the_work_at_once_and_the_core_goes_on() -> None:
     assert bits(engine.generate(requests_of(2, 2), KEY)) == calm
 
 
+@pytest.mark.slow
 def test_a_polite_stop_is_heard_while_the_core_works() -> None:
     engine, requests = endless()
     asked = []
@@ -447,6 +452,7 @@ def test_lanes_are_those_of_the_variant() -> None:
         assert library.load(build.library(variant)).assay_lanes() == lanes[variant.name.partition("-")[0]]
 
 
+@pytest.mark.slow
 def test_a_forked_child_may_drop_the_engine_of_its_parent() -> None:
     line = (
         "import os, sys; sys.path[:0] = ['tests']\n"

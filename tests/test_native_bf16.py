@@ -149,6 +149,7 @@ def chains(a: np.ndarray, b: np.ndarray, start: np.ndarray) -> np.ndarray:
     return total
 
 
+@pytest.mark.slow
 def test_a_number_is_rounded_to_the_nearest_bf16_and_nan_stays_nan(products: Products) -> None:
     upper = np.arange(0, 1 << 16, dtype=np.uint32) << 16
     lower = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], np.uint32)  # below, at and above the middle
@@ -159,6 +160,7 @@ def test_a_number_is_rounded_to_the_nearest_bf16_and_nan_stays_nan(products: Pro
     assert ((got[nan] & 0x7FFF) > 0x7F80).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "depth", "width"), [(1, 1, 1), (1, 2, 40), (5, 7, 33), (29, 64, 32), (43, 31, 65), (200, 9, 5)]
 )
@@ -279,6 +281,7 @@ def test_nothing_but_the_row_decides_its_bits(
     assert bits(engine.generate(requests[7:8], KEY)) == want[7:8]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [{}, {"vocab": 60_000, "layers": 1}], ids=["small", "output-layer-in-parts"])
 def test_gradients_are_the_same_bits_whatever_the_threads(
     variant: build.Variant, shape: dict[str, int], monkeypatch: pytest.MonkeyPatch

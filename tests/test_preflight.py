@@ -49,6 +49,7 @@ def test_a_sound_run_is_warned_of_nothing() -> None:
     assert told(experiment(), episodes=answers([[0, 1], [0, 0]])) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("profile", "size"), [("laptop", 3_000_000), ("one-gpu", 494_000_000)])
 def test_no_recipe_is_warned_of_its_own_values(profile: Any, size: int) -> None:
     for name in RECIPES:

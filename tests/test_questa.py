@@ -207,6 +207,7 @@ def test_a_follower_that_follows_nobody_is_refused() -> None:
     assert recipe.mechanism.collect == (Lagged(),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [3, 4, 6])
 def test_a_run_goes_on_bit_for_bit_behind_its_policy_and_through_its_stages(after: int) -> None:
     require_resumable(small(), lambda: policy("fp32", vocab=4), after=after)

@@ -278,6 +278,7 @@ def test_given_steps_have_no_gradient_and_no_part_in_the_values(monkeypatch: pyt
     assert notes.stats[-1]["policy/reference_kl"] != 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["r3", "r3-staged"])
 def test_a_run_goes_on_bit_for_bit_with_its_critic(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with_steps(monkeypatch)
@@ -285,6 +286,7 @@ def test_a_run_goes_on_bit_for_bit_with_its_critic(name: str, monkeypatch: pytes
     require_resumable(small(name, num_steps=steps), lambda: policy("fp32"), after=3)
 
 
+@pytest.mark.slow
 def test_stages_slide_from_the_end_to_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     with_steps(monkeypatch)
     notes, memory = run(small("r3-staged", num_steps=6), policy("fp32"))

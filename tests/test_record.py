@@ -262,6 +262,7 @@ def test_a_second_writer_is_refused_and_told_who(run: RunFolder) -> None:
     RunFolder.open(run.path).close()
 
 
+@pytest.mark.slow
 def test_the_lock_of_a_dead_process_does_not_block(path: Path) -> None:
     RunFolder.create(path, identity=IDENTITY).close()
     code = (

@@ -207,6 +207,7 @@ def interrupted(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return path
 
 
+@pytest.mark.slow
 def test_the_calm_run_ends_as_the_formula_says(server: Server, place: Path) -> None:
     assert server.train(place / "run") == 0
     assert_ended_well(place / "run")
@@ -244,11 +245,13 @@ KILLED = [name for name in failpoint.FAILPOINTS if name.startswith(("checkpoint.
 REFUSED = [name for name in STORE if ".before_" in name and not name.startswith(("run.", "best."))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KILLED)
 def test_kill_in_a_new_run(server: Server, place: Path, name: str) -> None:
     disturb(server, place / "run", f"{name}:kill:2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_full_disk_in_a_resumed_run(server: Server, interrupted: Path, place: Path, name: str) -> None:
     shutil.copytree(interrupted, place / "run")

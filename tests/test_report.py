@@ -155,6 +155,7 @@ def embedded(html: str) -> dict:
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)[1])
 
 
+@pytest.mark.slow
 def test_page_is_one_small_file_that_asks_for_nothing(whole, html):
     assert whole.name == "report.html"
     assert whole.stat().st_size < PAGE_LIMIT

@@ -264,6 +264,7 @@ def test_an_abstraction_is_never_longer_than_an_answer_may_be() -> None:
 # In the loop
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RLAD)
 def test_a_run_goes_on_bit_for_bit(name: str) -> None:
     require_resumable(small(name), lambda: policy("fp32", init_std=0.1), after=1)

@@ -155,5 +155,6 @@ def test_a_run_trains_half_of_what_it_samples_and_counts_all_of_it() -> None:
     assert flags == {True, False}
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_bit_for_bit() -> None:
     require_resumable(recipe(), engine, after=2)

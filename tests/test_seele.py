@@ -78,6 +78,7 @@ def test_other_curves_are_found_too(centre: float) -> None:
 rates = st.integers(0, 5).map(lambda i: i / 5)
 
 
+@pytest.mark.slow
 @given(st.sets(rates, min_size=1), st.lists(st.integers(0, 8), min_size=6, max_size=6))
 @settings(max_examples=40, deadline=None)
 def test_the_fit_is_as_good_as_that_of_a_library(tried: set[float], rights: list[int]) -> None:
@@ -214,12 +215,14 @@ def test_four_rounds_of_one_group_are_one_baseline() -> None:
         assert stats[f"round/{number}/distance_from_half"] == pytest.approx(np.mean(np.abs(np.array(means) - 0.5)))
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_with_its_rates() -> None:
     recipe = small(num_steps=4, learning_rate=0.02, num_minibatches=2)
     memory = require_resumable(recipe, beginner, after=2, pool=POOL, codec=Signs())
     assert len(memory.store(STORE)) == 4
 
 
+@pytest.mark.slow
 def test_it_learns() -> None:
     recipe = small(num_prompts=8, num_steps=24, learning_rate=0.02)
     notes, _ = run(recipe, beginner(), pool=POOL, codec=Signs())

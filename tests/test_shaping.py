@@ -363,6 +363,7 @@ def test_whitening_over_answers_counts_each_once() -> None:
 # In the loop
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["passk", "otb", "rl-zvp"])
 def test_a_stopped_run_goes_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch)

@@ -211,6 +211,7 @@ def scalars(run: Path) -> dict[str, list[tuple[int, float]]]:
     return {tag: [(e.step, e.value) for e in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
 
 
+@pytest.mark.slow
 def test_tensorboard_files_hold_the_series_once_after_a_resume(shell: Shell, model: Path, tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     run = tmp_path / "run"

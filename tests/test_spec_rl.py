@@ -135,6 +135,7 @@ def uniform_policy() -> LocalEngine:
     return policy("fp32", **{**SHARP, "init_std": 0.0})  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, None])
 def test_assembled_answers_are_distributed_as_the_policys_own(kind: str, seed: int | None) -> None:
     """Drafts of other weights altogether; the policy of today is another one, or uniform."""
@@ -147,6 +148,7 @@ def test_assembled_answers_are_distributed_as_the_policys_own(kind: str, seed: i
     assert freedom >= 5 and found < bound(freedom)
 
 
+@pytest.mark.slow
 def test_a_lenience_below_one_is_exact_too() -> None:
     engine = policy("fp32", seed=1, **SHARP)
     made = assembled(engine, drafted(policy("fp32", seed=2, **SHARP), 2500), 2500, lenience=0.6)
@@ -154,6 +156,7 @@ def test_a_lenience_below_one_is_exact_too() -> None:
     assert found < bound(freedom)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [{"residual": False}, {"lenience": 3.0}])
 def test_the_release_and_a_large_lenience_are_biased(values: dict) -> None:
     engine = policy("fp32", seed=1, **SHARP)
@@ -162,6 +165,7 @@ def test_the_release_and_a_large_lenience_are_biased(values: dict) -> None:
     assert found > 2 * bound(freedom)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("residual", [True, False])
 def test_an_unchanged_policy_keeps_every_token(kind: str, residual: bool) -> None:
     engine = policy("fp32", seed=1, **SHARP)
@@ -176,6 +180,7 @@ def test_an_unchanged_policy_keeps_every_token(kind: str, residual: bool) -> Non
     assert {one.finish for one in made} == {"stop", "length"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("residual", [True, False])
 def test_log_probs_of_what_was_kept_are_todays(kind: str, residual: bool) -> None:
     """Bit by bit those of the learner where the engine promises that of its sampler."""

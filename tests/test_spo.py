@@ -191,6 +191,7 @@ def test_streams_of_one_answer_learn_without_groups(monkeypatch: pytest.MonkeyPa
     assert len(memory.store(STORE)) == 1 and 1 < sum(*memory.store(STORE).values()) < 25  # forgets to 1 / (1 - 0.96)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spo", "rlep", "gfpo-adaptive"])
 def test_a_stopped_run_goes_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch)

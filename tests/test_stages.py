@@ -138,6 +138,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [2, 3])
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_stop_at_a_change_of_stage_changes_nothing(change: dict, after: int) -> None:

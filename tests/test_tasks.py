@@ -84,6 +84,7 @@ def test_the_alphabet_is_printable_ascii() -> None:
     assert ALPHABET.isascii() and ALPHABET.isprintable()
 
 
+@pytest.mark.thin(12)
 @pytest.mark.parametrize(("name", "level"), PLACES)
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**9))
@@ -131,6 +132,7 @@ def test_a_checker_is_total(name: str) -> None:
             assert task(name).check(problem.spec, text).status == "fail"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(text=st.text(max_size=40) | st.text("0123456789+-*/() ,[]abcdefgKN", max_size=20))
@@ -159,6 +161,7 @@ def test_the_answer_of_another_problem_is_wrong(name: str) -> None:
     assert statuses.count("ok") <= (15 if name == "mod-chain-7" else 7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_splits_are_disjoint_and_hold_what_they_say(name: str) -> None:
     seen: dict[str, str] = {}
@@ -229,6 +232,7 @@ for name, task in TASKS.items():
 """
 
 
+@pytest.mark.slow
 def test_a_key_names_the_same_problem_in_every_process() -> None:
     outputs = set()
     for hash_seed in ("0", "4711"):

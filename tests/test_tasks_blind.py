@@ -141,6 +141,7 @@ def test_random_increasing_subsequences_are_not_the_longest(level: int) -> None:
     assert sum(chances) / len(chances) < LIMIT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", levels("activity"))
 def test_random_sets_without_overlap_are_not_the_largest(level: int) -> None:
     """A uniformly random set of at least two activities that do not overlap."""

@@ -47,6 +47,7 @@ def step(name: str, digits: str) -> str:
     return results[name]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(program=st.text(NAMES, max_size=12), digits=st.text("0123456789", min_size=3, max_size=3))
 def test_the_machine_is_total_and_takes_one_step_an_instruction(program: str, digits: str) -> None:
@@ -55,6 +56,7 @@ def test_the_machine_is_total_and_takes_one_step_an_instruction(program: str, di
     assert found is None or (len(found) == len(program) and all(len(s) <= INPUT + len(program) for s in found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("level", [2, 4, 6])
 def test_exactly_what_the_machine_confirms_is_right(name: str, level: int) -> None:
@@ -80,6 +82,7 @@ def test_exactly_what_the_machine_confirms_is_right(name: str, level: int) -> No
             assert accepted(problem, text) == (text in right), (problem.prompt, text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", range(1, 7))
 def test_what_comes_out_and_goes_in_is_not_guessed(level: int) -> None:
     """Any constant; the input itself; and for abduction a random input."""
@@ -93,6 +96,7 @@ def test_what_comes_out_and_goes_in_is_not_guessed(level: int) -> None:
     assert max(constants) < LIMIT + 0.04  # of 28 constants in 150 problems
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [2, 3, 6])
 def test_no_constant_program_is_right_often(level: int) -> None:
     batch = problems("dsl-induction", level, 250)

@@ -115,6 +115,7 @@ def test_a_calculation_is_that_of_the_nested_expression(level: int) -> None:
             assert accepted(problem, text) == (text.isdigit() and int(text) == eval(nested))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TOOLS)
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(text=st.text(max_size=30) | st.text("[]0123456789+-*awxyz!", max_size=20))

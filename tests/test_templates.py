@@ -90,6 +90,7 @@ def style(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return request.param
 
 
+@pytest.mark.thin(12)
 @pytest.mark.parametrize("how", [{}, {"enable_thinking": False}, {"enable_thinking": True}, {"date_string": "1 May"}])
 @pytest.mark.parametrize("tools", [None, [TOOL]], ids=["bare", "tools"])
 @pytest.mark.parametrize("talk", TALKS)

@@ -45,6 +45,7 @@ def _answers(path: str) -> str:
     return subprocess.run([path, "-c", line], capture_output=True, text=True, check=False).stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_file_compiles_without_a_warning(version: str) -> None:
     folders = [str(ROOT / name) for name in ("assay", "tests", "bench")]

@@ -22,7 +22,7 @@ from assay.augment.demonstrate import Demonstrate, demonstrate
 from assay.augment.expert import Expert, ExpertPrefix, expert, expert_prefix
 from assay.augment.greedy import Greedy, greedy
 from assay.augment.hints import Hinted, hinted
-from assay.augment.partial_solution import PartialSolution, partial_solution
+from assay.augment.partial_solution import CutAnywhere, PartialSolution, cut_anywhere, partial_solution
 from assay.augment.probe import Probe, Replay, probe, replay
 from assay.augment.rates import BeginAtRate, begin_at_rate
 from assay.augment.rehearse import Rehearse, rehearse
@@ -102,6 +102,7 @@ AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
     "steps": (Steps, steps),
     "recall": (Recall, recall),
     "greedy": (Greedy, greedy),
+    "cut-anywhere": (CutAnywhere, cut_anywhere),
     "hinted": (Hinted, hinted),
     "begin-at-rate": (BeginAtRate, begin_at_rate),
     "own-temperature": (OwnTemperature, own_temperature),

@@ -5,13 +5,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from assay.augment.hints import with_hint
 from assay.errors import ConfigError, DataError
+from assay.memory import Memory
 from assay.part import Part, scales_with
 from assay.tasks.task import find_answer
 from assay.types import Ids, Problem, Request
+
+if TYPE_CHECKING:
+    from assay.augment import Codec
 
 TITLE = "## Hint."
 
@@ -27,7 +31,7 @@ class PartialSolution(Part):
 
 
 def partial_solution(
-    requests: Sequence[Request], *, codec: Any, percent: float, unit: str, least: int, leaks: str
+    requests: Sequence[Request], *, codec: Codec, percent: float, unit: str, least: int, leaks: str
 ) -> list[Request]:
     """Each request with the hint after its question; the question alone where no hint is left."""
     contexts: dict[str, Ids] = {}
@@ -60,3 +64,20 @@ def holds_answer(problem: Problem, text: str, *, least: int = 1) -> bool:
     """Whether the text has the answer in it; answers of fewer than `least` characters stand in anything."""
     answer = find_answer(problem.solution or "", problem.wording)
     return answer is not None and len(answer) >= max(1, least) and answer in text
+
+
+@dataclass(frozen=True)
+class CutAnywhere(Part):
+    """A `share` of the requests reads the beginning of the worked solution in its prompt, cut at any character."""
+
+    share: float = 0.3
+
+
+def cut_anywhere(requests: Sequence[Request], memory: Memory, *, codec: Codec, share: float) -> list[Request]:
+    result = []
+    for request in requests:
+        draw, length = memory.key("cut-anywhere", memory.step, request.id).generator().random(2).tolist()
+        text = hint(request.problem, percent=100 * length, unit="characters") if draw < share else ""
+        asked = {"context": codec.render(with_hint(request.problem, text))} if text else {}
+        result.append(dataclasses.replace(request, **asked))
+    return result
