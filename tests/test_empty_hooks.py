@@ -13,8 +13,7 @@ from torch import Tensor
 
 from assay.augment import AUGMENTS, Expert, Probe, Replay
 from assay.augment.hints import Hinted
-from assay.augment.partial_solution import CutAnywhere
-from assay.augment.partial_solution import PartialSolution
+from assay.augment.partial_solution import CutAnywhere, PartialSolution
 from assay.augment.steps import Recall
 from assay.augment.temperature import OwnTemperature
 from assay.collect import EXPANDERS, Refill

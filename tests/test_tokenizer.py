@@ -228,6 +228,22 @@ def test_transformers_reads_the_character_tokenizer_as_we_do(alphabet: str, tmp_
     assert reference.pad_token_id == 0
 
 
+@pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3"])
+def test_transformers_reads_it_beside_a_model_of_any_family(family: str, tmp_path: Path) -> None:
+    """For qwen2 it takes its own class for the tokenizer, whatever the folder says."""
+    ours = character_tokenizer(ALPHABET)
+    save(ours, tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": family, "vocab_size": ours.vocab}))
+    reference = theirs(tmp_path)
+    assert len(reference) == ours.vocab and reference.all_special_ids
+    for text in ("", ALPHABET, "  a\n\n b1 2", " (1 + 2)*30 = x\n"):
+        assert reference(text)["input_ids"] == ours.encode(text).tolist()
+        assert reference.decode(ours.encode(text)) == text
+        talk = [{"role": "user", "content": text}]
+        assert reference.apply_chat_template(talk, return_dict=False) == ours.render(text).tolist()
+    assert (reference.eos_token_id, reference.pad_token_id) == (2, 0)
+
+
 def test_no_text_can_forge_a_special_token() -> None:
     ours = character_tokenizer("<>bosepad")
     assert not set(ours.encode("<bos><sep><eos><pad>")) & ours.special_ids

@@ -159,6 +159,7 @@ def _byte_of() -> dict[str, bytes]:
 
 
 _BYTE_OF = _byte_of()
+_LETTER_OF = {byte[0]: letter for letter, byte in _BYTE_OF.items()}
 
 
 def load_tokenizer(folder: str | Path) -> Tokenizer:
@@ -253,13 +254,16 @@ def _templates(files: Mapping[str, bytes], settings: Mapping[str, Any]) -> tuple
 
 
 def _alphabet(described: Mapping[str, Any]) -> frozenset[str] | None:
-    """The letters of a word-level model without an unknown token, whose words are single characters."""
-    model = described.get("model", {})
-    words = model.get("vocab") or {}
-    if model.get("type") != "WordLevel" or model.get("unk_token") in words:
+    """The characters of a model whose words are single ones and that has no token for any other."""
+    model, added = described.get("model", {}), {token["content"] for token in described.get("added_tokens", [])}
+    letters = set(model.get("vocab") or {}) - added
+    if any(len(letter) != 1 for letter in letters) or model.get("unk_token") in letters | added:
         return None
-    letters = set(words) - {token["content"] for token in described.get("added_tokens", [])}
-    return frozenset(letters) if all(len(letter) == 1 for letter in letters) else None
+    if model.get("type") == "WordLevel":
+        return frozenset(letters)
+    spelt = {_BYTE_OF[letter] for letter in letters if letter in _BYTE_OF}
+    plain = model.get("type") == "BPE" and not model.get("merges") and len(spelt) == len(letters) < 128
+    return frozenset(byte.decode("ascii") for byte in spelt) if plain and b"".join(spelt).isascii() else None
 
 
 # Turns of the assistant end as its answers do, so that a conversation of several turns is what was sampled.
@@ -277,14 +281,21 @@ def character_tokenizer(alphabet: str) -> Tokenizer:
     if not alphabet or len(set(alphabet)) != len(alphabet):
         raise DataError(f"an alphabet must hold characters, each once, not {alphabet!r}.")
     names = _unspellable(alphabet)
-    words = {word: place for place, word in enumerate([*names.values(), *alphabet])}
-    backend = tokenizers.Tokenizer(models.WordLevel(vocab=words, unk_token=""))
-    backend.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(r"[\s\S]"), "isolated")
-    backend.decoder = decoders.Fuse()
+    if alphabet.isascii():  # as byte-level, without a merge: transformers reads whatever lies beside a qwen2 model so
+        words = [*names.values(), *(_LETTER_OF[ord(letter)] for letter in alphabet)]
+        backend = tokenizers.Tokenizer(models.BPE(vocab={word: i for i, word in enumerate(words)}, merges=[]))
+        backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        backend.decoder = decoders.ByteLevel()
+    else:
+        words = [*names.values(), *alphabet]
+        backend = tokenizers.Tokenizer(models.WordLevel(vocab={word: i for i, word in enumerate(words)}, unk_token=""))
+        backend.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(r"[\s\S]"), "isolated")
+        backend.decoder = decoders.Fuse()
     backend.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names.values()])
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         **names,
+        "unk_token": names["pad_token"],  # never needed; without a name for it, transformers adds a token of its own
         "chat_template": _CHARACTER_TEMPLATE,
         "clean_up_tokenization_spaces": False,
         "model_max_length": 10**9,
