@@ -52,6 +52,7 @@ SETTINGS: dict[str, Any] = {
     "beta2": 0.999,
     "weight_decay": 0.0,
     "clip_norm": 1.0,
+    "precision": "fp32",
     "problems": 512,
     "samples": 16,
 }
@@ -103,6 +104,7 @@ def our_command(settings: Mapping[str, Any], *, model: str, data: tuple[Path, Pa
     values = {f"scale.{name}": value for name, value in scale.items()}
     values |= {f"mechanism.objective.gate.{side}": settings["clip"] for side in ("low", "high")}
     values |= {"evaluation.every": 0, "evaluation.final-problems": 16, "evaluation.final-samples": 1}
+    values["machine.precision"] = settings["precision"]
     return [
         *assay("train", "dr-grpo", "--data", str(data[0]), "--eval-data", str(data[1])),
         *("--reward", f"{REWARD}:score", "--model", model, "--steps", str(settings["steps"]), "--seed", str(seed)),
