@@ -25,8 +25,8 @@ PROXY = Proxy(
         "A verdict needs a base that goes on from a hint and is the better for it. Bases of chains are not: they learn "
         "to copy when they learn to count. Of countdown's expressions this one, of whose questions in imitation four "
         "in ten held a beginning cut at any character, finishes what it is given: right in 0.21 of its answers with "
-        "three numbers without a hint, in 0.27 with a quarter and in 0.63 with half of an expression; with four in 0.05, "
-        "0.08 and 0.19.",
+        "three numbers without a hint, in 0.27 with a quarter and in 0.63 with half of an expression; with four in "
+        "0.05, 0.08 and 0.19.",
         "least is 1: a quarter of an expression has two characters.",
     ),
 )
