@@ -9,25 +9,22 @@ Random weights, bf16 autocast on a GPU, transformers' generate, answers of full 
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
-os.environ |= {"HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
-warnings.filterwarnings("ignore")
+from bench.trl_setup import arguments  # isort: split
 
-import torch  # noqa: E402
-from datasets import Dataset  # noqa: E402
-from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: E402
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast, TrainerCallback  # noqa: E402
-from trl import GRPOConfig, GRPOTrainer  # noqa: E402
+import torch
+from datasets import Dataset
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast, TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
 
 
-def tokenizer_of(vocab: int) -> PreTrainedTokenizerFast:
+def words_of(vocab: int) -> PreTrainedTokenizerFast:
     """A word for each id, `w7`; the last two are the end and what fills up."""
     words = {f"w{i}": i for i in range(vocab)}
     inner = Tokenizer(models.WordLevel(words, unk_token="w0"))
@@ -39,9 +36,7 @@ def tokenizer_of(vocab: int) -> PreTrainedTokenizerFast:
 def configuration(job: dict[str, Any], folder: str) -> GRPOConfig:
     rows = job["groups"] * job["samples"]
     return GRPOConfig(
-        output_dir=folder,
-        use_cpu=job["device"] == "cpu",
-        bf16=job["device"] != "cpu",
+        **arguments(folder, use_cpu=job["device"] == "cpu", bf16=job["device"] != "cpu", dataloader_pin_memory=True),
         per_device_train_batch_size=rows // job["parts"],
         gradient_accumulation_steps=job["parts"],
         num_generations=job["samples"],
@@ -55,17 +50,8 @@ def configuration(job: dict[str, Any], folder: str) -> GRPOConfig:
         top_p=1.0,
         top_k=0,
         learning_rate=1e-6,
-        lr_scheduler_type="constant",
-        weight_decay=0.0,
         max_grad_norm=1.0,
-        optim="adamw_torch_fused",
-        gradient_checkpointing=False,
         shuffle_dataset=False,
-        logging_strategy="no",
-        save_strategy="no",
-        eval_strategy="no",
-        report_to=[],
-        disable_tqdm=True,
     )
 
 
@@ -101,7 +87,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         trainer = GRPOTrainer(
             model=AutoModelForCausalLM.from_config(AutoConfig.for_model(**job["config"]), dtype=torch.float32),
-            processing_class=tokenizer_of(vocab),
+            processing_class=words_of(vocab),
             args=configuration(job, folder),
             reward_funcs=reward,
             train_dataset=Dataset.from_dict({"prompt": [" ".join(f"w{i}" for i in row) for row in ids]}),

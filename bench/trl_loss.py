@@ -1,4 +1,4 @@
-"""TRL's loss and gradient on answers that it is given: its own trainer, its own inputs. Runs in `.venv-trl`.
+"""TRL's loss and gradient on answers that it is given: its own trainers, its own inputs. Runs in `.venv-trl`.
 
 usage: python -m bench.trl_loss JOB.json FOLDER        started by `python -m bench.trl_gradient`
 """
@@ -7,59 +7,44 @@ usage: python -m bench.trl_loss JOB.json FOLDER        started by `python -m ben
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
-import warnings
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-os.environ |= {"HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
-warnings.filterwarnings("ignore")
+from bench.trl_setup import arguments, tokenizer_of, versions  # isort: split
 
-import numpy as np  # noqa: E402
-from datasets import Dataset  # noqa: E402
-from transformers import TrainerCallback  # noqa: E402
-from trl import GRPOConfig, GRPOTrainer  # noqa: E402
-from trl.experimental.gmpo import GMPOConfig, GMPOTrainer  # noqa: E402
+import numpy as np
+from datasets import Dataset
+from transformers import AutoModelForCausalLM, TrainerCallback
+from trl import (
+    DPOConfig,
+    DPOTrainer,
+    GRPOConfig,
+    GRPOTrainer,
+    KTOConfig,
+    KTOTrainer,
+    RLOOConfig,
+    RLOOTrainer,
+)
+from trl.experimental.gmpo import GMPOConfig, GMPOTrainer
+from trl.trainer import dpo_trainer, kto_trainer
 
-KINDS = {"GRPO": (GRPOConfig, GRPOTrainer), "GMPO": (GMPOConfig, GMPOTrainer)}
+Record = dict[str, Any]
 
 
-def configuration(job: dict[str, Any], case: dict[str, Any], folder: str) -> GRPOConfig:
-    return KINDS[case["trainer"]][0](
-        output_dir=folder,
-        use_cpu=True,
-        bf16=False,
-        per_device_train_batch_size=len(job["completion_ids"]) // case["parts"],
+def configuration(job: Record, case: Record, folder: str) -> Record:
+    """What the case tells the trainer; the plain optimiser, because the moments of a second update are compared."""
+    return arguments(
+        folder,
+        per_device_train_batch_size=len(case["data"] or job["completion_ids"]) // case["parts"],
         gradient_accumulation_steps=case["parts"],
-        num_generations=job["group"],
-        max_completion_length=job["max_new"],
-        num_iterations=case["iterations"],
         max_steps=case["iterations"],
-        loss_type=case["loss_type"],
-        scale_rewards=case["scale_rewards"],
-        mask_truncated_completions=case["mask_truncated"],
-        beta=0.0,
-        epsilon=job["clip"],
-        epsilon_high=case["high"],
-        importance_sampling_level=case["level"],
-        temperature=1.0,
         learning_rate=job["learning_rate"],
-        lr_scheduler_type="constant",
-        weight_decay=0.0,
         max_grad_norm=0.0,
         optim="adamw_torch",
-        gradient_checkpointing=False,
-        shuffle_dataset=False,
-        logging_strategy="no",
-        save_strategy="no",
-        eval_strategy="no",
-        report_to=[],
-        disable_tqdm=True,
-        dataloader_pin_memory=False,
         model_init_kwargs={"dtype": "float32", "attn_implementation": "eager"},
+        **case["options"],
     )
 
 
@@ -74,35 +59,81 @@ class Gradient(TrainerCallback):
         self.found = {name: p.grad.detach().numpy().copy() for name, p in named if p.grad is not None}
 
 
-def given_reward(given: list[float], **_: Any) -> list[float]:
-    return given
+def grouped(trainer: type, job: Record, case: Record, **common: Any) -> Any:
+    """A trainer that asks a function for answers."""
 
-
-def run(job: dict[str, Any], case: dict[str, Any], folder: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The gradient of the last step, and what was seen: losses and the rows of each micro-batch."""
-    gradient = Gradient()
-
-    def rollouts(prompts: list[Any], trainer: GRPOTrainer) -> dict[str, Any]:
+    def rollouts(prompts: list[Any], trainer: Any) -> Record:
         asked = [text for text in job["prompts"] for _ in range(job["group"])]
         if [prompt[0]["content"] for prompt in prompts] != asked:
             raise ValueError("TRL asks for other prompts than were answered, or in another order")
         names = ("prompt_ids", "completion_ids")
         return {name: job[name] for name in names} | {"logprobs": None, "given": job["rewards"]}
 
-    trainer = KINDS[case["trainer"]][1](
-        model=job["model"],
-        args=configuration(job, case, folder),
-        reward_funcs=given_reward,
-        train_dataset=Dataset.from_list([{"prompt": [{"role": "user", "content": text}]} for text in job["prompts"]]),
-        rollout_func=rollouts,
-        callbacks=[gradient],
-    )
-    compute = trainer.compute_loss
-    seen: list[dict[str, Any]] = []
+    def given_reward(given: list[float], **_: Any) -> list[float]:
+        return given
 
-    def watched(model: Any, inputs: dict[str, Any], **options: Any) -> Any:
+    return trainer(reward_funcs=given_reward, train_dataset=asking(job), rollout_func=rollouts, **common)
+
+
+def asking(job: Record) -> Dataset:
+    return Dataset.from_list([{"prompt": [{"role": "user", "content": text}]} for text in job["prompts"]])
+
+
+def answered(trainer: type, job: Record, case: Record, **common: Any) -> Any:
+    """A trainer that takes no function for answers: its one call of the generator is answered instead."""
+
+    def given_reward(**_: Any) -> list[float]:
+        return job["rewards"]
+
+    def generated(prompt_ids: list[list[int]], *_: Any) -> list[list[int]]:
+        if prompt_ids != job["prompt_ids"]:
+            raise ValueError("TRL asks for other prompts than were answered, or in another order")
+        return job["completion_ids"]
+
+    made = trainer(reward_funcs=given_reward, train_dataset=asking(job), **common)
+    made._generate_single_turn = generated
+    return made
+
+
+def preferring(trainer: type, job: Record, case: Record, **common: Any) -> Any:
+    """A trainer of a data set of answers, whose messages are written as ids."""
+    dpo_trainer._tokenize = kto_trainer._tokenize = spelt
+    return trainer(train_dataset=Dataset.from_list(case["data"]), **common)
+
+
+def spelt(tokenizer: Any, messages: list[dict[str, str]], **_: Any) -> dict[str, list[int]]:
+    """In place of a tokenizer: the ids that are written in the messages."""
+    return {"input_ids": [int(word) for message in messages for word in message["content"].split()]}
+
+
+KINDS = {
+    "GRPO": (GRPOConfig, GRPOTrainer, grouped),
+    "GMPO": (GMPOConfig, GMPOTrainer, grouped),
+    "RLOO": (RLOOConfig, RLOOTrainer, answered),
+    "DPO": (DPOConfig, DPOTrainer, preferring),
+    "KTO": (KTOConfig, KTOTrainer, preferring),
+}
+
+
+def run(job: Record, case: Record, folder: str) -> tuple[dict[str, np.ndarray], Record]:
+    """The gradient of the last step, and of each micro-batch its loss, its rows and what TRL calls the KL: RLOO's is a
+    mean over tokens, KTO's the level z.
+    """
+    gradient = Gradient()
+    config, kind, make = KINDS[case["trainer"]]
+    args = config(**configuration(job, case, folder))
+    tokenizer = tokenizer_of(job["model"])
+    trainer = make(kind, job, case, model=job["model"], args=args, processing_class=tokenizer, callbacks=[gradient])
+    if getattr(trainer, "ref_model", None) is not None:
+        reference = AutoModelForCausalLM.from_pretrained(job["reference"], dtype="float32")
+        trainer.ref_model.load_state_dict(reference.state_dict())
+    compute = trainer.compute_loss
+    seen: list[Record] = []
+
+    def watched(model: Any, inputs: Record, **options: Any) -> Any:
         loss = compute(model, inputs, **options)
-        seen.append({"loss": float(loss.detach()), "rows": rows_of(inputs)})
+        kl = trainer._metrics["train"].get("kl", [])[-1:]
+        seen.append({"loss": float(loss.detach()), "rows": rows_of(inputs), "kl": kl})
         return loss
 
     trainer.compute_loss = watched
@@ -110,11 +141,11 @@ def run(job: dict[str, Any], case: dict[str, Any], folder: str) -> tuple[dict[st
     return gradient.found, {"parts": seen[-case["parts"] :]}
 
 
-def rows_of(inputs: dict[str, Any]) -> list[list[int]]:
+def rows_of(inputs: Record) -> list[list[int]]:
     """The tokens of each row without padding; masked answers are there too."""
     pad = 0
-    pairs = zip(inputs["prompt_ids"].tolist(), inputs["completion_ids"].tolist(), strict=True)
-    return [[token for token in (*prompt, *answer) if token != pad] for prompt, answer in pairs]
+    pieces = [inputs[name].tolist() for name in ("prompt_ids", "completion_ids", "input_ids") if name in inputs]
+    return [[token for piece in row for token in piece if token != pad] for row in zip(*pieces, strict=True)]
 
 
 def main() -> None:
@@ -122,9 +153,8 @@ def main() -> None:
     for case in job["cases"]:
         with tempfile.TemporaryDirectory() as scratch:
             gradient, seen = run(job, case, scratch)
-        np.savez(folder / f"{case['name']}.npz", **gradient)  # pyright: ignore[reportArgumentType]
-        facts = {name: version(name) for name in ("trl", "transformers", "torch")}
-        (folder / f"{case['name']}.json").write_text(json.dumps(seen | facts))
+        np.savez(folder / f"{case['file']}.npz", **gradient)  # pyright: ignore[reportArgumentType]
+        (folder / f"{case['file']}.json").write_text(json.dumps(seen | versions()))
 
 
 if __name__ == "__main__":

@@ -6,23 +6,19 @@ Options: dtype fp32 | autocast | bf16 (the weights themselves), parts (micro-bat
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
-import warnings
-from importlib.metadata import version
 from typing import Any
 
-os.environ |= {"HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
-warnings.filterwarnings("ignore")
+from bench.trl_setup import arguments, versions  # isort: split
 
-import torch  # noqa: E402
-from datasets import Dataset  # noqa: E402
-from transformers import TrainerCallback  # noqa: E402
-from trl import GRPOConfig, GRPOTrainer  # noqa: E402
+import torch
+from datasets import Dataset
+from transformers import TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
 
-from bench import checkpoints, workload  # noqa: E402
-from bench.channel import Channel, Closed, Job, job  # noqa: E402
+from bench import checkpoints, workload
+from bench.channel import Channel, Closed, Job, job
 
 
 def configuration(work: Job, folder: str) -> GRPOConfig:
@@ -30,9 +26,14 @@ def configuration(work: Job, folder: str) -> GRPOConfig:
     parts = options.get("parts", 1)
     dtype = options.get("dtype", "fp32")
     return GRPOConfig(
-        output_dir=folder,
-        use_cpu=True,
-        bf16=dtype != "fp32",
+        **arguments(
+            folder,
+            bf16=dtype != "fp32",
+            model_init_kwargs={
+                "dtype": "bfloat16" if dtype == "bf16" else "float32",
+                "attn_implementation": options.get("attention", "sdpa"),
+            },
+        ),
         per_device_train_batch_size=shape.rows // parts,
         gradient_accumulation_steps=parts,
         num_generations=shape.samples,
@@ -47,22 +48,8 @@ def configuration(work: Job, folder: str) -> GRPOConfig:
         top_k=0,
         cache_implementation=options.get("cache"),
         learning_rate=workload.LEARNING_RATE,
-        lr_scheduler_type="constant",
-        weight_decay=0.0,
         max_grad_norm=workload.CLIP_NORM,
-        optim="adamw_torch_fused",
-        gradient_checkpointing=False,
         shuffle_dataset=False,
-        logging_strategy="no",
-        save_strategy="no",
-        eval_strategy="no",
-        report_to=[],
-        disable_tqdm=True,
-        dataloader_pin_memory=False,
-        model_init_kwargs={
-            "dtype": "bfloat16" if dtype == "bf16" else "float32",
-            "attn_implementation": options.get("attention", "sdpa"),
-        },
     )
 
 
@@ -79,8 +66,7 @@ class Gate(TrainerCallback):
         self.gradient = 0.0
 
     def on_train_begin(self, *args: Any, **kwargs: Any) -> None:
-        facts = {name: version(name) for name in ("trl", "transformers", "torch")}
-        self.channel.ready(system="TRL", threads=torch.get_num_threads(), **facts)
+        self.channel.ready(system="TRL", threads=torch.get_num_threads(), **versions())
 
     def on_step_begin(self, *args: Any, **kwargs: Any) -> None:
         for record in (self.rewards, self.lengths, self.generating):

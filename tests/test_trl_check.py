@@ -13,13 +13,19 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from assay.cli import main
+from assay.credit import Constant
+from assay.objective.preferences import MISMATCHED
+from assay.recipes import recipe
 from assay.rng import Key
 from assay.tasks import task
-from assay.types import Episode, Origin, Problem, Request, Reward, Row, Segment
-from bench import trl_gradient, trl_learning
+from assay.types import Episode, Origin, Problem, Request, Reward, Row, Segment, Verdict
+from bench import trl_gradient, trl_learning, trl_ours, trl_preferences, trl_rollouts
 from bench.countdown_reward import right, score
 from bench.equivalence import equivalence
-from bench.trl_gradient import Case
+from bench.trl_ours import Taught
+from bench.trl_preferences import Paired, Unpaired
+from bench.trl_rollouts import Rollout
+from bench.trl_setup import arguments
 
 SETTINGS = trl_learning.SETTINGS | {"steps": 2, "prompts": 3, "problems": 5}
 
@@ -115,16 +121,23 @@ def test_our_command_line_says_every_value(tmp_path: Path, capsys: pytest.Captur
     assert mechanism["objective"]["regularise"] == [] and found["seed"] == 4
 
 
-def rows(rewards: list[float], *, cut: tuple[int, ...] = ()) -> list[Row]:
-    """Answers of two tokens to one prompt."""
-    problem = Problem("countdown", "C", {}, "C")
+def rows(rewards: list[float], *, cut: tuple[int, ...] = (), question: int = 1) -> list[Row]:
+    """Answers of two tokens to one prompt; every other one is the same."""
+    problem = Problem("countdown", f"C {question}", {}, f"C {question}")
     made = []
     for i, reward in enumerate(rewards):
-        request = Request(problem, np.array([1], np.int32), "g", trl_gradient.MAX_NEW, sample=i)
+        request = Request(problem, np.array([question], np.int32), f"g{question}", trl_ours.MAX_NEW, sample=i)
         segment = Segment(np.array([5 + i % 2, 2], np.int32), np.full(2, Origin.POLICY, np.int8))
         finish = "length" if i in cut else "stop"
-        made.append(Row(Episode(request, (segment,), finish, rewards=(Reward("score", reward),))))
+        verdict = Verdict.ok() if reward else Verdict.fail("wrong")
+        made.append(Row(Episode(request, (segment,), finish, verdict=verdict, rewards=(Reward("score", reward),))))
     return made
+
+
+def questions(count: int) -> list[Row]:
+    """As many answers to each as TRL asks for, the first of them right."""
+    rewards = [1.0] + [0.0] * (trl_ours.GROUP - 1)
+    return [row for question in range(1, count + 1) for row in rows(rewards, question=question)]
 
 
 def test_trls_epsilon_and_its_spread_of_the_batch() -> None:
@@ -136,17 +149,17 @@ def test_trls_epsilon_and_its_spread_of_the_batch() -> None:
         ("batch", True, spread + 1e-4),
         ("none", True, 1.0),
     ):
-        batch = trl_gradient.batch_of(Case("grpo", kind), rows(rewards), theirs=theirs)  # pyright: ignore
+        batch = trl_rollouts.batch_of(Rollout("grpo", kind), rows(rewards), theirs=theirs)  # pyright: ignore
         np.testing.assert_allclose(batch.advantage, np.repeat(centred / divisor, 2), rtol=1e-6)
 
 
 def test_what_trl_does_with_a_cut_answer_and_what_we_do() -> None:
     made = rows([1.0, 0.0, 0.0, 0.0], cut=(3,))
     kept = {
-        kind: trl_gradient.batch_of(Case(kind, "none", mask_truncated=True), made, theirs=True)
+        kind: trl_rollouts.batch_of(Rollout(kind, "none", mask_truncated=True), made, theirs=True)
         for kind in ("grpo", "dapo")
     }
-    ours = trl_gradient.batch_of(Case("grpo", "none", mask_truncated=True), made, theirs=False)
+    ours = trl_rollouts.batch_of(Rollout("grpo", "none", mask_truncated=True), made, theirs=False)
     assert [len(kept["grpo"]), len(kept["dapo"]), len(ours)] == [4, 3, 3]
     assert kept["grpo"].mask.sum() == 6
     np.testing.assert_allclose(kept["dapo"].advantage[:2], 0.75)
@@ -154,25 +167,85 @@ def test_what_trl_does_with_a_cut_answer_and_what_we_do() -> None:
 
 
 def test_rows_are_found_in_trls_micro_batches_equal_ones_once_each() -> None:
-    batch = trl_gradient.batch_of(Case("dapo", "none"), rows([1.0, 0.0, 0.0, 0.0]), theirs=False)
-    places = trl_gradient.places_of(batch, [[[1, 5, 2], [1, 6, 2]], [[1, 6, 2], [1, 5, 2]]])
+    batch = trl_rollouts.batch_of(Rollout("dapo", "none"), rows([1.0, 0.0, 0.0, 0.0]), theirs=False)
+    places = trl_rollouts.places_of(batch, [[[1, 5, 2], [1, 6, 2]], [[1, 6, 2], [1, 5, 2]]])
     assert sorted(place for part in places for place in part) == [0, 1, 2, 3]
     assert [{place % 2 for place in part} for part in places] == [{0, 1}, {0, 1}]
 
 
 def test_the_loss_of_ratios_of_one_is_the_weighted_mean_advantage() -> None:
-    case = Case("dr_grpo", "none")
-    batch = trl_gradient.batch_of(case, rows([1.0, 0.0, 0.0, 0.0]), theirs=True)
-    assert trl_gradient.loss_of(case, batch) == pytest.approx(0.0, abs=1e-9)
+    case = Rollout("dr_grpo", "none")
+    batch = trl_rollouts.batch_of(case, rows([1.0, 0.0, 0.0, 0.0]), theirs=True)
+    goal = trl_rollouts.objective_of(case)
+    assert trl_ours.loss_of(Taught(batch, goal)) == pytest.approx(0.0, abs=1e-9)
     longer = dataclasses.replace(batch, advantage=np.ones_like(batch.advantage))
-    assert trl_gradient.loss_of(case, longer) == pytest.approx(-8 / (4 * trl_gradient.MAX_NEW))
+    assert trl_ours.loss_of(Taught(longer, goal, 0.5)) == pytest.approx(-0.5 * 8 / (4 * trl_ours.MAX_NEW))
+
+
+def test_the_loss_of_a_likelihood_and_of_whole_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    logp = np.array([-1.0, -2.0, -0.5, -0.5], np.float32)
+    monkeypatch.setattr(trl_ours, "fresh", lambda folder: None)
+    monkeypatch.setattr(trl_ours, "policy_folder", lambda: "")
+    monkeypatch.setattr(trl_ours, "scores_of", lambda engine, batch: logp)
+    made = trl_ours.curated(rows([1.0, 0.0]), recipe("dpo").mechanism)
+    batch = trl_ours.packed([row.mark(ref=np.zeros(2, np.float32)) for row in made], Constant(1.0))
+    mean = Taught(batch, recipe("sft").mechanism.objective, 2.0)
+    assert trl_ours.loss_of(mean) == pytest.approx(2 * 4 / 4)
+    assert trl_ours.loss_of(Taught(batch, recipe("dpo").mechanism.objective)) == pytest.approx(np.log1p(np.exp(0.2)))
+    assert trl_ours.loss_of(Taught(batch, recipe("ipo").mechanism.objective)) == pytest.approx((-1 - 5) ** 2)
+
+
+def test_trl_gets_the_pairs_that_are_marked() -> None:
+    made = [*rows([0.0, 1.0, 0.0], cut=(0,)), *rows([0.0, 0.0], question=2), *rows([1.0, 0.0], question=3)]
+    data = Paired("dpo").data(made)
+    ids = [[pair[name][0]["content"] for name in ("prompt", "chosen", "rejected")] for pair in data]
+    assert ids == [["1", "6 2", "5 2"], ["3", "5 2", "6 2"]]
+    assert [pair["chosen"][0]["role"] for pair in data] == ["assistant"] * 2
+    marked = trl_ours.curated(made, recipe("dpo").mechanism)
+    assert trl_preferences.couples(marked) == [(1, 2), (5, 6)]
+    assert Paired("ipo").options(made) == {"loss_type": ["ipo"], "loss_weights": [1.0], "beta": 0.1}
+
+
+@pytest.mark.parametrize("mixed", [True, False])
+def test_trls_level_is_over_the_answers_that_we_score_for_it(mixed: bool) -> None:
+    made = questions(3)
+    data = Unpaired(mixed=mixed).data(made)
+    prompts, said = ([row[name][0]["content"] for row in data] for name in ("prompt", "completion"))
+    theirs = sorted(zip(prompts, [said[-1], *said[:-1]], strict=True))
+    marked = trl_ours.curated(made, recipe("kto").mechanism)
+    ours = [row for row in marked if row.tag == MISMATCHED] if mixed else trl_preferences.rotated(made)
+    spelt = [(row.episode.training_context, row.episode.stream("ids")) for row in ours]
+    assert theirs == sorted((str(c[0]), " ".join(map(str, ids.tolist()))) for c, ids in spelt)
+    assert sum(row["label"] for row in data) == 3
+    assert all(row.tag == MISMATCHED and not row.in_denominator and not row.in_group for row in ours)
+
+
+def test_trl_is_told_what_our_right_answers_weigh() -> None:
+    made = questions(2)
+    assert Unpaired().options(made)["desirable_weight"] == pytest.approx(14 / 2)
+    assert Unpaired(balanced=False).options(made) == {"desirable_weight": 1.0, "undesirable_weight": 1.0, "beta": 0.1}
+    assert trl_preferences.odds(made) == pytest.approx(2 / 14)
+
+
+def test_what_was_measured_is_of_these_cases_and_within_the_goal() -> None:
+    found = json.loads(trl_gradient.RESULTS.read_text())["cases"]
+    names = [case.name for case in trl_gradient.CASES]
+    assert [case["case"] for case in found] == names and len(set(names)) == len(names)
+    assert [case["formulas"] for case in found] == [case.formulas for case in trl_gradient.CASES]
+    assert max(case["with_formulas"]["distance"] for case in found) <= trl_gradient.GOAL
+    assert {"rloo", "dpo", "iter-dpo", "ipo", "kto"} <= {case["recipe"] for case in found}
+
+
+def test_the_last_word_on_a_trainers_arguments() -> None:
+    assert arguments("x", optim="adamw_torch") == arguments("x") | {"optim": "adamw_torch"}
+    assert arguments("x")["output_dir"] == "x"
 
 
 def test_gradients_are_compared_over_all_parameters() -> None:
     a = {"w": np.array([3.0, 0.0]), "b": np.array([4.0])}
-    assert trl_gradient.compared(a, a)["distance"] == 0
-    found = trl_gradient.compared({"w": np.array([3.0, 1.0]), "b": np.array([4.0])}, a)
+    assert trl_ours.compared(a, a)["distance"] == 0
+    found = trl_ours.compared({"w": np.array([3.0, 1.0]), "b": np.array([4.0])}, a)
     assert found["distance"] == pytest.approx(0.2)
     assert found["cosine"] == pytest.approx(25 / (5 * 26**0.5))
     with pytest.raises(ValueError, match="different parameters"):
-        trl_gradient.compared({"w": a["w"]}, a)
+        trl_ours.compared({"w": a["w"]}, a)
