@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bench.trl_setup import arguments, tokenizer_of, versions  # isort: split
+from bench.trl_setup import arguments, versions  # isort: split
 
 import numpy as np
 from datasets import Dataset
@@ -122,8 +122,7 @@ def run(job: Record, case: Record, folder: str) -> tuple[dict[str, np.ndarray], 
     gradient = Gradient()
     config, kind, make = KINDS[case["trainer"]]
     args = config(**configuration(job, case, folder))
-    tokenizer = tokenizer_of(job["model"])
-    trainer = make(kind, job, case, model=job["model"], args=args, processing_class=tokenizer, callbacks=[gradient])
+    trainer = make(kind, job, case, model=job["model"], args=args, callbacks=[gradient])
     if getattr(trainer, "ref_model", None) is not None:
         reference = AutoModelForCausalLM.from_pretrained(job["reference"], dtype="float32")
         trainer.ref_model.load_state_dict(reference.state_dict())

@@ -32,10 +32,3 @@ def arguments(folder: str, **own: Any) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     return {name: version(name) for name in ("trl", "transformers", "torch")}
-
-
-def tokenizer_of(folder: str) -> Any:
-    """That of the folder's file. `AutoTokenizer` takes Qwen2's splits for all that has its shape, and loses spaces."""
-    from transformers import PreTrainedTokenizerFast
-
-    return PreTrainedTokenizerFast.from_pretrained(folder)

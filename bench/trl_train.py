@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.trl_setup import arguments, tokenizer_of, versions  # isort: split
+from bench.trl_setup import arguments, versions  # isort: split
 
 import torch
 from datasets import Dataset
@@ -73,7 +73,6 @@ def main() -> None:
             args=configuration(job, folder),
             reward_funcs=told,
             train_dataset=Dataset.from_list(rows),
-            processing_class=tokenizer_of(job["model"]),
         )
         trainer.train()
     trainer.save_model(job["save"])
