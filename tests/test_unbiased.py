@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,8 +54,13 @@ def success(logits: Tensor) -> Tensor:
     return sum((logp_of(logits)[a].sum().exp() for a in RIGHT), torch.zeros(()))
 
 
-def expected_ascent(recipe: Recipe, size: int, sampled_by: Tensor = LOGITS, **mark: Any) -> np.ndarray:
-    """The mean over all groups of what the recipe's loss goes down by, sampled by one policy, trained with another."""
+def expected_ascent(
+    recipe: Recipe, size: int, sampled_by: Tensor = LOGITS, *, beside: Sequence[Row] = ()
+) -> np.ndarray:
+    """The mean over all groups of what the recipe's loss goes down by, sampled by one policy, trained with another.
+
+    Rows `beside` a group are compared with and not trained.
+    """
     now = {a: v.tolist() for a, v in logp_of(LOGITS).items()}
     old = {a: v.numpy() for a, v in logp_of(sampled_by).items()}
     total = np.zeros(12)
@@ -68,7 +73,7 @@ def expected_ascent(recipe: Recipe, size: int, sampled_by: Tensor = LOGITS, **ma
             rows.append(Row(episode([written], sample=i, reward=float(answer in RIGHT)), old=known))
         names = [row.episode.request.id for row in rows]
         table = Table({name: now[answer] for name, answer in zip(names, group, strict=True)})
-        update(table, batch_of(recipe, rows), recipe.mechanism.objective, recipe.scale)
+        update(table, batch_of(recipe, [*rows, *beside]), recipe.mechanism.objective, recipe.scale)
         for name, answer in zip(names, group, strict=True):
             if name in table.coefficients:
                 total -= chance * table.coefficients[name] @ scores()[answer]
@@ -98,6 +103,13 @@ TRUE = gradient(success)
 )
 def test_on_policy_the_mean_is_the_gradient_of_success(name: str, size: int, factor: float) -> None:
     np.testing.assert_allclose(expected_ascent(bare(name), size), factor * TRUE, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("worth", [0.0, 0.25, 1.0])
+def test_a_greedy_baseline_of_any_worth_is_without_bias(worth: float) -> None:
+    greedy = Row(episode([1, 1], sample=9, reward=worth)).mark(tag="greedy", in_loss=False, in_denominator=False)
+    found = expected_ascent(bare("remax"), 1, beside=[greedy])
+    np.testing.assert_allclose(found, TRUE, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.slow)])
