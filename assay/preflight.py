@@ -15,9 +15,9 @@ import numpy as np
 from assay.augment import Codec, Demonstrate, Sampling, ask
 from assay.collect import Collector, Judge, Verify
 from assay.credit import GROUP_BASELINES
-from assay.curate import groups, spread
 from assay.errors import AssayError, Stopped
 from assay.experiment import Experiment
+from assay.grouping import groups, spread
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import bind

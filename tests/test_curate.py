@@ -9,8 +9,9 @@ import pytest
 from tiny import POOL, episode, group_of, models_of, phases_of, recipe_of, register
 
 from assay.collect.expand import refill
-from assay.curate import MixedGroups, groups, leave_out, spread
+from assay.curate import MixedGroups, leave_out
 from assay.curate.parts import first_groups, mixed_groups
+from assay.grouping import groups, spread
 from assay.memory import Memory
 from assay.recipes import RECIPES
 from assay.reward.parts import outcome, soft_overlong

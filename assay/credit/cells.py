@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from assay.curate import spread
+from assay.grouping import spread
 from assay.part import Part
 from assay.types import Origin, Row
 

@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from assay.curate import groups
 from assay.errors import ConfigError
+from assay.grouping import groups
 from assay.memory import Memory
 from assay.part import Part, scales_with
 from assay.types import Row

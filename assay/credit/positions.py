@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from assay.curate import groups, spread
 from assay.errors import ConfigError
+from assay.grouping import groups, spread
 from assay.part import Part
 from assay.types import Origin, Row
 

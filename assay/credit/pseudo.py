@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.curate import groups, measure, spread
+from assay.grouping import groups, measure, spread
 from assay.part import Part
 from assay.types import Row
 

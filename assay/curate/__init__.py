@@ -22,11 +22,8 @@ from assay.curate.parts import (
     band,
     band_first,
     first_groups,
-    groups,
     leave_out,
-    measure,
     mixed_groups,
-    spread,
     without_tag,
 )
 from assay.curate.players import Helpful, Unpaid, Untrained, helpful, unpaid, untrained
@@ -99,8 +96,5 @@ __all__ = [
     "Untrained",
     "WholeAnswers",
     "WithoutTag",
-    "groups",
     "leave_out",
-    "measure",
-    "spread",
 ]

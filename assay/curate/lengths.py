@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from assay.curate.parts import groups, leave_out
+from assay.curate.parts import leave_out
 from assay.errors import ConfigError
+from assay.grouping import groups
 from assay.memory import Memory
 from assay.memory.difficulty import STORE, quantile
 from assay.part import Part, scales_with

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.curate.parts import groups, measure
+from assay.grouping import groups, measure
 from assay.memory import Memory
 from assay.objective.preferences import MISMATCHED
 from assay.part import Part

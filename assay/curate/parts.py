@@ -6,32 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from assay.grouping import Measure, groups, measure, spread
 from assay.part import Part
 from assay.types import Row
-
-Measure = Literal["accuracy", "reward"]
-
-
-def groups(rows: Sequence[Row]) -> dict[str, list[int]]:
-    """Indices of the rows of each group, in order of first appearance."""
-    members: dict[str, list[int]] = {}
-    for index, row in enumerate(rows):
-        members.setdefault(row.group, []).append(index)
-    return members
-
-
-def measure(row: Row, by: Measure) -> float:
-    """The row's accuracy (raw, before any shaping) or its reward."""
-    if by == "accuracy":
-        return float(row.episode.right)
-    return row.reward or 0.0
-
-
-def spread(values: Sequence[float]) -> bool:
-    """Whether values differ by more than rounding: max - min > 1e-6 max(1, max|v|)."""
-    return bool(values) and max(values) - min(values) > 1e-6 * max(1.0, *(abs(v) for v in values))
 
 
 def leave_out(rows: Sequence[Row], out: set[int], *, denominator: bool = False) -> list[Row]:

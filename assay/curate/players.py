@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from assay.augment.partial_solution import holds_answer
-from assay.curate.parts import leave_out, measure
+from assay.curate.parts import leave_out
+from assay.grouping import measure
 from assay.part import Part
 from assay.types import Row
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.curate.parts import groups, measure
+from assay.grouping import groups, measure
 from assay.memory import Memory
 from assay.memory.leftovers import leftovers, returned
 from assay.part import Part

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.curate.parts import groups, leave_out
+from assay.curate.parts import leave_out
+from assay.grouping import groups
 from assay.memory import Memory
 from assay.part import Part, scales_with
 from assay.tasks.task import count_answers

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from assay.curate.parts import groups, leave_out, measure
+from assay.curate.parts import leave_out
 from assay.errors import ConfigError
+from assay.grouping import groups, measure
 from assay.part import Part
 from assay.types import Row
 

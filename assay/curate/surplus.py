@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.curate.parts import groups
+from assay.grouping import groups
 from assay.memory import Memory
 from assay.memory.leftovers import leftovers, returned
 from assay.part import Part
