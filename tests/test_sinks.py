@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -213,7 +213,6 @@ def scalars(run: Path) -> dict[str, list[tuple[int, float]]]:
 
 @pytest.mark.slow
 def test_tensorboard_files_hold_the_series_once_after_a_resume(shell: Shell, model: Path, tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
     run = tmp_path / "run"
     assert shell(*train_line(model, run, "--track", "tensorboard")).code == 0
     assert shell("resume", run, "--steps", 6).code == 0
@@ -227,7 +226,6 @@ def test_tensorboard_files_hold_the_series_once_after_a_resume(shell: Shell, mod
 
 
 def test_what_a_resumed_run_does_again_replaces_what_a_killed_one_had_told(tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
 
     def tell(first: int, steps: range, value: float) -> None:
         series = Series(id="a", name="a", project="a", folder=tmp_path, config={"seed": 0}, first=first)
@@ -305,8 +303,16 @@ def test_wandb_without_a_key_asks_nobody_and_says_what_to_do(monkeypatch: pytest
     assert "`wandb login`, or --tracking.offline true" in told[0]
 
 
+def until(holds: Callable[[], bool], *, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it did not come true"
+        time.sleep(0.1)
+
+
 def test_wandb_itself_keeps_a_run_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wandb = pytest.importorskip("wandb")
+    import wandb
+
     given = set(inspect.signature(wandb.init).parameters)
     assert set(WANDB_INIT.split()) <= given
     monkeypatch.setenv("WANDB_CONFIG_DIR", str(tmp_path / "config"))
@@ -317,13 +323,14 @@ def test_wandb_itself_keeps_a_run_offline(tmp_path: Path, monkeypatch: pytest.Mo
     tracker.log(1, {"reward/mean": 0.5})
     tracker.close(patience=60)
     assert told == []
-    files = list(tmp_path.glob("wandb/offline-run-*-run1/run-run1.wandb"))
-    assert len(files) == 1 and b"reward/mean" in files[0].read_bytes()
+    (file,) = tmp_path.glob("wandb/offline-run-*-run1/run-run1.wandb")
+    until(lambda: b"reward/mean" in file.read_bytes())  # a process of its own writes it, after `finish` returned
 
 
 def test_trackio_itself_keeps_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACKIO_DIR", str(tmp_path))
-    trackio = pytest.importorskip("trackio")
+    import trackio
+
     assert set(TRACKIO_INIT.split()) <= set(inspect.signature(trackio.init).parameters)
     told: list[str] = []
     series = Series(id="run1", name="mine", project="p", folder=tmp_path, config={"seed": 3})
