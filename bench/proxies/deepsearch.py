@@ -32,6 +32,9 @@ PROXY = Proxy(
         "Both arms of the recipe work in rounds on what the policy does not solve; steps that examine count as steps.",
         "The width is the recipe's, eight children a node. A run has 1792 groups, so that the standard error of a "
         "difference in the share without a right row is 0.016. With four children and 448 groups it was 0.03, as large "
-        "as what the search gained: down in two of three seeds.",
+        "as what the search gained: down in two of three seeds. So it is now, by 0.015 on average: on this task search "
+        "finds a right row for hardly more problems than eight independent answers do, and writes 3.4 times as many "
+        "tokens for them. At equal tokens independent answers find more: sixteen of the base hold a right one for more "
+        "than half of the problems.",
     ),
 )
