@@ -55,7 +55,7 @@ TOKENS = 2048  # inputs in a chunk, as `machine.micro_tokens`
 MODELS = {  # 128 answers each
     "S0": Shape(32, 1, 2, 64, 2, 8, 4, 6),
     "S2": dataclasses.replace(SHAPES["S2"], prompts=16),
-    "S2-wide": dataclasses.replace(SHAPES["S2"], prompts=16, vocab=8192),
+    "S2-wide": dataclasses.replace(SHAPES["S2"], prompts=16, vocab=512),
     "demo": Shape(128, 4, 4, 384, 16, 8, 24, 12, vocab=98),  # the base of `make demo`: short answers, few parameters
 }
 
