@@ -8,7 +8,7 @@ from typing import Any
 from bench.summary import quartiles
 
 MOST = 1.10  # of the bare update, what an objective of tokens or rows may cost
-MAIN = "S2"
+MAIN = "demo"
 
 Run = Mapping[str, Any]
 
@@ -27,31 +27,42 @@ def render(runs: Mapping[str, Run]) -> str:
 
 _HEAD = (
     "",
-    "Written by `python -m bench.update_cost`; raw figures in `update_cost.json`. Ratios of the processor's time to that",
-    "of the bare update beside it, one thread, 128 answers: medians, first and third quartile in brackets.",
+    "Written by `python -m bench.update_cost`; raw figures in `update_cost.json`. Ratios of the processor's time to",
+    "that of the bare update beside it, at one thread, on 128 answers: medians, first and third quartile in brackets.",
     "",
-    "- update: one optimiser step, without the survey. Objectives of scope `row` see tokens or whole rows and have none.",
-    "- survey: what a step of scope `step` scores before its first chunk; nothing where the current weights sampled all",
-    "  rows and sampler and learner agree bit for bit, as on the core in the first step after sampling.",
-    "- before: passes over all answers that `assess` makes for a rollout batch at the laptop profile, 1f without a",
-    "  gradient, 1t of training (of a critic, a process model). Their cost is for all of a batch's optimiser steps.",
+    "- update: one optimiser step without its survey. What sees tokens or whole rows (scope `row`) has none.",
+    "- survey: the pass with which a step of scope `step` begins. Nothing is spent where the weights of now sampled",
+    "  all rows and the sampler's numbers are the learner's bit for bit: on the core in the first step after sampling.",
+    "- before: what `assess` does for a rollout batch at the laptop profile, in passes over all answers: `1f` without",
+    "  a gradient, `1t` that trains (a critic, a process model). Its cost is for all optimiser steps of that batch.",
 )
 
 
 def _said(kind: str, run: Run) -> str:
     """How many recipes are within the limit, and which are not."""
     cases = {name: run["objectives"][one["objective"]] for name, one in run["cases"].items()}
-    rows = {name: cost for name, cost in cases.items() if cost["scope"] == "row"}
-    beyond = [f"{name} {_ratio(cost['update'])}" for name, cost in rows.items() if _middle(cost["update"]) > MOST]
-    ratios = [_middle(cost["update"]) for cost in rows.values()]
-    machine = run["machine"]
+    machine, loop = run["machine"], _ratio(run["loop"]["update"])
     bare = _middle([second for cost in cases.values() for second in cost["seconds"]])
+    steps = [cost["whole"] for cost in cases.values() if cost["scope"] == "step"]
+    said = [_within(scope, {n: c for n, c in cases.items() if c["scope"] == scope}) for scope in ("row", "step")]
+    if steps:
+        least, most = (choose(map(_middle, steps)) for choose in (min, max))
+        said.append(f"With the survey a step of that scope costs {least:.2f} to {most:.2f}")
+    said.append(f"The bare update takes {bare:.3f} s, {loop} of the engine's calls alone")
+    where = f"{machine['processor']}, torch {run['torch']}, {run['others']:.0f} others wanted a core"
+    how = f"`{run['command']}`, {run['pairs']} pairs, {run['measured']}"
+    return f"- {kind}: {'. '.join(filter(None, said))}. ({how}; {where}.)"
+
+
+def _within(scope: str, cases: Mapping[str, Mapping[str, Any]]) -> str:
+    if not cases:
+        return ""
+    ratios = {name: _middle(cost["update"]) for name, cost in cases.items()}
+    beyond = [f"{name} {_ratio(cost['update'])}" for name, cost in cases.items() if ratios[name] > MOST]
+    rest = f"; beyond it {', '.join(beyond)}" if beyond else ""
     return (
-        f"- {kind}: {len(rows) - len(beyond)} of {len(rows)} objectives of scope `row` within {MOST:.2f}, the largest "
-        f"{max(ratios, default=0):.2f}, their median {_middle(ratios):.2f}"
-        f"{'; beyond it ' + ', '.join(beyond) if beyond else ''}. Bare update {bare:.3f} s, itself "
-        f"{_ratio(run['loop']['update'])} of the engine's calls alone. `{run['command']}`, {run['pairs']} pairs, "
-        f"{run['measured']}, {machine['processor']}, torch {run['torch']}, {run['others']:.0f} others wanted a core."
+        f"of scope `{scope}` {len(ratios) - len(beyond)} of {len(ratios)} within {MOST:.2f}, median "
+        f"{_middle(list(ratios.values())):.3f}, largest {max(ratios.values()):.3f}{rest}"
     )
 
 
