@@ -1,15 +1,15 @@
 """What an optimiser step costs by each recipe's objective, in units of the bare weighted likelihood on the same rows.
 
-    python -m bench.update_cost                                   # both engines, every recipe: a quarter of an hour
+    python -m bench.update_cost                                   # both engines, every recipe
     python -m bench.update_cost --recipes simko gspo --pairs 15 --again
-    python -m bench.update_cost --shape S2-wide --engines torch
+    python -m bench.update_cost --shape S2 --engines torch
     python -m bench.update_cost --render                          # the table again from what was measured
 
 The bare update is `improve` with the likelihood weighed by the advantages: no ratio, gate, correction or further term.
 Each objective's update and the bare one take turns on one engine and one batch of 128 answers, at one thread; who goes
 first alternates. Ratios are of the processor's time, which other work disturbs less; the wall clock's are kept beside.
 Passes over all rows that come before are counted and timed by themselves: the survey of a step (`objective.survey`),
-and what `assess` does at the laptop profile. What was measured with the same settings is not measured again.
+and what `assess` does at the laptop profile. What was measured on a shape is not measured again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from bench.update_table import render
 RESULTS = Path(__file__).parent / "results"
 BARE = Objective(ratio=NoRatio(), gate=Open())
 TOKENS = 2048  # inputs in a chunk, as `machine.micro_tokens`
-MODELS = {  # 128 answers each
+MODELS = {  # 128 answers each; S0 only shows that everything runs
     "S0": Shape(32, 1, 2, 64, 2, 8, 4, 6),
     "S2": dataclasses.replace(SHAPES["S2"], prompts=16),
     "S2-wide": dataclasses.replace(SHAPES["S2"], prompts=16, vocab=512),
@@ -211,7 +211,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recipes", nargs="+", choices=list(RECIPES), metavar="RECIPE")
     parser.add_argument("--engines", nargs="+", default=["native", "torch"], choices=["native", "torch"])
-    parser.add_argument("--shape", default="S2", choices=list(MODELS))
+    parser.add_argument("--shape", default="demo", choices=list(MODELS))
     parser.add_argument("--pairs", type=int, default=7, help="of updates, the objective's and the bare one")
     parser.add_argument("--repeats", type=int, default=3, help="of what comes before an update")
     parser.add_argument("--again", action="store_true", help="measure also what was measured before")

@@ -100,7 +100,7 @@ def test_the_bare_update_is_the_weighted_likelihood() -> None:
     tokens = torch.from_numpy(batch.advantage).double() / len(batch.ids)
     for chunk in engine.chunks(batch, tokens=10**6):
         outputs = engine.forward(chunk, Want())
-        order = np.concatenate([np.arange(batch.at[i], batch.at[i + 1]) for i in chunk.rows])
+        order = np.concatenate([np.arange(int(batch.at[i]), int(batch.at[i + 1])) for i in chunk.rows])
         (-(outputs.logp * tokens[torch.from_numpy(order)])).sum().backward()
         engine.backward(chunk, outputs)
     expected = take_gradient(engine)
