@@ -118,6 +118,20 @@ def test_no_cut_changes_a_quantile_of_the_step(lengths: list[int], seed: int, cu
     assert kept == sum(h > np.quantile(np.concatenate(entropy), 0.7) for row in entropy for h in row)
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=6), st.integers(0, 99), st.booleans())
+def test_the_quantile_of_each_row_is_its_own(lengths: list[int], seed: int, ties: bool) -> None:
+    """Entropies in halves, so that many are equal; numpy's quantile of every row by itself."""
+    random = np.random.default_rng(seed)
+    entropy = [(random.integers(1, 9, n) / 2).tolist() for n in lengths]
+    goal = dataclasses.replace(PLAIN, keep=(HighEntropy(share=0.3, ties=ties),))
+    found = learnt(goal, rows_of(lengths), [[-1.0] * n for n in lengths], entropy)
+    for own, row in zip(entropy, found, strict=True):
+        edge = np.quantile(own, 0.7) if own else 0.0
+        expected = [h >= edge - 1e-9 if ties else h > edge + 1e-9 for h in own]
+        assert ([] if row is None else (row != 0).tolist()) == expected
+
+
 def test_cases_by_entropy_have_gates_of_their_own() -> None:
     """w = 1.4 everywhere, A > 0: beyond 1.2, within 1.5."""
     case = Case(over=HighEntropy(share=0.5), gate=Clip(low=0.5, high=0.5))

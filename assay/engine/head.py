@@ -8,12 +8,13 @@ and c_k of further log-probs:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from assay.engine.memory import LOGITS
+from assay.engine.memory import CACHED, LOGITS
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,7 @@ def read(
         lp = _log_probs(hidden[cut], weight, tau[cut])
         logp[cut] = lp.gather(-1, ids[cut, None]).squeeze(-1)
         if spread is not None:
-            spread[cut] = -(lp.exp() * lp).sum(-1)
+            spread[cut] = _entropy(lp)
         if top is not None and top_ids is not None:
             top[cut] = lp.gather(-1, top_ids[cut])
         if mean is not None:
@@ -139,7 +140,6 @@ def pull(
 
 
 def _logit_grad(lp: Tensor, ids: Tensor, c: Coefficients, pick, top_ids: Tensor | None) -> Tensor:
-    p = lp.exp()
     zero = lp.new_zeros(len(ids))
     first = zero if c.logp is None else pick(c.logp).to(lp.dtype)
     total, further = first, None
@@ -147,12 +147,36 @@ def _logit_grad(lp: Tensor, ids: Tensor, c: Coefficients, pick, top_ids: Tensor 
         further = pick(c.top_logp).to(lp.dtype)
         total = total + further.sum(-1)
     if c.entropy is not None:
-        e = pick(c.entropy).to(lp.dtype)[:, None]
-        plogp = p * lp
-        dz = -e * (plogp - p * plogp.sum(-1, keepdim=True)) - total[:, None] * p
+        dz = _entropy_grad(lp, pick(c.entropy).to(lp.dtype)[:, None], total[:, None])
     else:
-        dz = p.mul_(-total[:, None])
+        dz = lp.exp().mul_(-total[:, None])
     dz.scatter_add_(-1, ids[:, None], first[:, None])
     if further is not None and top_ids is not None:
         dz.scatter_add_(-1, top_ids, further)
     return dz
+
+
+def _entropy(lp: Tensor) -> Tensor:
+    result = lp.new_empty(len(lp))
+    for cut in _blocks(lp):
+        result[cut] = -lp[cut].exp().mul_(lp[cut]).sum(-1)
+    return result
+
+
+def _entropy_grad(lp: Tensor, e: Tensor, total: Tensor) -> Tensor:
+    """- e p (log p + H) - total p."""
+    result = torch.empty_like(lp)
+    for cut in _blocks(lp):
+        p = lp[cut].exp()
+        plogp = p * lp[cut]
+        by_entropy = plogp.sub_(p * plogp.sum(-1, keepdim=True)).mul_(-e[cut])
+        torch.sub(by_entropy, p.mul_(total[cut]), out=result[cut])
+    return result
+
+
+def _blocks(lp: Tensor) -> Iterator[slice]:
+    """Rows whose intermediate values stay in a processor's cache: what is as large as all log-probs takes longer to
+    fetch than to compute. Elsewhere all rows at once.
+    """
+    rows = max(1, CACHED * torch.get_num_threads() // lp.shape[-1]) if lp.device.type == "cpu" else len(lp)
+    yield from (slice(a, a + rows) for a in range(0, len(lp), max(1, rows)))

@@ -22,6 +22,7 @@ CONTEXT = 700 << 20  # what a GPU's driver and libraries hold of it
 PREFILL_TOKENS, NATIVE_PREFILL = 4096, 512  # prompts that are run together: on torch, and on a thread of the core
 SCORE_TOKENS = 4096
 LOGITS, NATIVE_LOGITS = 1 << 24, 1 << 22  # elements of logits at a time: on torch, and on a thread of the core
+CACHED = 1 << 16  # elements of logits of a thread of a processor that stay in its cache through several operations
 KEEP_SCORES = 1 << 26  # beyond this many scores of a chunk, the backward pass computes probabilities again
 TAPE_BYTES = 1 << 30  # beyond this, what is inside layers is computed again to go back instead of being kept
 CACHE_BYTES = 24 << 20  # keys and values in flight that a processor's outer cache still holds

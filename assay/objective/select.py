@@ -92,15 +92,24 @@ def high_entropy(view: View, *, share: float, by: str, side: str, ties: bool) ->
     """1[H > q] or 1[H >= q], q the (1 - share)-quantile of H over the tokens that train; or the others."""
     assert view.entropy is not None
     entropy, trained = view.entropy.detach(), view.mask > 0
-    high = trained.new_zeros(trained.shape)
-    at = view.batch.at.tolist()
-    for first, last in [(0, len(entropy))] if by == "step" else zip(at[:-1], at[1:], strict=True):
-        here, mine = entropy[first:last], trained[first:last]
-        if mine.any():
-            edge = here[mine].double().quantile(1 - share)
-            above = here >= edge if ties or edge <= 0 else here > edge
-            high[first:last] = above & mine
+    of = view.row if by == "row" else view.row.new_zeros(view.row.shape)
+    edge = _quantiles(entropy.double(), of, trained, 1 - share)
+    reached = (edge <= 0) | ties
+    own = edge.to(entropy.dtype)[of]
+    high = (entropy >= own).where(reached[of], entropy > own) & trained
     return high if side == "high" else trained & ~high
+
+
+def _quantiles(x: Tensor, of: Tensor, among: Tensor, share: float) -> Tensor:
+    """For each number in `of` the linear quantile of x over its tokens that are `among`; anything where it has none."""
+    values, order = x[among].sort()
+    owner, order = of[among][order].sort(stable=True)
+    count = owner.bincount(minlength=int(of.max()) + 1 if len(of) else 0)
+    first, last = count.cumsum(0) - count, max(0, len(values) - 1)
+    rank = share * (count - 1).clamp(min=0).double()
+    values = x.new_zeros(1) if len(values) == 0 else values[order]
+    low, high = (values[(first + place.long()).clamp(max=last)] for place in (rank.floor(), rank.ceil()))
+    return low.lerp(high, rank - rank.floor())
 
 
 @dataclass(frozen=True)
