@@ -33,6 +33,7 @@ from assay.recipes.grpo import GRPO
 from assay.recipes.gspo import GSPO, GSPO_TOKEN
 from assay.recipes.guide import GUIDE
 from assay.recipes.hpt import HPT
+from assay.recipes.ift import IFT
 from assay.recipes.kimi import KIMI_K15
 from assay.recipes.kl_anchor import KL_EMA, KL_OLD, KL_REFERENCE, KL_RESET
 from assay.recipes.l1 import L1_EXACT, L1_MAX
@@ -186,6 +187,7 @@ RECIPES: dict[str, Recipe] = {
         PREFIX_RFT,
         BREAD,
         DFT,
+        IFT,
         EXPERT_ITERATION,
     )
 }
