@@ -186,17 +186,18 @@ def ift_formula(answers: Sequence[Answer], gamma: float, form: str) -> Tensor:
         if form == "sum":
             c = [sum(gamma ** (t - s) for s in range(t + 1) if s in at) for t in at]
         else:
-            c = [sum(gamma ** (s - t) * n[j] for j, s in enumerate(at) if s >= t) for t in at]
+            m = [x.detach() for x in n] if form == "detached" else n
+            c = [sum(gamma ** (s - t) * m[j] for j, s in enumerate(at) if s >= t) for t in at]
         scale = len(n) / sum(c)
         total = total + answer.advantage * sum(scale * x * y for x, y in zip(c, n, strict=True)) / len(n)
     return total / len(answers)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("form", ["product", "sum"])
+@pytest.mark.parametrize("form", ["product", "detached", "sum"])
 @pytest.mark.parametrize("gamma", [0.95, 0.3, 1.0])
 def test_the_loss_is_the_product_with_the_discounted_future(seed: int, form: str, gamma: float) -> None:
-    """The weight's own gradient with it."""
+    """The weight's own gradient with it, unless the weight is given."""
     goal = Objective(whole=Propagated(gamma=gamma, form=form), aggregate=SequenceMean())  # type: ignore[arg-type]
     world(seed).require(goal, lambda answers: ift_formula(answers, gamma, form))
 
@@ -230,6 +231,22 @@ def test_by_hand() -> None:
     made.rows[0] = made.rows[0].mark(advantage=np.ones(3, np.float32))
     (found,) = made.learnt(Objective(whole=Propagated(gamma=0.5), aggregate=SequenceMean()))
     np.testing.assert_allclose(found, [-g for g in expected], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("form", "falls"), [("product", True), ("detached", False), ("sum", False)])
+def test_the_gradient_of_the_weight_unlearns_what_is_much_surer_than_its_answer(form: str, falls: bool) -> None:
+    """n = (2, 2, 0.01), gamma 0.9: C = (3.808, 2.009, 0.01), S = 5.827, L = 1.9966. For the last token
+    (0.01 + 1.62 + 1.8 + 0.01 - 2.71 L) / S = (3.44 - 5.4107) / 5.827 < 0: the surer, the worse.
+    """
+    made = world(0, shapes={"g": [("ppp", True)]})
+    table = made.table(None)
+    table.logp = {name: [-2.0, -2.0, -0.01] for name in table.logp}
+    made.table = lambda cut: table
+    made.rows[0] = made.rows[0].mark(advantage=np.ones(3, np.float32))
+    (found,) = made.learnt(Objective(whole=Propagated(gamma=0.9, form=form), aggregate=SequenceMean()))  # type: ignore[arg-type]
+    assert (found[:2] < 0).all() and (found[2] > 0) == falls
+    if falls:
+        assert found[2] == pytest.approx((5.4107 - 3.44) / 5.827, rel=1e-3)
 
 
 @settings(max_examples=60)

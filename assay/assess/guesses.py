@@ -21,7 +21,7 @@ class Guesses(Part):
 
 
 def guesses(rows: Sequence[Row], *, models: Models, micro_tokens: int, share: float) -> tuple[list[Row], Stats]:
-    """argmax pi after the answer's own tokens, by this share in place of each; an environment's words are read alone."""
+    """argmax pi after the answer's own tokens, by this share in place of each; an environment's stay as they are."""
     from assay.engine.interface import Span, Want
 
     result = list(rows)

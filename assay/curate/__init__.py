@@ -2,6 +2,7 @@
 
 from assay.curate.anchors import OnAnchor, on_anchor
 from assay.curate.experts import Nobody, SwitchToExpert, nobody, switch_to_expert
+from assay.curate.labels import LabelSteps, label_steps
 from assay.curate.lengths import (
     Filtered,
     FilteredByDifficulty,
@@ -67,6 +68,7 @@ CURATORS: Registry = {
     "pairs": (Pairs, pairs),
     "mismatch": (Mismatch, mismatch),
     "train-at": (TrainAt, train_at),
+    "label-steps": (LabelSteps, label_steps),
 }
 
 __all__ = [
@@ -80,6 +82,7 @@ __all__ = [
     "FilteredByDifficulty",
     "FirstGroups",
     "Helpful",
+    "LabelSteps",
     "MakeRoom",
     "Mismatch",
     "MixedGroups",

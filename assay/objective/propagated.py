@@ -19,22 +19,23 @@ TINY = 1e-30
 class Propagated(Part):
     """Likelihood weighed by the discounted loss that follows a token: relation propagation (IFT 2405.11870).
 
-    `product` is what the published code computes; `sum` the double sum that the paper prints, which weighs a token by
-    the positions up to its own. Weights have mean 1 over an answer. With gamma 0 all are 1, as in that code, although
-    the product tends to a token's own share of the loss.
+    `product` is what the published code computes, gradient of the weights and all: what is much surer than its answer
+    on average is made less sure. `detached` are the same weights as given. `sum` is the double sum that the paper
+    prints: a token weighs as much as the positions up to its own. Weights have mean 1 over an answer. With gamma 0 all
+    are 1, as in that code, although the product tends to a token's own share of the loss.
     """
 
     gamma: float = 0.95
-    form: Literal["product", "sum"] = "product"
+    form: Literal["product", "detached", "sum"] = "product"
 
 
 def propagated(view: View, *, weight: Tensor, gamma: float, form: str) -> Tensor:
     """sum_t a_t A_t W_t n_t of each answer, n = - log pi and W_t = T C_t / sum_s C_s, with C_t = sum_{s >= t}
-    gamma^(s - t) n_s and its gradient; in the form `sum` C_t = sum_{s <= t} gamma^(t - s).
+    gamma^(s - t) n_s; in the form `detached` W is a constant, in the form `sum` C_t = sum_{s <= t} gamma^(t - s).
     """
     loss = -view.logp * view.mask
-    if form == "product" and gamma > 0:
-        reached = view.mask * discounted(loss, view.row, gamma)
+    if form != "sum" and gamma > 0:
+        reached = view.mask * discounted(loss if form == "product" else loss.detach(), view.row, gamma)
     else:
         reached = view.mask * discounted(view.mask.flip(0), view.row.flip(0), gamma).flip(0)
     relation = reached * view.spread(view.length / view.sum(reached).clamp(min=TINY))

@@ -55,6 +55,7 @@ from assay.recipes.psr import NSR, PSR, W_REINFORCE
 from assay.recipes.questa import QUESTA
 from assay.recipes.r3 import R3, R3_STAGED
 from assay.recipes.rapid import RAPID
+from assay.recipes.rcrl import RCRL
 from assay.recipes.reinforce import REINFORCE
 from assay.recipes.relift import RELIFT
 from assay.recipes.remax import REMAX
@@ -189,6 +190,7 @@ RECIPES: dict[str, Recipe] = {
         DFT,
         IFT,
         EXPERT_ITERATION,
+        RCRL,
     )
 }
 

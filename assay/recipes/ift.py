@@ -31,6 +31,8 @@ IFT = Recipe(
         "Nothing flows back through what is read, of the question too: the published code reads from a copy of the "
         "embeddings that is renewed after every update. The question and an environment's replies are read as they "
         "are.",
+        "The weight's own gradient makes tokens that are much surer than their answer less sure. Thirty steps on short "
+        "expressions (countdown) raise the loss of their end from 0.003 to 0.9; with `form=detached` to 0.01.",
         "Guesses are those of the weights before the first update of a step: one pass more, of no gradient.",
     ),
     deviations=(
