@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from assay import run_data
 from assay.augment.abstract import ASKING, GIVEN, Abstract, worded
+from assay.augment.condition import LABELS, labelled
+from assay.curate import LabelSteps
 from assay.errors import DataError
 from assay.experiment import Experiment
 from assay.recipe import Recipe, at_profile
@@ -33,8 +35,12 @@ def asked_of(recipe: Recipe, pool: Pool) -> Pool:
 
 
 def added(recipe: Recipe, problems: Sequence[Problem], render: Callable[[Any], Any]) -> int:
-    """Tokens by which a prompt grows where abstractions are asked for and given, each as long as it may be."""
+    """Tokens by which a prompt grows where abstractions are asked for and given, each as long as it may be, or where it
+    says how good an answer is wanted.
+    """
     parts = [p for mechanism in recipe.mechanisms for p in mechanism.augment if isinstance(p, Abstract)]
+    if any(isinstance(part, LabelSteps) for mechanism in recipe.mechanisms for part in mechanism.curate):
+        return max(0, *(len(render(labelled(p, label))) - len(render(p.prompt)) for p in problems for label in LABELS))
     if not parts:
         return 0
     hint = min(max(part.longest for part in parts), recipe.scale.max_new)

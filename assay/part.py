@@ -20,6 +20,7 @@ class Part:
     """Base of all records; has no fields."""
 
     continues: ClassVar[bool] = False  # it asks for answers that begin like others of the same step
+    examined: ClassVar[bool] = False  # of `augment`: held-out problems are asked with it too
 
     @property
     def scope(self) -> Scope:

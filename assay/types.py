@@ -241,6 +241,8 @@ class Row:
     value: Stream | None = None
     process: Stream | None = None
     top_ids: np.ndarray | None = None  # int32[T, K] likeliest tokens before the first update
+    beside: np.ndarray | None = None  # int32[T] tokens that the learner reads beside those of the answer, and
+    share: Stream | None = None  # by how much in their place
     energy: Stream | None = None  # squared norm of the gradient of the token's log-prob by the logits
 
     def mark(self, **changes: Any) -> Row:
@@ -296,6 +298,8 @@ class Batch:
     continues: Stream | None = None  # kappa: probability that the future counts
     node: np.ndarray | None = None  # int32[M]
     top_ids: np.ndarray | None = None  # int32[M, K]
+    beside: np.ndarray | None = None  # int32[M] tokens that are read beside those of the answers, and
+    share: Stream | None = None  # by how much in their place
     legal: np.ndarray | None = None  # bool[M, V] where actions are masked
     cost: np.ndarray | None = None  # float32[M, K]
     generation: Ids | None = None  # generation contexts, where they differ from the training contexts
@@ -359,7 +363,7 @@ _TOKEN_STREAMS = (
     "entropy",
     "value",
 )
-_TOKEN_STREAMS += ("reward", "target", "continues", "node", "top_ids", "legal", "cost")
+_TOKEN_STREAMS += ("reward", "target", "continues", "node", "top_ids", "beside", "share", "legal", "cost")
 _ROW_STREAMS = ("counted_rows", "temperature", "problem", "request", "group", "roles", "tag")
 _ROW_STREAMS += ("outcome", "right", "ended", "truncated", "bootstrap")
 

@@ -99,7 +99,7 @@ def advantages(
         return list(rewards)
     if name == "remax":  # the last is the greedy one
         return [r - rewards[-1] for r in rewards]
-    if name in ("sft", "dft", "expert-iteration"):
+    if name in ("sft", "dft", "ift", "expert-iteration", "rcrl"):
         return [1.0] * len(rewards)
     if name == "erpo" and min(rewards) > 0:  # all right: one failure more, which is worth -1
         others = [*rewards, -1.0]

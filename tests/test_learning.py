@@ -22,7 +22,7 @@ STAGED = ("r3-staged", "rlad", "rlad-two")  # several players, or stages in whic
 # without a mean of the group, or a bound on the ratio: slowly enough for the first quarter to be seen
 FALLS_AT_ONCE = ("remax", "cispo", "clip-cov", "kl-cov")
 OFFLINE = ("dpo", "ipo", "kto")  # what they learn does not show in the answers of the frozen policy that they read
-IMITATES = ("sft", "dft", "expert-iteration")  # answers of others, or of rounds before
+IMITATES = ("sft", "dft", "ift", "expert-iteration", "rcrl")  # answers of others, or of rounds before
 RL = tuple(name for name in RECIPES if name not in (*IMITATES, *STAGED, *OFFLINE))
 
 
@@ -101,7 +101,7 @@ def test_the_solver_learns_in_stages_and_beside_another_player(name: str, flippe
     assert memory.step == STEPS and memory.stage == len(RECIPES[name].stages) - 1
 
 
-@pytest.mark.parametrize("name", ["sft", "dft"])
+@pytest.mark.parametrize("name", ["sft", "dft", "ift"])
 @pytest.mark.parametrize("flipped", [False, True])
 def test_likelihood_of_solutions_rises_and_falls_with_the_sign_turned(name: str, flipped: bool) -> None:
     engine, codec = beginner(), Letters()

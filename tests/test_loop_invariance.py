@@ -48,8 +48,20 @@ GRID = (0.5, 0.79, 0.81, 1.0, 1.19, 1.21, 1.27, 1.29, 3.1, 11.0)
 # what compares rows is a coefficient when it comes to chunks; it and formulas of whole answers have tests of their own
 CHUNKED = sorted(name for name, recipe in RECIPES.items() if not recipe.mechanism.objective.surveys)
 every_recipe = pytest.mark.parametrize("name", CHUNKED)
-# with coefficients by hand in test_hybrids, test_whole_losses
-ELSEWHERE = {"luffy", "rl-plus", "srft", "hpt", "relift", "prefix-rft", "bread", "dft", "expert-iteration", "kimi-k1.5"}
+# with coefficients by hand in test_hybrids, test_rcrl, test_whole_losses
+ELSEWHERE = {
+    "luffy",
+    "rl-plus",
+    "srft",
+    "hpt",
+    "relift",
+    "prefix-rft",
+    "bread",
+    "dft",
+    "expert-iteration",
+    "rcrl",
+    "kimi-k1.5",
+}
 of_tokens = [n for n in CHUNKED if RECIPES[n].mechanism.objective.whole is None and n not in ELSEWHERE]
 
 
@@ -66,7 +78,7 @@ def recipe(name: str) -> Recipe:
 @functools.cache
 def rows(name: str) -> tuple[Row, ...]:
     """Awkward rows of weights that are no more, each with old and reference log-probs."""
-    written = Origin.INJECTED if name in ("sft", "dft") else Origin.POLICY
+    written = Origin.INJECTED if name in ("sft", "dft", "ift") else Origin.POLICY
     random = np.random.default_rng(11)
 
     def row(group: str, sample: int, reward: float, parts: str, prompt: str, temperature: float, **marks: Any) -> Row:
@@ -334,7 +346,7 @@ def test_rows_that_cannot_move_the_weights_are_left_out_exactly(name: str) -> No
     goal = recipe(name).mechanism.objective
     still = (
         by_group
-        and name not in ("gdpo", "rl-zvp", "dft", "expert-iteration")
+        and name not in ("gdpo", "rl-zvp", "dft", "expert-iteration", "rcrl")
         and not any(by_hand.advantages(name, [1.0] * 3))
     )
     if still and goal.whole is None and not goal.terms:

@@ -97,6 +97,7 @@ def full_batch(lengths: list[int]) -> Batch:
     context_at = np.cumsum([0, *(1 + i % 3 for i in range(rows))])
     names = tuple(f"r{i}" for i in range(rows))
     floats = ("advantage", "old", "sampled", "mu", "ref", "entropy", "value", "reward", "target", "continues")
+    floats += ("share",)
     return Batch(
         context=random.integers(0, 9, context_at[-1]).astype(np.int32),
         context_at=context_at,
@@ -120,6 +121,7 @@ def full_batch(lengths: list[int]) -> Batch:
         version=np.arange(tokens, dtype=np.int32),
         node=np.arange(tokens, dtype=np.int32),
         top_ids=random.integers(0, 9, (tokens, 2)).astype(np.int32),
+        beside=random.integers(0, 9, tokens).astype(np.int32),
         legal=random.random((tokens, 3)) < 0.5,
         cost=random.random((tokens, 2)).astype(np.float32),
         generation=np.arange(2 * rows, dtype=np.int32),

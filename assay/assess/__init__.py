@@ -12,6 +12,7 @@ from assay.assess.critic import Critic, TokenKL, critic, token_kl
 from assay.assess.distributions import Distributions, keep_distributions
 from assay.assess.energy import TokenEnergy, token_energy
 from assay.assess.entropy import EntropyWeight, entropy_weight
+from assay.assess.guesses import Guesses, guesses
 from assay.assess.implicit import ImplicitProcess, implicit_process
 from assay.assess.mean_logp import MeanLogProb, keep_mean_log_prob
 from assay.assess.partition import Partition, partition
@@ -33,6 +34,7 @@ ASSESSORS: Registry = {
     "partition": (Partition, partition),
     "implicit-process": (ImplicitProcess, implicit_process),
     "candidates": (Candidates, candidates),
+    "guesses": (Guesses, guesses),
 }
 
 Assessor = Callable[..., tuple[list[Row], Stats]]

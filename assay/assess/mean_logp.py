@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.assess.spans import laid
+from assay.assess.spans import forwarded
 from assay.models import Models
 from assay.part import Part
 from assay.types import Row, Stats
@@ -21,8 +21,6 @@ class MeanLogProb(Part):
 
 def keep_mean_log_prob(rows: Sequence[Row], *, models: Models, micro_tokens: int) -> tuple[list[Row], Stats]:
     """mean_v log pi_old(v), under the context that was sampled under."""
-    import torch
-
     from assay.engine.interface import Span, Want
 
     result = list(rows)
@@ -30,14 +28,7 @@ def keep_mean_log_prob(rows: Sequence[Row], *, models: Models, micro_tokens: int
         places = [i for i, row in enumerate(rows) if row.role == role and row.old is not None]
         episodes = [rows[i].episode for i in places]
         spans = [Span(e.request.context, e.stream("ids").astype(np.int32), e.request.temperature) for e in episodes]
-        engine, found = models.play(role), [np.zeros(0, np.float32)] * len(spans)
-        with torch.no_grad():
-            for chunk in engine.chunks(laid(spans), tokens=micro_tokens) if spans else ():
-                mean = engine.forward(chunk, Want(mean_logp=True)).mean_logp
-                assert mean is not None
-                pieces = np.split(mean.float().cpu().numpy(), chunk.batch.at[1:-1])
-                for place, piece in zip(chunk.rows, pieces, strict=True):
-                    found[place] = piece
+        found = forwarded(models.play(role), spans, Want(mean_logp=True), "mean_logp", tokens=micro_tokens)
         for i, mean in zip(places, found, strict=True):
-            result[i] = rows[i].mark(weights={**rows[i].weights, "mean_logp": mean})
+            result[i] = rows[i].mark(weights={**rows[i].weights, "mean_logp": mean.astype(np.float32)})
     return result, {}

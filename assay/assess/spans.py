@@ -10,7 +10,7 @@ import numpy as np
 from assay.types import Batch
 
 if TYPE_CHECKING:
-    from assay.engine.interface import Span
+    from assay.engine.interface import Engine, Span, Want
 
 
 def laid(spans: Sequence[Span], **streams: Any) -> Batch:
@@ -34,3 +34,17 @@ def laid(spans: Sequence[Span], **streams: Any) -> Batch:
         group=names,
         **streams,
     )
+
+
+def forwarded(engine: Engine, spans: Sequence[Span], want: Want, name: str, *, tokens: int) -> list[np.ndarray]:
+    """What a pass of the learner without a graph gives under this name, [T] for each span."""
+    import torch
+
+    found = [np.zeros(0, np.float32)] * len(spans)
+    with torch.no_grad():
+        for chunk in engine.chunks(laid(spans), tokens=tokens) if spans else ():
+            stream = getattr(engine.forward(chunk, want), name)
+            pieces = np.split(stream.cpu().numpy(), chunk.batch.at[1:-1])
+            for place, piece in zip(chunk.rows, pieces, strict=True):
+                found[place] = piece
+    return found

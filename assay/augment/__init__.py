@@ -18,6 +18,7 @@ from assay.augment.abstract import (
     write_then_solve,
 )
 from assay.augment.budget import Budget, budget
+from assay.augment.condition import Conditioned, conditioned
 from assay.augment.demonstrate import Demonstrate, demonstrate
 from assay.augment.expert import Expert, ExpertPrefix, expert, expert_prefix
 from assay.augment.greedy import Greedy, greedy
@@ -32,7 +33,7 @@ from assay.augment.steps import Recall, Steps, recall, steps
 from assay.augment.temperature import OwnTemperature, own_temperature
 from assay.augment.trunks import Trunks, trunks
 from assay.memory import Memory
-from assay.part import Part
+from assay.part import Part, bind
 from assay.tasks import task
 from assay.types import Ids, Problem, Request
 
@@ -116,4 +117,17 @@ AUGMENTS: dict[str, tuple[type[Part], Callable[..., list[Request]]]] = {
     "teach-abstractions": (TeachAbstractions, teach_abstractions),
     "start-states": (StartStates, start_states),
     "partial-solution": (PartialSolution, partial_solution),
+    "conditioned": (Conditioned, conditioned),
 }
+
+
+def as_examined(parts: Sequence[Part], codec: Codec) -> Callable[[list[Request]], list[Request]]:
+    """What those of these parts do to a request that a policy is to be asked with wherever it is measured."""
+    bound = [bind(AUGMENTS, part, codec=codec) for part in parts if part.examined]
+
+    def asked(requests: list[Request]) -> list[Request]:
+        for part in bound:
+            requests = part(requests)
+        return requests
+
+    return asked

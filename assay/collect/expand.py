@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assay.collect.anchors import AnchorSearch, anchor_search
+from assay.collect.completions import CompleteSteps, complete_steps
 from assay.collect.forks import ForkAtReplies, fork_at_replies
 from assay.collect.hints import RetryWithHint, retry_with_hint
 from assay.collect.posed import SolvePosed, solve_posed
@@ -77,4 +78,5 @@ EXPANDERS = {
     "fork-at-replies": (ForkAtReplies, fork_at_replies),
     "solve-posed": (SolvePosed, solve_posed),
     "solve-with": (SolveWith, solve_with),
+    "complete-steps": (CompleteSteps, complete_steps),
 }

@@ -2,6 +2,7 @@
 
 from assay.curate.anchors import OnAnchor, on_anchor
 from assay.curate.experts import Nobody, SwitchToExpert, nobody, switch_to_expert
+from assay.curate.labels import LabelSteps, label_steps
 from assay.curate.lengths import (
     Filtered,
     FilteredByDifficulty,
@@ -64,6 +65,7 @@ CURATORS: Registry = {
     "pairs": (Pairs, pairs),
     "mismatch": (Mismatch, mismatch),
     "train-at": (TrainAt, train_at),
+    "label-steps": (LabelSteps, label_steps),
 }
 
 __all__ = [
@@ -77,6 +79,7 @@ __all__ = [
     "FilteredByDifficulty",
     "FirstGroups",
     "Helpful",
+    "LabelSteps",
     "MakeRoom",
     "Mismatch",
     "MixedGroups",

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from assay.engine.adapter_sampler import generate
+from assay.engine.embedding import embedded
 from assay.engine.flight import Limits
 from assay.engine.head import Coefficients, pull, read
 from assay.engine.interface import Chunk, Generation, Outputs, Want
@@ -50,7 +51,7 @@ class AdapterEngine(LocalEngine):
     def hand_out(self) -> None:
         """Autograd has put the gradients where they belong."""
 
-    def run(self, ids: Tensor, mask: Tensor, positions: Tensor, **more: Any) -> Any:
+    def run(self, ids: Tensor | None, mask: Tensor, positions: Tensor, **more: Any) -> Any:
         """The network's answer, in the compute format."""
         given = {"attention_mask": mask, "position_ids": positions, **more}
         given = {name: value for name, value in given.items() if name in self.takes}
@@ -79,13 +80,15 @@ class AdapterEngine(LocalEngine):
             entropy=want.entropy,
             top_ids=chunk.streams["top_ids"] if want.top_ids else None,
             mean_logp=want.mean_logp,
+            likeliest=want.likeliest,
         )
         leaves = (readout.logp, readout.entropy, readout.top_logp)
         if learns:
             leaves = tuple(None if x is None else x.requires_grad_(True) for x in leaves)
         logp, entropy, top_logp = leaves
         assert logp is not None
-        outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp, mean_logp=readout.mean_logp)
+        more = {"mean_logp": readout.mean_logp, "likeliest": readout.likeliest}
+        outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp, **more)
         if learns:
             self._held[outputs] = logits
         return outputs
@@ -109,8 +112,18 @@ class AdapterEngine(LocalEngine):
     def _logits(self, layout: Layout) -> Tensor:
         """Logits [M, V] that predict the response tokens."""
         padded = pad(layout, device=self.device)
-        logits = self.run(padded.ids, padded.mask, padded.positions, use_cache=False).logits
+        ids, read = padded.ids, {}
+        if padded.beside is not None and padded.share is not None:
+            ids, read = None, {"inputs_embeds": self._mixed(padded.ids, padded.beside, padded.share)}
+        logits = self.run(ids, padded.mask, padded.positions, use_cache=False, **read).logits
         return logits.flatten(0, 1).index_select(0, padded.predict)
+
+    @torch.no_grad()
+    def _mixed(self, ids: Tensor, beside: Tensor, share: Tensor) -> Tensor:
+        """Embeddings [B, T, D] that are given: nothing goes back into them."""
+        if "inputs_embeds" not in self.takes:
+            raise ConfigError(f"{self.model.config.family} reads ids alone: no token can be mixed into another.")
+        return embedded(ids, self.model.inner.get_input_embeddings(), beside, share)
 
     def _format(self) -> AbstractContextManager[Any]:
         lower = self.compute == torch.bfloat16

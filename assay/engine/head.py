@@ -25,6 +25,7 @@ class Readout:
     entropy: Tensor | None
     top_logp: Tensor | None  # [M, K]
     mean_logp: Tensor | None  # [M] over the vocabulary
+    likeliest: Tensor | None  # int64[M]
     all_logp: Tensor | None  # [M, V]
 
 
@@ -52,6 +53,7 @@ def read(
     entropy: bool = False,
     top_ids: Tensor | None = None,
     mean_logp: bool = False,
+    likeliest: bool = False,
     keep: bool = False,
 ) -> Readout:
     """Log-probs of `ids` [M] given hidden states [M, D], at temperatures tau [M], whose dtype is that of the result.
@@ -64,6 +66,7 @@ def read(
     spread = torch.empty_like(tau) if entropy else None
     top = tau.new_empty(top_ids.shape) if top_ids is not None else None
     mean = torch.empty_like(tau) if mean_logp else None
+    best = torch.empty_like(ids) if likeliest else None
     every = None
     rows = _rows_at_once(vocab)
     for a in range(0, count, rows):
@@ -76,9 +79,11 @@ def read(
             top[cut] = lp.gather(-1, top_ids[cut])
         if mean is not None:
             mean[cut] = lp.mean(-1)
+        if best is not None:
+            best[cut] = lp.argmax(-1)
         if keep:
             every = lp
-    return Readout(logp, spread, top, mean, every)
+    return Readout(logp, spread, top, mean, best, every)
 
 
 @dataclass(frozen=True, eq=False)

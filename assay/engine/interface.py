@@ -54,6 +54,7 @@ class Want:
     entropy: bool = False
     top_ids: bool = False
     mean_logp: bool = False
+    likeliest: bool = False
     value: bool = False
 
 
@@ -65,6 +66,7 @@ class Outputs:
     entropy: Tensor | None = None  # [M]
     top_logp: Tensor | None = None  # [M, K]
     mean_logp: Tensor | None = None  # [M] over the vocabulary; a number to compare with, no leaf
+    likeliest: Tensor | None = None  # int64[M] the likeliest token where each stands, the first of several
     value: Tensor | None = None  # [M]
 
 
@@ -110,7 +112,12 @@ class Engine(Protocol):
 
     def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]: ...
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[Chunk]: ...
-    def forward(self, chunk: Chunk, want: Want) -> Outputs: ...
+    def forward(self, chunk: Chunk, want: Want) -> Outputs:
+        """Where the batch has `beside` and `share`, response token m is read as e(ids) + share (e(beside) - e(ids)), e
+        the embeddings of now; they are given then, and no gradient goes back into them through what is read.
+        """
+        ...
+
     def backward(self, chunk: Chunk, outputs: Outputs) -> None: ...
     def step(self, *, lr: float, clip: float | None, moments: str = "") -> Mapping[str, float]: ...
     def state(self) -> dict[str, Any]: ...

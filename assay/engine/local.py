@@ -186,6 +186,8 @@ class LocalEngine(ABC):
     def _chunk(self, batch: Batch, rows: np.ndarray) -> LaidChunk:
         some = batch.select(rows)
         layout = self._lay(_split(some.context, some.context_at), _split(some.ids, some.at))
+        if some.beside is not None and some.share is not None:
+            layout = layout.mixed(some.beside, some.share)
         arrays = {name: getattr(some, name) for name in STREAMS}
         arrays |= {f"weights/{name}": value for name, value in some.weights.items()}
         return LaidChunk(

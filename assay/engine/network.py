@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from assay.engine.attention import Attended, attend, attend_backward
+from assay.engine.embedding import embedded
 from assay.engine.lowrank import LowRank, add_product, gradient_of
 from assay.engine.packing import Packed
 from assay.engine.varlen import Seen, fits
@@ -267,7 +269,7 @@ class Network:
         """
         cos, sin = self.tables(packed.longest)
         cos, sin = cos[packed.positions], sin[packed.positions]
-        x = F.embedding(packed.ids, self.embedding)
+        x = embedded(packed.ids, partial(F.embedding, weight=self.embedding), packed.beside, packed.share)
         tapes: list[_Tape | Tensor] = []
         for layer, held in zip(self.layers, known):
             before = x
@@ -333,7 +335,7 @@ class Network:
             assert tape is not None
             dx = self._layer_backward(layer, tape, dx, kept)
         embedding = self.model.model.embed_tokens.weight
-        if embedding.requires_grad:
+        if embedding.requires_grad and kept.packed.beside is None:
             gradient_of(embedding).index_add_(0, kept.packed.ids, dx.to(embedding.dtype))
 
     def _layer_backward(self, layer: Layer, tape: _Tape, dx: Tensor, kept: Kept) -> Tensor:

@@ -69,6 +69,8 @@ class Packed:
     predict: Tensor  # int64[M]
     longest: int  # positions in use
     plan: AttentionPlan | Sequences
+    beside: Tensor | None = None  # int64[N]
+    share: Tensor | None = None  # [N]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +105,8 @@ def pack(layout: Layout, *, heads: int, kv_heads: int, device: torch.device, fla
         predict=torch.from_numpy(layout.predict).to(device),
         longest=int(layout.positions.max(initial=0)) + 1,
         plan=Sequences.of(layout, heads=heads, device=device) if flash else _blocked(layout, heads, kv_heads, device),
+        beside=None if layout.beside is None else torch.from_numpy(layout.beside).to(device),
+        share=None if layout.share is None else torch.from_numpy(layout.share).to(device),
     )
 
 

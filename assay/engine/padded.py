@@ -21,29 +21,39 @@ class Padded:
     mask: Tensor  # int64[B, T], 1 where there is a token
     positions: Tensor  # int64[B, T]
     predict: Tensor  # int64[M]
+    beside: Tensor | None = None  # int64[B, T] and
+    share: Tensor | None = None  # [B, T] what is read with the ids
 
 
 def pad(layout: Layout, *, device: torch.device) -> Padded:
     """Each row with its context before it. A context whose rows share it is run again for each."""
     starts, ends = layout.context_at[:-1], layout.context_at[1:]
-    rows: list[Ids] = []
+    rows: list[np.ndarray] = []  # the laid tokens of each
     place = np.zeros(len(layout.ids), np.int64)  # of a laid token: its row and column in the rectangle, made flat below
     column = np.zeros(len(layout.ids), np.int64)
     for b in range(len(layout.start)):
         own = slice(int(layout.start[b]), int(layout.start[b] + layout.length[b]))
         shared = slice(int(starts[layout.context_of[b]]), int(ends[layout.context_of[b]]))
         size = shared.stop - shared.start
-        rows.append(np.concatenate([layout.ids[shared], layout.ids[own]]))
+        rows.append(np.r_[shared, own])
         place[own] = place[shared] = b
         column[own], column[shared] = size + np.arange(own.stop - own.start), np.arange(size)
-    ids, mask = rectangle(rows, left=False)
+    ids, mask = rectangle([layout.ids[row] for row in rows], left=False)
     predict = (place * ids.shape[1] + column)[layout.predict]
     positions = np.tile(np.arange(ids.shape[1]), (len(rows), 1))
 
     def tensor(array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
-    return Padded(tensor(ids), tensor(mask), tensor(positions), tensor(predict))
+    def filled(stream: np.ndarray, dtype: type) -> Tensor:
+        result = np.zeros(ids.shape, dtype)
+        for b, row in enumerate(rows):
+            result[b, : len(row)] = stream[row]
+        return tensor(result)
+
+    beside = None if layout.beside is None else filled(layout.beside, np.int64)
+    share = None if layout.share is None else filled(layout.share, np.float32)
+    return Padded(tensor(ids), tensor(mask), tensor(positions), tensor(predict), beside, share)
 
 
 def rectangle(rows: Sequence[Ids], *, left: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -78,6 +78,7 @@ class TorchEngine(NetworkEngine):
             entropy=want.entropy,
             top_ids=chunk.streams["top_ids"] if want.top_ids else None,
             mean_logp=want.mean_logp,
+            likeliest=want.likeliest,
             keep=learns,
         )
         leaves = (readout.logp, readout.entropy, readout.top_logp)
@@ -85,7 +86,8 @@ class TorchEngine(NetworkEngine):
             leaves = tuple(None if x is None else x.requires_grad_(True) for x in leaves)
         logp, entropy, top_logp = leaves
         assert logp is not None
-        outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp, mean_logp=readout.mean_logp)
+        more = {"mean_logp": readout.mean_logp, "likeliest": readout.likeliest}
+        outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp, **more)
         if kept is not None:
             self._held[outputs] = _Held(kept, predicting, readout)
         return outputs

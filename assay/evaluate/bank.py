@@ -106,8 +106,12 @@ def evaluate(
     codec: Codec,
     verify: Verify,
     answers: bool = False,
+    asked: Callable[[list[Request]], list[Request]] = list,
 ) -> Bank:
-    """Asks every problem `samples` times and counts. The same key asks the same random numbers of every model."""
+    """Asks every problem `samples` times and counts. The same key asks the same random numbers of every model.
+
+    `asked` adds to the requests what the model is to be asked with.
+    """
     if samples < 1 or sampling.max_new < 1:
         raise DataError(f"an evaluation needs samples >= 1 and max_new >= 1, not {samples} and {sampling.max_new}.")
     _refuse_repeats(problems)
@@ -116,7 +120,7 @@ def evaluate(
         for problem, context in ((problem, codec.render(problem.prompt)) for problem in problems)
         for sample in range(samples)
     ]
-    return bank(answer(engine, requests, key=key, codec=codec, verify=verify), answers=answers)
+    return bank(answer(engine, asked(requests), key=key, codec=codec, verify=verify), answers=answers)
 
 
 def answer(engine: Engine, requests: Sequence[Request], *, key: Key, codec: Codec, verify: Verify) -> list[Episode]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.augment import Sampling
+from assay.augment import Codec, Sampling, as_examined
 from assay.bases import locate
 from assay.collect import Verify
+from assay.configure import from_data
 from assay.errors import DataError, UsageError
 from assay.evaluate import bank
+from assay.experiment import Experiment
 from assay.lengths import longest_solution
 from assay.rng import Key
 from assay.run_data import fit
@@ -119,5 +122,16 @@ def examine(
         sampling=Sampling(max_new, temperature),
         codec=policy.tokenizer,
         verify=judge,
+        asked=asked_with(model, policy.tokenizer),
     )
     return {"model": model, "max_new": max_new, **bank.summary(found, ks)}
+
+
+def asked_with(model: str, codec: Codec) -> Callable[[list[Request]], list[Request]]:
+    """What the recipe of a run asks its policy with wherever it is measured; nothing for a model that is no run."""
+    from assay.record.folder import RunFolder
+
+    if not (Path(model) / "run.json").is_file():
+        return list
+    experiment = from_data(Experiment, RunFolder.read_only(Path(model)).document["experiment"])
+    return as_examined(experiment.recipe.mechanism.augment, codec)

@@ -39,6 +39,7 @@ from assay.objective.gates import (
 )
 from assay.objective.groups import PACS, RAPID
 from assay.objective.preferences import DPO, IPO, KTO
+from assay.objective.propagated import Propagated
 from assay.objective.ratios import RATIOS, GroupExpectation, NoRatio, Probability, SequenceRatio, TokenRatio
 from assay.objective.regress import FlowRL, Rover
 from assay.objective.regularised import OldKL, RegularisedReinforce
@@ -181,6 +182,7 @@ __all__ = [
     "Preserving",
     "Probability",
     "PromptMean",
+    "Propagated",
     "RegularisedReinforce",
     "Reject",
     "Rover",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from assay.objective.groups import PACS, RAPID, pacs, rapid
 from assay.objective.preferences import DPO, IPO, KTO, dpo, ipo, kto
+from assay.objective.propagated import Propagated, propagated
 from assay.objective.regress import FlowRL, Rover, flowrl, rover
 from assay.objective.regularised import RegularisedReinforce, regularised_reinforce
 from assay.part import Registry
@@ -18,6 +19,7 @@ WHOLES: Registry = {
     "rapid": (RAPID, rapid),
     "rover": (Rover, rover),
     "flowrl": (FlowRL, flowrl),
+    "propagated": (Propagated, propagated),
     "regularised-reinforce": (RegularisedReinforce, regularised_reinforce),
     "dpo": (DPO, dpo),
     "ipo": (IPO, ipo),

@@ -33,6 +33,7 @@ from assay.recipes.grpo import GRPO
 from assay.recipes.gspo import GSPO, GSPO_TOKEN
 from assay.recipes.guide import GUIDE
 from assay.recipes.hpt import HPT
+from assay.recipes.ift import IFT
 from assay.recipes.kimi import KIMI_K15
 from assay.recipes.kl_anchor import KL_EMA, KL_OLD, KL_REFERENCE, KL_RESET
 from assay.recipes.l1 import L1_EXACT, L1_MAX
@@ -54,6 +55,7 @@ from assay.recipes.psr import NSR, PSR, W_REINFORCE
 from assay.recipes.questa import QUESTA
 from assay.recipes.r3 import R3, R3_STAGED
 from assay.recipes.rapid import RAPID
+from assay.recipes.rcrl import RCRL
 from assay.recipes.reinforce import REINFORCE
 from assay.recipes.relift import RELIFT
 from assay.recipes.remax import REMAX
@@ -186,7 +188,9 @@ RECIPES: dict[str, Recipe] = {
         PREFIX_RFT,
         BREAD,
         DFT,
+        IFT,
         EXPERT_ITERATION,
+        RCRL,
     )
 }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assay.augment import Codec, Sampling
+from assay.augment import Codec, Sampling, as_examined
 from assay.evaluate import bank
 from assay.experiment import Experiment
 from assay.judging import Judging
@@ -122,6 +122,7 @@ class Recorder:
             sampling=Sampling(scale.max_new, plan.temperature),
             codec=self.codec,
             verify=self.judge,
+            asked=as_examined(self.experiment.recipe.mechanism.augment, self.codec),
         )
         entry = bank.entry(found, step=memory.step, set=name)
         self.folder.append("evals", entry)

@@ -28,6 +28,7 @@ Wording = Literal["compact", "natural"]
 SPLITS: dict[Split, range] = {"train": range(80), "valid": range(80, 90), "test": range(90, 100)}
 _MAX_REDRAWS = 2000
 _COMPACT_STEP = re.compile(r"[^,|]*[,|]|[^,|]+$")
+STEP_MARKS: dict[Wording, str] = {"compact": ",|", "natural": "\n"}  # of characters one of which ends a step
 
 
 @dataclass(frozen=True)

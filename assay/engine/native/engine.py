@@ -139,13 +139,15 @@ class NativeEngine(NetworkEngine):
         entropy = torch.empty(count) if want.entropy else None
         top_logp = torch.empty(top_ids.shape) if top_ids is not None else None
         mean = torch.empty(count) if want.mean_logp else None
+        best = torch.empty(count, dtype=torch.int32) if want.likeliest else None
         work, asked = self._pass(), {"entropy": entropy, "top_logp": top_logp, "mean_logp": mean}
-        self.core.forward(work, laid.arrays, keep=learns, logp=logp, **asked)
+        self.core.forward(work, laid.arrays, keep=learns, logp=logp, likeliest=best, **asked)
+        likeliest = None if best is None else best.long()
         if not learns:
             self._spare.append(work)
-            return Outputs(logp=logp, **asked)
+            return Outputs(logp=logp, likeliest=likeliest, **asked)
         leaves = [None if x is None else x.requires_grad_(True) for x in (logp, entropy, top_logp)]
-        outputs = Outputs(logp=logp, entropy=leaves[1], top_logp=leaves[2], mean_logp=mean)
+        outputs = Outputs(logp, leaves[1], leaves[2], mean, likeliest)
         self._held[outputs] = work
         return outputs
 
@@ -204,8 +206,11 @@ def _lay(layout: Layout, ids: np.ndarray, tau: Tensor, top_ids: np.ndarray | Non
         "predict": layout.predict,
         "targets": ids,
         "top_ids": top_ids,
+        "beside": layout.beside,
     }
-    arrays = {k: None if v is None else np.ascontiguousarray(v, dtype=np.int32) for k, v in parts.items()}
+    share = None if layout.share is None else np.ascontiguousarray(layout.share, dtype=np.float32)
+    arrays: dict[str, np.ndarray | None] = {"share": share}
+    arrays |= {k: None if v is None else np.ascontiguousarray(v, dtype=np.int32) for k, v in parts.items()}
     result = PackedArrays(
         tokens=len(layout.ids),
         groups=groups,

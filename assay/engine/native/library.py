@@ -37,7 +37,7 @@ class PackedArrays(Structure):
     _fields_ = [
         *((name, c_int32) for name in ("tokens", "groups", "rows", "predicted", "top")),
         *((name, c_void_p) for name in ("ids", "positions", "context_at", "row_at", "row_start", "row_length")),
-        *((name, c_void_p) for name in ("predict", "targets", "top_ids", "tau")),
+        *((name, c_void_p) for name in ("predict", "targets", "top_ids", "tau", "beside", "share")),
     ]
 
 
@@ -108,7 +108,7 @@ def load(path: Path) -> ctypes.CDLL:
         "assay_take_gradients": (size, [handle, c_void_p]),
         "assay_pass_new": (handle, [handle]),
         "assay_pass_free": (None, [handle]),
-        "assay_forward": (size, [handle, handle, POINTER(PackedArrays), size, *[c_void_p] * 4]),
+        "assay_forward": (size, [handle, handle, POINTER(PackedArrays), size, *[c_void_p] * 5]),
         "assay_backward": (size, [handle, handle, c_void_p, c_void_p, c_void_p]),
         "assay_sample": (size, [handle, POINTER(Requests)]),
         "assay_free_rows": (None, [c_void_p]),
@@ -173,8 +173,9 @@ class Core:
         entropy: Tensor | None = None,
         top_logp: Tensor | None = None,
         mean_logp: Tensor | None = None,
+        likeliest: Tensor | None = None,
     ) -> None:
-        out = [pointer(x) for x in (logp, entropy, top_logp, mean_logp)]
+        out = [pointer(x) for x in (logp, entropy, top_logp, mean_logp, likeliest)]
         self._run(lambda: self.library.assay_forward(self.handle, work.handle, ctypes.byref(packed), int(keep), *out))
 
     def backward(self, work: Pass, gradients: list[Tensor | None]) -> None:

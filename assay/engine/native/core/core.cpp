@@ -45,6 +45,8 @@ struct PackedArrays {
     int32_t tokens, groups, rows, predicted, top;
     const int32_t *ids, *positions, *context_at, *row_at, *row_start, *row_length, *predict, *targets, *top_ids;
     const float* tau;
+    const int32_t* beside;  // or null, and
+    const float* share;
 };
 
 namespace {
@@ -78,6 +80,7 @@ Packed packed_of(const Core& core, const PackedArrays& a) {
     require_within(a.positions, a.tokens, 0, s.positions, "position");
     require_within(a.targets, a.predicted, 0, s.vocab, "response id");
     require_within(a.predict, a.predicted, 0, a.tokens, "predicting token");
+    if (a.beside) require_within(a.beside, a.tokens, 0, s.vocab, "id beside");
     if (a.top) require_within(a.top_ids, size_t(a.predicted) * a.top, 0, s.vocab, "further id");
     require(a.context_at[0] == 0 && a.row_at[0] == 0 && a.row_at[a.groups] == a.rows, "offsets do not fit the sizes");
     int next = a.context_at[a.groups];
@@ -97,6 +100,7 @@ Packed packed_of(const Core& core, const PackedArrays& a) {
     p.tau.assign(a.tau, a.tau + a.predicted);
     p.top = a.top;
     if (a.top) p.top_ids.assign(a.top_ids, a.top_ids + size_t(a.predicted) * a.top);
+    if (a.beside) p.beside.assign(a.beside, a.beside + a.tokens), p.share.assign(a.share, a.share + a.tokens);
     return p;
 }
 
@@ -173,11 +177,11 @@ Pass* assay_pass_new(Core* core) { return new (std::nothrow) Pass(core->weights,
 void assay_pass_free(Pass* pass) { delete pass; }
 
 int32_t assay_forward(Core* core, Pass* pass, const PackedArrays* arrays, int32_t keep, float* logp, float* entropy,
-                      float* top_logp, float* mean_logp) {
+                      float* top_logp, float* mean_logp, int32_t* likeliest) {
     return answer(core, [&] {
         pass->take(packed_of(*core, *arrays));
         pass->prepare(keep);
-        Results out{logp, entropy, top_logp, mean_logp};
+        Results out{logp, entropy, top_logp, mean_logp, likeliest};
         core->team.start([=](int number) {
             Hand hand{&core->team, number, core->team.size()};
             pass->forward(hand, [](int, const float*) {});

@@ -31,6 +31,8 @@ struct Packed {
     std::vector<int32_t> predict, targets;        // [M] the token that predicts, the id that is predicted
     std::vector<float> tau;                       // [M]
     std::vector<int32_t> top_ids;                 // [M, top]
+    std::vector<int32_t> beside;                  // [tokens] or empty: ids that are read too, and
+    std::vector<float> share;                     // [tokens] by how much in place of the first
     int top = 0;
 
     int tokens() const { return static_cast<int>(ids.size()); }
@@ -49,6 +51,7 @@ struct Sequence {
 struct Results {
     float *logp, *entropy, *top_logp;  // [M], [M] or null, [M, top] or null
     float* mean_logp;                  // [M] or null
+    int32_t* likeliest;                // [M] or null
 };
 
 struct Gradients {
@@ -89,8 +92,7 @@ class Pass {
         size_t D = s.hidden;
         Share mine = hand.share(in_.tokens());
         Buffer& operands = scratch_[hand.number].operands;
-        for (int t = mine.a; t < mine.b; t++)
-            std::memcpy(x_.data() + t * D, w_.embedding + in_.ids[t] * D, 4 * D);
+        for (int t = mine.a; t < mine.b; t++) embed(t);
         for (int l = 0; l < s.layers; l++) {
             Tape& tape = tapes_[keep_ ? l : 0];
             by_blocks(mine.a, mine.b, [&](int a, int b) {
@@ -125,6 +127,7 @@ class Pass {
                 Spread spread = spreads_[m] = spread_of(row, s.vocab, in_.tau[m]);
                 out.logp[m] = spread.logp(row[in_.targets[m]]);
                 if (out.entropy) out.entropy[m] = entropy(row, s.vocab, spread);
+                if (out.likeliest) out.likeliest[m] = static_cast<int32_t>(std::max_element(row, row + V) - row);
                 if (out.mean_logp) out.mean_logp[m] = mean_logp(row, s.vocab, spread);
                 for (int k = 0; k < in_.top; k++)
                     out.top_logp[m * in_.top + k] = spread.logp(row[in_.top_ids[m * in_.top + k]]);
@@ -169,12 +172,23 @@ class Pass {
         }
         for (int l = s.layers - 1; l >= 0; l--) back_layer(hand, mine, scratch, w_.layers[l], tapes_[l]);
         float* to = w_.embedding_grad;
-        for (int t = 0; t < in_.tokens(); t++)
+        for (int t = 0; t < in_.tokens() && in_.beside.empty(); t++)
             for (int i = columns.a; i < columns.b; i++) to[in_.ids[t] * D + i] += current()[t * D + i];
         hand.meet();
     }
 
   private:
+    // What token t is read as. Of two tokens that are the same, or with nothing beside, it is the embedding itself.
+    void embed(int t) {
+        size_t D = w_.shape.hidden;
+        const float* own = w_.embedding + in_.ids[t] * D;
+        float* x = x_.data() + t * D;
+        std::memcpy(x, own, 4 * D);
+        if (in_.beside.empty()) return;
+        const float* other = w_.embedding + in_.beside[t] * D;
+        for (size_t i = 0; i < D; i++) x[i] += in_.share[t] * (other[i] - own[i]);
+    }
+
     struct Scratch {
         Buffer keys, values, s, ds, logits, rows, operands, dact, dh;
     };
