@@ -49,15 +49,8 @@ def cases() -> Iterator[Case]:
 
 
 def rows_of(engine: LocalEngine, shape: Shape, case: Case) -> list[Row]:
-    """Answers as they come to `assess`: sampled by the weights of now, or by others where another set writes.
-
-    Where an objective imitates, every eighth answer is somebody else's, and where it tells a tag apart, every fourth
-    has it. Every second answer is right, and preferences are marked by the parts of the recipes that mark them.
-    """
+    """Random answers, of which every second is right, as this objective gets them."""
     random = np.random.default_rng(0)
-    injected = case.objective.injected == "train"
-    tags = [part.tag for part in case.objective.parts if isinstance(part, Tagged)]
-    stale = any(isinstance(part, Lagged | Frozen) for part in case.mechanism.collect)
     rows = []
     for prompt in range(shape.prompts):
         problem = Problem("bench", str(prompt), {}, str(prompt))
@@ -65,17 +58,35 @@ def rows_of(engine: LocalEngine, shape: Shape, case: Case) -> list[Row]:
         for sample in range(shape.samples):
             request = Request(problem, context, str(prompt), shape.answer, sample=sample, role=case.role)
             ids = random.integers(0, shape.vocab, shape.answer).astype(np.int32)
-            given = injected and sample % 8 == 7
-            origin = np.full(len(ids), Origin.INJECTED if given else Origin.POLICY, np.int8)
             right = sample % 2 == 0
             verdict = Verdict.ok() if right else Verdict.fail("wrong")
-            segment = Segment(ids, origin, version=STALE if stale else engine.version)
-            episode = Episode(request, (segment,), "stop", "", verdict, (Reward("outcome", float(right)),))
-            rows.append(Row(episode, tag=tags[0] if tags and sample % 4 == 0 else ""))
+            segment = Segment(ids, np.full(len(ids), Origin.POLICY, np.int8), version=engine.version)
+            rows.append(Row(Episode(request, (segment,), "stop", "", verdict, (Reward("outcome", float(right)),))))
+    return as_asked(engine, rows, case)
+
+
+def as_asked(engine: LocalEngine, rows: list[Row], case: Case) -> list[Row]:
+    """Answers as they come to `assess`: sampled by the weights of now, or by others where another set writes.
+
+    Where an objective imitates, every eighth answer is somebody else's, and where it tells a tag apart, every fourth
+    has it. Preferences are marked by the parts of the recipes that mark them.
+    """
+    injected = case.objective.injected == "train"
+    tags = [part.tag for part in case.objective.parts if isinstance(part, Tagged)]
+    stale = any(isinstance(part, Lagged | Frozen) for part in case.mechanism.collect)
+    result = []
+    for row in rows:
+        (segment,), sample = row.episode.segments, row.episode.request.sample
+        origin = Origin.INJECTED if injected and sample % 8 == 7 else Origin.POLICY
+        version = STALE if stale else engine.version
+        segment = dataclasses.replace(segment, origin=np.full(len(segment), origin, np.int8), version=version)
+        episode = dataclasses.replace(row.episode, segments=(segment,))
+        result.append(row.mark(episode=episode, tag=tags[0] if tags and sample % 4 == 0 else ""))
     if isinstance(case.objective.whole, Preference):
+        most = max(row.episode.request.sample for row in rows) // 2 + 1
         kto = isinstance(case.objective.whole, KTO)
-        rows = mismatch(rows) if kto else pairs(rows, memory=Memory(0), most=shape.samples // 2)
-    return _sampled(engine, rows)
+        result = mismatch(result) if kto else pairs(result, memory=Memory(0), most=most)
+    return _sampled(engine, result)
 
 
 def _sampled(engine: LocalEngine, rows: list[Row]) -> list[Row]:
@@ -83,15 +94,17 @@ def _sampled(engine: LocalEngine, rows: list[Row]) -> list[Row]:
     result = []
     for row, score in zip(rows, engine.score(_spans(rows), entropy=True), strict=True):
         (segment,) = row.episode.segments
-        if segment.origin[0] == Origin.POLICY:
-            segment = dataclasses.replace(segment, old=score.logp, mu=score.logp, entropy=score.entropy)
+        known = {"old": score.logp, "mu": score.logp, "entropy": score.entropy}
+        if segment.origin[0] != Origin.POLICY:
+            known = dict.fromkeys(known)
+        segment = dataclasses.replace(segment, **known)
         result.append(row.mark(episode=dataclasses.replace(row.episode, segments=(segment,)), entropy=score.entropy))
     return result
 
 
-def batch_of(engine: LocalEngine, rows: list[Row], case: Case, *, vocab: int) -> Batch:
-    """Their batch a few updates later: ratios on both sides of every clip, a reference that is further away, and no
-    advantage that is 0, so that no objective has less to compute than another.
+def batch_of(engine: LocalEngine, rows: list[Row], case: Case, *, vocab: int, moved: float = 0.15) -> Batch:
+    """Their batch a few updates later: log-ratios with a deviation of `moved`, which is on both sides of every clip, a
+    reference that is twice as far away, and no advantage that is 0, so that no objective has less to compute.
     """
     random = np.random.default_rng(1)
     learnt = []
@@ -99,15 +112,15 @@ def batch_of(engine: LocalEngine, rows: list[Row], case: Case, *, vocab: int) ->
         count = len(score.logp)
         far, other, away, worth, value = (random.normal(size=count).astype(np.float32) for _ in range(5))
         (segment,) = row.episode.segments
-        mu = None if segment.old is None else score.logp + np.float32(0.15) * other
+        mu = None if segment.old is None else score.logp + np.float32(moved) * other
         stale = dataclasses.replace(segment, mu=mu, version=STALE)
         top = np.stack([random.choice(vocab, CANDIDATES, replace=False) for _ in range(count)])
         known = {"gamma": 0.7, "partition": 0.3, "mean_logp": -np.log(vocab)}
         learnt.append(
             row.mark(
                 episode=dataclasses.replace(row.episode, segments=(stale,)),
-                old=score.logp + np.float32(0.15) * far,
-                ref=score.logp + np.float32(0.3) * away,
+                old=score.logp + np.float32(moved) * far,
+                ref=score.logp + np.float32(2 * moved) * away,
                 advantage=worth if row.in_denominator else None,
                 value=value,
                 top_ids=top.astype(np.int32),
