@@ -130,4 +130,4 @@ def test_bf16_gradients_point_where_the_exact_ones_do(
         want, got = (gradient(engine, batch, case.objective) for engine in (exact, ours))
         if case.name not in FINE:
             assert F.cosine_similarity(got, want, dim=0) >= 0.999, case.name
-            assert abs(got.norm() / want.norm() - 1) < 0.02, case.name
+            assert abs(got.norm() / want.norm() - 1) < 0.05, case.name
