@@ -1,3 +1,18 @@
-"""Why a recipe ended below its base in `bench.recipes`: what was looked into, by name."""
+"""Why a recipe ended below its base in `bench.recipes`: what was looked into, by name. Figures are pass@1 of seed 0; the
+base has 0.136.
+"""
 
-NOTES: dict[str, str] = {}
+NOTES: dict[str, str] = {
+    "topr": "nothing balances the wrong answers, six in seven here, and the profile's rate is 400 times the paper's: "
+    "0.000 after 75 steps. With -0.2 in the place of -1 for a wrong answer 0.203, with right answers alone 0.197; with "
+    "the mean ratio of an answer, which tapers later than the product, 0.000 after 25 steps.",
+    "kto": "the rate is too high for it: at 2e-5 it ends at 0.161, and 5 steps at 2e-4 come to 0.170.",
+    "l1-exact": "the prompt asks for a length and the reward takes off what misses it, but an expression is as long as "
+    "its numbers make it: the more it is trained, the further it falls (0.083 after 40 steps).",
+    "len-kimi": "of seven answers six are wrong, a short wrong one costs nothing and a long one half a reward: answers "
+    "shrink to two characters. Before the length reward begins it stands at 0.143; with a tenth of its weight it ends at "
+    "0.214. The report trains models that are mostly right.",
+    "hpt": "demonstrations of what no answer solved outweigh the policy's own push, which is divided by the longest answer "
+    "and their likelihood is not: it goes on with what made the base, and stays there (0.132 after 100 steps, 0.129 at "
+    "2e-5).",
+}
