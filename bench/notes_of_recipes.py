@@ -1,5 +1,6 @@
-"""Why a recipe ended below its base in `bench.recipes`: what was looked into, by name. Figures are pass@1 of seed 0; the
-base has 0.136.
+"""Why a recipe ended below its base in `bench.recipes`: what was looked into, by name.
+
+Figures are pass@1 of seed 0; the base has 0.136.
 """
 
 NOTES: dict[str, str] = {
@@ -10,9 +11,9 @@ NOTES: dict[str, str] = {
     "l1-exact": "the prompt asks for a length and the reward takes off what misses it, but an expression is as long as "
     "its numbers make it: the more it is trained, the further it falls (0.083 after 40 steps).",
     "len-kimi": "of seven answers six are wrong, a short wrong one costs nothing and a long one half a reward: answers "
-    "shrink to two characters. Before the length reward begins it stands at 0.143; with a tenth of its weight it ends at "
-    "0.214. The report trains models that are mostly right.",
-    "hpt": "demonstrations of what no answer solved outweigh the policy's own push, which is divided by the longest answer "
-    "and their likelihood is not: it goes on with what made the base, and stays there (0.132 after 100 steps, 0.129 at "
-    "2e-5).",
+    "shrink to two characters. Before the length reward begins it stands at 0.143; with a tenth of its weight it ends "
+    "at 0.214. The report trains models that are mostly right.",
+    "hpt": "demonstrations of what no answer solved outweigh the policy's own push, which is divided by the longest "
+    "answer and their likelihood is not: it goes on with what made the base, and stays there (0.132 after 100 steps, "
+    "0.129 at 2e-5).",
 }
