@@ -18,6 +18,7 @@ from assay.augment.steps import Recall
 from assay.augment.temperature import OwnTemperature
 from assay.collect import EXPANDERS, Refill
 from assay.collect.anchors import AnchorSearch
+from assay.collect.completions import CompleteSteps
 from assay.collect.forks import ForkAtReplies
 from assay.collect.hints import RetryWithHint
 from assay.collect.rates import HintRounds
@@ -57,6 +58,7 @@ IDLE: list[tuple[str, Part]] = [
     ("augment", Replay(num=0)),
     ("expand", AnchorSearch(probes=0)),
     ("expand", Study()),
+    ("expand", CompleteSteps(num=0)),
     ("curate", Aside()),
     ("curate", BandFirst(low=-1.0, high=2.0)),
     ("curate", Filtered(keep=GROUP)),
@@ -103,10 +105,19 @@ IDLE: list[tuple[str, Part]] = [
 REGISTRIES = {"augment": AUGMENTS, "expand": EXPANDERS, "curate": CURATORS, "remember": MEMORIES}
 BUSY = {
     "augment": {"demonstrate", "as-role", "trunks", "steps", "begin-at-rate", "speculate", "abstract", "start-states"}
-    | {"budget", "distilled", "expert-prefix", "greedy", "rehearse", "teach-abstractions", "write-then-solve"},
+    | {
+        "budget",
+        "distilled",
+        "expert-prefix",
+        "greedy",
+        "rehearse",
+        "teach-abstractions",
+        "write-then-solve",
+        "conditioned",
+    },
     "expand": {"search", "solve-posed", "solve-with"},
     "curate": {"mixed-groups", "solved-groups", "draw-leaves", "backed-up"}
-    | {"nobody", "one-sided", "unsolved-groups", "whole-answers", "pairs", "mismatch", "train-at"},
+    | {"nobody", "one-sided", "unsolved-groups", "whole-answers", "pairs", "mismatch", "train-at", "label-steps"},
     "remember": {"follow", "adapt-entropy"},
 }
 """Parts that have no value at which they do nothing: they are what a method is."""
