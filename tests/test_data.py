@@ -66,6 +66,7 @@ def pool_of(*names: str, weights: tuple[float, ...] | None = None) -> Pool:
 # --- reading ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @SEVERAL
 @given(rows=ROWS)
 def test_every_row_of_any_objects_comes_back(rows: list[dict[str, Any]], tmp_path: Path) -> None:
@@ -456,6 +457,7 @@ def test_from_python_in_a_few_lines(model: Path, tmp_path: Path) -> None:
     assert run.scores()["before"]["problems"] == 6
 
 
+@pytest.mark.slow
 def test_an_exam_asks_all_rows_or_those_that_a_run_did_not_see(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

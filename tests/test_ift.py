@@ -81,6 +81,7 @@ def alone(engine: LocalEngine, batch: Batch, learnt: Callable[[Tensor, Tensor], 
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("kind")
 @pytest.mark.parametrize("family", ["qwen2", "llama"])
 @pytest.mark.parametrize("tokens", [10_000, 25])

@@ -107,6 +107,7 @@ def advance(engine: LocalEngine, count: int) -> None:
         engine.step(lr=1e-2, clip=1.0)
 
 
+@pytest.mark.slow
 @there
 def test_a_state_goes_on_bit_for_bit() -> None:
     engine = engine_of("qwen3", optimiser=VALUES)

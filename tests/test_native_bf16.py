@@ -175,6 +175,7 @@ def test_products_are_chains_over_pairs_of_bf16(products: Products, rows: int, d
         assert products.multiply(a[i : i + 1], w, by_rows=True, bias=bias).tobytes() == got[i].tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "width", "tokens"), [(1, 1, 1), (14, 32, 255), (30, 41, 513), (6, 100, 256)])
 def test_a_weight_s_gradient_is_a_chain_over_pairs_of_tokens(
     products: Products, rows: int, width: int, tokens: int

@@ -310,6 +310,7 @@ def until(holds: Callable[[], bool], *, seconds: float = 60) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_wandb_itself_keeps_a_run_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import wandb
 
