@@ -162,6 +162,12 @@ def render(folder: Path) -> None:
     (ROOT / "bench" / "RESULTS.md").write_text(compared + summary.memory(stored("memory")) + said)
 
 
+def place_of(result: Mapping[str, Any]) -> Path:
+    """Where a comparison is kept: machines that multiply bf16 and others beside one another."""
+    products = any("bf16" in flag for flag in result["machine"]["flags"])
+    return RESULTS / f"{result['name']}{'-bf16' if products else ''}.json"
+
+
 def measure(names: Sequence[str], shapes: Sequence[str], endings: Sequence[Ending], options: argparse.Namespace) -> int:
     """Every asked-for comparison; a count of those that could not be made."""
     about, made, failed = about_machine(), 0, 0
@@ -192,7 +198,7 @@ def measure(names: Sequence[str], shapes: Sequence[str], endings: Sequence[Endin
                     say(f"FAILED {name} on {shape}-{ending}: {error}")
                     failed += 1
                     continue
-                (RESULTS / f"{result['name']}.json").write_text(json.dumps(result, indent=1) + "\n")
+                place_of(result).write_text(json.dumps(result, indent=1) + "\n")
                 say(summary.line(result))
                 made += 1
     if made:
