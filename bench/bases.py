@@ -4,6 +4,8 @@ examined. `bench.proxy` knows them beside the shipped ones.
 
 from __future__ import annotations
 
+import dataclasses
+
 from assay.augment.abstract import TeachAbstractions
 from assay.augment.hints import Hinted
 from assay.augment.partial_solution import CutAnywhere
@@ -27,12 +29,10 @@ UNFINISHED = (
         scale=imitation(num_steps=260, learning_rate=2e-3),
         augment=(Hinted(share=0.3), TeachAbstractions(share=0.3)),
     ),
-    Base(
+    dataclasses.replace(
+        BASES["countdown"],
         name="countdown-hinted",
         summary="expressions that reach a target, some with the beginning of one in the prompt, cut anywhere",
-        shape=small_shape(hidden=128, layers=4, heads=4, ffn=384, context=96),
-        pool=Pool((Share("countdown", (3, 4)),)),
-        scale=imitation(num_steps=800),
         augment=(CutAnywhere(share=0.4),),
     ),
     Base(

@@ -16,4 +16,11 @@ NOTES: dict[str, str] = {
     "hpt": "demonstrations of what no answer solved outweigh the policy's own push, which is divided by the longest "
     "answer and their likelihood is not: it goes on with what made the base, and stays there (0.132 after 100 steps, "
     "0.129 at 2e-5).",
+    "ift": "the published loss differentiates the weight of a token too and unlearns those that are much surer than "
+    "their answer, the end token first: 0.044 after 25 steps and after 197. With the sum in the place of the product "
+    "0.150.",
+    "rcrl": "it is asked for a good answer by a label that the base has never read: 0.000 before training, 0.073 after "
+    "25 steps, 0.141 after 100.",
+    "rlad": "the base has never written an abstraction nor read one, and answers with a useless one in the question; "
+    "more training makes it worse (0.056 after 84 steps). On a base that knows them: PROXIES.md.",
 }

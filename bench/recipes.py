@@ -129,7 +129,7 @@ def examined(model: str) -> dict[str, Any]:
     """How many of the samples to each held-out problem are right: the same problems and random numbers for all."""
     from assay.augment import Sampling
     from assay.evaluate.bank import evaluate
-    from assay.lab.sample import open_engine
+    from assay.lab.sample import asked_with, open_engine
     from assay.lengths import longest_solution
     from assay.verify import verify
 
@@ -142,6 +142,7 @@ def examined(model: str) -> dict[str, Any]:
         sampling=Sampling(longest_solution(POOL)),
         codec=policy.tokenizer,
         verify=verify,
+        asked=asked_with(model, policy.tokenizer),
     )
     return {
         "right": bank.correct.tolist(),
