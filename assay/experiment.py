@@ -14,6 +14,7 @@ from assay.policy.lora import check as check_lora
 from assay.recipe import Profile, Recipe
 from assay.recipe import check as check_recipe
 from assay.source import Pool, check_pool
+from assay.source.posed import check_posed
 from assay.verify.naming import names, parse
 
 
@@ -104,6 +105,7 @@ def check(experiment: Experiment) -> None:
     """Refuses what cannot work, before anything is loaded or written."""
     check_recipe(experiment.recipe)
     check_pool(experiment.pool)
+    check_posed([mechanism.source for mechanism in experiment.recipe.mechanisms], experiment.pool)
     check_lora(experiment.lora)
     for place, least in LEAST.items():
         group, _, name = place.partition(".")

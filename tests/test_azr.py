@@ -12,14 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import Letters, episode, policy, recipe_of, register, require_resumable, run
 
+from assay import session
 from assay.augment import Sampling
 from assay.collect.posed import solve_posed
 from assay.credit.cells import CellRelative, cell_relative
+from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.memory.posed import admit_posed, admitted, pool_of, posed
 from assay.part import bind
 from assay.policy import character_tokenizer
 from assay.recipe import Recipe
+from assay.recipes import RECIPES
 from assay.reward import REWARDS, Learnability
 from assay.reward.learnability import learnability
 from assay.source import Pool, Share
@@ -315,3 +318,9 @@ def test_tasks_that_nobody_can_pose_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"'countdown' cannot be posed.*dsl-deduction"):
         pose(Memory(0), 0, 1, pool=Pool((Share("countdown", (3,)),)))
     assert Letters.vocab == 5
+
+
+def test_a_task_that_cannot_be_posed_is_refused_before_a_run() -> None:
+    pool = Pool((Share("dsl-deduction", (1,)), Share("countdown", (3,))))
+    with pytest.raises(ConfigError, match="'countdown' is no task that can be: take dsl-abduction, dsl-ded"):
+        session.plan(RECIPES["azr"], model="countdown", pool=pool, profile="laptop")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.memory.posed import pool_of, short_of
 from assay.part import Part, scales_with
-from assay.tasks import task
+from assay.tasks import TASKS, short, task
 from assay.tasks.pose import PREFIX
 from assay.tasks.task import Task
 from assay.types import Problem
@@ -21,6 +23,18 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Pose(Part):
     """Asks for new problems of the pool's tasks, each in turn, showing some that were posed before."""
+
+
+def check_posed(sources: Iterable[Part], pool: Pool) -> None:
+    """Refuses to have problems posed of a task that nobody can pose, before a run starts."""
+    if not any(isinstance(source, Pose | PoseSeeds) for source in sources):
+        return
+    for share in pool.shares:
+        if task(share.task).posing is None:
+            able = ", ".join(sorted(short(name) for name, known in TASKS.items() if known.posing is not None))
+            raise ConfigError(
+                f"the recipe has new problems posed, and '{short(share.task)}' is no task that can be: take {able}."
+            )
 
 
 def pose(memory: Memory, first: int, count: int, *, pool: Pool) -> list[Problem]:
