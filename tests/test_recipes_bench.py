@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from assay.errors import ConfigError
+from assay.recipes import RECIPES
 from bench import recipes
 
 
@@ -37,6 +39,10 @@ def test_a_run_has_a_process_of_its_own() -> None:
 def test_a_key_is_of_the_recipe_the_seed_and_the_settings_and_not_of_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = {recipes.key_of(name, seed) for name in ("grpo", "dr-grpo") for seed in (0, 1)}
     assert len(keys) == 4
+    recipes.key_of.cache_clear()
+    reworded = dataclasses.replace(RECIPES["grpo"], notes=("said in other words",), claim="more")
+    monkeypatch.setitem(RECIPES, "grpo", reworded)
+    assert recipes.key_of("grpo", 0) in keys
     recipes.key_of.cache_clear()
     monkeypatch.setattr(recipes, "TOKENS", recipes.TOKENS + 1)
     assert recipes.key_of("grpo", 0) not in keys
@@ -74,13 +80,17 @@ def test_the_table_is_of_what_is_there_and_says_what_ended_below(
     assert [row.split("`")[1] for row in rows] == ["grpo", "psr", "nsr"]
     cells = [cell.strip() for cell in rows[0].split("|")]
     gain = np.mean([[min(64, r + 2 + seed) - r for r in start] for seed in (0, 1)]) / 64
-    assert cells[2] == "2" and cells[4].startswith(f"{gain:+.3f} [")
-    assert cells[5].startswith("1.000 [")  # of 64 samples each has one right at least
-    assert [cell.strip() for cell in rows[1].split("|")][6] == "-"
+    assert cells[2] == "2" and cells[5].startswith(f"{gain:+.3f} [")
+    means = [np.mean([min(64, r + 2 + seed) for r in start]) / 64 for seed in (0, 1)]
+    assert cells[4] == f"{abs(means[0] - means[1]) / 2**0.5:.3f}"
+    assert cells[6].startswith("1.000 [")  # of 64 samples each has one right at least
+    assert [cell.strip() for cell in rows[1].split("|")][7] == "-"
     text = "\n".join(lines)
     assert "- `psr` (-0.012): its rate is far too high for it." in text
     assert "- `nsr` (-0.023): not yet looked into." in text
     assert "ppo" in lines[-1] and "grpo" in lines[-1]  # two seeds are not three
+    refused = next(line for line in lines if line.startswith("- `azr`: "))
+    assert "'countdown' is no task that can be" in refused and "azr" not in lines[-1]
 
 
 def test_a_line_takes_the_place_of_an_older_run_of_its_seed(results: Path) -> None:
