@@ -29,12 +29,21 @@ ARCHER = Recipe(
         num_steps=500,
         num_minibatches=2,
         num_epochs=3,
+        warmup_steps=60,
+        weight_decay=0.1,
     ),
     notes=(
-        "Values are those of the published code and scripts; num_steps is ours. Hesitant tokens have no KL.",
+        "Values are those of the published code and its only script, for code with 1.5B (wizard-III/ArcherCodeR); "
+        "num_steps is ours. Clips, KL, share, batch and length are the paper's too (5.1). The script warms up for 10 "
+        "batches, which are 60 updates. Hesitant tokens have no KL.",
         "Entropy is that of the current policy; the quantile is each answer's own, and a token at it counts as low.",
         "KL is averaged over the tokens it is for, so that its weight does not depend on the share of them. Groups "
         "without differences are left out and not replaced.",
     ),
-    deviations=("The published code calls the mask of the low-entropy tokens the high-entropy mask, inverted twice.",),
+    deviations=(
+        "The published code calls the mask of the low-entropy tokens the high-entropy mask, inverted twice.",
+        "Its script asks for the mean over tokens and has micro-batches of one answer, each with its own mean: in "
+        "effect a mean over answers of means over their tokens, as the paper's formula is. Here it is over the tokens "
+        "of the mini-batch.",
+    ),
 )

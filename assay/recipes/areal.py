@@ -30,12 +30,15 @@ AREAL = Recipe(
     models=behind(STALENESS),
     notes=(
         "Clip, 512 prompts of 16 answers, lengths, 4 mini-batches, the rate and 250 steps are those of the paper's "
-        "table for mathematics; the cap of 5 and the range that drops are those of the released code.",
+        "tables 1 and 3, read in an account of them. The cap of 5, above which a token is dropped, is that of the "
+        "configurations of the released code: v0.3 for code, today's for mathematics.",
         "Without its chance: answers are those of the policy exactly 4 steps ago, where the paper bounds the lag by 4 "
-        "to 8 versions. `recipes.areal.behind` makes chains of other lengths; each follower is a copy of the weights.",
+        "versions for code and by 8 for mathematics. `recipes.areal.behind` makes chains of other lengths; each "
+        "follower is a copy of the weights.",
         "The anchor of the clip is the policy before the first update of the step, scored by the learner.",
         "An answer is by one version. In AReaL a new version takes over in the middle of it.",
-        "Advantages are in units of the group's deviation, which is ours.",
+        "Advantages are in units of the group's deviation, which is ours: the v0.3 configurations whiten over the "
+        "batch.",
     ),
     deviations=(
         "Current AReaL with the decoupled loss but without a rejection rule applies no weight for the sampler at all; "

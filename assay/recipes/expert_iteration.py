@@ -30,8 +30,10 @@ EXPERT_ITERATION = Recipe(
         )
     ),
     notes=(
-        "96 samples a question at temperature 1 are the paper's, from memory; the scale is ours.",
-        "Three rounds of a fixed length stand for rounds that go on until nothing is gained.",
+        "96 samples a question at temperature 1 are from memory of the paper, whose full text was not found; the scale "
+        "is ours.",
+        "Three rounds of a fixed length stand for rounds that go on until nothing is gained: four or five there, by an "
+        "account of the paper.",
         "Answers are the same if their tokens are; at most 4 of a question and round are kept: ours.",
         "Each round trains the first checkpoint on the answers of all rounds: going on from the round before "
         "over-fits.",

@@ -20,7 +20,8 @@ KIMI_K15 = Recipe(
         "The report's surrogate: the score function centred by the group's mean, less half the squared log-ratio of "
         "the whole answer, sums over tokens. The length reward is `len-kimi`.",
         "weight is the report's tau, of which it gives no value; 0.1 is ROLL's. The scale is ours.",
-        "The report resets the optimiser at each iteration (from memory); here its state stays.",
+        "The report resets the optimiser at each iteration, because the reference is another one then; here its state "
+        "stays.",
     ),
     deviations=("ROLL squares the log-ratio of each token and averages tokens: smaller by a factor of the length.",),
 )

@@ -31,12 +31,17 @@ L1_EXACT = Recipe(
         temperature=0.6,
     ),
     notes=(
-        "Values are those of the published code and scripts: budgets from 100 to 4000, 0.0003 (1/3333) a token.",
+        "Values are those of the published code and scripts (cmu-l3/l1): budgets from 100 to 4000, 0.0003 (1/3333) a "
+        "token. 700 steps are the paper's.",
         "All answers of a group have one budget, drawn anew at every draw of the problem; there every row of the data "
         "has its own. The reward counts all tokens of the answer, its end too.",
         "A wrong answer of the right length is worth 0, a right one 3333 tokens off as well.",
         "In compact wording the budget stands in brackets after the question.",
         "The aggregation is that of the framework's version then; ddof and epsilon likewise.",
+    ),
+    deviations=(
+        "The framework's own defaults, which neither paper nor scripts mention, have an entropy bonus of 0.001, and in "
+        "the configuration that was published two months later a dual clip of 3; not here.",
     ),
 )
 
@@ -53,9 +58,10 @@ L1_MAX = dataclasses.replace(
     notes=(
         *L1_EXACT.notes,
         "It goes on from l1-exact: give it that run as --model. Half the prompts say exactly, half at most; 120 steps "
-        "are from memory.",
+        "are the paper's, rate and length the script's.",
     ),
     deviations=(
+        *L1_EXACT.deviations,
         "The released reward of at-most prompts is (clip((n - T) / 3333, -1, 1) + 1) / 2, half as steep; "
         "multiplied by correctness it pays exact rows nothing at all, so those go by the sum here; and the released "
         "script sets no reward option and trains on correctness.",

@@ -41,11 +41,12 @@ LEN_DAPO = dataclasses.replace(
         DAPO.mechanism, reward=DAPO.mechanism.reward[:1], curate=(*DAPO.mechanism.curate, WholeAnswers())
     ),
     notes=(
-        "DAPO with overlong filtering in the place of the soft punishment; the paper has either.",
+        "DAPO with overlong filtering in the place of the soft punishment. The paper's table adds the punishment two "
+        "rows after the filter and does not say whether the filter stays.",
         "A truncated answer leaves the denominator and stays in its group's statistics. What stopped by itself at the "
         "limit is whole.",
         "Endless repetition is not punished either.",
-        "The claim is from memory: it adds the filter to GRPO, not to all of DAPO.",
+        "The claim is the first step of the paper's table 1: it adds the filter to GRPO, not to all of DAPO.",
     ),
 )
 

@@ -13,8 +13,9 @@ OPO = Recipe(
     ),
     scale=Scale(num_prompts=128, group_size=8, max_new=8192, learning_rate=1e-6, num_steps=500),
     notes=(
-        "One step a batch: with several it is no longer the method. 8 answers are the paper's; the rest of the scale "
-        "is ours, as far as we could not find it stated.",
+        "One step a batch, no KL and no entropy bonus, as the authors' code has it (microsoft/LMOps, opo; verl's "
+        "estimator `opo`): with several steps it is no longer the method. 8 answers are from memory of the paper, "
+        "whose section on the setting was not found; the code ships no script, and the rest of the scale is ours.",
         "The mean over tokens is that of the authors' code in verl; the theory's is the sum over an answer.",
         "The own answer is in the baseline, and lengths count what the policy wrote. Where wrong answers are longer "
         "the baseline is below the mean: right ones gain, and wrong ones lose weight.",

@@ -66,8 +66,10 @@ ITER_DPO = Recipe(
     notes=(
         *FROM_VERDICTS,
         "A stage is a round: it begins with the policy of the round before as reference and as the one that answers.",
-        "30 answers, 10 pairs, beta, the rate and the 16 pairs of an update are from memory of the paper, which goes "
-        "on with temperature 1.3 after two rounds; num_steps and rounds of equal length are ours.",
+        "30 answers, 10 pairs, beta, the likelihood's weight, four rounds, the rate and the 16 pairs of an update are "
+        "the paper's for GSM8K (3.1), which goes on with temperature 1.3 after two rounds, has the worked solutions "
+        "among the winners and chooses how long a round is, up to 5000 updates. num_steps and rounds of equal length "
+        "are ours.",
         "The likelihood is that of the winner by its length, a mean over pairs.",
     ),
     deviations=("TRL's likelihood term is a mean over the tokens of the batch: long winners weigh more.",),

@@ -33,8 +33,8 @@ RCRL = Recipe(
         Stage("round 3", optimiser="reset"),
     ),
     notes=(
-        "Labels by completions of each step, [GOOD] above one half and else [BAD], balanced, are the paper's, from "
-        "memory; no code was found. 4 completions, three rounds and the scale are ours.",
+        "Labels by completions of each step, [GOOD] above one half and else [BAD], balanced, are from memory of the "
+        "paper: neither its full text nor code was found. 4 completions, three rounds and the scale are ours.",
         "A stage is a round: answers are those of the policy with which it began. In the first nobody knows a label, "
         "and questions are asked bare; then they ask for [GOOD], and so do those of every examination.",
         "Labels are balanced by weights: good and bad steps of a step of the run have half the sum each. The mean is "

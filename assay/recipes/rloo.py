@@ -16,12 +16,15 @@ RLOO = Recipe(
     scale=Scale(num_prompts=128, group_size=4, max_new=1024, learning_rate=1e-6, num_steps=500),
     models={"policy": Model(), "reference": Model(trained=False)},
     notes=(
-        "KL is in the reward of the whole answer, so that it is in the baseline of the others too. Its weight of 0.03 "
-        "is of the paper's size, which has reward models; --mechanism.assess none trains on verdicts alone.",
-        "num_prompts, max_new and num_steps are ours: the paper states them for RLHF data sets only.",
+        "KL is in the reward of the whole answer, so that it is in the baseline of the others too. Its weight of 0.03, "
+        "the rate, 2 or 4 answers and a batch of 512 are the paper's (appendix C, as TRL's paper index has them), "
+        "which has reward models; --mechanism.assess none trains on verdicts alone.",
+        "max_new and num_steps are ours: the paper states them for RLHF data sets only. So are 128 prompts, which make "
+        "512 answers.",
     ),
     deviations=(
-        "Some trainers whiten the advantages afterwards; that is no longer leave-one-out.",
+        "Some trainers whiten the advantages afterwards; that is no longer leave-one-out. TRL's default for the KL is "
+        "0.05.",
         "verl's plain version leaves the raw score to a group of one, its vectorised one 0; here it is refused.",
     ),
 )

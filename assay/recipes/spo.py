@@ -23,8 +23,9 @@ SPO = Recipe(
     ),
     scale=Scale(num_prompts=1024, group_size=1, max_new=8192, learning_rate=1e-6, num_steps=200, num_minibatches=8),
     notes=(
-        "Tracker, weights of prompts, normalisation, clip and batch are those of the published code. Ours: the size of "
-        "the problem set, the answer length and the steps.",
+        "Tracker, weights of prompts, normalisation, clip, batch, rate and answer length are those of the published "
+        "code (verl-recipe, spo). Ours: the size of the problem set and the steps. Its answers call a tool in up to 8 "
+        "turns; not here.",
         "Two scoring passes more a step, over the last answers and the new ones, say how far the policy has drifted.",
         "No correction is made for drawing uncertain prompts more often. The normalisation shifts the mean.",
         "Right is what the verdict says: the value is a rate of success.",
@@ -32,6 +33,7 @@ SPO = Recipe(
     deviations=(
         "First estimates come from 8 answers of the policy that meets a problem first, which are not trained; the "
         "published run has them from its base, before it starts. Without `probe` a new problem has the value 1/2.",
-        "Prompts are drawn from the whole set; the published code draws them from a larger random batch.",
+        "Prompts are drawn from the whole set; the published code draws them from a random batch of 14000, about as "
+        "many as its set has.",
     ),
 )

@@ -33,13 +33,19 @@ TWO_SIDED = Recipe(
     ),
     models=behind(2),
     notes=(
-        "delta 4, KL, entropy, 256 prompts of 16 answers, 8 mini-batches, rate, warm-up, norm 0.1 and answers two "
-        "steps old are those of the report; num_steps is ours.",
+        "delta 4, clip, KL, 16 answers and the rate are the report's (4.1, as TRL's paper index has them). Length, "
+        "warm-up, norm 0.1, 8 mini-batches, which make 256 prompts, and answers two steps old are those of prime-rl's "
+        "configuration for QwQ-32B of May 2025. The entropy's weight is from memory; the code's default was 1e-3. "
+        "num_steps is ours, and so is temperature 1: the code's default was 0.6.",
         "The report holds the ratio at delta before PPO's clip; verl's dual clip (1912.09729) holds the loss. Both end "
         "the push of a token with A < 0 where its ratio is above the bound, and there alone.",
         "The ratio's denominator is scored by the policy before the step, as there; not who sampled.",
     ),
-    deviations=("ROLL's dual clip is at 1 + 2 epsilon, 1.4 for 0.2; verl's default is 3, DAPO's recipe has 10.",),
+    deviations=(
+        "ROLL's dual clip is at 1 + 2 epsilon, 1.4 for 0.2; verl's default is 3, DAPO's recipe has 10.",
+        "prime-rl of May 2025 took the KL from the log-probs before the step, so that it had no gradient, and its "
+        "configurations left it off.",
+    ),
 )
 
 SEQUENCE_MASK = Recipe(

@@ -43,9 +43,11 @@ VAPO = Recipe(
         Stage("policy", share=0.99),
     ),
     notes=(
-        "512 prompts of 16 answers in batches of 512, alpha, clips and the weight of the likelihood are the paper's; "
-        "the rates and the 5000 steps too, as far as we know it. max_new is that of DAPO; the value clip, the "
-        "whitening and rewards of 1 and 0 are ours.",
+        "512 prompts of 16 answers in batches of 512, alpha, clips, the weight of the likelihood, the rates (1e-6, the "
+        "critic's twice that) and 50 steps for the critic are the paper's (5.1, read in a listing of it); the 5000 "
+        "steps are its abstract's. max_new is that of DAPO; the value clip, the whitening and rewards of 1 and 0 are "
+        "ours. The paper's warm-up, of unknown length, is not here, and it does not say whether a batch of 512 counts "
+        "prompts or answers.",
         "The first 50 steps are the critic's alone: the policy has no advantage and stands still.",
         "The critic learns from whole returns (lambda 1), the policy's lambda follows the length of each answer.",
         "alpha T is the reach of a reward in tokens. It is kept where answers are shorter: 0.05 would leave answers of "
