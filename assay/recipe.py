@@ -179,6 +179,9 @@ def at_profile(recipe: Recipe, profile: Profile, *, max_new: int | None = None) 
     if profile != "paper" and paper.num_minibatches > 2:
         changes["num_minibatches"] = 2
         lines.append(f"num_minibatches: {paper.num_minibatches} -> 2 (small batches keep at most 2 updates a rollout)")
+        if "warmup_steps" not in rules and paper.warmup_steps:
+            changes["warmup_steps"] = max(1, round(paper.warmup_steps * 2 / paper.num_minibatches))
+            lines.append(f"warmup_steps: {paper.warmup_steps} -> {changes['warmup_steps']} (over as many rollouts)")
     if profile == "one-gpu":
         lines.append(
             f"the paper's learning_rate {paper.learning_rate:g} stays (one for all weights; LoRA takes ten times that)"

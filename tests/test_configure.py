@@ -285,3 +285,10 @@ def test_the_least_value_is_taken_and_one_less_is_refused(group: type, name: str
     check(override(experiment(), place, least))
     with pytest.raises(ConfigError, match=rf"{place} must be at least {least}, not {least - 1}\."):
         check(override(experiment(), place, least - 1))
+
+
+@pytest.mark.parametrize("name", [name for name, recipe in RECIPES.items() if recipe.scale.num_minibatches > 2])
+def test_a_warm_up_lasts_as_many_rollouts_with_fewer_updates(name: str) -> None:
+    paper, moved = RECIPES[name].scale, at_profile(RECIPES[name], "one-gpu")[0].scale
+    assert moved.warmup_steps / moved.num_updates == pytest.approx(paper.warmup_steps / paper.num_updates, abs=0.5)
+    assert moved.num_minibatches == 2 and bool(moved.warmup_steps) == bool(paper.warmup_steps)

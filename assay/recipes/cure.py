@@ -35,7 +35,7 @@ CURE = Recipe(
         num_steps=450,
         oversample=2,
         num_minibatches=16,
-        warmup_steps=10,
+        warmup_steps=160,
         weight_decay=0.1,
     ),
     stages=(Stage("fork", share=2.0), Stage("settle", share=1.0, mechanism=SETTLE)),

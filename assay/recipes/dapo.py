@@ -26,13 +26,13 @@ DAPO = Recipe(
         num_steps=300,
         oversample=3,
         num_minibatches=16,
-        warmup_steps=10,
+        warmup_steps=160,
         weight_decay=0.1,
     ),
     notes=(
         "Groups are judged mixed on raw accuracy; the shaped reward varies even where all answers are right.",
         "The dual clip of 10 is in the published recipe, not in the paper's formula.",
-        "num_steps is ours.",
+        "num_steps is ours. The published script warms up for 10 batches, which are 160 updates; the paper says 20.",
     ),
     deviations=(
         "When the cap of rounds is reached, the step trains on what was kept; the published code raises an error.",

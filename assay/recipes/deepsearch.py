@@ -40,7 +40,7 @@ DEEPSEARCH = Recipe(
         learning_rate=1e-6,
         num_steps=202,
         num_minibatches=8,
-        warmup_steps=10,
+        warmup_steps=80,
         weight_decay=0.1,
     ),
     stages=(

@@ -33,7 +33,7 @@ ERPO = Recipe(
         num_steps=175,
         oversample=3,
         num_minibatches=16,
-        warmup_steps=10,
+        warmup_steps=160,
         weight_decay=0.1,
     ),
     notes=(

@@ -25,7 +25,7 @@ FLOWRL = Recipe(
         learning_rate=1e-6,
         num_steps=500,
         num_minibatches=16,
-        warmup_steps=10,
+        warmup_steps=160,
         weight_decay=0.1,
     ),
     models={"policy": Model(), "partition": Model(output="value")},
