@@ -165,6 +165,33 @@ def test_a_term_with_the_policys_mean_acts_where_its_selector_says() -> None:
     np.testing.assert_allclose(np.concatenate(found), [-0.5 - 0.25, -1.0])
 
 
+def test_a_mask_of_the_step_stands_beside_a_term_of_all_tokens() -> None:
+    """Of entropies 1, 2, 3, 4 the upper half takes the push of -1/4 each; the term adds -0.2 / 4 to every token."""
+    goal = dataclasses.replace(PLAIN, keep=(HighEntropy(share=0.5, by="step"),), extra=(Likelihood(weight=0.2),))
+    found = learnt(goal, rows_of([2, 2]), [[-1.0] * 2] * 2, [[1.0, 3.0], [2.0, 4.0]])
+    np.testing.assert_allclose(np.concatenate(found), [-0.05, -0.25 - 0.05, -0.05, -0.5 - 0.05], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, False),
+        ({"keep": (HighEntropy(),)}, False),  # each answer by itself
+        ({"keep": (HighEntropy(by="step"),)}, True),
+        ({"cases": (Case(over=HighEntropy(by="step"), gate=Clip()),)}, True),
+        ({"extra": (Likelihood(),)}, False),
+        ({"extra": (Likelihood(mean="own"),)}, False),  # of all tokens that train, whose number is known
+        ({"extra": (Likelihood(mean="own", over=Judged(right=True)),)}, False),  # so is that of right ones
+        ({"extra": (Likelihood(mean="own", over=HighEntropy()),)}, True),  # how many they are, no data says
+        ({"extra": (Likelihood(over=HighEntropy()),)}, False),
+        ({"correct": (Truncate(level="token"),)}, False),
+        ({"correct": (Truncate(level="token", normalise=True),)}, True),
+    ],
+)
+def test_only_what_no_chunk_can_know_costs_a_pass_over_the_step(changes: dict[str, Any], expected: bool) -> None:
+    assert dataclasses.replace(PLAIN, **changes).surveys == expected
+
+
 # Corrections
 
 

@@ -79,10 +79,10 @@ def test_tokens_of_others_are_no_steps() -> None:
 
 
 def test_the_value_loss_by_hand() -> None:
-    """R = 1, V = 0: v = 0.5 counts as 0.2 where that is farther; v = -0.5 as itself."""
-    value, target = torch.tensor([0.5, -0.5, 0.1]), torch.ones(3)
-    found = value_loss(value, target, torch.zeros(3), clip=0.2)
-    torch.testing.assert_close(found, torch.tensor([0.8**2, 1.5**2, 0.9**2]) / 2)
+    """R = 1, V = 0: v = 0.5 counts as 0.2 where that is farther; v = -0.5 as itself. R = -1: as -0.2."""
+    value, target = torch.tensor([0.5, -0.5, 0.1, -0.5]), torch.tensor([1.0, 1.0, 1.0, -1.0])
+    found = value_loss(value, target, torch.zeros(4), clip=0.2)
+    torch.testing.assert_close(found, torch.tensor([0.8**2, 1.5**2, 0.9**2, 0.8**2]) / 2)
 
 
 def test_kl_is_taken_from_the_reward_of_each_token() -> None:

@@ -134,13 +134,13 @@ def rapid_formula(answers: Sequence[Answer]) -> Tensor:
         use = [min(math.exp(float((a.logp - a.old).mean().detach())), 2.0) for a in members]
         value = sum(u * r for u, r in zip(use, rewards, strict=True)) / sum(use)
         for a, u, r in zip(members, use, rewards, strict=True):
-            total = total - u * (r - value) / (stdev(rewards) + 1e-6) * a.logp.mean()
+            total = total - u * (r - value) / (stdev(rewards) + 0.3) * a.logp.mean()
     return total / len(answers)
 
 
 @seeds
 def test_rapid(seed: int) -> None:
-    world(seed).require(Objective(whole=RAPID(cap=2.0)), rapid_formula)
+    world(seed).require(Objective(whole=RAPID(cap=2.0, epsilon=0.3)), rapid_formula)
 
 
 def test_rapid_by_hand() -> None:

@@ -115,7 +115,7 @@ def _by_group(reward: np.ndarray, group: np.ndarray, one: Callable[[np.ndarray],
     order = np.argsort(group, kind="stable")
     for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
         r = reward[members]
-        if len(r) > 1 and r.max() - r.min() > 1e-6 * max(1.0, np.abs(r).max()):
+        if len(r) and r.max() - r.min() > 1e-6 * max(1.0, np.abs(r).max()):
             advantage[members] = one(r)
     return advantage
 
