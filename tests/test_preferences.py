@@ -173,6 +173,16 @@ def test_kto(seed: int) -> None:
     made.require(Objective(whole=KTO(beta=0.2, balance=0.7)), formula)
 
 
+@pytest.mark.parametrize("right", [True, False])
+def test_without_mismatched_rows_the_level_is_zero_and_of_one_kind_each_weighs_one(right: bool) -> None:
+    """At the reference each token is pushed by beta / 4, up or down, over two answers."""
+    made = world(0, shapes={"g": [("pp", right), ("p", right)]})
+    for row, answer in zip(made.rows, made.answers, strict=True):
+        row.ref[:] = answer.logp.detach().numpy()  # type: ignore[index]
+    found = np.concatenate(made.learnt(Objective(whole=KTO(beta=0.2, balance=0.7))))
+    np.testing.assert_allclose(found, [(-1) ** right * 0.2 / 4 / 2] * 3, rtol=1e-5)
+
+
 def test_some_levels_are_above_zero_and_some_are_not() -> None:
     levels = []
     for seed in LEVELS:
