@@ -1,7 +1,7 @@
 """Ragged answers off policy, what a formula knows of them, and the coefficients that the library finds.
 
 There are tokens of an environment, a row of nothing else, an empty and a truncated answer, one right of eight, a group
-that is all right and one that shrank to a single answer.
+that is all right, one that is all wrong, one in which nothing trains and one that shrank to a single answer.
 """
 
 from __future__ import annotations
@@ -86,6 +86,8 @@ Shapes = Mapping[str, Sequence[tuple[str, bool]]]
 SHAPES: Shapes = {
     "one of eight": [("p" * n, n == 3) for n in (2, 4, 3, 1, 5, 2, 2, 1)],
     "all right": [("pp", True), ("p", True), ("ppp", True)],
+    "all wrong": [("p", False), ("pp", False)],
+    "silent": [("ee", True), ("", False)],
     "tools": [("pepp", True), ("ee", False), ("epp", False), ("", False)],
     "alone": [("ppp", True)],
 }

@@ -118,6 +118,11 @@ def test_a_uniform_group_is_not_moved_by_its_neighbours(name: str) -> None:
     assert found[[0, 2, 4]].tolist() == [0.0, 0.0, 0.0] and (found[[1, 3]] != 0).all()
 
 
+@pytest.mark.parametrize("name", GROUPED)
+def test_no_rewards_no_advantages(name: str) -> None:
+    assert estimate(name, [], []).shape == (0,)
+
+
 def test_unknown_scale_is_refused() -> None:
     with pytest.raises(ConfigError, match="mean"):
         group_relative(np.ones(2), np.zeros(2), scale="mean", ddof=1, epsilon=0.0)  # type: ignore[arg-type]

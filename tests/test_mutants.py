@@ -54,3 +54,12 @@ def test_what_is_called_equivalent_exists_and_has_a_reason() -> None:
     known = mutants.equivalent()
     assert set(known) <= {mutant.name for mutant in mutants.mutants()}
     assert all(len(reason) > 20 for reason in known.values())
+
+
+def test_a_file_that_changes_leaves_the_draw_of_the_others() -> None:
+    every = mutants.mutants()
+    first = mutants.drawn(every, 120, 0)
+    kept = [mutant for mutant in every if mutant.path != first[0].path]
+    of_others = [mutant.name for mutant in first if mutant.path != first[0].path]
+    assert len(first) == 120 and [mutant.name for mutant in mutants.drawn(kept, 120, 0)][: len(of_others)] == of_others
+    assert mutants.drawn(every, 120, 1) != first

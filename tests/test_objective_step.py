@@ -211,6 +211,22 @@ def test_corrections_by_hand() -> None:
     np.testing.assert_allclose(weights(Truncate(cap=2.0), Drop(low=0.5, high=5.0)), [0, 1, 6, 0, 1], rtol=1e-6)
 
 
+@pytest.mark.parametrize("level", ["token", "sequence"])
+def test_weights_that_are_divided_by_their_mean(level: Any) -> None:
+    """Weights 1/2, 1 and 2, of tokens or answers, are divided by 7/6; where nothing trains nothing is divided."""
+    rho = np.array([0.5, 1.0, 2.0])
+    rows = [
+        Row(episode([segment([1], mu=np.array([-2.0 - np.log(w)], np.float32))], sample=i)).mark(
+            advantage=np.ones(1), old=np.full(1, -2.0, np.float32)
+        )
+        for i, w in enumerate(rho)
+    ]
+    goal = dataclasses.replace(PLAIN, aggregate=SequenceSum(), correct=(Truncate(level=level, normalise=True),))
+    found = np.concatenate(learnt(goal, rows, [[-2.0]] * 3))
+    np.testing.assert_allclose(-found, rho / (7 / 6) / 3, rtol=1e-6)
+    assert learnt(goal, [row.mark(in_loss=False) for row in rows], [[-2.0]] * 3) == [None] * 3
+
+
 def test_the_denominator_of_a_ratio_may_be_the_samplers() -> None:
     row = Row(episode([segment([1], mu=np.array([-3.0], np.float32))]))
     row = row.mark(advantage=np.ones(1), old=np.array([-1.0], np.float32))
@@ -305,6 +321,7 @@ def test_what_the_sampler_knew_is_not_scored_again() -> None:
     engine.exact = True
     assert spent(batch) == 0
     assert spent(dataclasses.replace(batch, version=batch.version - 1)) == 5
+    assert spent(dataclasses.replace(batch, sampled=None)) == 5  # nobody knows what the sampler said
     engine.exact = False
     assert spent(batch) == 5
 

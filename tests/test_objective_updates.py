@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,23 @@ def test_rates_follow_the_optimiser_steps_of_the_engine() -> None:
         stats = update(table, batch, PLAIN, scale)
     assert table.rates == pytest.approx([0.125, 0.25, 0.375, 0.5])
     assert stats["policy/learning_rate"] == 0.5
+
+
+class Moving(Table):
+    """Each step makes every token twice as unlikely, in log-probs."""
+
+    def step(self, *, lr: float, clip: float | None, moments: str = "") -> Mapping[str, float]:
+        self.logp = {name: [2 * p for p in row] for name, row in self.logp.items()}
+        return {**super().step(lr=lr, clip=clip), "grad_norm": float(self.version)}
+
+
+def test_statistics_of_several_updates() -> None:
+    """The sampler said -1; before the first update the learner says -1.5, whatever it says later. Norms are 1, 2, 3."""
+    batch = batch_of([2, 2])
+    table = Moving({request: [-1.5] * int(n) for request, n in zip(batch.request, batch.lengths)})
+    stats = update(table, batch, PLAIN, scale_of(num_epochs=3))
+    assert stats["policy/grad_norm"] == 2.0 and stats["update/steps"] == 3.0
+    assert stats["policy/sampler_mismatch"] == stats["policy/sampler_mismatch_max"] == 0.5
 
 
 def test_the_batches_of_a_step_have_the_rates_of_the_step() -> None:

@@ -32,7 +32,7 @@ from assay.engine.interface import Span
 from assay.errors import ConfigError, DataError
 from assay.memory import Memory
 from assay.part import Part, bind
-from assay.types import Origin, Reward, Row
+from assay.types import Origin, Reward, Row, Verdict
 
 VERDICTS = st.lists(st.booleans(), min_size=2, max_size=9)
 
@@ -204,6 +204,14 @@ def test_solved_groups_reinforce_uncertain_tokens_and_failed_ones_punish_certain
     np.testing.assert_allclose(failed[0], [-0.15, 0.0, -0.2], rtol=1e-6)
     assert failed[1] == [0.0]  # one token is its own most uncertain one
     assert pushed(uncertain([0.0, 0.0], entropies, finish="length")) == [[0.0] * 3, [0.0]]
+
+
+def test_equal_rewards_of_right_and_wrong_answers_push_nothing() -> None:
+    """A reward that verdicts do not decide: the group is neither solved nor failed."""
+    rows = uncertain([0.5, 0.5], [[0.5, 2.0], [1.0]])
+    rows[1] = dataclasses.replace(rows[1], episode=dataclasses.replace(rows[1].episode, verdict=Verdict.fail("wrong")))
+    assert [row.episode.right for row in rows] == [True, False]
+    assert pushed(rows) == [[0.0, 0.0], [0.0]]
 
 
 def test_mixed_groups_are_group_relative_whatever_the_entropies() -> None:

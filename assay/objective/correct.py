@@ -48,7 +48,7 @@ def truncate(view: View, *, cap: float, level: str, normalise: bool) -> Tensor:
     if not normalise:
         return weight
     counts = view.mask if level == "token" else view.mask / view.spread(view.length.clamp(min=1))
-    return weight * counts.sum().clamp(min=1) / (weight * counts).sum()
+    return weight * counts.sum() / (weight * counts).sum()
 
 
 @dataclass(frozen=True)

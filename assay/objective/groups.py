@@ -45,7 +45,7 @@ def pacs(view: View, *, beta: float, balanced: bool) -> Tensor:
     if balanced:
         count = view.in_group(member * right)
         mine = count.where(right > 0, size - count)
-        each = each * (size / (2 * mine).clamp(min=1)).where((count > 0) & (count < size), 1.0)
+        each = each * (size / (2 * mine)).where((count > 0) & (count < size), 1.0)
     return view.share * (member * (size > 1) * each).sum()
 
 
