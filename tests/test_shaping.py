@@ -88,6 +88,9 @@ def test_full_sampling_by_hand() -> None:
     found = credited(PassK(k=2, kind="full", epsilon=0.0), group_of([1, 0, 0, 0, 0, 1, 1]))
     up, down = 1 / math.sqrt(2), -math.sqrt(2)
     np.testing.assert_allclose(found, [up, up, down, down, up, up, 0.0], rtol=1e-12)
+    soft = credited(PassK(k=2, kind="full", epsilon=0.5), group_of([1, 0, 0, 0, 0, 1, 1]))
+    up = 1 / 3 / (math.sqrt(2) / 3 + 0.5)
+    np.testing.assert_allclose(soft, [up, up, -2 * up, -2 * up, up, up, 0.0], rtol=1e-12)
 
 
 def test_drawn_sets_come_to_about_k_times_the_analytic_value() -> None:
