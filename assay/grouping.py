@@ -8,6 +8,7 @@ from typing import Literal
 from assay.types import Row
 
 Measure = Literal["accuracy", "reward"]
+MISMATCHED = "mismatched"  # the tag of answers under another question, which are scored and not trained
 
 
 def groups(rows: Sequence[Row]) -> dict[str, list[int]]:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.grouping import groups, measure
+from assay.grouping import MISMATCHED, groups, measure
 from assay.memory import Memory
-from assay.objective.preferences import MISMATCHED
 from assay.part import Part
 from assay.types import Origin, Row
 

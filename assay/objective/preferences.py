@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.errors import ConfigError
+from assay.grouping import MISMATCHED
 from assay.part import Part
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from assay.part import Scope
 
 PAIR = "weights/pair/"
-MISMATCHED = "mismatched"  # the tag of answers to another question, which are scored and not trained
 
 
 @dataclass(frozen=True)
