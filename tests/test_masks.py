@@ -59,6 +59,16 @@ def test_near_by_hand() -> None:
     ]
 
 
+def test_what_is_as_far_as_the_bound_is_near() -> None:
+    """p = 1/2 of what was certain, and certainty of what was q: in numbers that the machine has exactly."""
+    least = 0.5 ** np.arange(1, 3)
+    assert kept(Near(kind="tv", low=0.5), Told([0.5, 0.25], [1.0, 1.0], -1.0)) == [True, False]
+    gain = 1.0 - np.exp(np.log(least).astype(np.float32).astype(np.float64))
+    for place, bound in enumerate(gain.tolist()):
+        assert kept(Near(kind="tv", high=bound), Told([1.0, 1.0], least.tolist(), 1.0))[place]
+        assert not kept(Near(kind="tv", high=bound - 1e-9), Told([1.0, 1.0], least.tolist(), 1.0))[place]
+
+
 def test_near_at_the_ends_of_the_scale() -> None:
     """A token that cannot be lost any more, and one that was certain."""
     assert kept(Near(kind="kl"), Told([1.0, 1e-30], [0.5, 1.0 - 1e-7], 1.0)) == [False, True]
@@ -100,6 +110,19 @@ def test_nothing_is_covariant_where_nothing_is_pushed(pick: Any) -> None:
     term = KL(weight=1.0, estimator="distance", anchor="old", over=Covariance(share=0.5, pick=pick))
     goal = Objective(regularise=(term,))
     assert not np.any(pushes(goal, [row.mark(old=np.full(2, -2.0, np.float32)) for row in rows], -1.0))
+
+
+@pytest.mark.parametrize(("low", "high", "some"), [(0.5, 2.0, True), (1.0, 2.0, False), (0.5, 1.0, False)])
+def test_the_band_is_open_at_both_ends(low: float, high: float, some: bool) -> None:
+    """Advantages of 1 and -1 at log-probs of -1 and -3: all products of deviations are 1."""
+    rows = [
+        Row(episode([1], sample=i)).mark(advantage=np.full(1, a), old=np.full(1, p, np.float32))
+        for i, (a, p) in enumerate([(1.0, -1.0), (-1.0, -3.0)])
+    ]
+    part = Covariance(share=0.5, pick="draw", low=low, high=high, open=9.0)
+    logp = {row.episode.request.id: [p] for row, p in zip(rows, (-1.0, -3.0), strict=True)}
+    found = pushes(Objective(ratio=NoRatio(), gate=Open(), keep=(part,)), rows, logp)
+    assert any(row != [0.0] for row in found) == some
 
 
 def test_what_the_gate_has_shut_is_not_drawn() -> None:

@@ -321,6 +321,16 @@ def test_statistics_of_an_update_by_hand() -> None:
     assert stats["update/steps"] == 1.0 and stats["update/tokens"] == 9.0
 
 
+def test_statistics_are_of_tokens_that_train() -> None:
+    """The tool's token is e^-0.1 likely whatever anybody said before; the policy's has half its old probability."""
+    pieces = [segment([1]), segment([1], origin=Origin.ENV)]
+    row = Row(episode(pieces)).mark(advantage=np.ones(2), old=np.full(2, -3.0, np.float32))
+    table = Table({row.episode.request.id: [-3.0 - math.log(2), -0.1]})
+    stats = update(table, pack([row]), Objective(gate=Clip(low=0.9)), recipe_of("grpo", num_minibatches=1).scale)
+    assert stats["policy/ratio"] == stats["policy/ratio_max"] == pytest.approx(0.5)
+    assert stats["policy/gate"] == pytest.approx(0.5) and stats["policy/clip_fraction"] == 0.0
+
+
 def test_a_batch_that_pushes_nothing_takes_no_step() -> None:
     recipe, rows = recipe_of("rloo", max_new=8), group_of([1.0, 1.0, 1.0])
     table = Table({row.episode.request.id: [-1.0, -1.0] for row in rows})

@@ -23,6 +23,7 @@ from assay.objective import (
     WHOLES,
     Case,
     Clip,
+    ClipLikeliest,
     Drop,
     HighEntropy,
     Judged,
@@ -138,6 +139,26 @@ def test_cases_by_entropy_have_gates_of_their_own() -> None:
     goal = Objective(gate=Clip(), cases=(case,), aggregate=SequenceSum())
     (found,) = learnt(goal, rows_of([2]), [[-1.0 + math.log(1.4)] * 2], [[0.1, 2.0]])
     np.testing.assert_allclose(found, [0.0, -1.4], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("right", "logp", "expected"),
+    [
+        (False, [-2.0, -2.0], [-1.0, -1.1]),  # as likely as the likeliest of the stored ones: it is one of them
+        (False, [-1.9, -1.9], [-1.0, -1.1]),
+        (False, [-2.1, -2.1], [-1.0, -1.0]),
+        (True, [-2.0, -2.0], [-1.0, -1.0]),
+    ],
+)
+def test_hesitant_likeliest_tokens_of_wrong_answers_are_pushed_harder(
+    right: bool, logp: list[float], expected: list[float]
+) -> None:
+    """Stored candidates stand at -2; of entropies 0.1 and 2 the second is hesitant; ratios are 1."""
+    (row,) = rows_of([2], rewards=[float(right)])
+    row = row.mark(old=np.array(logp, np.float32), top_ids=np.zeros((2, 3), np.int32))
+    goal = Objective(gate=ClipLikeliest(share=0.5), aggregate=SequenceSum())
+    (found,) = learnt(goal, [row], [logp], [[0.1, 2.0]])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 # Terms
