@@ -417,8 +417,7 @@ def test_problems_are_drawn_until_a_share_of_the_step_contributes(monkeypatch: p
 
 def test_means_of_prompts_and_lengths_by_hand() -> None:
     """Groups of lengths 1, 3 and 2; rows that do not count or say nothing change nobody's denominator."""
-    empty = Row(episode([], group="a", sample=2))
-    rows = [*group_of([1.0, 0.0], name="a", lengths=[1, 3]), empty, *group_of([1.0], name="b", lengths=[2])]
+    rows = [*group_of([1.0, 0.0, 0.0], name="a", lengths=[1, 3, 0]), *group_of([1.0], name="b", lengths=[2])]
     rows += [row.mark(in_loss=False, in_denominator=False) for row in group_of([0.0], name="c", lengths=[5])]
     batch = pack(rows)
     weight = weights_of(batch, Objective(aggregate=PromptMean()), max_new=8)[:6]

@@ -306,6 +306,13 @@ def test_the_derivative_of_a_loss_of_single_rows(cut: int | None) -> None:
         np.testing.assert_allclose(row, 2 / 3 * total, rtol=1e-6)
 
 
+def test_a_term_reaches_the_rows_that_the_loss_leaves_alone() -> None:
+    """Group 0 stands at its own mean; each of the four tokens is pushed by 0.2 / 4 all the same."""
+    goal = Objective(whole=Spread(), aggregate=TokenMean(), extra=(Likelihood(weight=0.2),))
+    found = learnt(goal, rows_of([1, 1, 1, 1], groups=2), [[-1.0], [-1.0], [-1.0], [-3.0]])
+    np.testing.assert_allclose(np.concatenate(found), [-0.05, 0.5 - 0.05, -0.05, -0.5 - 0.05], rtol=1e-5)
+
+
 @dataclass(frozen=True)
 class Shared(Part):
     """The mean ratio of all rows of the step."""
