@@ -142,6 +142,20 @@ def test_what_the_gate_has_shut_is_not_drawn() -> None:
     assert (up.episode.request.id, 0) not in drawn and (up.episode.request.id, 1) in drawn and len(drawn) == 3
 
 
+def test_a_push_down_is_drawn_however_likely_the_token_has_become() -> None:
+    """A ratio of 3 shuts what is pushed up alone."""
+    rows = [
+        Row(episode([1], sample=i)).mark(advantage=np.full(1, a), old=np.full(1, p - np.log(3), np.float32))
+        for i, (a, p) in enumerate([(1.0, -1.0), (-1.0, -3.0)])
+    ]
+    goal = Objective(
+        ratio=NoRatio(), gate=Open(), keep=(Covariance(share=1.0, pick="draw", low=0.1, high=5.0, open=1.0),)
+    )
+    logp = {row.episode.request.id: [p] for row, p in zip(rows, (-1.0, -3.0), strict=True)}
+    up, down = pushes(goal, rows, logp)
+    assert up == [0.0] and down != [0.0]
+
+
 def test_chance_draws_from_the_band_whatever_the_order_of_the_rows() -> None:
     """Two of the tokens in the band, the same in any order and any chunks; of another key others."""
     lengths = [4, 3, 5, 4]

@@ -125,6 +125,10 @@ def test_whitening_by_hand() -> None:
     for ddof, spread in ((0, 2**0.5), (1, 3**0.5)):
         found = whiten(rows, by="batch", over="tokens", ddof=ddof, epsilon=0.0)
         np.testing.assert_allclose(np.concatenate([r.advantage for r in found]), np.array([-1, -1, 2]) / spread)  # type: ignore[misc]
+    tagged = [row.mark(tag=tag) for row, tag in zip(rows, "ab", strict=True)]
+    tagged += [row.mark(tag="b", advantage=np.array([0.0, 0.0])) for row in group_of([1.0])]
+    found = whiten(tagged, by="tag", over="tokens", ddof=0, epsilon=0.0)  # of a: 1, 1; of b: 4, 0, 0
+    np.testing.assert_allclose(np.concatenate([r.advantage for r in found]), [0, 0, 2**0.5, *[-(0.5**0.5)] * 2])  # type: ignore[misc]
     alike = whiten(
         [row.mark(advantage=np.full(2, 0.3)) for row in group_of([1.0, 1.0])],
         by="batch",

@@ -110,8 +110,7 @@ def _of_group(rows: Sequence[Row], power: float, terms: Terms) -> list[np.ndarra
     length = np.array([sum(piece.end - piece.start for piece in path) for path in paths])
     if not spread(reward.tolist()) or not length.any():
         return [np.zeros(len(row.episode)) for row in rows]
-    centred = (reward - reward.mean()) * len(rows) / (len(rows) - 1)
-    centred -= (centred * length).sum() / length.sum()
+    centred = (reward - (reward * length).sum() / length.sum()) * len(rows) / (len(rows) - 1)
 
     def value(leaves: Sequence[int]) -> float:
         chosen = max(1, np.count_nonzero(selected[list(leaves)]))
