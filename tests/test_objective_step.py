@@ -232,6 +232,14 @@ def test_corrections_by_hand() -> None:
     np.testing.assert_allclose(weights(Truncate(cap=2.0), Drop(low=0.5, high=5.0)), [0, 1, 6, 0, 1], rtol=1e-6)
 
 
+def test_the_weight_of_an_answer_that_others_would_hardly_give_is_finite() -> None:
+    """log rho of 15 a token, of the answer 30: held at 20."""
+    row = Row(episode([segment([1, 1], mu=np.full(2, -17.0, np.float32))]))
+    row = row.mark(advantage=np.ones(2), old=np.full(2, -2.0, np.float32))
+    goal = dataclasses.replace(PLAIN, aggregate=SequenceSum(), correct=(Truncate(cap=1e12, level="sequence"),))
+    np.testing.assert_allclose(learnt(goal, [row], [[-2.0] * 2])[0], -math.exp(20), rtol=1e-5)
+
+
 @pytest.mark.parametrize("level", ["token", "sequence"])
 def test_weights_that_are_divided_by_their_mean(level: Any) -> None:
     """Weights 1/2, 1 and 2, of tokens or answers, are divided by 7/6; where nothing trains nothing is divided."""
@@ -350,6 +358,9 @@ def test_what_the_sampler_knew_is_not_scored_again() -> None:
     assert spent(batch) == 0
     assert spent(dataclasses.replace(batch, version=batch.version - 1)) == 5
     assert spent(dataclasses.replace(batch, sampled=None)) == 5  # nobody knows what the sampler said
+    said = np.where(np.arange(5) == 1, np.float32(np.nan), -1.5).astype(np.float32)
+    assert spent(dataclasses.replace(batch, sampled=said)) == 5  # not of all tokens
+    assert spent(dataclasses.replace(batch, sampled=said, mask=np.arange(5) != 1)) == 0  # of all that train
     engine.exact = False
     assert spent(batch) == 5
 
