@@ -15,6 +15,7 @@ import pytest
 from assay.errors import ConfigError
 from assay.recipes import RECIPES
 from bench import recipes
+from bench.notes_of_recipes import NOTES
 
 
 def refuse() -> None:
@@ -100,3 +101,12 @@ def test_a_line_takes_the_place_of_an_older_run_of_its_seed(results: Path) -> No
     lines = [json.loads(line) for line in (results / "grpo.jsonl").read_text().splitlines()]
     assert [(line["seed"], line["right"][0]) for line in lines] == [(0, 2), (1, 3)]
     assert sorted(recipes.of("grpo")) == [0, 1]
+
+
+def test_nobody_ends_below_the_base_unexplained() -> None:
+    """Of the runs that are kept, whatever their recipe is today."""
+    (base,) = recipes.done("-base")
+    start = np.mean(base["right"])
+    means = {name: np.mean([run["right"] for run in runs]) for name in RECIPES if (runs := recipes.done(name))}
+    assert len(means) > 100
+    assert {name for name, mean in means.items() if mean < start} <= set(NOTES)
