@@ -8,7 +8,21 @@ import functools
 import numpy as np
 import pytest
 import torch
-from tiny import ALONE, END, POOL, TINY, Letters, models_of, phases_of, policy, recipe_of, register, run, with_rounds
+from tiny import (
+    ALONE,
+    END,
+    POOL,
+    TINY,
+    Letters,
+    group_of,
+    models_of,
+    phases_of,
+    policy,
+    recipe_of,
+    register,
+    run,
+    with_rounds,
+)
 
 from assay.collect import generate
 from assay.engine.interface import Span
@@ -211,6 +225,15 @@ def test_a_failing_checker_is_no_wrong_answer(monkeypatch: pytest.MonkeyPatch) -
     others = [e.reward for e in episodes if e not in failed]
     assert stats["reward/mean"] == pytest.approx(float(np.mean(others)))  # type: ignore[arg-type]
     assert memory.store("pass-rates")["tiny/1"][1] == 64 - len(failed)
+
+
+def test_a_step_of_old_answers_alone_has_no_share_of_kept_ones() -> None:
+    rows = [
+        dataclasses.replace(row, episode=dataclasses.replace(row.episode, provenance="replay"))
+        for row in group_of([1.0])
+    ]
+    stats = step_stats([row.episode for row in rows], rows)
+    assert stats["rollouts"] == 1.0 and "group/kept_rows" not in stats and np.isfinite(list(stats.values())).all()
 
 
 @pytest.mark.parametrize("name", ["reinforce", "rloo", "dr-grpo", "dapo"])

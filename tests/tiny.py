@@ -35,6 +35,7 @@ from assay.objective.survey import survey
 from assay.part import bind
 from assay.recipe import Mechanism, Recipe, Scale, Stage, at_profile
 from assay.recipes import RECIPES
+from assay.record.measure import step_stats
 from assay.rng import Key
 from assay.source import Epochs, Examine, Pool, Share, Uncertain, Unsolved
 from assay.source.epochs import problem_set
@@ -364,7 +365,7 @@ def batch_of(recipe: Recipe, rows: Sequence[Row]) -> Batch:
 
 @dataclasses.dataclass
 class Notes:
-    """A recorder that only listens."""
+    """A recorder that only listens, and wants a number for whatever is measured of a step."""
 
     episodes: list[list[Episode]] = dataclasses.field(default_factory=list)
     rows: list[list[Row]] = dataclasses.field(default_factory=list)
@@ -382,6 +383,8 @@ class Notes:
         self.rows.append(list(rows))
         self.batches.append(list(batches))
         self.stats.append(stats)
+        unknown = [name for name, value in {**step_stats(episodes, rows), **stats}.items() if not np.isfinite(value)]
+        assert not unknown, unknown
 
     def accuracy(self) -> np.ndarray:
         """The share of right answers among all that were written to their end, step by step: of the policy's own."""

@@ -33,9 +33,9 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
     stats |= _branches(episodes, sampled) | _rounds(collected)
     stats["problem/level"] = float(np.mean([episode.request.problem.level for episode in episodes]))
     stats["sampling/temperature"] = float(np.mean([episode.request.temperature for episode in episodes]))
-    entropies = [s.entropy for s in sampled if s.entropy is not None and len(s)]
-    if entropies:
-        stats["policy/entropy"] = float(np.nanmean(np.concatenate(entropies)))
+    entropy = np.concatenate([np.zeros(0), *(s.entropy for s in sampled if s.entropy is not None)])
+    if np.isfinite(entropy).any():
+        stats["policy/entropy"] = float(np.nanmean(entropy))
     stats |= _entropy_whole(episodes)
     return stats
 
@@ -121,7 +121,7 @@ def _groups(rows: Sequence[Row]) -> Stats:
     """Shares of groups that are all right, all wrong, alike in reward, judged on everything that was collected."""
     whole = ([rows[i] for i in members if rows[i].reward is not None] for members in groups(rows).values())
     judged = [members for members in whole if len(members) > 1]
-    stats = {"group/kept_rows": float(np.mean([row.in_loss for row in rows]))}
+    stats = {"group/kept_rows": float(np.mean([row.in_loss for row in rows]))} if rows else {}
     if judged:
         accuracy = [[measure(row, "accuracy") for row in _written(members)] for members in judged]
         stats["group/all_right"] = float(np.mean([min(a) == 1.0 for a in accuracy]))
