@@ -10,9 +10,9 @@ NOTES: dict[str, str] = {
     "kto": "the rate is too high for it: at 2e-5 it ends at 0.161, and 5 steps at 2e-4 come to 0.170.",
     "l1-exact": "the prompt asks for a length and the reward takes off what misses it, but an expression is as long as "
     "its numbers make it: the more it is trained, the further it falls (0.083 after 40 steps).",
-    "l1-max": "the question says a length, which the base has never read: right in 0.002 there before training, in 0.03 "
-    "after 40 steps and 0.05 after 80. It is examined without one: 0.138 after 20 steps, 0.087, 0.044. The paper goes on "
-    "from `l1-exact`.",
+    "l1-max": "the question says a length, which the base has never read: right in 0.002 there before training, in "
+    "0.03 after 40 steps and 0.05 after 80. It is examined without one: 0.138 after 20 steps, 0.087, 0.044. The paper "
+    "goes on from `l1-exact`.",
     "len-kimi": "of seven answers six are wrong, a short wrong one costs nothing and a long one half a reward: answers "
     "shrink to two characters. Before the length reward begins it stands at 0.143; with a tenth of its weight it ends "
     "at 0.214. The report trains models that are mostly right.",
