@@ -179,6 +179,7 @@ def test_a_mean_over_rows_moves_no_weight_between_nodes(members: list[tuple[int,
 # Runs
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_bit_for_bit() -> None:
     require_resumable(recipe(num_steps=4), engine, after=2)
 

@@ -189,6 +189,7 @@ def test_a_chain_is_exactly_so_many_steps_behind(steps: int) -> None:
         assert version == begun[max(0, step - steps)]
 
 
+@pytest.mark.slow
 def test_a_run_behind_a_chain_goes_on_bit_for_bit() -> None:
     recipe = dataclasses.replace(small("areal"), models=behind(2))
     require_resumable(recipe, lambda: policy("fp32", vocab=4), after=3)

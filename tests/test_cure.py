@@ -158,6 +158,7 @@ def tokens_of(episodes: Sequence[Episode]) -> Counter[tuple[str, int]]:
 
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 3), st.integers(0, 3), st.integers(1, 2))
+@pytest.mark.slow
 def test_every_sampled_token_belongs_to_one_node(seed: int, places: int, branches: int, rounds: int) -> None:
     """What is counted as generated is what the nodes hold; a prefix is what stands in the node it comes from."""
     recipe = small(num_steps=1)

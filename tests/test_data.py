@@ -84,6 +84,7 @@ def test_every_row_of_any_objects_comes_back(rows: list[dict[str, Any]], tmp_pat
 
 @SEVERAL
 @given(rows=ROWS, data_=st.data())
+@pytest.mark.slow
 def test_the_order_of_keys_and_rows_changes_no_problem(
     rows: list[dict[str, Any]], data_: st.DataObject, tmp_path: Path
 ) -> None:
@@ -448,6 +449,7 @@ def test_a_run_refuses_a_file_that_changed(model: Path, tmp_path: Path, capsys: 
     assert (reply.code, "the rows of rows have changed" in reply.err) == (ConfigError.exit_code, True)
 
 
+@pytest.mark.slow
 def test_from_python_in_a_few_lines(model: Path, tmp_path: Path) -> None:
     settings_ = {name.replace("-", "_"): value for name, value in SMALL.items()}
     run = assay.train(

@@ -144,6 +144,7 @@ def test_a_bucket_holds_what_is_asked_and_little_more(slots: int, length: int, d
     assert len({made.bucket(1, n)[1] for n in range(1, length + 1)}) <= 8
 
 
+@pytest.mark.slow
 def test_a_bucket_is_recorded_once_and_taken_plainly_before() -> None:
     made = bucketed(4, 64)
     assert isinstance(made.record, Recorder)

@@ -370,6 +370,7 @@ def test_far_too_long_answers_are_a_matter_of_form() -> None:
 
 
 @needs_package
+@pytest.mark.slow
 def test_gym_tasks_have_natural_wording_only() -> None:
     task = gym_task("chain_sum")
     problem = task.problem(Key(0), level=1, wording="natural")

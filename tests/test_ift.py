@@ -111,6 +111,7 @@ def test_log_probs_and_gradients_are_those_of_mixed_embeddings(family: str, toke
 
 
 @pytest.mark.usefixtures("kind")
+@pytest.mark.slow
 def test_a_share_of_nothing_or_of_the_same_token_changes_no_bit() -> None:
     engine = engine_of("llama")
     plain = mixture(0.0)
@@ -197,6 +198,7 @@ def ift_formula(answers: Sequence[Answer], gamma: float, form: str) -> Tensor:
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("form", ["product", "detached", "sum"])
 @pytest.mark.parametrize("gamma", [0.95, 0.3, 1.0])
+@pytest.mark.thin(4)
 def test_the_loss_is_the_product_with_the_discounted_future(seed: int, form: str, gamma: float) -> None:
     """The weight's own gradient with it, unless the weight is given."""
     goal = Objective(whole=Propagated(gamma=gamma, form=form), aggregate=SequenceMean())  # type: ignore[arg-type]

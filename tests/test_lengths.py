@@ -201,6 +201,7 @@ def test_quantiles_of_what_was_seen_are_exact(eighths: list[int], share: float) 
 # In the loop
 
 
+@pytest.mark.slow
 def test_answers_get_shorter_where_short_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
     """All answers with the letter are right; the reward for being short takes the tail off."""
     register(monkeypatch)

@@ -148,6 +148,7 @@ def agree(found: tuple[float, Tensor], expected: tuple[float, Tensor], *, tolera
 
 
 @pytest.mark.parametrize("name", of_tokens)
+@pytest.mark.thin(6)
 def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
     """Against plain autograd, row by row, through a dense network and the loss as the paper writes it."""
     network = engine("fp64").model

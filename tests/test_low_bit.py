@@ -124,6 +124,7 @@ def test_a_state_goes_on_bit_for_bit() -> None:
 
 
 @there
+@pytest.mark.slow
 def test_pieces_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for piece in (1 << 22, 256):

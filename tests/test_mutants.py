@@ -43,6 +43,7 @@ def test_what_is_annotated_or_raised_is_left_alone() -> None:
     assert [mutant.was for mutant in mutants.of_file("x.py", text)] == ["-1"]
 
 
+@pytest.mark.slow
 def test_every_file_with_a_formula_has_mutants_and_names_are_unique() -> None:
     every = mutants.mutants()
     assert {mutant.rule for mutant in every} == set(mutants.RULES)
@@ -56,6 +57,7 @@ def test_what_is_called_equivalent_exists_and_has_a_reason() -> None:
     assert all(len(reason) > 20 for reason in known.values())
 
 
+@pytest.mark.slow
 def test_a_file_that_changes_leaves_the_draw_of_the_others() -> None:
     every = mutants.mutants()
     first = mutants.drawn(every, 120, 0)

@@ -33,6 +33,7 @@ from assay.engine.torch_engine import TorchEngine
 from assay.errors import AssayError, ConfigError
 from assay.rng import Key
 
+pytestmark = pytest.mark.slow  # builds what this processor may not have of its own
 KEY = Key(3)
 VARIANTS = [v for v in build.runnable() if v.format == "bf16"]
 MIDDLE = {"hidden": 64, "head_dim": 16, "ffn": 160, "layers": 3, "init_std": 0.125}

@@ -99,6 +99,7 @@ def test_what_transformers_saves_is_loaded(name: str, tmp_path: Path) -> None:
     assert loaded.tokenizer.render("1+2").tolist() == TOKENIZER.render("1+2").tolist()
 
 
+@pytest.mark.slow
 def test_saving_again_copies_tokenizer_and_generation_files_untouched(tmp_path: Path) -> None:
     save_policy(policy(), tmp_path / "a")
     generation = {"eos_token_id": [5, 2], "temperature": 0.6, "transformers_version": "4.51.0"}

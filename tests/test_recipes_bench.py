@@ -65,6 +65,7 @@ def record(name: str, seed: int, right: list[int], **changes: Any) -> dict[str, 
     return made | changes
 
 
+@pytest.mark.slow
 def test_the_table_is_of_what_is_there_and_says_what_ended_below(
     results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

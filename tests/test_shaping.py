@@ -93,6 +93,7 @@ def test_full_sampling_by_hand() -> None:
     np.testing.assert_allclose(soft, [up, up, -2 * up, -2 * up, up, up, 0.0], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_drawn_sets_come_to_about_k_times_the_analytic_value() -> None:
     """Each answer is in k of N sets on average; the mean over groups of 40 and over the answers of a kind."""
     right, k, draws = np.arange(40) < 8, 3, 100

@@ -272,5 +272,6 @@ def test_a_fork_is_where_the_trunk_was_most_surprising() -> None:
 
 
 @pytest.mark.parametrize("after", [1, 2])
+@pytest.mark.slow
 def test_a_stopped_run_ends_with_the_same_bits(after: int) -> None:
     require_resumable(small(), lambda: policy("fp32", **KEEN), after=after)

@@ -144,6 +144,7 @@ def found_by(recipe: Recipe, step: Step, *, cut: int | None = None) -> list[np.n
 
 @pytest.mark.parametrize("cut", [None, 1, 3])
 @pytest.mark.parametrize("name", trust.NAMES)
+@pytest.mark.thin(4)
 def test_coefficients_are_those_of_the_formula(name: str, cut: int | None) -> None:
     step, recipe = awkward(), small(name)
     answers = answers_of(name, step)

@@ -65,6 +65,7 @@ def test_a_job_that_eats_memory_is_stopped_by_its_limit(workers: Workers) -> Non
     assert [outcome.status for outcome in found] == ["memory", "done"]
 
 
+@pytest.mark.slow
 def test_a_process_that_is_lost_is_tried_once_more(workers: Workers, tmp_path: Path) -> None:
     workers.map([["echo", 1]])
     before = workers.started
@@ -89,6 +90,7 @@ def test_workers_see_few_variables(workers: Workers, monkeypatch: pytest.MonkeyP
     assert "PATH" in found.result and "HF_TOKEN" not in found.result
 
 
+@pytest.mark.slow
 def test_a_process_is_renewed_after_its_life() -> None:
     with Workers(JOBS, count=1, life=2) as pool:
         found = [outcome.result for outcome in pool.map([["pid"]] * 4)]
