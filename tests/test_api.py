@@ -35,6 +35,7 @@ def run(model: Path, tmp_path_factory: pytest.TempPathFactory) -> assay.Run:
     )
 
 
+@pytest.mark.slow
 def test_a_run_knows_its_metrics_scores_report_and_model(run: assay.Run) -> None:
     from assay.policy import load_policy
 

@@ -63,6 +63,7 @@ def test_entropy_has_risen_by_the_difference_of_the_means_of_the_first_tokens() 
 
 
 @pytest.mark.parametrize(("rise", "threshold", "weight"), [(0.0, 0.5, 0.2), (1.2, 0.5, 0.2), (-1.5, 0.4, 0.3)])
+@pytest.mark.slow
 def test_an_answer_forks_as_often_as_the_rule_says(rise: float, threshold: float, weight: float) -> None:
     """threshold + weight rise / ln V; five tokens in the vocabulary."""
     paused = [waiting([2.0, 2.0], [2.0 + rise] * 2, group=f"g{i}") for i in range(1500)]
@@ -93,6 +94,7 @@ def test_who_forks_does_not_depend_on_the_order(order: list[int], seed: int) -> 
 
 
 @pytest.mark.parametrize("total", [4, 6, 8, 11])
+@pytest.mark.slow
 def test_every_group_is_full_and_every_token_was_written_once(total: int) -> None:
     notes, memory = run(recipe(total=total), engine())
     written = 0

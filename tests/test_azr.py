@@ -212,6 +212,7 @@ def test_pools_are_filled_task_by_task_those_of_others_programs_last() -> None:
     assert asked(deduction=2, abduction=3, induction=2) == {"deduction", "abduction", "induction"}
 
 
+@pytest.mark.slow
 def test_the_seed_stage_fills_the_pool_and_moves_no_weight() -> None:
     made = recipe(num_steps=20)
     wanted = dataclasses.replace(made.stages[0].mechanism, source=PoseSeeds(size=2))  # type: ignore[type-var]

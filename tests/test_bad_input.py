@@ -184,6 +184,7 @@ def test_a_task_without_held_out_problems_is_refused(
 # --- run folders --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_run_is_never_begun_on_top_of_another(shell: Shell, model: Path, calm: Path, tmp_path: Path) -> None:
     before = came_to(calm)
     refused(shell(*train_line(model, calm), "--json"), 2, f"assay resume {calm}")

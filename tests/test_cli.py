@@ -286,6 +286,7 @@ def test_rules_of_a_profile_are_printed_for_people(shell: Shell) -> None:
     assert "group_size" not in paper.err
 
 
+@pytest.mark.slow
 def test_train_prints_one_json_document(shell: Shell, model: Path, tmp_path: Path) -> None:
     result = good(shell(*train_line(model, tmp_path / "run"), "--json"))
     assert result["steps"] == 4 and result["recipe"] == "grpo"
@@ -309,6 +310,7 @@ def test_verbs_on_a_run_print_one_json_document(shell: Shell, model: Path, run: 
     assert good(shell("doctor", "--json"))["python"]["state"] in {"ok", "warning"}
 
 
+@pytest.mark.slow
 def test_verbs_on_a_run_speak_plainly_without_json(shell: Shell, run: Path) -> None:
     assert "pass@2" in shell("eval", run, "--task", "countdown:3", "--problems", 2, "--n", 2, "--max-new", 6).out
     assert len(shell("sample", run, "C 3 4 5=12", "--max-new", 4, "--n", 3).out.splitlines()) >= 3

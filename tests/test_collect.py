@@ -137,6 +137,7 @@ def test_dapo_refills_until_its_groups_are_mixed_or_the_cap() -> None:
 # What a step does
 
 
+@pytest.mark.slow
 def test_steps_are_deterministic_bit_for_bit() -> None:
     for name in ("grpo", "dapo"):
         results = []

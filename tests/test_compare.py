@@ -43,6 +43,7 @@ def run(path: Path, correct=None, *, recipe: str = "grpo", steps: int = 4, valid
     return path
 
 
+@pytest.mark.slow
 def test_table_of_what_was_reached_and_spent(tmp_path):
     low, high = [1, 2, 3, 4] * 20, [3, 4, 5, 5] * 20
     first, second = compare_runs([run(tmp_path / "a", low), run(tmp_path / "b", high, recipe="rloo")]).arms

@@ -83,6 +83,7 @@ pools = st.builds(
 
 @given(scale=scales, pool=pools, seed=st.integers(), keep=st.integers())
 @settings(max_examples=25, deadline=None)
+@pytest.mark.slow
 def test_any_values_go_through_json_and_back(scale: Scale, pool: Pool, seed: int, keep: int) -> None:
     recipe = dataclasses.replace(RECIPES["grpo"], scale=scale)
     before = Experiment(recipe, "a model", pool, seed=seed, saving=Saving(keep=keep))

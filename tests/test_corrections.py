@@ -178,6 +178,7 @@ def small(name: str, **changes: Any) -> Recipe:
 
 
 @pytest.mark.parametrize("steps", [0, 2])
+@pytest.mark.slow
 def test_a_chain_is_exactly_so_many_steps_behind(steps: int) -> None:
     """The sampler's version at step s is the policy's at the beginning of step s - k."""
     recipe = dataclasses.replace(small("areal"), models=behind(steps))

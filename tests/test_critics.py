@@ -88,6 +88,7 @@ def test_the_baseline_weighed_by_length_by_hand() -> None:
 
 
 @given(rewards=REWARDS, seed=st.integers(0, 99), shift=st.integers(-4, 4))
+@pytest.mark.slow
 def test_what_is_pushed_up_and_down_balances_over_tokens(rewards: list[float], seed: int, shift: int) -> None:
     """sum_i T_i A_i = 0; a constant changes nothing; equal lengths give the group's mean."""
     lengths = np.random.default_rng(seed).integers(1, 9, len(rewards)).tolist()
@@ -215,6 +216,7 @@ def test_the_reach_of_a_reward_is_kept_where_answers_are_short() -> None:
     assert again == found and more == []
 
 
+@pytest.mark.slow
 def test_values_are_learnt_before_the_policy_moves() -> None:
     recipe = small("vapo", num_steps=8)
     first, second = recipe.stages
@@ -248,6 +250,7 @@ def test_a_critic_takes_steps_of_its_own_number_and_mean() -> None:
         assert loss is None or stats["critic/loss"] == pytest.approx(loss, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_with_lambda_one_the_advantage_is_the_reward_less_the_value() -> None:
     notes, _ = run(small("orz", num_prompts=8), policy("fp32", init_std=0.1))
     for rows, (batch,) in zip(notes.rows, notes.batches, strict=True):
@@ -431,6 +434,7 @@ def test_means_of_prompts_and_lengths_by_hand() -> None:
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=6))
+@pytest.mark.slow
 def test_the_ends_of_the_further_aggregates(lengths: list[int]) -> None:
     """Power 0 is the fixed length; with a row a group the mean over prompts is that over answers; rows sum to 1 / L."""
     apart = [Row(episode([1] * n, group=f"g{i}", sample=i)) for i, n in enumerate(lengths)]

@@ -264,6 +264,7 @@ def test_entropy_of_whole_answers_leaves_branches_out() -> None:
     assert alone["policy/entropy_whole"] == pytest.approx(alone["policy/entropy"])
 
 
+@pytest.mark.slow
 def test_the_second_stage_is_plain_and_goes_on_with_the_first_ones_state() -> None:
     recipe, engine = small(num_steps=6), policy("fp32", **KEEN)
     assert [phases.end for phases in stages_of(recipe)] == [4, 6]

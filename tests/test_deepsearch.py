@@ -440,6 +440,7 @@ def test_each_round_begins_with_one_step_that_examines_and_teaches_nothing() -> 
     assert share == np.mean([e.right for e in notes.episodes[3]])
 
 
+@pytest.mark.slow
 def test_a_run_of_two_rounds_resumes() -> None:
     recipe = recipe_of("deepsearch", max_new=6, num_prompts=2, group_size=8, num_steps=6, learning_rate=0.002)
     recipe = with_rounds(recipe, 1)

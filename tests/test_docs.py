@@ -84,6 +84,7 @@ def test_python_blocks_run_in_the_order_of_the_page(
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if commands(name)])
+@pytest.mark.slow
 def test_command_lines_are_known_and_their_settings_resolve(
     name: str, cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,7 @@ def softmax(x: list[float]) -> list[float]:
     st.sampled_from([0.05, 0.31, 0.5, 0.77, 0.9, 1.0]),
     st.sampled_from([0.0, 0.037, 0.2, 0.61]),
 )
+@pytest.mark.slow
 def test_filters_are_their_definitions(logits: list[float], top_k: int, top_p: float, min_p: float) -> None:
     p = torch.softmax(torch.tensor([logits], dtype=torch.float64), -1)
     got = kept(

@@ -74,6 +74,7 @@ def test_gradient_does_not_change_with_the_cut(lengths: list[int], groups: int, 
     assert_same(learn(engine, batch, tokens=tokens), naive(engine, batch))
 
 
+@pytest.mark.slow
 def test_gradient_does_not_change_with_micro_batches_in_fp32() -> None:
     engine = engine_of()
     batch = batch_of(*rows_of(LENGTHS))

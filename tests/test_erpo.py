@@ -157,6 +157,7 @@ def test_ratios_are_one_at_every_temperature_of_the_batch() -> None:
 # In the loop
 
 
+@pytest.mark.slow
 def test_solved_problems_get_hotter_and_a_stopped_run_goes_on() -> None:
     recipe = small(num_steps=6, learning_rate=0.03, num_minibatches=2)
     memory = require_resumable(recipe, lambda: policy("fp32", vocab=4, init_std=0.1), after=4)

@@ -24,6 +24,7 @@ def test_same_key_same_interval_other_key_another():
     assert interval(values, Key(1)) != interval(values, Key(2))
 
 
+@pytest.mark.slow
 def test_many_problems_agree_with_the_normal_interval():
     values = draws(1, 1000)
     found = interval(values, Key(0))

@@ -106,6 +106,7 @@ def test_expected_gradient_of_groups_of_two(name: str, factor: float) -> None:
     assert (found + expected).norm() <= 1e-8 * expected.norm()
 
 
+@pytest.mark.slow
 def test_group_mean_shrinks_by_g_minus_one_over_g_for_groups_of_three() -> None:
     """On answers of one token, five in all."""
     expected = gradient_of_expected_reward(1)

@@ -139,6 +139,7 @@ def collected(recipe: Recipe, engine: object) -> tuple[list[Row], Memory, object
     return rows, memory, phases
 
 
+@pytest.mark.slow
 def test_the_denominator_is_the_samplers_under_the_hint() -> None:
     """I1: not what the same weights say of the answer under the question alone."""
     engine = beginner()
@@ -171,6 +172,7 @@ def test_gamma_is_the_quantile_of_the_ratios_of_trained_hinted_tokens() -> None:
     assert len(found) == 1 and expected - 1e-5 <= found.pop() <= above + 1e-5
 
 
+@pytest.mark.slow
 def test_micro_batches_do_not_change_the_gradient() -> None:
     engine = policy("fp64", vocab=Signs.vocab, context=64)
     recipe = small(num_prompts=8)
@@ -279,6 +281,7 @@ def test_a_refill_counts_those_that_wait(waiting: int) -> None:
     assert bool(more) == (waiting == 0)
 
 
+@pytest.mark.slow
 def test_a_run_trains_each_mixed_group_once_and_the_waiting_ones_as_they_were_sampled() -> None:
     recipe = small(num_prompts=6, num_steps=6, learning_rate=0.01)
     notes, memory = run(recipe, beginner(), pool=POOL, codec=Signs())

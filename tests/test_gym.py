@@ -70,6 +70,7 @@ def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         gym_task("chain_sum")
 
 
+@pytest.mark.slow
 def test_listing_imports_neither_the_package_nor_torch() -> None:
     code = (
         "import sys; from assay.tasks.gym import gym_names, gym_task; gym_names(); gym_task('chain_sum')\n"
@@ -391,6 +392,7 @@ def test_the_same_equation_in_other_words_is_the_same_problem() -> None:
 
 
 @needs_package
+@pytest.mark.slow
 def test_splits_are_drawn_disjoint_whatever_the_keys() -> None:
     task = gym_task("coin_flip")
     drawn = {

@@ -336,6 +336,7 @@ class Distance(Notes):
         self.found.append(sum(float((state[name] - value).square().sum()) for name, value in self.first.items()))
 
 
+@pytest.mark.slow
 def test_each_round_trains_the_first_weights_on_all_rounds() -> None:
     """Rounds of two steps of sampling and eight of training; Adam's first step is the same wherever it begins."""
     recipe, engine = iteration(learning_rate=0.02), beginner()

@@ -43,6 +43,7 @@ sequences = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=8), max_si
 
 
 @given(sequences, st.lists(st.integers(0, 2), min_size=1, max_size=9))
+@pytest.mark.slow
 def test_what_is_known_is_the_longest_beginning_of_all_that_was_added(added: list[list[int]], asked: list[int]) -> None:
     store: Kept[np.ndarray] = Kept(10**6)
     for ids in added:
@@ -52,6 +53,7 @@ def test_what_is_known_is_the_longest_beginning_of_all_that_was_added(added: lis
 
 
 @given(sequences, st.integers(1, 20), st.data())
+@pytest.mark.slow
 def test_however_little_room_there_is_what_is_known_is_right(added: list[list[int]], most: int, data: Any) -> None:
     """Sequences of which the beginning is not handed over, in a store that must let go."""
     store: Kept[np.ndarray] = Kept(most)

@@ -220,6 +220,7 @@ def gradient_of(value: Tensor) -> Tensor:
     return take_gradient(engine(0))
 
 
+@pytest.mark.slow
 def test_k1_in_the_reward_has_the_gradient_of_the_sequence() -> None:
     """A token answers for all that comes after it: that of the KL between distributions of whole answers."""
     answers = [(0,), *((a, b) for a in range(1, 5) for b in range(5))]

@@ -146,6 +146,7 @@ def test_a_changed_digit_is_another_number(n: int, place: int, digit: int) -> No
 
 
 @given(f=fraction, factor=st.integers(1, 9))
+@pytest.mark.slow
 def test_a_fraction_equals_its_notations_and_no_other(f: Fraction, factor: int) -> None:
     above, below, sign = abs(f.numerator), f.denominator, "-" if f < 0 else ""
     same = [
@@ -184,6 +185,7 @@ def test_no_text_makes_the_exact_steps_fail(gold: str, text: str) -> None:
 
 
 @given(parts=st.lists(st.integers(-99, 99), min_size=2, max_size=6, unique=True), data=st.data())
+@pytest.mark.slow
 def test_sets_have_no_order_and_tuples_have_one(parts: list[int], data: st.DataObject) -> None:
     mixed = data.draw(st.permutations(parts))
     gold, answer = (",".join(map(str, items)) for items in (parts, mixed))
@@ -253,6 +255,7 @@ def test_a_long_answer_equals_one_that_is_the_same() -> None:
 
 
 @pytest.mark.parametrize("text", ["²", "1\u200b", "\u202e1\u202c", "\ufeff1", "１", "1\x00", "١", "1\u00ad"])
+@pytest.mark.slow
 def test_look_alikes_and_invisible_characters_are_read_as_what_they_show(text: str) -> None:
     assert judged("1", rf"\boxed{{{text}}}").status == ("fail" if text == "²" else "ok")
 
@@ -436,6 +439,7 @@ def test_audit_names_the_line_that_is_wrong(
     assert reply.code == 64 and message in reply.err
 
 
+@pytest.mark.slow
 def test_audit_counts_precision_and_recall_by_type(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of type a two are right and one of them is accepted; of type b one of two that are accepted is right."""
     rows = [("1", "1", True, "a"), ("3", "three", True, "a"), ("2", "2", True, "b"), ("4", "4.0", False, "b")]

@@ -327,6 +327,7 @@ def test_the_profile_of_a_base_is_chosen_without_building_it(tmp_path: Path, mon
     assert session.plan(RECIPES["grpo"], model="x/y", pool=POOL)[0].profile == "one-gpu"
 
 
+@pytest.mark.slow
 def test_a_run_remembers_the_profile_that_was_chosen_and_its_memory(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -107,6 +107,7 @@ def test_masked_tokens_stay_in_the_denominator_and_are_not_in_the_quantile() -> 
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=5), st.integers(0, 99), st.integers(1, 5))
+@pytest.mark.slow
 def test_no_cut_changes_a_quantile_of_the_step(lengths: list[int], seed: int, cut: int) -> None:
     random = np.random.default_rng(seed)
     entropy = [random.random(n).tolist() for n in lengths]

@@ -348,6 +348,7 @@ def test_a_hub_id_is_downloaded_and_its_failure_names_it(tmp_path: Path, monkeyp
         load_policy("owner/name")
 
 
+@pytest.mark.slow
 def test_the_package_imports_without_torch() -> None:
     code = "import sys, assay.policy; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

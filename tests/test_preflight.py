@@ -203,6 +203,7 @@ def test_facts_come_from_the_files_of_the_model(model: Path) -> None:
     assert facts.ends["config.json"] == facts.ends["tokenizer"] == policy.end_ids
 
 
+@pytest.mark.slow
 def test_warnings_are_told_and_kept_and_change_no_bit_of_the_run(shell: Shell, model: Path, tmp_path: Path) -> None:
     loud = shell(*train_line(model, tmp_path / "loud"))
     silent = shell(*train_line(model, tmp_path / "silent", machine_probe=0))
@@ -215,6 +216,7 @@ def test_warnings_are_told_and_kept_and_change_no_bit_of_the_run(shell: Shell, m
     assert came_to(tmp_path / "loud") == came_to(tmp_path / "silent")
 
 
+@pytest.mark.slow
 def test_a_resumed_run_is_not_warned_again(shell: Shell, model: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     assert shell(*train_line(model, run)).code == 0

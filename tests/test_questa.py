@@ -174,6 +174,7 @@ def test_the_decoupled_objective_by_hand() -> None:
 # A policy that lags
 
 
+@pytest.mark.slow
 def test_answers_are_of_the_follower_and_its_lag_goes_round() -> None:
     """Versions of what is written are 0, 0, 0, 0, 0, 5, 5, ...; probabilities are those of these very weights."""
     recipe = small(num_steps=8, group_size=16)

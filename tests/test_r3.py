@@ -149,6 +149,7 @@ def test_gradients_of_values_are_those_of_differences() -> None:
         assert (ends[0] - ends[1]) / 2e-6 == pytest.approx(slope, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_critic_learns_what_states_are_worth_and_starts_from_zero() -> None:
     """Fitted to fixed targets its loss falls by far; the state of optimiser and head goes through a checkpoint."""
     engine = value_engine("fp32", optimiser=AdamW())
@@ -239,6 +240,7 @@ def test_steps_end_to_end_are_the_solution(level: int, seed: int) -> None:
         assert "".join(lines_of(problem)) == problem.solution
 
 
+@pytest.mark.slow
 def test_all_start_states_are_mixed_and_a_group_has_one() -> None:
     problem = Problem("mod-chain", "q", {}, "q", solution="7,12,3#3")
     made = starts(problem, 4000, 0.0, 1.0)

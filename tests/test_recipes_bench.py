@@ -26,6 +26,7 @@ def leave() -> None:
     os._exit(3)
 
 
+@pytest.mark.slow
 def test_a_run_has_a_process_of_its_own() -> None:
     assert recipes.alone(os.getpid) != os.getpid()
     assert recipes.alone(divmod, 7, 2) == (3, 1)

@@ -213,6 +213,7 @@ def test_the_calm_run_ends_as_the_formula_says(server: Server, place: Path) -> N
     assert_ended_well(place / "run")
 
 
+@pytest.mark.slow
 def test_the_toy_visits_every_failpoint(server: Server, interrupted: Path, place: Path) -> None:
     """Else a place of the list could be armed in these tests and never reached."""
     shutil.copytree(interrupted, place / "resumed")

@@ -168,6 +168,7 @@ def test_page_is_one_small_file_that_asks_for_nothing(whole, html):
     assert "default-src 'none'" in html
 
 
+@pytest.mark.slow
 def test_what_a_model_wrote_is_never_markup(html):
     page = Page(html)
     assert page.tags.count("script") == 2  # the data and the page's own
@@ -293,6 +294,7 @@ def test_alarms(metrics, evals, word, level):
     assert alarm["level"] == level
 
 
+@pytest.mark.slow
 def test_a_healthy_run_raises_no_alarm(tmp_path):
     run = RunFolder.read_only(fake_run(tmp_path / "run"))
     assert alarms(run.read("metrics"), run.read("evals"), total_steps=60) == []

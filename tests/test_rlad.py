@@ -122,6 +122,7 @@ def test_wording_of_conversations_touches_the_last_message_alone() -> None:
 
 
 @given(st.lists(st.lists(st.sampled_from([True, False, None]), max_size=4), min_size=1, max_size=4), st.randoms())
+@pytest.mark.slow
 def test_the_mean_of_its_own_answers_in_any_order(outcomes: list, random: object) -> None:
     """None counts nowhere: an error of ours. An abstraction without a judged answer has no reward yet."""
     ideas = [idea(i) for i in range(len(outcomes))]
@@ -271,6 +272,7 @@ def test_a_run_goes_on_bit_for_bit(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["rlad-hierarchical", "rlad-two"])
+@pytest.mark.slow
 def test_both_players_learn_on_policy(name: str) -> None:
     recipe, engine = small(name, num_prompts=8), policy("fp32", init_std=0.1)
     notes, _ = run(recipe, engine)
@@ -284,6 +286,7 @@ def test_both_players_learn_on_policy(name: str) -> None:
     assert {role for step in notes.batches for b in step for role in b.roles or ()} == {"policy", "abstraction"}
 
 
+@pytest.mark.slow
 def test_the_proposer_learns_first_and_the_solver_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten steps: one of imitation, one in which both write and nobody learns, one of imitation, seven of the solver."""
     worked.register(monkeypatch)

@@ -98,6 +98,7 @@ def test_the_last_level_stays_open() -> None:
 
 @given(steps=st.lists(st.lists(st.lists(st.booleans(), min_size=2, max_size=4), max_size=6), max_size=12))
 @settings(max_examples=60, deadline=None)
+@pytest.mark.slow
 def test_a_level_opens_exactly_when_the_sums_since_the_last_check_say_so(steps: list[list[list[bool]]]) -> None:
     memory, highest, seen = at(0), 0, []
     for step in steps:
@@ -123,6 +124,7 @@ def test_the_controller_sees_what_the_filter_removes() -> None:
     assert standing(phases.remember(memory, models, episodes, rows, {}), SHARE) == Standing(1)
 
 
+@pytest.mark.slow
 def test_a_run_climbs_and_resumes_where_it_stood() -> None:
     recipe = recipe_of("rlve", max_new=4, num_prompts=8, group_size=4, num_steps=6, learning_rate=0.02, warmup_steps=0)
     remember = tuple(dataclasses.replace(part, accuracy=0.2) for part in recipe.mechanism.remember)  # type: ignore[call-arg]

@@ -138,6 +138,7 @@ def test_the_oldest_groups_come_back_when_as_many_rows_wait_as_train() -> None:
 # Runs
 
 
+@pytest.mark.slow
 def test_advantages_and_log_probs_are_those_of_the_sampled_group() -> None:
     """Also in the second batch, whose rows an earlier policy wrote; and whatever order the batches are trained in."""
     notes, memory = run(recipe(), engine())
@@ -203,6 +204,7 @@ def test_what_a_step_reports_is_what_it_collected() -> None:
         assert found == expected
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_bit_for_bit() -> None:
     memory = require_resumable(recipe(num_steps=6), engine, after=3)
     assert memory.kept["left-over"]

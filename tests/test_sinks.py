@@ -172,6 +172,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, sink: Any) -> None:
     monkeypatch.setattr(sinks, "SINKS", {"tensorboard": ("tensorboard", lambda: sink)})
 
 
+@pytest.mark.slow
 def test_a_run_tells_its_sinks_of_every_step_and_every_examination(
     shell: Shell, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +193,7 @@ def test_a_run_tells_its_sinks_of_every_step_and_every_examination(
         assert told[entry["step"]][f"eval/{entry['set']}/pass@1"] == entry["pass"]["1"]["mean"]
 
 
+@pytest.mark.slow
 def test_a_sink_that_fails_at_everything_changes_no_bit_of_a_run(
     shell: Shell, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -297,5 +297,6 @@ def test_a_run_decodes_fewer_tokens_and_trains_on_all() -> None:
     assert memory.budget.rollouts == memory.budget.verified_answers == 5 * 32
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_bit_for_bit_with_its_drafts() -> None:
     require_resumable(small(), lambda: policy("fp32", **SHARP), after=2)

@@ -117,6 +117,7 @@ def test_an_error_of_ours_is_no_answer() -> None:
 # Prompts
 
 
+@pytest.mark.slow
 def test_uncertain_problems_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights 1/2 + 0.05 and sqrt(0.99 * 0.01) + 0.05: the first draw is the uncertain one with their shares."""
     register(monkeypatch)
@@ -162,6 +163,7 @@ def test_a_group_gets_as_many_as_there_are_and_no_empty_ones() -> None:
 # In the loop
 
 
+@pytest.mark.slow
 def test_replayed_answers_count_in_the_statistics_and_start_at_ratio_one(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch, ALONE)
     sized = {"num_prompts": 4, "group_size": 4, "num_steps": 8, "learning_rate": 0.01, "warmup_steps": 0}

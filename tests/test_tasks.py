@@ -279,6 +279,7 @@ def test_packages_register_tasks_by_entry_point(monkeypatch: pytest.MonkeyPatch)
         task("mind")
 
 
+@pytest.mark.slow
 def test_the_registry_does_not_import_torch() -> None:
     code = "import sys, assay.tasks; sys.exit('torch' in sys.modules or 'reasoning_gym' in sys.modules)"
     environment = {"PYTHONPATH": ":".join(filter(None, sys.path))}

@@ -158,6 +158,7 @@ def test_what_is_said_of_an_induction_is_short_and_plain_and_does_not_hold_the_p
 
 @settings(max_examples=200, deadline=None)
 @given(text=st.text(max_size=40) | st.text(NAMES + " 0123456789", max_size=30))
+@pytest.mark.slow
 def test_posing_takes_any_text(text: str) -> None:
     for name in KINDS:
         posed = task(f"pose:{name}")

@@ -266,6 +266,7 @@ def of_ratios(values: list[float], advantage: float) -> tuple[list[Row], dict[st
 
 @settings(max_examples=30, deadline=None)
 @given(st.floats(0.2, 5.0), st.sampled_from([-1.0, 1.0]))
+@pytest.mark.slow
 def test_ratios_of_answers_of_one_token_are_token_ratios(ratio: float, advantage: float) -> None:
     """GSPO of length one is PPO, so is the product; GMPO of length one is a clip of the log-ratio."""
     rows, logp = of_ratios([ratio], advantage)
@@ -282,6 +283,7 @@ def test_ratios_of_answers_of_one_token_are_token_ratios(ratio: float, advantage
 
 @settings(max_examples=30, deadline=None)
 @given(ratios, st.sampled_from([-1.0, 1.0]))
+@pytest.mark.slow
 def test_without_bounds_relatives_meet(values: list[float], advantage: float) -> None:
     """An infinite clip is the plain weight; an unclipped geometric mean is GSPO without its clip."""
     rows, logp = of_ratios(values, advantage)
@@ -296,6 +298,7 @@ def test_without_bounds_relatives_meet(values: list[float], advantage: float) ->
 
 @settings(max_examples=30, deadline=None)
 @given(ratios, st.randoms(use_true_random=False))
+@pytest.mark.slow
 def test_what_sees_whole_answers_does_not_see_the_order_of_their_tokens(values: list[float], random: Any) -> None:
     shuffled = list(values)
     random.shuffle(shuffled)

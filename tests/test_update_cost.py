@@ -53,6 +53,7 @@ def test_no_row_is_idle(name: str) -> None:
     assert batch.mask[: answers * TOY.answer].all()
 
 
+@pytest.mark.slow
 def test_passes_are_counted_and_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,7 @@ def test_pacs(seed: int, balanced: bool) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 4), st.booleans()), min_size=2, max_size=8), st.integers(0, 99))
+@pytest.mark.slow
 def test_pacs_without_class_weights_begins_as_leave_one_out(spec: list[tuple[int, bool]], seed: int) -> None:
     """On policy: - (R_i - mean of the others) / B on each token, the sums of RLOO; with weights it is divided by
     4 p (1 - p).

@@ -45,6 +45,7 @@ def pids(pool: Workers) -> list[int]:
     return [worker.process.pid for worker in pool._workers]
 
 
+@pytest.mark.slow
 def test_answers_come_in_the_order_of_the_jobs(workers: Workers) -> None:
     jobs = [["sleep", 0.05 * (i % 2)] if i % 3 == 0 else ["echo", i] for i in range(12)]
     found = workers.map(jobs)
@@ -53,6 +54,7 @@ def test_answers_come_in_the_order_of_the_jobs(workers: Workers) -> None:
     assert workers.map([]) == []
 
 
+@pytest.mark.slow
 def test_what_hangs_in_c_is_killed_and_the_rest_is_answered(workers: Workers) -> None:
     found = workers.map([["echo", 1], ["spin"], ["echo", 2], ["echo", 3]])
     assert [outcome.status for outcome in found] == ["done", "time", "done", "done"]
@@ -60,6 +62,7 @@ def test_what_hangs_in_c_is_killed_and_the_rest_is_answered(workers: Workers) ->
     assert found[1].reached == "began ['spin']"
 
 
+@pytest.mark.slow
 def test_a_job_that_eats_memory_is_stopped_by_its_limit(workers: Workers) -> None:
     found = workers.map([["eat"], ["echo", 1]])
     assert [outcome.status for outcome in found] == ["memory", "done"]
@@ -123,6 +126,7 @@ def test_an_interrupt_while_waiting_ends_the_workers(workers: Workers, monkeypat
     ("function", "words"),
     [("no_such_module:answer", "No module named 'no_such_module'"), ("worker_jobs:nothing", "has no attribute")],
 )
+@pytest.mark.slow
 def test_workers_that_cannot_start_say_why(function: str, words: str) -> None:
     with Workers(function, count=1) as pool, pytest.raises(ConfigError, match="did not start") as caught:
         pool.map([["echo", 1]])
