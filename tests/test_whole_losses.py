@@ -154,6 +154,15 @@ def test_rapid_by_hand() -> None:
     np.testing.assert_allclose(np.concatenate(found), [-0.5 * 0.8 * 2**0.5 / 2, 2 * 0.2 * 2**0.5 / 2], rtol=1e-5)
 
 
+def test_rapid_of_answers_that_the_policy_has_left_altogether_is_a_number() -> None:
+    """Both mean log-ratios are held at -20: each weighs e^-20, their value is 1/2, their deviation sqrt(1/2)."""
+    made = world(shapes={"g": [("p", True), ("p", False)]})
+    for row, answer in zip(made.rows, made.answers, strict=True):
+        row.old[:] = answer.logp.detach().numpy() + 900.0  # type: ignore[index]
+    found = np.concatenate(made.learnt(Objective(whole=RAPID(epsilon=0.0)))) / math.exp(-20)
+    np.testing.assert_allclose(found, [-(0.5**0.5) / 2, 0.5**0.5 / 2], rtol=1e-5)
+
+
 # Kimi
 
 

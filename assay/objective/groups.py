@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.objective.ratios import CLAMP
 from assay.part import Part
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def rapid(view: View, *, cap: float, ddof: int, epsilon: float) -> Tensor:
     """
     member = (view.length > 0).to(view.logp.dtype)
     reward = view.outcome.where(member > 0, 0.0)
-    use = member * view.mean(view.logp.detach() - view.old).exp().clamp(max=cap)
+    use = member * view.mean(view.logp.detach() - view.old).clamp(min=-CLAMP).exp().clamp(max=cap)
     size = view.in_group(member)
     far = member * (reward - view.in_group(reward) / size)
     spread = (view.in_group(far.square()) / (size - ddof)).sqrt()
