@@ -41,7 +41,7 @@ test-versions:  ## what needs no torch, on Python 3.12 and 3.13
 		.venv-$$version/bin/python -m pytest -q -p no:cacheprovider -m "not deep" $(TORCH_FREE) || exit 1; \
 	done
 
-mutants: $(STAMP)  ## do the tests notice wrong formulas? 120 mutants, one at a time, an hour
+mutants: $(STAMP)  ## do the tests notice wrong formulas? 120 mutants of what decides what is trained or reported, two hours
 	$(PY) tests/mutants.py
 
 parity: $(STAMP)  ## gradients of TRL's trainers against ours on the same answers (needs .venv-trl: bash bench/setup.sh)

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.recipe import Recipe, Wish
+from assay.verify.function_process import SECONDS
 
 if TYPE_CHECKING:
     from assay.source import Pool
+    from assay.tasks.data import Places
 
 Reward = str | Callable[..., Any]
 
@@ -58,11 +60,12 @@ def train(
     *,
     task: str | None = None,
     levels: Sequence[int] | None = None,
-    data: str | Path | None = None,
-    eval_data: str | Path | None = None,
+    data: Places | None = None,
+    eval_data: Places | None = None,
     system: str = "",
     prompt_column: str = "",
     answer_column: str = "",
+    answer_from_messages: bool = False,
     skip_bad_rows: bool = False,
     model: str | None = None,
     profile: Wish = "auto",
@@ -74,22 +77,28 @@ def train(
     reward: Reward | Sequence[Reward] | None = None,
     reward_weights: Sequence[float] | None = None,
     right_from: float = 1.0,
+    reward_timeout: float = SECONDS,
 ) -> Run:
-    """Trains and returns the run: on a generated task (countdown unless named), on the rows of a file or of a data set
-    of the Hub, or on both mixed. `settings` are those of the command line: {"scale.learning_rate": 1e-3}.
+    """Trains and returns the run: on a generated task (countdown unless named), on the rows of a file, of several that
+    are one set, or of a data set of the Hub, or on both mixed. `system` is put before prompts that have no system
+    message of their own; it is the setting `chat.system`. `settings` are those of the command line:
+    {"scale.learning_rate": 1e-3}.
 
     `reward` is a function f(prompts, completions, **columns) that gives a number for each, "FILE.py:FUNCTION", or
-    several of them; an answer is right where their weighted sum is at least `right_from`.
+    several of them; an answer is right where their weighted sum is at least `right_from`. A call of one may take
+    `reward_timeout` seconds.
     """
     from assay import session
     from assay.bases import base_for
     from assay.judging import wishes_of
+    from assay.known import recipe as named
     from assay.plugins import load
-    from assay.recipes import recipe as named
+    from assay.record.folder import Numbered
 
-    said = {"prompt_column": prompt_column, "answer_column": answer_column, "system": system}
-    pool = _pool(task, levels, data, eval_data, said | {"skip_bad_rows": skip_bad_rows})
     load()
+    said = {"prompt_column": prompt_column, "answer_column": answer_column, "skip_bad_rows": skip_bad_rows}
+    said |= {"answer_from_messages": answer_from_messages}
+    pool = _pool(task, levels, data, eval_data, said)
     method = named(recipe) if isinstance(recipe, str) else recipe
     rewards, functions = wishes_of(reward, reward_weights)
     experiment, _ = session.plan(
@@ -100,12 +109,14 @@ def train(
         seed=seed,
         steps=steps,
         overrides=settings,
+        system=system or None,
         rewards=rewards,
         right_from=right_from,
+        reward_timeout=reward_timeout,
     )
-    path = Path(run) if run is not None else session.free_folder(Path("runs"), _name_of(method, pool))
+    place = Path(run) if run is not None else Numbered(Path("runs"), _name_of(method, pool))
     command = f"assay.train({method.name!r}, ...)"
-    return Run(session.start(experiment, path, command=command, quiet=quiet, functions=functions))
+    return Run(session.start(experiment, place, command=command, quiet=quiet, functions=functions))
 
 
 def _name_of(method: Recipe, pool: Pool) -> str:
@@ -117,8 +128,8 @@ def _name_of(method: Recipe, pool: Pool) -> str:
 def _pool(
     name: str | None,
     levels: Sequence[int] | None,
-    place: str | Path | None,
-    held_out: str | Path | None,
+    places: Places | None,
+    held_out: Places | None,
     said: Mapping[str, Any],
 ) -> Pool:
     from assay.errors import UsageError
@@ -127,16 +138,16 @@ def _pool(
     from assay.tasks.data import data
 
     shares = []
-    if place is not None:
-        shares.append(Share(data(place, held_out=held_out, **said).name))
+    if places is not None:
+        shares.append(Share(data(places, held_out=held_out, **said).name))
     elif held_out is not None or any(said.values()):
-        raise UsageError("eval_data, system, columns and skip_bad_rows are about a file of rows: name it with data=.")
+        raise UsageError("eval_data, columns and skip_bad_rows are about a file of rows: name it with data=.")
     if name is not None or not shares:
         known = name or "countdown"
         if levels is None:
             levels = (3, 4) if known == "countdown" else task(known).levels[:1]
         shares.append(Share(known, tuple(levels)))
-    pool = Pool(tuple(shares), wording="compact" if place is None else "natural")
+    pool = Pool(tuple(shares), wording="compact" if places is None else "natural")
     check_pool(pool)
     return pool
 
@@ -147,13 +158,18 @@ def resume(
     steps: int | None = None,
     quiet: bool = False,
     reward: Reward | Sequence[Reward] | None = None,
+    reward_timeout: float | None = None,
+    trust_code: bool = False,
 ) -> Run:
     """Continues a run from its last checkpoint; `steps` extends one that is finished. `reward` brings the functions
-    again where they had no file.
+    again where they had no file; a call of one has `reward_timeout` seconds from now on. `trust_code` runs files that
+    the folder names though they have changed.
     """
     from assay import session
     from assay.judging import wishes_of
     from assay.plugins import load
 
     load()
-    return Run(session.resume(run, steps=steps, quiet=quiet, functions=wishes_of(reward, None)[1]))
+    functions = wishes_of(reward, None)[1]
+    said = {"reward_timeout": reward_timeout, "trust_code": trust_code}
+    return Run(session.resume(run, steps=steps, quiet=quiet, functions=functions, **said))

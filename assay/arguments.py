@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Sequence
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from assay import terminal, trl
 from assay.configure import settings
 from assay.errors import UsageError, unknown
 from assay.experiment import Evaluation, Machine, Saving, Tracking
+from assay.known import RECIPES, spelt
 from assay.policy.conversation import Chat
 from assay.policy.lora import Lora
 from assay.record.sinks import SINKS
 
+SINKS_OF_RUN = "tracking.sinks"
 SHORT = {"--lora": "lora.rank"}  # settings that are written without their field
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
@@ -24,6 +29,7 @@ def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """What is left without the settings `--a.b value` and `--a.b=value`, and those as {path: text}."""
     rest: list[str] = []
     found: dict[str, str] = {}
+    names: dict[str, str] = {}  # by which each was said
     items = iter(arguments)
     for item in items:
         if item == "--":
@@ -39,7 +45,10 @@ def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
             value = next(items, "--")
             if value.startswith("--"):
                 raise UsageError(f"{name} wants a value: {name} VALUE.")
-        found[name[2:]] = value
+        path, said = name[2:], item.partition("=")[0]
+        if names.setdefault(path, said) != said:
+            _require_alike(path, found[path], value)
+        found[path] = value
     return rest, found
 
 
@@ -47,18 +56,49 @@ TRACK: tuple[tuple[str, ...], dict[str, Any]] = (
     ("--track",),
     {
         "nargs": "+",
+        "action": "extend",
         "metavar": "SINK",
         "help": f"also tell of the run there, any or all of: {', '.join(SINKS)}; default none",
     },
 )
 
 
-def tracked(names: Sequence[str] | None) -> dict[str, str]:
-    """The setting that `--track` is short for."""
+def tracked(names: Sequence[str] | None, found: Mapping[str, str]) -> dict[str, str]:
+    """The settings with the one that `--track` is short for."""
     for name in names or ():
         if name not in SINKS:
             raise unknown("sink", name, SINKS, "assay train --help")
-    return {"tracking.sinks": ",".join(names)} if names else {}
+    if not names:
+        return dict(found)
+    sinks = ",".join(dict.fromkeys(names))
+    _require_alike(SINKS_OF_RUN, found.get(SINKS_OF_RUN, sinks), sinks)
+    return {**found, SINKS_OF_RUN: sinks}
+
+
+def _require_alike(path: str, one: str, other: str) -> None:
+    """A setting that is said by two names is said alike."""
+    if one != other:
+        raise UsageError(f"--{path} is said twice, as '{one}' and as '{other}': leave one out.")
+
+
+def refuse_theirs(words: Sequence[str]) -> None:
+    """Names of TRL's on the line of `train` are refused together, with ours and their values."""
+    given: dict[str, str] = {}
+    for word, then in zip(words, [*words[1:], "--"], strict=True):
+        name, equals, value = word.partition("=")
+        if word.startswith("--") and trl.is_theirs(name[2:]):
+            given[name] = value if equals or then.startswith("--") else then
+    if given:
+        recipe = next((RECIPES[known] for word in words if (known := spelt(word)) is not None), None)
+        raise trl.refusal(given, recipe, write=in_shell)
+
+
+def in_shell(settings: Mapping[str, str]) -> str:
+    return " ".join(f"--{name} {shlex.quote(value)}" for name, value in settings.items())
+
+
+class Told(Exception):
+    """What `--help` and `--version` asked for was printed."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -66,6 +106,12 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}. `{self.prog} --help` shows what there is.")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        terminal.write(file or sys.stderr, message)
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        raise Told
 
 
 def settings_help() -> str:

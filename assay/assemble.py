@@ -12,18 +12,17 @@ from typing import Any
 import numpy as np
 
 from assay import stages
-from assay.assess import ASSESSORS, assess
-from assay.augment import AUGMENTS, Codec, Sampling, ask
-from assay.collect import COLLECTORS, EXPANDERS, Collect, Collector, Judge, Verify
-from assay.credit import CREDITS, SHAPES, Lesson, credit
-from assay.curate import CURATORS
-from assay.memory import MEMORIES, Memory, pass_rates
+from assay.assess import assess
+from assay.augment import Codec, Sampling, ask
+from assay.collect import Collect, Collector, Judge, Verify
+from assay.credit import Lesson, credit
+from assay.memory import Memory, pass_rates
+from assay.memory.places import keepers, place_for
 from assay.models import Models
-from assay.part import Part, Registry, bind
+from assay.part import Part, bind
 from assay.recipe import Mechanism, Recipe, Scale
 from assay.record.measure import step_stats
-from assay.reward import REWARDS
-from assay.source import SOURCES, Pool
+from assay.source import Pool
 from assay.source.rows import count_rows
 from assay.types import Batch, Episode, Origin, Problem, Request, Row, Stats
 from assay.verify import verify
@@ -58,6 +57,9 @@ def _phases(
 ) -> Phases:
     scale, stage = recipe.scale, recipe.stages[number]
     mechanism = stage.mechanism or recipe.mechanism
+    kept = keepers([mechanism.remember for mechanism in recipe.mechanisms])
+    everyone = [keeper for parts in kept for keeper in parts]
+    mine = kept[next(i for i, other in enumerate(recipe.mechanisms) if other is mechanism)]
     drawn = scale.num_prompts * scale.oversample
     constants = {
         "pool": pool,
@@ -70,11 +72,13 @@ def _phases(
         "num_steps": scale.num_steps,
         "micro_tokens": micro_tokens,
         "scale": scale,
+        "keepers": everyone,
+        "waiting": [place_for(part, everyone) for part in mechanism.curate if part.returns_first],
     }
-    source = bind(SOURCES, mechanism.source, **constants)
-    augments = _bound(AUGMENTS, mechanism.augment, constants)
-    curators = _bound(CURATORS, mechanism.curate, constants)
-    memories = _bound(MEMORIES, mechanism.remember, constants)
+    (source,) = _bound((mechanism.source,), constants)
+    augments = _bound(mechanism.augment, constants)
+    curators = _bound(mechanism.curate, constants)
+    memories = [bind(keeper.part, place=keeper.place, **constants) for keeper in mine]
     watched = stages.watched([other.when for other in recipe.stages])
 
     def augment(models: Models, problems: Sequence[Problem], memory: Memory, first: int = 0) -> list[Request]:
@@ -104,7 +108,7 @@ def _phases(
 
     return Phases(
         end=end,
-        due=partial(stages.due, part=stage.when, pool=pool),
+        due=partial(stages.due, part=stage.when, pool=pool, place=place_for(stage.when, everyone)),
         enter=partial(
             stages.enter, number=number, start=stage.start, optimiser=stage.optimiser, clear=stage.memory == "clear"
         ),
@@ -117,7 +121,7 @@ def _phases(
             objective=lambda role: mechanism.rule(role).objective,
             batch_of=partial(_batch_of, recipe, mechanism),
             num_updates=scale.num_updates,
-            parts=_bound(ASSESSORS, mechanism.assess, constants),
+            parts=_bound(mechanism.assess, constants),
         ),
         credit=partial(credit, lesson=_lessons(recipe, mechanism, constants)),
         improve=_improver(mechanism, scale, micro_tokens),
@@ -125,8 +129,10 @@ def _phases(
     )
 
 
-def _bound(registry: Registry, parts: Sequence[Part], constants: Mapping[str, Any]) -> tuple[Callable[..., Any], ...]:
-    return tuple(bind(registry, part, **constants) for part in parts)
+def _bound(parts: Sequence[Part], constants: Mapping[str, Any]) -> tuple[Callable[..., Any], ...]:
+    """Each with the place in the memory where that is kept which it reads."""
+    everyone = constants["keepers"]
+    return tuple(bind(part, place=place_for(part, everyone), **constants) for part in parts)
 
 
 def _collector(
@@ -139,12 +145,12 @@ def _collector(
 
     def judge(role: str) -> Judge:
         rule = mechanism.rule(role)
-        return Judge(rule.verified, _bound(REWARDS, rule.reward, constants))
+        return Judge(rule.verified, _bound(rule.reward, constants))
 
-    expand = _bound(EXPANDERS, mechanism.expand, constants)
+    expand = _bound(mechanism.expand, constants)
     continues = any(part.continues for part in mechanism.expand)
     collect: Collect = Collector(verify, functools.cache(judge), expand, more, constants["codec"], continues)
-    for part in _bound(COLLECTORS, mechanism.collect, {**constants, "more": more}):
+    for part in _bound(mechanism.collect, {**constants, "more": more}):
         collect = part(collect)
     return collect
 
@@ -154,7 +160,7 @@ def _lessons(recipe: Recipe, mechanism: Mechanism, constants: Mapping[str, Any])
 
     def lesson(role: str) -> Lesson:
         rule = mechanism.rule(role)
-        estimators = (*_bound(CREDITS, (rule.credit,), constants), *_bound(SHAPES, rule.shape, constants))
+        estimators = (*_bound((rule.credit,), constants), *_bound(rule.shape, constants))
         return Lesson(estimators, _batch_of(recipe, mechanism, role), rule.objective.injected == "train")
 
     return functools.cache(lesson)

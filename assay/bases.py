@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import json
 import os
 import shutil
@@ -14,11 +15,11 @@ from assay.configure import to_data
 from assay.errors import StorageError, UsageError, unknown
 from assay.experiment import Evaluation, Experiment, Machine, Saving
 from assay.folders import cache_folder
+from assay.known import RECIPES
 from assay.lengths import longest_solution
-from assay.part import Part, slot
+from assay.part import Asking
 from assay.policy.config import PolicyConfig
 from assay.recipe import Scale
-from assay.recipes import RECIPES
 from assay.rng import digest
 from assay.source import Pool, Share
 from assay.tasks import short
@@ -34,11 +35,12 @@ class Base:
     pool: Pool
     scale: Scale
     seed: int = 0
-    augment: tuple[Part, ...] = slot("augment", default=())  # what its prompts hold beside the question
+    augment: tuple[Asking, ...] = ()  # what its prompts hold beside the question
 
     @property
     def hash(self) -> str:
         data = to_data(self)
+        del data["pool"]["left_out"]  # tasks alone have no rows to leave out
         if not self.augment:
             del data["augment"]  # bases that were made without it are the same bases
         return digest("base", json.dumps(data, sort_keys=True))
@@ -126,6 +128,13 @@ def build(name: str, *, quiet: bool = False, force: bool = False) -> Path:
     target = folder_of(made)
     if target.exists() and not force:
         return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with (target.parent / f".{target.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # of runs that need it at once the first makes it, and the others wait
+        return target if target.exists() and not force else _build(made, target, quiet=quiet)
+
+
+def _build(made: Base, target: Path, *, quiet: bool) -> Path:
     scratch = target.with_name(f".{target.name}-{os.getpid()}")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)

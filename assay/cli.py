@@ -6,6 +6,7 @@ needs them.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shlex
@@ -15,11 +16,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay import __version__
-from assay.arguments import TRACK, Argument, Parser, one_of, overrides, settings_help, strange, tracked
-from assay.command_problems import CHECK, HELD_OUT, TASKS, pool_of, run_check
-from assay.command_verify import REWARD, VERIFY, judge_of, run_verify
-from assay.errors import AssayError, StorageError, UsageError, unknown
+from assay import __version__, terminal
+from assay.arguments import (
+    TRACK,
+    Argument,
+    Parser,
+    Told,
+    one_of,
+    overrides,
+    refuse_theirs,
+    settings_help,
+    strange,
+    tracked,
+)
+from assay.command_problems import CHECK, HELD_OUT, SYSTEM, TASKS, exam_of, pool_of, run_check
+from assay.command_verify import REWARD, REWARD_TIMEOUT, VERIFY, judge_of, run_verify, timeout_of
+from assay.errors import AssayError, ConfigError, StorageError, UsageError, unknown
 from assay.lab.explain import VERB as EXPLAIN
 from assay.lab.export import VERB as EXPORT
 from assay.plugins import load
@@ -33,13 +45,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     as_json = "--json" in arguments
     try:
-        load()
-        known = parse(arguments)
-        result = known.run_verb(known)
+        terminal.guard()
+        with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
+            for offer in load():
+                if offer.problem:
+                    terminal.say(f"warning: {offer.problem}")
+            known = parse(arguments)
+            result = known.run_verb(known)
         if as_json:
-            print_out(json.dumps(result, allow_nan=False))
-    except SystemExit as done:  # --help and --version
-        return int(done.code or 0)
+            terminal.show(json.dumps(result, allow_nan=False))
+    except Told:
+        return 0
+    except SystemExit as done:  # of a plugin, say: nobody but this function decides when a command is over
+        return report_failure("Ended", where_ended(done), AssayError.exit_code, as_json=as_json)
     except AssayError as error:
         return refuse(error, as_json=as_json)
     except BrokenPipeError:
@@ -48,6 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return report_failure("Interrupted", "stopped by Ctrl-C.", INTERRUPTED, as_json=as_json)
+    except MemoryError as error:
+        told = f"there was not enough memory ({str(error) or 'a limit'}): ask for less, or take a larger machine"
+        return refuse(ConfigError(f"{told}. A run that was under way goes on with `assay resume`."), as_json=as_json)
     except OSError as error:
         return refuse(StorageError(f"{error}. A run that was under way goes on with `assay resume`."), as_json=as_json)
     except Exception as error:  # the last border before a person: whatever else arrives here is a bug of ours
@@ -56,9 +77,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             "under way goes on with `assay resume`."
         )
         code = report_failure("Bug", message, AssayError.exit_code, as_json=as_json)
-        sys.stderr.write(traceback.format_exc())
+        terminal.tell(traceback.format_exc())
         return code
     return 0
+
+
+def where_ended(done: SystemExit) -> str:
+    place = traceback.extract_tb(done.__traceback__)[-1]
+    return (
+        f"{place.filename}, line {place.lineno} raised SystemExit({done.code!r}) in the middle of the command, which "
+        "is not done. A run that was under way goes on with `assay resume`."
+    )
 
 
 def refuse(error: AssayError, *, as_json: bool) -> int:
@@ -68,14 +97,9 @@ def refuse(error: AssayError, *, as_json: bool) -> int:
 def report_failure(name: str, message: str, code: int, *, as_json: bool) -> int:
     """Says what went wrong, to a person and, if asked, to a program; returns the exit code."""
     if as_json:
-        print_out(json.dumps({"error": name, "message": message, "code": code}))
-    sys.stderr.write(f"{name}: {message}\n")
+        terminal.show(json.dumps({"error": name, "message": message, "code": code}))
+    terminal.say(f"{name}: {message}")
     return code
-
-
-def print_out(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -84,6 +108,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     verb = next((item for item in rest if not item.startswith("-")), None)
     if verb is not None and verb not in VERBS:
         raise unknown("verb", verb, VERBS, "assay --help")
+    if verb == "train":
+        refuse_theirs(rest)
     known, others = build_parser().parse_known_args(rest)
     if verb is None:
         raise UsageError(f"say what to do: {', '.join(VERBS)}. `assay --help` explains them.")
@@ -125,9 +151,10 @@ def build_parser() -> Parser:
 def run_train(arguments: argparse.Namespace) -> Any:
     from assay import session
     from assay.bases import base_for
-    from assay.configure import to_data
+    from assay.known import recipe
+    from assay.lab import dry_run
     from assay.lab.results import finished
-    from assay.recipes import recipe
+    from assay.record.folder import Numbered
     from assay.tasks import short
 
     pool = pool_of(arguments)
@@ -138,18 +165,20 @@ def run_train(arguments: argparse.Namespace) -> Any:
         profile=arguments.profile,
         seed=arguments.seed,
         steps=arguments.steps,
-        overrides=tracked(arguments.track) | arguments.overrides,
+        overrides=tracked(arguments.track, arguments.overrides),
+        system=arguments.system or None,
         rewards=arguments.reward or (),
         right_from=arguments.right_from,
+        reward_timeout=timeout_of(arguments),
     )
+    default = Numbered(Path("runs"), f"{experiment.recipe.name}-{short(pool.shares[0].task)}")
+    if arguments.dry_run:
+        plan = dry_run.planned(experiment, rules)
+        if not arguments.json:
+            terminal.show(dry_run.text(plan, run=str(arguments.run or f"{default.root / default.name}-N")))
+        return dry_run.document(plan)
     for rule in rules:
         session.say(f"  {experiment.profile}: {rule}")
-    if arguments.dry_run:
-        session.tell_memory(experiment)
-        if not arguments.json:
-            print_out(json.dumps(to_data(experiment), indent=1))
-        return to_data(experiment)
-    default = session.free_folder(Path("runs"), f"{arguments.recipe}-{short(pool.shares[0].task)}")
     path = session.start(experiment, arguments.run or default, command=arguments.command, quiet=arguments.quiet)
     return finished(path)
 
@@ -158,7 +187,8 @@ def run_resume(arguments: argparse.Namespace) -> Any:
     from assay import session
     from assay.lab.results import finished
 
-    return finished(session.resume(arguments.run, steps=arguments.steps, quiet=arguments.quiet))
+    said = {"reward_timeout": arguments.reward_timeout, "trust_code": arguments.trust_code}
+    return finished(session.resume(arguments.run, steps=arguments.steps, quiet=arguments.quiet, **said))
 
 
 def run_report(arguments: argparse.Namespace) -> Any:
@@ -178,10 +208,11 @@ def run_sample(arguments: argparse.Namespace) -> Any:
         temperature=arguments.temperature,
         top_p=arguments.top_p,
         seed=arguments.seed,
+        system=arguments.system,
     )
     if not arguments.json:
         for answer in found["answers"]:
-            print_out(answer["text"] if arguments.n == 1 else f"{answer['logp']:9.3f}  {answer['text']}")
+            terminal.hand_over(answer["text"] if arguments.n == 1 else f"{answer['logp']:9.3f}  {answer['text']}")
     return found
 
 
@@ -192,17 +223,18 @@ def run_eval(arguments: argparse.Namespace) -> Any:
     with judge_of(arguments) as judge:
         found = examine(
             arguments.model,
-            pool_of(arguments, exam_of=arguments.model),
+            exam_of(arguments),
             problems=arguments.problems,
             samples=arguments.n,
             ks=arguments.k,
             temperature=arguments.temperature,
             max_new=arguments.max_new,
             seed=arguments.seed,
+            system=arguments.system,
             judge=judge,
         )
     if not arguments.json:
-        print_out(eval_table(found))
+        terminal.show(eval_table(found))
     return found
 
 
@@ -212,20 +244,18 @@ def run_compare(arguments: argparse.Namespace) -> Any:
     comparison = compare_runs(arguments.runs)
     if arguments.plot:
         for path in plot(comparison, arguments.plot):
-            sys.stderr.write(f"plot  {path}\n")
+            terminal.say(f"plot  {path}")
     if not arguments.json:
         show(comparison)
     return as_json(comparison)
 
 
 def run_list(arguments: argparse.Namespace) -> Any:
-    from assay.lab.catalogue import listing
+    from assay.lab.catalogue import listing, listing_text
 
     rows = listing(arguments.what)
     if not arguments.json:
-        width = max((len(row["name"]) for row in rows), default=0)
-        for row in rows:
-            print_out(f"{row['name']:<{width}}  {row['summary']}")
+        terminal.show(listing_text(rows))
     return rows
 
 
@@ -234,7 +264,7 @@ def run_show(arguments: argparse.Namespace) -> Any:
 
     found = card(arguments.name)
     if not arguments.json:
-        print_out(card_text(found))
+        terminal.show(card_text(found))
     return found
 
 
@@ -243,7 +273,7 @@ def run_base(arguments: argparse.Namespace) -> Any:
 
     path = build(arguments.name, quiet=arguments.quiet, force=arguments.force)
     if not arguments.json:
-        print_out(str(path))
+        terminal.show(str(path))
     return describe(base(arguments.name))
 
 
@@ -252,7 +282,7 @@ def run_doctor(arguments: argparse.Namespace) -> Any:
 
     found = examination(arguments.model)
     if not arguments.json:
-        print_out(text(found))
+        terminal.show(text(found))
     return found
 
 
@@ -265,10 +295,6 @@ def run_demo(arguments: argparse.Namespace) -> Any:
 QUIET: Argument = (("--quiet",), {"action": "store_true", "help": "no panel"})
 SEED: Argument = (("--seed",), {"type": int, "default": 0, "help": "default 0"})
 RUN: Argument = (("run",), {"type": Path, "metavar": "RUN", "help": "a run folder"})
-SAMPLER: list[Argument] = [
-    (("--temperature",), {"type": float, "default": 1.0, "help": "default 1.0; 0 is greedy"}),
-    SEED,
-]
 
 VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]] = {
     "train": (
@@ -289,14 +315,26 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
             SEED,
             (("--run",), {"type": Path, "help": "run folder; default runs/RECIPE-TASK-N"}),
             TRACK,
-            (("--dry-run",), {"action": "store_true", "help": "print the resolved run and stop"}),
+            (
+                ("--dry-run",),
+                {"action": "store_true", "help": "print what the run will use and stop; --json has all of it"},
+            ),
             QUIET,
         ],
         run_train,
     ),
     "resume": (
         "continue a run from its last checkpoint",
-        [RUN, (("--steps",), {"type": int, "help": "extend the run; default: the steps it began with"}), QUIET],
+        [
+            RUN,
+            (("--steps",), {"type": int, "help": "extend the run; default: the steps it began with"}),
+            (
+                ("--trust-code",),
+                {"action": "store_true", "help": "run the reward functions that RUN names, though they have changed"},
+            ),
+            REWARD_TIMEOUT,
+            QUIET,
+        ],
         run_resume,
     ),
     "sample": (
@@ -305,9 +343,11 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
             (("model",), {"metavar": "MODEL|RUN"}),
             (("prompt",), {"metavar": "PROMPT"}),
             (("--n",), {"type": int, "default": 1, "help": "answers; default 1"}),
-            (("--max-new",), {"type": int, "default": 64, "help": "tokens; default 64"}),
+            (("--max-new",), {"type": int, "help": "tokens; default 64, of a run its own limit"}),
             (("--top-p",), {"type": float, "default": 1.0, "help": "default 1.0"}),
-            *SAMPLER,
+            (("--temperature",), {"type": float, "default": 1.0, "help": "default 1.0; 0 is greedy"}),
+            SYSTEM,
+            SEED,
         ],
         run_sample,
     ),
@@ -319,9 +359,13 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
             *REWARD,
             (("--problems",), {"type": int, "help": "default 256; of --data all rows"}),
             (("--n",), {"type": int, "default": 16, "help": "samples a problem; default 16"}),
-            (("--k",), {"type": int, "nargs": "+", "help": "default 1, 2, 4 ... n"}),
-            (("--max-new",), {"type": int, "help": "tokens; default: what the task needs"}),
-            *SAMPLER,
+            (("--k",), {"type": int, "nargs": "+", "action": "extend", "help": "default 1, 2, 4 ... n"}),
+            (("--max-new",), {"type": int, "help": "tokens; default: the run's own limit, else what the task needs"}),
+            (
+                ("--temperature",),
+                {"type": float, "help": "0 is greedy; default 1.0, of a run that of its exams"},
+            ),
+            SEED,
         ],
         run_eval,
     ),

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from assay import terminal
 from assay.arguments import Argument, one_of
+from assay.command_verify import REWARD_TIMEOUT, timeout_of
 from assay.errors import UsageError
 from assay.tasks.task import Wording
 
 if TYPE_CHECKING:
     from assay.source import Pool, Share
-    from assay.tasks.data import Data
 
 DEFAULT_TASK = "countdown:3,4"
+
+READ = ("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows")  # how rows are read
 
 COLUMNS: list[Argument] = [
     (
@@ -25,14 +26,22 @@ COLUMNS: list[Argument] = [
     ),
     (("--answer-column",), {"default": "", "metavar": "NAME", "help": "default: see docs/data.md"}),
     (
-        ("--system",),
-        {"default": "", "metavar": "TEXT", "help": "a system message for rows that have none; default none"},
+        ("--answer-from-messages",),
+        {"action": "store_true", "help": "conversations end with the assistant: its last message is the answer"},
     ),
-    (("--skip-bad-rows",), {"action": "store_true", "help": "leave out rows that cannot be used"}),
+    (("--skip-bad-rows",), {"action": "store_true", "help": "leave out rows that cannot be used, or do not fit"}),
 ]
+SYSTEM: Argument = (
+    ("--system",),
+    {"metavar": "TEXT", "help": "short for --chat.system: before prompts that have none; default none, or the run's"},
+)
 HELD_OUT: Argument = (
     ("--eval-data",),
-    {"metavar": "FILE", "help": "held-out rows; then all of --data trains; default: a fifth of --data"},
+    {
+        "action": "append",
+        "metavar": "FILE",
+        "help": "held-out rows, repeat for several files; then all of --data trains; default: a fifth of --data",
+    },
 )
 TASKS: list[Argument] = [
     (
@@ -40,7 +49,7 @@ TASKS: list[Argument] = [
         {
             "action": "append",
             "metavar": "NAME[:LEVELS][=WEIGHT]",
-            "help": f"repeat for a mixture; default {DEFAULT_TASK}",
+            "help": f"repeat for a mixture; default {DEFAULT_TASK}, of eval the run's own",
         },
     ),
     (
@@ -49,77 +58,87 @@ TASKS: list[Argument] = [
             "wording",
             get_args(Wording),
             see="assay train --help",
-            help="compact for proxy models, natural for real ones; default compact, with --data natural",
+            help="compact for proxy models, natural for real ones; default compact, with --data natural, or the run's",
         ),
     ),
     (
         ("--data",),
         {
+            "action": "append",
             "metavar": "FILE|HUB",
-            "help": "rows: .jsonl, .json, .csv, .tsv, .parquet, or owner/name:split; default: tasks alone",
+            "help": "rows: .jsonl, .json, .csv, .tsv, .parquet, or owner/name:split; repeat it: several files are one "
+            "set; default: tasks alone",
         },
     ),
+    SYSTEM,
     *COLUMNS,
 ]
 CHECK: list[Argument] = [
     (("action",), one_of("action", ("check",), see="assay data --help")),
-    (("file",), {"metavar": "FILE|HUB"}),
+    (("files",), {"nargs": "+", "metavar": "FILE|HUB", "help": "several are one set"}),
     (("--model",), {"help": "whose tokens and context count; default: characters"}),
     HELD_OUT,
+    SYSTEM,
     *COLUMNS,
     (
         ("--reward",),
         {"metavar": "FILE.py:FUNCTION", "help": "what it says of the answers that the rows give; default: no function"},
     ),
+    REWARD_TIMEOUT,
 ]
 
 
-def pool_of(arguments: argparse.Namespace, *, exam_of: str | None = None) -> Pool:
-    """`--data FILE` and every `--task`, mixed; the default task where neither is named. `exam_of` names the model that
-    is to be examined.
-    """
-    from assay.source import Pool, check_pool
+def pool_of(arguments: argparse.Namespace) -> Pool:
+    """`--data FILE` and every `--task`, mixed; the default task where neither is named."""
+    from assay.source import Pool, Share, check_pool
+    from assay.tasks.data import data
 
-    files = [] if arguments.data is None else [_file_share(arguments, exam_of)]
-    named = arguments.task or ([] if files else [DEFAULT_TASK])
     _refuse_lone_columns(arguments)
+    files = []
+    if arguments.data:
+        held_out = getattr(arguments, "eval_data", None)
+        files = [Share(data(arguments.data, held_out=held_out, **said(arguments)).name)]
+    named = arguments.task or ([] if files else [DEFAULT_TASK])
     wording = arguments.wording or ("natural" if files else "compact")
     pool = Pool((*files, *(_task_share(text) for text in named)), wording=wording)
     check_pool(pool)
     return pool
 
 
-def _file_share(arguments: argparse.Namespace, exam_of: str | None) -> Share:
+def exam_of(arguments: argparse.Namespace) -> Pool:
+    """What a model is examined on: all rows of the files that are named, the tasks that are, or what a run was to be
+    tested on itself; without the rows that it knows.
+    """
+    from assay.run_data import require_answers
     from assay.source import Share
     from assay.tasks.data import data
+    from assay.trained import origin, unknown_to
 
-    held_out = getattr(arguments, "eval_data", None)
-    found = data(arguments.data, held_out=held_out, **said(arguments))
-    return Share(found.name if exam_of is None else exam(found, exam_of))
+    run = origin(arguments.model)
+    if run is not None and arguments.wording is None and not arguments.data:
+        arguments.wording = run.experiment.pool.wording
+    if run is not None and not arguments.task and not arguments.data:
+        _refuse_lone_columns(arguments)
+        pool = run.experiment.pool
+    else:
+        pool = pool_of(arguments)
+    if arguments.data:
+        whole = Share(data(arguments.data, rows="test", **said(arguments)).name)
+        pool = dataclasses.replace(pool, shares=(whole, *pool.shares[1:]))
+    if not arguments.reward:
+        require_answers(pool)
+        if run is not None and run.experiment.rewards:
+            flags = " ".join(f"--reward {reward}" for reward in run.experiment.rewards)
+            terminal.say(
+                f"{run.path.name} was rewarded by functions of its own; here the checkers judge. To judge as it did: "
+                f"{flags}"
+            )
+    return unknown_to(arguments.model, pool)
 
 
 def said(arguments: argparse.Namespace) -> dict[str, Any]:
     """How the rows are to be read."""
-    names = ("prompt_column", "answer_column", "system", "skip_bad_rows")
-    return {name: getattr(arguments, name) for name in names}
-
-
-def exam(found: Data, model: str) -> str:
-    """The rows of a file that a model can be examined on: all, or for a run that trained on some of them the others."""
-    from assay.tasks.data import Data, is_data, rows_of
-
-    path = Path(model).resolve()
-    if run := next((folder for folder in (path, *path.parents) if (folder / "run.json").is_file()), None):
-        from assay.record.folder import RunFolder
-
-        shares = RunFolder.read_only(run).document["experiment"]["pool"]["shares"]
-        learnt = [Data.of(share["task"]) for share in shares if is_data(share["task"])]
-        if known := [other for other in learnt if other.place == found.place]:
-            sys.stderr.write(f"{found.label}: {run.name} trained on it; only rows that it did not train on are asked\n")
-            return dataclasses.replace(found, held_out=known[0].held_out).name
-    whole = dataclasses.replace(found, rows="test").name
-    sys.stderr.write(f"{found.label}: all {len(rows_of(whole, 'test'))} rows\n")
-    return whole
+    return {name: getattr(arguments, name) for name in READ}
 
 
 def _task_share(text: str) -> Share:
@@ -148,21 +167,24 @@ def _split_task(text: str) -> tuple[str, str]:
 
 def _refuse_lone_columns(arguments: argparse.Namespace) -> None:
     """What says how a file is read says nothing without a file."""
-    flags = ("eval_data", "prompt_column", "answer_column", "system", "skip_bad_rows")
-    if arguments.data is None and (lone := [flag for flag in flags if getattr(arguments, flag, None)]):
+    flags = ("eval_data", *READ)
+    if not arguments.data and (lone := [flag for flag in flags if getattr(arguments, flag, None)]):
         raise UsageError(f"--{lone[0].replace('_', '-')} is about a file of rows: name it with --data.")
 
 
 def run_check(arguments: argparse.Namespace) -> Any:
-    from assay.lab.data_check import check_data, text
+    from assay.lab.data_check import check_data, require_some_gold, text
 
     found = check_data(
-        arguments.file,
+        arguments.files,
         held_out=arguments.eval_data,
+        system=arguments.system or "",
         model=arguments.model,
         reward=arguments.reward,
+        reward_timeout=timeout_of(arguments),
         **said(arguments),
     )
     if not arguments.json:
-        sys.stdout.write(text(found) + "\n")
+        terminal.show(text(found))
+    require_some_gold(found)
     return found

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
+from assay import terminal
 from assay.arguments import Argument, one_of
 from assay.errors import UsageError
 from assay.judging import Judging, judging
+from assay.verify.function_process import SECONDS, check_timeout
 
+REWARD_TIMEOUT: Argument = (
+    ("--reward-timeout",),
+    {
+        "type": float,
+        "metavar": "SECONDS",
+        "help": f"that a call of a reward function may take; default {SECONDS:g}, or what the run began with",
+    },
+)
 REWARD: list[Argument] = [
     (
         ("--reward",),
@@ -28,6 +37,7 @@ REWARD: list[Argument] = [
             "help": "an answer is right where the weighted sum of the reward functions is at least this; default 1.0",
         },
     ),
+    REWARD_TIMEOUT,
 ]
 VERIFY: list[Argument] = [
     (("action",), one_of("action", ("explain", "audit"), see="assay verify --help")),
@@ -44,7 +54,13 @@ VERIFY: list[Argument] = [
 
 
 def judge_of(arguments: argparse.Namespace) -> Judging:
-    return judging(arguments.reward or (), right_from=arguments.right_from)
+    return judging(arguments.reward or (), right_from=arguments.right_from, timeout=timeout_of(arguments))
+
+
+def timeout_of(arguments: argparse.Namespace) -> float:
+    seconds = SECONDS if arguments.reward_timeout is None else arguments.reward_timeout
+    check_timeout(seconds)
+    return seconds
 
 
 def run_verify(arguments: argparse.Namespace) -> Any:
@@ -70,10 +86,10 @@ def _explain(arguments: argparse.Namespace) -> dict[str, Any]:
     }
     if not arguments.json:
         kind = f"({verdict.kind})" if verdict.kind else ""
-        _say(f"{verdict.status}{kind}")
-        _say(f"gold    {one.gold}")
-        _say(f"answer  {one.answer}  (found by: {one.mark})")
-        _say(f"decided by {one.layer}: {one.why}")
+        terminal.show(f"{verdict.status}{kind}")
+        terminal.show(f"gold    {one.gold}")
+        terminal.show(f"answer  {one.answer}  (found by: {one.mark})")
+        terminal.show(f"decided by {one.layer}: {one.why}")
     return found
 
 
@@ -84,9 +100,5 @@ def _audit(arguments: argparse.Namespace) -> dict[str, Any]:
         raise UsageError(f"assay verify audit takes one file, not {len(arguments.inputs)}.")
     found = audit(read_rows(arguments.inputs[0]))
     if not arguments.json:
-        _say(table(found))
+        terminal.show(table(found))
     return found
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")

@@ -8,73 +8,40 @@ import contextlib
 import dataclasses
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from assay.assess import ASSESSORS
-from assay.augment import AUGMENTS
-from assay.collect import COLLECTORS, EXPANDERS
-from assay.credit import CREDITS, SHAPES
-from assay.curate import CURATORS
 from assay.errors import ConfigError, unknown
-from assay.memory import MEMORIES
-from assay.objective import AGGREGATES, CORRECTIONS, GATES, RATIOS, SELECTORS, TERMS, WHOLES
-from assay.part import Part, Registry, name_of
-from assay.reward import REWARDS
-from assay.source import SOURCES
-from assay.stages import CONDITIONS
+from assay.part import KINDS, Part, name_of
 
-SLOTS: dict[str, Registry] = {
-    "source": SOURCES,
-    "augment": AUGMENTS,
-    "collect": COLLECTORS,
-    "expand": EXPANDERS,
-    "reward": REWARDS,
-    "curate": CURATORS,
-    "assess": ASSESSORS,
-    "credit": CREDITS,
-    "shape": SHAPES,
-    "remember": MEMORIES,
-    "ratio": RATIOS,
-    "gate": GATES,
-    "aggregate": AGGREGATES,
-    "regularise": TERMS,
-    "extra": TERMS,
-    "over": SELECTORS,
-    "keep": SELECTORS,
-    "correct": CORRECTIONS,
-    "whole": WHOLES,
-    "when": CONDITIONS,
-}
+Named = Callable[[Any], Any]
 
 
-def to_data(value: Any, registry: Registry | None = None) -> Any:
-    """JSON data that `from_data` turns back into an equal record. Parts carry their registered name as `part`."""
+def to_data(value: Any) -> Any:
+    """JSON data that `from_data` turns back into an equal record. Parts carry their name as `part`."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        data: dict[str, Any] = {"part": name_of(registry, typing.cast(Part, value))} if registry else {}
+        data: dict[str, Any] = {"part": name_of(value)} if isinstance(value, KINDS) else {}
         for field in dataclasses.fields(value):
-            data[field.name] = to_data(getattr(value, field.name), SLOTS.get(field.metadata.get("slot", "")))
+            data[field.name] = to_data(getattr(value, field.name))
         return data
     if isinstance(value, tuple | list):
-        return [to_data(item, registry) for item in value]
+        return [to_data(item) for item in value]
     if isinstance(value, Mapping):
         return {key: to_data(item) for key, item in value.items()}
     return value
 
 
-def from_data(kind: Any, data: Any, *, place: str = "", registry: Registry | None = None) -> Any:
+def from_data(kind: Any, data: Any, *, place: str = "") -> Any:
     """The value of this type that JSON data describe; every error names the place, what was expected and what came."""
-    if registry is not None and get_origin(kind) is not tuple:
-        if data is None and type(None) in get_args(kind):
-            return None
-        return _part(data, place, registry)
+    if kind in KINDS:
+        return _part(kind, data, place)
     if dataclasses.is_dataclass(kind):
         return _record(kind, data, place)
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         if data is None and type(None) in arguments:
             return None
-        return from_data(next(a for a in arguments if a is not type(None)), data, place=place, registry=registry)
+        return from_data(next(a for a in arguments if a is not type(None)), data, place=place)
     if origin is Literal:
         chosen = {str(name): name for name in arguments}.get(data, data) if isinstance(data, str) else data
         if chosen not in arguments:
@@ -83,41 +50,48 @@ def from_data(kind: Any, data: Any, *, place: str = "", registry: Registry | Non
     if origin is tuple:
         items = data if isinstance(data, list | tuple) else [data]
         inner = arguments[0] if arguments else Any
-        return tuple(from_data(inner, item, place=f"{place}[{i}]", registry=registry) for i, item in enumerate(items))
+        return tuple(from_data(inner, item, place=f"{place}[{i}]") for i, item in enumerate(items))
     if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
         return {key: from_data(arguments[1], item, place=f"{place}.{key}") for key, item in dict(data).items()}
     return _plain(kind, data, place)
 
 
-def override(record: Any, path: str, value: Any) -> Any:
+def override(record: Any, path: str, value: Any, named: Named = lambda parts: parts) -> Any:
     """The record with the field at a dotted path set, from text as on the command line (`scale.learning-rate 1e-3`) or
     from data. A part is replaced by its name (`mechanism.objective.gate open`); items of a tuple are numbered from 0.
+
+    `named`: what becomes of parts that are given by their names alone.
     """
-    return _set(type(record), record, path.replace("-", "_").split("."), value, path, None)
+    return _set(type(record), record, path.replace("-", "_").split("."), value, path, named)
 
 
-def _set(kind: Any, value: Any, path: list[str], new: Any, whole: str, registry: Registry | None) -> Any:
+def _set(kind: Any, value: Any, path: list[str], new: Any, whole: str, named: Named) -> Any:
     if not path:
-        return from_data(kind, _parse(kind, new) if isinstance(new, str) else new, place=whole, registry=registry)
+        made = from_data(kind, _parse(kind, new) if isinstance(new, str) else new, place=whole)
+        return named(made) if isinstance(new, str) and _holds_parts(kind) else made
     head, rest = path[0], path[1:]
     if isinstance(value, tuple):
         if not head.isdecimal() or int(head) >= len(value):
             raise ConfigError(f"{whole}: '{head}' is no item; there are {len(value)}, numbered from 0.")
         index = int(head)
-        item = _set(get_args(kind)[0], value[index], rest, new, whole, registry)
+        item = _set(get_args(kind)[0], value[index], rest, new, whole, named)
         return (*value[:index], item, *value[index + 1 :])
     if isinstance(value, Mapping):
         if head not in value:
             raise unknown(f"entry of {whole.rpartition('.' + head)[0]}", head, value, "assay train RECIPE --dry-run")
-        return {**value, head: _set(get_args(kind)[1], value[head], rest, new, whole, None)}
+        return {**value, head: _set(get_args(kind)[1], value[head], rest, new, whole, named)}
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         raise ConfigError(f"{whole}: there is nothing called '{head}' below a single value, which is {value!r}.")
     fields = {field.name: field for field in dataclasses.fields(value)}
     if head not in fields:
         raise unknown(f"setting in {type(value).__name__}", head, fields, "assay show RECIPE")
-    inner = SLOTS.get(fields[head].metadata.get("slot", ""))
     hint = get_type_hints(type(value))[head]
-    return dataclasses.replace(value, **{head: _set(hint, getattr(value, head), rest, new, whole, inner)})
+    return dataclasses.replace(value, **{head: _set(hint, getattr(value, head), rest, new, whole, named)})
+
+
+def _holds_parts(kind: Any) -> bool:
+    """Whether a field of this type holds a part, or several."""
+    return any(inner in KINDS for inner in (kind, *get_args(kind)))
 
 
 def settings(record: Any, prefix: str) -> list[tuple[str, str, Any]]:
@@ -146,12 +120,15 @@ def _parse(kind: Any, text: str) -> Any:
     return text
 
 
-def _part(data: Any, place: str, registry: Registry) -> Part:
+def _part(kind: type[Part], data: Any, place: str) -> Part:
+    from assay.known import PARTS  # methods are made of what this module reads
+
+    known = PARTS[kind]
     fields = dict(data) if isinstance(data, Mapping) else {"part": data}
     name = fields.pop("part", None)
-    if name not in registry:
-        raise unknown(f"part for {place}", str(name), registry, "assay list parts")
-    return _record(registry[name][0], fields, place)
+    if name not in known:
+        raise unknown(f"part for {place}", str(name), known, "assay list parts")
+    return _record(known[name], fields, place)
 
 
 def _record(kind: Any, data: Any, place: str) -> Any:
@@ -164,8 +141,7 @@ def _record(kind: Any, data: Any, place: str) -> Any:
         if name not in fields:
             raise unknown(f"setting in {kind.__name__}", name, fields, "assay show RECIPE")
         where = f"{place}.{name}" if place else name
-        registry = SLOTS.get(fields[name].metadata.get("slot", ""))
-        values[name] = from_data(hints[name], item, place=where, registry=registry)
+        values[name] = from_data(hints[name], item, place=where)
     if missing := [field.name for field in fields.values() if field.name not in values and _required(field)]:
         raise ConfigError(f"{place or kind.__name__}: {', '.join(missing)} must be given, and is missing.")
     return kind(**values)

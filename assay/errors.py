@@ -52,9 +52,14 @@ class ConfigError(AssayError):
     exit_code = 78
 
 
+WITHHELD: dict[str, str] = {}
+"""Names that other packages offer and that cannot be used, each with the reason."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str], see: str) -> UnknownName:
     """The error for a name that is not in a registry: `no task named 'coutdown'. Did you mean 'countdown'? ...`"""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f" Did you mean '{near[0]}'?" if near else ""
-    return UnknownName(f"no {kind} named '{name}'.{hint} `{see}` shows all {len(names)}.")
+    why = "".join(f" {reason}" for offer, reason in WITHHELD.items() if name in (offer, offer.partition(":")[2]))
+    return UnknownName(f"no {kind} named '{name}'.{hint} `{see}` shows all {len(names)}.{why}")

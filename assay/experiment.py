@@ -14,7 +14,8 @@ from assay.policy.lora import check as check_lora
 from assay.recipe import Profile, Recipe
 from assay.recipe import check as check_recipe
 from assay.source import Pool, check_pool
-from assay.source.posed import check_posed
+from assay.tasks import task
+from assay.verify.function_process import SECONDS, check_timeout
 from assay.verify.naming import names, parse
 
 
@@ -79,9 +80,21 @@ class Experiment:
     saving: Saving = field(default_factory=Saving)
     rewards: tuple[str, ...] = ()  # reward functions, FILE.py:FUNCTION=WEIGHT; none: the checkers of the tasks
     right_from: float = 1.0  # the weighted sum of reward functions from which an answer counts as right
+    reward_timeout: float = SECONDS  # that a call of a reward function may take, with all answers of a round
     tracking: Tracking = field(default_factory=Tracking)
     lora: Lora = field(default_factory=Lora)
     chat: Chat = field(default_factory=Chat)
+
+
+def check_replies(experiment: Experiment) -> None:
+    """Refuses parts that cannot be used where an environment answers back, on tasks that have one."""
+    talking = [share.task for share in experiment.pool.shares if task(share.task).environment is not None]
+    for part in (part for mechanism in experiment.recipe.mechanisms for part in mechanism.augment):
+        if talking and not part.replies:
+            raise ConfigError(
+                f"{experiment.recipe.name}: {type(part).__name__} goes on with answers that stand already, and the "
+                f"environment of '{talking[0]}' has a part in them. Take a task without an environment that replies."
+            )
 
 
 LEAST = {
@@ -105,7 +118,10 @@ def check(experiment: Experiment) -> None:
     """Refuses what cannot work, before anything is loaded or written."""
     check_recipe(experiment.recipe)
     check_pool(experiment.pool)
-    check_posed([mechanism.source for mechanism in experiment.recipe.mechanisms], experiment.pool)
+    for mechanism in experiment.recipe.mechanisms:
+        if problem := mechanism.source.unfit(experiment.pool):
+            raise ConfigError(problem)
+    check_replies(experiment)
     check_lora(experiment.lora)
     for place, least in LEAST.items():
         group, _, name = place.partition(".")
@@ -118,5 +134,6 @@ def check(experiment: Experiment) -> None:
     names([parse(reward) for reward in experiment.rewards])
     if not math.isfinite(experiment.right_from):
         raise ConfigError(f"right_from must be a number, not {experiment.right_from}.")
+    check_timeout(experiment.reward_timeout)
     if not 0 <= (heat := experiment.evaluation.temperature) < math.inf:
         raise ConfigError(f"evaluation.temperature must be 0 (greedy) or more, not {heat}.")

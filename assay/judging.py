@@ -10,15 +10,15 @@ from typing import Any, Self
 from assay.errors import ConfigError, UsageError
 from assay.experiment import Experiment
 from assay.recipe import Mechanism, Recipe
-from assay.reward import Graded, Outcome, PartialOutcome, Scored, StopProperly
+from assay.reward import Scored
 from assay.rng import Key
 from assay.source import Pool
 from assay.types import Episode, Stats, Verdict
 from assay.verify import verify
+from assay.verify.function_process import SECONDS
 from assay.verify.functions import Scorer
 from assay.verify.naming import Wish, load, named, names, parse
 
-OUTCOMES = (Outcome, Graded, PartialOutcome, StopProperly)
 PROBE = 16  # problems of which the columns are looked at before a run starts
 SLOW = 0.5  # share of a step that a reward function may take before it is told
 
@@ -26,7 +26,7 @@ Reward = str | Callable[..., Any]
 
 
 class Judging:
-    """Verdicts of a run, and what they cost. Used as a context: functions may hold an event loop."""
+    """Verdicts of a run, and what they cost. Used as a context: functions may live in processes of their own."""
 
     def __init__(self, scorer: Scorer | None = None) -> None:
         self.scorer = scorer
@@ -81,18 +81,26 @@ def judging(
     *,
     right_from: float = 1.0,
     max_steps: int = 0,
+    timeout: float = SECONDS,
     given: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Judging:
-    """By these reward functions; `given` are those that exist in this program already, by name."""
+    """By these reward functions; `given` are those that exist in this program already, by name. A call has `timeout`
+    seconds.
+    """
     if not rewards:
         return Judging()
-    functions = load([parse(text) for text in rewards], given)
-    return Judging(Scorer(functions, right_from, max_steps))
+    functions = load([parse(text) for text in rewards], given, seconds=timeout)
+    return Judging(Scorer(functions, right_from, max_steps, timeout))
 
 
 def judging_of(experiment: Experiment, given: Mapping[str, Callable[..., Any]] | None = None) -> Judging:
-    steps = experiment.recipe.scale.num_steps
-    return judging(experiment.rewards, right_from=experiment.right_from, max_steps=steps, given=given)
+    return judging(
+        experiment.rewards,
+        right_from=experiment.right_from,
+        max_steps=experiment.recipe.scale.num_steps,
+        timeout=experiment.reward_timeout,
+        given=given,
+    )
 
 
 def check_functions(judge: Judging, pool: Pool) -> None:
@@ -126,9 +134,9 @@ def scored_by(recipe: Recipe, rewards: Sequence[str]) -> Recipe:
 
 def _scored(mechanism: Mechanism, parts: tuple[Scored, ...]) -> Mechanism:
     def replaced(rewards: tuple[Any, ...]) -> tuple[Any, ...]:
-        if not any(isinstance(part, OUTCOMES) for part in rewards):
+        if not any(part.outcome for part in rewards):
             return rewards
-        return (*parts, *(part for part in rewards if not isinstance(part, OUTCOMES)))
+        return (*parts, *(part for part in rewards if not part.outcome))
 
     rules = tuple(
         dataclasses.replace(rule, reward=replaced(rule.reward)) if rule.verified else rule for rule in mechanism.rules

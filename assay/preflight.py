@@ -4,7 +4,6 @@ model itself. Warnings are told and kept in run.json; they never stop a run, and
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,19 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assay.augment import Codec, Demonstrate, Sampling, ask
+from assay.augment import Codec, Sampling, ask
 from assay.collect import Collector, Judge, Verify
-from assay.credit import GROUP_BASELINES
-from assay.errors import AssayError, Stopped
+from assay.errors import AssayError, DataError, Stopped
 from assay.experiment import Experiment
+from assay.files import read_json
 from assay.grouping import groups, spread
+from assay.known import RECIPES
 from assay.memory import Memory
 from assay.models import Models
-from assay.part import bind
-from assay.recipe import Mechanism, at_profile
-from assay.recipes import RECIPES
+from assay.part import bind, name_of
+from assay.recipe import LORA_FACTOR, Mechanism, at_profile
 from assay.resources import SMALL
-from assay.reward import REWARDS
 from assay.rng import Key
 from assay.types import Episode, Row
 
@@ -37,7 +35,7 @@ GROUP = 4  # answers to each prompt of the probe, where the recipe's groups are 
 CUT = 0.25  # share of answers at the limit that is worth a word
 FULL = 0.9  # share of the context, likewise
 FAR = 10.0  # times the recipe's learning rate, either way
-LORA_FACTOR = 10.0  # by which adapters' rates exceed those of all weights
+PUNISHED = 0.9  # share of answers that a part takes from, likewise
 LEAST_ROWS = 8  # of an optimiser step
 
 
@@ -71,7 +69,7 @@ def named_ends(folder: Path) -> dict[str, frozenset[int]]:
     found = {}
     for name in ("config.json", "generation_config.json"):
         if (folder / name).is_file():
-            ids = json.loads((folder / name).read_bytes()).get("eos_token_id")
+            ids = read_json(folder / name).get("eos_token_id")
             found[name] = frozenset(ids if isinstance(ids, list) else _some(ids))
     return found
 
@@ -87,7 +85,7 @@ def probe(experiment: Experiment, models: Models, codec: Codec, *, verify: Verif
     """At most `machine.probe` judged answers of the policy; none where the method does not ask it plainly."""
     recipe, scale = experiment.recipe, experiment.recipe.scale
     mechanism = recipe.stages[0].mechanism or recipe.mechanism
-    imitates = any(isinstance(part, Demonstrate) for part in mechanism.augment)
+    imitates = any(part.imitates for part in mechanism.augment)
     samples = min(GROUP, scale.group_size, experiment.machine.probe)
     if not samples or imitates or "policy" not in recipe.roles:
         return []
@@ -107,7 +105,7 @@ def _judging(mechanism: Mechanism, experiment: Experiment, codec: Codec) -> Call
 
     def judge(role: str) -> Judge:
         rule = mechanism.rule(role)
-        return Judge(rule.verified, tuple(bind(REWARDS, part, **given) for part in rule.reward))
+        return Judge(rule.verified, tuple(bind(part, **given) for part in rule.reward))
 
     return judge
 
@@ -117,7 +115,7 @@ def look(experiment: Experiment, policy: Policy, models: Models, *, longest: int
     failed, episodes = [], []
     try:
         episodes = probe(experiment, models, policy.tokenizer, verify=verify)
-    except Stopped:
+    except (Stopped, DataError):  # a reward function that fails here fails in the first step
         raise
     except AssayError as error:
         failed = [f"the probe before the first step failed, as the run may: {error}"]
@@ -164,7 +162,7 @@ def uniform(experiment: Experiment, facts: Facts) -> str | None:
     mechanism = experiment.recipe.mechanism
     rows = [Row(e) for e in facts.episodes if e.reward is not None]
     whole = [m for m in groups(rows).values() if len(m) > 1]
-    if not whole or not isinstance(mechanism.credit, tuple(GROUP_BASELINES)):
+    if not whole or not mechanism.credit.compares:
         return None
     if any(spread([row.reward for i in members if (row := rows[i]).reward is not None]) for members in whole):
         return None
@@ -189,6 +187,25 @@ def cut(experiment: Experiment, facts: Facts) -> str | None:
         f"{share:.0%} of {len(answers)} probe answers were cut at {limit} tokens{reason}. A cut answer is wrong; "
         f"--scale.max-new may be up to {facts.context - facts.longest} in this context"
     )
+
+
+def punished(experiment: Experiment, facts: Facts) -> str | None:
+    recipe = experiment.recipe
+    mechanism = recipe.stages[0].mechanism or recipe.mechanism
+    judged = [e for e in facts.episodes if e.reward is not None]
+    for part in mechanism.rule("policy").reward if judged else ():
+        if not part.deducts:
+            continue
+        found = bind(part, max_new=recipe.scale.max_new)(judged)
+        costs = [reward.value for reward in found if reward is not None and reward.value < 0]
+        if len(costs) >= PUNISHED * len(judged):
+            said = ", ".join(f"{name} {value:g}" for name, value in vars(part).items())
+            return (
+                f"{name_of(part)} ({said}) takes from {len(costs)} of {len(judged)} probe answers, "
+                f"{-float(np.mean(costs)):.2g} each: where all are punished, none is told from another. Answers "
+                f"may have {recipe.scale.max_new} tokens; set the part's numbers, or --scale.max-new, to fit each other"
+            )
+    return None
 
 
 def no_opening(_: Experiment, facts: Facts) -> str | None:
@@ -218,13 +235,12 @@ def far_rate(experiment: Experiment, facts: Facts) -> str | None:
     known, rate = RECIPES.get(experiment.recipe.name), experiment.recipe.scale.learning_rate
     if known is None:
         return None
-    expected = at_profile(known, experiment.profile)[0].scale.learning_rate
-    if facts.lora and rate < 3 * expected and experiment.profile != "laptop":
+    expected = at_profile(known, experiment.profile, adapted=bool(facts.lora))[0].scale.learning_rate
+    if facts.lora and rate < 0.3 * expected:
         return (
             f"a learning rate of {rate:g} is one for all weights; adapters of rank {facts.lora} learn at about "
-            f"{LORA_FACTOR:g} times that: --scale.learning-rate {LORA_FACTOR * expected:g}"
+            f"{LORA_FACTOR:g} times that: --scale.learning-rate {expected:g}"
         )
-    expected *= LORA_FACTOR if facts.lora else 1
     ratio = rate / expected
     if 1 / FAR < ratio < FAR:
         return None
@@ -275,6 +291,7 @@ CHECKS: tuple[Callable[[Experiment, Facts], str | None], ...] = (
     unjudged,
     uniform,
     cut,
+    punished,
     no_opening,
     ends_disagree,
     far_rate,

@@ -5,14 +5,29 @@ apart; the paper's scale ships whole, the other profiles derive theirs by rules 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from assay.credit import GROUP_BASELINES, GroupRelative, PassK
-from assay.errors import ConfigError
+from assay.credit import GroupRelative
+from assay.errors import ConfigError, unknown
+from assay.memory import places
 from assay.objective import Objective, contradiction
-from assay.part import Part, slot
+from assay.part import (
+    Asking,
+    Collecting,
+    Condition,
+    Credit,
+    Curator,
+    Expansion,
+    Forward,
+    Remembering,
+    Rewarding,
+    Shape,
+    Source,
+    check_parts,
+    parts_of,
+)
 from assay.reward import Outcome
 from assay.source import Uniform
 from assay.stages import Steps
@@ -28,9 +43,9 @@ class Rule:
 
     role: str
     verified: bool = True  # what it writes is an answer, to be checked by the task
-    reward: tuple[Part, ...] = slot("reward", default=(Outcome(),))
-    credit: Part = slot("credit", default=GroupRelative())
-    shape: tuple[Part, ...] = slot("shape", default=())
+    reward: tuple[Rewarding, ...] = (Outcome(),)
+    credit: Credit = GroupRelative()
+    shape: tuple[Shape, ...] = ()
     objective: Objective = field(default_factory=Objective)
     every: int = 1  # it learns every so many steps
     moments: str = ""  # of which set of moments its optimiser steps are; "": of those that everybody shares
@@ -40,17 +55,17 @@ class Rule:
 class Mechanism:
     """What a method does, phase by phase, in the order of the loop."""
 
-    source: Part = slot("source", default=Uniform())
-    augment: tuple[Part, ...] = slot("augment", default=())
-    expand: tuple[Part, ...] = slot("expand", default=())  # the first that asks for something has the round
-    collect: tuple[Part, ...] = slot("collect", default=())  # each makes another collector of the one before it
-    reward: tuple[Part, ...] = slot("reward", default=(Outcome(),))
-    curate: tuple[Part, ...] = slot("curate", default=())
-    assess: tuple[Part, ...] = slot("assess", default=())
-    credit: Part = slot("credit", default=GroupRelative())
-    shape: tuple[Part, ...] = slot("shape", default=())  # of advantages, after they were estimated
+    source: Source = Uniform()
+    augment: tuple[Asking, ...] = ()
+    expand: tuple[Expansion, ...] = ()  # the first that asks for something has the round
+    collect: tuple[Collecting, ...] = ()  # each makes another collector of the one before it
+    reward: tuple[Rewarding, ...] = (Outcome(),)
+    curate: tuple[Curator, ...] = ()
+    assess: tuple[Forward, ...] = ()
+    credit: Credit = GroupRelative()
+    shape: tuple[Shape, ...] = ()  # of advantages, after they were estimated
     objective: Objective = field(default_factory=Objective)
-    remember: tuple[Part, ...] = slot("remember", default=())
+    remember: tuple[Remembering, ...] = ()
     rules: tuple[Rule, ...] = ()  # roles that do not go by the above
 
     def rule(self, role: str) -> Rule:
@@ -94,9 +109,7 @@ class Stage:
     name: str = "train"
     share: float = 1.0
     mechanism: Mechanism | None = None  # None: that of the recipe
-    when: Part = slot(
-        "when", default=Steps()
-    )  # it begins when this holds, and at the latest when the shares before end
+    when: Condition = Steps()  # it begins when this holds, and at the latest when the shares before end
     start: Literal["continue", "base"] = "continue"  # with which weights; those of the base have no optimiser state
     optimiser: Literal["keep", "reset"] = "keep"
     memory: Literal["keep", "clear"] = "keep"  # what parts keep between steps; the count of what was spent always stays
@@ -118,6 +131,13 @@ class Model:
         return self.trained or self.follows is not None or self.start == "policy"
 
 
+def behind(steps: int) -> dict[str, Model]:
+    """The policy, and a chain of followers whose last, `behaviour`, is exactly so many steps behind it."""
+    names = ["policy", *(f"behaviour-{step}" for step in range(steps)), "behaviour"]
+    chain = zip(names[1:], names[:-1], strict=True)
+    return {"policy": Model()} | {name: Model(trained=False, follows=leader) for name, leader in chain}
+
+
 @dataclass(frozen=True)
 class Recipe:
     """One paper: its values, its citation, its claim."""
@@ -135,9 +155,52 @@ class Recipe:
     stages: tuple[Stage, ...] = (Stage(),)
 
     @property
+    def solutions(self) -> Literal["none", "some", "all"]:
+        """How many problems must have a worked solution: what its parts say, those of stages without steps aside."""
+        stages = [stage for stage in self.stages if stage.share > 0]
+        found = {part.solutions for stage in stages for part in parts_of(stage.mechanism or self.mechanism)}
+        return "all" if "all" in found else "some" if "some" in found else "none"
+
+    @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """Its own, and those of the stages that have one."""
         return (self.mechanism, *(stage.mechanism for stage in self.stages if stage.mechanism))
+
+
+@dataclass(frozen=True)
+class Like:
+    """A recipe that is another one with changes: what is not said here is as it is there.
+
+    CISPO = Like("dapo", name="cispo", changes={"mechanism.objective.gate": Bounded(most=5.0)}, ...)
+    """
+
+    like: str  # the recipe from which it starts, by name
+    name: str
+    claim: str
+    changes: Mapping[str, Any]  # dotted path below the recipe -> the value that stands there
+    title: str | None = None
+    paper: str | None = None
+    notes: tuple[str, ...] | None = None
+    deviations: tuple[str, ...] | None = None
+
+    def of(self, base: Recipe) -> Recipe:
+        """The recipe that this means."""
+        own = {"title": self.title, "paper": self.paper, "notes": self.notes, "deviations": self.deviations}
+        said = {name: value for name, value in own.items() if value is not None}
+        found = dataclasses.replace(base, name=self.name, claim=self.claim, **said)  # type: ignore[arg-type]
+        for path, value in self.changes.items():
+            found = _changed(found, path.split("."), value, f"{self.name}: {path}")
+        return found
+
+
+def _changed(record: Any, path: Sequence[str], value: Any, whole: str) -> Any:
+    """The record with this value at a path of fields."""
+    head, *rest = path
+    known = [item.name for item in dataclasses.fields(record)]
+    if head not in known:
+        raise unknown(f"field of {type(record).__name__} in `{whole}`", head, known, "assay show RECIPE")
+    inner = _changed(getattr(record, head), rest, value, whole) if rest else value
+    return dataclasses.replace(record, **{head: inner})
 
 
 LAPTOP = {
@@ -156,18 +219,33 @@ ONE_GPU = {
     "oversample": (1, "as many prompts a round as are trained on: further rounds refill"),
     "num_steps": (500, "500 steps"),
 }
+LORA_FACTOR = 10.0  # by which the rate of adapters exceeds that of all weights
+LORA_RULE = "adapters take about ten times the rate of all weights, whatever their rank: LoRA Without Regret, 2025"
 KEPT = (("group_size", 1), ("schedule", "cosine"))  # what a recipe means by itself, no profile changes
 
 
-def at_profile(recipe: Recipe, profile: Profile, *, max_new: int | None = None) -> tuple[Recipe, list[str]]:
+def at_profile(
+    recipe: Recipe, profile: Profile, *, max_new: int | None = None, adapted: bool = False
+) -> tuple[Recipe, list[str]]:
     """The recipe at a profile's scale, and the rules that were applied, one line each, to be printed.
 
-    `max_new` is the answer length that the task needs; parts whose constants are in tokens follow it in proportion.
+    `max_new` is the answer length that the task needs; `adapted`: low-rank adapters train, not all weights.
     """
+    scale, lines = profiled(recipe.scale, profile, max_new=max_new, adapted=adapted)
+    found, moved = at_scale(recipe, scale)
+    return found, [*lines, *moved]
+
+
+def profiled(
+    paper: Scale, profile: Profile, *, max_new: int | None = None, adapted: bool = False
+) -> tuple[Scale, list[str]]:
+    """A paper's scale at a profile, and a line for each number that moved."""
     if profile not in PROFILES:
         raise ConfigError(f"profile is one of {', '.join(PROFILES)}, not '{profile}'.")
-    paper = recipe.scale
-    rules = {"paper": {}, "laptop": LAPTOP, "one-gpu": ONE_GPU}[profile]
+    rules: dict[str, tuple[Any, str]] = {"paper": {}, "laptop": LAPTOP, "one-gpu": ONE_GPU}[profile]
+    if adapted:
+        rate, *reason = rules.get("learning_rate", (paper.learning_rate,))
+        rules = {**rules, "learning_rate": (LORA_FACTOR * rate, "; ".join([*reason, LORA_RULE]))}
     changes: dict[str, Any] = {}
     lines = []
     for name, (value, reason) in rules.items():
@@ -179,26 +257,48 @@ def at_profile(recipe: Recipe, profile: Profile, *, max_new: int | None = None) 
     if profile != "paper" and paper.num_minibatches > 2:
         changes["num_minibatches"] = 2
         lines.append(f"num_minibatches: {paper.num_minibatches} -> 2 (small batches keep at most 2 updates a rollout)")
-        if "warmup_steps" not in rules and paper.warmup_steps:
-            changes["warmup_steps"] = max(1, round(paper.warmup_steps * 2 / paper.num_minibatches))
-            lines.append(f"warmup_steps: {paper.warmup_steps} -> {changes['warmup_steps']} (over as many rollouts)")
-    if profile == "one-gpu":
+        if "warmup_steps" not in rules:
+            warm, told = warmed(paper, dataclasses.replace(paper, num_minibatches=2))
+            changes["warmup_steps"] = warm.warmup_steps
+            lines += told
+    if profile == "one-gpu" and not adapted:
         lines.append(
             f"the paper's learning_rate {paper.learning_rate:g} stays (one for all weights; LoRA takes ten times that)"
         )
     if max_new is not None and max_new != changes.get("max_new", paper.max_new):
         lines.append(f"max_new: {paper.max_new} -> {max_new} (what the task needs)")
         changes["max_new"] = max_new
-    scale = dataclasses.replace(paper, **changes)
-    (mechanism, stages), moved = _rescale((recipe.mechanism, recipe.stages), paper, scale)
-    lines += dict.fromkeys(moved)  # a constant of several stages moves once
-    return dataclasses.replace(recipe, scale=scale, mechanism=mechanism, stages=stages), lines
+    return dataclasses.replace(paper, **changes), lines
 
 
-def _rescale(record: Any, paper: Scale, scale: Scale) -> tuple[Any, list[str]]:
-    """Moves every constant marked with `scales_with` in proportion to its measure, through all nested parts."""
+def warmed(before: Scale, after: Scale) -> tuple[Scale, list[str]]:
+    """`after` with a warm-up over as many rollouts as before, and a line if that is another number of updates."""
+    steps = before.warmup_steps and max(1, round(before.warmup_steps * after.num_updates / before.num_updates))
+    told = f"warmup_steps: {before.warmup_steps} -> {steps} (over as many rollouts)"
+    return dataclasses.replace(after, warmup_steps=steps), [told] if steps != before.warmup_steps else []
+
+
+def at_scale(recipe: Recipe, scale: Scale) -> tuple[Recipe, list[str]]:
+    """The recipe at another scale, with a line for each constant that is stated for a number of its own scale, and
+    follows it.
+    """
+    stated = lambda item: getattr(recipe.scale, item.metadata["scales_with"])  # noqa: E731
+    (mechanism, stages), moved = _rescale((recipe.mechanism, recipe.stages), stated, scale)
+    found = dataclasses.replace(recipe, scale=scale, mechanism=mechanism, stages=stages)
+    return found, list(dict.fromkeys(moved))  # a constant of several stages moves once
+
+
+def as_named(parts: Any, scale: Scale) -> tuple[Any, list[str]]:
+    """Parts that a person named, without numbers, at this scale: a default that is stated for a measure follows it."""
+    return _rescale(parts, lambda item: item.metadata["at"] or getattr(scale, item.metadata["scales_with"]), scale)
+
+
+def _rescale(record: Any, stated: Callable[[Any], float], scale: Scale) -> tuple[Any, list[str]]:
+    """Moves every constant marked with `scales_with` in proportion to its measure, through all nested parts; `stated`
+    gives the measure that a field's value is stated for.
+    """
     if isinstance(record, tuple):
-        pairs = [_rescale(item, paper, scale) for item in record]
+        pairs = [_rescale(item, stated, scale) for item in record]
         return tuple(pair[0] for pair in pairs), [line for pair in pairs for line in pair[1]]
     if not dataclasses.is_dataclass(record) or isinstance(record, type):
         return record, []
@@ -207,7 +307,7 @@ def _rescale(record: Any, paper: Scale, scale: Scale) -> tuple[Any, list[str]]:
     for item in dataclasses.fields(record):
         value = getattr(record, item.name)
         if by := item.metadata.get("scales_with"):
-            ways = (getattr(paper, by), getattr(scale, by))
+            ways = (stated(item), getattr(scale, by))
             before, after = reversed(ways) if item.metadata.get("inverse", False) else ways
             moved = value * after / before
             new = max(1, round(moved)) if isinstance(value, int) else float(f"{moved:.4g}")
@@ -215,34 +315,51 @@ def _rescale(record: Any, paper: Scale, scale: Scale) -> tuple[Any, list[str]]:
                 place, how = f"{type(record).__name__}.{item.name}", "inverse " * item.metadata.get("inverse", False)
                 lines.append(f"{place}: {value} -> {new} (in {how}proportion to {by})")
         else:
-            new, inner = _rescale(value, paper, scale)
+            new, inner = _rescale(value, stated, scale)
             lines += inner
         if new is not value:
             changes[item.name] = new
     return (dataclasses.replace(record, **changes) if changes else record), lines
 
 
+def check_memory(recipe: Recipe) -> None:
+    """Refuses parts that would share what they keep between steps, or of which one would undo what another marked."""
+    keepers = places.keepers([mechanism.remember for mechanism in recipe.mechanisms])
+    everyone = [keeper for kept in keepers for keeper in kept]
+    for mechanism in recipe.mechanisms:
+        if problem := places.contradiction(mechanism.curate, mechanism.remember):
+            raise ConfigError(f"{recipe.name}: {problem}")
+    for reader in parts_of((recipe.mechanisms, recipe.stages)):
+        places.place_for(reader, everyone)
+
+
 def check(recipe: Recipe) -> None:
     """Refuses values that contradict each other, before anything is loaded."""
+    check_memory(recipe)
     scale, mechanism = recipe.scale, recipe.mechanism
+    for one in recipe.mechanisms:
+        check_parts(one, "mechanism")
+        check_parts(one.objective, "mechanism.objective")
+        for rule in one.rules:
+            check_parts(rule, f"mechanism.rules.{rule.role}")
+    for stage in recipe.stages:
+        check_parts(stage, f"stages.{stage.name}")
     positive = ("num_prompts", "group_size", "max_new", "num_steps", "oversample", "num_minibatches", "num_epochs")
     for name in positive:
         if getattr(scale, name) < 1:
             raise ConfigError(f"scale.{name} must be at least 1, not {getattr(scale, name)}.")
-    if isinstance(mechanism.credit, tuple(GROUP_BASELINES)) and scale.group_size < 2:
+    if mechanism.credit.compares and scale.group_size < 2:
         raise ConfigError(
             f"{recipe.name}: {type(mechanism.credit).__name__} compares the answers of a group, and a group of one has "
             "nothing to compare with. Set scale.group_size to 2 or more, or take `reinforce`, which needs no group."
         )
     for one in recipe.mechanisms:
+        for part in parts_of(one):
+            if problem := part.refusal(scale=scale, mechanism=one):
+                raise ConfigError(f"{recipe.name}: {problem}")
         for goal in (one.objective, *(rule.objective for rule in one.rules)):
             if problem := contradiction(goal):
                 raise ConfigError(f"{recipe.name}: {problem}")
-        if isinstance(one.credit, PassK) and one.credit.k > scale.group_size:
-            raise ConfigError(
-                f"{recipe.name}: credit.k = {one.credit.k} answers of {scale.group_size} cannot be drawn. Set "
-                "scale.group_size to k or more, or credit.k to less."
-            )
     if not 0 < scale.learning_rate < float("inf"):
         raise ConfigError(f"scale.learning_rate must be a positive number, not {scale.learning_rate}.")
     if not 0 < scale.temperature < float("inf"):

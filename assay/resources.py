@@ -5,18 +5,19 @@ the memory of the whole run, refused with advice where there is not enough.
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.engine.memory import CORE_LIMIT, Budget, Work, budget, described, gib, parameters
+from assay.engine.memory import CORE_LIMIT, Budget, Work, budget, gib
 from assay.errors import AssayError, ConfigError
 from assay.experiment import Experiment
-from assay.policy.config import PolicyConfig
+from assay.files import read_json
+from assay.policy.config import PolicyConfig, parameters
 from assay.recipe import Mechanism, Profile
 from assay.rng import Key
+from assay.room import Room, room_of
 from assay.tasks import task
 
 PROBE = 64  # problems looked at for the length of prompts
@@ -28,22 +29,37 @@ def shape_of(model: str) -> PolicyConfig | None:
     """The shape of a base, a folder or a run, without loading or building it; None where it is not known here."""
     from assay.bases import BASES
 
-    path = Path(model)
-    if not path.exists() and model in BASES:
+    if not Path(model).exists() and model in BASES:
         return BASES[model].shape
-    if (path / "run.json").is_file():
-        from assay.bases import locate
-
-        path = Path(locate(model))
     try:
         from assay.policy.hf_config import config_from_hf
         from assay.policy.lora import CONFIG, read_config
 
-        if (path / CONFIG).is_file():
-            path = Path(read_config(json.loads((path / CONFIG).read_bytes()))[1])  # the base below an adapter
-        return config_from_hf(json.loads((path / "config.json").read_bytes()))
-    except (OSError, ValueError, AssayError):
+        path = _folder(model)
+        if is_adapter(model):
+            path = Path(read_config(read_json(path / CONFIG))[1])  # the base below an adapter
+        return config_from_hf(read_json(path / "config.json"))
+    except (OSError, AssayError):
         return None  # whoever loads it says what is wrong with it
+
+
+def is_adapter(model: str) -> bool:
+    """Whether a folder or a run holds an adapter, which trains in place of the weights below it."""
+    from assay.policy.lora import CONFIG
+
+    try:
+        return (_folder(model) / CONFIG).is_file()
+    except AssayError:
+        return False  # whoever loads it says what is wrong with it
+
+
+def _folder(model: str) -> Path:
+    """That of the model itself, where it is a run."""
+    if not (Path(model) / "run.json").is_file():
+        return Path(model)
+    from assay.bases import locate
+
+    return Path(locate(model))
 
 
 # The profile
@@ -78,27 +94,20 @@ def has_gpu() -> bool:
 # The memory
 
 
-@dataclass(frozen=True)
-class Room:
-    """Bytes that a run may take, and where."""
-
-    bytes: int
-    where: str
-
-
 def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt: int | None = None) -> Work:
     """What an experiment asks of its engines. `prompt`: tokens of the longest, guessed from its text where unknown."""
     recipe, machine, plan = experiment.recipe, experiment.machine, experiment.evaluation
     mechanisms = [recipe.mechanism, *(stage.mechanism for stage in recipe.stages if stage.mechanism)]
     trained = sum(model.trained for model in recipe.models.values())
     reference = any("ref" in mechanism.objective.wants for mechanism in mechanisms)
+    longest = longest_prompt(experiment) if prompt is None else prompt
     small = device == "cpu" and parameters(shape) <= CORE_LIMIT and not experiment.lora.rank
     native = machine.engine == "native" or (machine.engine == "auto" and small)
     return Work(
         answers=recipe.scale.num_prompts * recipe.scale.group_size * recipe.scale.oversample,
         group=recipe.scale.group_size,
-        prompt=longest_prompt(experiment) if prompt is None else prompt,
-        max_new=recipe.scale.max_new,
+        prompt=longest,
+        max_new=max(1, min(recipe.scale.max_new, shape.context - longest)),  # answers are cut to the context
         micro_tokens=machine.micro_tokens,
         cache_bytes=machine.cache_mb << 20,
         evaluated=max(plan.num_problems * plan.num_samples, plan.final_problems * plan.final_samples),
@@ -144,58 +153,6 @@ def longest_prompt(experiment: Experiment) -> int:
     return max(lengths) if pool.wording == "compact" else max(lengths) // LETTERS + 32
 
 
-def room_of(device: str) -> Room:
-    """What is free for this process: of a GPU, of this machine's memory, of the limit that it runs under."""
-    if device.startswith("cuda"):
-        import torch
-
-        return Room(torch.cuda.mem_get_info(device)[0], f"on {torch.cuda.get_device_name(device)}")
-    free = [(size, where) for size, where in _free() if size is not None]
-    if not free:
-        return Room(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "in this machine")
-    size, where = min(free)
-    return Room(size + _resident(), where)
-
-
-def _free() -> Iterator[tuple[int | None, str]]:
-    yield _meminfo("MemAvailable"), "in this machine"
-    group = Path("/sys/fs/cgroup")
-    for limit, used, inactive in (
-        ("memory.max", "memory.current", "inactive_file"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "total_inactive_file"),
-    ):
-        most, now = _number(group / limit), _number(group / used)
-        if most is not None and now is not None:
-            stat = (group / limit).with_name("memory.stat")
-            yield most - now + _statistic(stat, inactive), "under the limit of this container"
-
-
-def _meminfo(name: str) -> int | None:
-    lines = _text(Path("/proc/meminfo")).splitlines()
-    return next((int(line.split()[1]) << 10 for line in lines if line.startswith(f"{name}:")), None)
-
-
-def _statistic(path: Path, name: str) -> int:
-    return next((int(line.split()[1]) for line in _text(path).splitlines() if line.split()[0] == name), 0)
-
-
-def _number(path: Path) -> int | None:
-    text = _text(path).strip()
-    return int(text) if text.isdigit() else None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:
-        return ""
-
-
-def _resident() -> int:
-    fields = _text(Path("/proc/self/statm")).split()
-    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") if fields else 0
-
-
 @dataclass(frozen=True)
 class Plan:
     """The memory of a run on this machine."""
@@ -210,12 +167,18 @@ class Plan:
         return self.budget.peak <= self.room.bytes
 
     def lines(self) -> list[str]:
-        """What a person reads before a run."""
-        head = f"memory: {gib(self.budget.peak)} planned, {gib(self.room.bytes)} free {self.room.where}"
-        rows = f"  rows in flight: {self.budget.rows} of up to {self.work.length} tokens"
-        if self.limited:
-            rows += f", limited by machine.cache_mb {self.work.cache_bytes >> 20}"
-        return [head, *described(self.budget), rows]
+        """What a person reads before a run, the largest of each phase first."""
+        made, phases = self.budget, {}
+        for item in sorted(made.items, key=lambda item: -item.bytes):
+            phases.setdefault(item.phase, []).append(f"{item.name} {gib(item.bytes)}")
+        worst = max(made.phases, key=made.phases.__getitem__)
+        limited = f", limited by machine.cache_mb {self.work.cache_bytes >> 20}" if self.limited else ""
+        return [
+            *([] if self.fits else [f"! this run would be refused here. {advice(self)}"]),
+            f"{gib(made.peak)} at the peak, while {worst}, of {gib(self.room.bytes)} free {self.room.where}",
+            f"rows in flight: {made.rows} of up to {self.work.length} tokens{limited}",
+            *(f"{phase}: {', '.join(items)}" for phase, items in phases.items()),
+        ]
 
     @property
     def limited(self) -> bool:

@@ -3,39 +3,43 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay import run_data
+from assay import run_data, wishes
 from assay.configure import from_data, override, to_data
 from assay.engine.memory import as_data
-from assay.errors import ConfigError, Stopped, UsageError, unknown
+from assay.errors import ConfigError, DataError, Stopped, StorageError, UsageError
 from assay.experiment import Experiment, Machine, check
 from assay.judging import Judging, absolute, changes, check_functions, judging_of, scored_by, sources
-from assay.lengths import asked_of, check_lengths, longest_solution
-from assay.memory import Memory
+from assay.lengths import check_lengths
+from assay.memory import Memory, columns
 from assay.models import Models
 from assay.policy.conversation import Chat, resolved
-from assay.recipe import Profile, Recipe, Wish, at_profile
+from assay.recipe import Profile, Recipe, Wish
 from assay.record.checkpoint import Checkpoint
-from assay.record.folder import RunFolder, require_vacant
+from assay.record.folder import Numbered, RunFolder, require_vacant
 from assay.record.panel import panel
 from assay.record.signals import StopFlag
 from assay.record.sinks import require as require_packages
 from assay.record.sinks import series_of, tracking
-from assay.resources import Plan, advice, choose_profile, plan_memory, require_memory, shape_of
+from assay.resources import Plan, choose_profile, plan_memory, require_memory, shape_of
 from assay.rng import Key
+from assay.room import device_of
+from assay.scaling import at_its_scale, named_at
 from assay.source import Pool, check_pool
 from assay.tasks import short
+from assay.terminal import say
+from assay.verify.function_process import SECONDS
+from assay.verify.trust import code_of, require_trust
 
 if TYPE_CHECKING:
     from assay.policy import Policy
 
 Functions = Mapping[str, Callable[..., Any]]
 IDENTITY = ("model", "pool", "seed", "profile")
-SHORT = ("scale", "mechanism", "models", "roles", "stages")  # written without the `recipe.` before them
 
 
 def plan(
@@ -47,39 +51,33 @@ def plan(
     seed: int = 0,
     steps: int | None = None,
     overrides: Mapping[str, Any] | None = None,
+    system: str | None = None,
     rewards: Sequence[str] = (),
     right_from: float = 1.0,
+    reward_timeout: float = SECONDS,
 ) -> tuple[Experiment, list[str]]:
     """The experiment that these wishes mean, and the rules by which the paper's scale became this one."""
     profile, reasons = (profile, []) if profile != "auto" else _chosen(model)
-    recipe, rules = at_profile(scored_by(recipe, rewards) if rewards else recipe, profile)
-    rules = [*reasons, *rules]
     if Path(model).is_dir():
         model = str(Path(model).resolve())  # a run is resumed from anywhere
-    judged = {"rewards": absolute(rewards), "right_from": right_from}
-    experiment = Experiment(recipe, model, pool, seed=seed, profile=profile, **judged)
-    asked = {_full(path): value for path, value in (overrides or {}).items()}
-    for path in [path for path in asked if path.startswith("pool.")]:
+    recipe = scored_by(recipe, rewards) if rewards else recipe
+    experiment = Experiment(recipe, model, pool, seed=seed, profile=profile, rewards=absolute(rewards))
+    experiment = dataclasses.replace(experiment, right_from=right_from, reward_timeout=reward_timeout)
+    asked = wishes.asked(recipe, overrides or {}, steps=steps, system=system)
+    for path in [path for path in asked if path.split(".")[0] in ("pool", "lora")]:
         experiment = override(experiment, path, asked.pop(path))
     check_pool(experiment.pool)
-    if "recipe.scale.max_new" not in asked and experiment.pool.wording == "compact":
-        longest = longest_solution(asked_of(experiment.recipe, experiment.pool))
-        recipe, rules = at_profile(experiment.recipe, "paper", max_new=longest)[0], rules
-        rules = [
-            *rules,
-            f"max_new: {experiment.recipe.scale.max_new} -> {longest} (half as long again as solutions are)",
-        ]
-        experiment = dataclasses.replace(experiment, recipe=recipe)
+    numbers = {path: asked.pop(path) for path in list(asked) if f"{path}.".startswith("recipe.scale.")}
+    experiment, rules = at_its_scale(experiment, numbers)
     for path, value in asked.items():
-        experiment = override(experiment, path, value)
-    if steps is not None:
-        experiment = override(experiment, "recipe.scale.num_steps", steps)
+        experiment = override(experiment, path, value, named=partial(named_at, experiment.recipe.scale, rules))
     experiment = dataclasses.replace(experiment, chat=resolved(experiment.chat))
     check(experiment)
+    run_data.require_solutions(experiment.recipe, experiment.pool)
     if not experiment.rewards:
         run_data.require_answers(experiment.pool)
     experiment, fewer = run_data.at_most_rows(experiment)
-    return experiment, [*rules, *fewer]
+    return experiment, [*reasons, *rules, *fewer]
 
 
 def _chosen(model: str) -> tuple[Profile, list[str]]:
@@ -87,34 +85,27 @@ def _chosen(model: str) -> tuple[Profile, list[str]]:
     return profile, [reason]
 
 
-def _full(path: str) -> str:
-    """`scale.x` and `mechanism.x` are short for `recipe.scale.x` and `recipe.mechanism.x`."""
-    path = path.replace("-", "_")
-    head = path.split(".")[0]
-    names = (*SHORT, *(field.name for field in dataclasses.fields(Experiment)))
-    if head not in names:
-        raise unknown("setting", head, names, "assay show RECIPE")
-    return f"recipe.{path}" if head in SHORT else path
-
-
 def start(
     experiment: Experiment,
-    path: Path,
+    place: Path | Numbered,
     *,
     command: str = "",
     quiet: bool = False,
     extra: Mapping[str, Any] | None = None,
     functions: Functions | None = None,
 ) -> Path:
-    """Trains in a new run folder. `functions` are reward functions that this program has, by name."""
+    """Trains in a new run folder, and says which. `functions` are reward functions that this program has, by name."""
     from assay.policy import fingerprint
 
     check(experiment)
-    require_vacant(path)
+    if isinstance(place, Path):
+        require_vacant(place)
     require_packages(experiment.tracking.sinks)
     judge = judging_of(experiment, functions)
     check_functions(judge, experiment.pool)
-    for line in run_data.told(experiment.pool):
+    for line in run_data.told(experiment.pool, experiment.chat):
+        say(f"  {line}")
+    for line in run_data.tell_golds(experiment.pool) if not experiment.rewards else ():
         say(f"  {line}")
     memory = memory_of(experiment)  # before anything is loaded, where the shape is known
     if memory is not None:
@@ -123,6 +114,7 @@ def start(
     experiment, longest, lines = check_lengths(experiment, policy)
     for line in lines:
         say(f"  {line}")
+    path = place if isinstance(place, Path) else place.take()
     identity = {name: to_data(getattr(experiment, name)) for name in IDENTITY}
     identity |= {"recipe": experiment.recipe.name, "weights": fingerprint(policy)}
     identity |= run_data.identity(experiment.pool)
@@ -133,6 +125,7 @@ def start(
         "task": [short(share.task) for share in experiment.pool.shares],
         "experiment": to_data(experiment),
         "rewards": sources(judge),
+        "code": code_of(experiment.rewards),
         "memory": None if memory is None else as_data(memory.budget),
         **(extra or {}),
     }
@@ -148,34 +141,39 @@ def memory_of(experiment: Experiment) -> Plan | None:
     return None if shape is None else plan_memory(experiment, shape, device=device_of(experiment.machine.device))
 
 
-def tell_memory(experiment: Experiment) -> None:
-    """The budget of a run, to a person; nothing where torch or the model is not here."""
-    try:
-        plan = memory_of(experiment)
-    except ImportError:
-        return
-    for line in [] if plan is None else plan.lines():
-        say(line)
-    if plan is not None and not plan.fits:
-        say(f"warning: this run would be refused here. {advice(plan)}")
-
-
 def resume(
-    path: Path | str, *, steps: int | None = None, quiet: bool = False, functions: Functions | None = None
+    path: Path | str,
+    *,
+    steps: int | None = None,
+    quiet: bool = False,
+    functions: Functions | None = None,
+    reward_timeout: float | None = None,
+    trust_code: bool = False,
 ) -> Path:
-    """Continues from the last checkpoint; `steps` extends a run that is finished."""
+    """Continues from the last checkpoint; `steps` extends a run that is finished. A call of a reward function has
+    `reward_timeout` seconds from now on. A file of reward functions that the folder names is imported if it is the one
+    that the run began with, or trusted.
+    """
     from assay.policy import fingerprint
 
     with RunFolder.open(path) as folder:
-        experiment = from_data(Experiment, folder.document["experiment"])
+        experiment = from_data(Experiment, folder.experiment)
         if steps is not None:
             experiment = override(experiment, "recipe.scale.num_steps", steps)
+        if reward_timeout is not None:
+            experiment = dataclasses.replace(experiment, reward_timeout=reward_timeout)
         check(experiment)
         device_of(experiment.machine.device)
+        for sentence in folder.noticed:
+            say(f"warning: {sentence}. Training is not touched by it; curves and reports of this run are.")
         run_data.require_unchanged(experiment.pool, folder.document["identity"])
+        rewards = experiment.rewards
+        trusted = require_trust(Path(path), rewards, folder.document, given=functions or {}, trusted=trust_code)
         judge = judging_of(experiment, functions)
         for change in changes(judge, folder.document.get("rewards", {})):
             say(f"warning: {change}")
+        if trusted:
+            folder.amend(rewards=sources(judge), code=code_of(rewards))
         policy = load_model(experiment)
         if (found := fingerprint(policy)) != folder.document["identity"]["weights"]:
             raise ConfigError(
@@ -187,12 +185,13 @@ def resume(
             raise UsageError(f"{path} has done {checkpoint.step} steps already; --steps {steps} is behind it.")
         if checkpoint is not None and checkpoint.step >= experiment.recipe.scale.num_steps:
             say(f"all {checkpoint.step} steps of {path} are done; --steps N extends the run to N.")
-        if steps is not None:
+        if steps is not None or reward_timeout is not None:
             folder.amend(experiment=to_data(experiment))
         folder.rewind(checkpoint)
         memory = Memory(experiment.seed)
         if checkpoint is not None:
-            memory = Memory.from_data(checkpoint.document("memory.json"))
+            held = checkpoint.tensors(columns.FILE) if columns.FILE in checkpoint.names else {}
+            memory = checkpoint.read("memory.json", lambda kept: Memory.of(kept, held))
         _run(folder, experiment, policy, memory, quiet=quiet, judge=judge, checkpoint=checkpoint)
     return Path(path)
 
@@ -220,6 +219,8 @@ def _run(
     from assay.engine.choose import processor_of
 
     set_threads(experiment.machine)
+    if run_data.files(experiment.pool) and folder.learnt() is None:
+        folder.keep_learnt(run_data.learnt(experiment.pool))
     policy = with_adapter(experiment, policy)
     models = build_models(experiment, policy)
     with processor_of(models["policy"]), judge:
@@ -243,12 +244,16 @@ def _train(
     from assay.engine.interrupt import asking
     from assay.loop import train
     from assay.preflight import warn
-    from assay.record.recorder import Recorder, exams
+    from assay.record.page import Page
+    from assay.record.recorder import Recorder, counters_of, exams
+    from assay.view.report import write_report
 
     if checkpoint is not None:
         tell_differences(checkpoint, models["policy"].place)
-        counters = checkpoint.document("counters.json")
+        counters = checkpoint.read("counters.json", counters_of)
         for name, counter in counters.items():
+            if name not in models:
+                raise StorageError(f"{checkpoint.path} holds a model '{name}', which this recipe has not.")
             weights = checkpoint.tensors(f"{name}/{models[name].weights_file}", framework="torch")
             moments = checkpoint.tensors(f"optimiser/{name}.safetensors", framework="torch")
             state = {f"parameter/{key}": value for key, value in weights.items()}
@@ -264,13 +269,19 @@ def _train(
             warn(folder, shown, experiment, policy, models, longest=longest, verify=judge)
         with tracking(experiment.tracking.sinks, series_of(folder, experiment, memory.step), shown.note) as tracker:
             files, examined = _policy_files(policy), exams(experiment)
-            recorder = Recorder(folder, experiment, codec, files, examined, shown, stop, judge, tracker.log)
+            page = Page(lambda: write_report(folder.path, checked=False), shown.note)
+            recorder = Recorder(folder, experiment, codec, files, examined, shown, stop, judge, page, tracker.log)
             try:
                 train(stages, models, memory, recorder)
-            except Stopped as error:
+            except (Stopped, DataError) as error:
+                recorder.keep()
+                if not isinstance(error, Stopped):
+                    raise
                 raise Stopped(
                     f"{str(error).split(';')[0]}; `assay resume {folder.path}` goes on where it is."
                 ) from error
+            finally:
+                page.now()  # whatever ended it
         for failure in folder.failures:
             shown.note(f"warning: {failure}")
 
@@ -320,6 +331,7 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
     settings = {
         "end_ids": policy.end_ids,
         "decode": policy.tokenizer.decode,
+        "vocab": policy.tokenizer.vocab,
         "device": device,
         "precision": machine.precision,
         "memory_bytes": machine.cache_mb << 20,
@@ -360,38 +372,8 @@ def _policy_files(policy: Policy) -> dict[str, bytes]:
     return {f"policy/{name}": content for name, content in made.items()}
 
 
-def device_of(name: str) -> str:
-    """`auto` is the GPU that torch sees, else the processor; a device that is not there is refused."""
-    import torch
-
-    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if name == "auto":
-        return "cuda" if gpus else "cpu"
-    there = ["cpu", *(["cuda", *(f"cuda:{i}" for i in range(gpus))] if gpus else [])]
-    there += ["mps"] if torch.backends.mps.is_available() else []
-    if name not in there:
-        raise ConfigError(
-            f"machine.device is '{name}', and torch sees {', '.join(there)} here. Take one of them or 'auto'; "
-            "`assay doctor` says what a GPU would need."
-        )
-    return name
-
-
 def set_threads(machine: Machine) -> None:
     import torch
 
     if machine.threads:
         torch.set_num_threads(machine.threads)
-
-
-def free_folder(root: Path, name: str) -> Path:
-    """`root/name-1`, or the first number that is not taken."""
-    number = 1
-    while (root / f"{name}-{number}").exists():
-        number += 1
-    return root / f"{name}-{number}"
-
-
-def say(text: str) -> None:
-    """To a person, never to the program that reads standard output."""
-    sys.stderr.write(text + "\n")

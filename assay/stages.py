@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory import Memory
-from assay.memory.posed import short_of
 from assay.models import Models
-from assay.part import Part, Registry, bind, scales_with
+from assay.part import Condition, Part, bind
 from assay.types import Stats
 
 if TYPE_CHECKING:
@@ -21,23 +20,16 @@ Seen = Mapping[str, Sequence[float]]
 """Values of the metrics that stages wait for, a value a step since the present stage began."""
 
 
-@dataclass(frozen=True)
-class Steps(Part):
-    """It begins when the stages before it have had their shares of all steps."""
-
-
 def steps(seen: Seen) -> bool:
     """Nothing brings it forward."""
     return False
 
 
 @dataclass(frozen=True)
-class Threshold(Part):
-    """It begins when a metric of the steps is high enough: the mean of the last `window` is at least `least`."""
+class Steps(Condition):
+    """It begins when the stages before it have had their shares of all steps."""
 
-    metric: str = "reward/accuracy"
-    least: float = 0.5
-    window: int = 10
+    does = steps
 
 
 def threshold(seen: Seen, *, metric: str, least: float, window: int) -> bool:
@@ -47,12 +39,17 @@ def threshold(seen: Seen, *, metric: str, least: float, window: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Plateau(Part):
-    """It begins when a metric of the steps rises no more: the last `window` is hardly above the one before it."""
+class Threshold(Condition):
+    """It begins when a metric of the steps is high enough: the mean of the last `window` is at least `least`."""
 
     metric: str = "reward/accuracy"
-    gain: float = 0.01
+    least: float = 0.5
     window: int = 10
+    does = threshold
+
+    @property
+    def watches(self) -> str:
+        return self.metric
 
 
 def plateau(seen: Seen, *, metric: str, gain: float, window: int) -> bool:
@@ -63,22 +60,17 @@ def plateau(seen: Seen, *, metric: str, gain: float, window: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Seeded(Part):
-    """It begins when so many problems of each task of the pool were posed."""
+class Plateau(Condition):
+    """It begins when a metric of the steps rises no more: the last `window` is hardly above the one before it."""
 
-    size: int = scales_with("num_prompts", 256)
+    metric: str = "reward/accuracy"
+    gain: float = 0.01
+    window: int = 10
+    does = plateau
 
-
-def seeded(seen: Seen, *, memory: Memory, pool: Pool, size: int) -> bool:
-    return not short_of(memory, [share.task for share in pool.shares], size)
-
-
-CONDITIONS: Registry = {
-    "steps": (Steps, steps),
-    "threshold": (Threshold, threshold),
-    "plateau": (Plateau, plateau),
-    "seeded": (Seeded, seeded),
-}
+    @property
+    def watches(self) -> str:
+        return self.metric
 
 
 def current(stages: Sequence[Phases], models: Models, memory: Memory) -> tuple[Phases, Memory]:
@@ -93,9 +85,9 @@ def current(stages: Sequence[Phases], models: Models, memory: Memory) -> tuple[P
     return stages[memory.stage], memory
 
 
-def watched(conditions: Sequence[Part]) -> tuple[str, ...]:
+def watched(conditions: Sequence[Condition]) -> tuple[str, ...]:
     """The metrics that they wait for."""
-    return tuple(sorted({part.metric for part in conditions if isinstance(part, Threshold | Plateau)}))
+    return tuple(sorted({part.watches for part in conditions if part.watches is not None}))
 
 
 def note(memory: Memory, stats: Stats, names: Sequence[str]) -> Memory:
@@ -104,9 +96,9 @@ def note(memory: Memory, stats: Stats, names: Sequence[str]) -> Memory:
     return memory.keep("stage", store | {name: [*store.get(name, []), stats[name]] for name in names if name in stats})
 
 
-def due(memory: Memory, *, part: Part, pool: Pool) -> bool:
+def due(memory: Memory, *, part: Part, pool: Pool, place: str) -> bool:
     """Whether the condition holds on what was noted since the present stage began."""
-    return bind(CONDITIONS, part, pool=pool)(memory.store("stage"), memory=memory)
+    return bind(part, pool=pool, place=place)(memory.store("stage"), memory=memory)
 
 
 def enter(models: Models, memory: Memory, *, number: int, start: str, optimiser: str, clear: bool) -> Memory:

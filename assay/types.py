@@ -87,7 +87,8 @@ class Segment:
     old: Stream | None = None  # log-prob under the full softmax at the row's temperature; NaN where none is known
     mu: Stream | None = None  # log-prob under the filtered distribution really sampled from; NaN likewise
     entropy: Stream | None = None  # of the full softmax at the row's temperature
-    all_logp: np.ndarray | None = None  # float32[T, V] log-probs of every token, where a method compares distributions
+    all_logp: np.ndarray | None = None  # float32[T, K] log-probs of `top_ids`, where a method compares distributions
+    top_ids: np.ndarray | None = None  # int32[T, K] the likeliest tokens, ascending; None: all that there are
     version: int = 0  # policy version that sampled it
     node: str = ""
     parent: str = ""
@@ -107,7 +108,8 @@ class Segment:
 
     def first(self, count: int) -> Segment:
         """Its first `count` tokens, of the same node: where a token stands in its node never changes."""
-        streams = {name: getattr(self, name) for name in ("ids", "origin", "old", "mu", "entropy", "all_logp")}
+        names = ("ids", "origin", "old", "mu", "entropy", "all_logp", "top_ids")
+        streams = {name: getattr(self, name) for name in names}
         return dataclasses.replace(self, **{n: None if s is None else s[:count] for n, s in streams.items()})
 
 
@@ -140,6 +142,7 @@ class Request:
     pauses: bool = False  # its limit is a boundary within the answer: what reaches it waits, and is not cut
     train_context: Ids | None = None  # what the policy is trained to answer; None: the same as `context`
     tag: str = ""
+    hinted: bool = False  # its question holds more than the problem asks: a hint, a part of the solution
 
     @functools.cached_property
     def id(self) -> str:
@@ -155,7 +158,8 @@ class Request:
     @property
     def helped(self) -> bool:
         """Whether it is asked with more than the question: what comes of it says little about the bare policy."""
-        return self.train_context is not None or any((s.origin == Origin.INJECTED).any() for s in self.prefix)
+        given = any((s.origin == Origin.INJECTED).any() for s in self.prefix)
+        return self.hinted or self.train_context is not None or given
 
 
 Scope = Literal["episode", "turn", "span", "token"]
@@ -210,6 +214,11 @@ class Episode:
     def __len__(self) -> int:
         return sum(len(segment) for segment in self.segments)
 
+    @property
+    def written(self) -> int:
+        """Tokens of the answer without the replies of an environment: those that somebody chose to write."""
+        return sum(int(np.count_nonzero(segment.origin != Origin.ENV)) for segment in self.segments)
+
     def stream(self, name: Literal["ids", "origin", "old", "mu", "entropy"]) -> np.ndarray:
         """A stream of the segments over the whole answer; NaN over segments that lack it."""
         pieces = [getattr(segment, name) for segment in self.segments]
@@ -218,6 +227,15 @@ class Episode:
             for segment, piece in zip(self.segments, pieces, strict=True)
         ]
         return np.concatenate(filled) if filled else np.zeros(0, np.float32)
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A row that waits for a later step: where it is kept, and how it will be marked when it comes back."""
+
+    place: str  # in the memory, of the part that keeps it for the one that set it aside
+    in_loss: bool
+    in_denominator: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,6 +248,8 @@ class Row:
     in_denominator: bool = True  # counts in B and N_tok
     weight: float = 1.0
     batch: str = ""  # rows of one key form one batch; keys are trained in sorted order
+    wait: Wait | None = None  # set aside for a later step
+    waited: str = ""  # the place where it waited until this step; "": it is of this step
     tag: str = ""  # what the objective tells apart beside origin and role; "": the request's tag
     keep: np.ndarray | None = None  # bool[T] tokens that train and count; None: all whose origin trains
     weights: Mapping[str, Stream] = field(default_factory=dict)  # [T] weight of each further loss term

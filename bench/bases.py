@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from assay.augment.abstract import TeachAbstractions
 from assay.augment.hints import Hinted
-from assay.augment.partial_solution import CutAnywhere
 from assay.bases import BASES, Base, imitation, small_shape
+from assay.methods.questa.partial_solution import CutAnywhere
+from assay.methods.rlad.abstract import TeachAbstractions
 from assay.source import Pool, Share
 
 UNFINISHED = (

@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay import bases, session
+from assay.known import add_part, recipe
 from assay.lab import demo
 from assay.lab.results import outcome
-from assay.part import Part
-from assay.recipes import recipe
-from assay.reward import REWARDS
+from assay.part import Rewarding
 from assay.rng import Key, digest
 from assay.types import Episode, Reward
 from bench.equivalence import MARGIN, equivalence
@@ -30,17 +29,18 @@ from bench.equivalence import MARGIN, equivalence
 RESULTS = Path(__file__).parent / "results" / "demo_seeds.jsonl"
 
 
-@dataclass(frozen=True)
-class Shuffled(Part):
-    """The outcomes of a round, dealt out to its answers at random: as many rewards as before, none of the meaning."""
-
-    seed: int = 0
-
-
 def shuffled(episodes: Sequence[Episode], *, seed: int) -> list[Reward | None]:
     values = [float(e.verdict is not None and e.verdict.status == "ok") for e in episodes]
     order = Key(seed)("shuffle", *(e.request.id for e in episodes[:4])).generator().permutation(len(values))
     return [Reward("outcome", values[i]) for i in order]
+
+
+@dataclass(frozen=True)
+class Shuffled(Rewarding):
+    """The outcomes of a round, dealt out to its answers at random: as many rewards as before, none of the meaning."""
+
+    seed: int = 0
+    does = shuffled
 
 
 def settings_of(is_shuffled: bool) -> dict[str, str]:
@@ -79,7 +79,7 @@ def main() -> None:
     parser.add_argument("--engine", choices=["torch", "native"], default="torch")
     parser.add_argument("--equivalence", action="store_true", help="compare the engines on what is there")
     arguments = parser.parse_args()
-    REWARDS["shuffled"] = (Shuffled, shuffled)
+    add_part(Shuffled)
     setting = json.dumps(settings_of(arguments.shuffled), sort_keys=True)
     key = digest("demo", demo.RECIPE, bases.base(demo.BASE).hash, demo.POOL, demo.STEPS, setting)
     RESULTS.parent.mkdir(exist_ok=True)

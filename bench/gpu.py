@@ -196,7 +196,8 @@ def shares(
     """Of sampling: rows a step / (weights and keys and values read at the mean context, by the bandwidth). Of
     learning: 6N operations for each token of an answer, prompts once a group.
     """
-    from assay.engine.memory import parameters, row_bytes
+    from assay.engine.memory import row_bytes
+    from assay.policy.config import parameters
 
     read = parameters(shape) * size + rows * row_bytes(shape, sizes.prompt + sizes.answer // 2, size)
     tokens = sizes.groups * (sizes.prompt + sizes.samples * (sizes.answer - 1))
@@ -234,8 +235,9 @@ def against_trl(shape: Any, device: str, sizes: Sizes, until: float) -> dict[str
 
 def bench(name: str, numbers: Sequence[int], device: str, sizes: Sizes, until: float, ceiling: Ceiling) -> Row:
     """Random weights: sampling and one update, the median of some rounds; skipped where it cannot fit or time is up."""
-    from assay.engine.memory import Work, budget, gib, parameters
-    from assay.resources import room_of
+    from assay.engine.memory import Work, budget, gib
+    from assay.policy.config import parameters
+    from assay.room import room_of
     from bench.gpu_checks import qwen
 
     shape = qwen(*numbers)  # type: ignore[arg-type]

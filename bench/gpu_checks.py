@@ -15,13 +15,13 @@ from assay.assemble import assemble
 from assay.engine.interface import Generation, Span, Want
 from assay.engine.optimiser import AdamW
 from assay.engine.torch_engine import TorchEngine
+from assay.known import RECIPES
 from assay.loop import train
 from assay.memory import Memory
 from assay.models import Models
 from assay.policy import character_tokenizer, fresh_policy
 from assay.policy.config import PolicyConfig
 from assay.policy.transformer import Transformer
-from assay.recipes import RECIPES
 from assay.reward.parts import Graded
 from assay.rng import Key
 from assay.source import Pool, Share

@@ -6,7 +6,7 @@
 A GRPO step of 8 answers x 128 tokens to one prompt on a Qwen2 of 494M parameters (vocabulary 151,936, random weights,
 fp32), through the sampler, the objective and the optimiser of every run, twice, so that the second step samples beside
 the moments of the first. The peak is the largest resident size of the process that does nothing else (VmHWM).
-Writes results/memory-ARM.json and RESULTS.md.
+Keeps what was measured in results/ and writes RESULTS.md.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.engine.memory import Work, budget, gib, parameters
-from assay.policy.config import PolicyConfig
+from assay.engine.memory import Work, budget, gib
+from assay.policy.config import PolicyConfig, parameters
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "bench" / "results"
 SHAPE = PolicyConfig(
     family="qwen2",
     vocab=151_936,
@@ -154,13 +153,14 @@ def main() -> int:
     if options.inside:
         print(json.dumps(step_of(ARMS[options.inside])))
         return 0
-    from bench.run import render
+    from bench import kept
+    from bench.rendering import RESULTS, render
 
     results = [measure(name) for name in options.arms]
     for result in results:
-        (RESULTS / f"memory-{result['name']}.json").write_text(json.dumps(result, indent=1) + "\n")
+        kept.keep(RESULTS, f"memory-{result['name']}", result)
         print(line(result), flush=True)
-    render(RESULTS)
+    render()
     return 0 if all(one["peak"] <= one["limit"] * 2**30 for one in results) else 1
 
 

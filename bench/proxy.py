@@ -30,7 +30,7 @@ from assay import bases, session
 from assay.configure import to_data
 from assay.evaluate.bank import Bank, powers, summary
 from assay.experiment import Experiment
-from assay.recipes import recipe
+from assay.known import recipe
 from assay.record.folder import RunFolder
 from assay.rng import digest
 from assay.source import Pool

@@ -32,7 +32,7 @@ from assay.evaluate.bank import Bank
 from assay.evaluate.intervals import Interval, interval, paired
 from assay.evaluate.passk import pass_at_k
 from assay.experiment import Experiment
-from assay.recipes import RECIPES
+from assay.known import RECIPES
 from assay.record.folder import RunFolder
 from assay.rng import Key, digest
 from assay.source import Pool, Share

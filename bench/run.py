@@ -9,14 +9,13 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from bench import checkpoints, machine, summary
+from bench import checkpoints, kept, machine, summary
 from bench.pair import ROOT, Broken, Missing, System, Worker, paired
+from bench.rendering import RESULTS, render
 from bench.workload import ENDINGS, MEASURED, SHAPES, Ending, Shape
 
-RESULTS = ROOT / "bench" / "results"
 TUNED = ROOT / "build" / "bench" / "tuned.json"
 WARMUP = 2
 TUNING_STEPS = 3  # the first is warm-up
@@ -128,7 +127,7 @@ def compare(
     ):
         sides = {"theirs": (theirs, options), "ours": (ours, {"engine": engine})}
         settings = {side: {"facts": w.facts, "options": o} for side, (w, o) in sides.items()}
-        kept = paired(theirs, ours, warmup=warmup, pairs=pairs, heard=lambda text: say(f"    {text}"))
+        pairs_kept = paired(theirs, ours, warmup=warmup, pairs=pairs, heard=lambda text: say(f"    {text}"))
     peak = max(about["ceilings_gflops"].values())
     return {
         "name": f"{name}-{shape.name}-{ending}-{engine}",
@@ -138,8 +137,8 @@ def compare(
         "busy": max(busy, machine.load()) >= 1,
         "machine": about,
         "settings": settings,
-        "summary": summary.summarise(*kept, shape=shape, train=comparison.train, peak=peak),
-        "steps": {"theirs": kept[0], "ours": kept[1]},
+        "summary": summary.summarise(*pairs_kept, shape=shape, train=comparison.train, peak=peak),
+        "steps": {"theirs": pairs_kept[0], "ours": pairs_kept[1]},
     }
 
 
@@ -152,26 +151,9 @@ def about_machine() -> dict[str, Any]:
     return about
 
 
-def render(folder: Path) -> None:
-    def stored(kind: str) -> list[dict[str, Any]]:
-        return [json.loads(path.read_text()) for path in sorted(folder.glob(f"{kind}-*.json"))]
-
-    compared = summary.render([one for name in COMPARISONS for one in stored(name)])
-    notes = folder / "notes.md"
-    said = notes.read_text() if notes.exists() else ""
-    (ROOT / "bench" / "RESULTS.md").write_text(compared + summary.memory(stored("memory")) + said)
-
-
-def place_of(result: Mapping[str, Any]) -> Path:
-    """Where a comparison is kept: machines that multiply bf16 and others beside one another."""
-    products = any("bf16" in flag for flag in result["machine"]["flags"])
-    return RESULTS / f"{result['name']}{'-bf16' if products else ''}.json"
-
-
 def measure(names: Sequence[str], shapes: Sequence[str], endings: Sequence[Ending], options: argparse.Namespace) -> int:
     """Every asked-for comparison; a count of those that could not be made."""
     about, made, failed = about_machine(), 0, 0
-    RESULTS.mkdir(parents=True, exist_ok=True)
     for name in names:
         try:
             COMPARISONS[name].theirs.check()
@@ -198,11 +180,11 @@ def measure(names: Sequence[str], shapes: Sequence[str], endings: Sequence[Endin
                     say(f"FAILED {name} on {shape}-{ending}: {error}")
                     failed += 1
                     continue
-                place_of(result).write_text(json.dumps(result, indent=1) + "\n")
+                kept.keep(RESULTS, result["name"], result)
                 say(summary.line(result))
                 made += 1
     if made:
-        render(RESULTS)
+        render()
     return failed
 
 
@@ -220,7 +202,7 @@ def main() -> None:
     parser.add_argument("--render", action="store_true", help="only write RESULTS.md from the stored results")
     options = parser.parse_args()
     if options.render:
-        render(RESULTS)
+        render()
         return
     shapes = list(MEASURED) if options.all else options.shapes
     raise SystemExit(1 if measure(options.against, shapes, options.endings, options) else 0)

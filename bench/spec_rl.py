@@ -18,15 +18,15 @@ import numpy as np
 
 from assay import bases
 from assay.assemble import assemble
-from assay.augment import Speculate
 from assay.engine.choose import engine_for, processor_of
 from assay.engine.optimiser import AdamW
+from assay.known import recipe
 from assay.lengths import longest_solution
 from assay.memory import Memory
+from assay.methods.spec_rl.speculate import Speculate
 from assay.models import Models
 from assay.policy import load_policy
 from assay.recipe import Recipe
-from assay.recipes import recipe
 from assay.source import Epochs, Pool, Share
 from bench.machine import load
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench import kept
 from bench.workload import Shape
 
 Step = Mapping[str, float]
@@ -55,13 +57,14 @@ def line(result: Mapping[str, Any]) -> str:
     return f"{result['name']}: ratio {middle:.2f} [{low:.2f}, {high:.2f}] over {result['pairs']} pairs ({sides})"
 
 
-def render(results: Sequence[Mapping[str, Any]]) -> str:
-    """RESULTS.md."""
+def comparisons(folder: Path) -> str:
+    """The head of RESULTS.md, and a table for each machine on which others were measured beside ours."""
+    results = [*kept.stored(folder, "trl"), *kept.stored(folder, "vllm")]
     text = [
         "# Results",
         "",
-        "Written by `python -m bench.run` from `results/`, what follows the tables from `results/notes.md`. Medians of",
-        "paired steps, first and third quartile in brackets.",
+        "Written by `python -m bench.run --render` from `results/`, where each measurement is kept by machine and day;",
+        "what follows the tables is from `results/notes.md`. Medians of paired steps, quartiles in brackets.",
         "TRL: seconds a step, theirs / ours. vLLM: tokens a second, ours / theirs. Peak: the largest resident size of",
         "the process. Share: useful operations (2N a sampled token, 6N a trained one) of the highest product ceiling.",
     ]
@@ -69,12 +72,12 @@ def render(results: Sequence[Mapping[str, Any]]) -> str:
         text += ["", f"## {machine}", ""]
         text += [
             "| comparison | ratio | seconds: theirs | ours | tokens/s: theirs | ours | mean length: theirs | ours "
-            "| peak MB: theirs | ours | share: theirs | ours | pairs |",
-            "|" + "---|" * 13,
+            "| peak MB: theirs | ours | share: theirs | ours | pairs | measured |",
+            "|" + "---|" * 14,
             *map(_row, group),
             "",
         ]
-        text += [f"- {one['name']}: {_settings(one)}" for one in group]
+        text += [f"- {one['name']}, {one['measured']}: {_settings(one)}" for one in group]
     return "\n".join(text) + "\n"
 
 
@@ -88,7 +91,7 @@ def _row(result: Mapping[str, Any]) -> str:
     cells += [f"{side['peak_mb']:,.0f}" for side in (a, b)]
     cells += [f"{side['share_of_ceiling']:.2f}" for side in (a, b)]
     busy = " (machine was busy)" if result["busy"] else ""
-    return "| " + " | ".join([*cells, f"{result['pairs']}{busy}"]) + " |"
+    return "| " + " | ".join([*cells, f"{result['pairs']}{busy}", result["measured"]]) + " |"
 
 
 def _settings(result: Mapping[str, Any]) -> str:
@@ -102,37 +105,39 @@ def _settings(result: Mapping[str, Any]) -> str:
     return f"{' against '.join(sides)}; products in GFLOP/s: {products}"
 
 
-def memory(results: Sequence[Mapping[str, Any]]) -> str:
-    """The section of `bench.memory`: peaks beside limits and plans."""
+def memory(folder: Path) -> str:
+    """The section of `bench.memory`: peaks beside limits and plans, a table for each machine."""
+    results = kept.stored(folder, "memory")
     if not results:
         return ""
-    first = results[0]
-    columns = "arm | measured GiB | limit GiB | planned GiB | plan / measured | after building, sampling, learning GiB"
     text = [
         "## Memory of half a billion parameters",
         "",
         "`python -m bench.memory`: a Qwen2 with random weights and a vocabulary of 151,936, in fp32 on a processor.",
         "Two GRPO steps of 8 answers x 128 tokens to a prompt of 64, each arm in a process of its own (VmHWM, and how",
         "it grew). The plan is what `--dry-run` prints before anything is loaded.",
-        "",
-        f"| {columns} | s a step |",
-        "|" + "---|" * 7,
     ]
+    return "\n".join([*text, *(line for _, group in _by_machine(results) for line in _memory_table(group))]) + "\n"
+
+
+def _memory_table(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    columns = "arm | measured GiB | limit GiB | planned GiB | plan / measured | after building, sampling, learning GiB"
+    text = ["", f"| {columns} | s a step | measured |", "|" + "---|" * 8]
     for one in results:
         peaks = ", ".join(f"{value / 2**30:.2f}" for value in one["peaks"].values())
         cells = [one["name"], f"**{one['peak'] / 2**30:.2f}**", f"{one['limit']:g}", f"{one['planned'] / 2**30:.2f}"]
         cells += [f"{one['planned'] / one['peak']:.2f}", peaks, ", ".join(f"{s:.0f}" for s in one["seconds"])]
-        text.append("| " + " | ".join(cells) + " |")
+        text.append("| " + " | ".join([*cells, one["measured"]]) + " |")
+    first = results[0]
     threads = f"{first['threads']} thread{'s' if first['threads'] > 1 else ''}"
-    said = f"{first['machine']['processor']}, {threads}, torch {first['torch']}, {first['measured']}"
+    said = f"{first['machine']['processor']}, {threads}, torch {first['torch']}"
     busy = "; other processes wanted the cores" if any(one["busy"] for one in results) else ""
-    return "\n".join([*text, "", f"{first['parameters'] / 1e6:,.0f}M parameters; {said}{busy}.", ""]) + "\n"
+    return [*text, "", f"{first['parameters'] / 1e6:,.0f}M parameters; {said}{busy}."]
 
 
 def _by_machine(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
     groups: dict[str, list[Mapping[str, Any]]] = {}
-    for one in sorted(results, key=lambda r: r["name"]):
-        m = one["machine"]
-        title = f"{m['processor']}, {m['cores']} cores, {' '.join(m['flags'])}"
+    for one in sorted(results, key=lambda r: (r["name"], r["measured"])):
+        title = kept.title(one["machine"])
         groups.setdefault(title, []).append(one)
     return list(groups.items())

@@ -34,6 +34,7 @@ from assay.augment import Trunks
 from assay.collect import Fork
 from assay.engine.choose import engine_for, processor_of
 from assay.engine.local import LocalEngine
+from assay.known import RECIPES
 from assay.lab.sample import open_engine
 from assay.memory import Memory
 from assay.models import Models
@@ -41,7 +42,6 @@ from assay.policy import load_policy
 from assay.policy.config import PolicyConfig
 from assay.policy.transformer import Transformer
 from assay.recipe import Recipe, at_profile
-from assay.recipes import RECIPES
 from assay.rng import Key
 from assay.source import Pool, Share
 from assay.types import Episode, Origin, Problem, Request, Segment

@@ -13,16 +13,15 @@ import numpy as np
 import torch
 
 from assay import bases
-from assay.assess import ASSESSORS, assess
+from assay.assess import assess
 from assay.collect import generate
-from assay.credit import CREDITS, Lesson, credit
-from assay.curate import CURATORS
+from assay.credit import Lesson, credit
 from assay.engine.interface import Span
 from assay.engine.local import LocalEngine
 from assay.engine.torch_engine import TorchEngine
 from assay.memory import Memory
 from assay.models import Models
-from assay.objective import AGGREGATES, WHOLES, NoRatio, Objective
+from assay.objective import NoRatio, Objective
 from assay.objective.improve import improve
 from assay.objective.view import view_of_batch
 from assay.part import Part, bind
@@ -91,7 +90,7 @@ def answers(policy: Policy) -> list[Row]:
 
 def packed(rows: Sequence[Row], part: Part) -> Batch:
     """The batch of these rows with the advantages of this credit."""
-    (batch,) = credit(rows, Memory(0), lesson=lambda role: Lesson((partial(bind(CREDITS, part)),), role))
+    (batch,) = credit(rows, Memory(0), lesson=lambda role: Lesson((partial(bind(part)),), role))
     return batch
 
 
@@ -105,7 +104,7 @@ def assessed(rows: Sequence[Row], mechanism: Mechanism, reference: LocalEngine) 
         objective=lambda role: mechanism.objective,
         batch_of=lambda role: role,
         num_updates=1,
-        parts=[bind(ASSESSORS, part) for part in mechanism.assess],
+        parts=[bind(part) for part in mechanism.assess],
     )
     return found
 
@@ -113,7 +112,7 @@ def assessed(rows: Sequence[Row], mechanism: Mechanism, reference: LocalEngine) 
 def curated(rows: Sequence[Row], mechanism: Mechanism) -> list[Row]:
     """The rows as the recipe's parts mark them."""
     for part in mechanism.curate:
-        rows = bind(CURATORS, part)(rows, memory=Memory(0))
+        rows = bind(part)(rows, memory=Memory(0))
     return list(rows)
 
 
@@ -138,10 +137,10 @@ def loss_of(taught: Taught) -> float:
     - sum of weight x advantage; what is minimised of the latter is a sum of weight x advantage x log p.
     """
     batch, objective = taught.batch, taught.objective
-    weight = bind(AGGREGATES, objective.aggregate)(batch, max_new=MAX_NEW)
+    weight = bind(objective.aggregate)(batch, max_new=MAX_NEW)
     if objective.whole is not None:
         logp = torch.from_numpy(scores_of(fresh(policy_folder()), batch))
-        value = bind(WHOLES, objective.whole)(view_of_batch(batch, key=Key(0), logp=logp), weight=torch.tensor(weight))
+        value = bind(objective.whole)(view_of_batch(batch, key=Key(0), logp=logp), weight=torch.tensor(weight))
         return taught.weight * float(value)
     each = weight * batch.mask * batch.advantage
     if isinstance(objective.ratio, NoRatio):

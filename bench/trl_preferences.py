@@ -12,10 +12,10 @@ import numpy as np
 
 from assay.credit import Constant
 from assay.engine.local import LocalEngine
-from assay.objective import DPO, IPO, KTO
-from assay.objective.preferences import MISMATCHED
+from assay.grouping import MISMATCHED
+from assay.known import recipe
+from assay.methods.preferences.losses import DPO, IPO, KTO
 from assay.recipe import Mechanism
-from assay.recipes import recipe
 from assay.types import Row
 from bench.trl_ours import GROUP, Taught, assessed, curated, loss_of, packed
 

@@ -13,8 +13,9 @@ import numpy as np
 from assay.assess import TokenKL
 from assay.credit import GroupRelative
 from assay.engine.local import LocalEngine
-from assay.objective import Bounded, Clip, Geometric, Objective, SequenceRatio
-from assay.recipes import recipe
+from assay.known import recipe
+from assay.methods.gmpo.gate import Geometric
+from assay.objective import Bounded, Clip, Objective, SequenceRatio
 from assay.types import Batch, Row
 from bench.trl_ours import GROUP, MAX_NEW, Taught, assessed, loss_of, packed
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from assay.collect.lagged import Frozen, Lagged
 from assay.credit.pack import pack
-from assay.curate.pairs import mismatch, pairs
 from assay.engine.interface import Span
 from assay.engine.local import LocalEngine
+from assay.known import RECIPES
 from assay.memory import Memory
-from assay.objective import KTO, Objective, Tagged
-from assay.objective.preferences import Preference
+from assay.methods.preferences.losses import KTO, Preference
+from assay.methods.preferences.pairs import mismatch, pairs
+from assay.objective import Objective, Tagged
 from assay.recipe import Mechanism, Recipe
-from assay.recipes import RECIPES
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Verdict
 from bench.micro_engine import Shape
 

@@ -27,29 +27,30 @@ from typing import Any
 import numpy as np
 import torch
 
-from assay.assess import ASSESSORS, assess
+from assay.assess import assess
 from assay.engine.choose import processor_of
 from assay.engine.interface import Chunk, Outputs, Scores, Span, Want
 from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
 from assay.engine.value_engine import ValueEngine
+from assay.known import RECIPES
 from assay.memory import Memory
 from assay.models import Models
-from assay.objective import AGGREGATES, NoRatio, Objective, Open
+from assay.objective import NoRatio, Objective, Open
 from assay.objective.improve import improve
 from assay.objective.survey import survey
 from assay.part import bind
 from assay.policy.adapted import twin
 from assay.recipe import Recipe, Scale, at_profile
-from assay.recipes import RECIPES
 from assay.rng import Key
 from assay.types import Batch
+from bench import kept
 from bench.machine import describe, load
 from bench.micro_engine import SHAPES, Shape, engine_of, train
+from bench.rendering import RESULTS, render
 from bench.update_batch import Case, batch_of, cases, rows_of
-from bench.update_table import render
+from bench.update_table import pages
 
-RESULTS = Path(__file__).parent / "results"
 BARE = Objective(ratio=NoRatio(), gate=Open())
 TOKENS = 2048  # inputs in a chunk, as `machine.micro_tokens`
 MODELS = {  # 128 answers each; S0 only shows that everything runs
@@ -104,7 +105,7 @@ def update(engine: LocalEngine, batch: Batch, goal: Objective, scale: Scale) -> 
 
 def cost_of_update(engine: LocalEngine, batch: Batch, goal: Objective, scale: Scale, pairs: int) -> Costs:
     """In units of the bare update beside it: the whole step, its survey, the step without that."""
-    weight = bind(AGGREGATES, goal.aggregate)(batch, max_new=scale.max_new)
+    weight = bind(goal.aggregate)(batch, max_new=scale.max_new)
     work = {
         "bare": lambda: update(engine, batch, BARE, scale),
         "own": lambda: update(engine, batch, goal, scale),
@@ -143,7 +144,7 @@ def cost_before(engine: LocalEngine, batch: Batch, case: Case, shape: Shape, rep
     recipe, _ = at_profile(case.recipe, "laptop", max_new=shape.answer)
     models, engines = models_of(engine, recipe)
     known = {"scale": recipe.scale, "micro_tokens": TOKENS}
-    parts = [bind(ASSESSORS, part, **known) for part in case.mechanism.assess]
+    parts = [bind(part, **known) for part in case.mechanism.assess]
     settings = {"batch_of": lambda role: role, "parts": parts, "num_updates": recipe.scale.num_updates}
     settings["objective"] = lambda role: case.mechanism.rule(role).objective
 
@@ -207,6 +208,12 @@ def save(path: Path, runs: Mapping[str, Any]) -> None:
     partial.replace(path)
 
 
+def place_of(folder: Path, about: Mapping[str, Any], *, again: bool) -> Path:
+    """The newest file of this machine, which goes on; with `again`, or where there is none, a new one."""
+    mine = [path for path in kept.paths(folder, "update_cost") if f"--{kept.machine_key(about)}--" in path.name]
+    return kept.place(folder, "update_cost", about, str(date.today())) if again or not mine else mine[-1]
+
+
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recipes", nargs="+", choices=list(RECIPES), metavar="RECIPE")
@@ -214,31 +221,32 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--shape", default="demo", choices=list(MODELS))
     parser.add_argument("--pairs", type=int, default=7, help="of updates, the objective's and the bare one")
     parser.add_argument("--repeats", type=int, default=3, help="of what comes before an update")
-    parser.add_argument("--again", action="store_true", help="measure also what was measured before")
+    parser.add_argument("--again", action="store_true", help="measure all anew, beside what was measured before")
     parser.add_argument("--render", action="store_true", help="write the table alone")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of update_cost.json and update_cost.md")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results and of update_cost.md")
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     given = parsed(arguments)
-    path = given.out / "update_cost.json"
+    about = describe()
+    path = place_of(given.out, about, again=given.again)
     runs: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     chosen = [case for case in cases() if not given.recipes or case.recipe.name in given.recipes]
     torch.set_num_threads(1)
     for kind in () if given.render else given.engines:
         run = runs.setdefault(f"{given.shape} {kind}", {"objectives": {}, "cases": {}})
-        if given.again:
-            for case in chosen:
-                run["objectives"].pop(repr(case.objective), None)
-                run["cases"].pop(case.name, None)
-        run |= {"command": COMMAND.format(given.shape), "measured": str(date.today()), "machine": describe()}
-        run |= {"torch": version("torch"), "pairs": given.pairs, "others": load()}
-        for case in measure(MODELS[given.shape], kind, lacking(run, chosen), run, given.pairs, given.repeats):
+        lacks = lacking(run, chosen)
+        if lacks:
+            run |= {"command": COMMAND.format(given.shape), "measured": str(date.today()), "machine": about}
+            run |= {"torch": version("torch"), "pairs": given.pairs, "others": load()}
+        for case in measure(MODELS[given.shape], kind, lacks, run, given.pairs, given.repeats):
             update = np.median(run["objectives"][repr(case.objective)]["update"])
             print(f"{given.shape} {kind:<7} {case.name:<24} {update:.3f}", flush=True)
             save(path, runs)
-    (given.out / "update_cost.md").write_text(render(runs))
+    (given.out / "update_cost.md").write_text(pages(given.out))
+    if given.out == RESULTS:
+        render()
 
 
 if __name__ == "__main__":

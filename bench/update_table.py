@@ -3,14 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from bench import kept
 from bench.summary import quartiles
 
 MOST = 1.10  # of the bare update, what an objective of tokens or rows may cost
 MAIN = "demo"
 
 Run = Mapping[str, Any]
+
+
+def section(folder: Path) -> str:
+    """Of RESULTS.md: in a line what holds on each machine, model and engine; the whole is in update_cost.md."""
+    found = [(name, run) for runs in kept.stored(folder, "update_cost") for name, run in runs.items()]
+    if not found:
+        return ""
+    lines = [
+        "## What a method's update costs",
+        "",
+        "`python -m bench.update_cost`: ratios of the processor's time of an objective's optimiser step to that of the",
+        "bare weighted likelihood on the same batch, pair by pair; medians. Counted are those that cost at most",
+        f"{MOST:.2f}. Every objective of every recipe: [the table](results/update_cost.md).",
+        "",
+        "| machine | model, engine | of tokens or rows | largest | of the step, without survey | with it | measured |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    return "\n".join([*lines, *(_line(name, run) for name, run in found)]) + "\n"
+
+
+def _line(name: str, run: Run) -> str:
+    costs = [run["objectives"][one["objective"]] for one in run["cases"].values()]
+    cells = [kept.title(run["machine"]), ", ".join(name.split())]
+    for scope in ("row", "step"):
+        ratios = [_middle(cost["update"]) for cost in costs if cost["scope"] == scope]
+        within = sum(ratio <= MOST for ratio in ratios)
+        largest = f"{max(ratios):.3f}" if ratios else ""
+        cells += (
+            [f"{within} of {len(ratios)}", largest] if scope == "row" else [f"{within} of {len(ratios)}, {largest}"]
+        )
+    whole = [_middle(cost["whole"]) for cost in costs if cost["scope"] == "step"]
+    cells += [f"{min(whole):.2f} to {max(whole):.2f}" if whole else "", run["measured"]]
+    return "| " + " | ".join(cells) + " |"
+
+
+def pages(folder: Path) -> str:
+    """update_cost.md: the page of each machine and day."""
+    return "\n".join(render(runs) for runs in kept.stored(folder, "update_cost"))
 
 
 def render(runs: Mapping[str, Run]) -> str:
@@ -27,7 +67,7 @@ def render(runs: Mapping[str, Run]) -> str:
 
 _HEAD = (
     "",
-    "Written by `python -m bench.update_cost`; raw figures in `update_cost.json`. Ratios of the processor's time to",
+    "Written by `python -m bench.update_cost`; raw figures in `update_cost--*.json`. Ratios of the processor's time to",
     "that of the bare update beside it, at one thread, on 128 answers: medians, first and third quartile in brackets.",
     "",
     "- update: one optimiser step without its survey. What sees tokens or whole rows (scope `row`) has none.",

@@ -90,7 +90,7 @@ int main(int, char** names) {
                         all.data(), positions.data(), at32.data(), row_at.data(), start.data(), own.data(),
                         predict.data(), ids.data(), nullptr, tau.data(), nullptr, nullptr};
     Pass* pass = assay_pass_new(core);
-    done(core, assay_forward(core, pass, &packed, 1, logp.data(), entropy.data(), nullptr, nullptr, nullptr));
+    done(core, assay_forward(core, pass, &packed, 1, logp.data(), entropy.data(), nullptr, nullptr, nullptr, nullptr, 0));
     auto coefficients = read<float>(ids.size());
     done(core, assay_backward(core, pass, coefficients.data(), nullptr, nullptr));
 

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from assay.experiment import Experiment
-from assay.recipes import RECIPES
+from assay.known import RECIPES
 from assay.record import failpoint
 from assay.record.folder import RunFolder
 from assay.record.recorder import timeless

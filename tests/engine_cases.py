@@ -73,9 +73,11 @@ class Default:
 
 
 def engine_of(family: str = "qwen2", *, precision: str = "fp32", end: int | None = 0, **changes: object) -> LocalEngine:
-    """An engine of the default kind. `native` among precisions is the core in fp32."""
+    """An engine of the default kind. `native` among precisions is the core in fp32; `tokens` are those of the rows of
+    the output layer that the tokenizer knows.
+    """
     options = {k: changes.pop(k) for k in ("decode", "memory_bytes", "optimiser") if k in changes}
-    options.setdefault("optimiser", AdamW())
+    options |= {"optimiser": options.get("optimiser", AdamW()), "vocab": changes.pop("tokens", None)}
     ends = frozenset() if end is None else frozenset({end})
     if Default.kind == "adapter" and precision != "native":
         foreign = foreign_of(model_of(family, **changes))

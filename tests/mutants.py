@@ -1,7 +1,7 @@
-"""Do the tests notice a wrong formula? Mutants by rule of everything in `objective` and `credit`, one at a time.
+"""Do the tests notice a wrong formula? Mutants by rule of everything that decides what is trained or reported.
 
     python tests/mutants.py                  # as many as the gate wants, drawn by a fixed seed
-    python tests/mutants.py --draw 10 --seed 1
+    python tests/mutants.py --draw 10 --seed 1 --within assay/memory
     python tests/mutants.py --list           # all there are, by rule
 
 A mutant lives in a copy of the repository. It is noticed when a test fails; one that survives is a fault of the tests,
@@ -22,16 +22,15 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from mutant_rules import ROOT, RULES, paths
+
 EQUIVALENT = ROOT / "tests" / "data" / "equivalent_mutants.toml"
-FOLDERS = ("assay/objective", "assay/credit")
-COPIED = ("assay", "tests", "bench", "pyproject.toml", "Makefile", "README.md", "docs", "CHANGELOG.md")
-AT_ONCE = 2
+COPIED = ("assay", "tests", "bench", "examples", "pyproject.toml", "Makefile", "README.md", "docs", "CHANGELOG.md")
 LIMIT = 3600  # seconds; longer is a loop without an end
 OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", "--hypothesis-profile=mutants")
 FAST = "not slow and not deep"
@@ -63,94 +62,33 @@ TESTS = (
     "tests/test_arpo.py",
     "tests/test_erpo.py",
     "tests/test_guide.py",
+    "tests/test_promises.py",
+    "tests/test_helped.py",
+    "tests/test_seele.py",
+    "tests/test_rorecomp.py",
+    "tests/test_questa.py",
+    "tests/test_rlve.py",
+    "tests/test_azr.py",
+    "tests/test_rlad.py",
+    "tests/test_rcrl.py",
+    "tests/test_ift.py",
+    "tests/test_spec_rl.py",
+    "tests/test_stages.py",
+    "tests/test_curate.py",
+    "tests/test_collect.py",
+    "tests/test_turns.py",
+    "tests/test_data.py",
+    "tests/test_evaluate_bank.py",
+    "tests/test_evaluate_intervals.py",
+    "tests/test_evaluate_passk.py",
+    "tests/test_measure_replies.py",
+    "tests/test_engine_learner.py",
+    "tests/test_columns.py",
+    "tests/test_configure.py",
+    "tests/test_empty_hooks.py",
+    "tests/test_composition.py",
     FORMULAS,
 )
-
-Rule = Callable[[ast.AST], Iterator[ast.AST]]
-"""A node -> what may stand in its place."""
-
-TURNED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
-OTHER_SIDE = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "amin": "amax", "amax": "amin"}
-MASKS = ("mask", "count", "train", "member", "in_loss", "alive", "right", "wrong", "apart", "chosen", "where")
-
-
-def sign(node: ast.AST) -> Iterator[ast.AST]:
-    """-x -> x; a + b <-> a - b."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        yield node.operand
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
-        other = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
-        yield ast.BinOp(node.left, other, node.right)
-
-
-def comparison(node: ast.AST) -> Iterator[ast.AST]:
-    """< <-> <=, > <-> >=, == <-> !=."""
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in TURNED:
-        yield ast.Compare(node.left, [TURNED[type(node.ops[0])]()], node.comparators)
-
-
-def ddof(node: ast.AST) -> Iterator[ast.AST]:
-    """d -> 1 - d, where it is an argument or a subtrahend."""
-    if isinstance(node, ast.Call):
-        for place, word in enumerate(node.keywords):
-            if word.arg in ("ddof", "correction"):
-                turned = ast.keyword(word.arg, _one_less(word.value))
-                yield ast.Call(node.func, node.args, [*node.keywords[:place], turned, *node.keywords[place + 1 :]])
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and ast.unparse(node.right).endswith("ddof"):
-        yield ast.BinOp(node.left, node.op, _one_less(node.right))
-
-
-def denominator(node: ast.AST) -> Iterator[ast.AST]:
-    """a / b -> a; a mean -> a sum."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        yield node.left
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "mean":
-        yield ast.Call(ast.Attribute(node.func.value, "sum"), node.args, node.keywords)
-
-
-def clip_side(node: ast.AST) -> Iterator[ast.AST]:
-    """The minimum for the maximum; one bound for the other, or no bound."""
-    if not isinstance(node, ast.Call):
-        return
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    if name in OTHER_SIDE:
-        other = OTHER_SIDE[name]
-        func = ast.Attribute(node.func.value, other) if isinstance(node.func, ast.Attribute) else ast.Name(other)
-        yield ast.Call(func, node.args, node.keywords)
-    if name in ("clamp", "clip") and isinstance(node.func, ast.Attribute):
-        bounds = {word.arg or "": word.value for word in node.keywords} | dict(zip(("min", "max"), node.args))
-        if {"min", "max"} <= set(bounds):
-            yield from (ast.Call(node.func, [], [ast.keyword(side, bounds[side])]) for side in ("min", "max"))
-        elif len(bounds) == 1:
-            yield node.func.value
-
-
-def mask(node: ast.AST) -> Iterator[ast.AST]:
-    """~x -> x; a & b -> a or b; a product without the factor that is called a mask."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.Not):
-        yield node.operand
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd):
-        yield from (node.left, node.right)
-    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-        yield from node.values
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        for one, other in ((node.left, node.right), (node.right, node.left)):
-            if not isinstance(one, ast.BinOp) and any(word in ast.unparse(one) for word in MASKS):
-                yield other
-
-
-def _one_less(value: ast.expr) -> ast.expr:
-    return ast.BinOp(ast.Constant(1), ast.Sub(), value)
-
-
-RULES: dict[str, Rule] = {
-    "sign": sign,
-    "comparison": comparison,
-    "ddof": ddof,
-    "denominator": denominator,
-    "clip-side": clip_side,
-    "mask": mask,
-}
 
 
 @dataclass(frozen=True)
@@ -172,8 +110,7 @@ class Mutant:
 
 def mutants() -> list[Mutant]:
     """All there are, file by file."""
-    paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.py"))]
-    return [mutant for path in paths for mutant in of_file(str(path.relative_to(ROOT)), path.read_text())]
+    return [mutant for path in paths() for mutant in of_file(str(path.relative_to(ROOT)), path.read_text())]
 
 
 def of_file(path: str, text: str) -> Iterator[Mutant]:
@@ -194,11 +131,18 @@ def formulas(node: ast.AST, within: str) -> Iterator[tuple[str, ast.AST]]:
                 continue
             if isinstance(child, ast.Raise | ast.Assert | ast.Import | ast.ImportFrom | ast.JoinedStr):
                 continue
-            named = isinstance(child, ast.FunctionDef | ast.ClassDef)
-            inner = f"{within}.{child.name}".lstrip(".") if named else within
+            inner = f"{within}.{_name_of(child, within)}".strip(".")
             if inner:
                 yield inner, child
             yield from formulas(child, inner)
+
+
+def _name_of(node: ast.AST, within: str) -> str:
+    """Of a function, a class, or what stands under a name of the module, as recipes do."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return node.name
+    target = node.targets[0] if isinstance(node, ast.Assign) and not within else None
+    return target.id if isinstance(target, ast.Name) else ""
 
 
 def replaced(text: str, node: ast.AST, by: str) -> str:
@@ -265,15 +209,15 @@ def equivalent() -> dict[str, str]:
     return tomllib.loads(EQUIVALENT.read_text())["equivalent"]
 
 
-def judge(drawn: list[Mutant]) -> int:
+def judge(drawn: list[Mutant], at_once: int) -> int:
     """Prints what noticed each of them; the number of survivors that nobody has explained."""
     known = equivalent()
     if stale := set(known) - {mutant.name for mutant in mutants()}:
         raise SystemExit(f"{EQUIVALENT}: no such mutants: {sorted(stale)}; take them out.")
     unknown = 0
-    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(AT_ONCE) as pool:
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(at_once) as pool:
         copies: queue.Queue[Path] = queue.Queue()
-        for index in range(AT_ONCE):
+        for index in range(at_once):
             copies.put(copied(Path(temporary) / str(index)))
         if failing := noticed(Path(temporary) / "0", None):
             raise SystemExit(f"the tests fail without any mutant: {failing}; mend that first.")
@@ -297,13 +241,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draw", type=int, default=120, help="how many")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--within", default="", help="of paths that begin so")
+    parser.add_argument("--at-once", type=int, default=2, help="how many are judged beside each other")
     parser.add_argument("--list", action="store_true", help="count them by rule, and run nothing")
-    asked, every = parser.parse_args(), mutants()
+    asked = parser.parse_args()
+    every = [mutant for mutant in mutants() if mutant.path.startswith(asked.within)]
     if asked.list:
         print("\n".join(mutant.name for mutant in every))
         print(dict(collections.Counter(mutant.rule for mutant in every)))
         return 0
-    return judge(drawn(every, asked.draw, asked.seed)) > 0
+    return judge(drawn(every, asked.draw, asked.seed), asked.at_once) > 0
 
 
 if __name__ == "__main__":

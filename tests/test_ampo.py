@@ -13,9 +13,9 @@ from tiny import Table, batch_of, episode, group_of, models_of, recipe_of, requi
 from worked import POOL, TASK, Signs, beginner, register, world
 
 from assay.collect.teachers import ask_teachers, comprehension
-from assay.curate.replace import make_room
 from assay.engine.interface import Span
 from assay.memory import Memory
+from assay.methods.ampo.make_room import make_room
 from assay.objective import Entropy
 from assay.recipe import Recipe
 from assay.record.measure import step_stats

@@ -48,6 +48,7 @@ def test_a_run_knows_its_metrics_scores_report_and_model(run: assay.Run) -> None
     assert all(np.isfinite(tensor.numpy()).all() for tensor in weights.values())
 
 
+@pytest.mark.slow
 def test_python_and_the_command_line_make_the_same_run(run: assay.Run, model: Path, tmp_path: Path) -> None:
     assert main([*train_line(model, tmp_path / "run"), "--quiet"]) == 0
     assert came_to(tmp_path / "run") == came_to(run.path)

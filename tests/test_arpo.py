@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from test_turns import TALKING
 from tiny import END, Letters, batch_of, episode, policy, recipe_of, register, require_resumable, run, segment
 
-from assay.collect.forks import ForkAtReplies, entropy_rise, fork_at_replies
 from assay.credit.branches import shared_mean
 from assay.memory import Memory
+from assay.methods.arpo.forks import ForkAtReplies, entropy_rise, fork_at_replies
 from assay.recipe import Recipe
 from assay.types import Episode, Origin, Row
 

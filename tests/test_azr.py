@@ -14,20 +14,19 @@ from tiny import Letters, episode, policy, recipe_of, register, require_resumabl
 
 from assay import session
 from assay.augment import Sampling
-from assay.collect.posed import solve_posed
-from assay.credit.cells import CellRelative, cell_relative
 from assay.errors import ConfigError
+from assay.known import RECIPES
 from assay.memory import Memory
-from assay.memory.posed import admit_posed, admitted, pool_of, posed
+from assay.methods.azr.cells import CellRelative, cell_relative
+from assay.methods.azr.learnability import Learnability, learnability
+from assay.methods.azr.memory import admit_posed, admitted, pool_of, posed
+from assay.methods.azr.pose import PoseSeeds, pose, pose_seeds
+from assay.methods.azr.seeded import Seeded, seeded
+from assay.methods.azr.solve import solve_posed
 from assay.part import bind
 from assay.policy import character_tokenizer
 from assay.recipe import Recipe
-from assay.recipes import RECIPES
-from assay.reward import REWARDS, Learnability
-from assay.reward.learnability import learnability
 from assay.source import Pool, Share
-from assay.source.posed import PoseSeeds, pose, pose_seeds
-from assay.stages import Seeded, seeded
 from assay.tasks import ALPHABET, task
 from assay.tasks.dsl import paired
 from assay.types import Episode, Request, Row, Segment, Verdict
@@ -273,7 +272,7 @@ def test_the_table_of_rewards(name: str, text: str, right: str, value: float) ->
         one = solved_with(text, name)
     part = recipe().mechanism.rule(one.request.role).reward
     assert len(part) == 1
-    (found,) = bind(REWARDS, part[0])([one], everyone=[one, *probes(one, right)])
+    (found,) = bind(part[0])([one], everyone=[one, *probes(one, right)])
     assert found.value == pytest.approx(value)
 
 

@@ -122,3 +122,65 @@ def test_hub_ids_are_told_from_folders(model: str, expected: bool) -> None:
 def test_a_folder_without_a_run_has_no_card(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds no run"):
         model_card(tmp_path)
+
+
+# --- export -------------------------------------------------------------------------------------------------
+
+
+def test_an_exported_model_has_its_card(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reply = Shell(capsys)("export", run, tmp_path / "out", "--json")
+    assert reply.document["card"] == str(tmp_path / "out" / "README.md")
+    assert (tmp_path / "out" / "README.md").read_text() == model_card(run)
+    assert (tmp_path / "out" / "model.safetensors").is_file()
+
+
+def test_the_card_of_an_earlier_checkpoint_is_of_its_own_step(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The weights before the last step were examined by nobody: the card claims nothing of them."""
+    place = RunFolder.read_only(run).store.steps()[-2]
+    assert Shell(capsys)("export", run / "ckpt" / f"step-{place:08d}" / "policy", tmp_path / "out").code == 0
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert f"after {place} steps" in card and place < STEPS
+    assert re.search(r"\| pass@1 \| \d\.\d+ \[.*\] \| - \| - \|", card)
+
+
+@pytest.mark.slow
+def test_a_merged_adapter_is_loaded_as_a_model_and_one_that_is_not_as_an_adapter(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell, model = Shell(capsys), make_model(tmp_path / "tiny")
+    assert shell(*train_line(model, tmp_path / "run", "--lora", "2", "--quiet")).code == 0
+    for flags, library in (((), "peft"), (("--merge",), "transformers")):
+        target = tmp_path / library
+        assert shell("export", tmp_path / "run", target, *flags).code == 0
+        card = (target / "README.md").read_text()
+        assert front_of(card)["library_name"] == library
+        assert ("AutoPeftModel" in card) == (library == "peft") and "rank 2" in card
+
+
+def test_a_card_of_its_own_goes_along_and_where_there_is_none_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell, model = Shell(capsys), make_model(tmp_path / "tiny")
+    bare = shell("export", model, tmp_path / "bare", "--json")
+    assert bare.document["card"] is None and "no model card" in bare.err
+    (model / "README.md").write_text("mine")
+    assert shell("export", model, tmp_path / "out", "--json").document["card"] == str(tmp_path / "out" / "README.md")
+    assert (tmp_path / "out" / "README.md").read_text() == "mine"
+
+
+def test_what_stood_before_every_prompt_is_told(run: Path, tmp_path: Path) -> None:
+    experiment = json.loads((run / "run.json").read_text())["experiment"]
+    chat = {**experiment["chat"], "system": "Be brief.", "thinking": "off"}
+    card = model_card(changed(run, tmp_path / "run", {"chat": chat}))
+    assert "```text\nBe brief.\n```" in card and "`enable_thinking` was off." in card
+    assert "## Prompts" not in model_card(run)
+
+
+def test_files_of_a_set_are_named_and_nothing_else_of_them(run: Path, tmp_path: Path) -> None:
+    pool = json.loads((run / "run.json").read_text())["experiment"]["pool"]
+    task = f"data:{tmp_path}/a.jsonl?also={tmp_path}/b.csv&prompt_column=ask"
+    shares = [{"task": task, "levels": [1], "weight": 1.0}]
+    card = model_card(changed(run, tmp_path / "run", {"pool": {**pool, "shares": shares}}))
+    assert "| data | a.jsonl, b.csv |" in card and str(tmp_path) not in card

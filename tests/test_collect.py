@@ -21,16 +21,18 @@ from tiny import (
     recipe_of,
     register,
     run,
+    saved,
     with_rounds,
 )
 
 from assay.collect import generate
 from assay.engine.interface import Span
+from assay.known import RECIPES
 from assay.memory import Memory
 from assay.recipe import Recipe
-from assay.recipes import RECIPES
 from assay.record.measure import step_stats
-from assay.source import Pool, Share, epochs
+from assay.source import Pool, Share
+from assay.source.epochs import epochs
 from assay.tasks.task import Task
 from assay.types import Episode, Origin, Verdict
 
@@ -144,7 +146,7 @@ def test_steps_are_deterministic_bit_for_bit() -> None:
         for _ in range(2):
             engine = policy("fp32", vocab=4)
             notes, memory = run(small(name, num_minibatches=2), engine, micro_tokens=20)
-            results.append((engine.state(), memory.to_data(), notes.stats))
+            results.append((engine.state(), saved(memory), notes.stats))
         (first, memory_a, stats_a), (second, memory_b, stats_b) = results
         assert memory_a == memory_b and stats_a == stats_b
         for key, value in first.items():

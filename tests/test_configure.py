@@ -1,6 +1,6 @@
 """Configuration as data: there and back, typed overrides, and a text of every resolved recipe.
 
-`ASSAY_WRITE_GOLDEN=1` writes tests/golden again; read the difference before you commit it.
+`ASSAY_WRITE_GOLDEN=1` writes the recorded texts again; read the difference before you commit it.
 """
 
 from __future__ import annotations
@@ -10,21 +10,25 @@ import difflib
 import json
 import os
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pytest
+from golden_text import defaults, golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.configure import SLOTS, from_data, override, to_data
+from assay.configure import from_data, override, to_data
 from assay.errors import AssayError, ConfigError, UnknownName
 from assay.experiment import Evaluation, Experiment, Machine, Saving, check
-from assay.recipe import PROFILES, Mechanism, Scale, at_profile
-from assay.recipes import RECIPES
+from assay.known import METHOD_OF, RECIPES, SLOTS
+from assay.objective import Objective
+from assay.part import KINDS, Term
+from assay.recipe import PROFILES, Mechanism, Scale, Stage, at_profile
 from assay.session import plan
 from assay.source import Pool, Share
 
 GOLDEN = Path(__file__).with_name("golden")
+METHODS = Path(__file__).with_name("methods")
 POOL = Pool((Share("countdown", (3,)), Share("lis", (8,), 2.0)), wording="natural")
 OWN = {"azr": Share("dsl-deduction", (2, 3))}  # tasks of recipes that are not for every task
 
@@ -51,17 +55,19 @@ def test_every_recipe_at_every_profile_goes_through_json_and_back(name: str, pro
 
 @pytest.mark.parametrize(("slot", "name"), [(slot, name) for slot, registry in SLOTS.items() for name in registry])
 def test_every_part_carries_its_name_and_its_values(slot: str, name: str) -> None:
-    record = SLOTS[slot][name][0]
-    data = to_data(record(), SLOTS[slot])
+    record = SLOTS[slot][name]
+    data = to_data(record())
     assert data["part"] == name
     assert {field.name for field in dataclasses.fields(record)} == set(data) - {"part"}
 
 
-def test_every_slot_of_a_mechanism_has_a_registry() -> None:
-    records = [Mechanism, *(type(RECIPES[name].mechanism.objective) for name in RECIPES)]
-    slots = {field.metadata["slot"] for record in records for field in dataclasses.fields(record) if field.metadata}
-    assert {"credit", "gate", "collect", "shape", "remember"} <= slots
-    assert slots <= set(SLOTS)
+def test_every_slot_is_a_field_that_takes_its_kind() -> None:
+    records = (Mechanism, Objective, Stage, Term)
+    fields = {name: hint for record in records for name, hint in get_type_hints(record).items()}
+    for kind in KINDS:
+        for slot in kind.slots:
+            hint = fields[slot]
+            assert kind in (hint, *get_args(hint)), slot
 
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -247,20 +253,31 @@ def test_constants_in_tokens_follow_the_answer_length() -> None:
     assert any("buffer" in rule and "4096 -> 20" in rule for rule in rules), rules
 
 
-@pytest.mark.thin(12)
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("name", RECIPES)
-def test_the_resolved_configuration_is_the_recorded_one(name: str, profile: Any) -> None:
-    pool = Pool((OWN.get(name, Share("countdown", (3, 4))),))
-    made, rules = plan(RECIPES[name], model="MODEL", pool=pool, profile=profile)
-    text = json.dumps({"rules": rules, "experiment": to_data(made)}, indent=1) + "\n"
-    path = GOLDEN / f"{name}.{profile}.json"
+def recorded(path: Path, text: str) -> None:
     if os.environ.get("ASSAY_WRITE_GOLDEN"):
-        GOLDEN.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    recorded = path.read_text() if path.exists() else ""
-    moved = "\n".join(difflib.unified_diff(recorded.splitlines(), text.splitlines(), "recorded", "now", lineterm=""))
+    known = path.read_text() if path.exists() else ""
+    moved = "\n".join(difflib.unified_diff(known.splitlines(), text.splitlines(), "recorded", "now", lineterm=""))
     assert not moved, f"{moved}\nIf this is meant: ASSAY_WRITE_GOLDEN=1 python -m pytest {__file__}"
+
+
+def golden_of(name: str) -> Path:
+    return METHODS / METHOD_OF[name].removeprefix("assay.methods.") / f"{name}.txt"
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_at_every_profile_is_the_recorded_one(name: str) -> None:
+    recorded(golden_of(name), golden(RECIPES[name]))
+
+
+def test_the_defaults_of_a_run_are_the_recorded_ones() -> None:
+    recorded(GOLDEN / "defaults.txt", defaults())
+
+
+def test_every_recorded_recipe_is_one() -> None:
+    """The golden text of a recipe that went goes with it."""
+    assert set(METHODS.glob("*/*.txt")) == {golden_of(name) for name in RECIPES}
 
 
 # --- ranges -------------------------------------------------------------------------------------------------

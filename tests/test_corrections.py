@@ -33,8 +33,7 @@ from assay.memory.follow import follow
 from assay.objective import Drop, NoRatio, Objective, Open, Reject, SequenceSum, Truncate
 from assay.objective.correct import truncate
 from assay.part import Part
-from assay.recipe import Model, Recipe, Scale
-from assay.recipes.areal import behind
+from assay.recipe import Model, Recipe, Scale, behind
 from assay.rng import Key
 from assay.types import Origin, Request, Row
 

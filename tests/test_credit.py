@@ -13,13 +13,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tiny import batch_of, episode, group_of, phases_of, recipe_of, segment
 
-from assay.credit import CREDITS, GROUP_BASELINES, LeaveOneOut, advantages, pack
+from assay.credit import LeaveOneOut, advantages, pack
 from assay.credit.advantage import constant, group_relative, leave_one_out, score
 from assay.errors import ConfigError
+from assay.known import RECIPES
 from assay.memory import Memory
 from assay.part import bind
 from assay.recipe import check
-from assay.recipes import RECIPES
 from assay.types import Origin, Row
 
 REWARDS = st.lists(st.integers(-16, 16).map(lambda n: n / 4), min_size=2, max_size=8)
@@ -131,7 +131,7 @@ def test_unknown_scale_is_refused() -> None:
 @pytest.mark.parametrize("name", sorted(RECIPES))
 def test_groups_of_one_are_refused_where_there_is_nothing_to_compare(name: str) -> None:
     recipe = recipe_of(name, group_size=1)
-    if isinstance(recipe.mechanism.credit, tuple(GROUP_BASELINES)):
+    if recipe.mechanism.credit.compares:
         with pytest.raises(ConfigError, match="group of one"):
             check(recipe)
     else:
@@ -145,7 +145,7 @@ def test_only_rows_of_their_group_with_a_reward_are_compared() -> None:
     """The row that is out and the row without verdict change nobody's baseline and have no advantage."""
     rows = [*group_of([1.0, 0.0, 5.0, None, 0.5]), *group_of([2.0, 4.0], name="h")]
     rows[2] = rows[2].mark(in_group=False)
-    found = advantages(rows, Memory(0), [bind(CREDITS, LeaveOneOut())])
+    found = advantages(rows, Memory(0), [bind(LeaveOneOut())])
     first = [None if row.advantage is None else row.advantage.tolist() for row in found]
     assert first == [[0.75] * 2, [-0.75] * 2, None, None, [0.0] * 2, [-2.0] * 2, [2.0] * 2]
 

@@ -27,30 +27,26 @@ from tiny import (
     weights_of,
 )
 
-from assay.assess import ASSESSORS, Critic
-from assay.assess.implicit import ImplicitProcess, implicit_process, learn, scaled
-from assay.augment.greedy import greedy
-from assay.credit import (
-    CREDITS,
-    GAE,
-    Contributing,
-    GreedyRelative,
-    LengthAdaptiveGAE,
-    LengthWeighted,
-    ProcessLeaveOneOut,
-    pack,
-)
-from assay.credit.advantage import SHAPES, group_relative
+from assay.assess import Critic
+from assay.credit import GAE, pack
+from assay.credit.advantage import group_relative
 from assay.credit.pack import earned
 from assay.curate.parts import aside, band_first
 from assay.engine.interface import Span
 from assay.errors import ConfigError
+from assay.known import RECIPES
 from assay.memory import Memory
+from assay.methods.gpg.contributing import Contributing
+from assay.methods.opo.credit import LengthWeighted
+from assay.methods.prime.credit import ProcessLeaveOneOut
+from assay.methods.prime.implicit import ImplicitProcess, implicit_process, learn, scaled
+from assay.methods.remax.credit import GreedyRelative
+from assay.methods.remax.greedy import greedy
+from assay.methods.vapo.credit import LengthAdaptiveGAE
 from assay.objective import DeltaL, FixedLength, Objective, PromptMean, SequenceMean
 from assay.objective.value import outcome_loss
 from assay.part import Part, bind
 from assay.recipe import Recipe, at_profile
-from assay.recipes import RECIPES
 from assay.record.measure import step_stats
 from assay.types import Origin, Row
 
@@ -68,8 +64,7 @@ def small(name: str, **scale: object) -> Recipe:
 
 
 def credited(part: Part, rows: list[Row]) -> list[list[float]]:
-    registry = CREDITS if any(record is type(part) for record, _ in CREDITS.values()) else SHAPES
-    return [np.asarray(row.advantage).tolist() for row in bind(registry, part)(rows, memory=Memory(0))]
+    return [np.asarray(row.advantage).tolist() for row in bind(part)(rows, memory=Memory(0))]
 
 
 # Baselines
@@ -244,7 +239,7 @@ def test_a_critic_takes_steps_of_its_own_number_and_mean() -> None:
         (dataclasses.replace(own, num_minibatches=1, aggregate=SequenceMean()), 1 / 4),
     ):
         models = models_for(recipe, policy("fp32"))
-        assessed = bind(ASSESSORS, part, scale=recipe.scale, micro_tokens=99)
+        assessed = bind(part, scale=recipe.scale, micro_tokens=99)
         _, stats = assessed(rows, models=models, memory=Memory(0))
         assert models["critic"].version == part.num_minibatches
         assert loss is None or stats["critic/loss"] == pytest.approx(loss, rel=1e-4)

@@ -12,9 +12,10 @@ from assay.collect.expand import refill
 from assay.curate import MixedGroups, leave_out
 from assay.curate.parts import first_groups, mixed_groups
 from assay.grouping import groups, spread
+from assay.known import RECIPES
 from assay.memory import Memory
-from assay.recipes import RECIPES
-from assay.reward.parts import outcome, soft_overlong
+from assay.reward.lengths import soft_overlong
+from assay.reward.parts import outcome
 from assay.source import uniform
 from assay.types import Episode, Request, Row, Verdict
 

@@ -28,18 +28,18 @@ from tiny import (
     with_rounds,
 )
 
-from assay.augment.steps import steps
 from assay.augment.trunks import trunks
 from assay.collect import Fork, generate
-from assay.collect.trees import branch, fork
+from assay.collect.trees import branch
+from assay.engine.flight import prompt_of
 from assay.engine.interface import Span
 from assay.engine.layout import distinct
-from assay.engine.sampler import prompt_of
 from assay.errors import ConfigError
+from assay.known import RECIPES
 from assay.memory import Memory
+from assay.methods.deepsearch.steps import Steps
 from assay.part import bind
 from assay.recipe import Recipe, at_profile
-from assay.recipes import RECIPES
 from assay.record.measure import step_stats
 from assay.reward import SoftOverlong
 from assay.types import Episode, Origin, Request, Row
@@ -67,7 +67,7 @@ def answer(tokens: Sequence[int], entropy: Sequence[float], *, sample: int = 0, 
 
 def forks(episodes: Sequence[Episode], step: int = 0, **changes: Any) -> list[Request]:
     part = Fork(**{"letters": 1, "places": 1, "branches": 3, "among": 1, **changes})
-    return bind({"fork": (Fork, fork)}, part, codec=Letters())(episodes, memory=Memory(0, step=step))
+    return bind(part, codec=Letters())(episodes, memory=Memory(0, step=step))
 
 
 # Where a tree forks
@@ -109,7 +109,7 @@ def test_short_tokens_are_places_only_where_all_are_short() -> None:
     def place(tokens: Sequence[int]) -> int:
         part = Fork(places=1, branches=1, among=1, letters=2)
         one = answer(tokens, [float(i) for i in range(len(tokens))])
-        return bind({"fork": (Fork, fork)}, part, codec=Words())([one], memory=Memory(0))[0].fork
+        return bind(part, codec=Words())([one], memory=Memory(0))[0].fork
 
     assert place([4, 1, 2, 3]) == 1 and place([4, 2, 3, 2]) == 3
 
@@ -144,8 +144,7 @@ def test_counts_below_zero_are_refused() -> None:
         forks([answer([1], [0.0])], branches=-1)
     with pytest.raises(ConfigError, match="share must be above 0"):
         trunks([], Memory(0), group_size=8, share=0.0)
-    with pytest.raises(ConfigError, match="width and depth"):
-        steps([], Memory(0), width=8, depth=0)
+    assert "width, depth and least must be at least 1" in str(Steps(depth=0).refusal(scale=None, mechanism=None))
 
 
 # Whose tokens

@@ -28,7 +28,8 @@ from assay.policy.config import PolicyConfig
 from assay.record.folder import RunFolder
 from assay.record.rollouts import file_of, read_rollouts
 from assay.rng import Key
-from assay.source import Epochs, Pool, Share, Uniform, check_pool, epochs, uniform
+from assay.source import Epochs, Pool, Share, Uniform, check_pool, uniform
+from assay.source.epochs import epochs
 from assay.source.rows import count_rows
 from assay.tasks import ALPHABET, short, task
 from assay.tasks.data import Data, data
@@ -37,6 +38,7 @@ from assay.verify import verify
 
 EXAMPLE = ROOT / "examples" / "word_problems.jsonl"
 SEVERAL = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+TALK = ({"role": "user", "content": "And now?"},)
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 WORDS = TEXT.filter(lambda text: text.strip() != "")
 VALUES = st.recursive(
@@ -203,12 +205,12 @@ def test_columns_are_named_and_dots_lead_inwards(tmp_path: Path) -> None:
 
 
 def test_a_system_message_is_put_before_rows_that_have_none(tmp_path: Path) -> None:
+    """With the rows, as runs have it that are older than the setting of the chat, which does the same."""
     talk = [{"role": "user", "content": "Q"}]
     own = [{"role": "system", "content": "Mine."}, *talk]
     path = jsonl(tmp_path / "rows.jsonl", [{"prompt": talk, "answer": 1}, {"prompt": own, "answer": 2}])
     table = table_of(path, system="Yours.")
     assert [problem.prompt[0]["content"] for problem in table.problems] == ["Yours.", "Mine."]  # type: ignore[index]
-    assert "1 row with a system message of their own keep it" in table.notes
     (text,) = problems_of(jsonl(tmp_path / "text.jsonl", [{"prompt": "Q", "answer": 1}]), system="Yours.")
     assert text.prompt == ({"role": "system", "content": "Yours."}, {"role": "user", "content": "Q"})
 
@@ -217,6 +219,47 @@ def test_parts_of_a_message_are_joined(tmp_path: Path) -> None:
     parts = [{"type": "text", "text": "What is "}, {"type": "text", "text": "1 + 1?"}]
     path = jsonl(tmp_path / "rows.jsonl", [{"messages": [{"role": "user", "content": parts}], "answer": "2"}])
     assert problems_of(path)[0].prompt == ({"role": "user", "content": "What is 1 + 1?"},)
+
+
+def test_a_conversation_that_ends_with_the_assistant_is_split(tmp_path: Path) -> None:
+    """Its last message is the worked solution, and of that the answer is what its mark says, or else all."""
+    asked = [{"role": "user", "content": "6 * 7?"}, {"role": "assistant", "content": "?"}, *TALK]
+    rows = [
+        {"prompt": "not this", "messages": [*asked, {"role": "assistant", "content": "So \\boxed{42}."}], "source": 1},
+        {"prompt": "not this", "messages": [*TALK, {"role": "assistant", "content": " 43 "}], "source": 2},
+    ]
+    path = jsonl(tmp_path / "rows.jsonl", rows)
+    first, second = problems_of(path, answer_from_messages=True)
+    assert [message["content"] for message in first.prompt] == ["6 * 7?", "?", "And now?"]  # type: ignore[index]
+    assert (first.spec["gold"], first.solution) == ("42", "So \\boxed{42}.")
+    assert (second.spec["gold"], second.solution) == ("43", "43")
+    assert first.spec["columns"]["source"] == 1
+    name = name_of(path, answer_from_messages=True)
+    assert Data.of(name).answer_from_messages and Data.of(name).name == name
+    with pytest.raises(DataError, match="--answer-from-messages"):
+        problems_of(jsonl(tmp_path / "plain.jsonl", [{"messages": rows[0]["messages"]}]))
+    with pytest.raises(DataError, match="does not end 'messages' with an answer of the assistant"):
+        problems_of(jsonl(tmp_path / "open.jsonl", [{"messages": list(TALK)}]), answer_from_messages=True)
+    with pytest.raises(UsageError, match="two places for the answer"):
+        data(path, answer_from_messages=True, answer_column="source")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.jsonl", json.dumps([{"prompt": "a", "answer": "1"}] * 200, indent=1), "rename it to a.json"),
+        ("a.jsonl", json.dumps([{"prompt": "a", "answer": "1"}] * 200), "rename it to a.json"),
+        ("a.jsonl", "\n".join(json.dumps({"prompt": p}, indent=1) for p in "ab"), "jq -c . a.jsonl"),
+        ("a.json", json.dumps({"data": [{"prompt": "a"}]}, indent=1), "Keep what is under 'data'"),
+        ("a.jsonl", json.dumps([{"prompt": "a"}], indent=1)[:-5], "is broken further on"),
+        ("a.csv", "PAR1 and more", "rename it to .parquet"),
+    ],
+)
+def test_a_file_of_another_form_is_told_as_that(name: str, content: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError) as caught:
+        problems_of(tmp_path / name)
+    assert words in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_rows_that_repeat_are_kept_once_and_counted(tmp_path: Path) -> None:
@@ -239,20 +282,27 @@ def test_bad_rows_are_left_out_only_if_that_is_said(tmp_path: Path) -> None:
 # --- names --------------------------------------------------------------------------------------------------
 
 
+PATHS = TEXT.filter(lambda text: text.strip("/. ") != "" and "\n" not in text and ".." not in text).map(
+    lambda text: str(Path(f"/data/{text.strip('/. ')}").resolve())
+)
+
+
 @given(
-    path=TEXT.filter(lambda text: text.strip("/. ") != "" and "\n" not in text and ".." not in text),
+    places=st.lists(PATHS, min_size=1, max_size=3),
+    held_out=st.lists(PATHS, max_size=2),
     system=TEXT,
     column=TEXT,
     skip=st.booleans(),
 )
-def test_a_name_says_everything(path: str, system: str, column: str, skip: bool) -> None:
-    said = Data(f"/data/{path.strip('/. ')}", prompt_column=column, system=system, skip_bad_rows=skip)
-    assert Data.of(said.name) == dataclasses.replace(said, place=str(Path(said.place).resolve()))
+def test_a_name_says_everything(places: list[str], held_out: list[str], system: str, column: str, skip: bool) -> None:
+    said = Data(tuple(places), tuple(held_out), prompt_column=column, system=system, skip_bad_rows=skip)
+    assert Data.of(said.name) == said
 
 
 def test_names_are_plain_where_they_can_be() -> None:
-    assert Data("/a/b c.jsonl").name == "data:/a/b c.jsonl"
-    assert Data.of("data:/a/b c.jsonl").place == "/a/b c.jsonl"
+    assert Data(("/a/b c.jsonl",)).name == "data:/a/b c.jsonl"
+    assert Data(("/a.jsonl",), ("/b.jsonl",)).name == "data:/a.jsonl?held_out=/b.jsonl", "as in runs of before"
+    assert Data.of("data:/a/b c.jsonl").places == ("/a/b c.jsonl",)
     assert short("data:/long/way/my.jsonl?system=Think") == "my"
     assert short("data:owner/name:test") == "owner-name-test"
     with pytest.raises(UsageError, match="data has no 'colour'"):
@@ -313,7 +363,7 @@ def steps(pool: Pool, drawn: int, count: int, *, refill_at: int | None = None) -
         prompts += [str(problem.prompt) for problem in problems]
         episodes = [tiny.episode([1], draw=ordinal) for ordinal in range(len(problems))]
         memory = count_rows(memory, episodes, pool=pool, drawn=drawn)
-        memory = Memory.from_data(json.loads(json.dumps(dataclasses.replace(memory, step=step + 1).to_data())))
+        memory = tiny.reopened(dataclasses.replace(memory, step=step + 1))
     return prompts
 
 
@@ -469,12 +519,13 @@ def test_an_exam_asks_all_rows_or_those_that_a_run_did_not_see(
     assert shell("eval", model, "--data", EXAMPLE, *few).document["problems"] == 62
     reply = shell("eval", run, "--data", EXAMPLE, *few)
     assert reply.document["problems"] == 6
-    assert "only rows that it did not train on" in reply.err
+    assert "56 of 62 rows were trained on, or watched while training, by run: only the other 6 are asked" in reply.err
     policy = next((run / "ckpt").glob("step-*")) / "policy"
     assert shell("eval", policy, "--data", EXAMPLE, *few).document["problems"] == 6
     assert shell("eval", model, "--data", EXAMPLE, "--problems", "5", *few).document["problems"] == 5
 
 
+@pytest.mark.slow
 def test_answers_are_cut_to_what_the_context_leaves(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,6 +22,8 @@ from assay.policy import character_tokenizer, fresh_policy, save_policy
 from assay.policy.config import PolicyConfig
 from assay.rng import Key
 from assay.tasks import ALPHABET
+from assay.types import Verdict
+from assay.verify.golds import careless
 
 EXAMPLE = ROOT / "examples" / "word_problems.jsonl"
 TURNS = "{% for m in messages %}{{ bos_token }}{{ m['role'] }}\n{{ m['content'] }}{{ eos_token }}\n{% endfor %}"
@@ -179,12 +181,13 @@ def test_the_example_is_clean(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_without_math_verify_the_rest_is_still_said(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "rows.jsonl", sums(4))
-    with mock.patch("assay.verify.mathematics.judge", side_effect=ConfigError("needs math-verify")):
+    with mock.patch("assay.verify.golds.explain", side_effect=ConfigError("needs math-verify")):
         found = check_data(str(path))
     assert found["answers"] == {
         "given": 4,
         "missing": {"count": 0, "rows": []},
         "unreadable": {"count": None, "rows": []},
+        "careless": {"count": None, "rows": []},
         "why": "needs math-verify",
     }
     assert "4 given; needs math-verify" in text(found)
@@ -224,3 +227,84 @@ def test_a_data_set_of_the_hub_is_rows_like_any_other(place: str, said: str) -> 
 def test_a_hub_that_is_away_is_said() -> None:
     with pytest.raises(EndpointError, match="cannot be read from the Hub: no route"):
         problems_of("away/now")  # type: ignore[arg-type]
+
+
+# --- golds that nobody can be judged by, and those that careless writers lose -------------------------------
+
+
+def test_a_gold_is_read_as_a_careless_model_would_write_it() -> None:
+    """A person's reading of what may be left out: thin spaces, commas of thousands, units; nothing else."""
+    assert careless(r"10,\!080") == {"thin spaces": "10,080", "all of these": "10080"}
+    assert careless("1,234,567") == {"commas": "1234567"}
+    assert careless(r"12\,\text{cm}^2") == {"thin spaces": r"12\text{cm}^2", "the unit": "12"}
+    assert careless(r"\$18.00") == {"the unit": "18.00"}
+    assert careless(r"90^\circ") == {"the unit": "90"}
+    assert careless(r"2\sqrt{3}\text{ m}") == {"the unit": r"2\sqrt{3}"}
+    for gold in ("42", "(1,200)", r"\{1,200\}", r"\text{Evelyn}", r"3\text{ or }5", r"101_\text{two}", "x+1", "1,2"):
+        assert careless(gold) == {}, gold
+
+
+def test_a_gold_that_is_lost_when_written_carelessly_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a verifier to which only `10,080` is `10,\\!080`: the gold equals itself, and a right answer is lost."""
+    from assay.verify import golds
+    from assay.verify.mathematics import Explained
+
+    def explain(pairs: Sequence[tuple[str | None, str]]) -> list[Explained]:
+        verdicts = [Verdict.fail("wrong") if answer == "\\boxed{10080}" else Verdict.ok() for _, answer in pairs]
+        return [Explained(verdict, gold, "", "", "", "") for verdict, (gold, _) in zip(verdicts, pairs, strict=True)]
+
+    monkeypatch.setattr(golds, "explain", explain)
+    rows = [{"prompt": gold, "answer": gold} for gold in ("7", "10,\\!080", "12\\text{ km}")]
+    found = check_data(str(jsonl(tmp_path / "rows.jsonl", rows)))
+    expected = {"row": 2, "gold": "10,\\!080", "without": "all of these", "as": "10080", "why": "wrong"}
+    assert found["answers"]["careless"] == {"count": 1, "rows": [expected]}
+    assert "1 answers that are not known again where something is left out" in text(found)
+
+
+PROSE = (
+    "First we see that the number of apples is what was bought less what was eaten on the way home, which leaves five."
+)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [["\\frac{1}{2", "{3", "4}}"], [PROSE, PROSE + " So it is.", PROSE + " Or six."]],
+)
+def test_data_in_which_no_gold_can_be_read_does_not_pass(
+    answers: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = jsonl(tmp_path / "rows.jsonl", [{"prompt": f"Q{i}", "answer": a} for i, a in enumerate(answers)])
+    shell = Shell(capsys)
+    reply = shell("data", "check", path, "--json")
+    assert reply.code == reply.document["code"] == 64
+    assert "none of the answers in the column 'answer'" in reply.document["message"]
+    assert "--answer-column" in reply.document["message"] and "--reward" in reply.document["message"]
+    reply = shell("data", "check", path)
+    assert reply.code == 64 and "3 rows, 3 problems" in reply.out, "the rest is said all the same"
+    reply = shell("train", "grpo", "--model", "nowhere", "--data", path, "--run", tmp_path / "run", "--json")
+    assert reply.code == 64 and not (tmp_path / "run").exists()
+
+
+def test_prompts_without_answers_pass_as_data_for_a_reward_function(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = jsonl(tmp_path / "rows.jsonl", [{"prompt": "a"}, {"prompt": "b"}])
+    assert Shell(capsys)("data", "check", path).code == 0
+
+
+@pytest.mark.slow
+def test_a_gold_on_which_the_verifier_hangs_is_named_before_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from assay.run_data import tell_golds
+    from assay.source import Pool, Share
+    from assay.tasks.data import data
+    from assay.verify import shares
+
+    monkeypatch.setattr(shares, "BUDGET", 0.0)
+    rows = [{"prompt": "a", "answer": "5"}, {"prompt": "b", "answer": r"\sum_{k=1}^{10^9} \frac{1}{k}"}]
+    path = str(jsonl(tmp_path / "rows.jsonl", rows))
+    pool = Pool((Share(data(path).name),), wording="natural")
+    (line,) = tell_golds(pool)
+    assert line.startswith("warning: 1 answer of ") and r"row 2, '\\sum_{k=1}^{10^9}" in line
+    assert check_data(path)["answers"]["unreadable"]["rows"][0]["row"] == 2

@@ -28,18 +28,24 @@ from tiny import (
     with_rounds,
 )
 
-from assay.augment import Recall, Steps, recall
-from assay.collect.search import Node, Tree, search, tree_of, uct, worth
-from assay.credit.trees import process_relative
-from assay.curate.trees import backed_up
+from assay.engine.flight import prompt_of
 from assay.engine.layout import distinct
-from assay.engine.sampler import prompt_of
+from assay.errors import ConfigError
+from assay.known import RECIPES
 from assay.memory import Memory
-from assay.memory.examined import STORE, keep_examined
-from assay.memory.solved import hold_solved
+from assay.methods.deepsearch.backed_up import backed_up
+from assay.methods.deepsearch.credit import process_relative
+from assay.methods.deepsearch.examined import STORE, keep_examined
+from assay.methods.deepsearch.search import Node, Tree, search, tree_of, uct, worth
+from assay.methods.deepsearch.solved import hold_solved
+from assay.methods.deepsearch.source import examine, unsolved
+from assay.methods.deepsearch.steps import Recall, Steps, recall, steps
+from assay.part import bind
 from assay.recipe import Recipe, Stage
 from assay.record.measure import step_stats
-from assay.source.epochs import examine, problem_set, unsolved
+from assay.session import plan
+from assay.source import Pool, Share
+from assay.source.epochs import problem_set
 from assay.tasks.task import Environment
 from assay.types import Episode, Origin, Problem, Request, Row, Verdict
 
@@ -318,18 +324,18 @@ def test_right_answers_to_hard_problems_are_held() -> None:
         *rows_of("b", [False] * 4),
         *rows_of("c", [True, True, False, False]),
     ]
-    memory = hold_solved(Memory(0), rows=rows, group_size=8, most=0.25, name="solved")
+    memory = hold_solved(Memory(0), rows=rows, group_size=8, most=0.25, place="solved")
     assert held(memory) == {"a": 1}
     (answer,) = memory.kept["solved"]
     assert answer.provenance == "replay" and answer.request.prefix == ()
     assert [(s.node, s.old, s.ids.tolist()) for s in answer.segments] == [("", None, [1, 2, 0])]
-    again = hold_solved(memory, rows=rows_of("a", [False] * 4), group_size=8, most=0.25, name="solved")
+    again = hold_solved(memory, rows=rows_of("a", [False] * 4), group_size=8, most=0.25, place="solved")
     assert held(again) == {"a": 1}  # nothing new
-    own = hold_solved(memory, rows=rows_of("a", [True] * 4, "replay"), group_size=8, most=0.25, name="solved")
+    own = hold_solved(memory, rows=rows_of("a", [True] * 4, "replay"), group_size=8, most=0.25, place="solved")
     assert held(own) == {"a": 1}  # what was recalled proves nothing
-    more = hold_solved(memory, rows=rows_of("a", [False, True, False, False]), group_size=1, most=0.25, name="solved")
+    more = hold_solved(memory, rows=rows_of("a", [False, True, False, False]), group_size=1, most=0.25, place="solved")
     assert held(more) == {"a": 1}  # no more than a group has rows
-    mastered = hold_solved(memory, rows=rows_of("a", [True, True, False]), group_size=8, most=0.25, name="solved")
+    mastered = hold_solved(memory, rows=rows_of("a", [True, True, False]), group_size=8, most=0.25, place="solved")
     assert held(mastered) == {}
 
 
@@ -358,7 +364,7 @@ def test_a_held_answer_takes_the_place_of_a_sample_and_ends_the_search() -> None
 def test_more_answers_than_samples_are_not_asked_for() -> None:
     answers = [row.episode for row in rows_of("a", [True] * 5)]
     requests = [dataclasses.replace(row.episode.request, group="now") for row in rows_of("a", [False] * 3)]
-    found = recall(requests, Memory(0).hold("solved", answers), name="solved")
+    found = recall(requests, Memory(0).hold("solved", answers), place="solved")
     assert [request.max_new for request in found] == [0, 0, 0] and len({request.id for request in found}) == 3
 
 
@@ -445,3 +451,28 @@ def test_a_run_of_two_rounds_resumes() -> None:
     recipe = recipe_of("deepsearch", max_new=6, num_prompts=2, group_size=8, num_steps=6, learning_rate=0.002)
     recipe = with_rounds(recipe, 1)
     require_resumable(recipe, lambda: policy("fp32", **KEEN), after=4)
+
+
+@pytest.mark.parametrize(
+    ("limit", "depth", "size"), [(16384, 64, 256), (1024, 64, 16), (128, 64, 4), (22, 64, 4), (6, 64, 3), (22, 1, 22)]
+)
+def test_short_answers_are_searched_in_steps_that_say_something(limit: int, depth: int, size: int) -> None:
+    """64 steps of an answer of 22 tokens would be of one: steps have 4 at the least, and there are at least two."""
+    asked = dataclasses.replace(episode([1]).request, max_new=limit)
+    first = steps([asked] * 8, Memory(0), width=8, depth=depth, least=4)
+    assert {(request.max_new, request.pauses) for request in first} == {(size, size < limit)}
+
+
+def test_deepsearch_on_a_laptop_has_no_nodes_of_one_token() -> None:
+    made, _ = plan(RECIPES["deepsearch"], model="x/y", pool=Pool((Share("countdown", (3, 4)),)), profile="laptop")
+    recall_, part = made.recipe.mechanism.augment
+    asked = dataclasses.replace(episode([1]).request, max_new=made.recipe.scale.max_new)
+    (first, *_) = bind(part)([asked], Memory(0))
+    assert isinstance(recall_, Recall) and first.max_new == 4
+
+
+@pytest.mark.parametrize("values", [{"width": 0}, {"depth": 0}, {"least": 0}])
+def test_a_search_of_nothing_is_refused_before_anything_is_loaded(values: dict[str, int]) -> None:
+    overrides = {f"mechanism.augment.1.{name}": str(value) for name, value in values.items()}
+    with pytest.raises(ConfigError, match="width, depth and least must be at least 1"):
+        plan(RECIPES["deepsearch"], model="x/y", pool=Pool((Share("countdown", (3,)),)), overrides=overrides)

@@ -18,8 +18,7 @@ from small_runs import ROOT, SIZES, Shell, make_model
 
 from assay import bases, session
 from assay.cli import VERBS, parse
-from assay.configure import SLOTS
-from assay.recipes import RECIPES
+from assay.known import RECIPES, SLOTS
 from assay.tasks import TASKS
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

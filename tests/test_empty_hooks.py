@@ -11,43 +11,51 @@ import torch
 from tiny import policy, recipe_of, register, run
 from torch import Tensor
 
-from assay.augment import AUGMENTS, Expert, Probe, Replay
+from assay.augment import Expert
 from assay.augment.hints import Hinted
-from assay.augment.partial_solution import CutAnywhere, PartialSolution
-from assay.augment.steps import Recall
-from assay.augment.temperature import OwnTemperature
-from assay.collect import EXPANDERS, Refill
-from assay.collect.anchors import AnchorSearch
-from assay.collect.completions import CompleteSteps
-from assay.collect.forks import ForkAtReplies
-from assay.collect.hints import RetryWithHint
-from assay.collect.rates import HintRounds
-from assay.collect.study import Study
+from assay.collect import Refill
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
-from assay.curate import CURATORS, Aside, BandFirst, Filtered, FilteredByDifficulty, OnAnchor, SwitchToExpert
-from assay.curate.parts import Band, FirstGroups, WithoutTag
-from assay.curate.players import Helpful, Unpaid, Untrained
-from assay.curate.recompose import Recompose
-from assay.curate.replace import MakeRoom
-from assay.curate.resample import ResampleOnCorrect
-from assay.curate.surplus import TakeTurns
-from assay.curate.trees import OwnTokens
-from assay.memory import MEMORIES
-from assay.memory.difficulty import TrackDifficulty
-from assay.memory.drafts import Drafts
-from assay.memory.examined import KeepExamined
+from assay.curate import Aside, BandFirst
+from assay.curate.parts import FirstGroups
+from assay.curate.players import Untrained
+from assay.known import SLOTS
 from assay.memory.harvest import Harvest
 from assay.memory.helpful import HoldTagged
 from assay.memory.leftovers import KeepLeftovers
-from assay.memory.levels import Promote
-from assay.memory.posed import AdmitPosed
-from assay.memory.rates import KeepRate
-from assay.memory.solved import HoldSolved
-from assay.memory.successes import KeepSuccesses
-from assay.memory.temperature import TrackTemperature
-from assay.memory.unsolved import HoldUnsolved
-from assay.memory.values import TrackValues
+from assay.methods.ampo.make_room import MakeRoom
+from assay.methods.arpo.forks import ForkAtReplies
+from assay.methods.azr.memory import AdmitPosed
+from assay.methods.azr.without_tag import WithoutTag
+from assay.methods.bread.anchors import AnchorSearch
+from assay.methods.bread.curate import OnAnchor
+from assay.methods.cure.own_tokens import OwnTokens
+from assay.methods.deepsearch.examined import KeepExamined
+from assay.methods.deepsearch.solved import HoldSolved
+from assay.methods.deepsearch.steps import Recall
+from assay.methods.erpo.temperature import OwnTemperature
+from assay.methods.erpo.track import TrackTemperature
+from assay.methods.gfpo.difficulty import TrackDifficulty
+from assay.methods.gfpo.filtered import Filtered, FilteredByDifficulty
+from assay.methods.guide.retry import RetryWithHint
+from assay.methods.guide.surplus import TakeTurns
+from assay.methods.hpt.switch import SwitchToExpert
+from assay.methods.questa.band import Band
+from assay.methods.questa.partial_solution import CutAnywhere, PartialSolution
+from assay.methods.rcrl.completions import CompleteSteps
+from assay.methods.relift.study import Study
+from assay.methods.relift.unsolved import HoldUnsolved
+from assay.methods.rlad.players import Helpful, Unpaid
+from assay.methods.rlep.replay import Replay
+from assay.methods.rlep.successes import KeepSuccesses
+from assay.methods.rlve.levels import Promote
+from assay.methods.rorecomp.recompose import Recompose
+from assay.methods.rstar2.resample import ResampleOnCorrect
+from assay.methods.seele.rates import KeepRate
+from assay.methods.seele.rounds import HintRounds
+from assay.methods.spec_rl.drafts import Drafts
+from assay.methods.spo.probe import Probe
+from assay.methods.spo.values import TrackValues
 from assay.part import Part
 from assay.recipe import Mechanism
 
@@ -102,7 +110,7 @@ IDLE: list[tuple[str, Part]] = [
     ("remember", Promote()),
     ("remember", TrackTemperature()),
 ]
-REGISTRIES = {"augment": AUGMENTS, "expand": EXPANDERS, "curate": CURATORS, "remember": MEMORIES}
+HOOKS = ("augment", "expand", "curate", "remember")
 BUSY = {
     "augment": {"demonstrate", "as-role", "trunks", "steps", "begin-at-rate", "speculate", "abstract", "start-states"}
     | {
@@ -162,6 +170,6 @@ def test_the_plain_run_learns_something(plain: Any, expected: dict[str, Any]) ->
 
 
 def test_every_hook_is_idle_somewhere_or_busy() -> None:
-    for slot, registry in REGISTRIES.items():
-        kinds = {type(part) for place, part in IDLE if place == slot}
-        assert {name for name, (kind, _) in registry.items() if kind not in kinds} == BUSY[slot]
+    for slot in HOOKS:
+        idle = {type(part) for place, part in IDLE if place == slot}
+        assert {name for name, part in SLOTS[slot].items() if part not in idle} == BUSY[slot]

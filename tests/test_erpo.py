@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from tiny import TINY, episode, group_of, models_of, phases_of, policy, recipe_of, register, require_resumable, run
 
 from assay.augment import Sampling
-from assay.augment.temperature import own_temperature
 from assay.collect.expand import refill
-from assay.credit.pseudo import pseudo_failure
-from assay.curate.solved import solved_groups
 from assay.engine.interface import Span
 from assay.memory import Memory
-from assay.memory.temperature import STORE, track_temperature
+from assay.methods.erpo.pseudo import pseudo_failure
+from assay.methods.erpo.solved import solved_groups
+from assay.methods.erpo.temperature import own_temperature
+from assay.methods.erpo.track import STORE, track_temperature
 from assay.recipe import Recipe
 from assay.types import Row
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from small_runs import ROOT, program
 
-from assay.resources import Room
+from assay.room import Room
 from bench import gpu, gpu_checks
 
 
@@ -65,14 +65,15 @@ def test_a_model_that_does_not_fit_or_comes_too_late_is_skipped_with_the_reason(
     ceiling = gpu.Ceiling(1e12, 1e11)
     late = gpu.bench("toy", gpu.TOY["toy"], "cpu", gpu.REHEARSAL, time.monotonic() - 1, ceiling)
     assert late.skipped == "the time was up" and late.step_s is None
-    monkeypatch.setattr("assay.resources.room_of", lambda device: Room(1 << 20, "here"))
+    for place in ("assay.resources.room_of", "assay.room.room_of"):
+        monkeypatch.setattr(place, lambda device: Room(1 << 20, "here"))
     large = gpu.bench("1.5B", gpu.MODELS["1.5B"], "cpu", gpu.FULL, time.monotonic() + 60, ceiling)
     assert re.fullmatch(r"needs \d+\.\d\d GiB, 0\.00 GiB are free", large.skipped)
 
 
 @pytest.mark.parametrize(("name", "least", "most"), [("0.1B", 0.08, 0.16), ("0.5B", 0.45, 0.55), ("1.5B", 1.4, 1.6)])
 def test_models_are_as_large_as_they_are_called(name: str, least: float, most: float) -> None:
-    from assay.engine.memory import parameters
+    from assay.policy.config import parameters
 
     assert least < parameters(gpu_checks.qwen(*gpu.MODELS[name])) / 1e9 < most
 

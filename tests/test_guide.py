@@ -17,13 +17,13 @@ from worked import POOL, Signs, beginner, register, world
 
 from assay.augment.hints import hint_of, hinted, with_hint
 from assay.collect.expand import refill
-from assay.collect.hints import retry_with_hint
-from assay.curate.surplus import take_turns
 from assay.engine.interface import Span
 from assay.memory import Memory
-from assay.memory.leftovers import keep_leftovers, leftovers
+from assay.memory.leftovers import STORE, keep_leftovers, leftovers
+from assay.methods.guide.gate import shaped_by
+from assay.methods.guide.retry import retry_with_hint
+from assay.methods.guide.surplus import take_turns
 from assay.objective import Clip
-from assay.objective.gates import shaped_by
 from assay.recipe import Recipe
 from assay.rng import Key
 from assay.tasks import TASKS, task
@@ -246,7 +246,8 @@ def test_what_waited_trains_first_and_what_is_too_much_waits() -> None:
     rows[0] = rows[0].mark(in_loss=False, in_group=False, in_denominator=False)
     second = take_turns(rows, dataclasses.replace(memory, step=1), num_prompts=3)
     assert trained(second) == ["f", "d", "e"]
-    assert [row.tag for row in second] == ["", "", *["left-over"] * 4, *[""] * 4] and not second[0].in_group
+    assert [row.wait is not None for row in second] == [False] * 2 + [True] * 4 + [False] * 4
+    assert not second[0].in_group
     for row in second[6:]:
         assert row.old is not None and row.old.tolist() == [-1.0, -1.0]  # with which it was sampled
         assert row.episode.provenance == "replay" and row.in_group
@@ -276,7 +277,7 @@ def test_a_refill_counts_those_that_wait(waiting: int) -> None:
     memory = keep_leftovers(Memory(0), rows=held, max_age=1)
     drawn = [row.episode for row in mixed("a")]
     drawn = [dataclasses.replace(e, request=dataclasses.replace(e.request, draw=0)) for e in drawn]
-    values = {"num_prompts": 2, "drawn": 2, "max_rounds": 9, "wanted": "mixed", "share": 1.0}
+    values = {"num_prompts": 2, "drawn": 2, "max_rounds": 9, "wanted": "mixed", "share": 1.0, "waiting": [STORE]}
     more = refill(drawn, memory, more=lambda memory, first, count: asked(1), **values)  # type: ignore[arg-type]
     assert bool(more) == (waiting == 0)
 

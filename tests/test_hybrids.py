@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import (
@@ -23,24 +25,33 @@ from tiny import (
     segment,
     stages_of,
     update,
+    weights_of,
 )
 from worked import POOL, Signs, beginner, register
 
 from assay.augment import ask
-from assay.augment.expert import expert, expert_prefix
+from assay.augment.expert import expert
 from assay.augment.rehearse import rehearse
-from assay.collect.anchors import anchor_search, next_count, pieces_of
-from assay.collect.study import Study, study
-from assay.curate.anchors import on_anchor
-from assay.curate.experts import switch_to_expert
 from assay.errors import ConfigError
+from assay.known import RECIPES
 from assay.loop import train
 from assay.memory import Memory
 from assay.memory.harvest import harvest
-from assay.memory.unsolved import hold_unsolved
+from assay.methods.bread.anchors import anchor_search, next_count, pieces_of
+from assay.methods.bread.curate import on_anchor
+from assay.methods.hpt.switch import switch_to_expert
+from assay.methods.prefix_rft.expert import expert_prefix
+from assay.methods.relift.study import Study, study
+from assay.methods.relift.unsolved import hold_unsolved
 from assay.models import Models
+from assay.objective.loss import loss_of
+from assay.objective.survey import constants
+from assay.objective.view import view_of_batch
 from assay.recipe import Recipe
-from assay.types import Episode, Origin, Problem, Request, Row, Stats
+from assay.rng import Key
+from assay.session import plan
+from assay.source import Pool, Share
+from assay.types import Batch, Episode, Origin, Problem, Request, Row, Stats
 
 MAX_NEW = 6
 
@@ -78,8 +89,24 @@ def test_the_last_answers_of_a_group_are_the_experts(count: int) -> None:
         if request.max_new == 0:
             written = Signs().decode(np.concatenate([s.ids for s in request.prefix]).tolist())
             assert written == (request.problem.solution or "") + "."
-    with pytest.raises(ConfigError, match="at most 3"):
-        expert(requests(4), codec=Signs(), group_size=4, count=4)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "settings", "said"),
+    [
+        ("luffy", {"mechanism.augment.0.count": "-1"}, "of 8 answers from 0 to 7 are an expert's, not -1"),
+        ("luffy", {"mechanism.augment.0.count": "8"}, "of 8 answers from 0 to 7 are an expert's, not 8"),
+        ("prefix-rft", {"mechanism.augment.0.last": "0.99"}, "0 <= last <= first"),
+    ],
+)
+def test_demonstrations_that_cannot_be_are_refused_before_anything_is_loaded(
+    recipe: str, settings: dict[str, str], said: str
+) -> None:
+    pool = Pool((Share("countdown", (3,)),))
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        plan(RECIPES[recipe], model="x/y", pool=pool, profile="laptop", overrides=settings)
+    with pytest.raises(ConfigError, match="without an environment that replies"):
+        plan(RECIPES["prefix-rft"], model="x/y", pool=Pool((Share("calculator", (2,)),)), profile="laptop")
 
 
 def test_an_expert_is_cut_at_the_limit() -> None:
@@ -171,6 +198,40 @@ def test_hpt_switches_by_group() -> None:
     np.testing.assert_allclose(found[3], -1 / 3, rtol=1e-6)
     for row, a in zip(found[4:], (2 / 3, -1 / 3, -1 / 3), strict=True):
         np.testing.assert_allclose(row, -a / 18, rtol=1e-6)
+
+
+@pytest.mark.parametrize("switched", [0, 1, 5])
+def test_the_entropy_bonus_of_hpt_does_not_grow_with_the_prompts_that_switch(switched: int) -> None:
+    """- 0.001 / N for each of the N tokens that train, of demonstrations and of own answers alike."""
+    rows = [Row(episode([1, END], group="solved", sample=i, reward=r)) for i, r in enumerate((1.0, 0.0, 0.0))]
+    for group in range(switched):
+        own = [episode([1, 2, END], group=f"g{group}", sample=i) for i in range(3)]
+        shown = episode([segment([1, 2, 1, END], origin=Origin.INJECTED)], group=f"g{group}", sample=9, reward=1.0)
+        given = dataclasses.replace(shown, provenance="teacher")
+        rows += [*map(Row, own), Row(given).mark(tag="teacher")]
+    batch, slopes = entropy_slopes("hpt", switch_to_expert(rows, most=0))
+    assert batch.mask.sum() == 6 + 4 * switched
+    np.testing.assert_allclose(slopes, np.where(batch.mask, -0.001 / batch.mask.sum(), 0.0), rtol=1e-12)
+
+
+def test_srft_has_the_entropy_bonus_of_the_code_that_it_is_built_on() -> None:
+    """- 0.001 / N for each of the 9 tokens that train; the entropies that weigh the other terms have no slope."""
+    _, slopes = entropy_slopes("srft", mixed([0.0, 1.0, 0.0, 1.0]))
+    np.testing.assert_allclose(slopes, [-0.001 / 9] * 9, rtol=1e-12)
+
+
+def entropy_slopes(name: str, rows: list[Row]) -> tuple[Batch, np.ndarray]:
+    """The derivative of a recipe's loss by the entropy of each token, where the policy has not moved."""
+    recipe = small(name)
+    batch, goal = batch_of(recipe, rows), recipe.mechanism.objective
+    weights, size = weights_of(batch, goal, max_new=recipe.scale.max_new), len(batch.ids)
+    leaf = torch.ones(size, dtype=torch.float64, requires_grad=True)
+    view = view_of_batch(batch, logp=torch.full((size,), -1.0, dtype=torch.float64), entropy=leaf, key=Key(0))
+    more = {f"weights/{name}": value for name, value in constants(view, weights, goal).items()}
+    view = dataclasses.replace(view, streams={**view.streams, **more})
+    loss_of(goal)(view, torch.from_numpy(weights)).value.backward()
+    assert leaf.grad is not None
+    return batch, leaf.grad.numpy()
 
 
 @pytest.mark.parametrize(
@@ -296,12 +357,12 @@ def test_right_answers_are_kept_once_and_so_many_of_a_problem() -> None:
     made = [
         dataclasses.replace(episode(a, reward=r), request=q) for a, r, q in zip(answers, rights, asked, strict=True)
     ]
-    memory = harvest(Memory(0), episodes=made, most=4, name="h")
+    memory = harvest(Memory(0), episodes=made, most=4, place="h")
     kept = [e.stream("ids").tolist() for e in memory.kept["h"]]
     assert kept == [[1, END], [2, END], [2, 2, END], [2, 1, END]]
-    again = harvest(memory, episodes=made, most=4, name="h")  # the same stage has had its four
+    again = harvest(memory, episodes=made, most=4, place="h")  # the same stage has had its four
     assert [e.stream("ids").tolist() for e in again.kept["h"]] == kept
-    later = harvest(dataclasses.replace(memory, stage=2), episodes=made, most=4, name="h")
+    later = harvest(dataclasses.replace(memory, stage=2), episodes=made, most=4, place="h")
     assert [e.stream("ids").tolist() for e in later.kept["h"]] == [*kept, [1, 2, END]]
 
 
@@ -311,12 +372,12 @@ def test_every_held_answer_is_rehearsed_once_an_epoch(held: int, asked: int, see
     episodes = [episode([1] * (i + 1) + [END], sample=i, reward=1.0) for i in range(held)]
     memory, seen = Memory(seed).hold("harvest", episodes), []
     for step in range(2 * held):  # asked * 2 * held places: 2 * asked epochs
-        found = rehearse(requests(asked), dataclasses.replace(memory, step=step), name="harvest")
+        found = rehearse(requests(asked), dataclasses.replace(memory, step=step), name="harvest", place="harvest")
         assert len(found) == asked and all(r.max_new == 0 for r in found)
         seen += [sum(map(len, r.prefix)) for r in found]
     for epoch in range(2 * asked):
         assert sorted(seen[epoch * held : (epoch + 1) * held]) == [i + 2 for i in range(held)]
-    assert rehearse(requests(asked), Memory(seed), name="harvest") == []
+    assert rehearse(requests(asked), Memory(seed), name="harvest", place="harvest") == []
 
 
 def iteration(**scale: object) -> Recipe:
@@ -364,7 +425,7 @@ def test_unsolved_problems_are_held_once_the_newest_first_until_they_were_studie
 
     def after(memory: Memory, *made: Row) -> Memory:
         episodes = [row.episode for row in made]
-        return hold_unsolved(memory, episodes=episodes, rows=made, name="unsolved", student="student")
+        return hold_unsolved(memory, episodes=episodes, rows=made, place="unsolved", student="student")
 
     def names(memory: Memory) -> list[str]:
         return [e.request.problem.id for e in memory.kept.get("unsolved", ())]
@@ -375,14 +436,14 @@ def test_unsolved_problems_are_held_once_the_newest_first_until_they_were_studie
     if a != b:
         memory = after(memory, *rows("b", [0.0, 0.0]), *rows("a", [0.0, 0.0]))
         assert names(memory) == [b, a]
-    asked = study([], memory, codec=Signs(), size=len(names(memory)), name="unsolved", student="student")
+    asked = study([], memory, codec=Signs(), size=len(names(memory)), place="unsolved", student="student")
     assert [r.problem.id for r in asked] == names(memory) and all(r.role == "student" for r in asked)
-    assert study([], memory, codec=Signs(), size=9, name="unsolved", student="student") == []
+    assert study([], memory, codec=Signs(), size=9, place="unsolved", student="student") == []
     shown = [dataclasses.replace(episode([1, END], reward=1.0), request=r) for r in asked]
-    assert study(shown, memory, codec=Signs(), size=1, name="unsolved", student="student") == []
+    assert study(shown, memory, codec=Signs(), size=1, place="unsolved", student="student") == []
     assert names(after(memory, *(Row(e) for e in shown))) == []
     short = [dataclasses.replace(e, request=dataclasses.replace(e.request, max_new=1)) for e in memory.kept["unsolved"]]
-    assert study([], memory.hold("unsolved", short), codec=Signs(), size=1, name="unsolved", student="student") == []
+    assert study([], memory.hold("unsolved", short), codec=Signs(), size=1, place="unsolved", student="student") == []
 
 
 def test_fine_tuning_steps_have_moments_of_their_own() -> None:

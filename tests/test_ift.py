@@ -17,13 +17,13 @@ from off_policy import SHAPES, Answer, world
 from tiny import Letters, models_for, phases_of, policy, recipe_of, register, require_resumable, run
 from torch import Tensor, nn
 
-from assay.assess.guesses import guesses
 from assay.engine.interface import Span, Want
 from assay.engine.local import LocalEngine
 from assay.engine.native.engine import NativeEngine
 from assay.memory import Memory
-from assay.objective import Objective, Propagated, SequenceMean, TokenMean
-from assay.objective.propagated import discounted
+from assay.methods.ift.guesses import guesses
+from assay.methods.ift.loss import Propagated, discounted
+from assay.objective import Objective, SequenceMean, TokenMean
 from assay.types import Batch, Origin
 
 LENGTHS = [5, 1, 9, 3, 7, 2, 1, 4]
@@ -136,10 +136,10 @@ def test_the_likeliest_token_is_the_first_of_those(tokens: int) -> None:
     contexts, answers = rows_of(LENGTHS, groups=3)
     for chunk in engine.chunks(batch_of(contexts, answers, temperature=0.7), tokens=tokens):
         with torch.no_grad():
-            out = engine.forward(chunk, Want(likeliest=True))
+            out = engine.forward(chunk, Want(likeliest=1))
         every = [naive_log_probs(engine.model, contexts[int(r)], answers[int(r)]) for r in chunk.rows]
         assert out.likeliest is not None
-        assert out.likeliest.tolist() == [int(i) for row in every for i in row.argmax(-1)]
+        assert out.likeliest.tolist() == [[int(i)] for row in every for i in row.argmax(-1)]
 
 
 @pytest.mark.usefixtures("kind")
@@ -150,7 +150,7 @@ def test_of_equal_tokens_the_first_is_the_likeliest() -> None:
     engine.load({**state, head: torch.zeros_like(state[head])})
     (chunk,) = engine.chunks(batch_of(*rows_of([4, 3])), tokens=100)
     with torch.no_grad():
-        assert engine.forward(chunk, Want(likeliest=True)).likeliest.tolist() == [0] * 7  # type: ignore[union-attr]
+        assert engine.forward(chunk, Want(likeliest=1)).likeliest.tolist() == [[0]] * 7  # type: ignore[union-attr]
 
 
 def test_guesses_are_those_after_the_answers_own_tokens(monkeypatch: pytest.MonkeyPatch) -> None:

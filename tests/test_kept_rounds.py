@@ -11,12 +11,12 @@ import pytest
 from test_turns import TALKING
 from tiny import Letters, models_of, phases_of, policy, recipe_of, register
 
-from assay.augment import Steps
 from assay.collect import Collector
 from assay.engine import sampler
 from assay.engine.interface import Generation
 from assay.engine.local import LocalEngine
 from assay.memory import Memory
+from assay.methods.deepsearch.steps import Steps
 from assay.recipe import Stage
 from assay.rng import Key
 from assay.types import Request

@@ -38,14 +38,14 @@ from torch import Tensor
 
 from assay.assess import TokenKL
 from assay.assess.critic import token_kl
-from assay.assess.entropy import entropy_weight
 from assay.credit import pack
 from assay.credit.gae import gae
-from assay.credit.hesitant import hesitant
 from assay.engine.local import LocalEngine
 from assay.loop import train
 from assay.memory import Memory
-from assay.memory.entropy import STORE, adapt_entropy
+from assay.methods.entropy_bonus.adapt import STORE, adapt_entropy
+from assay.methods.entropy_bonus.hesitant import hesitant
+from assay.methods.entropy_bonus.weight import entropy_weight
 from assay.objective import KL, NoRatio, Objective, Open, SequenceSum
 from assay.objective.terms import Estimator, kl
 from assay.recipe import Mechanism, Recipe, Stage

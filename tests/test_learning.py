@@ -12,8 +12,8 @@ from tiny import ALONE, POOL, Letters, policy, recipe_of, register, run, with_ro
 
 from assay.engine.interface import Span
 from assay.engine.torch_engine import TorchEngine
+from assay.known import RECIPES
 from assay.recipe import Recipe
-from assay.recipes import RECIPES
 from assay.rng import Key
 
 pytestmark = pytest.mark.slow

@@ -10,21 +10,38 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import END, Letters, batch_of, episode, group_of, models_of, phases_of, policy, recipe_of, register, run
+from tiny import (
+    END,
+    Letters,
+    batch_of,
+    episode,
+    group_of,
+    models_of,
+    phases_of,
+    policy,
+    recipe_of,
+    register,
+    run,
+    segment,
+)
 
-from assay.augment import AUGMENTS, Budget
-from assay.augment.budget import Limit, budget_of, told
-from assay.curate import CURATORS, Filtered, FilteredByDifficulty, WholeAnswers
 from assay.errors import ConfigError
 from assay.memory import Memory
-from assay.memory.difficulty import STORE, quantile, track_difficulty
+from assay.methods.gdpo.formatted import Formatted
+from assay.methods.gfpo.difficulty import STORE, quantile, track_difficulty
+from assay.methods.gfpo.filtered import Filtered, FilteredByDifficulty
+from assay.methods.l1.adherence import Adherence
+from assay.methods.l1.budget import EXACTLY, Budget, Limit, budget_of, told
+from assay.methods.length.reward import Shortness, StopProperly
+from assay.methods.length.whole import WholeAnswers
+from assay.methods.rew_qwen.reward import ModelScore
 from assay.part import Part, bind
-from assay.reward import REWARDS, Adherence, Formatted, ModelScore, Shortness, StopProperly
-from assay.types import Episode, Request, Row, Verdict
+from assay.reward import SoftOverlong
+from assay.types import Episode, Origin, Request, Row, Verdict
 
 
 def earned(part: Part, episodes: Sequence[Episode]) -> list[float]:
-    found = bind(REWARDS, part, max_new=8)(episodes, everyone=episodes)
+    found = bind(part, max_new=8)(episodes, everyone=episodes)
     return [reward.value for reward in found]
 
 
@@ -113,7 +130,7 @@ def test_a_right_answer_never_earns_more_by_missing_its_limit(n: int, length: in
 
 def budgeted(requests: Sequence[Request], **values: object) -> list[Request]:
     part = Budget(**values)  # type: ignore[arg-type]
-    return bind(AUGMENTS, part, codec=Letters())(requests, memory=Memory(3))
+    return bind(part, codec=Letters())(requests, memory=Memory(3))
 
 
 def test_a_group_has_one_budget_and_groups_have_their_own() -> None:
@@ -141,12 +158,12 @@ def test_what_the_prompt_says() -> None:
 def test_what_the_limit_cut_leaves_the_denominator_and_stays_in_the_statistics() -> None:
     ends = [(8, "length"), (8, "stop"), (3, "stop")]
     rows = [Row(episode([1] * n, sample=i, finish=finish)) for i, (n, finish) in enumerate(ends)]
-    found = bind(CURATORS, WholeAnswers())(rows)
+    found = bind(WholeAnswers())(rows)
     assert [(r.in_loss, r.in_denominator, r.in_group) for r in found] == [(False, False, True)] + [(True,) * 3] * 2
 
 
 def kept(part: Part, rows: Sequence[Row], memory: Memory | None = None) -> list[bool]:
-    found = bind(CURATORS, part)(rows, memory=memory or Memory(0))
+    found = bind(part)(rows, memory=memory or Memory(0))
     for row in found:
         assert row.in_denominator and row.in_loss == row.in_group
     return [row.in_loss for row in found]
@@ -164,10 +181,36 @@ def test_the_shortest_and_the_best_paid_a_token() -> None:
         kept(Filtered(by="luck"), rows)  # type: ignore[arg-type]
 
 
+def in_turns(own: int, replied: int, sample: int, reward: float = 1.0) -> Episode:
+    """An answer of so many tokens, and a reply of a tool within it."""
+    pieces = [segment([1]), segment([2] * replied, origin=Origin.ENV), segment([1] * (own - 1))]
+    return episode(pieces, sample=sample, reward=reward, right=reward > 0)
+
+
+def test_what_tools_reply_is_no_length() -> None:
+    """Own tokens 2, 3, 4; with the replies of 9, 1 and 4 the second would be the shortest and the first the longest."""
+    answers = [in_turns(2, 9, 0), in_turns(3, 1, 1), in_turns(4, 4, 2)]
+    rows = [Row(answer) for answer in answers]
+    assert kept(Filtered(keep=1), rows) == [True, False, False]
+    assert kept(Filtered(keep=1, by="reward-per-token"), rows) == [True, False, False]
+    assert kept(FilteredByDifficulty(hard=2, medium=1, easy=1), rows) == [True, True, False]
+    assert earned(Shortness(), answers) == [0.5, 0.0, -0.5]
+    told_three = [
+        dataclasses.replace(answer, request=dataclasses.replace(answer.request, tag=f"{EXACTLY} 3"))
+        for answer in answers
+    ]
+    assert earned(Adherence(unit=10), told_three) == pytest.approx([-0.1, 0.0, -0.1])
+
+
+def test_the_limit_counts_replies_and_so_does_the_punishment_of_coming_near_it() -> None:
+    """7 of 8 tokens, 2 into a buffer of 3."""
+    assert earned(SoftOverlong(buffer=3), [in_turns(2, 5, 0)]) == pytest.approx([-2 / 3])
+
+
 def test_statistics_are_those_of_the_kept_and_the_denominator_that_of_all() -> None:
     recipe = recipe_of("gfpo")  # keeps 3 of 8
     rows = group_of([1, 0, 1, 1, 0, 0, 1, 1], lengths=[1, 2, 3, 4, 4, 4, 4, 4])
-    batch = batch_of(recipe, bind(CURATORS, recipe.mechanism.curate[0])(rows))
+    batch = batch_of(recipe, bind(recipe.mechanism.curate[0])(rows))
     deviation = math.sqrt(2 / 9) + 1e-6
     expected = [(1 / 3) / deviation, *[-(2 / 3) / deviation] * 2, *[(1 / 3) / deviation] * 3]
     np.testing.assert_allclose(batch.advantage, [*expected, *[0.0] * 20], rtol=1e-6)

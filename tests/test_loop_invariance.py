@@ -35,10 +35,10 @@ from torch import Tensor
 
 from assay.engine.interface import Span
 from assay.engine.local import LocalEngine
+from assay.known import RECIPES
 from assay.objective.improve import accumulate, useful_rows
 from assay.objective.survey import survey
 from assay.recipe import Recipe
-from assay.recipes import RECIPES
 from assay.rng import Key
 from assay.types import Batch, Origin, Row
 

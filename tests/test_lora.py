@@ -309,7 +309,7 @@ def test_a_run_with_an_adapter(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 @pytest.mark.slow
 def test_the_reference_under_an_adapter_is_the_policy_at_its_start(tmp_path: Path) -> None:
-    from assay.recipes import RECIPES
+    from assay.known import RECIPES
     from assay.session import build_models, load_model, plan, with_adapter
     from assay.source import Pool, Share
 

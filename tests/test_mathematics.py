@@ -29,7 +29,7 @@ from assay.verify.workers import Workers
 from assay.verify.writing import find
 
 LABELLED = Path(__file__).parent / "data" / "mathematics.jsonl"
-RECALL = {"hard": 0.05}  # what is known to be lost: words for numbers, conversions of units, prose in boxes
+RECALL = {"hard": 0.5}  # what is known to be lost: reasons behind an answer, a choice in a small letter
 LEAST_ROWS = 120
 
 
@@ -59,7 +59,7 @@ def test_no_wrong_answer_of_the_labelled_set_is_accepted(rates: dict[str, Any]) 
 
 @pytest.mark.slow
 def test_hardly_a_right_one_is_refused(rates: dict[str, Any]) -> None:
-    assert rates["recall"] >= 0.94
+    assert rates["recall"] >= 0.99
     for name, part in rates["types"].items():
         assert part["recall"] is None or part["recall"] >= RECALL.get(name, 0.97), name
     assert "invalid" not in {one["verdict"] for one in rates["disagreements"]}
@@ -113,7 +113,7 @@ def test_where_the_answer_stands(response: str, answer: str | None, mark: str) -
 
 
 def test_several_different_boxes_are_counted_and_the_last_one_is_judged() -> None:
-    (one,) = explain([("2", r"\boxed{1} or \boxed{ 1 } or \boxed{2}")])
+    (one,) = explain([("2", r"\boxed{1}. I said \boxed{ 1 }, which is wrong: \boxed{2}")])
     assert one.verdict.status == "ok" and "the last of 2 different ones" in one.verdict.detail
 
 
@@ -289,6 +289,7 @@ def test_a_worked_solution_as_gold_is_cut_down_to_its_answer() -> None:
     assert gold_of("6 * 7 = <<6*7=42>>42\n#### 42") == ("42", "")
     assert gold_of(r"Because $x=\boxed{\frac{1}{2}}$.") == (r"\frac{1}{2}", "")
     assert gold_of("the answer is yes") == ("the answer is yes", "")
+    assert gold_of(f"{'We add. ' * 40}The final answer is $28\\%$. I hope it is correct.") == ("$28\\%$", "")
 
 
 @pytest.fixture
@@ -299,24 +300,25 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
         yield pool
 
 
+INTEGRAL = r"\int_0^1 2x\,dx"  # not of our grammar: left to the library
 HANGS = r"\sin(1)^{100000}"
 
 
 @pytest.mark.slow
 def test_an_answer_that_hangs_is_wrong_and_a_gold_that_cannot_be_read_is_our_fault(impatient: Workers) -> None:
-    found = explain([("2", rf"\boxed{{{HANGS}}}"), (r"\sqrt{2}", r"\frac{2}{\sqrt{2}}")])
+    found = explain([(INTEGRAL, rf"\boxed{{{HANGS}}}"), (INTEGRAL, r"\frac{2}{2}")])
     assert [(one.verdict.status, one.verdict.kind) for one in found] == [("fail", "time"), ("ok", "")]
     gibberish = explain([(r"\foo{3}+1", r"\sqrt{3}"), ("1 =", "1"), (r"\sqrt{2}", r"\foo{3}")])
     kinds = [(one.verdict.status, one.verdict.kind) for one in gibberish]
-    assert kinds == [("invalid", "bad_gold"), ("invalid", "bad_gold"), ("fail", "wrong")]
+    assert kinds == [("invalid", "bad_gold"), ("invalid", "bad_gold"), ("fail", "format")]
 
 
 @pytest.mark.slow
 def test_an_answer_of_a_group_is_worked_out_once(impatient: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     original = impatient.map
-    monkeypatch.setattr(impatient, "map", lambda jobs: asked.append(len(jobs)) or original(jobs))
-    pairs: list[tuple[str | None, str]] = [(r"\sqrt{2}", r"\frac{2}{\sqrt{2}}")] * 8 + [(r"\sqrt{2}", r"\sqrt{3}")] * 8
+    monkeypatch.setattr(impatient, "map", lambda jobs, **more: asked.append(len(jobs)) or original(jobs, **more))
+    pairs = [(INTEGRAL, "2/2")] * 8 + [(INTEGRAL, r"\sqrt{3}")] * 8
     first = [one.verdict.status for one in explain(pairs)]
     assert first == ["ok"] * 8 + ["fail"] * 8
     assert [one.verdict.status for one in explain(pairs)] == first
@@ -325,13 +327,15 @@ def test_an_answer_of_a_group_is_worked_out_once(impatient: Workers, monkeypatch
 
 def test_a_lost_worker_leaves_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     class Lossy:
-        def map(self, jobs: list[Any]) -> list[Any]:
+        deadline = 5.0
+
+        def map(self, jobs: list[Any], seconds: float) -> list[Any]:
             return [mathematics.Outcome("lost", detail="the worker process ended with code -9") for _ in jobs]
 
     monkeypatch.setattr(mathematics, "_pool", [Lossy()])
     monkeypatch.setattr(mathematics, "_known", type(mathematics._known)())
     for _ in range(2):  # and it is not remembered
-        verdict = judged(r"\sqrt{2}", r"\sqrt{3}")
+        verdict = judged(INTEGRAL, r"\sqrt{3}")
         assert (verdict.status, verdict.kind) == ("invalid", "worker_lost")
     assert not mathematics._known
 
@@ -340,8 +344,8 @@ def test_without_the_library_the_error_names_what_to_install(monkeypatch: pytest
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(mathematics, "_pool", [])
     with pytest.raises(ConfigError, match=r"pip install 'assay-rl\[math\]'"):
-        judged(r"\sqrt{2}", r"\sqrt{3}")
-    assert judged("1/2", "0.5").status == "ok"  # what is exact needs nothing
+        judged(INTEGRAL, r"\sqrt{3}")
+    assert judged(r"\sqrt{2}", r"\frac{2}{\sqrt{2}}").status == "ok"  # what our grammar reads needs nothing
 
 
 # --- as the judge of a task ---------------------------------------------------------------------------------
@@ -402,7 +406,7 @@ def test_explain_says_which_step_decided(capsys: pytest.CaptureFixture[str]) -> 
         "why": "both are 1/2",
     }  # fmt: skip
     said = shell("verify", "explain", "5 cm", "5 m")
-    assert said.code == 0 and said.out.startswith("fail(wrong)\n") and "in m, not in cm" in said.out
+    assert said.code == 0 and said.out.startswith("fail(wrong)\n") and "500 is not 5" in said.out
 
 
 @pytest.mark.parametrize(
@@ -442,7 +446,7 @@ def test_audit_names_the_line_that_is_wrong(
 @pytest.mark.slow
 def test_audit_counts_precision_and_recall_by_type(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of type a two are right and one of them is accepted; of type b one of two that are accepted is right."""
-    rows = [("1", "1", True, "a"), ("3", "three", True, "a"), ("2", "2", True, "b"), ("4", "4.0", False, "b")]
+    rows = [("1", "1", True, "a"), ("3", "3 or so", True, "a"), ("2", "2", True, "b"), ("4", "4.0", False, "b")]
     names = ("gold", "answer", "label", "type")
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(dict(zip(names, one))) + "\n" for one in rows))

@@ -17,11 +17,12 @@ from small_runs import ROOT, Shell, make_model, program, train_line
 
 from assay import session
 from assay.engine import memory, sampler
-from assay.engine.memory import BESIDE_CORE, LIBRARIES, Work, adapters, budget, folded, parameters, plain
+from assay.engine.memory import BESIDE_CORE, LIBRARIES, Work, adapters, budget, folded, plain
 from assay.errors import ConfigError
-from assay.policy.config import PolicyConfig
-from assay.recipes import RECIPES
-from assay.resources import Plan, Room, advice, plan_memory, profile_for, require_memory, room_of, shape_of
+from assay.known import RECIPES
+from assay.policy.config import PolicyConfig, parameters
+from assay.resources import Plan, advice, plan_memory, profile_for, require_memory, shape_of
+from assay.room import Room, room_of
 from assay.source import Pool, Share
 
 HALF_BILLION = PolicyConfig(
@@ -340,8 +341,8 @@ def test_a_run_remembers_the_profile_that_was_chosen_and_its_memory(
 
 def test_a_dry_run_prints_the_budget_and_doctor_sums_it_up(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     shell, model = Shell(capsys), make_model(tmp_path / "model")
-    told = shell(*train_line(model, tmp_path / "run", "--dry-run")).err
-    for words in ("memory: ", "optimiser, two moments", "keys and values of", "rows in flight: ", "peak"):
+    told = " ".join(shell(*train_line(model, tmp_path / "run", "--dry-run")).out.split())
+    for words in ("memory ", "optimiser, two moments", "keys and values of", "rows in flight: ", "peak"):
         assert words in told
     found = shell("doctor", "--model", str(model), "--json").document
     assert found["training"]["state"] == "ok" and "GiB" in found["training"]["found"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+import mutant_rules
 import mutants
 import pytest
 
@@ -32,6 +33,10 @@ def made(expression: str) -> dict[str, list[str]]:
         ("x & ~y", {"mask": ["(x)", "(~y)", "x & (y)"]}),
         ("x * view.mask", {"mask": ["(x)"]}),
         ("x * y", {}),
+        ("memory.key('a', step, name)", {"lot": ["(memory.key('a', name))", "(memory.key('a', step))"]}),
+        ("f('valid')", {"split": ["f(('train'))", "f(('test'))"]}),
+        ("improve(x, before=3)", {"default": ["(improve(x))"]}),
+        ("mean(episodes)", {"last": ["(mean(episodes[-1:]))"]}),
     ],
 )
 def test_every_rule_changes_what_it_says(expression: str, expected: dict[str, list[str]]) -> None:
@@ -46,9 +51,24 @@ def test_what_is_annotated_or_raised_is_left_alone() -> None:
 @pytest.mark.slow
 def test_every_file_with_a_formula_has_mutants_and_names_are_unique() -> None:
     every = mutants.mutants()
-    assert {mutant.rule for mutant in every} == set(mutants.RULES)
+    assert {mutant.rule for mutant in every} == set(mutant_rules.RULES)
     assert len({mutant.name for mutant in every}) == len(every) > 500
-    assert all(folder in {mutant.path.rpartition("/")[0] for mutant in every} for folder in mutants.FOLDERS)
+    assert {mutant.path.rpartition("/")[0] for mutant in every} >= {*mutant_rules.FOLDERS}
+    assert {mutant.path for mutant in every} >= {*mutant_rules.FILES}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "assay/record/recorder.py:_exam: 'valid'  ->  'train'",
+        "assay/methods/rlep/replay.py:replay: memory.key('replay', memory.step, request.group)  ->  "
+        "memory.key('replay', request.group)",
+        "assay/methods/seele/rates.py:keep_rate: points_of(members)  ->  points_of(members[-1:])",
+    ],
+)
+def test_what_once_survived_is_among_them(name: str) -> None:
+    assert name in {mutant.name for mutant in mutants.mutants()}
 
 
 def test_what_is_called_equivalent_exists_and_has_a_reason() -> None:

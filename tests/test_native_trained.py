@@ -27,11 +27,11 @@ from assay.engine.native import build
 from assay.engine.native.engine import NativeEngine
 from assay.engine.torch_engine import TorchEngine
 from assay.experiment import Evaluation, Experiment, Machine, Saving
+from assay.known import RECIPES
 from assay.memory import Memory
 from assay.models import Models
 from assay.objective import Objective
 from assay.policy import Policy, PolicyConfig, character_tokenizer, fresh_policy, load_policy, save_policy
-from assay.recipes import RECIPES
 from assay.rng import Key
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET

@@ -18,12 +18,11 @@ from torch import Tensor
 
 from assay.configure import from_data, to_data
 from assay.credit import pack
+from assay.known import PARTS
+from assay.methods.simko.gate import ClipLikeliest
 from assay.objective import (
-    RATIOS,
-    WHOLES,
     Case,
     Clip,
-    ClipLikeliest,
     Drop,
     HighEntropy,
     Judged,
@@ -38,7 +37,7 @@ from assay.objective import (
 )
 from assay.objective.survey import survey
 from assay.objective.view import View
-from assay.part import Part, Scope
+from assay.part import Correction, Ratio, Scope, WholeLoss
 from assay.recipe import Scale
 from assay.rng import Key
 from assay.types import Batch, Origin, Row
@@ -224,7 +223,7 @@ def test_corrections_by_hand() -> None:
     row = Row(episode([mine, segment([1], mu=np.array([np.nan], np.float32))]))
     row = row.mark(advantage=np.ones(5), old=old)
 
-    def weights(*correct: Part) -> np.ndarray:
+    def weights(*correct: Correction) -> np.ndarray:
         goal = dataclasses.replace(PLAIN, aggregate=SequenceSum(), correct=correct)
         return -learnt(goal, [row], [[-2.0] * 5])[0]
 
@@ -267,15 +266,6 @@ def test_the_denominator_of_a_ratio_may_be_the_samplers() -> None:
 # Losses that compare rows
 
 
-@dataclass(frozen=True)
-class Spread(Part):
-    """A loss of the squared distances of the rows' mean log-probs from that of their group."""
-
-    @property
-    def scope(self) -> Scope:
-        return "step"
-
-
 def spread(view: View, *, weight: Tensor) -> Tensor:
     mean = view.mean(view.logp)
     centre = view.in_group(mean) / view.in_group(mean.new_ones(mean.shape))
@@ -283,18 +273,25 @@ def spread(view: View, *, weight: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Alone(Part):
-    """A loss of the squared sum of each row's log-probs."""
+class Spread(WholeLoss):
+    """A loss of the squared distances of the rows' mean log-probs from that of their group."""
+
+    does = spread
+
+    @property
+    def scope(self) -> Scope:
+        return "step"
 
 
 def alone(view: View, *, weight: Tensor) -> Tensor:
     return view.share * view.sum(view.logp).square().sum()
 
 
-@pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(WHOLES, "spread", (Spread, spread))  # type: ignore[arg-type]
-    monkeypatch.setitem(WHOLES, "alone", (Alone, alone))  # type: ignore[arg-type]
+@dataclass(frozen=True)
+class Alone(WholeLoss):
+    """A loss of the squared sum of each row's log-probs."""
+
+    does = alone
 
 
 @pytest.mark.parametrize("cut", [None, 1, 2])
@@ -322,22 +319,23 @@ def test_a_term_reaches_the_rows_that_the_loss_leaves_alone() -> None:
     np.testing.assert_allclose(np.concatenate(found), [-0.05, 0.5 - 0.05, -0.05, -0.5 - 0.05], rtol=1e-5)
 
 
+def shared(logp: Tensor, old: Tensor, *, view: View) -> Tensor:
+    return (logp - old).exp().mean().expand(len(logp))
+
+
 @dataclass(frozen=True)
-class Shared(Part):
+class Shared(Ratio):
     """The mean ratio of all rows of the step."""
+
+    does = shared
 
     @property
     def scope(self) -> Scope:
         return "step"
 
 
-def shared(logp: Tensor, old: Tensor, *, view: View) -> Tensor:
-    return (logp - old).exp().mean().expand(len(logp))
-
-
 @pytest.mark.parametrize("cut", [None, 1])
-def test_a_ratio_that_compares_rows(cut: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(RATIOS, "shared", (Shared, shared))  # type: ignore[arg-type]
+def test_a_ratio_that_compares_rows(cut: int | None) -> None:
     goal = Objective(ratio=Shared(), gate=Clip(high=9.0), aggregate=SequenceMean())
     found = learnt(goal, rows_of([1, 1]), [[-1.0], [-1.0 + math.log(2)]], cut=cut)
     np.testing.assert_allclose(np.concatenate(found), [-0.75, -1.5], rtol=1e-6)
@@ -366,7 +364,8 @@ def test_what_the_sampler_knew_is_not_scored_again() -> None:
     assert spent(batch) == 5
 
 
-def test_an_objective_with_all_of_it_is_data() -> None:
+def test_an_objective_with_all_of_it_is_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PARTS[WholeLoss], "spread", Spread)
     goal = Objective(
         whole=Spread(),
         keep=(HighEntropy(by="step"),),

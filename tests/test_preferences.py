@@ -18,12 +18,13 @@ from torch.nn.functional import logsigmoid
 
 from assay.collect import Frozen
 from assay.credit import pack
-from assay.curate.pairs import mismatch, pairs, train_at
 from assay.engine.interface import Span
 from assay.errors import ConfigError
+from assay.known import RECIPES
 from assay.memory import Memory
-from assay.objective import DPO, IPO, KTO, Objective
-from assay.recipes import RECIPES
+from assay.methods.preferences.losses import DPO, IPO, KTO
+from assay.methods.preferences.pairs import mismatch, pairs, train_at
+from assay.objective import Objective
 from assay.types import Row
 
 OFFLINE = ("dpo", "ipo", "kto")

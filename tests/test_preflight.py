@@ -14,8 +14,8 @@ from small_runs import Shell, came_to, make_model, sizes, train_line
 from assay import session
 from assay.errors import AssayError
 from assay.experiment import Experiment
+from assay.known import RECIPES
 from assay.preflight import Facts, facts_of, look, probe, warnings
-from assay.recipes import RECIPES
 from assay.source import Pool, Share
 from assay.types import Episode, Problem, Request, Reward, Verdict
 from assay.verify import verify

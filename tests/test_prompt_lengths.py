@@ -9,10 +9,10 @@ import pytest
 
 from assay import session
 from assay.errors import DataError
+from assay.known import RECIPES, recipe
 from assay.lengths import added, asked_of, check_lengths, longest_solution
 from assay.policy import character_tokenizer
 from assay.recipe import at_profile
-from assay.recipes import RECIPES, recipe
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET, task
 

@@ -15,7 +15,7 @@ from tiny import END, Letters, episode, models_for, policy, recipe_of, register,
 from assay.assess.critic import Critic, critic, fit, token_kl, values_of
 from assay.assess.spans import laid
 from assay.augment import Sampling, ask
-from assay.augment.starts import lines_of, start_states
+from assay.augment.hints import lines_of
 from assay.credit.gae import estimate, gae
 from assay.credit.pack import pack
 from assay.engine.interface import Span, Want
@@ -23,10 +23,11 @@ from assay.engine.optimiser import AdamW
 from assay.engine.value_engine import ValueEngine
 from assay.errors import ConfigError, UsageError
 from assay.memory import Memory
+from assay.methods.r3.reward import partial_outcome
+from assay.methods.r3.starts import start_states
 from assay.objective import SequenceMean
 from assay.objective.value import value_loss
 from assay.recipe import Recipe
-from assay.reward.parts import partial_outcome
 from assay.rng import Key
 from assay.tasks import task
 from assay.types import Origin, Problem, Row, Verdict
@@ -261,7 +262,7 @@ def with_steps(patch: pytest.MonkeyPatch) -> None:
     from assay.tasks.task import Solution
 
     register(patch, dataclasses.replace(TINY, solve=lambda spec: Solution("bcd" + spec["letter"])))
-    patch.setattr("assay.augment.starts.ENDS", {"compact": r"."})
+    patch.setattr("assay.augment.hints.ENDS", {"compact": r"."})
 
 
 def test_given_steps_have_no_gradient_and_no_part_in_the_values(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,10 +14,10 @@ from test_loop_invariance import engine, recipe, rows
 from tiny import batch_of, loss_and_gradient
 from torch import Tensor, distributed
 
-from assay.curate.pairs import mismatch, pairs
+from assay.known import RECIPES
 from assay.memory import Memory
-from assay.objective.preferences import Preference
-from assay.recipes import RECIPES
+from assay.methods.preferences.losses import Preference
+from assay.methods.preferences.pairs import mismatch, pairs
 from assay.types import Batch
 
 RANKS = 2

@@ -17,19 +17,19 @@ from tiny import POOL as LETTERS_POOL
 from tiny import register as register_letters
 from worked import POOL, Signs, register
 
-from assay.augment import AUGMENTS, Sampling, as_examined
-from assay.augment.condition import Conditioned, conditioned, labelled
-from assay.collect.completions import COMPLETION, complete_steps, place_of, step_ends
+from assay.augment import Sampling, as_examined
 from assay.configure import to_data
-from assay.curate.labels import label_steps
 from assay.engine.local import LocalEngine
 from assay.engine.torch_engine import TorchEngine
 from assay.evaluate import bank
 from assay.experiment import Experiment
+from assay.known import RECIPES, SLOTS
 from assay.lab.sample import asked_with
 from assay.lengths import added
+from assay.methods.rcrl.completions import COMPLETION, complete_steps, place_of, step_ends
+from assay.methods.rcrl.condition import Conditioned, conditioned, labelled
+from assay.methods.rcrl.labels import label_steps
 from assay.recipe import Recipe
-from assay.recipes import RECIPES
 from assay.record import RunFolder
 from assay.rng import Key
 from assay.types import Episode, Origin, Problem, Request, Reward, Row, Segment, Verdict
@@ -231,7 +231,7 @@ def test_held_out_problems_areasked_with_it() -> None:
     assert CODEC.decode(request.context.tolist()) == "ab [GOOD] " and not request.prefix
     (bare,) = as_examined(RECIPES["luffy"].mechanism.augment, CODEC)([question()])
     assert bare.context.tolist() == question().context.tolist()
-    assert [name for name, (part, _) in AUGMENTS.items() if part.examined] == ["conditioned"]
+    assert [name for name, part in SLOTS["augment"].items() if part.examined] == ["conditioned"]
 
 
 def test_an_examination_asks_for_good_answers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from assay.errors import ConfigError
-from assay.recipes import RECIPES
+from assay.known import RECIPES
 from bench import recipes
 from bench.notes_of_recipes import NOTES
 

@@ -13,10 +13,10 @@ from tiny import Table, episode, recipe_of, update
 from torch import Tensor
 
 from assay.credit import pack
-from assay.objective import Clip, NoRatio, Objective, OldKL, Open, RegularisedReinforce, SequenceSum
-from assay.objective.regularised import Divergence
+from assay.known import RECIPES
+from assay.methods.rpg.losses import Divergence, OldKL, RegularisedReinforce
+from assay.objective import Clip, NoRatio, Objective, Open, SequenceSum
 from assay.recipe import Scale
-from assay.recipes import RECIPES
 from assay.types import Row
 
 TOKENS, STEPS, BETA = 5, 3, 0.7

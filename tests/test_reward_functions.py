@@ -24,12 +24,13 @@ from assay.cli import main
 from assay.configure import from_data, to_data
 from assay.errors import DataError
 from assay.experiment import Experiment
-from assay.judging import OUTCOMES, scored_by, wishes_of
-from assay.recipes import RECIPES
+from assay.judging import scored_by, wishes_of
+from assay.known import RECIPES
 from assay.record.folder import RunFolder
 from assay.reward import Scored, SoftOverlong
 from assay.types import Episode, Verdict
-from assay.verify.functions import Scorer, TrainerState
+from assay.verify.calling import TrainerState
+from assay.verify.functions import Scorer
 from assay.verify.naming import Function, Wish, load, named, names, parse
 
 TALK = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is 1 + 1?"})
@@ -359,9 +360,10 @@ def test_modules_of_the_path_and_of_the_folder_give_functions(tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "house_rewards.py").write_text("def f(completions):\n    return [1.0] * len(completions)\n")
-    (function,) = load([parse("house_rewards:f")])
-    monkeypatch.delitem(sys.modules, "house_rewards")
-    assert function.call(["a"]) == [1.0] and function.digest
+    functions = load([parse("house_rewards:f")])
+    assert "house_rewards" not in sys.modules and functions[0].digest
+    with Scorer(functions) as judge:
+        assert judge([answered(data_row(1), "x")])[0].scores == {"f": 1.0}
 
 
 GUARDED = "import os\nLIMIT = 3\n\ndef f(completions):\n    return [1.0]\n\nif __name__ == '__main__':\n    boom()\n"
@@ -408,10 +410,10 @@ def test_functions_take_the_place_of_the_outcome_in_every_recipe(name: str) -> N
     recipe = scored_by(RECIPES[name], ["/a/my.py:f", "/a/my.py:g=0.5"])
     before, after = list(outcomes(RECIPES[name])), list(outcomes(recipe))
     for was, now in zip(before, after, strict=True):
-        if any(isinstance(part, OUTCOMES) for part in was):
+        if any(part.outcome for part in was):
             assert now[:2] == (Scored("f", 1.0), Scored("g", 0.5))
             assert [p for p in now if isinstance(p, SoftOverlong)] == [p for p in was if isinstance(p, SoftOverlong)]
-        assert not any(isinstance(part, OUTCOMES) for part in now)
+        assert not any(part.outcome for part in now)
     assert from_data(type(recipe), to_data(recipe)) == recipe
 
 
@@ -472,7 +474,7 @@ def test_a_function_that_says_what_the_checker_says_trains_the_same_weights(
 def test_several_functions_with_weights_are_measured_scored_and_resumed(
     model: Path, file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """reward = 2 * checker + 0.5 * length; resuming after the function's file changed is told."""
+    """reward = 2 * checker + 0.5 * length; a changed file is run only if it is trusted."""
     run, shell = tmp_path / "run", Shell(capsys)
     arguments = ["--reward", f"{file}:checker=2", "--reward", f"{file}:length=0.5", "--right-from", "0.1", "--quiet"]
     assert shell(*train_line(model, run), *arguments).code == 0
@@ -489,7 +491,8 @@ def test_several_functions_with_weights_are_measured_scored_and_resumed(
     assert experiment.rewards == (f"{file}:checker=2.0", f"{file}:length=0.5") and experiment.right_from == 0.1
     assert "has changed" not in shell("resume", run, "--steps", 5, "--quiet").err
     file.write_text(CHECKER + "\n# another version\n")
-    reply = shell("resume", run, "--steps", 6, "--quiet")
+    assert shell("resume", run, "--steps", 6, "--quiet").code == 78
+    reply = shell("resume", run, "--steps", 6, "--quiet", "--trust-code")
     assert reply.code == 0 and "the source of the reward function 'length' has changed" in reply.err
     found = shell("eval", run, "--task", "countdown:3", "--reward", f"{file}:length", "--n", 2, "--problems", 2)
     assert found.code == 0 and "mean length" in found.out

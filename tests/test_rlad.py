@@ -28,8 +28,13 @@ from tiny import (
     stages_of,
 )
 
-from assay.augment import Sampling, ask, demonstrate
-from assay.augment.abstract import (
+from assay.augment import Sampling, ask
+from assay.augment.demonstrate import demonstrate
+from assay.engine.interface import Span
+from assay.errors import DataError
+from assay.loop import train
+from assay.memory import Memory
+from assay.methods.rlad.abstract import (
     ASKING,
     GIVEN,
     JOINT,
@@ -39,15 +44,11 @@ from assay.augment.abstract import (
     worded,
     write_then_solve,
 )
-from assay.collect.solve import solve_with
-from assay.curate.players import helpful, unpaid
-from assay.engine.interface import Span
-from assay.errors import DataError
-from assay.loop import train
-from assay.memory import Memory
+from assay.methods.rlad.players import helpful, unpaid
+from assay.methods.rlad.solve import solve_with
+from assay.methods.rlad.usefulness import usefulness
 from assay.models import Models
 from assay.recipe import Recipe
-from assay.reward.usefulness import usefulness
 from assay.rng import Key
 from assay.types import Episode, Problem, Request, Row, Stats
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tiny import TINY, Letters, episode, models_of, phases_of, policy, recipe_of, register, require_resumable, run
 
 from assay.memory import Memory
-from assay.memory.levels import STORE, Standing, promote, standing
+from assay.methods.rlve.levels import STORE, Standing, promote, standing
+from assay.methods.rlve.source import level_window
 from assay.source import Pool, Share
-from assay.source.levels import level_window
 from assay.types import Episode
 
 SHARE = Share("tiny", (2, 3, 5, 7, 8, 9))

@@ -9,12 +9,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import episode, models_of, phases_of, policy, recipe_of, register, require_resumable, run, segment
+from tiny import (
+    episode,
+    models_of,
+    phases_of,
+    policy,
+    recipe_of,
+    register,
+    reopened,
+    require_resumable,
+    run,
+    saved,
+    segment,
+)
 
 from assay.credit.advantage import group_relative
-from assay.curate.recompose import Recompose, length, priority, recompose
 from assay.memory import Memory
-from assay.memory.leftovers import keep_leftovers, leftovers
+from assay.memory.leftovers import STORE, keep_leftovers, leftovers
+from assay.methods.rorecomp.recompose import Recompose, length, priority, recompose
 from assay.recipe import Recipe
 from assay.record.measure import step_stats
 from assay.types import Origin, Row
@@ -58,7 +70,7 @@ def test_short_right_and_long_wrong_rows_are_first() -> None:
 def test_tools_count_before_tokens() -> None:
     long = episode([segment([1] * 9)])
     called = episode([segment([1]), segment([2], origin=Origin.ENV), segment([1])])
-    assert length(long) == (0, 9) < length(called) == (1, 3)
+    assert length(long) == (0, 9) < length(called) == (1, 2), "what the tool replied is no length"
 
 
 @settings(max_examples=80, deadline=None)
@@ -78,7 +90,7 @@ def test_shares_are_rounded_up_and_every_row_is_first_or_waits(answers: list[tup
     found = recompose(rows, Memory(0), num_steps=10, share=share, often=1.0, seldom=0.2)
     assert len(found) == len(rows) and all(row.in_group for row in found)
     assert {i for i, row in enumerate(found) if row.in_loss and row.in_denominator} == first
-    assert {i for i, row in enumerate(found) if row.tag == "left-over"} == set(range(len(rows))) - first
+    assert {i for i, row in enumerate(found) if row.wait} == set(range(len(rows))) - first
 
 
 def test_the_second_batch_becomes_rarer_by_a_cosine() -> None:
@@ -111,12 +123,13 @@ def test_groups_wait_whole_until_they_train_or_are_too_old() -> None:
         memory = step(memory)
     waiting = leftovers(memory)
     assert list(waiting) == ["a", "b", "c"]
-    for name, (asked, episodes) in waiting.items():
+    for name, (marks, episodes) in waiting.items():
         assert len(episodes) == 3 and {e.provenance for e in episodes} == {"replay"}
-        assert asked == {e.request.id for e in episodes if e.request.sample == 1} and episodes[0].request.group == name
-    again = Memory.from_data(memory.to_data())
-    assert leftovers(again).keys() == waiting.keys() and again.to_data() == memory.to_data()
-    replayed = [Row(e) for e in waiting["a"][1]]
+        found = [(e.request.group, *marks[e.request.id]) for e in episodes]  # in the loss, the group, the denominator
+        assert found == [(name, False, True, False), (name, True, True, True), (name, False, True, False)]
+    again = reopened(memory)
+    assert leftovers(again).keys() == waiting.keys() and saved(again) == saved(memory)
+    replayed = [Row(e, waited=STORE) for e in waiting["a"][1]]
     assert list(leftovers(step(memory, rows=replayed))) == ["b", "c", "d"]
     assert list(leftovers(step(memory, max_age=2))) == ["c", "e"]
 

@@ -13,8 +13,8 @@ from test_turns import TALKING
 from tiny import Letters, episode, group_of, policy, recipe_of, register, require_resumable, run, segment
 
 from assay.credit.advantage import group_relative
-from assay.curate.resample import penalty, quotas, resample_on_correct
 from assay.memory import Memory
+from assay.methods.rstar2.resample import penalty, quotas, resample_on_correct
 from assay.recipe import Recipe
 from assay.tasks.task import Environment
 from assay.types import Origin, Row

@@ -13,10 +13,21 @@ from scipy.optimize import least_squares
 from tiny import Table, batch_of, episode, models_of, recipe_of, require_resumable, run, segment, update
 from worked import POOL, Signs, beginner, register, world
 
-from assay.augment.rates import begin_at_rate, begun
-from assay.collect.rates import hint_rounds
 from assay.memory import Memory
-from assay.memory.rates import HIGHEST, LOWEST, STORE, curve, fit, inverse, keep_rate, points_of, rate_for, rate_of
+from assay.methods.seele.begin import begin_at_rate, begun
+from assay.methods.seele.rates import (
+    HIGHEST,
+    LOWEST,
+    STORE,
+    curve,
+    fit,
+    inverse,
+    keep_rate,
+    points_of,
+    rate_for,
+    rate_of,
+)
+from assay.methods.seele.rounds import hint_rounds
 from assay.objective import Likelihood, Written
 from assay.recipe import Recipe
 from assay.record.measure import step_stats

@@ -14,23 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import END, batch_of, episode, group_of, models_of, policy, recipe_of, register, require_resumable, segment
 
-from assay.assess.energy import token_energy
-from assay.credit import (
-    CREDITS,
-    SHAPES,
-    ByCertainty,
-    MeanNormalised,
-    PassK,
-    PerReward,
-    Signed,
-    TokenBaseline,
-    VirtualBest,
-    Whiten,
-)
-from assay.curate import CURATORS, OneSided, UnsolvedGroups
+from assay.credit import Whiten
 from assay.engine.interface import Span
 from assay.errors import ConfigError, DataError
 from assay.memory import Memory
+from assay.methods.gdpo.credit import PerReward
+from assay.methods.maxrl.credit import MeanNormalised
+from assay.methods.ngrpo.unsolved import UnsolvedGroups
+from assay.methods.ngrpo.virtual import VirtualBest
+from assay.methods.otb.credit import TokenBaseline
+from assay.methods.otb.energy import token_energy
+from assay.methods.passk.credit import PassK
+from assay.methods.psr.one_sided import OneSided
+from assay.methods.psr.signed import Signed
+from assay.methods.rl_zvp.credit import ByCertainty
 from assay.part import Part, bind
 from assay.types import Origin, Reward, Row, Verdict
 
@@ -39,7 +36,7 @@ VERDICTS = st.lists(st.booleans(), min_size=2, max_size=9)
 
 def credited(part: Part, rows: Sequence[Row], **offered: object) -> list[float]:
     """The advantage of each row, which is the same for all of its tokens."""
-    found = bind(CREDITS, part, **{"group_size": 99, **offered})(rows, memory=Memory(0))
+    found = bind(part, **{"group_size": 99, **offered})(rows, memory=Memory(0))
     for row in found:
         assert row.advantage is not None and len(row.advantage) == len(row.episode) and np.ptp(row.advantage) == 0
     return [float(row.advantage[0]) for row in found]  # type: ignore[index]
@@ -136,17 +133,17 @@ def test_signs_follow_the_verdict_not_the_reward() -> None:
 def test_one_side_leaves_the_denominator() -> None:
     rows = group_of([1, 0, None, 1])
     for keep, marks in (("right", [True, False, False, True]), ("wrong", [False, True, True, False])):
-        found = bind(CURATORS, OneSided(keep=keep))(rows)  # type: ignore[arg-type]
+        found = bind(OneSided(keep=keep))(rows)  # type: ignore[arg-type]
         assert [(r.in_loss, r.in_group, r.in_denominator) for r in found] == [(m, m, m) for m in marks]
     with pytest.raises(ConfigError, match="both"):
-        bind(CURATORS, OneSided(keep="both"))(rows)  # type: ignore[arg-type]
+        bind(OneSided(keep="both"))(rows)  # type: ignore[arg-type]
 
 
 def test_psr_and_nsr_train_on_their_side_at_full_weight() -> None:
     rows = group_of([1, 0, 0, 1], lengths=[2, 3, 1, 4])
     for name, sign, counted in (("psr", 1.0, [2, 4]), ("nsr", -1.0, [3, 1])):
         recipe = recipe_of(name)
-        kept = bind(CURATORS, recipe.mechanism.curate[0])(rows)
+        kept = bind(recipe.mechanism.curate[0])(rows)
         batch = batch_of(recipe, kept)
         assert batch.lengths.tolist() == counted and batch.advantage.tolist() == [sign] * sum(counted)
         assert batch.counted.all()
@@ -179,7 +176,7 @@ def test_a_reward_above_the_best_is_refused_and_solved_groups_leave() -> None:
     with pytest.raises(ConfigError, match=r"1\.5"):
         credited(VirtualBest(), group_of([1.5, 0.0]))
     rows = [*group_of([1, 1], name="a"), *group_of([0, 1], name="b"), *group_of([0, 0], name="c")]
-    found = bind(CURATORS, UnsolvedGroups())(rows)
+    found = bind(UnsolvedGroups())(rows)
     assert [r.in_denominator for r in found] == [False] * 2 + [True] * 4
 
 
@@ -195,7 +192,7 @@ def uncertain(rewards: Sequence[float], entropies: Sequence[Sequence[float]], **
 
 def pushed(rows: Sequence[Row], **values: float) -> list[list[float]]:
     part = ByCertainty(**{"alpha": 0.1, "epsilon": 0.0, **values})  # type: ignore[arg-type]
-    found = bind(CREDITS, part)(rows)
+    found = bind(part)(rows)
     return [row.advantage.tolist() for row in found]  # type: ignore[union-attr]
 
 
@@ -243,11 +240,11 @@ def test_baselines_by_position_by_hand() -> None:
     rows = [row.mark(energy=e) for row, e in zip(group_of([1, 0], lengths=[3, 2]), [np.ones(3), np.array([3.0, 1.0])])]
     expected = {"own": 1.0, "zero": 0.0, "last": 1 / 3}
     for tail, last in expected.items():
-        found = bind(CREDITS, TokenBaseline(tail=tail, epsilon=0.0))(rows)  # type: ignore[arg-type]
+        found = bind(TokenBaseline(tail=tail, epsilon=0.0))(rows)  # type: ignore[arg-type]
         np.testing.assert_allclose(found[0].advantage, [3 / 4, 2 / 3, 1 - last])
         np.testing.assert_allclose(found[1].advantage, [-1 / 4, -1 / 3])
     with pytest.raises(ConfigError, match="first"):
-        bind(CREDITS, TokenBaseline(tail="first"))(rows)  # type: ignore[arg-type]
+        bind(TokenBaseline(tail="first"))(rows)  # type: ignore[arg-type]
 
 
 @settings(max_examples=40, deadline=None)
@@ -258,7 +255,7 @@ def test_baselines_by_position_against_plain_sums(spec: list[tuple[float, int]],
     random = np.random.default_rng(seed)
     rows = group_of([r for r, _ in spec], lengths=[n for _, n in spec])
     rows = [row.mark(energy=random.uniform(0.1, 1.5, len(row.episode)).astype(np.float32)) for row in rows]
-    found = bind(CREDITS, TokenBaseline(epsilon=1e-8))(rows)
+    found = bind(TokenBaseline(epsilon=1e-8))(rows)
     for i, (reward, length) in enumerate(spec):
         for t in range(length):
             reach = [j for j, (_, n) in enumerate(spec) if n > t]
@@ -272,11 +269,11 @@ def test_equal_energies_are_the_mean_of_those_that_reach_so_far_and_tools_are_pa
     reply = segment([2, 2], origin=Origin.ENV)
     tools = Row(episode([segment([1]), reply, segment([1])], reward=1.0), energy=np.ones(4))
     plain = Row(episode([1, 1, END], sample=1, reward=0.0), energy=np.ones(3))
-    found = bind(CREDITS, TokenBaseline(epsilon=0.0))([tools, plain])
+    found = bind(TokenBaseline(epsilon=0.0))([tools, plain])
     np.testing.assert_allclose(found[0].advantage, [0.5, 0, 0, 0.5])
     np.testing.assert_allclose(found[1].advantage, [-0.5, -0.5, 0.0])
     with pytest.raises(ConfigError, match="token-energy"):
-        bind(CREDITS, TokenBaseline())(group_of([1, 0]) and [Row(r.episode) for r in group_of([1, 0])])
+        bind(TokenBaseline())(group_of([1, 0]) and [Row(r.episode) for r in group_of([1, 0])])
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 1.5])
@@ -362,7 +359,7 @@ def test_whitening_over_answers_counts_each_once() -> None:
     rows = [row.mark(advantage=np.full(len(row.episode), a)) for row, a in pairs]
 
     def first(over: str) -> list[float]:
-        found = bind(SHAPES, Whiten(over=over, ddof=0, epsilon=0.0))(rows)  # type: ignore[arg-type]
+        found = bind(Whiten(over=over, ddof=0, epsilon=0.0))(rows)  # type: ignore[arg-type]
         return [row.advantage[0] for row in found]
 
     assert first("rows") == pytest.approx([math.sqrt(2), -1 / math.sqrt(2), -1 / math.sqrt(2)])

@@ -4,26 +4,47 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny import ALONE, END, Letters, episode, models_of, policy, recipe_of, register, require_resumable, run, segment
+from small_runs import Shell, steps_of, train_line
+from tiny import (
+    ALONE,
+    END,
+    Letters,
+    episode,
+    models_of,
+    policy,
+    recipe_of,
+    register,
+    reopened,
+    require_resumable,
+    run,
+    segment,
+)
 
-from assay.assess.distributions import distributions, keep_distributions
+from assay.assess.distributions import Distributions, distributions, keep_distributions
 from assay.augment import Sampling, ask
-from assay.augment.speculate import accepted, left_over, speculate, stays
 from assay.collect import generate
 from assay.engine.interface import Span
 from assay.engine.local import LocalEngine
 from assay.errors import ConfigError
+from assay.known import RECIPES
 from assay.memory import Memory
-from assay.memory.drafts import keep_drafts
+from assay.methods.spec_rl.drafts import keep_drafts
+from assay.methods.spec_rl.speculate import accepted, left_over, speculate, stays
 from assay.models import Models
+from assay.policy import PolicyConfig, character_tokenizer, fresh_policy, save_policy
 from assay.recipe import Recipe
 from assay.rng import Key, uniforms
-from assay.types import Episode, Origin, Request, Row
+from assay.session import plan
+from assay.source import Pool, Share
+from assay.tasks import ALPHABET
+from assay.types import Episode, Origin, Request, Row, Segment
 
 VOCAB, MAX_NEW = 4, 3
 SHARP = {"vocab": VOCAB, "init_std": 1.5}
@@ -44,14 +65,14 @@ def written(models: Models, asked: list[Request], memory: Memory) -> list[Episod
     return generate(models, asked, memory.key("sample", memory.step), Letters())
 
 
-def drafted(engine: LocalEngine, count: int, *, whole: bool = True, **sampling: float) -> Memory:
-    """The memory after a step in which this engine answered."""
+def drafted(engine: LocalEngine, count: int, *, whole: bool = True, k: int = VOCAB, **sampling: float) -> Memory:
+    """The memory after a step in which this engine answered, and the k likeliest tokens of each place were kept."""
     memory = Memory(7)
     rows = [Row(e) for e in written(models_of(engine), requests(count, **sampling), memory)]
     if whole:
-        rows, _ = keep_distributions(rows, models=models_of(engine), micro_tokens=100)
+        rows, _ = keep_distributions(rows, models=models_of(engine), micro_tokens=100, k=k)
     memory = keep_drafts(memory, rows=rows, problems=8)
-    return dataclasses.replace(Memory.from_data(memory.to_data()), step=1)
+    return dataclasses.replace(reopened(memory), step=1)
 
 
 def assembled(engine: LocalEngine, memory: Memory, count: int, **values: object) -> list[Episode]:
@@ -210,9 +231,82 @@ def test_a_draft_that_ends_its_residual_draw_at_the_limit_is_not_continued() -> 
     draft = dataclasses.replace(segment([1, 2, 3]), all_logp=np.log(np.full((3, 4), 0.25, np.float32)))
     now = dataclasses.replace(draft, old=np.array([0.0, 0.0, -50.0], np.float32), mu=np.zeros(3, np.float32))
     every = np.log(np.array([[0.25] * 4, [0.25] * 4, [1e-9, 0.5, 0.5, 1e-9]], np.float32))
-    given = stays(dataclasses.replace(now, all_logp=every), draft, Key(1), lenience=1.0, residual=True)
-    assert len(given) == 3 and given.ids[2] in (1, 2) and given.ids[:2].tolist() == [1, 2]
-    assert given.old is not None and given.old[2] == every[2, given.ids[2]]
+    found = stays(dataclasses.replace(now, all_logp=every), draft, Key(1), lenience=1.0, residual=True)
+    assert found.count == 2 and found.token in (1, 2) and found.barred is None
+    assert found.logp == every[2, found.token]
+
+
+def one_place(p: np.ndarray, q: np.ndarray, token: int, named: list[int]) -> tuple[Segment, Segment]:
+    """A draft of one token drawn from q, of which the log-probs of the named tokens are known, as p sees it."""
+    ids, kept = np.array([token], np.int32), np.array([named], np.int32)
+    origin = np.zeros(1, np.int8)
+
+    def seen(r: np.ndarray) -> Segment:
+        logp = np.log(r).astype(np.float32)
+        return Segment(ids, origin, old=logp[ids], mu=logp[ids], all_logp=logp[kept], top_ids=kept)
+
+    return seen(p), seen(q)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("named", [[0], [1, 3], [0, 1, 2]])
+@pytest.mark.parametrize("lenience", [1.0, 0.5])
+def test_a_few_known_log_probs_of_the_draft_are_enough(named: list[int], lenience: float) -> None:
+    """A token of q, what stays of it, and what is drawn in its place from p where it must be one of the others: in
+    20,000 draws as often each token as p has it.
+    """
+    p, q = np.array([0.4, 0.1, 0.3, 0.15, 0.05]), np.array([0.1, 0.3, 0.1, 0.2, 0.3])
+    counts, total = np.zeros(5), 20_000
+    drafts = np.searchsorted(np.cumsum(q), uniforms([Key("draft")], total)[0], side="right")
+    rest = uniforms([Key("rest")], total)[0]
+    for i, token in enumerate(drafts):
+        now, draft = one_place(p, q, int(token), named)
+        found = stays(now, draft, Key("accept")(i), lenience=lenience, residual=True)
+        if found.barred is not None:
+            weight = p.copy()
+            weight[found.barred] = 0.0
+            counts[np.searchsorted(np.cumsum(weight), rest[i] * weight.sum(), side="right")] += 1
+        else:
+            counts[token if found.count else found.token] += 1
+    assert ((counts - total * p) ** 2 / (total * p)).sum() < bound(4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_answers_are_the_policys_own_however_few_log_probs_a_draft_keeps(kind: str, k: int) -> None:
+    engine = policy("fp32", seed=1, **SHARP)
+    memory = drafted(policy("fp32", seed=2, **SHARP), 2500, k=k)
+    assert all(d.segments[0].all_logp.shape[1] == k for d in memory.kept["drafts"])  # type: ignore[union-attr]
+    made = assembled(engine, memory, 2500)
+    found, freedom = chi_square(made, outcomes(engine))
+    assert freedom >= 5 and found < bound(freedom)
+    spans = [Span(e.request.context, e.stream("ids").astype(np.int32)) for e in made]
+    for one, scores in zip(made, engine.score(spans), strict=True):
+        np.testing.assert_allclose(one.stream("old"), scores.logp, atol=1e-5)
+        if engine.exact:
+            assert (one.stream("old") == scores.logp).all()
+
+
+class Wide(Letters):
+    """More tokens than there are letters: the others say nothing."""
+
+    vocab = 700
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return super().decode([i for i in ids if i < 5])
+
+
+@pytest.mark.parametrize("recipe", ["simko", "spec-rl"])
+def test_a_vocabulary_of_a_real_model_is_trained_to_the_end(kind: str, recipe: str) -> None:
+    """Of more tokens than could be kept one by one, two steps and their drafts."""
+    shape = {"num_prompts": 1, "group_size": 4, "num_steps": 2, "num_minibatches": 2, "warmup_steps": 0}
+    notes, memory = run(recipe_of(recipe, max_new=MAX_NEW, **shape), policy("fp32", vocab=700), codec=Wide())
+    assert len(notes.stats) == 2
+    if recipe == "spec-rl":
+        assert {d.segments[0].top_ids.shape[1] for d in memory.kept["drafts"]} == {128}  # type: ignore[union-attr]
+        assert any(e.request.prefix for e in notes.episodes[1])
+    else:
+        assert {row.top_ids.shape[1] for step in notes.rows for row in step} == {3}  # type: ignore[union-attr]
 
 
 def test_every_step_draws_its_own_numbers() -> None:
@@ -260,21 +354,44 @@ def test_a_draft_under_another_context_is_not_used() -> None:
     assert found == asked
 
 
-def test_what_cannot_be_exact_is_refused() -> None:
-    engine = policy("fp32", seed=1, **SHARP)
-    with pytest.raises(ConfigError, match=r"scale\.top_p to 1"):
-        speculate(
-            requests(2, top_p=0.9),
-            drafted(engine, 2),
-            models=models_of(engine),
-            micro_tokens=9,
-            lenience=1.0,
-            residual=True,
-        )
-    with pytest.raises(ConfigError, match=r"`distributions` to mechanism\.assess"):
-        assembled(policy("fp32", seed=5, **SHARP), drafted(engine, 50, whole=False), 50)
-    with pytest.raises(ConfigError, match=r"at most 512 tokens, and this model has 600.*residual no"):
-        distributions(policy("fp32", vocab=600), [], tokens=9)
+@pytest.mark.slow
+@pytest.mark.parametrize(("recipe", "more"), [("simko", []), ("spec-rl", ["--mechanism.source.size", "2"])])
+def test_the_defaults_train_a_model_of_many_tokens_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], recipe: str, more: list[str]
+) -> None:
+    letters = ALPHABET + "".join(chr(0x4E00 + i) for i in range(700))
+    tokenizer = character_tokenizer(letters)
+    shape = PolicyConfig("qwen2", tokenizer.vocab, 16, 1, 2, 2, 8, 32, 64, attention_bias=True)
+    save_policy(fresh_policy(shape, tokenizer, key=Key("wide")), tmp_path / "model")
+    reply = Shell(capsys)(*train_line(tmp_path / "model", tmp_path / "run", *more, recipe=recipe))
+    assert reply.code == 0, reply.err
+    assert steps_of(tmp_path / "run") == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"scale.top_p": "0.9"}, r"scale\.top_p to 1"),
+        ({"scale.top_k": "20"}, r"scale\.top_k"),
+        ({"mechanism.augment.0.lenience": "0"}, "lenience must be a positive number"),
+        ({"mechanism.assess": "none"}, r"Add `distributions` to mechanism\.assess"),
+        ({"mechanism.assess.0.k": "0"}, "at least 1 token"),
+    ],
+)
+def test_what_cannot_be_exact_is_refused_before_anything_is_loaded(settings: dict[str, str], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        plan(RECIPES["spec-rl"], model="x/y", pool=Pool((Share("countdown", (3,)),)), overrides=settings)
+
+
+def test_a_task_whose_environment_answers_back_is_refused_before_anything_is_loaded() -> None:
+    with pytest.raises(ConfigError, match=r"environment of 'calculator'.*Take a task without an environment"):
+        plan(RECIPES["spec-rl"], model="x/y", pool=Pool((Share("calculator", (2,)),)))
+
+
+def test_drafts_of_which_too_little_is_known_are_not_used() -> None:
+    engine = policy("fp32", seed=5, **SHARP)
+    for memory in (drafted(engine, 4, whole=False), drafted(policy("fp32", vocab=5), 4, k=5)):
+        assert not any(sum(map(len, e.request.prefix)) for e in assembled(engine, memory, 4))
 
 
 # In the loop
@@ -298,5 +415,11 @@ def test_a_run_decodes_fewer_tokens_and_trains_on_all() -> None:
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_bit_for_bit_with_its_drafts() -> None:
-    require_resumable(small(), lambda: policy("fp32", **SHARP), after=2)
+@pytest.mark.parametrize("k", [2, 128])
+def test_a_run_goes_on_bit_for_bit_with_its_drafts(k: int) -> None:
+    recipe = small()
+    mechanism = dataclasses.replace(recipe.mechanism, assess=(Distributions(k=k),))
+    whole = dataclasses.replace(recipe, mechanism=mechanism)
+    memory = require_resumable(whole, lambda: policy("fp32", **SHARP), after=2)
+    kept = [draft.segments[0].top_ids for draft in memory.kept["drafts"]]
+    assert all((ids is None) == (k > VOCAB) for ids in kept)

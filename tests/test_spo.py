@@ -11,16 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import ALONE, END, POOL, episode, models_of, policy, recipe_of, register, require_resumable, run
 
-from assay.augment import AUGMENTS, Probe, Replay
-from assay.credit import CREDITS, TrackedValue
-from assay.curate import CURATORS, Aside
+from assay.curate import Aside
 from assay.engine.interface import Span
 from assay.memory import Memory
-from assay.memory.successes import STORE as SUCCESSES
-from assay.memory.successes import keep_successes
-from assay.memory.values import PROBE, STORE, track_values, value
+from assay.methods.rlep.replay import Replay
+from assay.methods.rlep.successes import STORE as SUCCESSES
+from assay.methods.rlep.successes import keep_successes
+from assay.methods.spo.probe import Probe
+from assay.methods.spo.tracked import TrackedValue
+from assay.methods.spo.uncertain import uncertain
+from assay.methods.spo.values import PROBE, STORE, track_values, value
 from assay.part import bind
-from assay.source.uncertain import uncertain
 from assay.types import Row
 
 
@@ -41,12 +42,12 @@ def test_the_first_value_is_that_of_the_probes_and_the_advantage_is_what_exceeds
     probes = [answer(i < 5, tag=PROBE) for i in range(8)]
     rows = [*probes, answer(True), answer(False), answer(True, prompt="b"), answer(False, prompt="c")]
     memory = Memory(0).keep(STORE, {problem(rows[-1]): [3.0, 1.0]})
-    found = [row.advantage[0] for row in bind(CREDITS, TrackedValue())(rows, memory=memory)][8:]  # type: ignore[index]
+    found = [row.advantage[0] for row in bind(TrackedValue())(rows, memory=memory)][8:]  # type: ignore[index]
     assert found == pytest.approx([1 - 5.5 / 9, -5.5 / 9, 0.5, -0.75])
 
 
 def test_probes_are_seen_and_do_not_train() -> None:
-    rows = bind(CURATORS, Aside(tag=PROBE))([answer(True, tag=PROBE), answer(True)])
+    rows = bind(Aside(tag=PROBE))([answer(True, tag=PROBE), answer(True)])
     assert [(r.in_loss, r.in_group, r.in_denominator) for r in rows] == [(False, True, False), (True, True, True)]
 
 
@@ -55,7 +56,7 @@ def test_probes_are_asked_once_for_each_new_problem() -> None:
         answer(True, prompt=p, group=g).episode.request for p, g in [("a", "0"), ("b", "1"), ("b", "2")]
     )
     memory = Memory(0).keep(STORE, {known.problem.id: [1.0, 1.0]})
-    asked = bind(AUGMENTS, Probe(num=3), group_size=1)([known, new, again], memory=memory)
+    asked = bind(Probe(num=3), group_size=1)([known, new, again], memory=memory)
     assert asked[:3] == [known, new, again]
     assert [(r.group, r.sample, r.tag) for r in asked[3:]] == [("1", i, PROBE) for i in (1, 2, 3)]
     assert len({r.id for r in asked}) == 6
@@ -152,12 +153,12 @@ def test_the_newest_different_successes_are_kept() -> None:
 def test_a_group_gets_as_many_as_there_are_and_no_empty_ones() -> None:
     memory = keep_successes(Memory(0), rows=[answer(True, ids=(1,) * n + (END,)) for n in (1, 2, 3)], most=3)
     requests = [row.episode.request for p in "ab" for row in [answer(True, prompt=p, group=p)]]
-    asked = bind(AUGMENTS, Replay(num=2), group_size=1)(requests, memory=memory)
+    asked = bind(Replay(num=2), group_size=1)(requests, memory=memory)
     assert asked[:2] == requests and len(asked) == 4
     assert all(r.max_new == 0 and r.group == "a" and r.sample in (1, 2) for r in asked[2:])
     assert len({len(r.prefix[0]) for r in asked[2:]}) == 2  # two different ones
     few = keep_successes(Memory(0), rows=[answer(True)], most=3)
-    assert len(bind(AUGMENTS, Replay(num=2), group_size=1)(requests, memory=few)) == 3
+    assert len(bind(Replay(num=2), group_size=1)(requests, memory=few)) == 3
 
 
 # In the loop

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import assay.tasks
-from assay.errors import ConfigError, DataError, UnknownName
+from assay.errors import DataError, UnknownName
 from assay.rng import Key
 from assay.tasks import ALPHABET, TASKS, task
 from assay.tasks.compose import RESERVED
@@ -262,21 +260,6 @@ def test_names_of_gym_tasks_are_handed_on_without_their_prefix() -> None:
 def test_a_level_that_is_not_shipped_is_refused() -> None:
     with pytest.raises(DataError, match="levels 3 to 6, not 7"):
         posed("countdown", 7, 0)
-
-
-def test_packages_register_tasks_by_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = EntryPoints(
-        [
-            EntryPoint(name="mine", value="assay.tasks.modchain:MOD_CHAIN", group="assay.tasks"),
-            EntryPoint(name="broken", value="assay.tasks.modchain:_MAX_DIGITS", group="assay.tasks"),
-        ]
-    )
-    monkeypatch.setattr(assay.tasks, "entry_points", lambda *, group: points.select(group=group))
-    assert task("mine") is TASKS["mod-chain"]
-    with pytest.raises(ConfigError, match=r"'broken'.*is a int"):
-        task("broken")
-    with pytest.raises(UnknownName, match="Did you mean 'mine'"):
-        task("mind")
 
 
 @pytest.mark.slow

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_tasks_oracles import accepted, answer_of, damaged, problems
 
-from assay.augment import Demonstrate, ask, demonstrate
+from assay.augment import Demonstrate, ask
 from assay.augment import Sampling as Settings
-from assay.augment.demonstrate import turns, worked
+from assay.augment.demonstrate import demonstrate, turns, worked
 from assay.collect import generate
 from assay.credit import pack
 from assay.errors import DataError

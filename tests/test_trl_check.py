@@ -14,8 +14,8 @@ from scipy import stats
 
 from assay.cli import main
 from assay.credit import Constant
-from assay.objective.preferences import MISMATCHED
-from assay.recipes import recipe
+from assay.grouping import MISMATCHED
+from assay.known import recipe
 from assay.rng import Key
 from assay.tasks import task
 from assay.types import Episode, Origin, Problem, Request, Reward, Row, Segment, Verdict
@@ -104,7 +104,7 @@ def test_both_sides_read_one_file_of_different_problems(tmp_path: Path) -> None:
 def test_our_command_line_says_every_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = trl_learning.write_data(SETTINGS, tmp_path)
     words = trl_learning.our_command(SETTINGS, model=str(tmp_path), data=data, seed=4, run=tmp_path / "run")
-    assert main([*words[words.index("train") :], "--dry-run"]) == 0
+    assert main([*words[words.index("train") :], "--dry-run", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     scale, mechanism = found["recipe"]["scale"], found["recipe"]["mechanism"]
     same = ("max_new", "learning_rate", "schedule", "temperature", "weight_decay", "beta1", "beta2", "clip_norm")

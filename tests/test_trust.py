@@ -19,28 +19,28 @@ from hypothesis import strategies as st
 from tiny import Table, batch_of, episode, group_of, pushes, recipe_of, segment, update
 from torch import Tensor
 
+from assay.methods.dppo.near import Near
+from assay.methods.gepo.ratio import GroupExpectation
+from assay.methods.gmpo.gate import Geometric
+from assay.methods.gppo.gate import Preserving, preserving
+from assay.methods.sapo.gate import Soft, soft
+from assay.methods.topr.gate import Tapered, tapered
+from assay.methods.two_sided.followed import Followed
 from assay.objective import (
     Bounded,
     Clip,
     Drop,
-    Followed,
-    Geometric,
-    GroupExpectation,
-    Near,
     NoRatio,
     Objective,
     Open,
-    Preserving,
     Reject,
     SequenceMean,
     SequenceRatio,
     SequenceSum,
-    Soft,
-    Tapered,
     TokenMean,
     Truncate,
 )
-from assay.objective.gates import bounded, clip, preserving, soft, tapered
+from assay.objective.gates import bounded, clip
 from assay.recipe import Recipe
 from assay.types import Origin, Row
 

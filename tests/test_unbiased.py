@@ -16,7 +16,8 @@ import torch
 from tiny import Table, batch_of, episode, recipe_of, segment, update
 from torch import Tensor
 
-from assay.objective import Objective, Open, Plain, SequenceRatio, SequenceSum, TokenRatio
+from assay.objective import Objective, Open, SequenceRatio, SequenceSum, TokenRatio
+from assay.objective.gates import Plain
 from assay.recipe import Recipe
 from assay.types import Row
 

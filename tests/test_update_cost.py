@@ -13,9 +13,9 @@ from tiny import take_gradient
 
 from assay.engine.interface import Want
 from assay.engine.torch_engine import TorchEngine
+from assay.known import RECIPES
 from assay.objective import Objective
 from assay.recipe import at_profile
-from assay.recipes import RECIPES
 from bench import update_cost, update_table
 from bench.micro_engine import engine_of
 from bench.update_batch import batch_of, cases, rows_of
@@ -61,7 +61,8 @@ def test_passes_are_counted_and_written(
     names = ["reinforce", "kl-reference", "ppo", "fork-mask"]
     command = ["--shape", "S0", "--engines", "torch", "--pairs", "2", "--repeats", "1", "--out", str(tmp_path)]
     update_cost.main([*command, "--recipes", *names])
-    run = json.loads((tmp_path / "update_cost.json").read_text())["S0 torch"]
+    (path,) = tmp_path.glob("update_cost--*.json")
+    run = json.loads(path.read_text())["S0 torch"]
     assert set(run["cases"]) == set(names)
 
     def passes(name: str) -> tuple[float, float, float]:

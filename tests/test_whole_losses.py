@@ -18,22 +18,15 @@ from tiny import batch_of, episode, group_of, models_for, models_of, policy, rec
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from assay.assess.mean_logp import keep_mean_log_prob
-from assay.assess.partition import partition
 from assay.memory import Memory
-from assay.objective import (
-    PACS,
-    RAPID,
-    FlowRL,
-    NoRatio,
-    Objective,
-    Open,
-    Rover,
-    SequenceMean,
-    SequenceSum,
-    SquaredRatio,
-    TokenMean,
-)
+from assay.methods.flowrl.loss import FlowRL
+from assay.methods.flowrl.partition import partition
+from assay.methods.kimi.term import SquaredRatio
+from assay.methods.pacs.loss import PACS
+from assay.methods.rapid.loss import RAPID
+from assay.methods.rover.loss import Rover
+from assay.methods.rover.mean_logp import keep_mean_log_prob
+from assay.objective import NoRatio, Objective, Open, SequenceMean, SequenceSum, TokenMean
 from assay.part import Part
 from assay.types import Row
 

@@ -63,6 +63,29 @@ def test_what_hangs_in_c_is_killed_and_the_rest_is_answered(workers: Workers) ->
 
 
 @pytest.mark.slow
+def test_jobs_run_beside_each_other(workers: Workers, tmp_path: Path) -> None:
+    """Each waits for the other: one after the other they would wait for ever."""
+    found = workers.map([["meet", str(tmp_path), "one", "two"], ["meet", str(tmp_path), "two", "one"]])
+    assert [outcome.result for outcome in found] == ["one met two", "two met one"]
+
+
+@pytest.mark.slow
+def test_the_clock_counts_work_and_not_waiting(workers: Workers) -> None:
+    """A machine that is busy with other things makes every job wait: that is no fault of the job's."""
+    (found,) = workers.map([["sleep", 1.0]], seconds=0.2)
+    assert found.status == "done" and found.seconds < 0.2
+
+
+@pytest.mark.slow
+def test_a_job_that_is_never_given_a_processor_is_lost_and_not_late(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay.verify.workers.STARVED", 1)
+    monkeypatch.setattr("assay.verify.workers.PATIENCE", 0.5)
+    assert workers.map([["sleep", 1e6]])[0].status == "lost"
+
+
+@pytest.mark.slow
 def test_a_job_that_eats_memory_is_stopped_by_its_limit(workers: Workers) -> None:
     found = workers.map([["eat"], ["echo", 1]])
     assert [outcome.status for outcome in found] == ["memory", "done"]
@@ -79,7 +102,7 @@ def test_a_process_that_is_lost_is_tried_once_more(workers: Workers, tmp_path: P
 
 
 def test_an_exception_is_told_by_its_name_and_prints_are_no_answers(workers: Workers) -> None:
-    workers.map([["echo", 1]])
+    workers.warm()
     before = workers.started
     raised, talked = workers.map([["raise"], ["talk"]])
     assert (raised.status, raised.detail) == ("error", "ZeroDivisionError")
@@ -135,6 +158,7 @@ def test_workers_that_cannot_start_say_why(function: str, words: str) -> None:
 
 PROGRAM = """
 import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started all of this with Ctrl-C ignored
 from assay.verify.workers import Workers
 pool = Workers("worker_jobs:answer", count=2, deadline={deadline})
 pool.map([["echo", 1]] * 4)

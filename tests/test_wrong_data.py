@@ -169,7 +169,6 @@ def without_datasets() -> Callable[..., Any]:
     ("flags", "words"),
     [
         (["--eval-data", "x.jsonl"], "--eval-data is about a file of rows: name it with --data."),
-        (["--system", "Think."], "--system is about a file of rows: name it with --data."),
         (["--skip-bad-rows"], "--skip-bad-rows is about a file of rows: name it with --data."),
         (["--data", "{rows}"], "no base was made for rows: name a model with --model."),
         (["--dta", "{rows}"], "unknown argument '--dta'. Did you mean '--data'?"),

@@ -18,12 +18,12 @@ from engine_cases import model_of
 from safetensors.torch import load_file, save_file
 
 from assay.errors import AssayError
+from assay.known import RECIPES
 from assay.policy import character_tokenizer, load_policy, save_policy
 from assay.policy.adapter_folder import put_on
 from assay.policy.checkpoint import Policy
 from assay.policy.conversation import Chat
 from assay.policy.lora import Lora
-from assay.recipes import RECIPES
 from assay.rng import Key
 from assay.session import build_models, load_model, plan, with_adapter
 from assay.source import Pool, Share
@@ -105,6 +105,9 @@ FOLDERS: dict[str, tuple[str, Harm]] = {
     "a family that nobody knows": ("other", other(model_type="mumble")),
     "a family without a vocabulary": ("other", other(model_type="vit")),
     "code in the checkpoint": ("other", other(auto_map={"AutoModelForCausalLM": "modeling.Mine"})),
+    "code for a part of the model": ("other", other(text_config={"auto_map": {"AutoModel": "modeling.Mine"}})),
+    "code of the Hub": ("other", other(attn_implementation="mallory/attention:evil")),
+    "code of the Hub for a part": ("other", other(attn_implementation={"text_config": "mallory/attention"})),
     "quantised weights": ("other", other(quantization_config={"quant_method": "gptq", "bits": 4})),
     "an encoder with a decoder": ("other", other(model_type="t5", is_encoder_decoder=True)),
     "pickled weights": ("other", lambda f: (f / "model.safetensors").rename(f / "pytorch_model.bin")),

@@ -12,7 +12,7 @@ from small_runs import Shell
 import assay
 from assay.errors import AssayError
 from assay.judging import scored_by
-from assay.recipes import RECIPES
+from assay.known import RECIPES
 from assay.verify.functions import Scorer
 from assay.verify.naming import load, parse
 
@@ -95,6 +95,7 @@ GIVES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", GIVES)
 def test_what_a_function_gives_wrongly_is_told(case: str, tmp_path: Path) -> None:
     body, message = GIVES[case]
@@ -198,6 +199,7 @@ FLAGS: dict[str, tuple[str, str, int, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", FLAGS)
 def test_wrong_names_are_told_before_anything_is_loaded(
     case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

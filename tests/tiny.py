@@ -13,31 +13,36 @@ from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.numpy
 import torch
 from engine_cases import engine_of
 from torch import Tensor
 
 import assay.tasks
 from assay.assemble import Phases, assemble
-from assay.augment import Codec, Steps
+from assay.augment import Codec
 from assay.collect import Refill
 from assay.credit import pack
 from assay.engine.interface import Chunk, Outputs, Want
 from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
 from assay.engine.value_engine import ValueEngine
+from assay.known import RECIPES
 from assay.loop import train
 from assay.memory import Follow, Memory
+from assay.methods.deepsearch.source import Examine, Unsolved
+from assay.methods.deepsearch.steps import Steps
+from assay.methods.spo.uncertain import Uncertain
 from assay.models import Models
-from assay.objective import AGGREGATES, Objective
+from assay.objective import Objective
 from assay.objective.improve import accumulate, improve
 from assay.objective.survey import survey
 from assay.part import bind
 from assay.recipe import Mechanism, Recipe, Scale, Stage, at_profile
-from assay.recipes import RECIPES
 from assay.record.measure import step_stats
+from assay.record.tensors import encode
 from assay.rng import Key
-from assay.source import Epochs, Examine, Pool, Share, Uncertain, Unsolved
+from assay.source import Epochs, Pool, Share
 from assay.source.epochs import problem_set
 from assay.tasks.pose import Posing
 from assay.tasks.task import Solution, Task
@@ -131,7 +136,7 @@ def take_gradient(engine: LocalEngine) -> Tensor:
 
 
 def weights_of(batch: Batch, objective: Objective, *, max_new: int) -> np.ndarray:
-    return bind(AGGREGATES, objective.aggregate)(batch, max_new=max_new)
+    return bind(objective.aggregate)(batch, max_new=max_new)
 
 
 def loss_and_gradient(
@@ -429,6 +434,22 @@ def models_for(recipe: Recipe, engine: LocalEngine, reference: LocalEngine | Non
     return Models(engines, recipe.roles, recipe.models, starts)
 
 
+Saved = tuple[str, bytes]
+"""A memory as a checkpoint holds it: a document and a file of tensors."""
+
+
+def saved(memory: Memory) -> Saved:
+    return json.dumps(memory.to_data()), b"".join(bytes(piece) for piece in encode(memory.to_columns()))
+
+
+def opened(halves: Saved) -> Memory:
+    return Memory.of(json.loads(halves[0]), safetensors.numpy.load(halves[1]))
+
+
+def reopened(memory: Memory) -> Memory:
+    return opened(saved(memory))
+
+
 class Stop(Exception):
     """What ends a run after so many of its steps."""
 
@@ -439,12 +460,12 @@ class Until(Notes):
 
     last: int = 0
     names: tuple[str, ...] = ()
-    saved: tuple[dict[str, Any], str] | None = None
+    saved: tuple[dict[str, Any], Saved] | None = None
 
     def step(self, memory: Memory, models: Models, episodes: Any, rows: Any, batches: Any, stats: Stats) -> None:
         super().step(memory, models, episodes, rows, batches, stats)
         if memory.step == self.last:
-            self.saved = {name: models[name].state() for name in self.names}, json.dumps(memory.to_data())
+            self.saved = {name: models[name].state() for name in self.names}, saved(memory)
             raise Stop
 
 
@@ -458,12 +479,12 @@ def require_resumable(recipe: Recipe, beginner: Callable[[], LocalEngine], *, af
     with pytest.raises(Stop):
         train(stages, part, Memory(0), until)
     assert until.saved is not None
-    states, text = until.saved
+    states, halves = until.saved
     for name, state in states.items():
         rest[name].load(state)
-    resumed = train(stages, rest, Memory.from_data(json.loads(text)), again)
+    resumed = train(stages, rest, opened(halves), again)
     np.testing.assert_equal(until.stats + again.stats, notes.stats)
-    assert json.dumps(resumed.to_data()) == json.dumps(memory.to_data())
+    assert saved(resumed) == saved(memory)
     for name in states:
         for key, value in whole[name].state().items():
             found = rest[name].state()[key]

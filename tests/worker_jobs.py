@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
@@ -32,6 +33,15 @@ def _die_once(job: Any) -> str:
     return _die(job) or ""
 
 
+def _meet(job: Any) -> str:
+    """Waits until another job has come to the same place."""
+    folder, me, other = Path(job[1]), job[2], job[3]
+    (folder / me).touch()
+    while not (folder / other).exists():
+        time.sleep(0.01)
+    return f"{me} met {other}"
+
+
 def _talk(job: Any) -> str:
     print("{not an answer}")
     sys.stdout.flush()
@@ -48,6 +58,7 @@ _DEEDS: dict[str, Callable[[Any], Any]] = {
     "die": _die,
     "die once": _die_once,
     "raise": lambda job: 1 // 0,
+    "meet": _meet,
     "talk": _talk,
     "environment": lambda job: sorted(os.environ),
 }

@@ -7,35 +7,20 @@ from typing import Literal
 
 import numpy as np
 
-from assay.assess.candidates import Candidates, candidates
-from assay.assess.critic import Critic, TokenKL, critic, token_kl
-from assay.assess.distributions import Distributions, keep_distributions
-from assay.assess.energy import TokenEnergy, token_energy
-from assay.assess.entropy import EntropyWeight, entropy_weight
-from assay.assess.guesses import Guesses, guesses
-from assay.assess.implicit import ImplicitProcess, implicit_process
-from assay.assess.mean_logp import MeanLogProb, keep_mean_log_prob
-from assay.assess.partition import Partition, partition
-from assay.assess.ratios import RatioQuantile, ratio_quantile
+from assay.assess.critic import Critic, TokenKL
+from assay.assess.distributions import Distributions
 from assay.memory import Memory
 from assay.models import Models
 from assay.objective import Objective
-from assay.part import Registry
 from assay.types import Episode, Origin, Row, Stats, joined
 
-ASSESSORS: Registry = {
-    "ratio-quantile": (RatioQuantile, ratio_quantile),
-    "distributions": (Distributions, keep_distributions),
-    "entropy-weight": (EntropyWeight, entropy_weight),
-    "token-energy": (TokenEnergy, token_energy),
-    "token-kl": (TokenKL, token_kl),
-    "critic": (Critic, critic),
-    "mean-log-prob": (MeanLogProb, keep_mean_log_prob),
-    "partition": (Partition, partition),
-    "implicit-process": (ImplicitProcess, implicit_process),
-    "candidates": (Candidates, candidates),
-    "guesses": (Guesses, guesses),
-}
+__all__ = [
+    "Critic",
+    "Distributions",
+    "TokenKL",
+    "assess",
+]
+
 
 Assessor = Callable[..., tuple[list[Row], Stats]]
 """(rows, *, models, memory, ...) -> rows with what it found out. A partner that learns first makes its step here."""

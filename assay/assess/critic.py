@@ -17,9 +17,9 @@ from assay.credit.pack import pack
 from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.models import Models
-from assay.objective.aggregate import AGGREGATES, SequenceMean
+from assay.objective.aggregate import SequenceMean
 from assay.objective.ratios import CLAMP
-from assay.part import Part, bind, slot
+from assay.part import Aggregate, Forward, Part, bind
 from assay.types import Batch, Origin, Row, Stats
 
 if TYPE_CHECKING:
@@ -28,18 +28,6 @@ if TYPE_CHECKING:
     from assay.engine.interface import Chunk, Engine, Outputs
     from assay.recipe import Scale
     from assay.rng import Key
-
-
-@dataclass(frozen=True)
-class TokenKL(Part):
-    """KL to the reference in the reward of each token: - weight k, with d = log pi_old - log pi_ref.
-
-    k1 = d is right where a token answers for all that comes after it; k2 = d^2 / 2 pulls towards nothing, and the pull
-    of k3 = exp(-d) - 1 + d vanishes near the reference: they are here because they are used.
-    """
-
-    weight: float = 0.05
-    estimator: Literal["k1", "k2", "k3"] = "k1"
 
 
 def token_kl(rows: Sequence[Row], *, models: Models, weight: float, estimator: str) -> tuple[list[Row], Stats]:
@@ -65,16 +53,16 @@ def token_kl(rows: Sequence[Row], *, models: Models, weight: float, estimator: s
 
 
 @dataclass(frozen=True)
-class Critic(Part):
-    """Values of the states before each token, from a set that learns beside the policy towards A + V of GAE."""
+class TokenKL(Forward):
+    """KL to the reference in the reward of each token: - weight k, with d = log pi_old - log pi_ref.
 
-    model: str = "critic"
-    gamma: float = 1.0
-    lam: float = 0.95
-    clip: float = 0.2  # how far a value counts as moved from what it was before the step
-    rate: float = 1.0  # its learning rate, in units of the policy's
-    num_minibatches: int | None = None  # its optimiser steps a pass; None: the policy's
-    aggregate: Part = slot("aggregate", default=SequenceMean())  # of its loss
+    k1 = d is right where a token answers for all that comes after it; k2 = d^2 / 2 pulls towards nothing, and the pull
+    of k3 = exp(-d) - 1 + d vanishes near the reference: they are here because they are used.
+    """
+
+    weight: float = 0.05
+    estimator: Literal["k1", "k2", "k3"] = "k1"
+    does = token_kl
 
 
 def critic(
@@ -116,6 +104,20 @@ def critic(
     return result, stats
 
 
+@dataclass(frozen=True)
+class Critic(Forward):
+    """Values of the states before each token, from a set that learns beside the policy towards A + V of GAE."""
+
+    model: str = "critic"
+    gamma: float = 1.0
+    lam: float = 0.95
+    clip: float = 0.2  # how far a value counts as moved from what it was before the step
+    rate: float = 1.0  # its learning rate, in units of the policy's
+    num_minibatches: int | None = None  # its optimiser steps a pass; None: the policy's
+    aggregate: Aggregate = SequenceMean()  # of its loss
+    does = critic
+
+
 def values_of(engine: Engine, rows: Sequence[Row], *, tokens: int) -> list[Row]:
     """The rows with `value`: V before each token of the answer, under the context that is trained."""
     import torch
@@ -140,7 +142,7 @@ def fit(
     scale: Scale,
     clip: float,
     micro_tokens: int,
-    aggregate: Part = SequenceMean(),  # noqa: B008
+    aggregate: Part = SequenceMean(),
 ) -> float:
     """Optimiser steps on the clipped squares of all tokens, weighed by `aggregate`; the mean loss."""
     from assay.engine.interface import Want
@@ -152,7 +154,7 @@ def fit(
         each = value_loss(out.value, s["target"], s["value"], clip=clip)
         return (out.value.new_tensor(weight) * s["mask"] * each).sum()
 
-    weigh = partial(bind(AGGREGATES, aggregate), max_new=scale.max_new)
+    weigh = partial(bind(aggregate), max_new=scale.max_new)
     settings = {"key": key, "scale": scale, "micro_tokens": micro_tokens, "want": Want(value=True)}
     return steps(engine, batch, weigh=weigh, loss=loss, **settings)
 

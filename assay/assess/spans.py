@@ -36,15 +36,17 @@ def laid(spans: Sequence[Span], **streams: Any) -> Batch:
     )
 
 
-def forwarded(engine: Engine, spans: Sequence[Span], want: Want, name: str, *, tokens: int) -> list[np.ndarray]:
-    """What a pass of the learner without a graph gives under this name, [T] for each span."""
+def forwarded(
+    engine: Engine, spans: Sequence[Span], want: Want, *names: str, tokens: int, **streams: Any
+) -> list[tuple[np.ndarray, ...]]:
+    """What a pass of the learner without a graph gives under these names, [T] or [T, K] each, for each span."""
     import torch
 
-    found = [np.zeros(0, np.float32)] * len(spans)
+    found: list[tuple[np.ndarray, ...]] = [()] * len(spans)
     with torch.no_grad():
-        for chunk in engine.chunks(laid(spans), tokens=tokens) if spans else ():
-            stream = getattr(engine.forward(chunk, want), name)
-            pieces = np.split(stream.cpu().numpy(), chunk.batch.at[1:-1])
-            for place, piece in zip(chunk.rows, pieces, strict=True):
-                found[place] = piece
+        for chunk in engine.chunks(laid(spans, **streams), tokens=tokens) if spans else ():
+            out = engine.forward(chunk, want)
+            pieces = [np.split(getattr(out, name).cpu().numpy(), chunk.batch.at[1:-1]) for name in names]
+            for place, *piece in zip(chunk.rows, *pieces, strict=True):
+                found[place] = tuple(piece)
     return found

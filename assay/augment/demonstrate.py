@@ -12,7 +12,7 @@ import numpy as np
 
 from assay.errors import DataError
 from assay.memory import Memory
-from assay.part import Part
+from assay.part import Asking
 from assay.tasks import task
 from assay.types import Origin, Problem, Request, Segment
 
@@ -20,18 +20,22 @@ if TYPE_CHECKING:
     from assay.augment import Codec
 
 
-@dataclass(frozen=True)
-class Demonstrate(Part):
-    """The worked solution is the answer, where there is none yet: nothing is generated, everything is imitated but an
-    environment's replies.
-    """
-
-
 def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) -> list[Request]:
     return [
         request if request.prefix else dataclasses.replace(request, prefix=worked(request.problem, codec), max_new=0)
         for request in requests
     ]
+
+
+@dataclass(frozen=True)
+class Demonstrate(Asking):
+    """The worked solution is the answer, where there is none yet: nothing is generated, everything is imitated but an
+    environment's replies.
+    """
+
+    solutions = "all"
+    does = demonstrate
+    imitates = True
 
 
 def worked(problem: Problem, codec: Codec) -> tuple[Segment, ...]:

@@ -6,28 +6,35 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.memory import Memory
-from assay.part import Part
+from assay.memory import Harvest, HoldTagged, Memory
+from assay.part import Asking
 from assay.types import Request
 
 
-@dataclass(frozen=True)
-class Rehearse(Part):
-    """In place of every request one of the answers that are held, each once an epoch, in a new order each time."""
-
-    name: str = "harvest"
-
-
-def rehearse(requests: Sequence[Request], memory: Memory, *, name: str) -> list[Request]:
+def rehearse(requests: Sequence[Request], memory: Memory, *, name: str, place: str) -> list[Request]:
     """Epochs follow one another through the steps; as many answers a step as were asked for, none if none is held."""
-    held = memory.kept.get(name, ())
+    held = memory.kept.get(place, ())
     if not held:
         return []
     begin, found = memory.step * len(requests), []
-    for place, request in enumerate(requests, start=begin):
-        epoch, index = divmod(place, len(held))
+    for turn, request in enumerate(requests, start=begin):
+        epoch, index = divmod(turn, len(held))
         order = memory.key("rehearse", name, epoch).generator().permutation(len(held))
         episode = held[order[index]]
         changes = {"prefix": episode.segments, "max_new": 0, "group": request.group, "draw": request.draw}
         found.append(dataclasses.replace(episode.request, **changes, sample=request.sample))
     return found
+
+
+@dataclass(frozen=True)
+class Rehearse(Asking):
+    """In place of every request one of the answers that are held, each once an epoch, in a new order each time."""
+
+    reads = (Harvest, HoldTagged)
+
+    name: str = "harvest"  # of the part that holds them
+    does = rehearse
+
+    @property
+    def called(self) -> str:
+        return self.name

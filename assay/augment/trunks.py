@@ -8,15 +8,8 @@ from dataclasses import dataclass
 
 from assay.errors import ConfigError
 from assay.memory import Memory
-from assay.part import Part
+from assay.part import Asking
 from assay.types import Request
-
-
-@dataclass(frozen=True)
-class Trunks(Part):
-    """Ask for this share of a group only: its other rows branch off from what comes of these."""
-
-    share: float = 0.25
 
 
 def trunks(requests: Sequence[Request], memory: Memory, *, group_size: int, share: float) -> list[Request]:
@@ -30,3 +23,11 @@ def trunks(requests: Sequence[Request], memory: Memory, *, group_size: int, shar
     return [
         dataclasses.replace(members[i % len(members)], sample=i) for members in groups.values() for i in range(count)
     ]
+
+
+@dataclass(frozen=True)
+class Trunks(Asking):
+    """Ask for this share of a group only: its other rows branch off from what comes of these."""
+
+    share: float = 0.25
+    does = trunks

@@ -9,15 +9,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from assay.augment import Codec
-from assay.collect.expand import EXPANDERS, Refill, SolvePosed
-from assay.collect.lagged import Frozen, Lagged, frozen, lagged
-from assay.collect.search import Search
-from assay.collect.solve import SolveWith
+from assay.collect.expand import Refill
+from assay.collect.lagged import Frozen, Lagged
+from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
 from assay.collect.turns import generate, going_on, halted, in_turns, whole
 from assay.memory import Memory
 from assay.models import Models
-from assay.part import Registry, asks
+from assay.part import asks
 from assay.types import Episode, Request, Reward, Verdict
 
 Verify = Callable[[Sequence[Episode]], list[Verdict]]
@@ -32,11 +31,9 @@ Collect = Callable[[Models, Sequence[Request], Memory], tuple[list[Episode], Mem
 policy from afar are moved by `remember`, so that a stop while collecting finds a state to save.
 """
 
-COLLECTORS: Registry = {"lagged": (Lagged, lagged), "frozen": (Frozen, frozen)}  # (collect: Collect) -> Collect
 
 __all__ = [
-    "COLLECTORS",
-    "EXPANDERS",
+    "AskTeachers",
     "Collect",
     "Collector",
     "Fork",
@@ -44,9 +41,6 @@ __all__ = [
     "Judge",
     "Lagged",
     "Refill",
-    "Search",
-    "SolvePosed",
-    "SolveWith",
     "Verify",
     "generate",
     "whole",

@@ -9,22 +9,12 @@ from typing import TYPE_CHECKING
 
 from assay.errors import ConfigError
 from assay.models import Models
-from assay.part import Part
+from assay.part import Collecting
 from assay.types import Episode, Request
 
 if TYPE_CHECKING:
     from assay.collect import Collect
     from assay.memory import Memory
-
-
-@dataclass(frozen=True)
-class Lagged(Part):
-    """A set that follows the policy, or another follower, writes in its stead. What asynchronous systems do, without
-    their chance.
-    """
-
-    model: str = "behaviour"
-    role: str = "policy"
 
 
 def lagged(collect: Collect, *, model: str, role: str) -> Collect:
@@ -42,14 +32,14 @@ def lagged(collect: Collect, *, model: str, role: str) -> Collect:
 
 
 @dataclass(frozen=True)
-class Frozen(Part):
-    """A set that never learns writes in the policy's stead: all answers of a stage are of one policy.
-
-    With a model of start=policy each stage is a round: what is learnt from is what the round before it could do.
+class Lagged(Collecting):
+    """A set that follows the policy, or another follower, writes in its stead. What asynchronous systems do, without
+    their chance.
     """
 
-    model: str = "reference"
+    model: str = "behaviour"
     role: str = "policy"
+    does = lagged
 
 
 def frozen(collect: Collect, *, model: str, role: str) -> Collect:
@@ -64,3 +54,15 @@ def frozen(collect: Collect, *, model: str, role: str) -> Collect:
         return collect(dataclasses.replace(models, roles={**models.roles, role: model}), requests, memory)
 
     return collect_frozen
+
+
+@dataclass(frozen=True)
+class Frozen(Collecting):
+    """A set that never learns writes in the policy's stead: all answers of a stage are of one policy.
+
+    With a model of start=policy each stage is a round: what is learnt from is what the round before it could do.
+    """
+
+    model: str = "reference"
+    role: str = "policy"
+    does = frozen

@@ -10,25 +10,13 @@ from typing import Literal
 import numpy as np
 
 from assay.augment import Codec
-from assay.augment.abstract import answered
+from assay.augment.hints import answered
 from assay.memory import Memory
 from assay.models import Models
-from assay.part import Part
+from assay.part import Expansion
 from assay.tasks import task
 from assay.tasks.task import before_answer, find_answer
 from assay.types import Episode, Request
-
-
-@dataclass(frozen=True)
-class AskTeachers(Part):
-    """`most` worked solutions of the task join a group with no more than `right` right answers (AMPO 2510.02227).
-
-    They are answers of the group like any other: verified, and rewarded by what the verifier says.
-    """
-
-    most: int = 2
-    right: int = 0
-    choice: Literal["best", "random", "worst"] = "best"  # of those whose comprehension is the highest
 
 
 def ask_teachers(
@@ -61,6 +49,21 @@ def ask_teachers(
             _answered(request, traces[i], codec, sample=len(members) + place) for place, i in enumerate(order[:most])
         ]
     return asked
+
+
+@dataclass(frozen=True)
+class AskTeachers(Expansion):
+    """`most` worked solutions of the task join a group with no more than `right` right answers (AMPO 2510.02227).
+
+    They are answers of the group like any other: verified, and rewarded by what the verifier says.
+    """
+
+    solutions = "some"
+
+    most: int = 2
+    right: int = 0
+    choice: Literal["best", "random", "worst"] = "best"  # of those whose comprehension is the highest
+    does = ask_teachers
 
 
 def comprehension(request: Request, traces: Sequence[str], models: Models, codec: Codec) -> list[float]:

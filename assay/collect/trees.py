@@ -16,7 +16,7 @@ import numpy as np
 from assay.augment import Codec
 from assay.errors import ConfigError
 from assay.memory import Memory
-from assay.part import Part
+from assay.part import Expansion
 from assay.rng import Key
 from assay.types import Episode, Origin, Request, first_tokens
 
@@ -49,22 +49,6 @@ def trees(episodes: Sequence[Episode]) -> dict[str, list[Episode]]:
     return grown
 
 
-@dataclass(frozen=True)
-class Fork(Part):
-    """Every tree forks at uncertain tokens: by the entropy there, by how surprising the token was, or anywhere."""
-
-    continues = True
-
-    places: int = 1  # of a tree, in a round
-    branches: int = 3  # from each place
-    rounds: int = 1
-    by: Literal["entropy", "surprisal", "random"] = "entropy"
-    among: int = 20  # the places are drawn from so many of the highest
-    skip: int = 1  # first tokens of a trunk that are no places; the first token of a branch never is one
-    letters: int = 2  # a place holds a token of so many letters, if any token of the tree is that long
-    until: tuple[str, ...] = ()  # a token with one of these in it is the last place of its answer
-
-
 def fork(
     episodes: Sequence[Episode],
     memory: Memory,
@@ -81,7 +65,8 @@ def fork(
 ) -> list[Request]:
     """`branches` requests from each of `places` tokens of every tree that has forked less than `rounds` times.
 
-    A tree without a possible place forks at its root.
+    A tree without a possible place forks at its root, where the policy began to write; one of which it wrote nothing
+    does not fork.
     """
     if min(places, branches, rounds, among, skip) < 0:
         raise ConfigError(
@@ -101,12 +86,29 @@ def fork(
         found = [place for place in found if place.letters >= letters] or found
         chosen = _chosen([place.score for place in found], places, among, by, key)
         group = members[0].request.group
-        for place in [found[i] for i in chosen] or [_Place(members[0], 0)]:
+        for place in [found[i] for i in chosen] or _root(members[0]):
             for _ in range(branches):
                 request = branch(place.episode, place.at, sample=taken[group])
                 asked.append(dataclasses.replace(request, round=done + 1))
                 taken[group] += 1
     return asked
+
+
+@dataclass(frozen=True)
+class Fork(Expansion):
+    """Every tree forks at uncertain tokens: by the entropy there, by how surprising the token was, or anywhere."""
+
+    continues = True
+
+    places: int = 1  # of a tree, in a round
+    branches: int = 3  # from each place
+    rounds: int = 1
+    by: Literal["entropy", "surprisal", "random"] = "entropy"
+    among: int = 20  # the places are drawn from so many of the highest
+    skip: int = 1  # first tokens of a trunk that are no places; the first token of a branch never is one
+    letters: int = 2  # a place holds a token of so many letters, if any token of the tree is that long
+    until: tuple[str, ...] = ()  # a token with one of these in it is the last place of its answer
+    does = fork
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,12 @@ class _Place:
     at: int
     score: float = 0.0
     letters: int = 0
+
+
+def _root(trunk: Episode) -> list[_Place]:
+    """Before the first token that its own request sampled: what was given belongs to no node."""
+    given = trunk.request.given
+    return [_Place(trunk, given)] if len(trunk) > given else []
 
 
 def _places(episode: Episode, codec: Codec, by: str, skip: int, until: tuple[str, ...]) -> Iterator[_Place]:

@@ -7,13 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.part import Part
+from assay.part import Shape
 from assay.types import Row
-
-
-@dataclass(frozen=True)
-class SharedMean(Part):
-    """A token that stands in several rows gets the mean of their advantages (the hard attribution of ARPO)."""
 
 
 def shared_mean(rows: Sequence[Row]) -> list[Row]:
@@ -31,6 +26,13 @@ def shared_mean(rows: Sequence[Row]) -> list[Row]:
             advantage[at : at + size] = means[row.group, node][:size]
         result.append(row.mark(advantage=advantage))
     return result
+
+
+@dataclass(frozen=True)
+class SharedMean(Shape):
+    """A token that stands in several rows gets the mean of their advantages (the hard attribution of ARPO)."""
+
+    does = shared_mean
 
 
 def _mean(pieces: Sequence[np.ndarray]) -> np.ndarray:

@@ -7,16 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.part import Part, scales_with
+from assay.part import Credit
 from assay.types import Origin, Row
-
-
-@dataclass(frozen=True)
-class GAE(Part):
-    """A_t = sum_l (gamma lam)^l d_{t+l}, d_t = r_t + gamma V_{t+1} - V_t (1506.02438)."""
-
-    gamma: float = 1.0
-    lam: float = 0.95
 
 
 def gae(rows: Sequence[Row], *, gamma: float, lam: float) -> list[Row]:
@@ -25,28 +17,20 @@ def gae(rows: Sequence[Row], *, gamma: float, lam: float) -> list[Row]:
     Tokens of others are no steps: the value after a token is that before the policy's next one, and 0 after the last. A
     row's reward falls on its last token, its `process` rewards where they are; where no critic spoke, V = 0.
     """
-    return [_estimated(row, gamma, lam) for row in rows]
+    return [estimated(row, gamma, lam) for row in rows]
 
 
 @dataclass(frozen=True)
-class LengthAdaptiveGAE(Part):
-    """GAE with a lambda for each answer: lam = 1 - 1 / (alpha T), so that sum_t lam^t ~ alpha T (VAPO 2504.05118).
-
-    alpha T is the reach of a reward in tokens, which is to stay where answers are short.
-    """
+class GAE(Credit):
+    """A_t = sum_l (gamma lam)^l d_{t+l}, d_t = r_t + gamma V_{t+1} - V_t (1506.02438)."""
 
     gamma: float = 1.0
-    alpha: float = scales_with("max_new", 0.05, inverse=True)
+    lam: float = 0.95
+    does = gae
+    targets = True
 
 
-def length_adaptive_gae(rows: Sequence[Row], *, gamma: float, alpha: float) -> list[Row]:
-    """T counts the tokens that the policy wrote; lam is 0 where alpha T <= 1."""
-    lengths = [np.count_nonzero(row.episode.stream("origin") == Origin.POLICY) for row in rows]
-    lams = [max(0.0, 1 - 1 / (alpha * max(1, length))) for length in lengths]
-    return [_estimated(row, gamma, lam) for row, lam in zip(rows, lams, strict=True)]
-
-
-def _estimated(row: Row, gamma: float, lam: float) -> Row:
+def estimated(row: Row, gamma: float, lam: float) -> Row:
     """The row with its advantages and targets."""
     mine = np.flatnonzero(row.episode.stream("origin") == Origin.POLICY)
     value = np.zeros(len(mine)) if row.value is None else np.asarray(row.value, np.float64)[mine]

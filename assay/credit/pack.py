@@ -112,7 +112,7 @@ def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:
         old=_optional([row.old for row in rows]),
         ref=_optional([row.ref for row in rows]),
         value=_optional([row.value for row in rows]),
-        target=_optional([row.target for row in rows]),
+        target=_targets(rows),
         top_ids=_optional([row.top_ids for row in rows], np.int32),
         beside=_optional([row.beside for row in rows], np.int32),
         share=_optional([row.share for row in rows]),
@@ -151,6 +151,14 @@ def _join(pieces: Sequence[np.ndarray], dtype: type) -> np.ndarray:
 
 def _offsets(pieces: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum([len(piece) for piece in pieces])]).astype(np.int64)
+
+
+def _targets(rows: Sequence[Row]) -> np.ndarray | None:
+    """Credit passes over rows that a filter left in the denominator alone: zeros stand there, which nobody learns."""
+    known = any(row.target is not None for row in rows)
+    passed = [known and row.target is None and not row.in_loss for row in rows]
+    streams = [np.zeros(len(r.episode), np.float32) if zero else r.target for r, zero in zip(rows, passed, strict=True)]
+    return _optional(streams)
 
 
 def _optional(streams: Sequence[np.ndarray | None], dtype: type = np.float32) -> np.ndarray | None:

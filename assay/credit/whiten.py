@@ -10,18 +10,8 @@ import numpy as np
 
 from assay.credit.pack import trains
 from assay.errors import ConfigError
-from assay.part import Part
+from assay.part import Shape
 from assay.types import Row
-
-
-@dataclass(frozen=True)
-class Whiten(Part):
-    """A <- (A - mean A) / (std A + epsilon) over the tokens of the batch that the policy wrote and that train."""
-
-    by: Literal["batch", "tag"] = "batch"  # all rows together, or those of one tag
-    over: Literal["tokens", "rows"] = "tokens"  # rows: each answer counts once, with the mean of its tokens
-    ddof: int = 1
-    epsilon: float = 1e-8
 
 
 def whiten(rows: Sequence[Row], *, by: str, over: str, ddof: int, epsilon: float) -> list[Row]:
@@ -43,6 +33,17 @@ def whiten(rows: Sequence[Row], *, by: str, over: str, ddof: int, epsilon: float
             scaled = np.zeros(len(a)) if alike else (a - values.mean()) / (values.std(ddof=ddof) + epsilon)
             result[i] = rows[i].mark(advantage=scaled)
     return result
+
+
+@dataclass(frozen=True)
+class Whiten(Shape):
+    """A <- (A - mean A) / (std A + epsilon) over the tokens of the batch that the policy wrote and that train."""
+
+    by: Literal["batch", "tag"] = "batch"  # all rows together, or those of one tag
+    over: Literal["tokens", "rows"] = "tokens"  # rows: each answer counts once, with the mean of its tokens
+    ddof: int = 1
+    epsilon: float = 1e-8
+    does = whiten
 
 
 def _set(row: Row, by: str) -> str:

@@ -8,23 +8,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.grouping import Measure, groups, measure, spread
-from assay.part import Part
+from assay.part import Curator
 from assay.types import Row
 
 
 def leave_out(rows: Sequence[Row], out: set[int], *, denominator: bool = False) -> list[Row]:
-    """Marks these rows out of the loss and the group statistics, and by default out of the denominator too."""
+    """Marks these rows out of the loss and the group statistics, and by default out of the denominator too.
+
+    What waited for a later step waits no more.
+    """
     return [
-        row.mark(in_loss=False, in_group=False, in_denominator=denominator) if i in out else row
+        row.mark(in_loss=False, in_group=False, in_denominator=denominator, wait=None) if i in out else row
         for i, row in enumerate(rows)
     ]
 
 
-@dataclass(frozen=True)
-class MixedGroups(Part):
-    """Keep the groups that are neither all alike right nor all alike wrong (DAPO's dynamic sampling)."""
-
-    by: Measure = "accuracy"
+def alive_groups(rows: Sequence[Row]) -> list[list[int]]:
+    """The groups of this step that have a row in the loss, in the order of their draws."""
+    found = groups(rows).values()
+    return [members for members in found if any(rows[i].in_loss and not rows[i].waited for i in members)]
 
 
 def mixed_groups(rows: Sequence[Row], *, num_prompts: int, by: Measure) -> list[Row]:
@@ -41,21 +43,11 @@ def mixed_groups(rows: Sequence[Row], *, num_prompts: int, by: Measure) -> list[
 
 
 @dataclass(frozen=True)
-class WithoutTag(Part):
-    """Rows with this tag were asked for something else than training."""
+class MixedGroups(Curator):
+    """Keep the groups that are neither all alike right nor all alike wrong (DAPO's dynamic sampling)."""
 
-    tag: str = "probe"
-
-
-def without_tag(rows: Sequence[Row], *, tag: str) -> list[Row]:
-    return leave_out(rows, {i for i, row in enumerate(rows) if (row.tag or row.episode.request.tag) == tag})
-
-
-@dataclass(frozen=True)
-class Aside(Part):
-    """Rows with this tag do not train and are not counted, but the statistics of their group see them."""
-
-    tag: str = "probe"
+    by: Measure = "accuracy"
+    does = mixed_groups
 
 
 def aside(rows: Sequence[Row], *, tag: str) -> list[Row]:
@@ -66,52 +58,48 @@ def aside(rows: Sequence[Row], *, tag: str) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class FirstGroups(Part):
-    """Keep the first `num_prompts` groups that still have a row in the loss, in the order of their draws."""
+class Aside(Curator):
+    """Rows with this tag do not train and are not counted, but the statistics of their group see them."""
+
+    tag: str = "probe"
+    does = aside
 
 
 def first_groups(rows: Sequence[Row], *, num_prompts: int) -> list[Row]:
-    alive = [members for members in groups(rows).values() if any(rows[i].in_loss for i in members)]
+    alive = alive_groups(rows)
     return leave_out(rows, {i for members in alive[num_prompts:] for i in members})
 
 
 @dataclass(frozen=True)
-class Band(Part):
-    """Keep the groups whose success rate is within bounds, both included: neither hopeless nor mastered."""
+class FirstGroups(Curator):
+    """Keep the first `num_prompts` groups that still have a row in the loss, in the order of their draws.
 
-    low: float = 0.05
-    high: float = 0.95
+    Groups that waited since an earlier step were counted by whoever set them aside.
+    """
 
-
-def band(rows: Sequence[Row], *, low: float, high: float) -> list[Row]:
-    """low <= share of right answers <= high, over the answers that were judged."""
-    out: set[int] = set()
-    for members in groups(rows).values():
-        if not _within([rows[i] for i in members], low, high):
-            out.update(members)
-    return leave_out(rows, out)
+    does = first_groups
 
 
-def _within(rows: Sequence[Row], low: float, high: float) -> bool:
+def within(rows: Sequence[Row], low: float, high: float) -> bool:
     right = [measure(row, "accuracy") for row in rows if row.in_group]
     return bool(right) and low <= sum(right) / len(right) <= high
 
 
+def band_first(rows: Sequence[Row], *, num_prompts: int, low: float, high: float, cut: bool) -> list[Row]:
+    """A group without a row in the loss is no group to keep, and one that waited was kept before."""
+
+    def second(members: Sequence[int]) -> bool:
+        whole = cut or all(rows[i].episode.finish != "length" for i in members)
+        return not (whole and within([rows[i] for i in members], low, high))
+
+    return leave_out(rows, {i for members in sorted(alive_groups(rows), key=second)[num_prompts:] for i in members})
+
+
 @dataclass(frozen=True)
-class BandFirst(Part):
+class BandFirst(Curator):
     """Keep `num_prompts` groups: those within the band first, then the others, either in the order of their draws."""
 
     low: float = 0.2
     high: float = 0.8
     cut: bool = False  # whether a group with an answer that the limit cut may be within it
-
-
-def band_first(rows: Sequence[Row], *, num_prompts: int, low: float, high: float, cut: bool) -> list[Row]:
-    """A group without a row in the loss is no group to keep."""
-
-    def second(members: Sequence[int]) -> bool:
-        whole = cut or all(rows[i].episode.finish != "length" for i in members)
-        return not (whole and _within([rows[i] for i in members], low, high))
-
-    alive = [members for members in groups(rows).values() if any(rows[i].in_loss for i in members)]
-    return leave_out(rows, {i for members in sorted(alive, key=second)[num_prompts:] for i in members})
+    does = band_first

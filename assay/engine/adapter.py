@@ -19,7 +19,7 @@ from torch import Tensor
 from assay.engine.adapter_sampler import generate
 from assay.engine.embedding import embedded
 from assay.engine.flight import Limits
-from assay.engine.head import Coefficients, pull, read
+from assay.engine.head import NUMBERS, Coefficients, pull, read
 from assay.engine.interface import Chunk, Generation, Outputs, Want
 from assay.engine.layout import Layout
 from assay.engine.local import LaidChunk, LocalEngine
@@ -87,8 +87,8 @@ class AdapterEngine(LocalEngine):
             leaves = tuple(None if x is None else x.requires_grad_(True) for x in leaves)
         logp, entropy, top_logp = leaves
         assert logp is not None
-        more = {"mean_logp": readout.mean_logp, "likeliest": readout.likeliest}
-        outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp, **more)
+        numbers = {name: getattr(readout, name) for name in NUMBERS}
+        outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp, **numbers)
         if learns:
             self._held[outputs] = logits
         return outputs
@@ -110,13 +110,13 @@ class AdapterEngine(LocalEngine):
         return out.logp, out.entropy
 
     def _logits(self, layout: Layout) -> Tensor:
-        """Logits [M, V] that predict the response tokens."""
+        """Logits [M, V] that predict the response tokens, of all that are tokens."""
         padded = pad(layout, device=self.device)
         ids, read = padded.ids, {}
         if padded.beside is not None and padded.share is not None:
             ids, read = None, {"inputs_embeds": self._mixed(padded.ids, padded.beside, padded.share)}
         logits = self.run(ids, padded.mask, padded.positions, use_cache=False, **read).logits
-        return logits.flatten(0, 1).index_select(0, padded.predict)
+        return logits[..., : self.vocab].flatten(0, 1).index_select(0, padded.predict)
 
     @torch.no_grad()
     def _mixed(self, ids: Tensor, beside: Tensor, share: Tensor) -> Tensor:

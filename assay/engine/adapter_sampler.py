@@ -82,7 +82,7 @@ class _Wave:
         self.cache = answer.past_key_values
         if len(first) < len(which) or (which != np.arange(len(which))).any():
             self.cache.batch_select_indices(where)
-        return answer.logits[:, -1].to(self.engine.wide).index_select(0, where)
+        return self._last(answer).index_select(0, where)
 
     def _step(self, active: int) -> Tensor:
         """Logits [n, V] after one more token of each row."""
@@ -91,7 +91,10 @@ class _Wave:
         ids, positions = state.token[:active, None], state.position[:active, None]
         answer = self._run(ids, self.mask, positions, cache=self.cache)
         state.position[:active] += 1
-        return answer.logits[:, -1].to(self.engine.wide)
+        return self._last(answer)
+
+    def _last(self, answer: Any) -> Tensor:
+        return answer.logits[:, -1, : self.engine.vocab].to(self.engine.wide)
 
     def _run(self, ids: np.ndarray, mask: np.ndarray, positions: np.ndarray, *, cache: Any) -> Any:
         def tensor(array: np.ndarray) -> Tensor:

@@ -16,6 +16,8 @@ from torch import Tensor
 
 from assay.engine.memory import CACHED, LOGITS
 
+NUMBERS = ("mean_logp", "likeliest", "likeliest_logp")  # of a readout: to look at, nothing is differentiated by them
+
 
 @dataclass(frozen=True, eq=False)
 class Readout:
@@ -25,7 +27,8 @@ class Readout:
     entropy: Tensor | None
     top_logp: Tensor | None  # [M, K]
     mean_logp: Tensor | None  # [M] over the vocabulary
-    likeliest: Tensor | None  # int64[M]
+    likeliest: Tensor | None  # int64[M, count]
+    likeliest_logp: Tensor | None
     all_logp: Tensor | None  # [M, V]
 
 
@@ -53,7 +56,7 @@ def read(
     entropy: bool = False,
     top_ids: Tensor | None = None,
     mean_logp: bool = False,
-    likeliest: bool = False,
+    likeliest: int = 0,
     keep: bool = False,
 ) -> Readout:
     """Log-probs of `ids` [M] given hidden states [M, D], at temperatures tau [M], whose dtype is that of the result.
@@ -66,7 +69,8 @@ def read(
     spread = torch.empty_like(tau) if entropy else None
     top = tau.new_empty(top_ids.shape) if top_ids is not None else None
     mean = torch.empty_like(tau) if mean_logp else None
-    best = torch.empty_like(ids) if likeliest else None
+    best = ids.new_empty(count, likeliest) if likeliest else None
+    best_logp = tau.new_empty(count, likeliest) if likeliest else None
     every = None
     rows = _rows_at_once(vocab)
     for a in range(0, count, rows):
@@ -79,11 +83,24 @@ def read(
             top[cut] = lp.gather(-1, top_ids[cut])
         if mean is not None:
             mean[cut] = lp.mean(-1)
-        if best is not None:
-            best[cut] = lp.argmax(-1)
+        if best is not None and best_logp is not None:
+            best[cut] = likeliest_of(lp, likeliest)
+            best_logp[cut] = lp.gather(-1, best[cut])
         if keep:
             every = lp
-    return Readout(logp, spread, top, mean, best, every)
+    return Readout(logp, spread, top, mean, best, best_logp, every)
+
+
+def likeliest_of(lp: Tensor, count: int) -> Tensor:
+    """int64[M, count]: the ids of the greatest, the greatest first, of equal ones the lower id, on every device."""
+    if count == 1:
+        return lp.argmax(-1, keepdim=True)
+    least = lp.topk(count).values[:, -1:]
+    above, level = lp > least, lp == least
+    chosen = above | (level & (level.cumsum(-1) <= count - above.sum(-1, keepdim=True)))
+    ids = chosen.nonzero()[:, 1].view(len(lp), count)
+    order = torch.sort(lp.gather(-1, ids), dim=-1, descending=True, stable=True).indices
+    return ids.gather(-1, order)
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,7 +54,7 @@ class Want:
     entropy: bool = False
     top_ids: bool = False
     mean_logp: bool = False
-    likeliest: bool = False
+    likeliest: int = 0  # so many of the likeliest tokens
     value: bool = False
 
 
@@ -66,7 +66,8 @@ class Outputs:
     entropy: Tensor | None = None  # [M]
     top_logp: Tensor | None = None  # [M, K]
     mean_logp: Tensor | None = None  # [M] over the vocabulary; a number to compare with, no leaf
-    likeliest: Tensor | None = None  # int64[M] the likeliest token where each stands, the first of several
+    likeliest: Tensor | None = None  # int64[M, K] the likeliest tokens where each stands, of equal ones the lower first
+    likeliest_logp: Tensor | None = None  # [M, K] numbers, no leaves
     value: Tensor | None = None  # [M]
 
 

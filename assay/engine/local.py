@@ -50,6 +50,10 @@ class LocalEngine(ABC):
     """A policy, its optimiser (or none: frozen), and everything that is asked of it.
 
     Compute is in fp32, bf16 or fp64. What trains, and its gradients, are in fp32 at least.
+
+    `vocab` are the tokens that the tokenizer knows. Many models have more rows in their output layer. Those are no
+    tokens: no engine computes their logits, so that the sampler's distribution, which never draws them, is the one that
+    is scored and learnt.
     """
 
     name: str
@@ -62,6 +66,7 @@ class LocalEngine(ABC):
         *,
         end_ids: frozenset[int],
         decode: Decode | None = None,
+        vocab: int | None = None,
         device: str | torch.device = "cpu",
         precision: Precision = "auto",
         optimiser: AdamW | None = AdamW(),
@@ -77,7 +82,7 @@ class LocalEngine(ABC):
         self.memory_bytes = memory_bytes
         self.checkpointing: Checkpointing = checkpointing
         self.context = model.config.context
-        self.vocab = model.config.vocab
+        self.vocab = min(model.config.vocab, vocab or model.config.vocab)
         self.version = 0
         self.prefilled = 0
         self.kept: Kept[Any] = Kept(0)
@@ -210,6 +215,8 @@ class LocalEngine(ABC):
     def _refuse_unknown(self, chunk: Chunk, want: Want) -> None:
         if want.value:
             raise ConfigError("this parameter set has no value head")
+        if want.likeliest > self.vocab:
+            raise UsageError(f"{want.likeliest} of the likeliest tokens were asked for, and there are {self.vocab}")
         if want.top_ids and chunk.streams.get("top_ids") is None:
             raise UsageError("further log-probs were asked for, but the batch has no `top_ids`")
 
@@ -267,6 +274,7 @@ class LocalEngine(ABC):
             twin(self.model),
             end_ids=self.end_ids,
             decode=self.decode,
+            vocab=self.vocab,
             device=self.device,
             precision=self.precision,
             optimiser=None,

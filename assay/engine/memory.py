@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from assay.policy.config import PolicyConfig
+from assay.policy.config import PolicyConfig, matrices, parameters
 
 Phase = Literal["always", "sampling", "scoring", "learning"]
 
@@ -95,29 +95,6 @@ class Budget:
 
 
 # Shapes
-
-
-def parameters(c: PolicyConfig) -> int:
-    """Numbers of a model; an output layer that is tied to the embedding counts once."""
-    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
-    layer = sum(rows * columns for rows, columns in matrices(c).values()) + 2 * c.hidden
-    layer += (q + 2 * k if c.attention_bias else 0) + (c.hidden if c.output_bias else 0)
-    layer += (2 * c.ffn + c.hidden if c.mlp_bias else 0) + (2 * c.head_dim if c.qk_norm else 0)
-    return c.layers * layer + c.hidden + c.vocab * c.hidden * (1 if c.tied else 2)
-
-
-def matrices(c: PolicyConfig) -> dict[str, tuple[int, int]]:
-    """[out, in] of each matrix of a layer."""
-    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
-    return {
-        "q_proj": (q, c.hidden),
-        "k_proj": (k, c.hidden),
-        "v_proj": (k, c.hidden),
-        "o_proj": (c.hidden, q),
-        "gate_proj": (c.ffn, c.hidden),
-        "up_proj": (c.ffn, c.hidden),
-        "down_proj": (c.hidden, c.ffn),
-    }
 
 
 def adapters(c: PolicyConfig, rank: int, targets: Sequence[str] = ()) -> int:
@@ -348,18 +325,6 @@ def _scoring(c: PolicyConfig, w: Work) -> list[Item]:
 def gib(count: float) -> str:
     """`1.25 GiB`."""
     return f"{count / 2**30:.2f} GiB"
-
-
-def described(made: Budget) -> list[str]:
-    """The budget as lines of text."""
-    lines = []
-    for phase in ("always", "sampling", "scoring", "learning"):
-        for item in made.items:
-            if item.phase == phase:
-                lines.append(f"  {phase:<10}{item.name:<34}{gib(item.bytes):>11}")
-    worst = max(made.phases, key=made.phases.__getitem__)
-    lines.append(f"  {'peak':<10}{'while ' + worst:<34}{gib(made.peak):>11}")
-    return lines
 
 
 def as_data(made: Budget) -> Mapping[str, object]:

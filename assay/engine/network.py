@@ -203,10 +203,13 @@ def stacked(parts: list[Any], dtype: torch.dtype) -> Tensor:
 
 
 class Network:
-    """The weights of one version in the compute format, and both passes over packed tokens."""
+    """The weights of one version in the compute format, and both passes over packed tokens. Rows of the output layer
+    from `vocab` on are no tokens.
+    """
 
-    def __init__(self, model: Transformer, dtype: torch.dtype) -> None:
+    def __init__(self, model: Transformer, dtype: torch.dtype, *, vocab: int | None = None) -> None:
         self.model, self.config, self.dtype = model, model.config, dtype
+        self.vocab = vocab or self.config.vocab
         self.device = model.model.embed_tokens.weight.device
         self.flash = fits(self.device, dtype, self.config.head_dim)
         self._tables: tuple[Tensor, Tensor] | None = None
@@ -223,6 +226,7 @@ class Network:
         for module in decoder.layers:
             block: Any = module
             attention, mlp = block.self_attn, block.mlp
+            qkv = [attention.q_proj, attention.k_proj, attention.v_proj]
             weight = None
             if c.qk_norm:
                 q, k = attention.q_norm.weight, attention.k_norm.weight
@@ -230,12 +234,7 @@ class Network:
             self.layers.append(
                 Layer(
                     block=block,
-                    qkv=Folded.of(
-                        block.input_layernorm,
-                        [attention.q_proj, attention.k_proj, attention.v_proj],
-                        self.dtype,
-                        fold=fold,
-                    ),
+                    qkv=Folded.of(block.input_layernorm, qkv, self.dtype, fold=fold),
                     qk_weight=weight,
                     out=Plain.of(attention.o_proj, self.dtype),
                     up=Folded.of(block.post_attention_layernorm, [mlp.gate_proj, mlp.up_proj], self.dtype, fold=fold),
@@ -244,7 +243,7 @@ class Network:
             )
         self.embedding = decoder.embed_tokens.weight.detach().to(self.dtype)
         self.final = decoder.norm.weight.detach().to(self.dtype)
-        self.head = self.model.lm_head.weight.detach().to(self.dtype)
+        self.head = self.model.lm_head.weight.detach()[: self.vocab].to(self.dtype)
 
     def tables(self, count: int) -> tuple[Tensor, Tensor]:
         """Rotations of at least `count` positions."""

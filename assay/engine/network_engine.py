@@ -16,7 +16,7 @@ class NetworkEngine(LocalEngine):
 
     def _prepare(self) -> None:
         self.model.fit(self.context)  # one rope for every row, so that decoding, training and scoring agree
-        self.network = Network(self.model, self.wide if self.rounds else self.compute)
+        self.network = Network(self.model, self.wide if self.rounds else self.compute, vocab=self.vocab)
 
     def _room_to_keep(self) -> int:
         return kept_tokens(self.model.config, memory_bytes=self.memory_bytes, itemsize=self.network.dtype.itemsize)

@@ -79,7 +79,7 @@ def generate(
     if not requests:
         return [], 0
     wide = torch.promote_types(network.dtype, torch.float32)
-    run = _Run(network, Flight(requests, key, limits, version, network.config.vocab, wide), kept)
+    run = _Run(network, Flight(requests, key, limits, version, network.vocab, wide), kept)
     made, prefilled = run.all(), run.prefilled
     if network.device.type == "cuda":
         del run  # with the cache, and the graphs: what they took from a pool of their own is the learner's now

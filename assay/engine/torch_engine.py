@@ -12,7 +12,7 @@ from torch import Tensor
 
 from assay.engine import sampler
 from assay.engine.flight import Limits
-from assay.engine.head import Coefficients, Readout, pull, read
+from assay.engine.head import NUMBERS, Coefficients, Readout, pull, read
 from assay.engine.interface import Chunk, Generation, Outputs, Want
 from assay.engine.layout import Layout
 from assay.engine.local import LaidChunk
@@ -86,8 +86,8 @@ class TorchEngine(NetworkEngine):
             leaves = tuple(None if x is None else x.requires_grad_(True) for x in leaves)
         logp, entropy, top_logp = leaves
         assert logp is not None
-        more = {"mean_logp": readout.mean_logp, "likeliest": readout.likeliest}
-        outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp, **more)
+        numbers = {name: getattr(readout, name) for name in NUMBERS}
+        outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp, **numbers)
         if kept is not None:
             self._held[outputs] = _Held(kept, predicting, readout)
         return outputs
@@ -107,7 +107,7 @@ class TorchEngine(NetworkEngine):
             chunk.streams["ids"],
             chunk.tau,
             Coefficients(*grads),
-            gradient_of(head) if head.requires_grad else None,
+            gradient_of(head)[: self.vocab] if head.requires_grad else None,
             top_ids=chunk.streams.get("top_ids"),
             all_logp=held.readout.all_logp,
         )

@@ -77,6 +77,13 @@ class Bank:
         missing = sorted({"problems", "tasks", "max_new", *_COUNTS} - set(record))
         if missing:
             raise DataError(f"a stored evaluation lacks {', '.join(missing)}: it was written by another version.")
+        try:
+            return cls._from_json(record)
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise DataError(f"a stored evaluation cannot be read: {error}.") from error
+
+    @classmethod
+    def _from_json(cls, record: Mapping[str, Any]) -> Bank:
         answers, right = record.get("answers"), record.get("right")
         return cls(
             problems=tuple(record["problems"]),

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.bases import BASES, describe
-from assay.configure import SLOTS, to_data
+from assay.configure import to_data
 from assay.errors import unknown
 from assay.experiment import Evaluation, Machine, Saving, Tracking
+from assay.known import GROUPS, OTHERS, RECIPES, SLOTS, group_of, spelt
 from assay.lab.explain import factors_of, shown_stage
 from assay.recipe import PROFILES, Recipe, at_profile
-from assay.recipes import RECIPES
 from assay.tasks import TASKS
 
 
@@ -22,10 +23,12 @@ def listing(what: str) -> list[dict[str, Any]]:
 
 
 def _recipes() -> list[dict[str, Any]]:
+    ordered = sorted(RECIPES.values(), key=lambda r: [*GROUPS, OTHERS].index(group_of(r.name)))
     return [
         {
             "name": r.name,
-            "summary": r.title,
+            "group": group_of(r.name),
+            "summary": r.title + (f"; here with {r.mechanism.source.world}" if r.mechanism.source.world else ""),
             "title": r.title,
             "paper": r.paper,
             "claim": r.claim,
@@ -33,7 +36,7 @@ def _recipes() -> list[dict[str, Any]]:
                 name: [factor.title for factor in found] for name, found in factors_of(shown_stage(r)[1]).items()
             },
         }
-        for r in RECIPES.values()
+        for r in ordered
     ]
 
 
@@ -53,7 +56,7 @@ def _gym() -> list[dict[str, Any]]:
 def _parts() -> list[dict[str, Any]]:
     rows = []
     for slot, registry in SLOTS.items():
-        for name, (record, _) in registry.items():
+        for name, record in registry.items():
             summary = (record.__doc__ or "").strip().split("\n")[0]
             rows.append({"name": f"{slot}:{name}", "summary": summary, "fields": to_data(record())})
     return rows
@@ -68,10 +71,31 @@ _LISTS = {
 }
 
 
+HEADINGS = {
+    "objectives": "objectives: baselines, ratios, gates, corrections, whole losses, preferences, demonstrations",
+    "shaping": "shaping: advantages, lengths, streams, replay",
+    "exploration": "exploration: problems, hints, start states, forks, trees, drafts, buffers, teachers, self-play",
+    OTHERS: "of other packages",
+}
+
+
+def listing_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A line each, in groups below their headings where there are some."""
+    width = max((len(row["name"]) for row in rows), default=0)
+    lines = []
+    for group, found in itertools.groupby(rows, key=lambda row: row.get("group")):
+        indent = ""
+        if group is not None:
+            indent, heading = "  ", HEADINGS[group]
+            lines += [""] * bool(lines) + [heading]
+        lines += [f"{indent}{row['name']:<{width}}  {row['summary']}" for row in found]
+    return "\n".join(lines)
+
+
 def card(name: str) -> dict[str, Any]:
     """Everything about one recipe, task, base or part."""
-    if name in RECIPES:
-        return _recipe_card(RECIPES[name])
+    if (known := spelt(name)) is not None:
+        return _recipe_card(RECIPES[known])
     if name in TASKS or name.startswith("gym:"):
         return _task_card(name)
     if name in BASES:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from assay import terminal
 from assay.errors import DataError, UsageError
 from assay.evaluate.bank import Bank, difference
 from assay.record import RunFolder
@@ -215,7 +216,7 @@ def render(comparison: Comparison) -> Table:
         style = {"higher": "green", "lower": "red"}.get(arm.verdict, "")
         claim = arm.verdict if arm.difference is None else f"{_text(arm.difference, signed=True)} {arm.verdict}"
         table.add_row(
-            Text(arm.label),
+            Text(terminal.plain(arm.label)),
             str(arm.steps),
             Text(_text(arm.final)),
             Text(claim, style=style),

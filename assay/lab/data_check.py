@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.errors import ConfigError, DataError
-from assay.tasks.data import data, rows_of, tables
+from assay.tasks.data import Places, data, rows_of, tables
+from assay.tasks.data_answers import no_gold
 from assay.tasks.data_rows import SHOWN, Table, plain_prompt
 from assay.tasks.task import SPLITS
 from assay.types import Episode, Problem, Request
+from assay.verify.function_process import SECONDS
 
 if TYPE_CHECKING:
     from assay.policy import Tokenizer
@@ -34,48 +36,60 @@ class Reader:
 
 
 def check_data(
-    place: str,
+    place: Places,
     *,
-    held_out: str | None = None,
+    held_out: Places | None = None,
     model: str | None = None,
     reward: str | None = None,
+    reward_timeout: float = SECONDS,
+    system: str = "",
     **said: Any,
 ) -> Json:
-    """What there is to know of a file, as JSON data."""
+    """What there is to know of a file, or of several that are one set, as JSON data. `system` is put before prompts
+    that have no system message of their own.
+    """
     name = data(place, held_out=held_out, **said).name
     table, *others = tables(name)
     columns = {"prompt": table.columns.prompt, "answer": table.columns.answer, "solution": table.columns.solution}
     found: Json = {
         "file": table.place,
+        "files": list(table.places),
         "rows": table.num_rows,
         "problems": len(table.problems),
         "columns": {**columns, "others": list(table.columns.others)},
         "notes": list(table.notes),
         "splits": {split: len(rows_of(name, split)) for split in SPLITS},
-        "lengths": _lengths(table.problems, None if model is None else reader_of(model)),
+        "lengths": _lengths(table.problems, None if model is None else reader_of(model, system)),
         "repeats": _repeats(table),
         "overlap": _overlap(table, others[0]) if others else None,
         "answers": _answers(table.problems),
-        "marks": sum(any(mark in plain_prompt(p) or mark in _system(p) for mark in _MARKS) for p in table.problems),
-        "reward": None if reward is None else _rewards(table.problems, reward),
+        "marks": sum(_marked(problem, system) for problem in table.problems),
+        "reward": None if reward is None else _rewards(table.problems, reward, reward_timeout),
     }
     return found
 
 
-def reader_of(model: str) -> Reader:
-    """Of a folder without its weights."""
+def reader_of(model: str, system: str = "") -> Reader:
+    """Of a folder without its weights; `system` is put before what it reads."""
+    reader = _reader_of(model)
+    if not system:
+        return reader
+    chat = dataclasses.replace(reader.tokenizer.chat, system=system)
+    return dataclasses.replace(reader, tokenizer=reader.tokenizer.speaking(chat))
+
+
+def _reader_of(model: str) -> Reader:
     from assay.bases import locate
     from assay.policy import load_policy, load_tokenizer
+    from assay.policy.checkpoint import id_list, read_json
 
     folder = Path(locate(model))
-    described = json.loads((folder / "config.json").read_bytes()) if (folder / "config.json").is_file() else {}
+    described = read_json(folder / "config.json") if (folder / "config.json").is_file() else {}
     if not isinstance(context := described.get("max_position_embeddings"), int):
         policy = load_policy(str(folder) if folder.is_dir() else model)
         return Reader(policy.tokenizer, policy.end_ids, policy.config.context)
     tokenizer = load_tokenizer(folder)
-    named = described.get("eos_token_id")
-    ends = named if isinstance(named, list) else [] if named is None else [named]
-    return Reader(tokenizer, tokenizer.end_ids | frozenset(ends), context)
+    return Reader(tokenizer, tokenizer.end_ids | frozenset(id_list(described, "eos_token_id")), context)
 
 
 # Lengths and templates
@@ -145,9 +159,11 @@ def _text(problem: Problem) -> str:
     return problem.prompt if isinstance(problem.prompt, str) else "\n".join(m["content"] for m in problem.prompt)
 
 
-def _system(problem: Problem) -> str:
+def _marked(problem: Problem, system: str) -> bool:
+    """Whether it, or the system message before it, says how to mark the answer."""
     said = problem.prompt
-    return "" if isinstance(said, str) else " ".join(m["content"] for m in said if m["role"] == "system").casefold()
+    own = "" if isinstance(said, str) else " ".join(m["content"] for m in said if m["role"] == "system")
+    return any(mark in text for mark in _MARKS for text in (plain_prompt(problem), (own or system).casefold()))
 
 
 # Repeats and overlap
@@ -181,7 +197,7 @@ def _overlap(table: Table, other: Table) -> Json:
     }
 
 
-def _listed(rows: Iterable[int]) -> Json:
+def _listed(rows: Iterable[int | str]) -> Json:
     rows = list(rows)
     return {"count": len(rows), "rows": rows[:SHOWN]}
 
@@ -190,35 +206,49 @@ def _listed(rows: Iterable[int]) -> Json:
 
 
 def _answers(problems: Sequence[Problem]) -> Json:
-    """Golds that are missing, and those that the verifier cannot read or does not find equal to themselves."""
-    from assay.verify.mathematics import judge
+    """Golds that are missing, those that no answer can be judged by, and those that are not known again where a
+    careless writer leaves out what does not matter.
+    """
+    from assay.verify.golds import lost, troubles
 
     golds = [problem for problem in problems if problem.spec["gold"] is not None]
     missing = _listed(problem.spec["row"] for problem in problems if problem.spec["gold"] is None)
     try:
-        verdicts = judge([(problem, f"\\boxed{{{problem.spec['gold']}}}") for problem in golds])
+        whys = troubles([problem.spec["gold"] for problem in golds])
+        sound = [problem for problem, why in zip(golds, whys, strict=True) if why is None]
+        careless = lost([problem.spec["gold"] for problem in sound])
     except ConfigError as error:
-        return {"given": len(golds), "missing": missing, "unreadable": {"count": None, "rows": []}, "why": str(error)}
-    bad = [
-        {"row": problem.spec["row"], "gold": problem.spec["gold"][:80], "why": verdict.detail or verdict.kind}
-        for problem, verdict in zip(golds, verdicts, strict=True)
-        if verdict.status != "ok"
-    ]
+        nothing = {"unreadable": {"count": None, "rows": []}, "careless": {"count": None, "rows": []}}
+        return {"given": len(golds), "missing": missing, **nothing, "why": str(error)}
+    bad = [{**_gold_of(problem), "why": why} for problem, why in zip(golds, whys, strict=True) if why is not None]
+    unknown = [{**_gold_of(sound[i]), "without": what, "as": text[:80], "why": why} for i, what, text, why in careless]
     return {
         "given": len(golds),
         "missing": missing,
         "unreadable": {"count": len(bad), "rows": bad[:SHOWN]},
+        "careless": {"count": len({row["row"] for row in unknown}), "rows": unknown[:SHOWN]},
     }
 
 
-def _rewards(problems: Sequence[Problem], reward: str) -> Json:
+def _gold_of(problem: Problem) -> Json:
+    return {"row": problem.spec["row"], "gold": problem.spec["gold"][:80]}
+
+
+def require_some_gold(found: Mapping[str, Any]) -> None:
+    """Fails where a column of answers was found, and none of them can be judged by."""
+    answers = found["answers"]
+    if found["reward"] is None and found["columns"]["answer"] and answers["given"] == answers["unreadable"]["count"]:
+        raise no_gold(found["file"], found["columns"]["answer"], answers["unreadable"]["rows"])
+
+
+def _rewards(problems: Sequence[Problem], reward: str, timeout: float) -> Json:
     """What a reward function says of right answers: the row's worked solution where it has one, else its gold."""
     from assay.judging import judging
 
     asked = [problem for problem in problems if problem.spec["gold"] is not None or problem.solution]
     if not asked:
         raise DataError(f"{reward} can be asked of nothing: no row has an answer or a worked solution.")
-    with judging([reward]) as judge:
+    with judging([reward], timeout=timeout) as judge:
         verdicts = judge([_answered(problem) for problem in asked])
     (name,) = verdicts[0].scores
     scores = [verdict.scores[name] for verdict in verdicts]
@@ -320,8 +350,14 @@ def _answer_lines(found: Mapping[str, Any]) -> list[str]:
     unread = answers["unreadable"]["count"]
     lines = [f"  answers      {answers['given']} given" + (f"; {answers['why']}" if unread is None else "")]
     lines += _warned(answers["missing"], "rows without an answer: they need a reward function")
-    lines += [f"! {unread} answers that the verifier does not find equal to themselves:"] if unread else []
+    lines += [f"! {unread} answers by which the verifier cannot judge:"] if unread else []
     lines += [f"!   row {row['row']}: {row['gold']!r}: {row['why']}" for row in answers["unreadable"]["rows"]]
+    if answers["careless"]["count"]:
+        lines.append(f"! {answers['careless']['count']} answers that are not known again where something is left out:")
+    lines += [
+        f"!   row {row['row']}: {row['gold']!r} without {row['without']}, {row['as']!r}: {row['why']}"
+        for row in answers["careless"]["rows"]
+    ]
     if not found["marks"]:
         lines.append(
             "! no prompt says how to mark the answer: say it with --system, as in 'Put the final answer in \\boxed{}.'"

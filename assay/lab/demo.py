@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import statistics
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from assay import bases, session
+from assay import bases, session, terminal
+from assay.known import recipe
 from assay.lab.results import outcome, table
-from assay.recipes import recipe
 from assay.record import RunFolder
+from assay.record.folder import Numbered
 from assay.source import Pool, Share
 from assay.view.report import write_report
 
@@ -37,23 +37,24 @@ def demo(run: Path | None, *, seed: int, quiet: bool, command: str) -> dict[str,
     based = time.monotonic()
 
     experiment, rules = session.plan(recipe(RECIPE), model=BASE, pool=POOL, seed=seed, steps=STEPS, overrides=SETTINGS)
-    session.say(f"\nnow {RECIPE} on countdown: write an expression of the numbers that reaches the target")
+    terminal.tell(f"\nnow {RECIPE} on countdown: write an expression of the numbers that reaches the target")
     for rule in rules:
         session.say(f"  laptop: {rule}")
-    path = session.start(experiment, run or session.free_folder(Path("runs"), "demo"), command=command, quiet=quiet)
+    path = session.start(experiment, run or Numbered(Path("runs"), "demo"), command=command, quiet=quiet)
     trained = time.monotonic()
 
     report = write_report(path)
     result = outcome(path) | {"report": str(report)}
     seconds = {"base": based - began, "training": trained - based, "all": time.monotonic() - began}
-    sys.stderr.write(f"\n{table(result)}\n\n")
+    terminal.tell(f"\n{table(result)}\n")
     session.say(f"base {seconds['base']:.0f} s, training with its examinations {seconds['training']:.0f} s")
     speed = speed_of(path)
     session.say(
         f"a step {speed['step']:.2f} s: sampling {speed['collect']:.2f} s, learning {speed['improve']:.2f} s; "
         f"{speed['sampled_tokens_per_s']:,.0f} sampled tokens a second on {speed['place']}"
     )
-    session.say(f"run     {path}\nreport  {report}")
+    session.say(f"run     {path}")
+    session.say(f"report  {report}")
     session.say(f'try     assay sample {path} "C 3 7 5 2=24" --n 8')
     return result | {"seconds": seconds, "speed": speed}
 

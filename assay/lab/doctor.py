@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from assay.errors import AssayError
 from assay.folders import cache_folder
 
 Check = tuple[str, str, str]  # state (ok, missing, warning), what was found, what to do
@@ -32,12 +33,18 @@ def examination(model: str | None = None) -> dict[str, Any]:
         "wandb": lambda: _package("wandb", "wandb", "the same elsewhere", "track"),
         "trackio": lambda: _package("trackio", "trackio", "the same, local first", "track"),
         "transformers": lambda: _package("transformers", "transformers", "only the tests need it", None),
+        "plugins": _plugins,
     }
     if model is not None:
         checks["training"] = lambda: _training(model)
     found = {}
     for name, check in checks.items():
-        state, seen, advice = check()
+        try:
+            state, seen, advice = check()
+        except AssayError:
+            raise
+        except Exception as error:  # a doctor tells of whatever is broken, and goes on to the next
+            state, seen, advice = "warning", f"cannot be examined: {type(error).__name__}: {error}", "reinstall it."
         found[name] = {"state": state, "found": seen, "advice": advice}
     return found
 
@@ -128,7 +135,7 @@ def _training(model: str) -> Check:
     """GRPO at the profile of this model, all weights trained."""
     from assay import session
     from assay.engine.memory import gib
-    from assay.recipes import recipe
+    from assay.known import recipe
     from assay.resources import advice
     from assay.source import Pool, Share
 
@@ -153,6 +160,18 @@ def _cache() -> Check:
     if os.access(nearest, os.W_OK):
         return "ok", str(folder), ""
     return "warning", f"{folder} cannot be written", "set ASSAY_CACHE to a folder that can."
+
+
+def _plugins() -> Check:
+    """What other packages offer by their entry points."""
+    from assay.plugins import load
+
+    offers = load()
+    if wrong := [offer for offer in offers if offer.problem]:
+        named = ", ".join(f"{offer.kind} '{offer.name}' of {offer.package}" for offer in wrong)
+        return "warning", f"cannot be used: {named}", " ".join(offer.problem for offer in wrong)
+    named = ", ".join(f"{offer.kind} '{offer.name}' of {offer.package}" for offer in offers)
+    return "ok", named or "no other package offers anything", ""
 
 
 def _package(module: str, name: str, purpose: str, extra: str | None) -> Check:

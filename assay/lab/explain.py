@@ -7,26 +7,27 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from assay.configure import SLOTS
+from assay import terminal
 from assay.credit import pack
 from assay.errors import ConfigError
+from assay.known import RECIPES, recipe
 from assay.objective import Objective, Term
 from assay.part import Part, name_of
 from assay.recipe import Mechanism, Recipe, Stage
-from assay.recipes import RECIPES, recipe
 from assay.types import Batch, Episode, Problem, Request, Reward, Row, Segment, Verdict
 
 FACTORS = ("advantage", "ratio", "gate", "keep mask", "correction", "aggregation", "regulariser", "extra")
 BESIDE = ("source", "augment", "expand", "collect", "reward", "assess", "remember")
 """Phases of the loop whose parts are no factor of the loss."""
 POLICY = "- sum_t  a_t k_t c_t g(w_t; A_t) A_t log pi_t"
+LIKELIHOOD, ENTROPY = "how likely the answers are", "how unsure the policy is"
+AT = {LIKELIHOOD: "a probability of 1/e of every token", ENTROPY: "an entropy of 1"}
 SPELT = "a: weight of the aggregation, k: keep mask, c: correction, g: gate (detached), A: advantage"
 
 
@@ -112,16 +113,14 @@ def _parts(slot: str, parts: Part | Sequence[Part]) -> Iterator[Factor]:
 
 
 def _factor(slot: str, part: Part) -> Factor:
-    registry = SLOTS[slot]
-    name = name_of(registry, part)
     values = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
     where = ""
     if isinstance(part, Term):
         over, mean = values.pop("over"), values.pop("mean")
         where = "" if over is None else _factor("over", over).title
         values |= {"mean": mean} if mean == "own" else {}
-    record, function = registry[name]
-    return Factor(slot, name, values, _first_paragraph(record), _first_paragraph(function), where)
+    record = type(part)
+    return Factor(slot, name_of(part), values, _first_paragraph(record), _first_paragraph(record.does), where)
 
 
 def _first_paragraph(source: Any) -> str:
@@ -170,12 +169,26 @@ def _short(value: Any) -> str:
 # On policy
 
 
-def on_policy(goal: Objective) -> dict[str, float | None]:
+def on_policy(goal: Objective) -> dict[str, Any]:
     """What multiplies the advantage where the policy has not moved: of a right answer, and of a wrong one.
 
-    Worked out on a group of four answers of three tokens, one of them right, with advantages of +1 and -1; of a loss
-    without a gate, the coefficient of log pi in units of a token's weight. None where it depends on more than that.
+    Worked out on a group of four answers of three tokens, one of them right, with advantages of +1 and -1, all equally
+    likely; of a loss without a gate, the coefficient of log pi in units of a token's weight. None where it depends on
+    more than that. `depends`: on what of the policy it depends that has not moved.
     """
+    goal = dataclasses.replace(goal, regularise=(), extra=())
+    found = _push(goal)
+    if found is None:
+        return {"right": None, "wrong": None, "depends": []}
+    others = {LIKELIHOOD: _push(goal, likely=(-0.5, -1.5)), ENTROPY: _push(goal, entropy=2.0)}
+    depends = [name for name, other in others.items() if other is None or not np.allclose(other, found, atol=1e-5)]
+    return {"right": round(found[0], 6), "wrong": round(found[1], 6), "depends": depends}
+
+
+def _push(
+    goal: Objective, *, likely: tuple[float, float] = (-1.0, -1.0), entropy: float = 1.0
+) -> tuple[float, float] | None:
+    """Of a right and of a wrong answer, with these log-probs a token and this entropy."""
     import torch
 
     from assay.objective.loss import loss_of
@@ -183,10 +196,10 @@ def on_policy(goal: Objective) -> dict[str, float | None]:
     from assay.objective.view import view_of_batch
     from assay.rng import Key
 
-    goal = dataclasses.replace(goal, regularise=(), extra=())
-    batch, weight = _four(), 1 / 12
-    sampled = torch.full((12,), -1.0)
-    view = view_of_batch(batch, logp=sampled, entropy=torch.ones(12), key=Key(0))
+    batch, weight = _four(likely, entropy), 1 / 12
+    assert batch.old is not None
+    sampled = torch.from_numpy(batch.old)
+    view = view_of_batch(batch, logp=sampled, entropy=torch.full((12,), entropy), key=Key(0))
     weights = np.full(12, weight, np.float32)
     try:
         more = {f"weights/{name}": value for name, value in constants(view, weights, goal).items()}
@@ -194,22 +207,23 @@ def on_policy(goal: Objective) -> dict[str, float | None]:
         view = dataclasses.replace(view, logp=leaf, streams={**view.streams, **more})
         loss_of(goal)(view, torch.from_numpy(weights)).value.backward()
     except (KeyError, AssertionError, ConfigError):  # a part reads what only a run has
-        return {"right": None, "wrong": None}
+        return None
     assert leaf.grad is not None
     push = -leaf.grad / weight
     push = push * view.streams["advantage"] if goal.whole is None else push
-    return {"right": round(float(push[0]), 6), "wrong": round(float(push[-1]), 6)}
+    return float(push[0]), float(push[-1])
 
 
-def _four() -> Batch:
+def _four(likely: tuple[float, float], entropy: float) -> Batch:
     """Four answers to one question by the present policy, the first right."""
-    return pack([_answer(sample, right=sample == 0) for sample in range(4)])
+    right, wrong = likely
+    return pack([_answer(sample, right if sample == 0 else wrong, entropy) for sample in range(4)])
 
 
-def _answer(sample: int, *, right: bool) -> Row:
-    problem = Problem("explain", "?", {}, "?")
-    ids, known = np.ones(3, np.int32), np.full(3, -1.0, np.float32)
-    answer = Segment(ids, np.zeros(3, np.int8), old=known, mu=known, entropy=np.ones(3, np.float32))
+def _answer(sample: int, logp: float, entropy: float) -> Row:
+    problem, right = Problem("explain", "?", {}, "?"), sample == 0
+    ids, known, unsure = np.ones(3, np.int32), np.full(3, logp, np.float32), np.full(3, entropy, np.float32)
+    answer = Segment(ids, np.zeros(3, np.int8), old=known, mu=known, entropy=unsure)
     request = Request(problem, ids[:1], "group", 3, sample=sample)
     verdict, reward = (Verdict.ok(), 1.0) if right else (Verdict.fail("wrong"), 0.0)
     episode = Episode(request, (answer,), "stop", verdict=verdict, rewards=(Reward("outcome", reward),))
@@ -256,16 +270,20 @@ def _listed(name: str, factors: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def _on_policy(push: Mapping[str, float | None]) -> str:
+def _on_policy(push: Mapping[str, Any]) -> str:
     if push["right"] is None or push["wrong"] is None:
         return "depends on more than the policy (a partner, a memory, other rows)"
-    return f"{push['right']:g} times the advantage of a right token, {push['wrong']:g} times that of a wrong one"
+    said = f"{push['right']:g} times the advantage of a right token, {push['wrong']:g} times that of a wrong one"
+    if not push["depends"]:
+        return said
+    depends = push["depends"]
+    return f"{said}, at {' and '.join(AT[name] for name in depends)}; it depends on {' and '.join(depends)}"
 
 
 def run_explain(arguments: argparse.Namespace) -> dict[str, Any]:
     found = explain(arguments.recipe)
     if not arguments.json:
-        sys.stdout.write(text(found) + "\n")
+        terminal.show(text(found))
     return found
 
 

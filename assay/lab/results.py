@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from assay import terminal
 from assay.evaluate.bank import Bank, difference, powers
 from assay.record.folder import RunFolder
 
 
-def outcome(path: Path | str) -> dict[str, Any]:
-    """JSON data: steps, budget, pass@k of the first and the last test, the difference, the best checkpoint."""
+def outcome(path: Path | str, *, step: int | None = None) -> dict[str, Any]:
+    """JSON data: steps, budget, pass@k of the first and the last test, the difference, the best checkpoint. Of the
+    weights after `step`: what was spent until then, and the test of these weights, if there was one.
+    """
     folder = RunFolder.read_only(path)
-    metrics = folder.read("metrics")
+    metrics = [record for record in folder.read("metrics") if step is None or record["step"] <= step]
     tests = [entry for entry in folder.read("evals") if entry["set"] == "test"]
+    tests = [entry for i, entry in enumerate(tests) if step is None or i == 0 or entry["step"] == step]
     best = folder.best()
     last: Mapping[str, Any] = metrics[-1] if metrics else {}
     found: dict[str, Any] = {
         "run": str(path),
-        "recipe": folder.document["recipe"],
+        "recipe": str(folder.document.get("recipe", "")),
         "steps": len(metrics),
         "seconds": last.get("time/total"),
         "generated_tokens": last.get("budget/generated_tokens"),
@@ -43,7 +46,7 @@ def finished(path: Path) -> dict[str, Any]:
     report = write_report(path)
     write_card(path)
     result = outcome(path) | {"report": str(report)}
-    sys.stderr.write(f"{table(result)}\nrun     {path}\nreport  {report}\n")
+    terminal.tell(f"{table(result)}\nrun     {path}\nreport  {report}")
     return result
 
 

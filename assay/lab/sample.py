@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.augment import Codec, Sampling, as_examined
 from assay.bases import locate
 from assay.collect import Verify
-from assay.configure import from_data
 from assay.errors import DataError, UsageError
 from assay.evaluate import bank
-from assay.experiment import Experiment
 from assay.lengths import longest_solution
 from assay.rng import Key
-from assay.run_data import fit
-from assay.session import device_of
+from assay.room import device_of
+from assay.run_data import fit, measured
 from assay.source import Pool
+from assay.terminal import say
+from assay.trained import origin
 from assay.types import Problem, Request
 from assay.verify import verify
 
@@ -28,17 +27,26 @@ if TYPE_CHECKING:
     from assay.policy import Policy
 
 
-def open_engine(model: str) -> tuple[Policy, Engine]:
-    """A frozen model, ready to answer."""
+SHORT = 64  # tokens of an answer to a prompt, of a model that is no run
+
+
+def open_engine(model: str, *, system: str | None = None) -> tuple[Policy, Engine]:
+    """A frozen model, ready to answer; of a run, asked as the run asked it, but for another system message."""
     from assay.engine.choose import engine_of
     from assay.policy import load_policy
 
     policy = load_policy(locate(model))
+    if system is None and (run := origin(model)) is not None:
+        system = run.system or None
+    if system is not None:
+        chat = dataclasses.replace(policy.tokenizer.chat, system=system)
+        policy = dataclasses.replace(policy, tokenizer=policy.tokenizer.speaking(chat))
     device = device_of("auto")
     engine = engine_of(policy.transformer, "auto", device, "auto").engine(
         policy.transformer,
         end_ids=policy.end_ids,
         decode=policy.tokenizer.decode,
+        vocab=policy.tokenizer.vocab,
         device=device,
         optimiser=None,
     )
@@ -46,13 +54,23 @@ def open_engine(model: str) -> tuple[Policy, Engine]:
 
 
 def sample(
-    model: str, prompt: str, *, count: int, max_new: int, temperature: float, top_p: float, seed: int
+    model: str,
+    prompt: str,
+    *,
+    count: int,
+    max_new: int | None,
+    temperature: float,
+    top_p: float,
+    seed: int,
+    system: str | None = None,
 ) -> dict[str, Any]:
     """`count` answers with their log-probabilities."""
     if count < 1:
         raise UsageError(f"--n must be at least 1, not {count}.")
+    if max_new is None:
+        max_new = SHORT if (run := origin(model)) is None else run.experiment.recipe.scale.max_new
     _check_sampling(max_new=max_new, temperature=temperature, top_p=top_p)
-    policy, engine = open_engine(model)
+    policy, engine = open_engine(model, system=system)
     problem = Problem(task="prompt", prompt=prompt, spec={}, canonical=prompt)
     context = policy.tokenizer.render(prompt)
     if len(context) + max_new > policy.config.context:
@@ -89,14 +107,19 @@ def examine(
     problems: int | None,
     samples: int,
     ks: Sequence[int] | None,
-    temperature: float,
+    temperature: float | None,
     max_new: int | None,
     seed: int,
+    system: str | None = None,
     judge: Verify = verify,
 ) -> dict[str, Any]:
     """Unbiased pass@k on the problems of the test split that every run on this pool is judged by: 256 of them unless
-    told otherwise, or all rows of a file.
+    told otherwise, or all rows of a file. Of a run, with its system message, its temperature and answers as long as
+    its own, unless others are given.
     """
+    run = origin(model)
+    if temperature is None:
+        temperature = 1.0 if run is None else run.experiment.evaluation.temperature
     if problems is None:
         problems = len(pool.rows("test")) if pool.finite else 256
     if problems < 1 or samples < 1:
@@ -107,14 +130,19 @@ def examine(
     if min(ks) < 1:
         raise UsageError(f"--k must be at least 1, not {min(ks)}.")
     _check_sampling(max_new=max_new, temperature=temperature)
-    if max_new is None:
+    if max_new is None and run is not None:
+        max_new = run.experiment.recipe.scale.max_new
+    elif max_new is None:
         max_new = longest_solution(pool) if pool.wording == "compact" else 1024
-    policy, engine = open_engine(model)
+    policy, engine = open_engine(model, system=system)
     asked = pool.held_out(Key("exam", "test"), problems, "test")
     if rows := [problem for problem in asked if problem.provenance == "data"]:
-        max_new, _, lines = fit(max_new, rows, policy.tokenizer, context=policy.config.context, model=model)
-        sys.stderr.writelines(f"{line}\n" for line in lines)
-    found = bank.evaluate(
+        found = measured(rows, policy.tokenizer)
+        fits = fit(max_new, found, context=policy.config.context, model=model, flag="--max-new")
+        for line in fits.lines:
+            say(line)
+        max_new, asked = fits.max_new, [problem for problem in asked if problem.id not in fits.left_out]
+    answered = bank.evaluate(
         engine,
         asked,
         samples=samples,
@@ -124,14 +152,11 @@ def examine(
         verify=judge,
         asked=asked_with(model, policy.tokenizer),
     )
-    return {"model": model, "max_new": max_new, **bank.summary(found, ks)}
+    told = {"model": model, "max_new": max_new, "system": policy.tokenizer.chat.system, "left_out": len(pool.left_out)}
+    return {**told, **bank.summary(answered, ks)}
 
 
 def asked_with(model: str, codec: Codec) -> Callable[[list[Request]], list[Request]]:
     """What the recipe of a run asks its policy with wherever it is measured; nothing for a model that is no run."""
-    from assay.record.folder import RunFolder
-
-    if not (Path(model) / "run.json").is_file():
-        return list
-    experiment = from_data(Experiment, RunFolder.read_only(Path(model)).document["experiment"])
-    return as_examined(experiment.recipe.mechanism.augment, codec)
+    run = origin(model)
+    return list if run is None else as_examined(run.experiment.recipe.mechanism.augment, codec)

@@ -7,26 +7,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from assay.memory.difficulty import TrackDifficulty, track_difficulty
-from assay.memory.drafts import Drafts, keep_drafts
-from assay.memory.entropy import AdaptEntropy, adapt_entropy
-from assay.memory.episodes import episode_of, to_data
-from assay.memory.examined import KeepExamined, keep_examined
-from assay.memory.follow import Follow, follow
-from assay.memory.harvest import Harvest, harvest
-from assay.memory.helpful import HoldTagged, hold_tagged
-from assay.memory.leftovers import KeepLeftovers, keep_leftovers
-from assay.memory.levels import Promote, promote
-from assay.memory.posed import AdmitPosed, admit_posed
-from assay.memory.rates import KeepRate, keep_rate
-from assay.memory.solved import HoldSolved, hold_solved
-from assay.memory.successes import KeepSuccesses, keep_successes
-from assay.memory.temperature import TrackTemperature, track_temperature
-from assay.memory.unsolved import HoldUnsolved, hold_unsolved
-from assay.memory.values import TrackValues, track_values
-from assay.part import Part
+import numpy as np
+
+from assay.memory.columns import Columns, of_columns, to_columns
+from assay.memory.episodes import episode_of
+from assay.memory.follow import Follow
+from assay.memory.harvest import Harvest
+from assay.memory.helpful import HoldTagged
+from assay.memory.leftovers import KeepLeftovers
 from assay.rng import Key
 from assay.types import Episode
+
+__all__ = [
+    "Budget",
+    "Follow",
+    "Harvest",
+    "HoldTagged",
+    "KeepLeftovers",
+    "Memory",
+    "pass_rates",
+]
 
 
 @dataclass(frozen=True)
@@ -71,35 +71,24 @@ class Memory:
         return dataclasses.replace(self, kept=others | {name: tuple(episodes)} if episodes else others)
 
     def to_data(self) -> dict[str, Any]:
-        return to_data(self)
+        """JSON data of all but what is held."""
+        data = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "kept"}
+        return {**data, "budget": dataclasses.asdict(self.budget)}
+
+    def to_columns(self) -> Columns:
+        """The episodes that are held."""
+        return to_columns(self.kept)
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Memory:
-        kept = {name: tuple(episode_of(item) for item in items) for name, items in data["kept"].items()}
+    def of(cls, data: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> Memory:
+        """The memory of which these are the two halves. Earlier versions had what is held in the first one."""
+        held = {place: tuple(map(episode_of, items)) for place, items in data.get("kept", {}).items()}
+        kept = of_columns(columns) if columns else held
         return cls(**{**data, "budget": Budget(**data["budget"]), "kept": kept})
 
 
 Remember = Callable[..., Memory]
 """(memory, *, models, episodes, rows, stats) -> the memory after the step. Weights that follow others move here too."""
-
-MEMORIES: dict[str, tuple[type[Part], Remember]] = {
-    "promote": (Promote, promote),
-    "keep-rate": (KeepRate, keep_rate),
-    "track-difficulty": (TrackDifficulty, track_difficulty),
-    "track-temperature": (TrackTemperature, track_temperature),
-    "hold-solved": (HoldSolved, hold_solved),
-    "keep-successes": (KeepSuccesses, keep_successes),
-    "track-values": (TrackValues, track_values),
-    "harvest": (Harvest, harvest),
-    "hold-unsolved": (HoldUnsolved, hold_unsolved),
-    "keep-examined": (KeepExamined, keep_examined),
-    "hold-tagged": (HoldTagged, hold_tagged),
-    "keep-leftovers": (KeepLeftovers, keep_leftovers),
-    "admit-posed": (AdmitPosed, admit_posed),
-    "drafts": (Drafts, keep_drafts),
-    "follow": (Follow, follow),
-    "adapt-entropy": (AdaptEntropy, adapt_entropy),
-}
 
 
 def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:

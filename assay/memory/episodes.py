@@ -1,4 +1,4 @@
-"""Episodes as JSON data and back, bit by bit: what a buffer, a queue or a cache keeps between steps."""
+"""Episodes from JSON data, as checkpoints of earlier versions hold them: each with its problem, arrays as base64."""
 
 from __future__ import annotations
 
@@ -12,22 +12,7 @@ import numpy as np
 from assay.types import Episode, Problem, Request, Reward, Segment, Verdict
 
 
-def to_data(value: Any) -> Any:
-    """Records as mappings of their fields; arrays as their bytes."""
-    if isinstance(value, np.ndarray):
-        shape = {"shape": list(value.shape)} if value.ndim != 1 else {}
-        return {"dtype": value.dtype.newbyteorder("<").str, **shape, "bytes": base64.b64encode(_little(value)).decode()}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: to_data(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {name: to_data(item) for name, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [to_data(item) for item in value]
-    return value
-
-
 def episode_of(data: Mapping[str, Any]) -> Episode:
-    """The episode that `to_data` wrote."""
     fields = {
         "request": _request(data["request"]),
         "segments": tuple(_record(Segment, item) for item in data["segments"]),
@@ -37,12 +22,16 @@ def episode_of(data: Mapping[str, Any]) -> Episode:
     return _record(Episode, {**data, **fields})
 
 
-def _request(data: Mapping[str, Any]) -> Request:
-    prompt = data["problem"]["prompt"]
+def problem_of(data: Mapping[str, Any]) -> Problem:
+    """The problem with these fields; its prompt may be messages."""
+    prompt = data["prompt"]
     prompt = prompt if isinstance(prompt, str) else tuple(dict(message) for message in prompt)
-    problem = _record(Problem, {**data["problem"], "prompt": prompt})
+    return _record(Problem, {**data, "prompt": prompt})
+
+
+def _request(data: Mapping[str, Any]) -> Request:
     prefix = tuple(_record(Segment, item) for item in data["prefix"])
-    return _record(Request, {**data, "problem": problem, "prefix": prefix})
+    return _record(Request, {**data, "problem": problem_of(data["problem"]), "prefix": prefix})
 
 
 def _record(kind: type, data: Mapping[str, Any]) -> Any:
@@ -58,5 +47,9 @@ def _value(item: Any) -> Any:
     return tuple(item) if isinstance(item, list) else item
 
 
-def _little(array: np.ndarray) -> bytes:
-    return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+def bare(episode: Episode) -> Episode:
+    """The answer as one segment of no node, without the log-probs of weights that are no more."""
+    origin = episode.stream("origin").astype(np.int8)
+    whole = Segment(episode.stream("ids").astype(np.int32), origin, version=episode.segments[-1].version)
+    request = dataclasses.replace(episode.request, prefix=(), parent="", fork=0)
+    return dataclasses.replace(episode, request=request, segments=(whole,), provenance="replay")

@@ -6,23 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.models import Models
-from assay.part import Part
+from assay.part import Remembering
 
 if TYPE_CHECKING:
     from assay.memory import Memory
-
-
-@dataclass(frozen=True)
-class Follow(Part):
-    """Every so many steps followers take over the weights of those they follow, or move a share of the way.
-
-    With one follower that takes over, the lag is 0 to every - 1 steps. A follower of a follower gets what that one was
-    before: a chain of k + 1 that moves at every step ends exactly k steps behind.
-    """
-
-    every: int = 5
-    rate: float = 1.0
-    names: tuple[str, ...] = ()  # the followers that move so; (): all
 
 
 def follow(memory: Memory, *, models: Models, every: int, rate: float, names: tuple[str, ...]) -> Memory:
@@ -37,3 +24,17 @@ def follow(memory: Memory, *, models: Models, every: int, rate: float, names: tu
             weights["version"] = own["version"]
         models[name].load(weights)
     return memory
+
+
+@dataclass(frozen=True)
+class Follow(Remembering):
+    """Every so many steps followers take over the weights of those they follow, or move a share of the way.
+
+    With one follower that takes over, the lag is 0 to every - 1 steps. A follower of a follower gets what that one was
+    before: a chain of k + 1 that moves at every step ends exactly k steps behind.
+    """
+
+    every: int = 5
+    rate: float = 1.0
+    names: tuple[str, ...] = ()  # the followers that move so; (): all
+    does = follow

@@ -6,32 +6,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.memory.solved import bare
-from assay.part import Part
+from assay.memory.episodes import bare
+from assay.part import Remembering, kept
 from assay.types import Episode
 
 if TYPE_CHECKING:
     from assay.memory import Memory
 
 
-@dataclass(frozen=True)
-class Harvest(Part):
-    """Hold the right answers that were written, each once, at most so many of a problem and stage."""
-
-    most: int = 4
-    name: str = "harvest"
-
-
-def harvest(memory: Memory, *, episodes: Sequence[Episode], most: int, name: str) -> Memory:
+def harvest(memory: Memory, *, episodes: Sequence[Episode], most: int, place: str) -> Memory:
     """An answer is the same if its tokens are. Those of earlier stages stay."""
-    held = list(memory.kept.get(name, ()))
+    held = list(memory.kept.get(place, ()))
     known = {(e.request.problem.id, e.stream("ids").tobytes()) for e in held}
-    counts: dict[str, int] = dict(memory.store(name))
+    counts: dict[str, int] = dict(memory.store(place))
     for episode in episodes:
         problem = episode.request.problem.id
-        same, place = (problem, episode.stream("ids").tobytes()), f"{memory.stage}/{problem}"
-        if episode.right and episode.provenance == "fresh" and same not in known and counts.get(place, 0) < most:
+        same, asked = (problem, episode.stream("ids").tobytes()), f"{memory.stage}/{problem}"
+        if episode.right and episode.provenance == "fresh" and same not in known and counts.get(asked, 0) < most:
             held.append(bare(episode))
             known.add(same)
-            counts[place] = counts.get(place, 0) + 1
-    return memory.hold(name, held).keep(name, counts)
+            counts[asked] = counts.get(asked, 0) + 1
+    return memory.hold(place, held).keep(place, counts)
+
+
+@dataclass(frozen=True)
+class Harvest(Remembering):
+    """Hold the right answers that were written, each once, at most so many of a problem and stage."""
+
+    keeps = "harvest"
+
+    most: int = 4
+    name: str = kept("harvest")
+    does = harvest
+
+    @property
+    def called(self) -> str:
+        return self.name

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assay.objective.aggregate import (
-    AGGREGATES,
     DeltaL,
     FixedLength,
     PromptMean,
@@ -19,77 +18,46 @@ from assay.objective.aggregate import (
     SequenceSum,
     TokenMean,
 )
-from assay.objective.correct import CORRECTIONS, Drop, Reject, Truncate
-from assay.objective.covariance import Covariance
-from assay.objective.divergence import Followed, Near
-from assay.objective.experts import ByEntropy, Focal, MixedBehaviour, Plain
-from assay.objective.gates import (
-    GATES,
-    Bounded,
-    Clip,
-    ClipLikeliest,
-    Geometric,
-    Open,
-    Preserving,
-    Shaped,
-    ShapedBy,
-    Shut,
-    Soft,
-    Tapered,
-)
-from assay.objective.groups import PACS, RAPID
-from assay.objective.preferences import DPO, IPO, KTO
-from assay.objective.propagated import Propagated
-from assay.objective.ratios import RATIOS, GroupExpectation, NoRatio, Probability, SequenceRatio, TokenRatio
-from assay.objective.regress import FlowRL, Rover
-from assay.objective.regularised import OldKL, RegularisedReinforce
-from assay.objective.select import SELECTORS, Forks, HighEntropy, Judged, Tagged, Written
-from assay.objective.term import Term
-from assay.objective.terms import (
-    KL,
-    TERMS,
-    Entropy,
-    Likelihood,
-    LikelihoodByEntropy,
-    ShareWithCandidates,
-    SquaredRatio,
-)
-from assay.objective.whole import WHOLES
-from assay.part import Part, slot
+from assay.objective.correct import Drop, Reject, Truncate
+from assay.objective.gates import Bounded, Clip, Open, Plain, Shaped, Shut
+from assay.objective.ratios import NoRatio, Probability, SequenceRatio, TokenRatio
+from assay.objective.select import HighEntropy, Judged, Tagged, Written
+from assay.objective.terms import KL, Entropy, Likelihood
+from assay.part import Aggregate, Correction, Gate, OfObjective, Part, Ratio, Selector, Term, WholeLoss, name_of
 
 
 @dataclass(frozen=True)
 class Case(Part):
     """Tokens that go by a ratio and a gate of their own."""
 
-    over: Part = slot("over")
-    ratio: Part = slot("ratio", default=TokenRatio())
-    gate: Part = slot("gate", default=Open())
+    over: Selector
+    ratio: Ratio = TokenRatio()
+    gate: Gate = Open()
 
 
 @dataclass(frozen=True)
 class Objective(Part):
     """What is minimised. Only these parts know that the loss is about a policy; the engine sees coefficients."""
 
-    whole: Part | None = slot("whole", default=None)  # a loss in place of ratio, gate and advantage
-    ratio: Part = slot("ratio", default=TokenRatio())
-    gate: Part = slot("gate", default=Clip())
+    whole: WholeLoss | None = None  # a loss in place of ratio, gate and advantage
+    ratio: Ratio = TokenRatio()
+    gate: Gate = Clip()
     anchor: Literal["old", "sampler"] = "old"  # the ratio's denominator: the learner's numbers, or the sampler's own
     cases: tuple[Case, ...] = ()  # the first that covers a token has it; a token without one goes by the above
-    keep: tuple[Part, ...] = slot("keep", default=())  # what is outside is not pushed, and counted all the same
-    correct: tuple[Part, ...] = slot("correct", default=())
-    aggregate: Part = slot("aggregate", default=TokenMean())
-    regularise: tuple[Part, ...] = slot("regularise", default=())
-    extra: tuple[Part, ...] = slot("extra", default=())
+    keep: tuple[Selector, ...] = ()  # what is outside is not pushed, and counted all the same
+    correct: tuple[Correction, ...] = ()
+    aggregate: Aggregate = TokenMean()
+    regularise: tuple[Term, ...] = ()
+    extra: tuple[Term, ...] = ()
     injected: Literal["mask", "train"] = "mask"  # tokens that somebody else wrote for the policy: left out, or trained
 
     @property
     def terms(self) -> tuple[Term, ...]:
         """Everything that is added to the policy's term."""
-        return (*self.regularise, *self.extra)  # type: ignore[return-value]
+        return (*self.regularise, *self.extra)
 
     @property
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[OfObjective]:
         """All parts, those within parts too."""
         yield from (self.ratio, self.gate, *self.keep, *self.correct, *self.terms)
         yield from () if self.whole is None else (self.whole,)
@@ -126,77 +94,41 @@ def contradiction(goal: Objective) -> str | None:
             "the same gap again. Set anchor to old, or correct to none."
         )
     for ratio, gate in [(goal.ratio, goal.gate), *((case.ratio, case.gate) for case in goal.cases)]:
-        answer = next((p for p in (ratio, gate) if isinstance(p, SequenceRatio | GroupExpectation | Geometric)), None)
-        product = isinstance(answer, SequenceRatio) and answer.of == "product"
-        fitting = (SequenceMean, SequenceSum) if product else (SequenceMean,)
-        if answer is not None and goal.whole is None and not isinstance(goal.aggregate, fitting):
+        answer = next((part for part in (ratio, gate) if part.aggregations), None)
+        if answer is not None and goal.whole is None and name_of(goal.aggregate) not in answer.aggregations:
             return (
                 f"{type(answer).__name__} is one ratio for a whole answer, and {type(goal.aggregate).__name__} would "
-                "weigh it by the answer's length once more. Set objective.aggregate to sequence-mean"
-                f"{' or sequence-sum' if product else ''}, or take a ratio of tokens."
+                f"weigh it by the answer's length once more. Set objective.aggregate to "
+                f"{' or '.join(answer.aggregations)}, or take a ratio of tokens."
             )
     return None
 
 
 __all__ = [
-    "AGGREGATES",
-    "CORRECTIONS",
-    "DPO",
-    "GATES",
-    "IPO",
     "KL",
-    "KTO",
-    "PACS",
-    "RAPID",
-    "RATIOS",
-    "SELECTORS",
-    "TERMS",
-    "WHOLES",
     "Bounded",
-    "ByEntropy",
     "Case",
     "Clip",
-    "ClipLikeliest",
-    "Covariance",
     "DeltaL",
     "Drop",
     "Entropy",
     "FixedLength",
-    "FlowRL",
-    "Focal",
-    "Followed",
-    "Forks",
-    "Geometric",
-    "GroupExpectation",
     "HighEntropy",
     "Judged",
     "Likelihood",
-    "LikelihoodByEntropy",
-    "MixedBehaviour",
-    "Near",
     "NoRatio",
     "Objective",
-    "OldKL",
     "Open",
     "Plain",
-    "Preserving",
     "Probability",
     "PromptMean",
-    "Propagated",
-    "RegularisedReinforce",
     "Reject",
-    "Rover",
     "SequenceMean",
     "SequenceRatio",
     "SequenceSum",
     "Shaped",
-    "ShapedBy",
-    "ShareWithCandidates",
     "Shut",
-    "Soft",
-    "SquaredRatio",
     "Tagged",
-    "Tapered",
     "Term",
     "TokenMean",
     "TokenRatio",

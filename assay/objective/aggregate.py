@@ -12,13 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.part import Part
+from assay.part import Aggregate
 from assay.types import Batch
-
-
-@dataclass(frozen=True)
-class TokenMean(Part):
-    """Every token of the step weighs the same: 1 / N (DAPO)."""
 
 
 def token_mean(batch: Batch, *, max_new: int) -> np.ndarray:
@@ -27,8 +22,10 @@ def token_mean(batch: Batch, *, max_new: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class SequenceMean(Part):
-    """Mean over rows of the mean over tokens: 1 / (B T_i) (GRPO). Long answers weigh less per token."""
+class TokenMean(Aggregate):
+    """Every token of the step weighs the same: 1 / N (DAPO)."""
+
+    does = token_mean
 
 
 def sequence_mean(batch: Batch, *, max_new: int) -> np.ndarray:
@@ -37,8 +34,10 @@ def sequence_mean(batch: Batch, *, max_new: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class SequenceSum(Part):
-    """Mean over rows of the sum over tokens: 1 / B (REINFORCE, RLOO). The true policy gradient."""
+class SequenceMean(Aggregate):
+    """Mean over rows of the mean over tokens: 1 / (B T_i) (GRPO). Long answers weigh less per token."""
+
+    does = sequence_mean
 
 
 def sequence_sum(batch: Batch, *, max_new: int) -> np.ndarray:
@@ -47,8 +46,10 @@ def sequence_sum(batch: Batch, *, max_new: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class FixedLength(Part):
-    """Sum over tokens by a constant length: 1 / (B L), L the generation limit of the run (Dr. GRPO)."""
+class SequenceSum(Aggregate):
+    """Mean over rows of the sum over tokens: 1 / B (REINFORCE, RLOO). The true policy gradient."""
+
+    does = sequence_sum
 
 
 def fixed_length(batch: Batch, *, max_new: int) -> np.ndarray:
@@ -57,8 +58,10 @@ def fixed_length(batch: Batch, *, max_new: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class PromptMean(Part):
-    """Mean over groups of the mean over their tokens: 1 / (P N_g) (DAPO's formula read literally)."""
+class FixedLength(Aggregate):
+    """Sum over tokens by a constant length: 1 / (B L), L the generation limit of the run (Dr. GRPO)."""
+
+    does = fixed_length
 
 
 def prompt_mean(batch: Batch, *, max_new: int) -> np.ndarray:
@@ -70,13 +73,10 @@ def prompt_mean(batch: Batch, *, max_new: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class DeltaL(Part):
-    """Sum over tokens, rows weighed by T^-a: the least variance among unbiased means at a = 1 (2509.07558).
+class PromptMean(Aggregate):
+    """Mean over groups of the mean over their tokens: 1 / (P N_g) (DAPO's formula read literally)."""
 
-    a = 0 is the fixed length. The paper takes 1 for countdown and 0.75 for mathematics.
-    """
-
-    power: float = 1.0
+    does = prompt_mean
 
 
 def delta_l(batch: Batch, *, max_new: int, power: float) -> np.ndarray:
@@ -86,6 +86,17 @@ def delta_l(batch: Batch, *, max_new: int, power: float) -> np.ndarray:
     return np.repeat(weight / (max_new * total), batch.lengths)
 
 
+@dataclass(frozen=True)
+class DeltaL(Aggregate):
+    """Sum over tokens, rows weighed by T^-a: the least variance among unbiased means at a = 1 (2509.07558).
+
+    a = 0 is the fixed length. The paper takes 1 for countdown and 0.75 for mathematics.
+    """
+
+    power: float = 1.0
+    does = delta_l
+
+
 def _per_row(stream: np.ndarray, batch: Batch) -> np.ndarray:
     """Sums of a token stream, row by row."""
     return np.add.reduceat(np.append(stream, False).astype(np.int64), batch.at[:-1]) * (batch.lengths > 0)
@@ -93,13 +104,3 @@ def _per_row(stream: np.ndarray, batch: Batch) -> np.ndarray:
 
 def _rows(batch: Batch) -> int:
     return max(1, int(np.count_nonzero(batch.counted_rows)))
-
-
-AGGREGATES = {
-    "token-mean": (TokenMean, token_mean),
-    "sequence-mean": (SequenceMean, sequence_mean),
-    "sequence-sum": (SequenceSum, sequence_sum),
-    "fixed-length": (FixedLength, fixed_length),
-    "prompt-mean": (PromptMean, prompt_mean),
-    "delta-l": (DeltaL, delta_l),
-}

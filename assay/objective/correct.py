@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from assay.errors import ConfigError
 from assay.objective.ratios import CLAMP, token_ratio
-from assay.part import Part, Registry
+from assay.part import Correction
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,23 +25,6 @@ equal drift per token it takes long answers out: 1.1^100 is 13,781.
 """
 
 
-@dataclass(frozen=True)
-class Truncate(Part):
-    """Held at a cap (TIS); with `normalise` then divided by its mean over the tokens of the step, or answers."""
-
-    cap: float = 2.0
-    level: Level = "token"
-    normalise: bool = False
-
-    @property
-    def wants(self) -> frozenset[str]:
-        return frozenset({"old"})
-
-    @property
-    def scope(self) -> Scope:
-        return "step" if self.normalise else "row"
-
-
 def truncate(view: View, *, cap: float, level: str, normalise: bool) -> Tensor:
     """c = min(rho, cap), or that by its mean."""
     weight = rho(view, level).clamp(max=cap)
@@ -52,16 +35,21 @@ def truncate(view: View, *, cap: float, level: str, normalise: bool) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Drop(Part):
-    """Out where it leaves a range (IcePop and AReaL by tokens, seq-MIS by answers)."""
+class Truncate(Correction):
+    """Held at a cap (TIS); with `normalise` then divided by its mean over the tokens of the step, or answers."""
 
-    low: float = 0.0
-    high: float = 5.0
+    cap: float = 2.0
     level: Level = "token"
+    normalise: bool = False
+    does = truncate
 
     @property
     def wants(self) -> frozenset[str]:
         return frozenset({"old"})
+
+    @property
+    def scope(self) -> Scope:
+        return "step" if self.normalise else "row"
 
 
 def drop(view: View, *, low: float, high: float, level: str) -> Tensor:
@@ -71,14 +59,13 @@ def drop(view: View, *, low: float, high: float, level: str) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Reject(Part):
-    """Whole answers out, and no weight on the others: by the geometric mean of their tokens' rho, by an estimate of the
-    divergence of old from mu per token (k2, k3), or by their least rho (a veto).
-    """
+class Drop(Correction):
+    """Out where it leaves a range (IcePop and AReaL by tokens, seq-MIS by answers)."""
 
-    by: Literal["geometric", "k2", "k3", "least"] = "geometric"
-    low: float | None = None
-    high: float | None = None
+    low: float = 0.0
+    high: float = 5.0
+    level: Level = "token"
+    does = drop
 
     @property
     def wants(self) -> frozenset[str]:
@@ -106,6 +93,22 @@ def reject(view: View, *, by: str, low: float | None, high: float | None) -> Ten
     return view.spread(kept)
 
 
+@dataclass(frozen=True)
+class Reject(Correction):
+    """Whole answers out, and no weight on the others: by the geometric mean of their tokens' rho, by an estimate of the
+    divergence of old from mu per token (k2, k3), or by their least rho (a veto).
+    """
+
+    by: Literal["geometric", "k2", "k3", "least"] = "geometric"
+    low: float | None = None
+    high: float | None = None
+    does = reject
+
+    @property
+    def wants(self) -> frozenset[str]:
+        return frozenset({"old"})
+
+
 def rho(view: View, level: str = "token") -> Tensor:
     """pi_old / mu of each token, or of each answer; tokens that nobody sampled count as 1."""
     each = token_ratio(view.old, view.mu).detach()
@@ -114,6 +117,3 @@ def rho(view: View, level: str = "token") -> Tensor:
     if level != "sequence":
         raise ConfigError(f"objective.correct: level is 'token' or 'sequence', not '{level}'.")
     return view.spread(view.sum(each.log()).clamp(max=CLAMP).exp())
-
-
-CORRECTIONS: Registry = {"truncate": (Truncate, truncate), "drop": (Drop, drop), "reject": (Reject, reject)}

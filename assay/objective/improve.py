@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.objective import AGGREGATES, Objective
+from assay.objective import Objective
 from assay.objective.loss import COEFFICIENT, Loss, loss_of, want_of
 from assay.objective.survey import survey
 from assay.objective.view import view_of
@@ -44,7 +44,7 @@ def improve(
     before = engine.version if before is None else before
     seen = _Seen()
     for index, part in enumerate(minibatches(batch, scale, key)):
-        weight = bind(AGGREGATES, objective.aggregate)(part, max_new=scale.max_new)
+        weight = bind(objective.aggregate)(part, max_new=scale.max_new)
         here = key("update", index)
         part, spent = survey(engine, part, weight, objective, here, micro_tokens)
         seen.count("update/surveyed", spent)
@@ -54,7 +54,8 @@ def improve(
             continue
         counted = int(np.count_nonzero(part.counted_rows))
         rows = part.select(useful), _rows_of(weight, part, useful)
-        accumulate(engine, *rows, objective, micro_tokens, counted=counted, key=here, seen=seen, first=index == 0)
+        about = {"counted": counted, "key": here, "seen": seen, "first": index == 0, "version": engine.version}
+        accumulate(engine, *rows, objective, micro_tokens, **about)
         rate = learning_rate(before + index, scale)
         seen.step(engine.step(lr=rate, clip=scale.clip_norm, moments=moments), rate, part)
     return seen.stats(batch)
@@ -71,17 +72,19 @@ def accumulate(
     key: Key | None = None,
     seen: _Seen | None = None,
     first: bool = True,
+    version: int | None = None,
 ) -> float:
     """Adds the gradient of the whole mini-batch to the engine, chunk by chunk, and returns the loss.
 
     `counted`: rows in its denominator, by default those of this batch. What compares rows is in the batch (`survey`).
+    `version`: that of the weights, where answers of theirs are to be told from others'.
     """
     loss_function, want, total = loss_of(objective), want_of(objective), 0.0
     counted = int(np.count_nonzero(batch.counted_rows)) if counted is None else counted
     for chunk in engine.chunks(batch, tokens=micro_tokens):
         out = engine.forward(chunk, want)
         _report(engine, out, chunk)
-        view = view_of(out, chunk, counted=counted, key=key or Key(0))
+        view = view_of(out, chunk, counted=counted, key=key or Key(0), version=version)
         loss = loss_function(view, out.logp.new_tensor(_rows_of(weight, batch, chunk.rows)))
         loss.value.backward()
         engine.backward(chunk, out)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.engine.interface import Want
-from assay.objective import CORRECTIONS, GATES, RATIOS, SELECTORS, TERMS, WHOLES, Objective
+from assay.objective import Objective
 from assay.part import Part, bind, name_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def loss_of(objective: Objective) -> Callable[[View, Tensor], Loss]:
     view what had to be known of all rows of the optimiser step.
     """
     policy = _policy(objective) if objective.whole is None else _whole(objective)
-    terms = [(name_of(TERMS, part), bind(TERMS, part), part) for part in objective.terms]
+    terms = [(name_of(part), bind(part), part) for part in objective.terms]
 
     def loss(view: View, weight: Tensor) -> Loss:
         found = policy(view, weight)
@@ -56,7 +56,7 @@ def loss_of(objective: Objective) -> Callable[[View, Tensor], Loss]:
 
 def _whole(objective: Objective) -> Callable[[View, Tensor], Loss]:
     assert objective.whole is not None
-    function, whole = bind(WHOLES, objective.whole), objective.whole.scope == "step"
+    function, whole = bind(objective.whole), objective.whole.scope == "step"
 
     def policy(view: View, weight: Tensor) -> Loss:
         if whole:
@@ -68,7 +68,7 @@ def _whole(objective: Objective) -> Callable[[View, Tensor], Loss]:
 
 def _policy(objective: Objective) -> Callable[[View, Tensor], Loss]:
     push, whole = push_of(objective), pushes_at_once(objective)
-    corrections = [(part, bind(CORRECTIONS, part)) for part in objective.correct]
+    corrections = [(part, bind(part)) for part in objective.correct]
 
     def policy(view: View, weight: Tensor) -> Loss:
         fixed = view.detached()
@@ -94,7 +94,7 @@ def push_of(objective: Objective) -> Push:
     """Ratio and gate by the case of each token."""
     rules = [(None, objective.ratio, objective.gate)]
     rules += [(case.over, case.ratio, case.gate) for case in reversed(objective.cases)]
-    bound = [(over, bind(RATIOS, ratio), bind(GATES, gate)) for over, ratio, gate in rules]
+    bound = [(over, bind(ratio), bind(gate)) for over, ratio, gate in rules]
 
     def push(view: View) -> tuple[Tensor, Tensor]:
         logp, advantage = view.logp, view.streams["advantage"]
@@ -116,7 +116,7 @@ def push_of(objective: Objective) -> Push:
 def selected(part: Part, view: View) -> Tensor:
     """bool[M]: what `survey` found, or what the part says of these rows."""
     known = view.streams.get(f"weights/{constant_name(part)}")
-    return bind(SELECTORS, part)(view) if known is None else known > 0
+    return bind(part)(view) if known is None else known > 0
 
 
 def pushes_at_once(objective: Objective) -> bool:

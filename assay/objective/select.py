@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from assay.objective.covariance import Covariance, covariance
-from assay.objective.divergence import Followed, Near, followed, near
-from assay.part import Part, Registry
+from assay.part import Selector
 from assay.types import Origin
 
 if TYPE_CHECKING:
@@ -18,27 +15,17 @@ if TYPE_CHECKING:
     from assay.part import Scope
 
 
-@dataclass(frozen=True)
-class Tagged(Part):
-    """Tokens of the rows with this tag."""
-
-    tag: str = ""
-
-    @property
-    def scope(self) -> Scope:
-        return "data"
-
-
 def tagged(view: View, *, tag: str) -> Tensor:
     """1[tag of the row = tag]."""
     return view.of_rows([name == tag for name in view.batch.tag or [""] * len(view.batch)])
 
 
 @dataclass(frozen=True)
-class Written(Part):
-    """Tokens by who wrote them: the policy, or somebody else for it."""
+class Tagged(Selector):
+    """Tokens of the rows with this tag."""
 
-    by: Literal["policy", "injected"] = "injected"
+    tag: str = ""
+    does = tagged
 
     @property
     def scope(self) -> Scope:
@@ -51,10 +38,11 @@ def written(view: View, *, by: str) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Judged(Part):
-    """Tokens of the answers that were judged right, or of those that were judged wrong."""
+class Written(Selector):
+    """Tokens by who wrote them: the policy, or somebody else for it."""
 
-    right: bool = True
+    by: Literal["policy", "injected"] = "injected"
+    does = written
 
     @property
     def scope(self) -> Scope:
@@ -67,25 +55,15 @@ def judged(view: View, *, right: bool) -> Tensor:
 
 
 @dataclass(frozen=True)
-class HighEntropy(Part):
-    """The tokens where the policy hesitates most, or with `side=low` all others.
+class Judged(Selector):
+    """Tokens of the answers that were judged right, or of those that were judged wrong."""
 
-    The quantile is that of each answer by itself, or of all trained tokens of the optimiser step; never of a chunk. A
-    tie with the quantile is high where `ties`, and everything is where the quantile is 0.
-    """
-
-    share: float = 0.2
-    by: Literal["row", "step"] = "row"
-    side: Literal["high", "low"] = "high"
-    ties: bool = False
+    right: bool = True
+    does = judged
 
     @property
     def scope(self) -> Scope:
-        return self.by
-
-    @property
-    def wants(self) -> frozenset[str]:
-        return frozenset({"entropy"})
+        return "data"
 
 
 def high_entropy(view: View, *, share: float, by: str, side: str, ties: bool) -> Tensor:
@@ -100,6 +78,29 @@ def high_entropy(view: View, *, share: float, by: str, side: str, ties: bool) ->
     return high if side == "high" else trained & ~high
 
 
+@dataclass(frozen=True)
+class HighEntropy(Selector):
+    """The tokens where the policy hesitates most, or with `side=low` all others.
+
+    The quantile is that of each answer by itself, or of all trained tokens of the optimiser step; never of a chunk. A
+    tie with the quantile is high where `ties`, and everything is where the quantile is 0.
+    """
+
+    share: float = 0.2
+    by: Literal["row", "step"] = "row"
+    side: Literal["high", "low"] = "high"
+    ties: bool = False
+    does = high_entropy
+
+    @property
+    def scope(self) -> Scope:
+        return self.by
+
+    @property
+    def wants(self) -> frozenset[str]:
+        return frozenset({"entropy"})
+
+
 def _quantiles(x: Tensor, of: Tensor, among: Tensor, share: float) -> Tensor:
     """For each number in `of` the linear quantile of x over its tokens that are `among`; anything where it has none."""
     values, order = x[among].sort()
@@ -110,36 +111,3 @@ def _quantiles(x: Tensor, of: Tensor, among: Tensor, share: float) -> Tensor:
     values = x.new_zeros(1) if len(values) == 0 else values[order]
     low, high = (values[(first + place.long()).clamp(max=last)] for place in (rank.floor(), rank.ceil()))
     return low.lerp(high, rank - rank.floor())
-
-
-@dataclass(frozen=True)
-class Forks(Part):
-    """All tokens of the policy; of the tokens that it was given, those where it hesitates most (Prefix-RFT 2507.01679).
-
-    The quantile is that of each given beginning by itself.
-    """
-
-    share: float = 0.2
-
-    @property
-    def wants(self) -> frozenset[str]:
-        return frozenset({"entropy"})
-
-
-def forks(view: View, *, share: float) -> Tensor:
-    """1[written by the policy] or 1[H > q], q the (1 - share)-quantile of H over the given tokens of the row."""
-    given = view.streams["origin"] == Origin.INJECTED
-    alone = dataclasses.replace(view, streams={**view.streams, "mask": view.streams["mask"] & given})
-    return high_entropy(alone, share=share, by="row", side="high", ties=False) | ~given
-
-
-SELECTORS: Registry = {
-    "tagged": (Tagged, tagged),
-    "written": (Written, written),
-    "judged": (Judged, judged),
-    "high-entropy": (HighEntropy, high_entropy),
-    "forks": (Forks, forks),
-    "covariance": (Covariance, covariance),
-    "near": (Near, near),
-    "followed": (Followed, followed),
-}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.engine.interface import Want
-from assay.objective import CORRECTIONS, SELECTORS, WHOLES, Objective
+from assay.objective import Objective
 from assay.objective.loss import (
     COEFFICIENT,
     GATE,
@@ -56,20 +56,20 @@ def constants(view: View, weight: np.ndarray, objective: Objective) -> dict[str,
     if objective.whole is not None and objective.whole.scope == "step":
         leaf = view.logp.detach().requires_grad_()
         weights = leaf.new_tensor(weight)
-        bind(WHOLES, objective.whole)(dataclasses.replace(view, logp=leaf), weight=weights).backward()
+        bind(objective.whole)(dataclasses.replace(view, logp=leaf), weight=weights).backward()
         assert leaf.grad is not None
         found[COEFFICIENT] = leaf.grad
     if pushes_at_once(objective):
         found[RATIO], found[GATE] = push_of(objective)(view)
     for part in _of_the_step(objective):
-        found[constant_name(part)] = bind(SELECTORS, part)(view)
+        found[constant_name(part)] = bind(part)(view)
     for part in objective.correct:
         if part.scope == "step":
-            found[constant_name(part)] = bind(CORRECTIONS, part)(view)
+            found[constant_name(part)] = bind(part)(view)
     for place, term in enumerate(objective.terms):
         if term.mean == "own":
             trained = view.streams["mask"]
-            where = trained if term.over is None else bind(SELECTORS, term.over)(view) & trained
+            where = trained if term.over is None else bind(term.over)(view) & trained
             found[own_name(place)] = where.to(view.logp.dtype) / where.sum().clamp(min=1)
     return found
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from assay.engine.interface import Chunk, Outputs
 
 
+ROUNDING = 2**-4  # nats by which passes of one set of weights may differ, in bf16
+
+
 @dataclass(frozen=True, eq=False)
 class View:
     """M response tokens of B whole rows. Sums and means are over the tokens of a row that train."""
@@ -31,6 +34,7 @@ class View:
     counted: int  # rows in the denominator of the optimiser step
     key: Key  # of the optimiser step
     mean_logp: Tensor | None = None  # [M] over the vocabulary, where a part wants it; has no graph
+    version: int | None = None  # of the current weights, where they are those of an engine
 
     @property
     def mask(self) -> Tensor:
@@ -41,6 +45,17 @@ class View:
     def old(self) -> Tensor:
         """[M] log-probs before the first update of the step; those of now where that is what they are."""
         return self.streams.get("old", self.logp.detach())
+
+    @property
+    def still(self) -> Tensor:
+        """bool[M] tokens that the current weights wrote, in the context that they train in, and whose log-probs differ
+        from those before the first update, which are of the same weights, by no more than rounding.
+        """
+        wrote = self.streams.get("version")
+        if wrote is None or self.version is None:
+            return self.logp.new_zeros(len(self.logp)).bool()
+        same = (self.logp.detach() - self.old).abs() < ROUNDING
+        return (wrote == self.version) & ~self.of_rows(self.batch.moved) & same
 
     @property
     def mu(self) -> Tensor:
@@ -111,10 +126,10 @@ class View:
         return dataclasses.replace(self, logp=self.logp.detach(), entropy=entropy, top_logp=top)
 
 
-def view_of(out: Outputs, chunk: Chunk, *, counted: int, key: Key) -> View:
+def view_of(out: Outputs, chunk: Chunk, *, counted: int, key: Key, version: int | None = None) -> View:
     """The view of a chunk, with the graph of its outputs."""
-    streams = known(chunk.streams)
-    return View(out.logp, out.entropy, out.top_logp, streams, chunk.row, chunk.batch, counted, key, out.mean_logp)
+    streams, more = known(chunk.streams), {"mean_logp": out.mean_logp, "version": version}
+    return View(out.logp, out.entropy, out.top_logp, streams, chunk.row, chunk.batch, counted, key, **more)
 
 
 TOKEN_STREAMS = ("mask", "counted", "advantage", "origin", "old", "mu", "ref", "value", "top_ids")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
 from assay.errors import AssayError, ConfigError, StorageError
 from assay.policy.adapted import attach, stored, take
@@ -23,6 +23,7 @@ from assay.policy.checkpoint import (
     writing,
 )
 from assay.policy.lora import CONFIG, ORIGIN, WEIGHTS, Lora, read_config, write_config
+from assay.policy.safetensors_folder import opened
 from assay.policy.tokenizer import load_tokenizer
 from assay.rng import Key
 
@@ -51,6 +52,7 @@ def load_adapted(folder: Path, **how: Any) -> Policy:
         raise ConfigError(f"the base of the adapter {folder} is {place}, an adapter itself; merge that one first.")
     if (folder / "tokenizer.json").is_file():
         policy = dataclasses.replace(policy, tokenizer=load_tokenizer(folder).ending(policy.end_ids))
+    _require_rank(folder, lora)
     policy = put_on(policy, lora, place=place, key=Key("adapter"))
     assert policy.base is not None
     if (folder / ORIGIN).is_file():
@@ -65,16 +67,26 @@ def load_adapted(folder: Path, **how: Any) -> Policy:
     return policy
 
 
-def _tensors(folder: Path) -> dict[str, Any]:
+def _require_rank(folder: Path, lora: Lora) -> None:
+    """Refuses a rank of which no tensor is, before an adapter of it is made."""
+    _require_tensors(folder)
+    with opened(folder / WEIGHTS) as stored:
+        shapes = [stored.get_slice(name).get_shape() for name in stored.keys()]  # noqa: SIM118 (it is no mapping)
+    if lora.rank > (most := max((max(shape, default=0) for shape in shapes), default=0)):
+        raise ConfigError(f"{folder / CONFIG}: r is {lora.rank:,}, and no tensor of {WEIGHTS} is wider than {most:,}.")
+
+
+def _require_tensors(folder: Path) -> None:
     if not (folder / WEIGHTS).is_file():
         pickled = [path.name for path in folder.glob("adapter_model.*")]
         raise StorageError(
             f"{folder} has no {WEIGHTS}" + (f", only {pickled[0]}; save it again with peft." if pickled else ".")
         )
-    try:
-        return load_file(folder / WEIGHTS)
-    except (SafetensorError, OSError) as error:
-        raise StorageError(f"{folder / WEIGHTS} is damaged or not a safetensors file: {error}") from error
+
+
+def _tensors(folder: Path) -> dict[str, Any]:
+    with opened(folder / WEIGHTS) as stored:
+        return {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
 
 
 def adapter_files(policy: Policy) -> dict[str, bytes]:

@@ -1,47 +1,43 @@
 """Chat templates: messages -> text, with the environment that Hugging Face templates are written for.
 
-Templates come with checkpoints and are untrusted code, so they run in jinja's immutable sandbox and see plain JSON.
+A template comes with a checkpoint and is a program of a stranger: it may loop for years, fill the memory or divide by
+zero. It runs in a process of its own, which is given so much time and memory for a prompt; ours run here.
 """
 
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
-import jinja2
-from jinja2 import meta, nodes
-from jinja2.ext import Extension, loopcontrols
-from jinja2.parser import Parser
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-
 from assay.errors import DataError
+from assay.policy import chat_worker
+from assay.verify.workers import Workers
 
 Message = Mapping[str, Any]
 
-
-class _Generation(Extension):
-    """`{% generation %}...{% endgeneration %}` marks what the assistant wrote; rendering passes its body through."""
-
-    tags = {"generation"}  # noqa: RUF012
-
-    def parse(self, parser: Parser) -> nodes.Node:
-        line = next(parser.stream).lineno
-        return nodes.Scope(parser.parse_statements(("name:endgeneration",), drop_needle=True)).set_lineno(line)
-
+SECONDS, MEMORY_MB = 2.0, 512  # for one prompt, which takes a few thousandths of a second
 
 # For tokenizers without a template: roles by name, a blank line between turns, opened for the assistant.
 PLAIN = (
     "{{ bos_token }}{% for message in messages %}{{ message['role'] | capitalize }}: {{ message['content'] }}\n\n"
     "{% endfor %}Assistant:"
 )
+UNOPENED = PLAIN.removeprefix("{{ bos_token }}")  # where the tokenizer does not begin texts by itself
+# Turns of the assistant end as its answers do, so that a conversation of several turns is what was sampled.
+CHARACTERS = (
+    "{{ bos_token }}{% for message in messages %}{{ message['content'] }}"
+    "{{ eos_token if message['role'] == 'assistant' else sep_token }}{% endfor %}"
+)
+OURS = frozenset([PLAIN, UNOPENED, CHARACTERS])
+
+_WORKERS = Workers("assay.policy.chat_worker:answer", count=1, deadline=SECONDS, memory_mb=MEMORY_MB)
 
 
-def names_in(template: str) -> frozenset[str]:
+@functools.lru_cache(maxsize=16)
+def names_in(template: str, *, place: str = "") -> frozenset[str]:
     """The variables that a template reads and does not set itself."""
-    return frozenset(meta.find_undeclared_variables(_environment().parse(template)))
+    return frozenset(_run(template, None, place))
 
 
 def render_chat(
@@ -50,8 +46,9 @@ def render_chat(
     *,
     variables: Mapping[str, Any],
     tools: Sequence[Mapping[str, Any]] | None = None,
+    place: str = "",
 ) -> str:
-    """The text of a conversation, opened for the assistant's next turn."""
+    """The text of a conversation, opened for the assistant's next turn. `place` names the template in errors."""
     if not messages:
         raise DataError("an empty conversation cannot be rendered; give at least one message.")
     for message in messages:
@@ -59,39 +56,31 @@ def render_chat(
             raise DataError(f"a message must be a mapping with role and content, not {message!r}.")
     plain = [{name: value for name, value in message.items() if value is not None} for message in messages]
     given = {"tools": tools, "documents": None, **variables}
-    context = {**given, "messages": plain, "add_generation_prompt": True}
     try:
-        return _compile(template).render(**context)
-    except (jinja2.TemplateError, TypeError) as error:
+        return _run(template, {**given, "messages": plain, "add_generation_prompt": True}, place)
+    except DataError as error:
         system = any(message["role"] == "system" for message in messages) and "system" in str(error).lower()
-        advice = ". Put what the system message says into the first message of the user." if system else ""
-        raise DataError(f"the chat template refused these messages: {error}{advice}") from error
+        advice = " Put what the system message says into the first message of the user." if system else ""
+        raise DataError(f"{error}{advice}") from None
 
 
-@functools.lru_cache(maxsize=16)
-def _compile(template: str) -> jinja2.Template:
-    return _environment().from_string(template)
+def _run(template: str, context: Mapping[str, Any] | None, place: str) -> Any:
+    """What the template gives; DataError, with its name, where it gives nothing."""
+    job = {"template": template, "context": context}
+    if template in OURS:
+        return _value(chat_worker.answer(job, lambda reached: None), place)
+    (outcome,) = _WORKERS.map([job])
+    if outcome.status == "done":
+        return _value(outcome.result, place)
+    limits = {"time": f"took longer than {SECONDS:g} s", "memory": f"wanted more than {MEMORY_MB} MB"}
+    raise DataError(f"{_named(place)} {limits.get(outcome.status, 'ended its process')}; it is not run further.")
 
 
-def _environment() -> ImmutableSandboxedEnvironment:
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
-    )
-    environment.filters["tojson"] = _tojson
-    environment.globals["raise_exception"] = _raise_exception
-    environment.globals["strftime_now"] = _strftime_now
-    return environment
+def _value(result: Mapping[str, Any], place: str) -> Any:
+    if "refused" in result:
+        raise DataError(f"{_named(place)} {result['refused']}.")
+    return result["value"]
 
 
-def _tojson(
-    value: Any, ensure_ascii: bool = False, indent: int | None = None, separators: Any = None, sort_keys: bool = False
-) -> str:
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-
-
-def _raise_exception(message: str) -> None:
-    raise jinja2.TemplateError(message)
-
-
-def _strftime_now(form: str) -> str:
-    return datetime.now().strftime(form)
+def _named(place: str) -> str:
+    return f"the chat template of {place}" if place else "the chat template"

@@ -13,15 +13,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from assay import files as small_files
 from assay.errors import ConfigError, DataError, EndpointError, StorageError
 from assay.policy import lora
 from assay.policy.adapted import merged
-from assay.policy.config import PolicyConfig
+from assay.policy.config import PolicyConfig, parameters
 from assay.policy.hf_config import ARCHITECTURES, config_from_hf, config_to_hf
-from assay.policy.safetensors_folder import read_weights, write_weights
+from assay.policy.safetensors_folder import numbers_in, read_weights, write_weights
 from assay.policy.tokenizer import FILES, Tokenizer, load_tokenizer
 from assay.policy.transformer import Transformer
 from assay.rng import Key, digest_of
+from assay.room import room_of
 
 if TYPE_CHECKING:
     from assay.policy.foreign import Foreign, ForeignConfig
@@ -96,7 +98,7 @@ def load_policy(
         transformer = load_weights(folder, config, **how)
     _check_vocabulary(transformer.config, tokenizer)
     generation = read_json(folder / "generation_config.json") if (folder / "generation_config.json").exists() else {}
-    ends = [*_id_list(raw, "eos_token_id"), *_id_list(generation, "eos_token_id")]
+    ends = [*id_list(raw, "eos_token_id"), *id_list(generation, "eos_token_id")]
     return Policy(transformer, tokenizer.ending(ends), generation)
 
 
@@ -125,6 +127,8 @@ def load_weights(
     folder: Path, config: PolicyConfig, *, dtype: torch.dtype, device: torch.device | str, allow_nonfinite: bool = False
 ) -> Transformer:
     """A transformer with the weights of a folder, tensor by tensor, so that no second copy of them ever exists."""
+    _require_weights(folder, config)
+    require_room(parameters(config) * dtype.itemsize, device, what=str(folder))
     transformer = _allocate(config, torch.device(device), dtype)
     slots = dict(transformer.named_parameters())
     shapes = {name: tuple(slot.shape) for name, slot in slots.items()}
@@ -147,6 +151,26 @@ def load_weights(
     if broken and not allow_nonfinite:
         raise DataError(f"weights that are not finite as {dtype}: {', '.join(broken[:8])} ({len(broken)} tensors).")
     return transformer
+
+
+def _require_weights(folder: Path, config: PolicyConfig) -> None:
+    """Refuses a config.json that describes far more than its weights hold, before any of it is laid out."""
+    tensors, numbers = numbers_in(folder)
+    if config.layers > tensors or parameters(config) > 2 * numbers:
+        raise DataError(
+            f"the weights in {folder} do not fit its config.json: it describes {parameters(config):,} numbers in "
+            f"{config.layers:,} layers, and {numbers:,} numbers in {tensors:,} tensors are stored."
+        )
+
+
+def require_room(size: int, device: torch.device | str, *, what: str) -> None:
+    """ConfigError for weights of more bytes than this machine has."""
+    room = room_of(str(device))
+    if size > room.bytes:
+        raise ConfigError(
+            f"the weights of {what} take {size / 2**30:,.2f} GiB, and {room.bytes / 2**30:,.2f} GiB are free "
+            f"{room.where}: take a smaller model or a larger machine."
+        )
 
 
 def save_policy(
@@ -191,7 +215,7 @@ def model_files(policy: Policy, *, dtype: str = "float32") -> dict[str, bytes]:
     else:
         config = transformer.described(dtype)
     generation = dict(policy.generation) if policy.generation else {k: v for k, v in ids.items() if v is not None}
-    if frozenset(_id_list(generation, "eos_token_id")) != policy.end_ids:
+    if frozenset(id_list(generation, "eos_token_id")) != policy.end_ids:
         generation["eos_token_id"] = ids["eos_token_id"]
     documents = {"config.json": config, "generation_config.json": generation}
     return dict(tokenizer.files) | {name: as_json(document) for name, document in documents.items()}
@@ -282,18 +306,17 @@ def _download(name: str) -> Path:
 
 def read_json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_bytes())
+        value = small_files.read_json(path)
     except FileNotFoundError as error:
         raise StorageError(f"{path.parent} has no {path.name}.") from error
-    except (OSError, ValueError) as error:
-        raise StorageError(f"{path} cannot be read as JSON: {error}") from error
     if not isinstance(value, dict):
         raise StorageError(f"{path} must hold a JSON object, not {type(value).__name__}.")
     return value
 
 
-def _id_list(raw: Mapping[str, Any], name: str) -> list[int]:
+def id_list(raw: Mapping[str, Any], name: str) -> list[int]:
     value = raw.get(name)
-    if value is None:
-        return []
-    return [int(token) for token in value] if isinstance(value, list) else [int(value)]
+    ids = [] if value is None else value if isinstance(value, list) else [value]
+    if not all(isinstance(token, int) and not isinstance(token, bool) for token in ids):
+        raise ConfigError(f"{name} must be a token id or a list of them, not {json.dumps(value)[:80]}.")
+    return ids

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from assay.errors import ConfigError
 
@@ -41,6 +42,7 @@ class Rope:
         surplus = [name for name in surplus if getattr(self, name) != self.__dataclass_fields__[name].default]
         if surplus:
             raise ConfigError(f"rope '{self.kind}' has no {', '.join(surplus)}.")
+        _require_finite("rope", self)
         if not (self.theta > 0 and self.factor > 0):
             raise ConfigError(f"rope theta and factor must be positive, not {self.theta} and {self.factor}.")
         if self.original_context is not None and self.original_context < 2:
@@ -75,6 +77,15 @@ OPTIONAL: dict[str, tuple[str, ...]] = {
 }
 
 
+def _require_finite(what: str, record: Any) -> None:
+    """ConfigError for a number of a record, or of a tuple in it, with which nothing can be calculated."""
+    for name in record.__dataclass_fields__:
+        value = getattr(record, name)
+        for number in value if isinstance(value, tuple) else (value,):
+            if isinstance(number, float) and not math.isfinite(number):
+                raise ConfigError(f"{what} {name} must be a finite number, not {number}.")
+
+
 @dataclass(frozen=True)
 class PolicyConfig:
     """A decoder-only transformer: rotary positions, RMS norms, SwiGLU, grouped-query attention."""
@@ -101,6 +112,7 @@ class PolicyConfig:
         for name in ("vocab", "hidden", "layers", "heads", "kv_heads", "head_dim", "ffn", "context"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        _require_finite("config", self)
         if self.heads % self.kv_heads:
             raise ConfigError(f"heads ({self.heads}) must be a multiple of kv_heads ({self.kv_heads}).")
         if self.head_dim % 2:
@@ -133,3 +145,26 @@ class PolicyConfig:
                 f"a llama model needs hidden ({self.hidden}) to be a multiple of heads ({self.heads}), "
                 "because transformers loads no other; qwen2 and qwen3 have no such rule."
             )
+
+
+def parameters(c: PolicyConfig) -> int:
+    """Numbers of a model; an output layer that is tied to the embedding counts once."""
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    layer = sum(rows * columns for rows, columns in matrices(c).values()) + 2 * c.hidden
+    layer += (q + 2 * k if c.attention_bias else 0) + (c.hidden if c.output_bias else 0)
+    layer += (2 * c.ffn + c.hidden if c.mlp_bias else 0) + (2 * c.head_dim if c.qk_norm else 0)
+    return c.layers * layer + c.hidden + c.vocab * c.hidden * (1 if c.tied else 2)
+
+
+def matrices(c: PolicyConfig) -> dict[str, tuple[int, int]]:
+    """[out, in] of each matrix of a layer."""
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    return {
+        "q_proj": (q, c.hidden),
+        "k_proj": (k, c.hidden),
+        "v_proj": (k, c.hidden),
+        "o_proj": (c.hidden, q),
+        "gate_proj": (c.ffn, c.hidden),
+        "up_proj": (c.ffn, c.hidden),
+        "down_proj": (c.hidden, c.ffn),
+    }

@@ -7,11 +7,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from assay.errors import ConfigError
+from assay.errors import ConfigError, StorageError
+from assay.files import parse_json, read_bytes
 
 FILE = "assay_chat.json"
+Thinking = Literal["template", "on", "off"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Chat:
     """How prompts become conversations; none of it: as the tokenizer's template says."""
 
     system: str = ""  # before every prompt that has no system message of its own
-    thinking: Literal["template", "on", "off"] = "template"  # `enable_thinking` of templates that know it
+    thinking: Thinking = "template"  # `enable_thinking` of templates that know it
     tools: str = ""  # JSON: a list of tool schemas; or a .json file of it
     variables: tuple[str, ...] = ()  # further variables of the template, as NAME=JSON
 
@@ -39,7 +41,7 @@ def _pair(text: str) -> tuple[str, Any]:
     if not equals or not name.isidentifier():
         raise ConfigError(f"chat.variables: write NAME=JSON, such as reasoning_effort=\"low\", not '{text}'.")
     try:
-        return name, json.loads(value)
+        return name, parse_json(value)
     except ValueError:
         return name, value  # a word without its quotation marks
 
@@ -51,16 +53,30 @@ def resolved(chat: Chat) -> Chat:
     text = chat.tools
     if not text.lstrip().startswith("["):
         try:
-            text = Path(text).read_text()
-        except OSError as error:
+            text = read_bytes(Path(text)).decode()
+        except (OSError, ValueError, StorageError) as error:
             raise ConfigError(f"chat.tools: {chat.tools} is neither a JSON list nor a file of one: {error}") from error
     try:
-        found = json.loads(text)
+        found = parse_json(text)
     except ValueError as error:
         raise ConfigError(f"chat.tools is not JSON: {error}") from error
     if not isinstance(found, list) or not all(isinstance(tool, Mapping) for tool in found):
         raise ConfigError("chat.tools must be a list of tool schemas, each a JSON object.")
     return dataclasses.replace(chat, tools=json.dumps(found))
+
+
+def stored(document: Mapping[str, Any]) -> Chat:
+    """The settings that the folder of a model holds. They name no file of tools: a folder says nothing of others."""
+    try:
+        chat = Chat(**{**document, "variables": tuple(document.get("variables", ()))})
+        texts = (chat.system, chat.tools, *chat.variables)
+    except TypeError as error:
+        raise ConfigError(f"{FILE} does not hold the settings of a conversation: {error}") from None
+    if not all(isinstance(text, str) for text in texts) or chat.thinking not in get_args(Thinking):
+        raise ConfigError(f"{FILE}: system, tools and variables are texts, thinking one of {get_args(Thinking)}.")
+    if chat.tools and not chat.tools.lstrip().startswith("["):
+        raise ConfigError(f"{FILE}: tools must be a JSON list, not {chat.tools[:80]!r}.")
+    return chat
 
 
 def with_system(chat: Chat, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

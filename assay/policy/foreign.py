@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from assay.errors import ConfigError, DataError, StorageError
 from assay.policy.lora import Lora
-from assay.policy.safetensors_folder import listed
+from assay.policy.safetensors_folder import listed, numbers_in
 
+FEW_LAYERS = 1000  # laid out in a second
 _CONTEXT = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length")
 _LAYERS = ("num_hidden_layers", "n_layer", "n_layers")
 _HEADS = ("num_key_value_heads", "num_attention_heads", "n_head")
@@ -71,9 +72,9 @@ class Foreign(nn.Module):
 def check_foreign(raw: Mapping[str, Any]) -> None:
     """Refuses what an adapter cannot run, before anything is loaded."""
     family = raw["model_type"]
-    if raw.get("auto_map"):
+    if code := next(_code_in(raw), None):
         raise ConfigError(
-            f"config.json brings code of its own (auto_map) for model_type '{family}'; code of a checkpoint is not run."
+            f"config.json brings code of its own ({code}) for model_type '{family}'; code of a checkpoint is not run."
         )
     if raw.get("quantization_config"):
         raise ConfigError(
@@ -89,6 +90,22 @@ def check_foreign(raw: Mapping[str, Any]) -> None:
         )
     if family not in auto.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         raise ConfigError(f"model_type '{family}' is no causal language model in transformers {auto.__version__}.")
+
+
+def _code_in(raw: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """Fields, of its parts too, by which `transformers` would run code of the folder or of a Hub repository."""
+    for name, value in raw.items():
+        if name == "auto_map" and value:
+            yield f"{path}{name}"
+        elif name.endswith("_implementation") and any("/" in text for text in _texts(value)):
+            yield f"{path}{name} = {str(value)[:80]!r}"
+        elif isinstance(value, Mapping):
+            yield from _code_in(value, f"{path}{name}.")
+
+
+def _texts(value: Any) -> list[str]:
+    """A name of kernels, or one for each part of the model."""
+    return [text for text in (value.values() if isinstance(value, Mapping) else [value]) if isinstance(text, str)]
 
 
 def load_foreign(
@@ -108,6 +125,7 @@ def load_foreign(
             if pickled
             else f"{folder} holds neither model.safetensors nor model.safetensors.index.json."
         )
+    _require_weights(auto, folder, raw)
     try:
         with _quiet(auto):
             inner, report = auto.AutoModelForCausalLM.from_pretrained(
@@ -118,8 +136,8 @@ def load_foreign(
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # it is told below, with names
             )
-    except (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError) as error:
-        raise StorageError(f"transformers could not load {folder}: {type(error).__name__}: {error}") from error
+    except Exception as error:  # of whatever type the library gives to what it cannot read
+        raise StorageError(f"transformers could not load {folder}: {type(error).__name__}: {error!s:.300}") from error
     problems = {
         "missing tensors": sorted(report["missing_keys"]),
         "unexpected tensors": sorted(report["unexpected_keys"]),
@@ -134,6 +152,40 @@ def load_foreign(
     if broken and not allow_nonfinite:
         raise DataError(f"weights that are not finite as {dtype}: {', '.join(broken[:8])} ({len(broken)} tensors).")
     return Foreign(inner.to(device).eval(), raw)
+
+
+def _require_weights(auto: Any, folder: Path, raw: Mapping[str, Any]) -> None:
+    """Refuses a config.json that describes far more than its weights hold, before any of it is allocated.
+
+    `transformers` would first make at random what is missing. Numbers are counted on a network that is laid out without
+    memory; layers, which are objects even so, by the tensors there are.
+    """
+    tensors, numbers = numbers_in(folder)
+    for name, value in _whole_numbers(raw):
+        if any(word in name for word in ("layer", "block", "depth")) and value > max(tensors, FEW_LAYERS):
+            raise DataError(
+                f"the weights in {folder} do not fit its config.json: {name} is {value:,}, and {tensors:,} tensors are "
+                "stored."
+            )
+    try:
+        with _quiet(auto), torch.device("meta"):
+            laid = auto.AutoModelForCausalLM.from_config(auto.AutoConfig.from_pretrained(folder, local_files_only=True))
+    except Exception:  # of whatever type the library gives it: loading ends in the same one, and tells it
+        return
+    described = sum(parameter.numel() for parameter in laid.parameters())
+    if described > 2 * numbers:
+        raise DataError(
+            f"the weights in {folder} do not fit its config.json: it describes {described:,} numbers, and {numbers:,} "
+            "are stored."
+        )
+
+
+def _whole_numbers(raw: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, int]]:
+    for name, value in raw.items():
+        if isinstance(value, Mapping):
+            yield from _whole_numbers(value, f"{path}{name}.")
+        elif isinstance(value, int):
+            yield f"{path}{name}", value
 
 
 def _transformers() -> Any:

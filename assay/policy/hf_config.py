@@ -7,7 +7,8 @@ refused, because a field that is not understood may change the function that the
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+import sys
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, get_args
 
 from assay.errors import ConfigError
@@ -160,20 +161,20 @@ def config_from_hf(raw: Mapping[str, Any]) -> PolicyConfig:
     # Only old Llama files leave these out; for the others transformers' default is not the number of heads.
     kv_heads = sizes["heads"] if family == "llama" or "num_key_value_heads" in raw else None
     head_dim = 128 if family == "qwen3" else sizes["hidden"] // max(sizes["heads"], 1)
-    bias = bool(_value(raw, "attention_bias", False))
+    bias = _flag(raw, "attention_bias")
     return PolicyConfig(
         family=family,
         **sizes,
         kv_heads=_size(raw, "num_key_value_heads", kv_heads),
         head_dim=_size(raw, "head_dim", head_dim),
         rope=_rope(raw, sizes["context"]),
-        norm_eps=float(_value(raw, "rms_norm_eps", 1e-6)),
-        tied=bool(_value(raw, "tie_word_embeddings", False)),
+        norm_eps=_number(raw, "rms_norm_eps", 1e-6),
+        tied=_flag(raw, "tie_word_embeddings"),
         attention_bias=True if family == "qwen2" else bias,
         output_bias=False if family == "qwen2" else bias,
-        mlp_bias=bool(_value(raw, "mlp_bias", False)),
+        mlp_bias=_flag(raw, "mlp_bias"),
         qk_norm=family == "qwen3",
-        init_std=float(_value(raw, "initializer_range", 0.02)),
+        init_std=_number(raw, "initializer_range", 0.02),
     )
 
 
@@ -244,7 +245,7 @@ def _short(value: Any) -> str:
 
 def _check_architecture(raw: Mapping[str, Any], family: str) -> None:
     names = raw.get("architectures") or []
-    if any(name != ARCHITECTURES[family] for name in names):
+    if not isinstance(names, list) or any(name != ARCHITECTURES[family] for name in names):
         raise ConfigError(
             f"config field architectures = {_short(names)} is not supported; supported: {ARCHITECTURES[family]}."
         )
@@ -264,9 +265,30 @@ def _size(raw: Mapping[str, Any], name: str, default: int | None) -> int:
     return value
 
 
+def _number(raw: Mapping[str, Any], name: str, default: float) -> float:
+    value = _value(raw, name, default)
+    if not _is_number(value):
+        raise ConfigError(f"config field {name} = {_short(value)} must be a number.")
+    return float(value)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is one that a float can hold."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def _flag(raw: Mapping[str, Any], name: str) -> bool:
+    value = _value(raw, name, False)
+    if not isinstance(value, bool):
+        raise ConfigError(f"config field {name} = {_short(value)} must be true or false.")
+    return value
+
+
 def _check_layer_types(kinds: Any, layers: int) -> None:
     if kinds is None:
         return
+    if not isinstance(kinds, list):
+        raise ConfigError(f"config field layer_types = {_short(kinds)} must be a list, a name for each layer.")
     other = sorted({str(kind) for kind in kinds} - {"full_attention", "attention"})
     if other:
         raise ConfigError(f"config field layer_types holds {', '.join(other)}; supported: full_attention.")
@@ -295,7 +317,7 @@ def _rope(raw: Mapping[str, Any], context: int) -> Rope:
 
 def _rope_from_dict(given: Mapping[str, Any], outside: Mapping[str, Any], context: int) -> Rope:
     fields = {name: value for name, value in given.items() if value is not None}
-    kinds = {fields.pop(name) for name in ("rope_type", "type") if name in fields} or {"default"}
+    kinds = [fields.pop(name) for name in ("rope_type", "type") if name in fields] or ["default"]
     kind = _rope_kind(kinds)
     if fields.pop("partial_rotary_factor", 1) != 1:
         raise ConfigError(
@@ -306,11 +328,11 @@ def _rope_from_dict(given: Mapping[str, Any], outside: Mapping[str, Any], contex
             raise ConfigError(f"config field {name} = {value} contradicts {fields[name]} in the rope parameters.")
     if "original_context" in REQUIRED[kind]:
         original = fields.setdefault("original_max_position_embeddings", context)
-        fields.setdefault("factor", context / original)
+        if _is_number(original) and original > 0:  # what is none is told below
+            fields.setdefault("factor", context / original)
     allowed = [_ROPE_NAMES.get(name, name) for name in ("theta", *REQUIRED[kind], *OPTIONAL[kind])]
     for name, value in fields.items():
-        numbers = value if isinstance(value, list) else [value]
-        if name not in allowed or not all(isinstance(number, int | float) for number in numbers):
+        if name not in allowed or not _fits(name, value):
             raise ConfigError(
                 f"config field {name} = {_short(value)} is not understood for rope_type '{kind}'; "
                 f"supported: numbers for {', '.join(allowed)}."
@@ -318,9 +340,18 @@ def _rope_from_dict(given: Mapping[str, Any], outside: Mapping[str, Any], contex
     return Rope(kind=kind, **{_ROPE_FIELDS.get(name, name): _plain(value) for name, value in fields.items()})
 
 
-def _rope_kind(kinds: Collection[Any]) -> RopeKind:
+def _fits(name: str, value: Any) -> bool:
+    """Whether a value is of the kind that this field of a rope holds."""
+    if name == "truncate":
+        return isinstance(value, bool)
+    if name in ("long_factor", "short_factor"):
+        return isinstance(value, list) and all(_is_number(number) and number > 0 for number in value)
+    return _is_number(value) and (name != "original_max_position_embeddings" or value == int(value))
+
+
+def _rope_kind(kinds: Sequence[Any]) -> RopeKind:
     for kind in get_args(RopeKind):
-        if set(kinds) == {kind}:
+        if all(other == kind for other in kinds):
             return kind
     raise ConfigError(
         f"config field rope_type = {' and '.join(_short(kind) for kind in kinds)} is not supported; "

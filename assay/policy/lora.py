@@ -77,9 +77,9 @@ def read_config(raw: Mapping[str, Any]) -> tuple[Lora, str]:
     base, rank, alpha = raw.get("base_model_name_or_path"), raw.get("r"), raw.get("lora_alpha")
     if not base or not isinstance(base, str):
         raise ConfigError(f"{CONFIG} names no base_model_name_or_path: write the folder or Hub id of the base there.")
-    if not isinstance(rank, int) or rank < 1:
+    if not isinstance(rank, int) or isinstance(rank, bool) or rank < 1:
         raise ConfigError(f"{CONFIG}: r must be a whole number of at least 1, not {json.dumps(rank)}.")
-    if not isinstance(alpha, int | float) or not alpha > 0:
+    if not isinstance(alpha, int | float) or not 0 < alpha < math.inf:
         raise ConfigError(f"{CONFIG}: lora_alpha must be a positive number, not {json.dumps(alpha)}.")
     scaled = alpha * math.sqrt(rank) if raw.get("use_rslora") else float(alpha)  # alpha / sqrt(r) = scaled / r
     return Lora(rank, scaled, _targets(raw.get("target_modules"))), base

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -13,9 +14,11 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from assay.errors import DataError, StorageError
+from assay.files import read_json, require_regular
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
+HEADER = 16 << 20  # bytes: some hundred thousand tensors
 _FLOATS = ("F64", "F32", "F16", "BF16")
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 # Old Llama checkpoints store the frequencies of the default rope beside the weights; they are made from the config.
@@ -30,20 +33,32 @@ def read_weights(
     `optional` names are read where they are stored; its value says which wanted tensor each is a copy of.
     """
     files = _files(folder)
+    found = _stored(folder, files)
+    _check(folder, found, {**shapes, **{name: shapes[twin] for name, twin in optional.items()}}, optional)
+    for path in files:
+        with opened(path) as shard:
+            for name, (home, _, _) in found.items():
+                if home == path and (name in shapes or name in optional):
+                    yield name, shard.get_tensor(name)
+
+
+def numbers_in(folder: Path) -> tuple[int, int]:
+    """How many tensors and how many numbers the weight files of a folder hold, by their headers alone."""
+    found = _stored(folder, _files(folder))
+    return len(found), sum(math.prod(shape) for _, shape, _ in found.values())
+
+
+def _stored(folder: Path, files: Sequence[Path]) -> dict[str, tuple[Path, list[int], str]]:
+    """File, shape and type of each tensor."""
     found: dict[str, tuple[Path, list[int], str]] = {}
     for path in files:
-        with _open(path) as shard:
+        with opened(path) as shard:
             for name in shard.keys():  # noqa: SIM118 (a safetensors handle is no mapping)
                 if name in found:
                     raise StorageError(f"tensor {name} is in {found[name][0].name} and in {path.name} of {folder}.")
                 part = shard.get_slice(name)
                 found[name] = (path, list(part.get_shape()), part.get_dtype())
-    _check(folder, found, {**shapes, **{name: shapes[twin] for name, twin in optional.items()}}, optional)
-    for path in files:
-        with _open(path) as shard:
-            for name, (home, _, _) in found.items():
-                if home == path and (name in shapes or name in optional):
-                    yield name, shard.get_tensor(name)
+    return found
 
 
 def write_weights(folder: Path, weights: Mapping[str, Tensor], *, max_shard_bytes: int) -> None:
@@ -100,9 +115,9 @@ def _files(folder: Path) -> list[Path]:
 
 def _indexed(folder: Path) -> list[str]:
     try:
-        places = json.loads((folder / INDEX).read_bytes())["weight_map"]
+        places = read_json(folder / INDEX, most=HEADER)["weight_map"]
         return sorted(set(places.values()))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise StorageError(f"{folder / INDEX} is not an index of safetensors: {error!r}") from error
 
 
@@ -117,7 +132,19 @@ def _inside(folder: Path, name: str) -> Path:
     return folder / name
 
 
-class _open:
+def require_header(path: Path) -> None:
+    """StorageError for a file of tensors whose header is larger than any model's: reading it would take gigabytes."""
+    require_regular(path)
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+    if size > HEADER:
+        raise StorageError(
+            f"{path} is damaged or not a safetensors file: its header would have {size:,} bytes, and at most "
+            f"{HEADER:,} are read."
+        )
+
+
+class opened:
     """`safe_open` whose failures name the file."""
 
     def __init__(self, path: Path) -> None:
@@ -125,9 +152,10 @@ class _open:
 
     def __enter__(self) -> Any:
         try:
+            require_header(self.path)
             self.handle = safe_open(self.path, framework="pt", device="cpu")
             return self.handle.__enter__()
-        except (SafetensorError, OSError) as error:
+        except (SafetensorError, OSError, MemoryError) as error:  # it is mapped, which a limit of addresses may refuse
             raise StorageError(f"{self.path} is damaged or not a safetensors file: {error}") from error
 
     def __exit__(self, *failure: Any) -> None:

@@ -6,7 +6,8 @@ Ids travel, text does not: what a model sampled is decoded for checkers and read
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ import tokenizers
 from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
 from assay.errors import ConfigError, DataError, StorageError
+from assay.files import parse_json, read_bytes
 from assay.policy import conversation
-from assay.policy.chat import PLAIN, Message, names_in, render_chat
+from assay.policy.chat import CHARACTERS, PLAIN, UNOPENED, Message, names_in, render_chat
 from assay.policy.conversation import Chat, with_system
 from assay.types import Ids
 
@@ -33,6 +35,8 @@ FILES = (
     "tokenizer.model",
     conversation.FILE,
 )
+LARGEST = 64 << 20  # bytes of a file; vocabularies of a quarter of a million tokens take half of it
+LONGEST_TEMPLATE = 1 << 20  # characters
 _OURS = frozenset(["messages", "tools", "documents", "add_generation_prompt", "raise_exception", "strftime_now"])
 _SPECIALS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
@@ -53,16 +57,20 @@ class Tokenizer:
     decoding: frozenset[str] = frozenset()  # kinds of the decoder's steps, which say how tokens spell bytes
     tool_template: str | None = None  # what conversations with tools are rendered by, where the folder has another
     chat: Chat = field(default_factory=Chat)
+    place: str = ""  # the folder that it was read from, for messages
 
     def encode(self, text: str) -> Ids:
         """int32 ids of the text and of nothing else: no special tokens are added."""
         if self.alphabet is not None:
             self._check_alphabet(text)
-        return np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+        with _told(self.place):
+            return np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text without special tokens. An unfinished UTF-8 character becomes U+FFFD."""
-        return self.backend.decode(self._known(ids), skip_special_tokens=True)
+        known = self._known(ids)
+        with _told(self.place):
+            return self.backend.decode(known, skip_special_tokens=True)
 
     def token_bytes(self, token: int) -> bytes:
         """The bytes that a token stands for, special tokens by name; concatenated they are the text in UTF-8."""
@@ -95,13 +103,14 @@ class Tokenizer:
                 self._check_alphabet(str(message.get("content", "")))
         tools = self.chat.schemas if tools is None else tools
         seen = {**self.special, **self.chat.switches, **(variables or {})}
-        text = render_chat(self._template(bool(tools)), messages, variables=seen, tools=tools)
-        return np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+        text = render_chat(self._template(bool(tools)), messages, variables=seen, tools=tools, place=self.place)
+        with _told(self.place):
+            return np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
 
     def speaking(self, chat: Chat) -> Tokenizer:
         """The same tokenizer with these settings in every prompt; refuses what its template would pass over."""
         chat = conversation.resolved(chat)
-        known = names_in(self._template(bool(chat.tools)))
+        known = names_in(self._template(bool(chat.tools)), place=self.place)
         for name in chat.switches:
             if name not in known:
                 others = ", ".join(sorted(known - _OURS)) or "none"
@@ -117,7 +126,7 @@ class Tokenizer:
         if self.template is not None:
             return self.tool_template if tools and self.tool_template is not None else self.template
         begins = self.backend.encode("", add_special_tokens=True).ids[:1] == [self.id_of("bos_token")]
-        return PLAIN if begins else PLAIN.removeprefix("{{ bos_token }}")
+        return PLAIN if begins else UNOPENED
 
     def id_of(self, role: str) -> int | None:
         """The id of a special token by its role: bos_token, eos_token, pad_token, sep_token, ..."""
@@ -150,6 +159,17 @@ class Tokenizer:
         return token.replace("▁", " ").encode() if self.decoding & {"Metaspace", "Replace"} else token.encode()
 
 
+@contextmanager
+def _told(place: str) -> Iterator[None]:
+    """A tokenizer.json is a program too: at a pattern that would try for ever, the library panics."""
+    try:
+        yield
+    except BaseException as error:  # the panic of a library in Rust is no Exception
+        if type(error).__name__ != "PanicException":
+            raise
+        raise DataError(f"the tokenizer{f' of {place}' if place else ''} fails on a text: {error!s:.200}.") from error
+
+
 def _byte_of() -> dict[str, bytes]:
     """Byte-level vocabularies write the printable bytes as themselves and the others as characters from U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
@@ -170,12 +190,15 @@ def load_tokenizer(folder: str | Path) -> Tokenizer:
             f"{folder} has no tokenizer.json. Slow tokenizers are not read; convert one with transformers: "
             "AutoTokenizer.from_pretrained(folder, use_fast=True).save_pretrained(folder)."
         )
-    return tokenizer_from_files({name: (folder / name).read_bytes() for name in FILES if (folder / name).is_file()})
+    there = [name for name in FILES if (folder / name).exists()]
+    files = {name: read_bytes(folder / name, most=LARGEST) for name in there}
+    return tokenizer_from_files(files, place=str(folder))
 
 
-def tokenizer_from_files(files: Mapping[str, bytes]) -> Tokenizer:
+def tokenizer_from_files(files: Mapping[str, bytes], *, place: str = "") -> Tokenizer:
     try:
-        backend = tokenizers.Tokenizer.from_buffer(files["tokenizer.json"])
+        with _told(place):
+            backend = tokenizers.Tokenizer.from_buffer(files["tokenizer.json"])
     except ValueError as error:
         raise StorageError(f"tokenizer.json cannot be read: {error}") from error
     backend.no_padding()
@@ -200,14 +223,15 @@ def tokenizer_from_files(files: Mapping[str, bytes]) -> Tokenizer:
         tool_template=tool_template,
         alphabet=_alphabet(described),
         decoding=frozenset(step["type"] for step in [decoder, *decoder.get("decoders", [])] if step),
+        place=place,
     )
     chat = _json(files, conversation.FILE)
-    return made.speaking(Chat(**{**chat, "variables": tuple(chat["variables"])})) if chat else made
+    return made.speaking(conversation.stored(chat)) if chat else made
 
 
 def _json(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
     try:
-        value = json.loads(files.get(name, b"{}"))
+        value = parse_json(files.get(name, b"{}"))
     except ValueError as error:
         raise StorageError(f"{name} is not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -216,7 +240,10 @@ def _json(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
 
 
 def _content(token: Any) -> str:
-    return token["content"] if isinstance(token, dict) else token
+    text = token.get("content") if isinstance(token, dict) else token
+    if not isinstance(text, str):
+        raise DataError(f"tokenizer_config.json: a special token is a text or has a content, and is not {token!r:.80}.")
+    return text
 
 
 def _id(backend: tokenizers.Tokenizer, special: Mapping[str, str], name: str) -> int | None:
@@ -228,7 +255,9 @@ def _id(backend: tokenizers.Tokenizer, special: Mapping[str, str], name: str) ->
     return found
 
 
-def _check_added(backend: tokenizers.Tokenizer, added: Mapping[str, Any]) -> None:
+def _check_added(backend: tokenizers.Tokenizer, added: Any) -> None:
+    if not isinstance(added, dict) or not all(place.isdecimal() and len(place) < 12 for place in added):
+        raise DataError("tokenizer_config.json: added_tokens_decoder must be an object of tokens by their ids.")
     for place, token in added.items():
         if backend.token_to_id(_content(token)) != int(place):
             raise DataError(
@@ -243,14 +272,26 @@ def _templates(files: Mapping[str, bytes], settings: Mapping[str, Any]) -> tuple
     chat_template.jinja wins over chat_template.json, and both over tokenizer_config.json.
     """
     if "chat_template.jinja" in files:
-        return files["chat_template.jinja"].decode(), None
+        return _template_of(files["chat_template.jinja"], "chat_template.jinja"), None
     template = _json(files, "chat_template.json").get("chat_template") or settings.get("chat_template")
     if isinstance(template, list):
-        named = {entry["name"]: entry["template"] for entry in template}
+        if not all(isinstance(entry, dict) and isinstance(entry.get("name"), str) for entry in template):
+            raise DataError("tokenizer_config.json: chat_template must be a text, or a list of templates with names.")
+        named = {entry["name"]: _template_of(entry.get("template")) for entry in template}
         if "default" not in named:
             raise DataError(f"tokenizer_config.json has chat templates {', '.join(sorted(named))} but no 'default'.")
         return named["default"], named.get("tool_use")
-    return template, None
+    return None if template is None else _template_of(template), None
+
+
+def _template_of(value: Any, place: str = "tokenizer_config.json") -> str:
+    try:
+        text = value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError as error:
+        raise DataError(f"{place} is not UTF-8: {error}.") from None
+    if not isinstance(text, str) or len(text) > LONGEST_TEMPLATE:
+        raise DataError(f"{place}: a chat template is a text of at most {LONGEST_TEMPLATE:,} characters.")
+    return text
 
 
 def _alphabet(described: Mapping[str, Any]) -> frozenset[str] | None:
@@ -264,13 +305,6 @@ def _alphabet(described: Mapping[str, Any]) -> frozenset[str] | None:
     spelt = {_BYTE_OF[letter] for letter in letters if letter in _BYTE_OF}
     plain = model.get("type") == "BPE" and not model.get("merges") and len(spelt) == len(letters) < 128
     return frozenset(byte.decode("ascii") for byte in spelt) if plain and b"".join(spelt).isascii() else None
-
-
-# Turns of the assistant end as its answers do, so that a conversation of several turns is what was sampled.
-_CHARACTER_TEMPLATE = (
-    "{{ bos_token }}{% for message in messages %}{{ message['content'] }}"
-    "{{ eos_token if message['role'] == 'assistant' else sep_token }}{% endfor %}"
-)
 
 
 def character_tokenizer(alphabet: str) -> Tokenizer:
@@ -296,7 +330,7 @@ def character_tokenizer(alphabet: str) -> Tokenizer:
         "tokenizer_class": "PreTrainedTokenizerFast",
         **names,
         "unk_token": names["pad_token"],  # never needed; without a name for it, transformers adds a token of its own
-        "chat_template": _CHARACTER_TEMPLATE,
+        "chat_template": CHARACTERS,
         "clean_up_tokenization_spaces": False,
         "model_max_length": 10**9,
     }

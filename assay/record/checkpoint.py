@@ -18,9 +18,10 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from assay.errors import StorageError, UsageError
+from assay.files import parse_json, read_json
 from assay.record import disk, manifest, tensors
 from assay.record.manifest import Fault
 
@@ -30,6 +31,7 @@ KEEP = 2
 RESERVE = 64 << 20
 
 Pieces = Callable[[], Iterable[Any]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,20 @@ class Checkpoint:
         return tensors.decode(self.file(name), framework)
 
     def document(self, name: str) -> Any:
-        return json.loads(self.file(name).read_bytes())
+        path = self.file(name)
+        try:
+            return parse_json(path.read_bytes())
+        except ValueError as error:
+            raise StorageError(f"{path} cannot be read as JSON: {error}.") from error
+
+    def read(self, name: str, make: Callable[[Any], T]) -> T:
+        """What a document stands for; StorageError where it stands for no such thing."""
+        try:
+            return make(self.document(name))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise StorageError(
+                f"{self.path / name} is not what this assay writes there ({type(error).__name__}: {error!s:.200})."
+            ) from error
 
     def file(self, name: str) -> Path:
         if name not in self.names:
@@ -110,6 +125,7 @@ class Store:
         documents: Mapping[str, Any] | None = None,
         files: Mapping[str, Path | bytes] | None = None,
         journals: Mapping[str, int] | None = None,
+        digests: Mapping[str, str] | None = None,
         score: float | None = None,
         place: str = "cpu",
     ) -> Path:
@@ -135,6 +151,7 @@ class Store:
             "identity": self.fingerprint,
             "identity_fields": self.identity,
             "journals": dict(journals or {}),
+            "journal_digests": dict(digests or {}),
             "environment": manifest.environment(place),
         }
         try:
@@ -185,10 +202,18 @@ class Store:
 
     def _hint(self) -> Best | None:
         try:
-            content = json.loads((self.path / "BEST").read_bytes())
+            content = read_json(self.path / "BEST")
             return Best(int(content["step"]), float(content["score"]))
-        except (FileNotFoundError, ValueError, KeyError, TypeError):  # garbage in a hint means no hint
+        except (FileNotFoundError, StorageError, ValueError, KeyError, TypeError):  # garbage in a hint means no hint
             return None
+
+    def mend_best(self) -> None:
+        """Makes `BEST` say what the manifests say: a kill may have come between a save and its mark."""
+        best = self.best()
+        if best is not None and best != self._hint():
+            self._write_best(best)
+        elif best is None:
+            (self.path / "BEST").unlink(missing_ok=True)
 
     def mark_best(self, step: int, score: float) -> bool:
         """Protect a saved step from removal if its score is above that of every other; True if it is.
@@ -202,9 +227,12 @@ class Store:
         best = self.best()
         if best is not None and best.step != step and score <= best.score:
             return False
-        content = json.dumps({"step": step, "score": float(score)}).encode() + b"\n"
-        disk.replace(self.path / "BEST", content, point="best")
+        self._write_best(Best(step, float(score)))
         return True
+
+    def _write_best(self, best: Best) -> None:
+        content = json.dumps({"step": best.step, "score": best.score}).encode() + b"\n"
+        disk.replace(self.path / "BEST", content, point="best")
 
     def load(self, step: int | None = None, *, repair: bool = True) -> Checkpoint | None:
         """The newest checkpoint that is whole, or exactly `step`; None if none was ever saved.
@@ -262,6 +290,7 @@ class Store:
             if later > step:
                 aside = self._set_aside(self.folder(later), "orphan", point="rewind")
                 log.warning("the checkpoint of step %d is later than the resumed one; kept as %s", later, aside.name)
+        self.mend_best()
 
     def _set_aside(self, folder: Path, why: str, *, point: str = "quarantine") -> Path:
         target = folder.with_name(f"{folder.name}.{why}")

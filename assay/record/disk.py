@@ -95,9 +95,14 @@ def rename(source: Path, target: Path, *, point: str) -> None:
 
 def replace(path: Path, data: Any, *, point: str) -> None:
     """Give `path` this content, at once and durably: a reader sees the old content or the new one."""
+    replace_with(path, [data], point=point)
+
+
+def replace_with(path: Path, chunks: Iterable[Any], *, point: str) -> None:
+    """`replace` by content that comes in pieces, and is never held as a whole."""
     temporary = path.with_name(f".tmp-{uuid.uuid4().hex}")
     try:
-        write_new(temporary, [data], point=point)
+        write_new(temporary, chunks, point=point)
         rename(temporary, path, point=point)
     finally:
         temporary.unlink(missing_ok=True)

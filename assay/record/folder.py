@@ -1,6 +1,6 @@
 """The run folder: everything that a run is, in one place that can be moved and read without this program.
 
-    run.json  metrics.jsonl  evals.jsonl  rollouts/  ckpt/  orphans/  lock
+    run.json  metrics.jsonl  evals.jsonl  rollouts.jsonl  learnt.txt  rollouts/  ckpt/  orphans/  lock
 
 `create` and `open` hold the lock for as long as the folder is entered; `read_only` takes none and writes nothing.
 Order within a step: append its records, write its rollouts, then `save`: a checkpoint remembers how long the journals
@@ -9,18 +9,21 @@ were, and `rewind` cuts them back to it, so that after any number of crashes the
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import re
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
 from assay.errors import StorageError, UsageError
-from assay.record import disk, jsonl, manifest, rollouts
+from assay.files import read_json
+from assay.record import damage, disk, jsonl, manifest, rollouts
 from assay.record.checkpoint import KEEP, RESERVE, Best, Checkpoint, Store
 from assay.record.jsonl import PATIENCE, Journal
 from assay.record.lock import Lock
@@ -28,8 +31,9 @@ from assay.record.lock import Lock
 log = logging.getLogger(__name__)
 
 SCHEMA = 1
-JournalName = Literal["metrics", "evals"]
-JOURNALS: tuple[JournalName, ...] = ("metrics", "evals")
+JournalName = Literal["metrics", "evals", "rollouts"]
+JOURNALS: tuple[JournalName, ...] = ("metrics", "evals", "rollouts")
+LEARNT = "learnt.txt"
 _FOLDERS = ("ckpt", "rollouts", "orphans")
 
 
@@ -39,6 +43,7 @@ class RunFolder:
     def __init__(self, path: Path, document: Mapping[str, Any], store: Store, lock: Lock | None) -> None:
         self.path, self.document, self.store = path, document, store
         self.failures: list[str] = []  # what the disk refused while the run went on
+        self.noticed: tuple[str, ...] = ()  # of an opened run: what its records are no longer
         self._lock = lock
         self._failed_saves = self._failed_rollouts = 0
         self._journals: dict[str, Journal] = {}
@@ -108,6 +113,8 @@ class RunFolder:
                     disk.sweep(folder)
                 for name in JOURNALS:
                     run._journals[name] = Journal(path / f"{name}.jsonl", orphans=path / "orphans")
+                run._notice()
+                run._mend_best()
             except BaseException:
                 run.close()
                 raise
@@ -118,6 +125,14 @@ class RunFolder:
         """An existing run, perhaps one that is being written; takes no lock and changes nothing."""
         document = _read_document(Path(path))
         return cls(Path(path), document, Store(Path(path) / "ckpt", document["identity"]), None)
+
+    @property
+    def experiment(self) -> dict[str, Any]:
+        """What run.json says that the run is, as data."""
+        found = self.document.get("experiment")
+        if not isinstance(found, dict):
+            raise StorageError(f"{self.path / 'run.json'} says of no experiment what it is; put the file back.")
+        return found
 
     def __enter__(self) -> Self:
         return self
@@ -147,6 +162,44 @@ class RunFolder:
         if not written:
             self.failures.append(f"{name}: a record of step {record['step']} waits")
         return written
+
+    def keep_learnt(self, contents: Sequence[str]) -> None:
+        """Digests of the rows that the run knows, a line each, so that no later exam takes them for unseen ones."""
+        self._require_lock()
+        with disk.storage_errors(f"writing {self.path / LEARNT}"):
+            disk.replace(self.path / LEARNT, "".join(f"{content}\n" for content in contents).encode(), point="run")
+
+    def learnt(self) -> frozenset[str] | None:
+        """None where the run did not keep them."""
+        try:
+            return frozenset((self.path / LEARNT).read_text().split())
+        except FileNotFoundError:
+            return None
+
+    def _mend_best(self) -> None:
+        try:
+            self.store.mend_best()
+        except OSError as error:
+            self._note(f"the mark of the best checkpoint was not mended: {error}")
+
+    def _notice(self) -> None:
+        """Keeps in run.json what is damaged: the next checkpoint remembers the records as they are then."""
+        self.noticed = tuple(self.damage())
+        known = self.document.get("damaged") or []
+        if new := [sentence for sentence in self.noticed if sentence not in known]:
+            self.amend(damaged=[*known, *new])
+
+    def damage(self) -> list[str]:
+        """What has become of the records since they were written; nothing of a run that is as it was left."""
+        found = (manifest.read(self.store.folder(step)) for step in self.store.steps())
+        whole = [entry for entry in found if isinstance(entry, dict) and manifest.well_formed(entry)]
+        told = damage.changed_journals(self.path, whole)
+        try:
+            listed = damage.listed_rollouts(self.path / "rollouts.jsonl")
+            told += damage.changed_rollouts(self.path / "rollouts", listed)
+        except StorageError as error:
+            told.append(str(error))
+        return told
 
     def amend(self, **changes: Any) -> None:
         """Replace fields of run.json, at once and durably; what a resume must find unchanged stays as it is."""
@@ -183,9 +236,9 @@ class RunFolder:
         self._require_lock()
         try:
             offsets = {name: journal.sync() for name, journal in self._journals.items()}
-            self.store.save(
-                step, tensors=tensors, documents=documents, files=files, journals=offsets, score=score, place=place
-            )
+            digests = {name: journal.digest for name, journal in self._journals.items()}
+            content = {"tensors": tensors, "documents": documents, "files": files}
+            self.store.save(step, **content, journals=offsets, digests=digests, score=score, place=place)
         except OSError as error:
             self._failed_saves += 1
             self._note(f"the checkpoint of step {step} was not saved: {error}")
@@ -230,7 +283,9 @@ class RunFolder:
             # that remembers longer journals.
             self.store.forget_after(step)
             for name, journal in self._journals.items():
-                journal.cut(offsets.get(name, 0))
+                offset = offsets.get(name, 0)
+                # The list of rollouts may be gone with them: it is told, and nothing is computed from it.
+                journal.cut(min(offset, journal.offset) if name == "rollouts" else offset)
             for later in self.rollout_steps():
                 if later > step:
                     source = rollouts.file_of(self.path / "rollouts", later)
@@ -241,7 +296,8 @@ class RunFolder:
         """Write the rollouts of a step. False if the disk failed; StorageError at the third failure in a row."""
         self._require_lock()
         try:
-            rollouts.write_rollouts(self.path / "rollouts", step, columns)
+            path = rollouts.write_rollouts(self.path / "rollouts", step, columns)
+            entry = {"file": path.name, "size": path.stat().st_size, "sha256": disk.digest_file(path)}
         except OSError as error:
             self._failed_rollouts += 1
             self._note(f"the rollouts of step {step} were not written: {error}")
@@ -249,7 +305,7 @@ class RunFolder:
                 raise StorageError(f"{self._failed_rollouts} steps in a row lost their rollouts: {error}.") from error
             return False
         self._failed_rollouts = 0
-        return True
+        return self.append("rollouts", {"step": step, **entry})
 
     def rollout_steps(self) -> list[int]:
         names = (re.fullmatch(r"step-(\d{8,})\.parquet", path.name) for path in (self.path / "rollouts").glob("*"))
@@ -265,6 +321,27 @@ class RunFolder:
     def _require_lock(self) -> None:
         if self._lock is None or not self._lock.held:
             raise UsageError(f"{self.path} is not open for writing; use RunFolder.open(path).")
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A folder for a run without a name of its own: `root/name-1`, or the first number that is not taken."""
+
+    root: Path
+    name: str
+
+    def take(self) -> Path:
+        """Makes it, so that of runs that begin at once each has another."""
+        with disk.storage_errors(f"making a folder in {self.root}"):
+            self.root.mkdir(parents=True, exist_ok=True)
+            for number in itertools.count(1):
+                path = self.root / f"{self.name}-{number}"
+                try:
+                    path.mkdir()
+                except FileExistsError:
+                    continue
+                return path
+        raise AssertionError("numbers end nowhere")
 
 
 def _encode(document: Mapping[str, Any]) -> bytes:
@@ -290,11 +367,9 @@ def require_vacant(path: Path) -> None:
 
 def _read_document(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads((path / "run.json").read_bytes())
+        document = read_json(path / "run.json", most=manifest.LARGEST)
     except FileNotFoundError:
         raise UsageError(f"{path} holds no run: run.json is missing. `assay train` starts one.") from None
-    except (OSError, ValueError) as error:
-        raise StorageError(f"{path / 'run.json'} cannot be read: {error}.") from error
     if not isinstance(document, dict):
         raise StorageError(f"{path / 'run.json'} is not a JSON object.")
     manifest.require_schema(document.get("schema"), what=str(path / "run.json"), known=SCHEMA)

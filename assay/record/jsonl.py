@@ -6,19 +6,24 @@ in memory and is written before the next one.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
+import mmap
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from assay.errors import StorageError, UsageError
+from assay.files import parse_json, require_regular
 from assay.record import disk
 from assay.record.manifest import plain
 
 log = logging.getLogger(__name__)
 
+LONGEST = 64 << 20  # bytes of a record: an evaluation of thousands of problems takes a hundredth
+_BLOCK = 1 << 20
 PATIENCE = 3  # consecutive failures after which the run stops
 
 
@@ -31,14 +36,23 @@ def line(record: Mapping[str, Any]) -> bytes:
 
 
 class Journal:
-    """The one writer of a file of JSON lines. `orphans` receives what is cut off."""
+    """The one writer of a file of JSON lines. `orphans` receives what is cut off.
+
+    `digest` is the SHA-256 of all that is in the file, as it was read when it was opened and as it was written since.
+    """
 
     def __init__(self, path: Path, *, orphans: Path) -> None:
         self.path, self.orphans = path, orphans
         self.waiting: list[bytes] = []
         self.failures = 0
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        self._cut_torn_tail()
+        try:
+            require_regular(path)
+            self._cut_torn_tail()
+            self._sha = sha_of(self.path)
+        except BaseException:
+            self.close()
+            raise
 
     def append(self, record: Mapping[str, Any]) -> bool:
         """False if the record waits for a better disk; StorageError at the third failure in a row."""
@@ -65,12 +79,16 @@ class Journal:
             except OSError:
                 os.ftruncate(self._fd, length)
                 raise
-            self.waiting.pop(0)
+            self._sha.update(self.waiting.pop(0))
         self.failures = 0
 
     @property
     def offset(self) -> int:
         return os.fstat(self._fd).st_size
+
+    @property
+    def digest(self) -> str:
+        return self._sha.hexdigest()
 
     def sync(self) -> int:
         """Force all records to the disk; the offset after them."""
@@ -88,20 +106,40 @@ class Journal:
                 "Put the file back, or resume from an earlier step."
             )
         if offset < length:
-            tail = os.pread(self._fd, length - offset, offset)
-            disk.replace(disk.free_name(self.orphans, self.path.stem, ".jsonl"), tail, point="orphan")
+            target = disk.free_name(self.orphans, self.path.stem, ".jsonl")
+            disk.replace_with(target, self._blocks(offset), point="orphan")
             disk.truncate(self._fd, offset, point="jsonl")
             disk.fsync(self._fd, point="jsonl")
+            self._sha = sha_of(self.path)
+
+    def _blocks(self, offset: int) -> Iterator[bytes]:
+        """The bytes from there on, a part at a time."""
+        while block := os.pread(self._fd, _BLOCK, offset):
+            yield block
+            offset += len(block)
 
     def close(self) -> None:
         os.close(self._fd)
 
     def _cut_torn_tail(self) -> None:
-        data = self.path.read_bytes()
-        end = data.rfind(b"\n") + 1
-        if end < len(data):
-            log.warning("%s ends in %d bytes of an unfinished record; moved to orphans", self.path, len(data) - end)
+        length = self.offset
+        if not length:
+            return
+        with mmap.mmap(self._fd, length, access=mmap.ACCESS_READ) as whole:
+            end = whole.rfind(b"\n") + 1
+        if end < length:
+            log.warning("%s ends in %d bytes of an unfinished record; moved to orphans", self.path, length - end)
             self.cut(end)
+
+
+def sha_of(path: Path, length: int | None = None) -> Any:
+    """The SHA-256, to be continued, of the first `length` bytes of a file, or of all that it has."""
+    total, left = hashlib.sha256(), path.stat().st_size if length is None else length
+    with path.open("rb") as file:
+        while left and (block := file.read(min(left, _BLOCK))):
+            total.update(block)
+            left -= len(block)
+    return total
 
 
 def read(path: Path, *, contiguous: bool = False, skip_damaged: bool = False) -> list[dict[str, Any]]:
@@ -127,19 +165,54 @@ def read(path: Path, *, contiguous: bool = False, skip_damaged: bool = False) ->
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
     """Line numbers with a record, or with a sentence about what is wrong."""
+    require_regular(path)
     with path.open("rb") as file:
-        for number, raw in enumerate(file, start=1):
+        for number, raw in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), start=1):
+            if len(raw) > LONGEST:
+                yield number, f"longer than {LONGEST:,} bytes; nothing behind it is read"
+                return
             if not raw.endswith(b"\n"):
                 return
             try:
-                record = json.loads(raw.decode())  # decoded here: json itself lets a byte order mark pass
+                record = parse_json(raw.decode())  # decoded here: json itself lets a byte order mark pass
             except ValueError as error:
                 yield number, f"not JSON ({error})"
                 continue
             if isinstance(record, dict) and isinstance(record.get("step"), int):
-                yield number, record
+                yield number, _SHAPES.get(path.stem, lambda record: None)(record) or record
             else:
                 yield number, "not an object with an integer `step`"
+
+
+def _of_metrics(record: Mapping[str, Any]) -> str | None:
+    """A measure, which has a slash in its name, that is no number."""
+    odd = next((name for name, value in record.items() if "/" in name and not _is_number(value)), None)
+    return None if odd is None else f"{odd} is {record[odd]!r:.60}, and no number"
+
+
+def _of_evals(record: Mapping[str, Any]) -> str | None:
+    """What a reader of held-out scores could not read."""
+    counts = ("problems", "samples", "invalid", "length", "truncated")
+    odd = [name for name in counts if not _is_number(record.get(name))]
+    odd += [name for name in ("pass", "scores") if not _are_estimates(record.get(name) or {})]
+    odd += ["bank"] if not isinstance(record.get("bank") or {}, dict) else []
+    odd += ["pass"] if not odd and not all(k.isdecimal() for k in record.get("pass") or {}) else []
+    return f"{odd[0]} is {record.get(odd[0])!r:.60}, and no part of an evaluation" if odd else None
+
+
+def _are_estimates(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(one, dict) and isinstance(one.get("mean"), int | float) and all(map(_is_number, one.values()))
+        for one in value.values()
+    )
+
+
+def _is_number(value: Any) -> bool:
+    """Null is a number that was not finite."""
+    return value is None or isinstance(value, int | float)
+
+
+_SHAPES = {"metrics": _of_metrics, "evals": _of_evals}
 
 
 def _order_problem(previous: int | None, step: int, contiguous: bool) -> str | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import StorageError
+from assay.files import read_json
 
 
 class RunLocked(StorageError):
@@ -66,8 +67,8 @@ class Lock:
 def holder(path: Path) -> dict[str, Any] | None:
     """What the lock file says of its last holder; None if it says nothing legible."""
     try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        content = read_json(path)
+    except (OSError, StorageError):
         return None
     return content if isinstance(content, dict) else None
 

@@ -24,11 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from assay.errors import ConfigError
+from assay.errors import ConfigError, StorageError
+from assay.files import read_json
 from assay.record.disk import digest_file
 
 SCHEMA = 1
 NAME = "MANIFEST.json"
+LARGEST = 64 << 20  # bytes of a manifest, or of run.json
 
 
 def plain(value: Any) -> Any:
@@ -125,11 +127,11 @@ def read(folder: Path) -> dict[str, Any] | Fault:
     if folder.is_symlink() or path.is_symlink():
         return Fault("symlink", f"{path} is reached through a symbolic link")
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = read_json(path, most=LARGEST)
     except FileNotFoundError:
         return Fault("manifest", f"{path} is missing")
-    except ValueError as error:
-        return Fault("manifest", f"{path} is not JSON: {error}")
+    except StorageError as error:
+        return Fault("manifest", str(error))
     if not isinstance(manifest, dict):
         return Fault("manifest", f"{path} is not a JSON object")
     claimed = manifest.pop("seal", None)
@@ -145,7 +147,7 @@ def file_fault(folder: Path, manifest: Mapping[str, Any], *, hashes: bool = True
     match = re.fullmatch(r"step-(\d{8,})", folder.name)
     if match and manifest.get("step") != int(match[1]):
         return Fault("step", f"{folder} holds the manifest of step {manifest.get('step')}")
-    if not _well_formed(manifest):
+    if not well_formed(manifest):
         return Fault("manifest", f"{folder / NAME} lacks fields, or they have other types than schema {SCHEMA} says")
     listed: Mapping[str, Any] = manifest["files"]
     for name, entry in listed.items():
@@ -162,7 +164,8 @@ def file_fault(folder: Path, manifest: Mapping[str, Any], *, hashes: bool = True
     return None
 
 
-def _well_formed(manifest: Mapping[str, Any]) -> bool:
+def well_formed(manifest: Mapping[str, Any]) -> bool:
+    """Whether it has the fields that every checkpoint of this schema has."""
     files, journals = manifest.get("files"), manifest.get("journals")
     if not (isinstance(files, dict) and isinstance(journals, dict) and isinstance(manifest.get("environment"), dict)):
         return False

@@ -28,7 +28,9 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
         if judged:
             stats["reward/accuracy"] = float(np.mean(judged))
         stats |= _parts(valid) | _scores(valid)
-    collected = [r for r in rows if r.episode.provenance != "replay" and r.episode.request.temperature > 0]
+    collected = [
+        r for r in rows if r.episode.provenance != "replay" and not r.waited and r.episode.request.temperature > 0
+    ]
     stats |= _lengths(episodes) | _replies(episodes) | _groups(collected)
     stats |= _branches(episodes, sampled) | _rounds(collected)
     stats["problem/level"] = float(np.mean([episode.request.problem.level for episode in episodes]))

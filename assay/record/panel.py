@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from assay import terminal
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
@@ -59,7 +61,7 @@ def panel(
         from rich.live import Live
 
         with Live(console=Console(file=out), auto_refresh=False) as live:
-            shown = _LivePanel(live, _History(total_steps), title, clock)
+            shown = _LivePanel(live, _History(total_steps), terminal.plain(title), clock)
             yield shown
             shown.draw()
     else:
@@ -120,7 +122,7 @@ class _Lines:
     def phase(self, name: str) -> None: ...
 
     def note(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+        terminal.write(self._stream, terminal.one(text) + "\n")
 
 
 def _line(history: _History, stats: Mapping[str, float]) -> str:
@@ -160,7 +162,7 @@ class _LivePanel:
         self._draw_when_due()
 
     def note(self, text: str) -> None:
-        self._live.console.print(text, markup=False, highlight=False)
+        self._live.console.print(terminal.one(text), markup=False, highlight=False)
 
     def _draw_when_due(self) -> None:
         if self._clock() - self._drawn >= REFRESH_SECONDS:

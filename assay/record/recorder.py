@@ -13,11 +13,12 @@ from assay.augment import Codec, Sampling, as_examined
 from assay.evaluate import bank
 from assay.experiment import Experiment
 from assay.judging import Judging
-from assay.memory import Memory
+from assay.memory import Memory, columns
 from assay.models import Models
 from assay.record.failpoint import failpoint
 from assay.record.folder import RunFolder
 from assay.record.measure import step_stats
+from assay.record.page import Page
 from assay.record.rollouts import rollout_table
 from assay.record.signals import StopFlag
 from assay.rng import Key
@@ -26,6 +27,8 @@ from assay.types import Batch, Episode, Problem, Row, Stats
 
 if TYPE_CHECKING:
     from assay.record.panel import Panel
+
+STILL = ("", "collect", "assess")  # phases in which no weight moves
 
 Exams = Mapping[str, Sequence[Problem]]
 """Held-out problems by set: `valid` while training, `test` before and after."""
@@ -54,6 +57,7 @@ class Recorder:
     panel: Panel
     stop: StopFlag
     judge: Judging = field(default_factory=Judging)
+    page: Page | None = None  # the report, which is written as the run goes
     track: Callable[[int, Mapping[str, float]], None] = lambda step, values: None  # to the sinks, if there are any
     clock: dict[str, float] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
@@ -66,6 +70,8 @@ class Recorder:
             if "valid" in self.exams:
                 self.panel.update(0, self._evaluate("valid", memory, models))
             self._save(memory, models)
+        if self.page:
+            self.page.now()
         self.settled = (memory, models)
         self.judge.at(memory.step)
         self._tick("")
@@ -73,9 +79,14 @@ class Recorder:
     def phase(self, name: str) -> None:
         self.panel.phase(name)
         self._tick(name)
-        if self.stop and name != "improve" and self.settled:
-            self._save(*self.settled)
+        if self.stop and name != "improve":
+            self.keep()
             self.stop.check()
+
+    def keep(self) -> None:
+        """Saves the state before this step, if no weight has moved since."""
+        if self.settled and self.entered[0] in STILL:
+            self._save(*self.settled)
 
     def step(
         self,
@@ -105,6 +116,8 @@ class Recorder:
         if scored or last or self.stop or self._due(self.experiment.saving.every, memory.step):
             self._save(memory, models, score=stats["eval/valid/pass@1"] if scored else None)
         self.panel.update(memory.step, stats)
+        if self.page:
+            self.page.turn()
         self.settled = (memory, models)
         self.judge.at(memory.step)
         self.clock = {}
@@ -140,6 +153,7 @@ class Recorder:
                 tensors[f"{name}/{models[name].weights_file}"] = below(state, "parameter/")
                 tensors[f"optimiser/{name}.safetensors"] = below(state, "optimiser/")
                 counters[name] = {"version": state["version"]}
+        tensors[columns.FILE] = memory.to_columns()
         documents = {"memory.json": memory.to_data(), "counters.json": counters}
         place = models["policy"].place
         self.folder.save(memory.step, tensors=tensors, documents=documents, files=self.files, score=score, place=place)
@@ -177,6 +191,11 @@ class Recorder:
         rate = generated / self.clock["time/collect"] if self.clock.get("time/collect") else 0.0
         trained = sum(len(e) for e in episodes)
         return spent | {"perf/tokens_per_s": rate, "perf/step_tokens_per_s": trained / total if total else 0.0}
+
+
+def counters_of(data: Any) -> dict[str, dict[str, int]]:
+    """What `counters.json` of a checkpoint says of each model."""
+    return {str(name): {"version": int(counter["version"])} for name, counter in data.items()}
 
 
 def _spent(memory: Memory) -> Stats:

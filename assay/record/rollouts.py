@@ -10,6 +10,7 @@ import numpy as np
 
 from assay.errors import StorageError
 from assay.record import disk
+from assay.tables import columns_of, rows_of
 from assay.types import Episode, Row
 
 Decode = Callable[[Sequence[int]], str]
@@ -116,7 +117,7 @@ def file_of(folder: Path, step: int) -> Path:
 
 
 def write_rollouts(folder: Path, step: int, columns: Mapping[str, Sequence[Any]]) -> Path:
-    """Write `folder/step-N.parquet` at once and durably. Types are by column name, so an empty step has them too."""
+    """Writes `folder/step-N.parquet` at once and durably. Types are by column name, so an empty step has them too."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -147,11 +148,9 @@ def _arrow_type(name: str) -> Any:
 
 def read_rollouts(path: Path, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
     """The columns of a file, as they were given to `write_rollouts`."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with path.open("rb") as file:
-            return pq.read_table(file, columns=None if columns is None else list(columns)).to_pydict()
-    except (OSError, pa.ArrowInvalid) as error:
-        raise StorageError(f"{path} cannot be read: {error}.") from error
+    names = list(columns or columns_of(path))
+    found: dict[str, list[Any]] = {name: [] for name in names}
+    for row in rows_of(path, names):
+        for name in names:
+            found[name].append(row[name])
+    return found

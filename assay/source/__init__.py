@@ -8,16 +8,23 @@ from dataclasses import dataclass
 
 from assay.errors import DataError
 from assay.memory import Memory
-from assay.part import Part
+from assay.part import Source
 from assay.rng import Key
-from assay.source.epochs import Epochs, Examine, Unsolved, epochs, examine, unsolved
-from assay.source.levels import LevelWindow, level_window
-from assay.source.posed import Pose, PoseSeeds, pose, pose_seeds
+from assay.source.epochs import Epochs
 from assay.source.rows import draw
-from assay.source.uncertain import Uncertain, uncertain
 from assay.tasks import short, task
 from assay.tasks.task import Split, Wording
 from assay.types import Problem
+
+__all__ = [
+    "Epochs",
+    "Levels",
+    "Pool",
+    "Share",
+    "Uniform",
+    "check_pool",
+    "uniform",
+]
 
 
 @dataclass(frozen=True)
@@ -38,10 +45,14 @@ class Pool:
 
     shares: tuple[Share, ...]
     wording: Wording = "compact"
+    left_out: tuple[str, ...] = ()  # ids of rows that are not asked: too long for the model, or of an exam known to it
 
     def problem(self, key: Key, split: Split = "train", *, levels: Levels | None = None) -> Problem:
         """The problem that this key names; `levels` says which of a share's levels may be drawn, if not all."""
         share = self.share_of(key)
+        if task(share.task).rows is not None:
+            rows = self.rows_of(share, split)
+            return rows[key("instance").bits % len(rows)]
         open_to = share.levels if levels is None else levels(share)
         level = open_to[key("level").bits % len(open_to)]
         return task(share.task).problem(key("instance"), level=level, split=split, wording=self.wording)
@@ -60,9 +71,17 @@ class Pool:
         """Whether all of its problems are rows of files."""
         return all(task(share.task).rows is not None for share in self.shares)
 
+    def rows_of(self, share: Share, split: Split) -> Sequence[Problem]:
+        """The rows of a finite share that are of this split and may be asked; at least one."""
+        found, left_out = task(share.task), frozenset(self.left_out)
+        rows = found.rows_of(split)
+        if left_out and not (rows := [row for row in rows if row.id not in left_out]):
+            raise DataError(f"{found.summary}: all that fall into '{split}' are left out; nothing can be asked.")
+        return rows
+
     def rows(self, split: Split) -> list[Problem]:
-        """All different rows of a finite pool that are of this split."""
-        rows = (problem for share in self.shares for problem in task(share.task).rows_of(split))
+        """All different rows of a finite pool that are of this split and may be asked."""
+        rows = (problem for share in self.shares for problem in self.rows_of(share, split))
         return list({problem.id: problem for problem in rows}.values())
 
     def held_out(self, key: Key, count: int, split: Split) -> list[Problem]:
@@ -86,25 +105,15 @@ Draw = Callable[[Memory, int, int], list[Problem]]
 """(memory, first ordinal, count) -> problems of this step. Ordinals number the draws of a step from 0."""
 
 
-@dataclass(frozen=True)
-class Uniform(Part):
-    """Fresh problems from the pool, every draw independent of what was learnt; of a file every row once an epoch."""
-
-
 def uniform(memory: Memory, first: int, count: int, *, pool: Pool) -> list[Problem]:
     return draw(memory, first, count, pool=pool)
 
 
-SOURCES = {
-    "uniform": (Uniform, uniform),
-    "epochs": (Epochs, epochs),
-    "uncertain": (Uncertain, uncertain),
-    "unsolved": (Unsolved, unsolved),
-    "examine": (Examine, examine),
-    "level-window": (LevelWindow, level_window),
-    "pose": (Pose, pose),
-    "pose-seeds": (PoseSeeds, pose_seeds),
-}
+@dataclass(frozen=True)
+class Uniform(Source):
+    """Fresh problems from the pool, every draw independent of what was learnt; of a file every row once an epoch."""
+
+    does = uniform
 
 
 def check_pool(pool: Pool) -> None:

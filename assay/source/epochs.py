@@ -8,20 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory import Memory
-from assay.memory.examined import STORE
-from assay.part import Part, scales_with
+from assay.part import Source, scales_with
 from assay.rng import Key
 from assay.types import Problem
 
 if TYPE_CHECKING:
     from assay.source import Pool
-
-
-@dataclass(frozen=True)
-class Epochs(Part):
-    """A fixed set of `size` problems, all of them once an epoch, in an order of its own each time."""
-
-    size: int = scales_with("num_prompts", 512)
 
 
 def epochs(memory: Memory, first: int, count: int, *, pool: Pool, drawn: int, size: int) -> list[Problem]:
@@ -31,41 +23,11 @@ def epochs(memory: Memory, first: int, count: int, *, pool: Pool, drawn: int, si
 
 
 @dataclass(frozen=True)
-class Unsolved(Part):
-    """Of a fixed set of `size` problems, in epochs, those of which at most this share of the answers was right when
-    they were examined last (DeepSearch 2509.25454); all, before they were.
-    """
+class Epochs(Source):
+    """A fixed set of `size` problems, all of them once an epoch, in an order of its own each time."""
 
     size: int = scales_with("num_prompts", 512)
-    most: float = 0.25
-
-
-def unsolved(
-    memory: Memory, first: int, count: int, *, pool: Pool, drawn: int, size: int, most: float
-) -> list[Problem]:
-    """An order of its own in every epoch of every stage."""
-    key, begin = Key(memory.seed)("unsolved", memory.stage), memory.step * drawn + first
-    return in_epochs(_left(memory, pool, size, most), key, begin, count)
-
-
-@dataclass(frozen=True)
-class Examine(Part):
-    """All that `unsolved` would draw from, in one step."""
-
-    size: int = scales_with("num_prompts", 512)
-    most: float = 0.25
-
-
-def examine(memory: Memory, first: int, count: int, *, pool: Pool, size: int, most: float) -> list[Problem]:
-    return list(_left(memory, pool, size, most))
-
-
-def _left(memory: Memory, pool: Pool, size: int, most: float) -> Sequence[Problem]:
-    """share right <= most; where every problem is above that, those of the least share."""
-    problems, known = set_of(pool, memory.seed, size), memory.stores.get(STORE, {})
-    shares = [known.get(problem.id, 0.0) for problem in problems]
-    highest = max(most, min(shares))
-    return [problem for problem, share in zip(problems, shares, strict=True) if share <= highest]
+    does = epochs
 
 
 def in_epochs(problems: Sequence[Problem], key: Key, begin: int, count: int) -> list[Problem]:

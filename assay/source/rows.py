@@ -24,6 +24,7 @@ def draw(memory: Memory, first: int, count: int, *, pool: Pool, levels: Levels |
     key, taken = memory.key("problem", memory.step), memory.stores.get(STORE, {})
     finite = finite_shares(pool)
     places = shares_of(memory, pool, first + count) if finite else []
+    rows_of = {place: pool.rows_of(pool.shares[place], "train") for place in finite}
     problems = []
     for ordinal in range(first, first + count):
         place = places[ordinal] if places else -1
@@ -31,7 +32,7 @@ def draw(memory: Memory, first: int, count: int, *, pool: Pool, levels: Levels |
             problems.append(pool.problem(key(ordinal), levels=levels))
             continue
         turn = taken.get(str(place), 0) + places[:ordinal].count(place)
-        rows = task(pool.shares[place].task).rows_of("train")
+        rows = rows_of[place]
         epoch, at = divmod(turn, len(rows))
         problems.append(rows[_order(memory.seed, place, epoch, len(rows))[at]])
     return problems

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
-
 from assay.errors import ConfigError, unknown
 from assay.tasks.activities import ACTIVITY
 from assay.tasks.boolean import BOOL
@@ -44,7 +42,6 @@ TASKS: dict[str, Task] = {
     "dsl-induction": INDUCTION,
 }
 
-ENTRY_POINTS = "assay.tasks"
 _GYM = "gym:"
 
 
@@ -66,16 +63,12 @@ def task(name: str) -> Task:
             able = ", ".join(n for n, t in TASKS.items() if t.posing is not None)
             raise ConfigError(f"problems of '{posed.name}' cannot be posed by a policy; those of {able} can.")
         return pose(posed)
-    registered = entry_points(group=ENTRY_POINTS)
-    if name not in registered.names:
-        raise unknown("task", name, {*TASKS, *registered.names}, "assay list tasks")
-    found = registered[name].load()
-    if not isinstance(found, Task):
-        raise ConfigError(
-            f"the entry point '{name}' of group '{ENTRY_POINTS}' is a {type(found).__name__}; "
-            "expected an assay.tasks.task.Task."
-        )
-    return found
+    from assay.plugins import load
+
+    load()
+    if name not in TASKS:
+        raise unknown("task", name, TASKS, "assay list tasks")
+    return TASKS[name]
 
 
 def short(name: str) -> str:

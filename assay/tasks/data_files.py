@@ -5,24 +5,34 @@ A row that cannot be read is a `Fault` in its place, so that a file is read to i
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import datetime
 import decimal
 import difflib
 import importlib.util
-import io
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from assay.errors import ConfigError, DataError, EndpointError
+from assay.errors import ConfigError, DataError, EndpointError, StorageError
+from assay.files import DEEP, TooDeep, read_bytes, require_regular, require_shallow
+from assay.tables import rows_of
 
+LARGEST_JSON = 1 << 30  # bytes of a list that is read as a whole
+LARGEST_VALUE = 1 << 28  # bytes of a file that is looked at as one value
 LONGEST_LINE = 1 << 24  # bytes; beyond it a line is no row but a file that lost its line ends
 HUB = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+){0,2}")
+MAGIC = {
+    b"PAR1": "parquet: rename it to .parquet",
+    b"\x1f\x8b": "compressed with gzip: unpack it",
+    b"PK\x03\x04": "a zip archive: unpack it",
+}
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -59,12 +69,25 @@ def read(place: str) -> Iterator[Item]:
         raise _missing(path)
     if path.is_dir():
         raise DataError(f"{path} is a folder: name a file in it ({', '.join(READERS)}).")
+    try:
+        size = require_regular(path).st_size
+    except StorageError as error:
+        raise DataError(str(error)) from None
     if path.suffix not in READERS:
         raise DataError(
             f"{path}: a file of rows ends in {', '.join(READERS)}, this one in '{path.suffix}'. Rename or convert it."
         )
-    if not path.stat().st_size:
+    try:
+        size = require_regular(path).st_size
+    except StorageError as error:
+        raise DataError(str(error)) from None
+    if not size:
         raise DataError(f"{path} is empty: expected one problem a row.")
+    with path.open("rb") as file:
+        head = file.read(4)
+    for mark, what in MAGIC.items():
+        if head.startswith(mark) and path.suffix != ".parquet":
+            raise DataError(f"{path} is {what}, and its name ends in '{path.suffix}'.")
     return READERS[path.suffix](path)
 
 
@@ -79,18 +102,20 @@ def _missing(path: Path) -> DataError:
 def _lines(path: Path) -> Iterator[tuple[int, str | Fault]]:
     """The lines of a text file without their ends, empty ones left out. A mark of UTF-8 at its beginning is dropped."""
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 2), b""), 1):
             if number == 1:
                 if line[:2] in (b"\xff\xfe", b"\xfe\xff"):
                     raise DataError(f"{path} is UTF-16: save it as UTF-8.")
                 line = line.removeprefix(_BOM)
             if (found := _text_of(line.rstrip(b"\r\n"), number)) != "":
                 yield number, found
+            if len(line) > LONGEST_LINE:
+                return
 
 
 def _text_of(line: bytes, number: int) -> str | Fault:
     if len(line) > LONGEST_LINE:
-        return Fault(number, f"has {len(line)} bytes, more than {LONGEST_LINE}: have line ends been lost?")
+        return Fault(number, f"has more than {LONGEST_LINE} bytes, and nothing behind it is read: are line ends lost?")
     if b"\0" in line:
         return Fault(number, "holds NUL bytes: this part of the file was never written.")
     if line.startswith(_BOM):
@@ -103,8 +128,39 @@ def _text_of(line: bytes, number: int) -> str | Fault:
 
 
 def _jsonl(path: Path) -> Iterator[Item]:
+    _refuse_one_value(path)
     for number, line in _lines(path):
         yield line if isinstance(line, Fault) else _row_of(line, number)
+
+
+def _refuse_one_value(path: Path) -> None:
+    """One JSON value over several lines is told as that, and not as so many broken lines."""
+    first = next((line for _, line in _lines(path) if isinstance(line, str)), "").strip()
+    if first[:1] not in ("[", "{") or path.stat().st_size > LARGEST_VALUE:
+        return
+    with contextlib.suppress(ValueError, RecursionError):
+        value = json_value(first)
+        if isinstance(value, dict) or any(number > 1 for number, _ in _lines(path)):
+            return  # a line by itself: what is wrong with it is told of the line
+    try:
+        value = json_value(path.read_bytes().removeprefix(_BOM).decode())
+    except (ValueError, RecursionError):
+        if first == "{":
+            raise DataError(
+                f"{path} holds objects that stand over several lines, and a row is a line: write each on one, for "
+                f"example with `jq -c . {path.name}`."
+            ) from None
+        if first == "[":
+            raise DataError(f"{path} begins as one JSON list over several lines, and is broken further on.") from None
+        return
+    if isinstance(value, list):
+        raise DataError(
+            f"{path} holds one JSON list, and a row of {path.suffix} is a line: rename it to "
+            f"{path.with_suffix('.json').name}, which is read as a list."
+        )
+    inside = [name for name, inner in value.items() if isinstance(inner, list) and inner]
+    hint = f"Keep what is under '{inside[0]}', which is a list." if inside else "A row is an object on one line."
+    raise DataError(f"{path} holds one JSON object over several lines, not a row a line. {hint}")
 
 
 def _row_of(line: str, number: int) -> Item:
@@ -112,10 +168,10 @@ def _row_of(line: str, number: int) -> Item:
         value = json_value(line)
     except json.JSONDecodeError as error:
         return Fault(number, _not_json(line, error))
+    except TooDeep:
+        return Fault(number, "is nested too deeply to be read.")
     except ValueError as error:
         return Fault(number, f"is not JSON: {error}.")
-    except RecursionError:
-        return Fault(number, "is nested too deeply to be read.")
     if not isinstance(value, dict):
         return Fault(number, f'holds {kind(value)}, not an object such as {{"prompt": ..., "answer": ...}}.')
     return Row(number, value)
@@ -123,7 +179,12 @@ def _row_of(line: str, number: int) -> Item:
 
 def json_value(text: str) -> Any:
     """What JSON text says, strictly: no NaN, no key twice, no half of a character, no number beyond a double."""
-    value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+    try:
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+    except RecursionError:
+        raise TooDeep from None
+    if text.count("[") + text.count("{") > DEEP:
+        require_shallow(value)
     if "\\u" in text:
         try:
             json.dumps(value, ensure_ascii=False).encode()
@@ -135,9 +196,13 @@ def json_value(text: str) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the key '{next(n for n in names if names.count(n) > 1)}' stands twice in one object")
+        raise ValueError(f"the key '{_twice(name for name, _ in pairs)}' stands twice in one object")
     return found
+
+
+def _twice(names: Iterable[str]) -> str | None:
+    """The first name that stands twice."""
+    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def _constant(name: str) -> NoReturn:
@@ -166,10 +231,12 @@ def _json(path: Path) -> Iterator[Item]:
         yield from _jsonl(path)
         return
     try:
-        rows = json_value(path.read_bytes().removeprefix(_BOM).decode())
+        rows = json_value(read_bytes(path, most=LARGEST_JSON).removeprefix(_BOM).decode())
+    except StorageError as error:
+        raise DataError(f"{error} Write it as .jsonl, one row a line.") from None
     except json.JSONDecodeError as error:
         raise DataError(f"{path} is not JSON from line {error.lineno}, character {error.colno} on.") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise DataError(f"{path} is not JSON: {error}.") from None
     for number, value in enumerate(rows, 1):
         plain = isinstance(value, dict)
@@ -183,7 +250,11 @@ def _csv(path: Path) -> Iterator[Item]:
         yield from faults
         return
     csv.field_size_limit(LONGEST_LINE)
-    text = io.StringIO(path.read_bytes().removeprefix(_BOM).decode(), newline="")
+    with path.open(encoding="utf-8-sig", newline="") as text:
+        yield from _cells(path, text)
+
+
+def _cells(path: Path, text: Iterable[str]) -> Iterator[Item]:
     reader = csv.reader(text, delimiter="\t" if path.suffix == ".tsv" else ",", strict=True)
     names = next(reader, [])
     _check_header(path, names)
@@ -201,22 +272,17 @@ def _csv(path: Path) -> Iterator[Item]:
 
 
 def _check_header(path: Path, names: list[str]) -> None:
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise DataError(f"{path}: the header names the column '{twice[0]}' twice.")
+    if (twice := _twice(names)) is not None:
+        raise DataError(f"{path}: the header names the column '{twice}' twice.")
     if len(names) == 1 and ";" in names[0]:
         raise DataError(f"{path}: the header {names[0][:60]!r} is divided by semicolons: divide cells by commas.")
 
 
 def _parquet(path: Path) -> Iterator[Item]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
-        with pq.ParquetFile(path) as file:
-            rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
-            yield from _records(rows)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path} cannot be read as parquet: it is damaged, or a file of another kind.") from error
+        yield from _records(rows_of(path))
+    except StorageError as error:
+        raise DataError(str(error)) from error
 
 
 def _hub(place: str) -> Iterator[Item]:

@@ -38,24 +38,31 @@ class Columns:
     answer: str | None
     solution: str | None
     others: tuple[str, ...]  # left for reward functions
+    split: bool = False  # the prompt is a conversation whose last message is the answer
 
 
 @dataclass(frozen=True)
 class Table:
-    """The problems of a file, each once, and what there is to say about them."""
+    """The problems of a file or of several, each once, and what there is to say about them."""
 
-    place: str
+    places: tuple[str, ...]
     columns: Columns
     problems: tuple[Problem, ...]
     num_rows: int
-    repeats: tuple[int, ...]  # lines of rows that stood earlier already
+    repeats: tuple[int | str, ...]  # rows that stood earlier already: their lines, of several files `FILE:LINE`
     faults: tuple[Fault, ...]  # of rows that were left out because that was asked for
     notes: tuple[str, ...]
+    of_files: tuple[str, ...] = ()  # of several files, the digest of each by itself
 
     @property
-    def digest(self) -> str:
-        """Of everything that a run reads of it, in its order."""
-        return digest("data", *(f"{problem.canonical}\n{problem.prompt}" for problem in self.problems))
+    def place(self) -> str:
+        return ", ".join(self.places)
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """Of everything that a run reads of it, in its order, a file each."""
+        rows = (f"{problem.canonical}\n{problem.prompt}" for problem in self.problems)
+        return self.of_files or (digest("data", *rows),)
 
 
 class _Bad(Exception):
@@ -63,15 +70,24 @@ class _Bad(Exception):
 
 
 def read_table(
-    place: str, *, task: str, prompt: str = "", answer: str = "", system: str = "", skip_bad_rows: bool = False
+    place: str,
+    *,
+    task: str,
+    prompt: str = "",
+    answer: str = "",
+    system: str = "",
+    skip_bad_rows: bool = False,
+    split: bool = False,
 ) -> Table:
-    """Reads, checks and converts a whole file. Faulty rows are an error that names them, or are left out if asked."""
+    """Reads, checks and converts a whole file. Faulty rows are an error that names them, or are left out if asked.
+    `split`: prompts are conversations that end with the assistant, and its last message is the answer.
+    """
     items = list(read(place))
     rows = [item for item in items if isinstance(item, Row)]
     faults = [item for item in items if isinstance(item, Fault)]
     if not rows:
         raise _refusal(place, faults, len(items)) if faults else DataError(f"{place} holds no rows.")
-    columns = _columns(place, rows, prompt, answer)
+    columns = _columns(place, rows, prompt, answer, split)
     found: list[Problem] = []
     for row in rows:
         try:
@@ -92,8 +108,8 @@ def read_table(
         raise _refusal(place, faults, len(items))
     kept = {problem.spec["row"] for problem in unique.values()}
     repeats = tuple(row.line for row in rows if row.line not in kept | bad)
-    notes = _notes(rows, columns, list(unique.values()), repeats, faults, system)
-    return Table(place, columns, tuple(unique.values()), len(items), repeats, tuple(faults), tuple(notes))
+    notes = _notes(rows, columns, list(unique.values()), repeats, faults)
+    return Table((place,), columns, tuple(unique.values()), len(items), repeats, tuple(faults), tuple(notes))
 
 
 def _refusal(place: str, faults: Sequence[Fault], count: int) -> DataError:
@@ -111,19 +127,22 @@ def _refusal(place: str, faults: Sequence[Fault], count: int) -> DataError:
 # Columns
 
 
-def _columns(place: str, rows: Iterable[Row], prompt: str, answer: str) -> Columns:
+def _columns(place: str, rows: Iterable[Row], prompt: str, answer: str, split: bool) -> Columns:
     names = tuple(dict.fromkeys(name for row in rows for name in row.columns))
     nested = [f"{n}.{inner}" for row in rows for n, v in row.columns.items() if isinstance(v, Mapping) for inner in v]
     known = tuple(dict.fromkeys([*names, *nested]))
     for flag, name in (("--prompt-column", prompt), ("--answer-column", answer)):
         if name and name not in known:
             raise DataError(f"{place}: no column '{name}' ({flag}).{_nearest([name], known)} There are: {_few(names)}.")
-    question = prompt or next((name for name in PROMPTS if name in names), "")
+    usual = ("messages", *PROMPTS) if split else PROMPTS
+    question = prompt or next((name for name in usual if name in names), "")
     if not question:
         raise DataError(
             f"{place}: no column holds the question; expected one of {', '.join(PROMPTS)}.{_nearest(PROMPTS, names)} "
             f"There are: {_few(names)}. Name it with --prompt-column."
         )
+    if split:
+        return Columns(question, question, question, tuple(name for name in names if name != question), split)
     gold = answer or next((name for name in ANSWERS if name in known and name != question), None)
     worked = next((name for name in SOLUTIONS if name in names and name not in (gold, question)), None)
     return Columns(question, gold, worked, tuple(name for name in names if name != question))
@@ -144,9 +163,14 @@ def _few(names: Sequence[str]) -> str:
 
 def _problem(row: Row, columns: Columns, task: str, system: str) -> Problem:
     kept = {name: value for name, value in row.columns.items() if value is not UNREADABLE}
-    prompt = _prompt(_at(kept, columns.prompt), columns.prompt)
-    gold, solution = _gold(_at(kept, columns.answer) if columns.answer else None, columns.answer or "")
-    if solution is None and columns.solution:
+    asked, answer = _at(kept, columns.prompt), _at(kept, columns.answer) if columns.answer else None
+    if columns.split:
+        asked, answer = _parted(asked, columns.prompt)
+    prompt = _prompt(asked, columns.prompt)
+    gold, solution = _gold(answer, columns.answer or "")
+    if columns.split:
+        solution = answer
+    elif solution is None and columns.solution:
         solution = _worked(kept.get(columns.solution), columns.solution)
     others = {name: value for name, value in kept.items() if name != "prompt" or columns.prompt != "prompt"}
     content = {"prompt": prompt, "gold": gold, "columns": others}
@@ -188,6 +212,16 @@ def _prompt(value: Any, name: str) -> Prompt:
     return value
 
 
+def _parted(value: Any, name: str) -> tuple[list[Any], str]:
+    """(the conversation up to the assistant's last message, what that says)."""
+    if not isinstance(value, list) or not value:
+        raise _Bad(f"has {kind(value)} in '{name}': expected a list of messages that ends with the assistant's answer.")
+    last = _message(value[-1], len(value), name)
+    if last["role"] != "assistant" or not last["content"].strip():
+        raise _Bad(f"does not end '{name}' with an answer of the assistant, as --answer-from-messages expects.")
+    return value[:-1], last["content"].strip()
+
+
 def _messages(value: Sequence[Any], name: str) -> tuple[Mapping[str, str], ...]:
     messages = tuple(_message(item, number, name) for number, item in enumerate(value, 1))
     if not messages:
@@ -195,7 +229,7 @@ def _messages(value: Sequence[Any], name: str) -> tuple[Mapping[str, str], ...]:
     if not any(message["role"] == "user" for message in messages):
         raise _Bad(f"has no message of the user in '{name}', so nothing is asked.")
     if messages[-1]["role"] == "assistant":
-        raise _Bad(f"ends '{name}' with the assistant's answer: move it to a column 'solution'.")
+        raise _Bad(f"ends '{name}' with the assistant's answer: split it off with --answer-from-messages.")
     return messages
 
 
@@ -294,16 +328,15 @@ def _notes(
     problems: Sequence[Problem],
     repeats: Sequence[int],
     faults: Sequence[Fault],
-    system: str,
 ) -> list[str]:
     notes = []
     if faults:
-        notes.append(f"{count_of(len(faults), 'row')} left out: {_places([fault.line for fault in faults])}")
+        notes.append(f"{count_of(len(faults), 'row')} left out: {listed([fault.line for fault in faults])}")
     if repeats:
-        notes.append(f"{count_of(len(repeats), 'row')} stood earlier already, kept once: {_places(repeats)}")
+        notes.append(f"{count_of(len(repeats), 'row')} stood earlier already, kept once: {listed(repeats)}")
     without = [problem.spec["row"] for problem in problems if problem.spec["gold"] is None]
     if without and columns.answer:
-        notes.append(f"{count_of(len(without), 'row')} without an answer: {_places(without)}")
+        notes.append(f"{count_of(len(without), 'row')} without an answer: {listed(without)}")
     for name in columns.others:
         values = [row.columns.get(name) for row in rows]
         if UNREADABLE in values:
@@ -313,32 +346,22 @@ def _notes(
             line = next(row.line for row in rows if kind(row.columns.get(name)) == rarest)
             told = ", ".join(f"{number} x {k}" for k, number in kinds.most_common())
             notes.append(f"column '{name}' mixes types ({told}; line {line} has {rarest})")
-    own = sum(isinstance(p.prompt, tuple) and p.prompt[0].get("content") != system for p in problems) if system else 0
-    if own:
-        notes.append(f"{count_of(own, 'row')} with a system message of their own keep it")
     return notes
+
+
+def with_system_of_their_own(problems: Iterable[Problem]) -> int:
+    """How many keep theirs when one is put before all others."""
+    firsts = (problem.prompt[0] for problem in problems if isinstance(problem.prompt, tuple))
+    return sum(first["role"] in ("system", "developer") for first in firsts)
 
 
 def count_of(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _places(lines: Sequence[int]) -> str:
+def listed(lines: Sequence[int | str]) -> str:
     shown = ", ".join(map(str, lines[:SHOWN]))
     return f"line{'s' * (len(lines) > 1)} {shown}" + (" ..." if len(lines) > SHOWN else "")
-
-
-def require_gold(table: Table) -> None:
-    """Fails where a row has no answer to be judged by."""
-    without = [problem.spec["row"] for problem in table.problems if problem.spec["gold"] is None]
-    if not without:
-        return
-    where = f"in the column '{table.columns.answer}'" if table.columns.answer else f"in any of {', '.join(ANSWERS)}"
-    raise DataError(
-        f"{count_of(len(without), 'row')} of {Path(table.place).name} cannot be judged: no answer {where} "
-        f"({_places(without)}). Name the column with --answer-column, or say what an answer earns with "
-        "--reward file.py:function."
-    )
 
 
 def plain_prompt(problem: Problem) -> str:

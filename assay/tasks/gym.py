@@ -15,13 +15,13 @@ import io
 import json
 import random
 import re
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from assay import terminal
 from assay.errors import ConfigError, DataError, unknown
 from assay.tasks.gym_algebra import Unreadable
 from assay.tasks.gym_excluded import EXCLUDED
@@ -211,4 +211,4 @@ def table() -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(table())
+    terminal.show(table().removesuffix("\n"))

@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from assay import terminal
 from assay.rng import Key
 from assay.tasks.gym import gym_names, gym_task
 from assay.tasks.gym_rules import RULES
@@ -124,6 +125,6 @@ def _own_answer_counts(task: Task, spec: Spec) -> bool:
 if __name__ == "__main__":
     for each in sys.argv[1:] or gym_names():
         report = audit(each)
-        sys.stdout.write(f"{report}\n")
+        terminal.show(f"{report}")
         for kind, reference, answer in report.accepted[:3]:
-            sys.stdout.write(f"    {kind}: {answer!r:.100} accepted for {reference!r:.100}\n")
+            terminal.show(f"    {kind}: {answer!r:.100} accepted for {reference!r:.100}")

@@ -8,6 +8,7 @@ from assay.errors import AssayError
 from assay.tasks import task
 from assay.tasks.task import Judge
 from assay.types import Episode, Problem, Verdict
+from assay.verify.calling import told
 
 
 def verify(episodes: Sequence[Episode]) -> list[Verdict]:
@@ -26,15 +27,15 @@ def verify(episodes: Sequence[Episode]) -> list[Verdict]:
 
 def _judged(judge: Judge, pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """All at once; what is configured wrongly stops the run, any other failure is ours and leaves no verdict."""
-    failure: Exception | None = None
+    failure = ""
     for _ in range(2):
         try:
             return judge(pairs)
         except AssayError:
             raise
-        except Exception as error:  # kept, counted and shown
-            failure = error
-    return [Verdict.invalid("bug", f"{type(failure).__name__}: {failure}")] * len(pairs)
+        except (Exception, SystemExit) as error:  # kept, counted and shown
+            failure = told(error)
+    return [Verdict.invalid("bug", failure)] * len(pairs)
 
 
 def verdict_of(problem: Problem, text: str, *, finished: bool = True) -> Verdict:
@@ -42,10 +43,10 @@ def verdict_of(problem: Problem, text: str, *, finished: bool = True) -> Verdict
     if not finished:
         return Verdict.fail("truncated")
     checker = task(problem.task)
-    failure: Exception | None = None
+    failure = ""
     for _ in range(2):
         try:
             return checker.verify(problem, text)
-        except Exception as error:  # a checker can fail in any way; the failure is kept, counted and shown
-            failure = error
-    return Verdict.invalid("bug", f"{checker.name}: {type(failure).__name__}: {failure}")
+        except (Exception, SystemExit) as error:  # a checker can fail in any way; it is kept, counted and shown
+            failure = told(error)
+    return Verdict.invalid("bug", f"{checker.name}: {failure}")

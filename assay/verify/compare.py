@@ -1,24 +1,27 @@
-"""Whether an answer says what the gold says: a ladder of exact comparisons, each of which may decide.
+"""Whether an answer says what the gold says: both are read, and what they are is compared, exactly or to many digits.
 
-The gold declares the type: words, one number, a list or set without order, a tuple or interval with it, a matrix, an
-equation, an expression. What no exact comparison decides is left to a `Symbolic`, or undecided where there is none.
+The gold declares the type: words, a choice, one number or expression, a list or set without order, a tuple or interval
+with it, a matrix, a relation. Only a gold that cannot be read here is left to a `Symbolic`, or undecided where there is
+none. What can be read and not be decided is no right answer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
-from assay.verify import arithmetic
-from assay.verify.arithmetic import TooBig, Tree, Unreadable
-from assay.verify.quantities import Quantity, percent_left_out, quantity, terminates
+from assay.verify import arithmetic, numeric, relations
+from assay.verify.expressions import Tree
+from assay.verify.quantities import Quantity, percent_left_out, rounds_to, shown_bounds
+from assay.verify.reading import Based, Choice, Grid, Group, Opaque, Reading, Relation, Value, Words, bare, read
+from assay.verify.relations import Region
 from assay.verify.writing import LONGEST, balanced, clean, squeezed
 
 MOST_PARTS = 64  # of a list
-WORDS_LONGEST = 400
+DEEPEST = 6  # structures within structures
 
 
 @dataclass(frozen=True)
@@ -31,20 +34,16 @@ class Decision:
 
 
 class Symbolic(Protocol):
-    """What decides where exact arithmetic does not: expressions with roots, functions and constants, and relations."""
+    """What decides where the gold cannot be read here: integrals, sums, limits and the like."""
 
     def same(self, gold: str, answer: str) -> Decision: ...
-    def between(self, answer: str, low: Fraction, high: Fraction) -> Decision: ...
 
 
 class Unknown:
     """Leaves open what it is asked."""
 
     def same(self, gold: str, answer: str) -> Decision:
-        return Decision(None, "symbolic", "not rational: left to a computer algebra system")
-
-    def between(self, answer: str, low: Fraction, high: Fraction) -> Decision:
-        return self.same("", answer)
+        return Decision(None, "symbolic", "not of our grammar: left to a computer algebra system")
 
 
 def compare(gold: str, answer: str, *, symbolic: Symbolic | None = None) -> Decision:
@@ -58,283 +57,276 @@ def compare(gold: str, answer: str, *, symbolic: Symbolic | None = None) -> Deci
         return Decision(True, "text", "the same but for spacing and notation")
     if not balanced(answer):
         return Decision(False, "form", "braces that do not close, or nest too deeply")
-    return _Ladder(symbolic or Unknown()).climb(gold, answer, 0)
+    rounded = re.match(r"^(.*?)\\approx(.*)$", gold)
+    return _Comparison(symbolic or Unknown(), rounded is not None).of(gold, answer, 0)
 
 
 @dataclass(frozen=True)
-class _Ladder:
+class _Comparison:
     symbolic: Symbolic
+    rounded: bool  # a decimal of the gold is what it was rounded to
+    budget: numeric.Budget = field(default_factory=numeric.Budget)
 
-    def climb(self, gold: str, answer: str, depth: int) -> Decision:
-        """The first step that decides."""
-        gold, answer = _bare(gold), _bare(answer)
+    def of(self, gold: str, answer: str, depth: int) -> Decision:
+        """Of two texts, by what they say."""
+        gold, answer = bare(gold), bare(answer)
         if squeezed(gold) == squeezed(answer):
             return Decision(True, "text", "the same but for spacing and notation")
-        if depth > 6:
+        if depth > DEEPEST:
             return Decision(False, "form", "structures within structures")
-        steps: Sequence[Callable[[str, str, int], Decision | None]] = (
-            self.words,
-            self.numbers,
-            self.collections,
-            self.matrices,
-            self.equations,
-            self.identities,
-        )
-        for step in steps:
-            if decision := step(gold, answer, depth):
-                return decision
-        return self.symbolic.same(gold, answer)
+        wanted, given = read(gold, trusted=True), read(answer)
+        if isinstance(wanted, Words | Choice) or isinstance(given, Choice):
+            return self._words(wanted, given, (gold, answer), depth)
+        if isinstance(wanted, Opaque) or (isinstance(wanted, Relation) and not relations.readable(wanted)):
+            return self.symbolic.same(gold, answer)
+        if isinstance(wanted, Relation) or isinstance(given, Relation):
+            return self._related(wanted, given, (gold, answer), depth)
+        if isinstance(given, Words | Opaque):
+            return Decision(False, "form", "no mathematics that could be read")
+        if _alone(wanted) != _alone(given):  # {5} is 5
+            texts = [
+                one.parts[0] if isinstance(one, Group) and _alone(one) else text
+                for one, text in ((wanted, gold), (given, answer))
+            ]
+            return self.of(texts[0], texts[1], depth + 1)
+        if isinstance(wanted, Group) or isinstance(given, Group):
+            return self._groups(wanted, given, (gold, answer), depth)
+        if isinstance(wanted, Grid) or isinstance(given, Grid):
+            return self._grids(wanted, given, depth)
+        return self._values(wanted, given)
 
-    def words(self, gold: str, answer: str, depth: int) -> Decision | None:
-        """A gold in words, or a letter of a choice, is compared as text."""
-        wanted = _words(gold)
-        if wanted is None:
-            return None
-        found = _words(answer)
-        return Decision(found == wanted, "words", f"'{wanted}' against '{found if found is not None else answer[:40]}'")
+    # --- words ----------------------------------------------------------------------------------------------
 
-    def numbers(self, gold: str, answer: str, depth: int) -> Decision | None:
-        """Both are numbers: equal as fractions, or the answer rounds to a gold that declares its digits."""
-        wanted, given = quantity(gold), quantity(answer)
-        if wanted is None or (given is None and _loose(answer)):
-            return None
-        if given is None:
-            return self._rounds(wanted, answer)
-        if wanted.unit and given.unit and wanted.unit != given.unit:
-            return Decision(False, "number", f"in {given.unit}, not in {wanted.unit}")
-        if wanted.big or given.big:
-            return Decision(False, "number", "too big to be worked out, and not written alike")
-        return _number_decision(wanted, given)
+    def _words(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision:
+        """Words are compared as text, choices by their letters, and by what both have behind them."""
+        gold, answer = texts
+        if isinstance(wanted, Choice) and isinstance(given, Choice):
+            if wanted.letter != given.letter:
+                return Decision(False, "words", f"({given.letter}), not ({wanted.letter})")
+            if not (wanted.said and given.said):
+                return Decision(True, "words", f"({wanted.letter}) in both")
+            return self.of(wanted.said, given.said, depth + 1)
+        if isinstance(given, Choice):
+            if given.said:
+                return self.of(gold, given.said, depth + 1)
+            same = squeezed(gold) == given.letter
+            return Decision(same, "words", f"a letter, where the gold is '{gold[:40]}'")
+        if isinstance(wanted, Choice):
+            if wanted.said:
+                return self.of(wanted.said, answer, depth + 1)
+            return Decision(squeezed(answer) == wanted.letter, "words", f"'{answer[:40]}', where the gold is a letter")
+        assert isinstance(wanted, Words)
+        found = given.text if isinstance(given, Words) else None
+        return Decision(found == wanted.text, "words", f"'{wanted.text[:80]}' against '{found or answer[:40]}'")
 
-    def _rounds(self, wanted: Quantity, answer: str) -> Decision | None:
-        margin = wanted.margin(digits=2)
-        if margin is None or wanted.number is None or "=" in answer or not _single(answer):
-            return None
-        low, high = wanted.number.value - margin, wanted.number.value + margin
-        return self.symbolic.between(answer, low, high)
+    # --- relations ------------------------------------------------------------------------------------------
 
-    def collections(self, gold: str, answer: str, depth: int) -> Decision | None:
+    def _related(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision:
+        """`x = 5` says 5, and a chain says what all of its sides say; an inequality says an interval."""
+        named, stated = relations.stated(wanted, texts[0]), relations.stated(given, texts[1])
+        if named is not None and stated is not None:
+            if not relations.may_be(named, stated):
+                return Decision(False, "equation", f"the value of {stated.name or 'nothing'}, not of {named.name}")
+            said = [self.of(named.values[-1], value, depth + 1) for value in stated.values]
+            return next((one for one in said if not one.equal), said[-1])
+        region, other = relations.region(wanted), relations.region(given)
+        if region is not None and other is not None:
+            return self._same_region(region, other, depth)
+        if isinstance(wanted, Relation) and isinstance(given, Relation):
+            equal = relations.same(wanted, given, self.budget)
+            return Decision(bool(equal), "equation", "as relations, up to a constant factor")
+        return Decision(False, "equation", "an equation where a value is asked, or the other way round")
+
+    # --- structures -----------------------------------------------------------------------------------------
+
+    def _groups(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision:
         """Lists and sets without order, tuples and intervals with it; unions of them."""
-        wanted, given = _collection(gold), _collection(answer)
-        if wanted is None and given is None:
-            return None
-        if wanted is None or given is None:
-            if _relation(gold) or _relation(answer) or "=" in gold:
-                return None  # x > 2 and (2, oo)
-            return Decision(False, "structure", _mismatch(wanted, given))
+        if found := self._regions(wanted, given, texts, depth):
+            return found
+        wanted, given = relations.assigned(wanted, given)
+        if not isinstance(wanted, Group) or not isinstance(given, Group):
+            return self._ratio_or_decimal(wanted, given, texts, depth)
         if not _comparable(wanted, given):
-            return Decision(False, "structure", f"{given.kind}, where the gold is {wanted.kind}")
+            return Decision(False, "structure", f"a {given.kind}, where the gold is a {wanted.kind}")
+        if wanted.kind == "ratio":
+            return _proportion(wanted, given, self.budget)
         if len(wanted.parts) != len(given.parts):
             return Decision(False, "structure", f"{len(given.parts)} parts, not {len(wanted.parts)}")
         if len(wanted.parts) > MOST_PARTS:
             return Decision(sorted(wanted.parts) == sorted(given.parts), "structure", "long lists, compared as text")
-        table = [[self.climb(g, a, depth + 1).equal for a in given.parts] for g in wanted.parts]
-        ordered = wanted.ordered or given.ordered
-        equal = _in_order(table) if ordered else _matched(table)
-        return Decision(equal, "structure" if equal is not None else "symbolic", f"{wanted.kind}, part by part")
+        if wanted.ordered or given.ordered:
+            equal = _all(self.of(g, a, depth + 1).equal for g, a in zip(wanted.parts, given.parts))
+        else:
+            equal = _matched(wanted.parts, given.parts, lambda g, a: self.of(g, a, depth + 1).equal)
+        return Decision(equal, "structure" if equal is not None else "symbolic", f"a {wanted.kind}, part by part")
 
-    def matrices(self, gold: str, answer: str, depth: int) -> Decision | None:
-        """Entry by entry; a determinant is no matrix."""
-        wanted, given = _matrix(gold), _matrix(answer)
-        if wanted is None and given is None:
+    def _regions(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision | None:
+        """`x < 1 or x > 2` is a union of intervals."""
+        region, other = relations.region(wanted), relations.region(given)
+        lists = [isinstance(one, Group) and one.kind in ("list", "difference") for one in (wanted, given)]
+        if region is None or other is None or not any(lists):
             return None
-        if wanted is None or given is None or wanted[0] != given[0]:
+        return self._same_region(region, other, depth)
+
+    def _same_region(self, wanted: Region, given: Region, depth: int) -> Decision:
+        if not wanted.may_be(given):
+            return Decision(False, "structure", f"a region of {given.name}, not of {wanted.name}")
+        return self.of(wanted.text, given.text, depth + 1)
+
+    def _ratio_or_decimal(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision:
+        """`3:4` is 3/4, and `2,5` beside a decimal is 2.5; else one is a group, the other one thing."""
+        for one, other in ((wanted, texts[1]), (given, texts[0])):
+            if isinstance(one, Group) and one.kind == "ratio" and len(one.parts) == 2 and not _clock(one):
+                fraction = rf"\frac{{{one.parts[0]}}}{{{one.parts[1]}}}"
+                return self.of(*((fraction, other) if one is wanted else (other, fraction)), depth + 1)
+        for one, other in (texts, texts[::-1]):
+            if re.fullmatch(r"-?\d+\.\d+", one) and re.fullmatch(r"-?\d+,\d+", other):
+                return self.of(texts[0].replace(",", "."), texts[1].replace(",", "."), depth + 1)
+        if isinstance(wanted, Group):
+            return Decision(False, "structure", f"one thing, where the gold is a {wanted.kind} of {len(wanted.parts)}")
+        assert isinstance(given, Group)
+        return Decision(False, "structure", f"a {given.kind} of {len(given.parts)}, where the gold is one thing")
+
+    def _grids(self, wanted: Reading, given: Reading, depth: int) -> Decision:
+        """Entry by entry; a determinant is no matrix."""
+        if not (isinstance(wanted, Grid) and isinstance(given, Grid) and wanted.kind == given.kind):
             return Decision(False, "structure", "one is a matrix, and the other is not")
-        shapes = [[len(row) for row in rows] for _, rows in (wanted, given)]
+        shapes = [[len(row) for row in grid.rows] for grid in (wanted, given)]
         if shapes[0] != shapes[1] or sum(shapes[0]) > MOST_PARTS:
             return Decision(False, "structure", "matrices of different shapes")
-        pairs = [(g, a) for rows in zip(wanted[1], given[1]) for g, a in zip(*rows)]
-        equal = _all(self.climb(g, a, depth + 1).equal for g, a in pairs)
+        pairs = [(g, a) for rows in zip(wanted.rows, given.rows) for g, a in zip(*rows)]
+        equal = _all(self.of(g, a, depth + 1).equal for g, a in pairs)
         return Decision(equal, "structure" if equal is not None else "symbolic", "a matrix, entry by entry")
 
-    def equations(self, gold: str, answer: str, depth: int) -> Decision | None:
-        """`x = 5` says 5 to a gold without an equation, and the other way round; a chain of equations says nothing."""
-        wanted, given = _sides(gold), _sides(answer)
-        if len(wanted) == len(given) == 1:
-            return None
-        if len(wanted) == len(given) == 2:
-            if squeezed(wanted[0]) == squeezed(given[0]) and _named(wanted[0]):
-                return self.climb(wanted[1], given[1], depth + 1)
-            return None
-        if len(given) > 2 or len(wanted) > 2:
-            return Decision(False, "equation", "a chain of equations is compared as it stands")
-        longer, single = (wanted, given) if len(wanted) == 2 else (given, wanted)
-        if not _named(longer[0]):
-            return Decision(False, "equation", "an equation where a value is asked, or the other way round")
-        values = (longer[1], single[0]) if longer is wanted else (single[0], longer[1])
-        return self.climb(*values, depth + 1)
+    # --- numbers and expressions ----------------------------------------------------------------------------
 
-    def identities(self, gold: str, answer: str, depth: int) -> Decision | None:
-        """Rational functions of the same symbols, decided at random points."""
-        if _relation(gold) or _relation(answer):
-            return None
-        trees = _tree(gold), _tree(answer)
-        if trees[0] is None or trees[1] is None:
-            return None
-        try:
-            if not (arithmetic.rational(trees[0]) and arithmetic.rational(trees[1])):
-                return None
-            equal = arithmetic.same_function(trees[0], trees[1])
-        except TooBig:
-            return Decision(False, "identity", "too big to be worked out, and not written alike")
-        return Decision(equal, "identity", "rational functions at random points")
+    def _values(self, wanted: Reading, given: Reading) -> Decision:
+        if isinstance(wanted, Based) or isinstance(given, Based):
+            return _based(wanted, given)
+        assert isinstance(wanted, Value) and isinstance(given, Value)
+        gold, answer = wanted.quantity, given.quantity
+        if gold.unit and answer.unit:
+            if gold.unit.powers != answer.unit.powers:
+                return Decision(False, "number", f"in {answer.unit}, not in {gold.unit}")
+            answer = answer.scaled(answer.unit.factor / gold.unit.factor)
+        if gold.tree is None or answer.tree is None:
+            return Decision(False, "number", "too big to be worked out, and not written alike")
+        if gold.number and answer.number:
+            return _numbers(gold, answer, self.rounded)
+        if (found := _decimal(gold, answer, self.rounded, self.budget)) is not None:
+            return found
+        return _expressions(gold.tree, answer.tree, self.budget)
 
 
-# --- numbers ------------------------------------------------------------------------------------------------
-
-
-def _loose(answer: str) -> bool:
-    """Whether an answer that is no number may still say one: by an equation, a list, a name of its value."""
-    return "=" in answer or not _single(answer)
-
-
-def _single(text: str) -> bool:
-    return _collection(text) is None and _matrix(text) is None and not _relation(text)
-
-
-def _number_decision(wanted: Quantity, given: Quantity) -> Decision:
-    gold, answer = wanted.number, given.number
-    assert gold is not None and answer is not None
-    if gold.value == answer.value:
-        return Decision(True, "number", f"both are {_shown(gold.value)}")
-    if gold.percent != answer.percent and percent_left_out(gold, answer):
+def _numbers(gold: Quantity, answer: Quantity, rounded: bool) -> Decision:
+    """Both are fractions: equal, or one is the other rounded where the rule of decimals lets it be."""
+    wanted, given = gold.number, answer.number
+    assert wanted is not None and given is not None
+    if wanted.value == given.value and not given.cut:
+        return Decision(True, "number", f"both are {_shown(wanted.value)}")
+    if wanted.percent != given.percent and percent_left_out(wanted, given):
         return Decision(True, "number", "the same number, one of them marked as a percentage")
-    terminating = terminates(answer.value)
-    margin = wanted.margin(digits=3 if terminating else 2)
-    written = answer.place is None or (gold.place is not None and answer.place <= gold.place)
-    if margin is not None and written and abs(answer.value - gold.value) <= margin:
-        return Decision(True, "number", "rounds to the digits that the gold declares")
-    return Decision(False, "number", f"{_shown(answer.value)} is not {_shown(gold.value)}")
+    if rounded and (bounds := shown_bounds(wanted, digits=1)) and bounds[0] <= given.value <= bounds[1]:
+        return Decision(True, "number", "rounds to what the gold was rounded to")
+    if rounds_to(wanted.value, given):
+        return Decision(True, "number", f"{_shown(wanted.value)} rounded to the digits shown")
+    return Decision(False, "number", f"{_shown(given.value)} is not {_shown(wanted.value)}")
+
+
+def _decimal(gold: Quantity, answer: Quantity, rounded: bool, budget: numeric.Budget) -> Decision | None:
+    """One is irrational, and the other may be a decimal that it is rounded to."""
+    if answer.number and gold.tree and not arithmetic.symbols(gold.tree) and (bounds := shown_bounds(answer.number)):
+        inside = numeric.within(gold.tree, *bounds, budget)
+        return Decision(bool(inside), "number", "the gold rounded to the digits shown")
+    if rounded and gold.number and answer.tree and not arithmetic.symbols(answer.tree):
+        bounds = shown_bounds(gold.number, digits=1)
+        inside = numeric.within(answer.tree, *bounds, budget) if bounds else None
+        return Decision(bool(inside), "number", "rounded to the digits of the gold")
+    return None
+
+
+def _expressions(gold: Tree, answer: Tree, budget: numeric.Budget) -> Decision:
+    if arithmetic.rational(gold) and arithmetic.rational(answer):
+        equal = arithmetic.same_function(gold, answer)
+        return Decision(equal, "identity", "rational functions at random points")
+    equal = numeric.same_value(gold, answer, budget)
+    why = "to hundreds of digits" if equal is not None else "no decision at thousands of digits"
+    return Decision(bool(equal), "identity", why)
+
+
+def _based(wanted: Reading, given: Reading) -> Decision:
+    """Digits in a base are those digits in that base; ten may be left out."""
+    bases = [one.base if isinstance(one, Based) else 10 for one in (wanted, given)]
+    digits = [one.digits if isinstance(one, Based) else _whole(one) for one in (wanted, given)]
+    return Decision(bases[0] == bases[1] and digits[0] == digits[1] != "", "number", "digits in a base")
+
+
+def _whole(found: Reading) -> str:
+    """The digits of a whole number."""
+    number = found.quantity.number if isinstance(found, Value) else None
+    return str(number.value) if number and number.value.denominator == 1 and abs(number.value) < 10**400 else ""
 
 
 def _shown(value: Fraction) -> str:
     return str(value) if max(abs(value.numerator), value.denominator) < 10**20 else "a long number"
 
 
-# --- words, structures, equations ---------------------------------------------------------------------------
-
-_CONNECTIVES = re.compile(r"(?:\\text\s*\{\s*(?:and|or)\s*\}|\s+(?:and|or)\s+)")
-_OPEN, _CLOSE = "([{", ")]}"
+# --- parts of groups ----------------------------------------------------------------------------------------
 
 
-def _bare(text: str) -> str:
-    """Without a pair of round brackets or braces around one thing."""
-    text = text.strip().rstrip(",;").strip()
-    while len(text) > 2 and text[0] in "({" and _encloses(text, 0) and not _split(text[1:-1], ",;")[1:]:
-        if (text[0], text[-1]) not in (("(", ")"), ("{", "}")):
-            break
-        text = text[1:-1].strip()
-    return text
-
-
-def _words(text: str) -> str | None:
-    """Words in one spelling; a single capital letter stands for a choice. None for mathematics."""
-    inner = re.sub(r"\\text\s*\{([^{}]*)\}", r"\1", text).strip(" .*")
-    if letter := re.fullmatch(r"\(?([A-H])\)?[.:]?", inner):
-        return letter[1].casefold()
-    plain = re.fullmatch(r"[^\W\d_][^\W\d_'’\-–.,:;() ]*(?:[ '’\-–.,:;()]+[^\W\d_'’\-–.,:;() ]+)*[)]?", inner)
-    if not plain or len(inner) > WORDS_LONGEST or not re.search(r"[^\W\d_]{3}", _CONNECTIVES.sub(" ", inner)):
-        return None
-    return " ".join(re.sub(r"[^\w]+", " ", inner).split()).casefold()
-
-
-@dataclass(frozen=True)
-class _Collection:
-    kind: str
-    ordered: bool
-    brackets: str
-    parts: tuple[str, ...]
-
-
-def _collection(text: str) -> _Collection | None:
-    if len(union := _split(text, r"\cup")) > 1:
-        return _Collection("a union", False, "", tuple(union))
-    if text.startswith(r"\{") and text.endswith(r"\}"):
-        return _Collection("a set", False, "{}", tuple(_signs(_split(text[2:-2], ",;"))))
-    if text[:1] in ("(", "[") and text[-1:] in (")", "]") and _encloses(text, 0):
-        parts = _split(text[1:-1], ",;")
-        if len(parts) > 1:
-            return _Collection("an interval or tuple", True, text[0] + text[-1], tuple(parts))
-        return None
-    parts = _signs(_split(_CONNECTIVES.sub(",", text), ",;"))
-    if len(parts) > 1:
-        return _Collection("a list", False, "", tuple(parts))
-    return None
-
-
-def _comparable(wanted: _Collection, given: _Collection) -> bool:
-    """A list in round brackets still says the list; sets and tuples are different things; ends of intervals count."""
-    if (wanted.kind == "a union") != (given.kind == "a union"):
-        return False
+def _comparable(wanted: Group, given: Group) -> bool:
+    """A list in round brackets still says the list, and a tuple without them the tuple; sets and tuples are different
+    things; ends of intervals count.
+    """
+    if "union" in (wanted.kind, given.kind) or "ratio" in (wanted.kind, given.kind):
+        return wanted.kind == given.kind
     if wanted.ordered != given.ordered:
-        return wanted.kind == "a list" and given.brackets == "()"
-    if wanted.ordered and len(wanted.parts) == 2:
-        return wanted.brackets == given.brackets
-    return True
+        kinds = {wanted.kind, given.kind}
+        listed = given.kind == "tuple" and given.brackets == "[]"  # as programs write it
+        return "list" in kinds and (listed or ("()" in (wanted.brackets, given.brackets) and given.joined == ","))
+    return wanted.brackets == given.brackets if wanted.kind == given.kind == "pair" else True
 
 
-def _mismatch(wanted: _Collection | None, given: _Collection | None) -> str:
-    if wanted is None:
-        assert given is not None
-        return f"{given.kind} of {len(given.parts)}, where the gold is one thing"
-    return f"one thing, where the gold is {wanted.kind} of {len(wanted.parts)}"
+def _alone(found: Reading) -> bool:
+    """A set of one."""
+    return isinstance(found, Group) and found.kind == "set" and len(found.parts) == 1
 
 
-def _signs(parts: Sequence[str]) -> list[str]:
-    """`2 \\pm x` is two things."""
-    result: list[str] = []
-    for part in parts:
-        once = part.count(r"\pm") == 1
-        result += [part.replace(r"\pm", sign) for sign in "+-"] if once else [part]
-    return result
+def _clock(ratio: Group) -> bool:
+    """`12:30` is a time."""
+    return len(ratio.parts) == 2 and re.fullmatch(r"\d\d", ratio.parts[1]) is not None and ratio.parts[0].isdigit()
 
 
-def _split(text: str, marks: str) -> list[str]:
-    """At marks outside all brackets: single characters, or one command."""
-    parts: list[str] = []
-    depth = start = place = 0
-    while place < len(text):
-        char = text[place]
-        if char == "\\" and text[place + 1 : place + 2] in ("{", "}"):
-            depth += 1 if text[place + 1] == "{" else -1
-            place += 2
-            continue
-        depth += 1 if char in _OPEN else -1 if char in _CLOSE else 0
-        command = marks[0] == "\\"
-        found = len(marks) * text.startswith(marks, place) if command else int(char in marks)
-        if depth <= 0 and found:
-            parts.append(text[start:place].strip())
-            place = start = place + found
-            continue
-        place += 1
-    parts.append(text[start:].strip())
-    return [part for part in parts if part] or [""]
+def _proportion(wanted: Group, given: Group, budget: numeric.Budget) -> Decision:
+    """`6:8` for `3:4`; times of day are only what they are."""
+    if len(wanted.parts) != len(given.parts) or _clock(wanted):
+        return Decision(False, "structure", "another ratio")
+    sides = [[read(part) for part in group.parts] for group in (wanted, given)]
+    trees = [[one.quantity.tree for one in side if isinstance(one, Value)] for side in sides]
+    if any(len(side) != len(wanted.parts) or None in side for side in trees):
+        return Decision(False, "structure", "a ratio that cannot be read")
+    crossed = [(("*", a, trees[1][0]), ("*", b, trees[0][0])) for a, b in zip(*trees, strict=True)]
+    equal = all(_expressions(one, other, budget).equal for one, other in crossed)
+    return Decision(equal, "structure", "ratios, by their proportion")
 
 
-def _encloses(text: str, start: int) -> bool:
-    """Whether the bracket at `start` closes at the very end."""
-    depth = 0
-    for place in range(start, len(text)):
-        depth += 1 if text[place] in _OPEN else -1 if text[place] in _CLOSE else 0
-        if depth == 0:
-            return place == len(text) - 1
-    return False
-
-
-def _in_order(table: Sequence[Sequence[bool | None]]) -> bool | None:
-    return _all(table[i][i] for i in range(len(table)))
-
-
-def _all(values: object) -> bool | None:
-    found = list(values)  # type: ignore[call-overload]
+def _all(values: Iterable[bool | None]) -> bool | None:
+    found = list(values)
     return False if False in found else None if None in found else True
 
 
-def _matched(table: Sequence[Sequence[bool | None]]) -> bool | None:
-    """Whether rows and columns can be paired: surely, perhaps (None), or not."""
-    if _perfect([[value is True for value in row] for row in table]):
-        return True
-    return None if _perfect([[value is not False for value in row] for row in table]) else False
+def _matched(wanted: Sequence[str], given: Sequence[str], same: Callable[[str, str], bool | None]) -> bool | None:
+    """Whether two lists can be paired: surely, perhaps (None), or not. Each part takes the first one that it equals."""
+    open_parts, rest = [], list(given)
+    for place, part in enumerate(wanted):
+        order = sorted(rest, key=lambda one: one != given[place])  # where both are in one order, one comparison a part
+        found = next((one for one in order if same(part, one)), None)
+        if found is None:
+            open_parts.append(part)
+        else:
+            rest.remove(found)
+    possible = [[same(part, one) is None for one in rest] for part in open_parts]
+    return (None if _perfect(possible) else False) if open_parts else True
 
 
 def _perfect(allowed: Sequence[Sequence[bool]]) -> bool:
@@ -350,45 +342,3 @@ def _perfect(allowed: Sequence[Sequence[bool]]) -> bool:
         return False
 
     return all(place(row, set()) for row in range(len(allowed)))
-
-
-_MATRIX = re.compile(r"^\\begin\s*\{([bpvBV]?)matrix\}(.*)\\end\s*\{\1matrix\}$", re.DOTALL)
-
-
-def _matrix(text: str) -> tuple[str, list[list[str]]] | None:
-    """(which kind of thing it is, its rows)."""
-    match = _MATRIX.match(text.strip())
-    if not match:
-        return None
-    rows = [row for row in match[2].split(r"\\") if row.strip()]
-    kind = {"v": "determinant", "V": "norm"}.get(match[1], "matrix")
-    return kind, [[cell.strip() for cell in row.split("&")] for row in rows]
-
-
-_RELATION = re.compile(r"[<>]|\\(?:leq|geq|neq|lt|gt)(?![a-zA-Z])")
-
-
-def _relation(text: str) -> bool:
-    return _RELATION.search(text) is not None
-
-
-def _sides(text: str) -> list[str]:
-    r"""Of an equation, or of `x \in S`."""
-    sides = _split(text, "=")
-    if len(sides) == 1:
-        sides = _split(text, r"\in ")
-    return sides
-
-
-def _named(side: str) -> bool:
-    """A variable, or a function of variables."""
-    return (
-        re.fullmatch(r"(?:\\?[a-zA-Z]+)(?:_\{?\w+\}?)?'?(?:\([a-zA-Z](?:,\s*[a-zA-Z])*\))?", side.strip()) is not None
-    )
-
-
-def _tree(text: str) -> Tree | None:
-    try:
-        return arithmetic.parse(text)
-    except (Unreadable, TooBig):
-        return None

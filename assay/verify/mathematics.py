@@ -1,4 +1,5 @@
-"""Mathematics answers against a gold: exact comparisons here, the rest in processes that are killed at a deadline.
+"""Mathematics answers against a gold: compared here, what our grammar cannot read in processes that are killed at a
+deadline.
 
 An answer on which a computer algebra system hangs is wrong (`time`): if it were left out of account, a policy could
 learn to hang the verifier instead of being wrong. A gold on which it hangs, or that it cannot read, is our fault.
@@ -7,18 +8,21 @@ learn to hang the verifier instead of being wrong. A gold on which it hangs, or 
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from assay.errors import ConfigError
 from assay.types import Problem, Verdict
-from assay.verify import arithmetic
 from assay.verify.compare import Decision, compare
+from assay.verify.expressions import plain_number
+from assay.verify.shares import Known, shared
 from assay.verify.symbolic import GOLD_READ
 from assay.verify.workers import Outcome, Workers
-from assay.verify.writing import balanced, clean, find, squeezed
+from assay.verify.writing import ONE_LINE, balanced, clean, find, squeezed
 
 GOLD_LONGEST = 200_000
 REMEMBERED = 65_536  # verdicts of the pool: the answers of a group are often the same
@@ -39,8 +43,21 @@ class Explained:
 
 def judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """Verdicts on whole responses to problems whose spec has a `gold`, in order."""
-    golds = [problem.spec.get("gold") for problem, _ in pairs]
+    golds = [as_asked(problem.spec.get("gold"), problem.prompt) for problem, _ in pairs]
     return [one.verdict for one in explain([(gold, text) for gold, (_, text) in zip(golds, pairs, strict=True)])]
+
+
+_ROUNDED = re.compile(
+    r"\\(?:thick)?approx|nearest|decimal (?:place|digit)|significant (?:figure|digit)|\bround(?:ed|ing)?\b",
+    re.IGNORECASE,
+)
+
+
+def as_asked(gold: Any, question: str | Sequence[Mapping[str, Any]]) -> Any:
+    """A decimal gold of a question that asks for rounding is marked as rounded; any other is exact."""
+    text = question if isinstance(question, str) else " ".join(str(message.get("content")) for message in question)
+    decimal = isinstance(gold, str) and re.search(r"\d\.\d|(?<!\d)\.\d", gold) and "approx" not in gold
+    return rf"\approx {gold_of(gold)[0] or gold}" if decimal and _ROUNDED.search(text) else gold
 
 
 def explain(pairs: Sequence[tuple[str | None, str]]) -> list[Explained]:
@@ -79,7 +96,8 @@ def gold_of(gold: str | None) -> tuple[str | None, str]:
     if not isinstance(gold, str) or not gold.strip():
         return None, "the row has no gold answer"
     found = find(gold[-GOLD_LONGEST:])
-    wanted = found.text if found.text is not None and found.mark in ("box", "####", "answer-tag") else gold.strip()
+    marks = ("box", "####", "answer-tag", *(("anchor",) if len(gold) > ONE_LINE else ()))
+    wanted = found.text if found.text is not None and found.mark in marks else gold.strip()
     if not wanted.strip():
         return None, "the gold answer is empty"
     if not balanced(clean(wanted)):
@@ -101,7 +119,7 @@ def _verdict(decision: Decision, answer: str, more: str = "") -> Verdict:
 def canonical(answer: str) -> str:
     """One spelling of an answer, by which equal ones are counted together: numbers as fractions."""
     text = squeezed(clean(answer))[:200]
-    number = arithmetic.plain_number(text)
+    number = plain_number(text)
     short = number is not None and max(abs(number.value.numerator), number.value.denominator) < 10**60
     return str(number.value) if number is not None and short else text
 
@@ -109,7 +127,7 @@ def canonical(answer: str) -> str:
 # --- what exact arithmetic leaves open ----------------------------------------------------------------------
 
 _pool: list[Workers] = []
-_known: OrderedDict[tuple[str, str], Outcome] = OrderedDict()
+_known: OrderedDict[tuple[str, str], Known] = OrderedDict()
 
 
 def require() -> None:
@@ -135,15 +153,13 @@ def warm() -> None:
 
 
 def _symbolically(pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Outcome]:
-    missing = [pair for pair in pairs if pair not in _known]
-    outcomes = pool().map([{"gold": gold, "answer": answer} for gold, answer in missing]) if missing else []
-    found = {pair: _known[pair] for pair in pairs if pair in _known} | dict(zip(missing, outcomes, strict=True))
-    for pair, outcome in zip(missing, outcomes, strict=True):
-        if outcome.status != "lost":
-            _known[pair] = outcome
+    def run(missing: Sequence[tuple[str, str]], seconds: float) -> Sequence[Outcome]:
+        return pool().map([{"gold": gold, "answer": answer} for gold, answer in missing], seconds=seconds)
+
+    outcomes = shared(pairs, run, _known, pool().deadline) if pairs else []
     while len(_known) > REMEMBERED:
         _known.popitem(last=False)
-    return found
+    return dict(zip(pairs, outcomes, strict=True))
 
 
 def _settled(one: Explained, outcome: Outcome) -> Explained:

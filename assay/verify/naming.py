@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
+import dataclasses
 import difflib
 import importlib
 import importlib.util
 import inspect
 import math
 import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from typing import Any
 
 from assay.errors import ConfigError, DataError, UsageError
 from assay.rng import digest
+from assay.verify.calling import Asks, asks_of, file_of, line_in, told
+from assay.verify.function_process import SECONDS, FunctionProcess
 
 NAMELESS = "<python>"  # in place of a file: a function that only the calling program has
 TAKEN = ("mean", "std", "accuracy", "verifier_failed", "logged")  # metrics below `reward/` of every run
@@ -42,13 +45,21 @@ class Function:
     """A reward function as it is used."""
 
     name: str  # in metrics and rollouts
-    call: Callable[..., Any]
+    call: Callable[..., Any] | FunctionProcess  # of this process, or where it lives
     weight: float = 1.0
     place: str = NAMELESS
     digest: str = ""  # of the source that it came from; "" where there is none to be read
+    signature: Asks | None = None  # None: that of `call`
 
     def __str__(self) -> str:
         return f"the reward function '{self.name}' ({self.place})"
+
+    @property
+    def asks(self) -> Asks:
+        """What it wants to be given."""
+        if self.signature is not None or isinstance(self.call, FunctionProcess):
+            return self.signature or Asks()
+        return asks_of(self.call)
 
 
 def parse(text: str) -> Wish:
@@ -63,7 +74,7 @@ def parse(text: str) -> Wish:
         number = math.nan
     if not math.isfinite(number):
         raise UsageError(f"--reward {text}: a weight is a finite number, not '{weight}'.")
-    if _is_file(place):
+    if is_file(place):
         place = str(Path(place).expanduser().resolve())
     return Wish(place, function, number)
 
@@ -80,9 +91,14 @@ def names(wishes: Sequence[Wish]) -> tuple[str, ...]:
     return found
 
 
-def load(wishes: Sequence[Wish], given: Mapping[str, Callable[..., Any]] | None = None) -> tuple[Function, ...]:
-    """The functions; `given` has those that the calling program brought, by name, as they are."""
-    functions = []
+def load(
+    wishes: Sequence[Wish], given: Mapping[str, Callable[..., Any]] | None = None, *, seconds: float = SECONDS
+) -> tuple[Function, ...]:
+    """The functions: `given` has those that the calling program brought, by name; every other file or module is
+    imported in a process of its own, within so many seconds.
+    """
+    here: dict[str, Function] = {}
+    apart: dict[str, dict[str, Wish]] = {}
     for name, wish in zip(names(wishes), wishes, strict=True):
         call = (given or {}).get(name)
         if call is None and wish.place == NAMELESS:
@@ -90,9 +106,24 @@ def load(wishes: Sequence[Wish], given: Mapping[str, Callable[..., Any]] | None 
                 f"the reward function '{name}' of this run was a Python object that has no file to load it from. "
                 "Resume from Python with assay.resume(RUN, reward=FUNCTION), or put it into a file of its own."
             )
-        call = _load(wish) if call is None else ready(call, name)
-        functions.append(Function(name, call, wish.weight, str(wish).partition("=")[0], source_digest(wish, call)))
-    return tuple(functions)
+        if call is None:
+            apart.setdefault(wish.place, {})[name] = wish
+        else:
+            call = ready(call, name)
+            here[name] = Function(name, call, wish.weight, _spelled(wish), source_digest(wish, call))
+    with contextlib.ExitStack() as opened:
+        for place, theirs in apart.items():
+            process = FunctionProcess(place, {name: wish.function for name, wish in theirs.items()}, seconds=seconds)
+            opened.callback(process.close)
+            for name, known in process.load().items():
+                wish = theirs[name]
+                here[name] = Function(name, process, wish.weight, _spelled(wish), known.digest, known.asks)
+        opened.pop_all()
+    return tuple(here[name] for name in names(wishes))
+
+
+def _spelled(wish: Wish) -> str:
+    return str(dataclasses.replace(wish, weight=1.0))
 
 
 def named(call: Callable[..., Any]) -> Wish:
@@ -139,18 +170,17 @@ def ready(call: Any, name: str) -> Callable[..., Any]:
 def source_digest(wish: Wish, call: Callable[..., Any]) -> str:
     """Of the whole file, for a function may call others of it."""
     try:
-        if _is_file(wish.place):
-            return digest(Path(wish.place).read_bytes())
-        return digest(Path(inspect.getfile(inspect.unwrap(call))).read_bytes())
-    except (OSError, TypeError):
+        return digest(Path(wish.place if is_file(wish.place) else file_of(call)).read_bytes())
+    except OSError:
         return ""
 
 
 # --- loading ------------------------------------------------------------------------------------------------
 
 
-def _load(wish: Wish) -> Callable[..., Any]:
-    module = _from_file(Path(wish.place)) if _is_file(wish.place) else _from_package(wish.place)
+def find(wish: Wish) -> Callable[..., Any]:
+    """What it names, imported into this process."""
+    module = _from_file(Path(wish.place)) if is_file(wish.place) else _from_package(wish.place)
     found: Any = module
     for part in wish.function.split("."):
         if not hasattr(found, part):
@@ -159,7 +189,7 @@ def _load(wish: Wish) -> Callable[..., Any]:
     return ready(found, wish.function)
 
 
-def _is_file(place: str) -> bool:
+def is_file(place: str) -> bool:
     return place.endswith(".py") or "/" in place
 
 
@@ -182,7 +212,7 @@ def _from_file(path: Path) -> ModuleType:
         raise ConfigError(f"{path}, line {error.lineno}: {error.msg}. Mend the file; nothing was started.") from None
     except (Exception, SystemExit) as error:  # whatever the file of a user does when it is read
         raise ConfigError(
-            f"{path}{line_in(error, path)}: it raised {type(error).__name__}: {error} while it was imported. "
+            f"{path}{line_in(error, str(path))}: it raised {told(error)} while it was imported. "
             "A file of reward functions only defines them; put the rest behind `if __name__ == '__main__':`."
         ) from error
     return module
@@ -199,14 +229,8 @@ def _from_package(name: str) -> ModuleType:
             f"no module named '{error.name}' can be imported, here or from {here}. "
             f"A file is named with its ending: {name.replace('.', '/')}.py:FUNCTION."
         ) from None
-    except Exception as error:
-        raise ConfigError(f"importing {name} raised {type(error).__name__}: {error}.") from error
-
-
-def line_in(error: BaseException, path: str | Path) -> str:
-    """`, line N`: where in a file an exception came from."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    return f", line {lines[-1]}" if lines else ""
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"importing {name} raised {told(error)}.") from error
 
 
 def _functions_there(text: str) -> str:

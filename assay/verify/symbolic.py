@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -40,6 +39,8 @@ class _Library:
     def same(self, gold: str, answer: str) -> Decision:
         from math_verify import verify
 
+        if _collide(gold + answer):
+            return Decision(False, "symbolic", "letters that differ in case alone, which the library takes for one")
         wanted = parsed(_exact(gold))
         self.tell(GOLD_READ)
         if wanted is None:
@@ -49,18 +50,6 @@ class _Library:
             return Decision(False, "symbolic", "no mathematics that could be read")
         equal = verify([wanted], [given], timeout_seconds=None, float_rounding=15, allow_set_relation_comp=True)
         return Decision(bool(equal), "symbolic", "by Math-Verify")
-
-    def between(self, answer: str, low: Fraction, high: Fraction) -> Decision:
-        import sympy
-
-        self.tell(GOLD_READ)
-        given = parsed(_exact(answer))
-        if given is None or not isinstance(given, sympy.Expr) or given.free_symbols:
-            return Decision(False, "symbolic", "not a number")
-        value = given.evalf(30)
-        bounds = (sympy.Rational(low.numerator, low.denominator), sympy.Rational(high.numerator, high.denominator))
-        inside = value.is_real and bool(bounds[0] <= value) and bool(value <= bounds[1])
-        return Decision(bool(inside), "symbolic", "rounded to the digits that the gold declares")
 
 
 @lru_cache(maxsize=512)
@@ -86,6 +75,12 @@ def _imaginary(found: Any) -> Any:
     if not isinstance(found, sympy.Basic):
         return found
     return found.xreplace({symbol: sympy.I for symbol in found.free_symbols if symbol.name == "i"})  # type: ignore[attr-defined]
+
+
+def _collide(text: str) -> bool:
+    """Whether some letter stands in both cases: the library may make one of them."""
+    letters = set(re.findall(r"[a-zA-Z]", re.sub(r"\\\\[a-zA-Z]+", " ", text)))
+    return any(letter.swapcase() in letters for letter in letters)
 
 
 def _exact(text: str) -> str:

@@ -1,8 +1,9 @@
 """Work in processes that can be killed: what a model wrote may hang any library that reads it.
 
 A worker is a fresh interpreter with few environment variables that answers one job at a time, in lines of JSON over
-its standard streams. The parent holds the clock: a job that is past its deadline loses its process, whatever that is
-doing, and a new one takes its place. Nothing is forked, no thread is killed, no signal is awaited in the parent.
+its standard streams. The kernel holds the clock, which counts processor time of the worker: a job that has had its
+seconds loses its process, whatever that is doing, and a new one takes its place. So a busy machine changes no outcome.
+Nothing is forked, no thread is killed, no signal is awaited in the parent.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any, Literal, Self
 
 from assay.errors import ConfigError
 
 START_SECONDS = 120.0  # imports of a cold disk
-STARVED = 4  # a job that got less of a processor than its deadline may wait so many times as long
+STARVED = 30  # a job that is not done after so many times its seconds by the clock was given no processor
+PATIENCE = 60.0  # seconds by the clock that every job has
+MOST = 8  # processes by default: each takes some hundred megabytes
 LIFE = 2_000  # jobs of one process: libraries keep what they have seen
 PASSED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT")
 
@@ -45,6 +47,7 @@ class Outcome:
     result: Json = None
     reached: str = ""  # what it told last
     detail: str = ""
+    seconds: float = 0.0  # of a processor, since it told that
 
 
 @dataclass(eq=False)
@@ -56,20 +59,21 @@ class _Worker:
     jobs: int = 0
     job: int | None = None  # its index
     began: float = 0.0
-    spent: float = 0.0  # processor seconds at that moment
+    until: float = 0.0
     reached: str = ""
 
 
 class Workers:
     """A pool for one function, `module:function` of type `Answer`. It starts with the first job and ends with `close`,
-    with the program, or when nobody holds it any more.
+    with the program, or when nobody holds it any more. `deadline`: processor seconds of a job, anew each time that it
+    tells how far it came.
     """
 
     def __init__(
         self, function: str, *, count: int = 0, deadline: float = 5.0, memory_mb: int = 1024, life: int = LIFE
     ) -> None:
         self.function = function
-        self.count = count or max(1, (os.cpu_count() or 1) // 4)
+        self.count = count or max(2, min(MOST, len(os.sched_getaffinity(0))))
         self.deadline, self.memory_mb, self.life = deadline, memory_mb, life
         self.started = 0  # processes so far
         self._workers: list[_Worker] = []
@@ -85,15 +89,17 @@ class Workers:
     def warm(self) -> None:
         """Starts the processes without waiting for them."""
         with self._lock:
-            self._fill()
+            self._fill(self.count)
 
-    def map(self, jobs: Sequence[Json]) -> list[Outcome]:
-        """An outcome for each job, in their order. A job whose process is lost is tried once more."""
+    def map(self, jobs: Sequence[Json], *, seconds: float | None = None) -> list[Outcome]:
+        """An outcome for each job, in their order, all within `seconds` or the deadline. They run beside each other. A
+        job whose process is lost is tried once more.
+        """
         if not jobs:
             return []
         with self._lock:
             try:
-                return self._map(jobs)
+                return self._map(jobs, self.deadline if seconds is None else seconds)
             except BaseException:
                 self._drop(self._workers)  # a job half done would answer the next one
                 raise
@@ -104,17 +110,17 @@ class Workers:
             self._drop(self._workers)
         _OPEN.discard(self)
 
-    def _map(self, jobs: Sequence[Json]) -> list[Outcome]:
+    def _map(self, jobs: Sequence[Json], seconds: float) -> list[Outcome]:
         outcomes: dict[int, Outcome] = {}
         waiting = list(range(len(jobs)))[::-1]
         tries = [0] * len(jobs)
         while len(outcomes) < len(jobs):
-            self._fill()
+            self._fill(len(jobs) - len(outcomes))
             for worker in self._workers:
                 if worker.ready and worker.job is None and waiting:
                     index = waiting.pop()
                     tries[index] += 1
-                    _give(worker, index, jobs[index], self.deadline)
+                    _give(worker, index, jobs[index], seconds)
             for worker, outcome in self._listen():
                 index, worker.job = worker.job, None
                 if outcome.status not in ("done", "error") or worker.jobs >= self.life:
@@ -127,8 +133,8 @@ class Workers:
                     outcomes[index] = outcome
         return [outcomes[i] for i in range(len(jobs))]
 
-    def _fill(self) -> None:
-        while len(self._workers) < self.count:
+    def _fill(self, wanted: int) -> None:
+        while len(self._workers) < min(self.count, wanted):
             self._workers.append(self._start())
             self.started += 1
 
@@ -165,11 +171,12 @@ class Workers:
             found += self._read(worker, data) if data else [(worker, self._ended(worker))]
         heard = {id(worker) for worker, _ in found}
         late = [worker for worker in self._workers if id(worker) not in heard and self._late(worker)]
-        return found + [(worker, Outcome("time", reached=worker.reached)) for worker in late]
+        starved = "the worker process was given no processor"
+        return found + [(worker, Outcome("lost", reached=worker.reached, detail=starved)) for worker in late]
 
     def _patience(self) -> float:
         now = time.monotonic()
-        left = [worker.began + self.deadline - now for worker in self._workers if worker.job is not None]
+        left = [worker.until - now for worker in self._workers if worker.job is not None]
         return min(max(min(left, default=1.0), 0.02), 1.0)
 
     def _read(self, worker: _Worker, data: bytes) -> list[tuple[_Worker, Outcome]]:
@@ -193,20 +200,16 @@ class Workers:
             worker.errors.seek(0)
             said = worker.errors.read()[-600:].decode(errors="replace").strip()
             raise ConfigError(f"a worker process for {self.function} did not start (exit code {code}): {said}")
-        if code == -signal.SIGXCPU:
+        if code == -signal.SIGPROF:
             return Outcome("time", reached=worker.reached)
         return Outcome("lost", reached=worker.reached, detail=f"the worker process ended with code {code}")
 
     def _late(self, worker: _Worker) -> bool:
-        elapsed = time.monotonic() - worker.began
         if not worker.ready:
-            if elapsed > START_SECONDS:
+            if time.monotonic() - worker.began > START_SECONDS:
                 raise ConfigError(f"a worker process for {self.function} was not ready within {START_SECONDS:.0f} s.")
             return False
-        if worker.job is None or elapsed < self.deadline:
-            return False
-        worked = _processor_seconds(worker.process.pid) - worker.spent
-        return worked >= 0.5 * self.deadline or elapsed >= STARVED * self.deadline
+        return worker.job is not None and time.monotonic() > worker.until
 
     def _drop(self, workers: Sequence[_Worker]) -> None:
         """Terminates, kills if that does not help, and waits, so that nothing is left behind."""
@@ -235,22 +238,13 @@ def close_all() -> None:
         workers.close()
 
 
-def _give(worker: _Worker, index: int, job: Json, deadline: float) -> None:
-    worker.job, worker.began, worker.reached = index, time.monotonic(), ""
-    worker.spent = _processor_seconds(worker.process.pid)
+def _give(worker: _Worker, index: int, job: Json, seconds: float) -> None:
+    worker.job, worker.reached = index, ""
+    worker.until = time.monotonic() + max(PATIENCE, STARVED * seconds)
     assert worker.process.stdin is not None
-    line = json.dumps({"job": job, "seconds": STARVED * deadline}) + "\n"
+    line = json.dumps({"job": job, "seconds": seconds}) + "\n"
     with contextlib.suppress(OSError):  # a process that is gone is noticed when it is listened to
         worker.process.stdin.write(line.encode())
-
-
-def _processor_seconds(pid: int) -> float:
-    """Of a running process, where the system tells; else a number at which nobody is called starved."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return time.monotonic()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 # --- in the worker ------------------------------------------------------------------------------------------
@@ -260,6 +254,7 @@ def serve(function: str, memory_mb: int) -> None:
     """Answers jobs until the standard input ends. Ctrl-C is the parent's business."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # a job that has had its seconds ends the process
     reply = os.dup(1)
     os.dup2(2, 1)  # what a library prints is no answer
     module, _, name = function.partition(":")
@@ -272,13 +267,21 @@ def serve(function: str, memory_mb: int) -> None:
     say(ready=True)
     for line in sys.stdin.buffer:
         message = json.loads(line)
-        _limit_seconds(message["seconds"])
+        clock = _Clock(message["seconds"])
+
+        def tell(reached: str, clock: _Clock = clock) -> None:
+            say(reached=reached)
+            clock.start()
+
+        found: dict[str, Json]
         try:
-            say(status="done", result=answer(message["job"], lambda reached: say(reached=reached)))
+            clock.start()
+            found = {"status": "done", "result": answer(message["job"], tell)}
         except MemoryError:
-            say(status="memory")
+            found = {"status": "memory"}
         except Exception as error:  # of whatever library; its text may be as hostile as the job
-            say(status="error", detail=type(error).__name__)
+            found = {"status": "error", "detail": type(error).__name__}
+        say(**found, seconds=clock.stop())
 
 
 def _limit_memory(megabytes: int) -> None:
@@ -290,10 +293,16 @@ def _limit_memory(megabytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _limit_seconds(seconds: float) -> None:
-    """Of processor time from now on: a worker that nobody watches any more ends by itself."""
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
+class _Clock:
+    """The kernel's, of this process's work: when it has run down, it ends the process, which nobody need watch."""
 
-        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 2, hard))
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.began = seconds, 0.0
+
+    def start(self) -> None:
+        self.began = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, self.seconds)
+
+    def stop(self) -> float:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        return time.process_time() - self.began

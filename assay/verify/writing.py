@@ -17,6 +17,7 @@ ONE_LINE = 200  # a response of one short line is an answer without a mark
 _BRACES = re.compile(r"\\+f?box(?:ed)?\s*\{|\\[\\{}]|[{}]")
 _LOOSE_BOX = re.compile(r"\\boxed\s+([^\s{}$\\]{1,40})")
 _ANCHOR = re.compile(r"(?:final answer|the answer|answer)(?: is|:| =)\**:?[ \t]*(?=\S)", re.IGNORECASE)
+_FINAL = re.compile(r"final answer is:?\s*\$([^$\n]{1,400})\$", re.IGNORECASE)  # said after the last box
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,9 @@ class Found:
 
 
 def find(response: str) -> Found:
-    """The last closed top-level `\\boxed{}` after any reasoning section, else what follows the last `####`, else the
-    last `<answer>`, else the line after "the answer is", else a response that is a single line.
+    """The last closed top-level `\\boxed{}` after any reasoning section, with those that it is joined to by "and", "or"
+    or a comma; else what follows the last `####`, else the last `<answer>`, else the line after "the answer is", else
+    a response that is a single line, or its only formula.
     """
     text = response[response.rfind("</think>") + len("</think>") :] if "</think>" in response else response
     if "<think>" in text:
@@ -38,7 +40,8 @@ def find(response: str) -> Found:
     text = text[-SEEN:]
     boxes, unclosed = _boxes(text)
     if boxes:
-        return Found(boxes[-1], "box", len({"".join(box.split()) for box in boxes}))
+        later = _FINAL.search(text, boxes[-1].end)
+        return Found(later[1].strip(), "anchor") if later else _boxed(text, boxes)
     if "####" in text and (after := text[text.rfind("####") + 4 :].strip()):
         return Found(after.splitlines()[0].strip(), "####")
     end = text.rfind("</answer>")
@@ -52,33 +55,80 @@ def find(response: str) -> Found:
         return Found(_sentence(after), "anchor")
     whole = text.strip()
     if whole and "\n" not in whole and (len(whole) <= ONE_LINE or " " not in whole):
-        return Found(whole, "whole")
+        return Found(_only_formula(whole), "whole")
     return Found(None, "none")
 
 
-def _boxes(text: str) -> tuple[list[str], bool]:
-    """The contents of closed boxes that are in no other closed box, in order; and whether one was left open."""
-    stack: list[tuple[bool, int]] = []
-    closed: list[tuple[int, int]] = []
+@dataclass(frozen=True)
+class _Box:
+    content: str
+    start: int  # of the command
+    end: int
+
+
+_JOINT = re.compile(  # what may stand between boxes of one list: marks, names, and words without a verb
+    r"(?:[\s$&~,;.{}]|\\[()\[\],;:!\s\\]|\\q?quad|\\text|\([a-z]\)|[a-zA-Z](?:_\{?\w+\}?)?\s*=|[a-z]+)*"
+)
+MOST_WORDS = 5  # of them
+_JOINED = re.compile(r"^\s*$|[,;&]|\b(?:and|or)\b|\\q?quad")
+_TURNED = re.compile(
+    r"\b(?:is|are|was|were|so|then|thus|but|not|no|hence|gives?|get|equals?|wrong|instead)\b|[.;:!?]\s+[A-Z]|\n\s*\n"
+)
+
+
+def _boxed(text: str, boxes: list[_Box]) -> Found:
+    """The last box, and those before it that only a word or mark of a list stands between."""
+    first = len(boxes) - 1
+    while first:
+        between = text[boxes[first - 1].end : boxes[first].start]
+        if len(between) > ONE_LINE or not _together(between):
+            break
+        first -= 1
+    last = list(dict.fromkeys(box.content for box in boxes[first:]))
+    before = {"".join(box.content.split()) for box in boxes[:first]}
+    return Found(", ".join(last), "box", len(before | {"".join("".join(last).split())}))
+
+
+def _together(between: str) -> bool:
+    """Whether a mark or word of a list stands between two boxes, and nothing that goes on to say more."""
+    few = len(re.findall(r"[a-z]{2,}", between.replace("\\quad", " "))) <= MOST_WORDS
+    return few and bool(_JOINT.fullmatch(between) and _JOINED.search(between)) and not _TURNED.search(between)
+
+
+def _only_formula(line: str) -> str:
+    """`We find that $x < 3$` says what its formula says, if that is the only one and no word or digit denies it."""
+    pieces = re.split(r"(?<!\\)\$", line)
+    words = pieces[0] + pieces[-1]
+    plain = len(pieces) == 3 and pieces[1].strip() and not re.search(r"\d|\\|\bnot\b|n't|wrong|\bno\b", words)
+    return pieces[1].strip() if plain and re.search(r"[a-zA-Z]{3}", pieces[0]) and not pieces[2].strip(" .") else line
+
+
+def _boxes(text: str) -> tuple[list[_Box], bool]:
+    """Closed boxes that are in no other closed box, in order; and whether one was left open."""
+    stack: list[tuple[bool, int, int]] = []
+    closed: list[_Box] = []
     for match in _BRACES.finditer(text):
         mark = match[0]
         if mark == "}":
-            box, start = stack.pop() if stack else (False, 0)
+            box, start, inner = stack.pop() if stack else (False, 0, 0)
             if box:
-                while closed and closed[-1][0] > start:
+                while closed and closed[-1].start > start:
                     closed.pop()  # it stood inside this one
-                closed.append((start, match.start()))
+                closed.append(_Box(text[inner : match.start()], start, match.end()))
         elif mark == "{" or "box" in mark:
-            stack.append((mark != "{", match.end()))
-    found = [_unboxed(text[start:end]) for start, end in closed]
-    loose = [] if found else [match[1].rstrip(".,;") for match in _LOOSE_BOX.finditer(text)]
-    return found + loose, any(box for box, _ in stack)
+            stack.append((mark != "{", match.start(), match.end()))
+    found = [_Box(_unboxed(box.content), box.start, box.end) for box in closed]
+    if not found:
+        found = [_Box(match[1].rstrip(".,;"), *match.span()) for match in _LOOSE_BOX.finditer(text)]
+    return found, any(box for box, _, _ in stack)
 
 
 def _unboxed(content: str) -> str:
     """`\\boxed{\\boxed{3}}` is 3."""
     inner, _ = _boxes(content) if "box" in content else ([], False)
-    return inner[0] if len(inner) == 1 and re.fullmatch(r"\s*\\f?box.*", content, re.DOTALL) else content.strip()
+    return (
+        inner[0].content if len(inner) == 1 and re.fullmatch(r"\s*\\f?box.*", content, re.DOTALL) else content.strip()
+    )
 
 
 def _sentence(text: str) -> str:
@@ -89,6 +139,7 @@ def _sentence(text: str) -> str:
 
 # --- one form for many notations ----------------------------------------------------------------------------
 
+_ROOT = re.compile(r"(?:√|(?<![\\a-zA-Z])sqrt)\s*(\d+(?:\.\d+)?|[a-zA-Z](?![a-zA-Z]))")  # of all the digits
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n"))
 _CHARACTERS = {
     "−": "-", "–": "-", "‐": "-", "‑": "-", "×": r"\times ", "✕": r"\times ", "÷": r"\div ", "·": r"\cdot ",
@@ -96,20 +147,37 @@ _CHARACTERS = {
     "±": r"\pm ", "√": r"\sqrt ", "∪": r"\cup ", "∩": r"\cap ", "∅": r"\emptyset ", "°": r"^\circ ", "′": "'",
     "½": r"\frac{1}{2}", "⅓": r"\frac{1}{3}", "⅔": r"\frac{2}{3}", "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}",
     "⅕": r"\frac{1}{5}", "⅛": r"\frac{1}{8}", "θ": r"\theta ", "α": r"\alpha ", "β": r"\beta ", "λ": r"\lambda ",
-    "，": ",", "、": ",", "％": "%", "∈": r"\in ",
+    "，": ",", "、": ",", "％": "%", "∈": r"\in ", "≈": r"\approx ", "€": r"\euro ", "£": r"\sterling ", "¥": r"\yen ",
+    "₹": r"\rupee ", "∓": r"\mp ", "…": r"\ldots ", "ℝ": r"\mathbb{R}", "∠": r"\angle ",
 }  # fmt: skip
+_ESCAPED = re.compile(
+    r"(?<!\\)\\\\(?=(?:d?frac|left|right|sqrt|pi|text|boxed|infty|pm|cdot|times|le|ge|leq|geq|cup)\b)"
+)
+_MONEY = re.compile(r"\\\$(?=\s*-?[\d.])")
 _DROPPED = re.compile(
-    r"\\(?:displaystyle|textstyle|left(?![a-z])|right(?![a-z])|bigl?|bigr|Bigl?|Bigr|limits)(?![a-zA-Z])"
-    r"|(?<!\\)\\[!,;:>]|\\q?quad(?![a-zA-Z])|\\\$|\$|(?<!\\)\\(?=\s)|~|&nbsp;|\*\*(?=\s*$)|^\s*\*\*"
+    r"\\(?:displaystyle|textstyle|left(?![a-z])\.?|right(?![a-z])\.?|bigl?|bigr|Bigl?|Bigr|limits)(?![a-zA-Z])"
+    r"|(?<!\\)\\[!,;:>()\[\]]|\\q?quad|\\\$|\$|(?<!\\)\\(?=\s|$)|~|&nbsp;|\*\*(?=\s*$)|^\s*\*\*"
+    r"|\\(?:small|large|bf|rm)(?![a-zA-Z])|\\phantom\s*\{[^{}]*\}"
 )
 _RENAMED = [
+    (re.compile(r"\\operatorname\*?\s*\{\s*([a-zA-Z]+)\s*\}"), r"\\\1 "),
     (re.compile(r"\\[dtc]frac(?![a-zA-Z])"), r"\\frac"),
+    (re.compile(r"(?<=\d)(?:,\s*\\[!,]|\{,\}|\\[,!;])\s*(?=\d{3}(?!\d))"), ""),
     (re.compile(r"\\(?:left|right)?\\\{|\\lbrace(?![a-zA-Z])"), r"\\{"),
     (re.compile(r"\\rbrace(?![a-zA-Z])"), r"\\}"),
-    (re.compile(r"\\le(?![a-zA-Z])|<="), r"\\leq "),
-    (re.compile(r"\\ge(?![a-zA-Z])|>="), r"\\geq "),
+    (re.compile(r"\\(?:leqslant|leqq|le)(?![a-zA-Z])|<="), r"\\leq "),
+    (re.compile(r"\\(?:geqslant|geqq|ge)(?![a-zA-Z])|>="), r"\\geq "),
+    (re.compile(r"\\lt(?![a-zA-Z])"), "<"),
+    (re.compile(r"\\gt(?![a-zA-Z])"), ">"),
+    (re.compile(r"\\(?:[lr]?vert|[lr]Vert|mathrel\{\|\})(?![a-zA-Z])"), "|"),
+    (re.compile(r"\\(?:simeq|doteq|thickapprox)(?![a-zA-Z])"), r"\\approx "),
     (re.compile(r"\\ne(?![a-zA-Z])|!="), r"\\neq "),
-    (re.compile(r"\\(?:mathrm|mathbf|mathit|mathsf|text|textbf|textit|textrm|operatorname|mbox)\s*(?=\{)"), r"\\text"),
+    (
+        re.compile(r"\\(?:mathrm|mathbf|mathit|mathsf|textbf|textit|textrm|textsf|textnormal|mbox|hbox)\s*(?=\{)"),
+        r"\\text",
+    ),
+    (re.compile(r"\\text\s*\{\s*\\text\s*\{([^{}]*)\}\s*\}"), r"\\text{\1}"),
+    (re.compile(r"(?<!\\)\{([^{}]*)\\choose([^{}]*)\}"), r"\\binom{\1}{\2}"),
     (re.compile(r"\\%"), "%"),
     (re.compile(r"\{,\}"), ","),
     (re.compile(r"\^\s*\{\s*\\circ\s*\}|\\degree(?![a-zA-Z])"), r"^\\circ "),
@@ -118,10 +186,7 @@ _RENAMED = [
         re.compile(r"(?<![\\a-zA-Z])(sin|cos|tan|cot|sec|csc|log|ln|exp|arcsin|arccos|arctan|sqrt|pi)(?![a-zA-Z])"),
         r"\\\1 ",
     ),
-    (re.compile(r"(?<=\d)\s*thousand(?![a-zA-Z])"), r"\\cdot 10^{3}"),
-    (re.compile(r"(?<=\d)\s*million(?![a-zA-Z])"), r"\\cdot 10^{6}"),
-    (re.compile(r"(?<=\d)\s*billion(?![a-zA-Z])"), r"\\cdot 10^{9}"),
-    (re.compile(r"(?<=[\d}])\s*(?:percent|per cent)(?![a-zA-Z])"), "%"),
+    (re.compile(r"(?<=[\d}])\s*(?:percent(?:age)?|per cent|pct)(?![a-zA-Z])"), "%"),
     (re.compile(r"\\sqrt\s*\(([^()]*)\)"), r"\\sqrt{\1}"),
     (re.compile(r"\\sqrt\s*(\d|[a-zA-Z])"), r"\\sqrt{\1}"),
     (re.compile(r"\\frac\s*(\d)\s*(\d)"), r"\\frac{\1}{\2}"),
@@ -133,10 +198,14 @@ _RENAMED = [
 def clean(text: str) -> str:
     """Look-alike characters, spacing commands and alternative names of one answer in one notation; spaces are kept."""
     text = text[: 4 * LONGEST].encode("utf-8", "replace").decode("utf-8")
-    text = _raised(text)
+    text = _ROOT.sub(r"\\sqrt{\1}", _raised(text))
     text = "".join(_CHARACTERS.get(char, char) for char in text)
     text = unicodedata.normalize("NFKC", text)
     text = "".join(_plain(char) for char in text)
+    text = _ESCAPED.sub(lambda _: "\\", text)
+    text = _MONEY.sub(lambda _: r"\dollar ", text)
+    if text.count("$") % 2:
+        text = re.sub(r"^(\s*-?\s*)\$(?=\s*[\d.])|(?<=\d)\s*\$\s*$", r"\1\\dollar ", text)
     for pattern, name in _RENAMED:
         text = pattern.sub(name, text)
     text = _DROPPED.sub(" ", text)

@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from assay.errors import StorageError
 from assay.lab.results import outcome
 from assay.record import RunFolder, disk
+from assay.tasks.data import Data, is_data
+from assay.tasks.data_set import names_of
 
 NAME = "README.md"
 SCALE = {  # what a reader asks for first, in these words
@@ -27,19 +30,26 @@ SCALE = {  # what a reader asks for first, in these words
 }
 
 
-def write_card(run: Path | str, target: Path | str | None = None) -> Path:
+def write_card(
+    run: Path | str, target: Path | str | None = None, *, step: int | None = None, merged: bool = False
+) -> Path:
     """Writes the card as README.md into a folder, by default the run's own; its path."""
     path = Path(run if target is None else target) / NAME
     with disk.storage_errors(f"writing the model card {path}"):
-        disk.replace(path, model_card(run).encode(), point="card")
+        disk.replace(path, model_card(run, step=step, merged=merged).encode(), point="card")
     return path
 
 
-def model_card(run: Path | str) -> str:
-    """Front matter and text, from what the run folder holds; the license is left to whoever publishes."""
+def model_card(run: Path | str, *, step: int | None = None, merged: bool = False) -> str:
+    """Front matter and text, from what the run folder holds; the license is left to whoever publishes. Of the weights
+    after `step`, by default the last ones; `merged`: with the adapter in them.
+    """
     folder = RunFolder.read_only(run)
-    document, result = folder.document, outcome(run)
-    parts = [_front(document), _heading(document, result), _results(result), _training(document), _loading(document)]
+    document, result = folder.document, outcome(run, step=step)
+    _require_written(folder)
+    adapter = bool(_rank(document["experiment"])) and not merged
+    parts = [_front(document, adapter=adapter), _heading(document, result), _results(result), _training(document)]
+    parts += [*_asking(document["experiment"]), _loading(document, adapter=adapter)]
     if document.get("warnings"):
         told = "\n".join(f"- {sentence}" for sentence in document["warnings"])
         parts.append(f"## Warnings at the start of the run\n\n{told}")
@@ -47,14 +57,37 @@ def model_card(run: Path | str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _front(document: Mapping[str, Any]) -> str:
+def _require_written(folder: RunFolder) -> None:
+    """StorageError where run.json lacks what the card says of the run."""
+    experiment = folder.experiment
+    recipe = _object(experiment.get("recipe"))
+    shares = _objects(_object(experiment.get("pool")).get("shares"))
+    parts = _objects(_object(recipe.get("mechanism")).get("reward"))
+    texts = [folder.document.get("recipe"), *(experiment.get(name) for name in ("model", "profile"))]
+    texts += [recipe.get(name) for name in ("title", "paper", "claim")]
+    texts += [share.get("task") for share in shares] + [part.get("part") for part in parts]
+    lists = [share.get("levels") for share in shares]
+    written = all(isinstance(text, str) for text in texts) and all(isinstance(levels, list) for levels in lists)
+    if not (written and shares and isinstance(recipe.get("scale"), dict)):
+        raise StorageError(f"{folder.path / 'run.json'} does not say what was trained: put the file back.")
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    return [_object(item) for item in value] if isinstance(value, list) else []
+
+
+def _front(document: Mapping[str, Any], *, adapter: bool) -> str:
     """YAML; a string of JSON is one of YAML too."""
     experiment = document["experiment"]
     lines = ["---", "# license: that of the base model may bind you; name one before you publish"]
     if is_hub_id(experiment["model"]):
         lines.append(f"base_model: {json.dumps(experiment['model'])}")
     lines += [
-        f"library_name: {'peft' if _rank(experiment) else 'transformers'}",
+        f"library_name: {'peft' if adapter else 'transformers'}",
         "pipeline_tag: text-generation",
         f"tags: {json.dumps(['reinforcement-learning', 'verifiable-rewards', 'assay', document['recipe']])}",
         "---",
@@ -92,9 +125,8 @@ def _tasks(experiment: Mapping[str, Any]) -> str:
     """Tasks with their levels; of a file its name alone."""
     told = []
     for share in experiment["pool"]["shares"]:
-        kind, _, path = share["task"].partition(":")
-        if kind == "data":
-            told.append(Path(path).name)
+        if is_data(share["task"]):
+            told += names_of(Data.of(share["task"]).places, whole=False)
         else:
             told.append(f"{share['task']} {','.join(map(str, share['levels']))}")
     return ", ".join(told)
@@ -110,7 +142,7 @@ def _results(result: Mapping[str, Any]) -> str:
         change = result["difference"]["pass"].get(k) if result["difference"] else None
         rows.append(f"| pass@{k} | {_interval(first)} | {_interval(last)} | {_interval(change, signed=True)} |")
     told = (
-        f"Held-out problems: {before['problems']}, {before['samples']} answers to each, before and after training. "
+        f"Held-out problems: {before['problems']}, answers to each: {before['samples']}, before and after training. "
         "Unbiased pass@k with 95 % intervals over problems; differences are paired."
     )
     return "\n".join(["## Results", "", told, "", *rows])
@@ -146,9 +178,21 @@ def _cell(value: Any) -> str:
     return str(value).replace("|", "\\|").replace("\n", " ")
 
 
-def _loading(document: Mapping[str, Any]) -> str:
+def _asking(experiment: Mapping[str, Any]) -> list[str]:
+    """What stood before every prompt, without which the model is another one."""
+    chat = experiment.get("chat") or {}
+    told = [f"```text\n{chat['system']}\n```"] if chat.get("system") else []
+    told += [f"`enable_thinking` was {chat['thinking']}."] if chat.get("thinking", "template") != "template" else []
+    told += ["Its prompts named tools."] if chat.get("tools") else []
+    told += [f"Of the chat template: `{variable}`." for variable in chat.get("variables") or ()]
+    return (
+        ["\n\n".join(["## Prompts", "Before each prompt of training and of the examination:", *told])] if told else []
+    )
+
+
+def _loading(document: Mapping[str, Any], *, adapter: bool) -> str:
     experiment = document["experiment"]
-    if _rank(experiment):
+    if adapter:
         python = (
             "from peft import AutoPeftModelForCausalLM\nfrom transformers import AutoTokenizer\n\n"
             'model = AutoPeftModelForCausalLM.from_pretrained("THIS_MODEL")'

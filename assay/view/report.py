@@ -26,16 +26,18 @@ STATIC = Path(__file__).parent / "static"
 NAME = "report.html"
 
 
-def write_report(run: Path | str) -> Path:
-    """Render `run`/report.html from what the run folder holds, finished or not; its path."""
+def write_report(run: Path | str, *, checked: bool = True) -> Path:
+    """Renders `run`/report.html from what the run folder holds, finished or not; its path. `checked`: with a look at
+    whether the records are what was written, which reads them all.
+    """
     folder = RunFolder.read_only(run)
     path = folder.path / NAME
     with disk.storage_errors(f"writing the report of {folder.path}"):
-        disk.replace(path, page(folder).encode(), point="report")
+        disk.replace(path, page(folder, checked=checked).encode(), point="report")
     return path
 
 
-def page(run: RunFolder) -> str:
+def page(run: RunFolder, *, checked: bool = True) -> str:
     """The whole page."""
     import jinja2
 
@@ -50,7 +52,7 @@ def page(run: RunFolder) -> str:
     return template.render(
         head=head,
         results=found,
-        alarms=alarms(metrics, evals, total_steps=head["total_steps"]),
+        alarms=[*_damaged(run, checked), *alarms(metrics, evals, total_steps=head["total_steps"])],
         rollouts={"shown": data["rollouts"]["shown"], "saved": data["rollouts"]["saved"]},
         steps=len(metrics),
         tree=list(leaves(_resolved(run.document))),
@@ -60,6 +62,13 @@ def page(run: RunFolder) -> str:
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         data=_trusted(json_in_script(data)),
     )
+
+
+def _damaged(run: RunFolder, checked: bool) -> list[Json]:
+    """What is said of records that are no longer what was written, now or when the run was last opened."""
+    known = run.document.get("damaged")
+    told = dict.fromkeys([*(known if isinstance(known, list) else []), *(run.damage() if checked else [])])
+    return [{"level": "error", "text": f"{sentence}: what is shown of it may be wrong."} for sentence in told]
 
 
 def _trusted(text: str) -> Any:

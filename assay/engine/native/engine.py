@@ -26,6 +26,7 @@ from assay.errors import AssayError, ConfigError, UsageError
 from assay.rng import Key, uniforms
 from assay.types import Origin, Request, Segment
 
+POSITIONS = 1 << 18  # that angles are kept for: more than a row on a processor will have
 FORMATS: dict[torch.dtype, build.Format] = {torch.float32: "fp32", torch.bfloat16: "bf16"}
 
 
@@ -63,6 +64,7 @@ class NativeEngine(NetworkEngine):
         reason = refusal(self.device, self.compute)
         if reason is not None:
             raise ConfigError(reason)
+        self.context = min(self.context, POSITIONS)
         self.variant = build.chosen(FORMATS[self.compute])
         c = self.model.config
         shape = library.Shape(
@@ -72,15 +74,15 @@ class NativeEngine(NetworkEngine):
             kv_heads=c.kv_heads,
             d=c.head_dim,
             ffn=c.ffn,
-            vocab=c.vocab,
-            positions=c.context,
+            vocab=self.vocab,
+            positions=self.context,
             qk_norm=c.qk_norm,
             learns=self.optimiser is not None,
             eps=c.norm_eps,
         )
         self.threads = torch.get_num_threads()
         self.core = Core(library.load(build.library(self.variant)), shape, self.threads)
-        cos, sin = rotations(self.model, c.context, torch.float32, self.device)
+        cos, sin = rotations(self.model, self.context, torch.float32, self.device)
         half = c.head_dim // 2
         self._turns = [cos[:, 0, :half].contiguous(), sin[:, 0, half:].contiguous()]
         self._gathered: list[Tensor | None] | None = None
@@ -139,15 +141,17 @@ class NativeEngine(NetworkEngine):
         entropy = torch.empty(count) if want.entropy else None
         top_logp = torch.empty(top_ids.shape) if top_ids is not None else None
         mean = torch.empty(count) if want.mean_logp else None
-        best = torch.empty(count, dtype=torch.int32) if want.likeliest else None
-        work, asked = self._pass(), {"entropy": entropy, "top_logp": top_logp, "mean_logp": mean}
+        best = torch.empty(count, want.likeliest, dtype=torch.int32) if want.likeliest else None
+        best_logp = None if best is None else torch.empty(best.shape)
+        work = self._pass()
+        asked = {"entropy": entropy, "top_logp": top_logp, "mean_logp": mean, "likeliest_logp": best_logp}
         self.core.forward(work, laid.arrays, keep=learns, logp=logp, likeliest=best, **asked)
         likeliest = None if best is None else best.long()
         if not learns:
             self._spare.append(work)
             return Outputs(logp=logp, likeliest=likeliest, **asked)
         leaves = [None if x is None else x.requires_grad_(True) for x in (logp, entropy, top_logp)]
-        outputs = Outputs(logp, leaves[1], leaves[2], mean, likeliest)
+        outputs = Outputs(logp, leaves[1], leaves[2], mean, likeliest, best_logp)
         self._held[outputs] = work
         return outputs
 
@@ -251,7 +255,7 @@ class _Sampling:
 
     def _how(self) -> np.ndarray:
         how = np.zeros(len(self.sorted), SAMPLING)
-        vocab = self.engine.model.config.vocab
+        vocab = self.engine.vocab
         for i, r in enumerate(self.sorted):
             greedy = r.temperature == 0
             top_k = min(r.top_k or vocab, vocab)
@@ -283,7 +287,7 @@ class _Sampling:
         ids = np.empty(total, np.int32)
         old, mu, entropy = (np.empty(total, np.float32) for _ in range(3))
         written, finish = np.zeros(count, np.int32), np.zeros(count, np.int32)
-        vocab = self.engine.model.config.vocab
+        vocab = self.engine.vocab
         ends = np.zeros(vocab, np.uint8)
         ends[[i for i in self.engine.end_ids if 0 <= i < vocab]] = 1
         inputs = {

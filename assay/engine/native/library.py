@@ -108,7 +108,7 @@ def load(path: Path) -> ctypes.CDLL:
         "assay_take_gradients": (size, [handle, c_void_p]),
         "assay_pass_new": (handle, [handle]),
         "assay_pass_free": (None, [handle]),
-        "assay_forward": (size, [handle, handle, POINTER(PackedArrays), size, *[c_void_p] * 5]),
+        "assay_forward": (size, [handle, handle, POINTER(PackedArrays), size, *[c_void_p] * 6, size]),
         "assay_backward": (size, [handle, handle, c_void_p, c_void_p, c_void_p]),
         "assay_sample": (size, [handle, POINTER(Requests)]),
         "assay_free_rows": (None, [c_void_p]),
@@ -174,9 +174,12 @@ class Core:
         top_logp: Tensor | None = None,
         mean_logp: Tensor | None = None,
         likeliest: Tensor | None = None,
+        likeliest_logp: Tensor | None = None,
     ) -> None:
-        out = [pointer(x) for x in (logp, entropy, top_logp, mean_logp, likeliest)]
-        self._run(lambda: self.library.assay_forward(self.handle, work.handle, ctypes.byref(packed), int(keep), *out))
+        out = [pointer(x) for x in (logp, entropy, top_logp, mean_logp, likeliest, likeliest_logp)]
+        best = 0 if likeliest is None else likeliest.shape[1]
+        given = (self.handle, work.handle, ctypes.byref(packed), int(keep), *out, best)
+        self._run(lambda: self.library.assay_forward(*given))
 
     def backward(self, work: Pass, gradients: list[Tensor | None]) -> None:
         given = [pointer(g) for g in gradients]

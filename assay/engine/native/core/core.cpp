@@ -177,11 +177,12 @@ Pass* assay_pass_new(Core* core) { return new (std::nothrow) Pass(core->weights,
 void assay_pass_free(Pass* pass) { delete pass; }
 
 int32_t assay_forward(Core* core, Pass* pass, const PackedArrays* arrays, int32_t keep, float* logp, float* entropy,
-                      float* top_logp, float* mean_logp, int32_t* likeliest) {
+                      float* top_logp, float* mean_logp, int32_t* likeliest, float* likeliest_logp, int32_t best) {
     return answer(core, [&] {
+        require(best >= 0 && best <= core->weights.shape.vocab, "more of the likeliest are asked for than there are");
         pass->take(packed_of(*core, *arrays));
         pass->prepare(keep);
-        Results out{logp, entropy, top_logp, mean_logp, likeliest};
+        Results out{logp, entropy, top_logp, mean_logp, likeliest, likeliest_logp, best};
         core->team.start([=](int number) {
             Hand hand{&core->team, number, core->team.size()};
             pass->forward(hand, [](int, const float*) {});

@@ -6,6 +6,10 @@
 //     dL/dz = c onehot + sum_k c_k onehot_k - (c + sum_k c_k) p - e p (log p + H)
 #pragma once
 
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
 #include "vectors.h"
 
 namespace assay {
@@ -76,6 +80,15 @@ inline float mean_logp(const float* z, int n, const Spread& spread) {
         total += sum(part);
     }
     return spread.logp(static_cast<float>(total / n));
+}
+
+// The ids of the `count` greatest logits, the greatest first, of equal ones the lower id.
+inline void likeliest(const float* z, int n, int count, std::vector<int32_t>& order, int32_t* ids) {
+    order.resize(n);
+    std::iota(order.begin(), order.end(), 0);
+    std::partial_sort(order.begin(), order.begin() + count, order.end(),
+                      [z](int32_t a, int32_t b) { return z[a] != z[b] ? z[a] > z[b] : a < b; });
+    std::copy(order.begin(), order.begin() + count, ids);
 }
 
 struct Coefficients {

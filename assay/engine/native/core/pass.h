@@ -51,7 +51,9 @@ struct Sequence {
 struct Results {
     float *logp, *entropy, *top_logp;  // [M], [M] or null, [M, top] or null
     float* mean_logp;                  // [M] or null
-    int32_t* likeliest;                // [M] or null
+    int32_t* likeliest;                // [M, best] or null
+    float* likeliest_logp;             // likewise
+    int best;
 };
 
 struct Gradients {
@@ -127,7 +129,11 @@ class Pass {
                 Spread spread = spreads_[m] = spread_of(row, s.vocab, in_.tau[m]);
                 out.logp[m] = spread.logp(row[in_.targets[m]]);
                 if (out.entropy) out.entropy[m] = entropy(row, s.vocab, spread);
-                if (out.likeliest) out.likeliest[m] = static_cast<int32_t>(std::max_element(row, row + V) - row);
+                for (int k = 0; k < out.best; k++) {
+                    int32_t* ids = out.likeliest + size_t(m) * out.best;
+                    if (k == 0) likeliest(row, s.vocab, out.best, scratch.order, ids);
+                    out.likeliest_logp[size_t(m) * out.best + k] = spread.logp(row[ids[k]]);
+                }
                 if (out.mean_logp) out.mean_logp[m] = mean_logp(row, s.vocab, spread);
                 for (int k = 0; k < in_.top; k++)
                     out.top_logp[m * in_.top + k] = spread.logp(row[in_.top_ids[m * in_.top + k]]);
@@ -191,6 +197,7 @@ class Pass {
 
     struct Scratch {
         Buffer keys, values, s, ds, logits, rows, operands, dact, dh;
+        std::vector<int32_t> order;
     };
 
     // (group, key-value head) pairs for each thread, the largest first, always to the one with the least to do.

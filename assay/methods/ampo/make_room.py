@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.curate.parts import leave_out
+from assay.grouping import groups, measure
+from assay.memory import Memory
+from assay.part import Curator
+from assay.types import Row
+
+
+def make_room(rows: Sequence[Row], *, memory: Memory) -> list[Row]:
+    out: set[int] = set()
+    for name, members in groups(rows).items():
+        teachers = [i for i in members if rows[i].episode.provenance == "teacher"]
+        right = [i for i in teachers if measure(rows[i], "accuracy")]
+        wrong = [i for i in members if i not in teachers and not measure(rows[i], "accuracy") and rows[i].in_group]
+        order = memory.key("make-room", memory.step, name).generator().permutation(len(wrong)).tolist()
+        out.update(wrong[place] for place in order[: len(right)])
+        out.update(set(teachers) - set(right[: len(wrong)]))
+    return leave_out(rows, out)
+
+
+@dataclass(frozen=True)
+class MakeRoom(Curator):
+    """A right answer of a teacher takes the place of a wrong one of the policy, drawn at random (AMPO 2510.02227).
+
+    A teacher's wrong answer is left out itself: groups keep their size.
+    """
+
+    does = make_room

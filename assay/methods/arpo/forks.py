@@ -1,0 +1,79 @@
+"""Forks where an environment has replied: the same beginning, answered on in several ways."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.augment import Codec
+from assay.collect.turns import going_on
+from assay.memory import Memory
+from assay.part import Expansion, scales_with
+from assay.types import Episode, Origin, Request
+
+
+def fork_at_replies(
+    episodes: Sequence[Episode],
+    memory: Memory,
+    *,
+    paused: Sequence[Episode],
+    codec: Codec,
+    total: int,
+    beams: int,
+    threshold: float,
+    weight: float,
+    tokens: int,
+) -> list[Request]:
+    """Forks of the answers that go on; a group in which none does gets a fresh answer a round until it is full."""
+    sizes: dict[str, int] = {}
+    for episode in (*episodes, *paused):
+        sizes[episode.request.group] = sizes.get(episode.request.group, 0) + 1
+    asked: list[Request] = []
+
+    def ask(request: Request, **changes: int) -> None:
+        asked.append(dataclasses.replace(request, sample=sizes[request.group], **changes))
+        sizes[request.group] += 1
+
+    for episode in paused:
+        onward = going_on(episode)
+        chance = threshold + weight * entropy_rise(episode, tokens) / math.log(codec.vocab)
+        for beam in range(beams - 1):
+            u = memory.key("fork", memory.step, onward.id, beam).generator().random()
+            if u <= chance and sizes[onward.group] < total:
+                ask(onward, fork=len(episode))
+    active = {episode.request.group for episode in paused}
+    roots = {e.request.group: e.request for e in reversed(episodes) if not e.request.parent}
+    for group in sorted(roots.keys() - active, key=lambda group: roots[group].draw):
+        if sizes[group] < total:
+            ask(roots[group])
+    return asked
+
+
+@dataclass(frozen=True)
+class ForkAtReplies(Expansion):
+    """Grow each group from its whole answers to `total` by forks after replies, more where entropy has risen (ARPO).
+
+    P(fork) = threshold + weight (H_now - H_first) / ln V, H the mean entropy of the first `tokens` tokens of a turn.
+    """
+
+    continues = True
+
+    total: int = scales_with("group_size", 16, at=8)
+    beams: int = 2  # an answer forks at most beams - 1 times at a reply
+    threshold: float = 0.5
+    weight: float = 0.2
+    tokens: int = 20
+    does = fork_at_replies
+
+
+def entropy_rise(episode: Episode, tokens: int) -> float:
+    """Mean entropy of the first tokens of the last turn above that of the first turn; an answer's first turn has 0."""
+    turns = [s for s in episode.segments if s.entropy is not None and len(s) and s.origin[0] == Origin.POLICY]
+    if not turns:
+        return 0.0
+    first, last = (float(np.mean(s.entropy[:tokens])) for s in (turns[0], turns[-1]) if s.entropy is not None)
+    return last - first

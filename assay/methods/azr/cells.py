@@ -1,0 +1,44 @@
+"""A baseline for each kind of work: role by role, task by task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from assay.grouping import spread
+from assay.part import Credit
+from assay.types import Origin, Row
+
+Over = Literal["rows", "tokens"]
+
+
+def cell_relative(rows: Sequence[Row], *, over: Over, epsilon: float) -> list[Row]:
+    """0 in a cell of equal rewards. The variance has one degree of freedom less than its rows or tokens."""
+    result = list(rows)
+    cells: dict[tuple[str, str], list[int]] = {}
+    for i, row in enumerate(rows):
+        cells.setdefault((row.role, row.episode.request.problem.task), []).append(i)
+    for members in cells.values():
+        reward = np.array([rows[i].reward for i in members], dtype=np.float64)
+        sizes = [np.count_nonzero(rows[i].episode.stream("origin") == Origin.POLICY) for i in members]
+        weight = np.ones(len(members)) if over == "rows" else np.array(sizes, np.float64)
+        advantage = np.zeros(len(members))
+        if spread(reward.tolist()) and weight.sum() > 1:
+            mean = (weight * reward).sum() / weight.sum()
+            variance = (weight * (reward - mean) ** 2).sum() / (weight.sum() - 1)
+            advantage = (reward - mean) / np.sqrt(variance + epsilon)
+        for i, a in zip(members, advantage, strict=True):
+            result[i] = rows[i].mark(advantage=np.full(len(rows[i].episode), a))
+    return result
+
+
+@dataclass(frozen=True)
+class CellRelative(Credit):
+    """A_i = (R_i - mean_c R) / sqrt(var_c R + epsilon), c the rows of one task and one role (TRR++ of AZR)."""
+
+    over: Over = "rows"  # what mean and variance run over; by tokens long rows weigh more
+    epsilon: float = 1e-8
+    does = cell_relative

@@ -1,0 +1,65 @@
+"""Self-play on what was posed: probes that tell how hard a new problem is, and answers that train."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.augment import Codec, Sampling
+from assay.memory import Memory
+from assay.methods.azr.memory import STORE, AdmitPosed, admitted, instance_of, pool_of, posed
+from assay.part import Expansion
+from assay.tasks.pose import PREFIX
+from assay.types import Episode, Problem, Request
+
+
+def solve_posed(
+    episodes: Sequence[Episode],
+    memory: Memory,
+    *,
+    sampling: Sampling,
+    codec: Codec,
+    probes: int,
+    place: str = STORE,
+) -> list[Request]:
+    asked = [episode for episode in episodes if episode.request.problem.task.startswith(PREFIX)]
+    if len(asked) < len(episodes):
+        return []
+    requests: list[Request] = []
+    draw = 1 + max(episode.request.draw for episode in episodes)
+
+    def ask(problem: Problem, count: int, **changes: Any) -> None:
+        nonlocal draw
+        context, settings = codec.render(problem.prompt), sampling.of(problem)
+        given = {"group": f"{memory.step}:{draw}", **changes}
+        requests.extend(Request(problem, context, draw=draw, sample=i, **settings, **given) for i in range(count))
+        draw += 1
+
+    for episode in asked:
+        if (problem := posed(episode)) is not None:
+            ask(problem, probes, tag="probe", parent=episode.request.id)
+    new = [problem for _, problem in admitted(asked, memory, place)]
+    for name in dict.fromkeys(episode.request.problem.task.removeprefix(PREFIX) for episode in asked):
+        count = sum(episode.request.problem.task == PREFIX + name for episode in asked)
+        fresh = [problem for problem in new if problem.task == name][:count]
+        known, key = pool_of(memory, name, place), memory.key("solve", memory.step, name)
+        for problem in fresh:
+            ask(problem, 1)
+        for i in range(count - len(fresh)):
+            entry = known[key(i).bits % len(known)]
+            ask(instance_of(name, entry["spec"], asked[0].request.problem.wording), 1)
+    return requests
+
+
+@dataclass(frozen=True)
+class SolvePosed(Expansion):
+    """Once problems were posed: `probes` answers to each, tagged `probe`, and as many answers as were posed of a task.
+
+    Those answer the new problems of the step first, then problems drawn uniformly from the pool (AZR 2505.03335).
+    """
+
+    reads = (AdmitPosed,)
+
+    probes: int = 8
+    does = solve_posed

@@ -1,0 +1,96 @@
+"""Anchors: how far into a worked solution the policy has to be led before it succeeds sometimes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.augment import Codec
+from assay.augment.hints import lines_of, written_by_others
+from assay.errors import ConfigError
+from assay.part import Expansion
+from assay.types import Episode, Problem, Request
+
+ANCHOR = "anchor"
+
+
+def anchor_search(
+    episodes: Sequence[Episode], *, codec: Codec, pieces: int, low: float, high: float, probes: int
+) -> list[Request]:
+    """A group for the next number of pieces, for each problem whose search goes on."""
+    if not 0 < low <= high <= 1 or pieces < 2:
+        raise ConfigError(f"anchor-search: 0 < low <= high <= 1 and 2 pieces or more, not {low}, {high}, {pieces}.")
+    asked: list[Request] = []
+    for members in _by_problem(episodes).values():
+        base = members[0]
+        if any(e.right for e in base) or not any(_judged(e) for e in base):
+            continue
+        request = base[0].request
+        parts = pieces_of(request.problem, pieces)
+        anchored = [group for group in members[1:] if group[0].request.tag.startswith(ANCHOR)]
+        shares = {int(group[0].request.tag.split()[-1]): _share(group) for group in anchored}
+        if len(shares) < probes and (count := next_count(shares, len(parts) - 1, low, high)):
+            prefix = tuple(written_by_others(codec.encode(text)) for text in parts[:count])
+            left = max(1, request.max_new - sum(map(len, prefix)))
+            group, tag = f"{request.group}/{ANCHOR} {count}", f"{ANCHOR} {count}"
+            changes = {"prefix": prefix, "max_new": left, "group": group, "tag": tag, "round": request.round + 1}
+            asked += [dataclasses.replace(e.request, **changes) for e in base]
+    return asked
+
+
+@dataclass(frozen=True)
+class AnchorSearch(Expansion):
+    """A group without a right answer is asked again from inside the worked solution, which is cut into `pieces`.
+
+    The number of pieces is searched by halves until the share of right answers lies in [low, high] (BREAD 2506.17211).
+    """
+
+    continues = True
+    solutions = "all"
+
+    pieces: int = 10
+    low: float = 0.25
+    high: float = 0.75
+    probes: int = 4
+    does = anchor_search
+
+
+def next_count(shares: dict[int, float], most: int, low: float, high: float) -> int:
+    """The middle of what is left between too hard and too easy; 0 when the search has ended."""
+    if any(low <= share <= high for share in shares.values()):
+        return 0
+    first = 1 + max((count for count, share in shares.items() if share < low), default=0)
+    last = min((count for count, share in shares.items() if share > high), default=most + 1) - 1
+    return (first + last) // 2 if first <= last else 0
+
+
+def pieces_of(problem: Problem, count: int) -> list[str]:
+    """The worked solution in at most so many pieces of whole steps, as even as steps allow."""
+    steps = lines_of(problem)
+    count = min(count, len(steps))
+    cuts = [round(i * len(steps) / count) for i in range(count + 1)]
+    return ["".join(steps[a:b]) for a, b in zip(cuts, cuts[1:], strict=False)]
+
+
+def _by_problem(episodes: Sequence[Episode]) -> dict[str, list[list[Episode]]]:
+    """Of each problem its group from the question, then those from inside its solution."""
+    found: dict[str, dict[str, list[Episode]]] = {}
+    for episode in episodes:
+        group = episode.request.group
+        found.setdefault(base_of(group), {}).setdefault(group, []).append(episode)
+    return {base: [members[base], *(m for n, m in members.items() if n != base)] for base, members in found.items()}
+
+
+def base_of(group: str) -> str:
+    """The group of the same problem from its question."""
+    return group.split(f"/{ANCHOR}")[0]
+
+
+def _judged(episode: Episode) -> bool:
+    return episode.verdict is not None and episode.verdict.status != "invalid"
+
+
+def _share(members: Sequence[Episode]) -> float:
+    judged = [e for e in members if _judged(e)]
+    return sum(e.right for e in judged) / max(1, len(judged))

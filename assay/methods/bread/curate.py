@@ -1,0 +1,44 @@
+"""Which of several groups of one problem is trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.curate.parts import leave_out
+from assay.grouping import groups, measure
+from assay.methods.bread.anchors import base_of
+from assay.part import Curator
+from assay.types import Row
+
+
+def on_anchor(rows: Sequence[Row], *, low: float, high: float) -> list[Row]:
+    """A problem that was solved from its question trains on that alone."""
+    sets: dict[str, dict[str, list[int]]] = {}
+    for name, members in groups(rows).items():
+        sets.setdefault(base_of(name), {})[name] = members
+    out: set[int] = set()
+    for found in sets.values():
+        if len(found) == 1:
+            continue
+        share = {name: _share(rows, members) for name, members in found.items()}
+        fitting = [n for n, value in share.items() if low <= value <= high] or [n for n, v in share.items() if v > 0]
+        chosen = min(fitting, key=lambda n: rows[found[n][0]].episode.request.given, default="")
+        out.update(i for n, members in found.items() if n != chosen for i in members)
+    return leave_out(rows, out)
+
+
+@dataclass(frozen=True)
+class OnAnchor(Curator):
+    """Of a problem that was asked again from its solution one group trains: the one inside the band, else the hardest
+    one with any success; none where every one failed.
+    """
+
+    low: float = 0.25
+    high: float = 0.75
+    does = on_anchor
+
+
+def _share(rows: Sequence[Row], members: Sequence[int]) -> float:
+    right = [measure(rows[i], "accuracy") for i in members if rows[i].in_group]
+    return sum(right) / max(1, len(right))

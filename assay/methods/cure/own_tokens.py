@@ -1,0 +1,29 @@
+"""A branch trains on its own tokens, not on those it shares with its trunk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.part import Curator
+from assay.types import Row
+
+
+def own_tokens(rows: Sequence[Row], memory: object) -> list[Row]:
+    """keep_t = 0 on the prefix of a branch."""
+    result = []
+    for row in rows:
+        request, count = row.episode.request, len(row.episode)
+        own = np.arange(count) >= (request.given if request.parent else 0)
+        result.append(row if own.all() else row.mark(keep=own if row.keep is None else own & row.keep))
+    return result
+
+
+@dataclass(frozen=True)
+class OwnTokens(Curator):
+    """A row trains on the tokens that its own request sampled: what branches share is counted once, in its trunk."""
+
+    writes = True
+    does = own_tokens

@@ -1,0 +1,213 @@
+"""Search over answers written in steps: a node is a step, values flow back from answers that ended (DeepSearch).
+
+Everything is worked out anew from the episodes: a node is an episode, an expansion is a round of its group.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from assay.memory import Memory
+from assay.part import Expansion
+from assay.types import Episode, Request
+
+FLOOR = 0.1  # least weight of an ancestor in the answer that ended
+
+
+@dataclass(eq=False)
+class Node:
+    """A step. The root has no episode."""
+
+    episode: Episode | None
+    parent: Node | None
+    depth: int
+    children: list[Node] = field(default_factory=list)
+    value: float = 0.0  # sums, not means
+    visits: int = 0
+    backed: bool = False
+
+    @property
+    def ended(self) -> bool:
+        return self.episode is not None and self.episode.finish != "pause"
+
+    @property
+    def outcome(self) -> float:
+        """Of an answer that ended: +1 right, -1 wrong or cut."""
+        verdict = self.episode.verdict if self.episode else None
+        return 1.0 if verdict is not None and verdict.status == "ok" else -1.0
+
+    @property
+    def quality(self) -> float:
+        return self.value / self.visits if self.visits else 0.0
+
+    @property
+    def surprisal(self) -> float:
+        """Mean over what the policy wrote of the answer so far."""
+        assert self.episode is not None
+        sums = [segment.written for segment in self.episode.segments]
+        return -sum(logp for logp, _ in sums) / max(1, sum(count for _, count in sums))
+
+    @property
+    def begun(self) -> int:
+        """Tokens that stood there before the first step of its answer."""
+        return next(node.episode.request.given for node in self.line() if node.depth == 1 and node.episode)
+
+    def line(self) -> Iterator[Node]:
+        """Itself and its ancestors up to the root."""
+        yield self
+        if self.parent is not None:
+            yield from self.parent.line()
+
+
+@dataclass(eq=False)
+class Tree:
+    """The nodes of one group, after all that was backed up."""
+
+    root: Node
+    nodes: list[Node]
+    by_name: dict[str, Node]  # of the tokens that it sampled
+    rounds: list[list[Node]]
+    backed: list[Node] = field(default_factory=list)
+
+    @property
+    def frontier(self) -> list[Node]:
+        return [node for node in self.nodes if not node.ended and not node.children]
+
+
+def tree_of(episodes: Sequence[Episode], answers: int) -> Tree:
+    """The tree of a group's episodes. Of each expansion one answer that ended is backed up, until `answers` are.
+
+    When nothing is left to expand, answers that were passed over are backed up too.
+    """
+    root = Node(None, None, 0)
+    tree = Tree(root, [], {}, [])
+    for episode in sorted(episodes, key=lambda e: e.request.round):
+        parent = tree.by_name.get(episode.request.parent, root)
+        node = Node(episode, parent, parent.depth + 1)
+        parent.children.append(node)
+        tree.nodes.append(node)
+        tree.by_name |= {s.node: node for s in episode.segments[len(episode.request.prefix) :] if s.node}
+        if len(tree.rounds) <= episode.request.round:
+            tree.rounds.append([])
+        tree.rounds[-1].append(node)
+    for nodes in tree.rounds:
+        for node in nodes:
+            node.visits += not node.ended
+        for node in _best(nodes)[:1]:
+            _back_up(tree, node, answers)
+    if not tree.frontier:
+        for node in _best([node for node in tree.nodes if not node.backed]):
+            _back_up(tree, node, answers)
+    return tree
+
+
+def by_group(episodes: Sequence[Episode]) -> list[list[Episode]]:
+    groups: dict[str, list[Episode]] = {}
+    for episode in episodes:
+        groups.setdefault(episode.request.group, []).append(episode)
+    return list(groups.values())
+
+
+def _best(nodes: Sequence[Node]) -> list[Node]:
+    """Those that ended with a verdict: right ones first, the surest first among equals."""
+    judged = [node for node in nodes if node.ended and node.episode is not None and node.episode.reward is not None]
+    return sorted(judged, key=lambda node: (-node.outcome, node.surprisal))
+
+
+def _back_up(tree: Tree, leaf: Node, answers: int) -> None:
+    """V <- V + gamma v on the way to the root, gamma = (d + 1) / (d_leaf + 1), at least `FLOOR`.
+
+    Where signs differ, a right answer overwrites and a wrong one leaves V as it is.
+    """
+    if len(tree.backed) >= answers:
+        return
+    for node in leaf.line():
+        push = max((node.depth + 1) / (leaf.depth + 1), FLOOR) * leaf.outcome
+        node.visits += 1
+        if node.value * push >= 0:
+            node.value += push
+        elif push > 0:
+            node.value = push
+    leaf.backed = True
+    tree.backed.append(leaf)
+
+
+def search(
+    episodes: Sequence[Episode],
+    memory: Memory,
+    *,
+    group_size: int,
+    max_new: int,
+    explore: float,
+    quality: float,
+    doubt: float,
+    depth: float,
+) -> list[Request]:
+    """As many next steps from one node of each tree as its root has; nothing for trees that are done."""
+    asked = []
+    for members in by_group(episodes):
+        tree = tree_of(members, group_size)
+        if len(tree.backed) >= group_size or not tree.frontier:
+            continue
+        step = members[0].request.max_new
+        last = tree.rounds[-1]
+        if any(node.ended for node in last):
+            weigh = functools.partial(worth, step=step / max_new, quality=quality, doubt=doubt, depth=depth)
+            chosen = max(tree.frontier, key=weigh)
+        else:
+            chosen = max(last, key=lambda node: uct(node, explore))
+        limit = max_new + chosen.begun
+        asked += _steps(chosen, len(tree.rounds[0]), step, limit, first=len(members), round=len(tree.rounds))
+    return asked
+
+
+@dataclass(frozen=True)
+class Search(Expansion):
+    """Expand the tree of each group, one node a round, until as many answers as a group has rows are backed up.
+
+    Down from the last expansion by UCT while none of its answers ended, then from the best node of the whole frontier:
+    F = quality tanh Q(parent) + doubt H + depth sqrt(d / D), H the mean surprisal of the answer so far.
+    """
+
+    continues = True
+
+    explore: float = 2.0  # lambda of UCT
+    quality: float = 0.4
+    doubt: float = 0.0
+    depth: float = 0.01
+    does = search
+
+
+def uct(node: Node, explore: float) -> float:
+    """Q + lambda sqrt(ln N(parent) / N)."""
+    above = node.parent.visits if node.parent else 0
+    return node.quality + (explore * math.sqrt(math.log(above) / node.visits) if above and node.visits else 0.0)
+
+
+def worth(node: Node, step: float, quality: float, doubt: float, depth: float) -> float:
+    """F, `step` the share of the answer limit that a step is."""
+    assert node.parent is not None
+    below = doubt * node.surprisal if doubt else 0.0
+    return quality * math.tanh(node.parent.quality) + below + depth * math.sqrt(node.depth * step)
+
+
+def _steps(node: Node, width: int, step: int, limit: int, *, first: int, round: int) -> list[Request]:
+    """`limit`: tokens of a whole answer, with what was given before its first step."""
+    episode = node.episode
+    assert episode is not None
+    begun = episode.segments[-1]
+    left = limit - len(episode)
+    request = dataclasses.replace(
+        episode.request,
+        prefix=episode.segments,
+        max_new=min(step, left),
+        pauses=left > step,
+        parent=begun.node,
+        fork=len(begun),
+        round=round,
+    )
+    return [dataclasses.replace(request, sample=first + i) for i in range(width)]

@@ -1,0 +1,43 @@
+"""Tokens whose probability has not moved too far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from assay.errors import ConfigError
+from assay.part import Selector
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.objective.view import View
+
+LEAST = 1e-30
+
+
+def near(view: View, *, kind: str, low: float, high: float) -> Tensor:
+    """1 - 1[A > 0, p > q, D > high] - 1[A <= 0, p < q, D > low], D = |p - q| or q log(q/p) + (1-q) log((1-q)/(1-p))."""
+    p, q = (x.detach().double().exp() for x in (view.logp, view.mu))
+    if kind == "tv":
+        far = (p - q).abs()
+    elif kind == "kl":
+        far = q.xlogy(q / p.clamp(min=LEAST)) + (1 - q).xlogy((1 - q) / (1 - p).clamp(min=LEAST))
+    else:
+        raise ConfigError(f"objective.keep: kind is 'tv' or 'kl', not '{kind}'.")
+    up = view.streams["advantage"] > 0
+    return ~((up & (p > q) & (far > high)) | (~up & (p < q) & (far > low)))
+
+
+@dataclass(frozen=True)
+class Near(Selector):
+    """Tokens that have not gone too far in the direction in which they are pushed (DPPO 2602.04879).
+
+    With p the policy's probability of the token and q the sampler's: `tv` bounds |p - q|, `kl` the divergence between
+    (q, 1 - q) and (p, 1 - p), by `high` where A > 0 and by `low` where not.
+    """
+
+    kind: Literal["tv", "kl"] = "tv"
+    low: float = 0.15
+    high: float = 0.15
+    does = near

@@ -1,0 +1,49 @@
+"""A weight of the entropy bonus that keeps the entropy near a target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.part import Remembering
+from assay.types import Row
+
+if TYPE_CHECKING:
+    from assay.memory import Memory
+
+STORE = "entropy"
+
+
+def adapt_entropy(
+    memory: Memory, *, rows: Sequence[Row], target: float, step: float, most: float, place: str = STORE
+) -> Memory:
+    """A step without a known entropy changes nothing."""
+    store, seen = memory.store(place), entropy_of(rows)
+    before = store.get("weight", 0.0)
+    after = before if seen is None else before + (step if seen <= target else -step)
+    return memory.keep(place, {"weight": min(most, max(0.0, round(after, 9))), "target": target})
+
+
+@dataclass(frozen=True)
+class AdaptEntropy(Remembering):
+    """c <- c + step where the entropy of the step was at the target or below it, else c - step; from 0, within
+    [0, most]. `entropy-weight` applies it (Skywork-OR1 2505.22312).
+    """
+
+    keeps = STORE
+
+    target: float = 0.2
+    step: float = 0.005
+    most: float = 1.0
+    does = adapt_entropy
+
+
+def entropy_of(rows: Sequence[Row]) -> float | None:
+    """Mean over the tokens that the policy wrote, as they were sampled."""
+    streams = [row.episode.stream("entropy") for row in rows if row.in_loss or row.in_denominator]
+    known = [stream[np.isfinite(stream)] for stream in streams]
+    values = np.concatenate(known) if known else np.zeros(0)
+    return float(values.mean(dtype=np.float64)) if len(values) else None

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.grouping import groups, measure, spread
+from assay.part import Credit
+from assay.types import Row
+
+
+def pseudo_failure(rows: Sequence[Row], *, failure: float, ddof: int, epsilon: float) -> list[Row]:
+    """A_i = (R_i - mean S) / (std S + epsilon), S the group's rewards, `failure` among them where all are right."""
+    result = list(rows)
+    for members in groups(rows).values():
+        rewards = np.array([rows[i].reward for i in members], dtype=np.float64)
+        solved = all(measure(rows[i], "accuracy") for i in members)
+        compared = np.append(rewards, failure) if solved else rewards
+        advantage = np.zeros_like(rewards)
+        if spread(compared.tolist()):
+            advantage = (rewards - compared.mean()) / (compared.std(ddof=ddof) + epsilon)
+        for i, a in zip(members, advantage, strict=True):
+            result[i] = rows[i].mark(advantage=np.full(len(rows[i].episode), a))
+    return result
+
+
+@dataclass(frozen=True)
+class PseudoFailure(Credit):
+    """Group-relative, but a group that is all right is compared with a failure that did not happen (ERPO 2511.04800).
+
+    The declared exception to zero for groups without variance: with G answers of one reward A = 1 / sqrt(G) if ddof
+    is 0, 1 / sqrt(G + 1) if it is 1.
+    """
+
+    failure: float = 0.0  # reward of the failure
+    ddof: int = 1
+    epsilon: float = 1e-6
+    does = pseudo_failure

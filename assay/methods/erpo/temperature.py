@@ -1,0 +1,25 @@
+"""A sampling temperature for each problem, as the memory has it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.memory import Memory
+from assay.methods.erpo.track import STORE, TrackTemperature
+from assay.part import Asking
+from assay.types import Request
+
+
+def own_temperature(requests: Sequence[Request], memory: Memory, *, place: str = STORE) -> list[Request]:
+    known = memory.store(place)
+    return [dataclasses.replace(r, temperature=known.get(r.problem.id, r.temperature)) for r in requests]
+
+
+@dataclass(frozen=True)
+class OwnTemperature(Asking):
+    """Every problem is answered at the temperature that its history has led to; a new one at that of the run."""
+
+    reads = (TrackTemperature,)
+    does = own_temperature

@@ -1,0 +1,21 @@
+"""No answer of this step trains: what trains was held from earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.curate.parts import leave_out
+from assay.part import Curator
+from assay.types import Row
+
+
+def nobody(rows: Sequence[Row]) -> list[Row]:
+    return leave_out(rows, set(range(len(rows))))
+
+
+@dataclass(frozen=True)
+class Nobody(Curator):
+    """What was written is judged and remembered, and nobody learns from it now."""
+
+    does = nobody

@@ -1,0 +1,60 @@
+"""The normaliser of a distribution over answers: a number for each question, which learns beside the policy."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.assess.critic import fit, values_of
+from assay.credit.pack import pack, trains
+from assay.errors import ConfigError
+from assay.memory import Memory
+from assay.models import Models
+from assay.part import Forward
+from assay.types import Row, Stats
+
+if TYPE_CHECKING:
+    from assay.recipe import Scale
+
+
+def partition(
+    rows: Sequence[Row], *, models: Models, memory: Memory, scale: Scale, micro_tokens: int, model: str, rate: float
+) -> tuple[list[Row], Stats]:
+    """The weight `partition` of all tokens of a row: the value before its first token, as it was before learning."""
+    spec = models.specs.get(model)
+    if model not in models or spec is None or spec.output != "value":
+        raise ConfigError(f"assess.model: '{model}' has no values: the recipe needs it with output=value.")
+    result, engine, lessons = list(rows), models[model], []
+    places = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
+    for i, row in zip(places, values_of(engine, [rows[i] for i in places], tokens=micro_tokens), strict=True):
+        assert row.value is not None and row.ref is not None and row.old is not None
+        count = len(row.value)
+        before = np.full(count, row.value[0] if count else 0.0, np.float32)
+        result[i] = rows[i].mark(weights={**rows[i].weights, "partition": before})
+        mine = trains(rows[i])
+        apart = float((row.ref - row.old)[mine].mean()) if mine.any() else 0.0
+        first = (np.arange(count) == 0) & mine.any()
+        lessons.append(row.mark(keep=first, target=np.full(count, apart, np.float32)))
+    batch = pack(lessons)
+    settings = dataclasses.replace(scale, learning_rate=rate * scale.learning_rate)
+    loss = fit(engine, batch, memory.key("partition", memory.step), settings, math.inf, micro_tokens)
+    values = [row.value[0] for row in lessons if row.value is not None and len(row.value)]
+    return result, {"partition/loss": loss, "partition/mean": float(np.mean(values)) if values else 0.0}
+
+
+@dataclass(frozen=True)
+class Partition(Forward):
+    """log Z of each question, from a set that reads it and learns from FlowRL's residual (2509.15207).
+
+    Its optimiser steps see the policy as it is before the update. There the advantages of a group sum to zero, so the
+    residual's derivative by log Z is that of the squared distance to the mean of log ref - log pi.
+    """
+
+    model: str = "partition"
+    rate: float = 1.0  # its learning rate, in units of the policy's
+    does = partition

@@ -1,0 +1,45 @@
+"""Several rewards, each in units of its own spread before they are added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.errors import ConfigError
+from assay.grouping import groups, spread
+from assay.part import Credit
+from assay.types import Row
+
+
+def per_reward(rows: Sequence[Row], *, weights: Sequence[float], ddof: int, epsilon: float) -> list[Row]:
+    """A reward that is the same in all of a group adds 0 there; to answers that it does not apply to it adds 0 too."""
+    earned = [{part.name: part.value for part in r.episode.rewards if part.scope == "episode"} for r in rows]
+    names = list(dict.fromkeys(name for parts in sorted(earned, key=len, reverse=True) for name in parts))
+    if weights and len(weights) != len(names):
+        raise ConfigError(
+            f"credit.weights: {len(weights)} weights came for {len(names)} rewards ({', '.join(names)}); give one each."
+        )
+    total = np.zeros(len(rows))
+    for name, weight in zip(names, weights or [1.0] * len(names), strict=True):
+        for members in groups(rows).values():
+            paid = [i for i in members if name in earned[i]]
+            r = np.array([earned[i][name] for i in paid], dtype=np.float64)
+            if spread(r.tolist()):
+                total[paid] += weight * (r - r.mean()) / (r.std(ddof=ddof) + epsilon)
+    return [row.mark(advantage=np.full(len(row.episode), a)) for row, a in zip(rows, total, strict=True)]
+
+
+@dataclass(frozen=True)
+class PerReward(Credit):
+    """A_i = sum_n w_n (r_in - mean_g r_n) / (std_g r_n + epsilon) over the named rewards n (GDPO 2601.05242).
+
+    A weight is one of normalised rewards: what a reward was multiplied with before is without effect.
+    """
+
+    weights: tuple[float, ...] = ()  # in the order of the recipe's rewards; none: 1 each
+    ddof: int = 1
+    epsilon: float = 1e-6
+    does = per_reward
+    compares = True

@@ -1,0 +1,24 @@
+"""What an answer is worth for its form alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.part import Rewarding
+from assay.reward.parts import MALFORMED
+from assay.types import Episode, Reward
+
+
+def formatted(episodes: Sequence[Episode], *, readable: float, malformed: float) -> list[Reward | None]:
+    kinds = ["wrong" if episode.verdict is None else episode.verdict.kind for episode in episodes]
+    return [Reward("format", malformed if kind in MALFORMED else readable) for kind in kinds]
+
+
+@dataclass(frozen=True)
+class Formatted(Rewarding):
+    """What an answer is worth for being one that can be read, right or wrong."""
+
+    readable: float = 1.0
+    malformed: float = 0.0
+    does = formatted

@@ -1,0 +1,46 @@
+"""How easy groups were: the distribution of their mean rewards over the whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.part import Remembering
+from assay.types import Row
+
+if TYPE_CHECKING:
+    from assay.memory import Memory
+
+STORE = "difficulty"  # how often each mean reward was seen, in thousandths
+
+
+def track_difficulty(memory: Memory, *, rows: Sequence[Row], place: str = STORE) -> Memory:
+    """Over all rows that have a reward, those that curation left out as well."""
+    rewards: dict[str, list[float]] = {}
+    for row in rows:
+        if row.reward is not None and row.episode.provenance == "fresh":
+            rewards.setdefault(row.group, []).append(row.reward)
+    store = memory.store(place)
+    for values in rewards.values():
+        mean = str(round(1000 * sum(values) / len(values)))
+        store[mean] = store.get(mean, 0) + 1
+    return memory.keep(place, store)
+
+
+@dataclass(frozen=True)
+class TrackDifficulty(Remembering):
+    """Counts the mean reward of every group, to a thousandth: quantiles of the whole run in little space."""
+
+    keeps = STORE
+    does = track_difficulty
+
+
+def quantile(seen: Mapping[str, int], share: float) -> float:
+    """The smallest mean with at least this share of all groups at or below it."""
+    left = share * sum(seen.values())
+    for place in sorted(seen, key=int):
+        left -= seen[place]
+        if left <= 1e-9:
+            return int(place) / 1000
+    return float("-inf")

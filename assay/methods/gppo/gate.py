@@ -1,0 +1,26 @@
+"""PPO's clip that keeps the gradient of the tokens that it clips."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.part import Gate
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def preserving(ratio: Tensor, advantage: Tensor, *, low: float, high: float) -> Tensor:
+    """g = w, but 1 + high if (A > 0 and w > 1 + high), and 1 - low if (A < 0 and w < 1 - low)."""
+    held = ratio.clamp(max=1 + high).where(advantage > 0, ratio)
+    return held.clamp(min=1 - low).where(advantage < 0, held)
+
+
+@dataclass(frozen=True)
+class Preserving(Gate):
+    """PPO's clip with the gradient of clipped tokens kept at the bound (GPPO 2508.07629)."""
+
+    low: float = 0.2
+    high: float = 0.28
+    does = preserving

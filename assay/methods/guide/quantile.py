@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.models import Models
+from assay.part import Forward
+from assay.types import Origin, Row, Stats
+
+
+def ratio_quantile(
+    rows: Sequence[Row], *, models: Models, tag: str, quantile: float, least: float
+) -> tuple[list[Row], Stats]:
+    """gamma = max(least, quantile of pi(y | training context) / pi_old(y | sampling context)) over trained tokens."""
+    from assay.engine.interface import Span
+
+    kept = [row for row in rows if row.in_loss and row.old is not None and (row.tag or row.episode.request.tag) == tag]
+    ratios: list[np.ndarray] = []
+    for role in dict.fromkeys(row.role for row in kept):
+        mine = [row for row in kept if row.role == role]
+        spans = [
+            Span(r.episode.training_context, r.episode.stream("ids").astype(np.int32), r.episode.request.temperature)
+            for r in mine
+        ]
+        for row, scores in zip(mine, models.play(role).score(spans), strict=True):
+            trains = row.episode.stream("origin") == Origin.POLICY
+            trains = trains if row.keep is None else trains & row.keep
+            ratios.append(np.exp(np.clip(scores.logp - row.old, -20, 20))[trains])
+    seen = np.concatenate(ratios) if ratios else np.ones(1)
+    gamma = max(least, float(np.quantile(seen, quantile)))
+    marked = [row.mark(weights={**row.weights, "gamma": np.full(len(row.episode), gamma)}) for row in rows]
+    return marked, {f"{tag}/gamma": gamma, f"{tag}/ratio": float(seen.mean()), f"{tag}/rows": float(len(kept))}
+
+
+@dataclass(frozen=True)
+class RatioQuantile(Forward):
+    """The scale of a shaped ratio: a quantile of the ratios of the rows with this tag, one number for the whole step.
+
+    Every row carries it as its weight `gamma`, so that no cut of the batch can change it (Guide 2506.13923).
+    """
+
+    tag: str = "hint"
+    quantile: float = 0.9
+    least: float = 1e-4
+    does = ratio_quantile

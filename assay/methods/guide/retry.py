@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from assay.augment import Codec
+from assay.augment.hints import hint_of, with_hint
+from assay.part import Expansion
+from assay.types import Episode, Request
+
+HINT = "hint"
+
+
+def retry_with_hint(
+    episodes: Sequence[Episode], *, codec: Codec, below: float, share: float, trained: str
+) -> list[Request]:
+    """The same requests with the hint in their context; none for a problem that has no hint."""
+    groups: dict[str, list[Episode]] = {}
+    for episode in episodes:
+        groups.setdefault(episode.request.group, []).append(episode)
+    asked = []
+    for group, members in groups.items():
+        judged = [e.verdict.status == "ok" for e in members if e.verdict and e.verdict.status != "invalid"]
+        problem = members[0].request.problem
+        if members[0].request.tag == HINT or f"{group}/{HINT}" in groups or not judged:
+            continue
+        if sum(judged) >= below * len(judged) or not (hint := hint_of(problem, share=share)):
+            continue
+        context = codec.render(with_hint(problem, hint))
+        asked += [
+            dataclasses.replace(
+                e.request,
+                context=context,
+                train_context=e.request.context if trained == "question" else None,
+                group=f"{group}/{HINT}",
+                tag=HINT,
+                hinted=True,
+                round=e.request.round + 1,
+            )
+            for e in members
+        ]
+    return asked
+
+
+@dataclass(frozen=True)
+class RetryWithHint(Expansion):
+    """A group whose share of right answers is below `below` is asked once more, with a hint (Guide 2506.13923).
+
+    The retry is a group of its own, tagged `hint`. Trained on the question, its ratio is pi(y | question) over
+    pi_old(y | question, hint).
+    """
+
+    solutions = "some"
+
+    below: float = 0.001
+    share: float = 0.5  # of the worked solution's steps, where the problem has no hint of its own
+    trained: Literal["question", "hinted"] = "question"  # what the policy learns to answer
+    does = retry_with_hint

@@ -1,0 +1,40 @@
+"""Who learns from a group: from its answers, or from its demonstration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.grouping import groups, measure
+from assay.part import Curator
+from assay.types import Row
+
+
+def switch_to_expert(rows: Sequence[Row], *, most: int) -> list[Row]:
+    """A group that waits for a later step is judged when it comes back. What was out of the loss stays out."""
+    result = list(rows)
+    for members in groups(rows).values():
+        if any(rows[i].wait for i in members):
+            continue
+        shown = [i for i in members if rows[i].episode.provenance == "teacher"]
+        own = [i for i in members if i not in shown]
+        right = sum(measure(rows[i], "accuracy") > 0 for i in own if rows[i].in_group)
+        judged = any(rows[i].in_group for i in own)
+        imitates = bool(shown) and judged and right <= most
+        for i in own if imitates else ():
+            result[i] = rows[i].mark(in_loss=False, in_group=False, in_denominator=False)
+        for i in shown:
+            result[i] = rows[i].mark(in_loss=imitates and rows[i].in_loss, in_group=False, in_denominator=False)
+    return result
+
+
+@dataclass(frozen=True)
+class SwitchToExpert(Curator):
+    """A group with at most `most` right answers learns from its demonstration alone, any other from its own answers.
+
+    Demonstrations are imitated, not compared: they are in no group's statistics and in no denominator but that of the
+    term that imitates them (HPT 2509.04419).
+    """
+
+    most: int = 0
+    does = switch_to_expert

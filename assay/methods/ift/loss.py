@@ -1,0 +1,52 @@
+"""Likelihood in which a token answers for what comes after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from assay.part import WholeLoss
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.objective.view import View
+
+TINY = 1e-30
+
+
+def propagated(view: View, *, weight: Tensor, gamma: float, form: str) -> Tensor:
+    """sum_t a_t A_t W_t n_t of each answer, n = - log pi and W_t = T C_t / sum_s C_s, with C_t = sum_{s >= t}
+    gamma^(s - t) n_s; in the form `detached` W is a constant, in the form `sum` C_t = sum_{s <= t} gamma^(t - s).
+    """
+    loss = -view.logp * view.mask
+    if form != "sum" and gamma > 0:
+        reached = view.mask * discounted(loss if form == "product" else loss.detach(), view.row, gamma)
+    else:
+        reached = view.mask * discounted(view.mask.flip(0), view.row.flip(0), gamma).flip(0)
+    relation = reached * view.spread(view.length / view.sum(reached).clamp(min=TINY))
+    return (weight * view.streams["advantage"] * relation * loss).sum()
+
+
+@dataclass(frozen=True)
+class Propagated(WholeLoss):
+    """Likelihood weighed by the discounted loss that follows a token: relation propagation (IFT 2405.11870).
+
+    `product` is what the published code computes, gradient of the weights and all: what is much surer than its answer
+    on average is made less sure. `detached` are the same weights as given. `sum` is the double sum that the paper
+    prints: a token weighs as much as the positions up to its own. Weights have mean 1 over an answer. With gamma 0 all
+    are 1, as in that code, although the product tends to a token's own share of the loss.
+    """
+
+    gamma: float = 0.95
+    form: Literal["product", "detached", "sum"] = "product"
+    does = propagated
+
+
+def discounted(x: Tensor, row: Tensor, gamma: float) -> Tensor:
+    """[M] sum_{s >= t} gamma^(s - t) x_s over the row of each token, by windows that double."""
+    total, reach, factor = x, 1, gamma
+    while reach < len(x) and (same := row[reach:] == row[:-reach]).any():
+        onward = x.new_zeros(len(x)).index_put((same.nonzero().squeeze(-1),), total[reach:][same])
+        total, reach, factor = total + factor * onward, 2 * reach, factor * factor
+    return total

@@ -1,0 +1,64 @@
+"""A length in the prompt: how many tokens the answer should have, or at most."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.augment.hints import reworded, with_hint
+from assay.memory import Memory
+from assay.part import Asking, scales_with
+from assay.types import Problem, Request
+
+if TYPE_CHECKING:
+    from assay.augment import Codec
+
+EXACTLY, AT_MOST = "exactly", "at most"  # what a request's tag begins with
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What the prompt of a request says of the length of its answer."""
+
+    tokens: int
+    most: bool  # at most so many, not exactly
+
+
+def budget(
+    requests: Sequence[Request], memory: Memory, *, codec: Codec, low: int, high: int, at_most: float
+) -> list[Request]:
+    """Uniform on {low, ..., high}, the same for all of a group; the tag says it to the reward."""
+    result = []
+    for request in requests:
+        generator = memory.key("budget", memory.step, request.group).generator()
+        limit = Limit(int(generator.integers(low, high + 1)), bool(generator.random() < at_most))
+        kind = AT_MOST if limit.most else EXACTLY
+        asked = with_hint(request.problem, told(request.problem, limit), title="")
+        tagged = dataclasses.replace(request, tag=f"{kind} {limit.tokens}")
+        result.append(reworded(tagged, asked, codec, hinted=False))
+    return result
+
+
+@dataclass(frozen=True)
+class Budget(Asking):
+    """Every prompt ends in a number of tokens, drawn anew for each group (L1 2503.04697)."""
+
+    low: int = scales_with("max_new", 100, at=4096)
+    high: int = scales_with("max_new", 4000, at=4096)
+    at_most: float = 0.0  # share of the groups that are told at most so many, not exactly
+    does = budget
+
+
+def told(problem: Problem, limit: Limit) -> str:
+    """The instruction in the wording of the problem."""
+    if problem.wording == "compact":
+        return f"{'<' if limit.most else '='}{limit.tokens}"
+    return f"Think for {'maximum ' if limit.most else ''}{limit.tokens} tokens."
+
+
+def budget_of(request: Request) -> Limit | None:
+    """The budget that its prompt gives, if it gives one."""
+    kind, _, tokens = request.tag.rpartition(" ")
+    return Limit(int(tokens), kind == AT_MOST) if kind in (EXACTLY, AT_MOST) else None

@@ -1,0 +1,56 @@
+"""What an answer is worth for being short, and for ending before the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.errors import ConfigError
+from assay.part import Rewarding
+from assay.types import Episode, Reward
+
+
+def stop_properly(episodes: Sequence[Episode], *, right: float, wrong: float, cut: float) -> list[Reward | None]:
+    if cut > 1:
+        raise ConfigError(f"reward.cut is a factor from 0 to 1, or a reward below 0, not {cut:g}.")
+    worth = [right if episode.right else wrong for episode in episodes]
+    cuts = [episode.finish == "length" for episode in episodes]
+    paid = [(cut if cut < 0 else cut * w) if is_cut else w for w, is_cut in zip(worth, cuts, strict=True)]
+    return [Reward("outcome", value) for value in paid]
+
+
+@dataclass(frozen=True)
+class StopProperly(Rewarding):
+    """What a right and a wrong answer are worth, and less where a limit cut it (ProRL's stop-properly)."""
+
+    right: float = 1.0
+    wrong: float = 0.0
+    cut: float = 0.0  # from 0 to 1: times what it were worth otherwise; below 0: that instead
+    does = stop_properly
+    outcome = True
+
+
+def shortness(episodes: Sequence[Episode], *, weight: float) -> list[Reward | None]:
+    """weight * l_i, or of wrong answers weight * min(0, l_i), l_i = 1/2 - (T_i - min T) / (max T - min T); 0 where all
+    lengths of the group are one. Replies of tools are not in T.
+    """
+    lengths: dict[str, list[int]] = {}
+    for episode in episodes:
+        lengths.setdefault(episode.request.group, []).append(episode.written)
+    result: list[Reward | None] = []
+    for episode in episodes:
+        group = lengths[episode.request.group]
+        low, high = min(group), max(group)
+        worth = 0.5 - (episode.written - low) / (high - low) if high > low else 0.0
+        result.append(Reward("shortness", weight * (worth if episode.right else min(0.0, worth))))
+    return result
+
+
+@dataclass(frozen=True)
+class Shortness(Rewarding):
+    """Short beside the other answers of the group is worth up to half a reward, long costs as much (Kimi k1.5
+    2501.12599). A wrong answer earns nothing by it.
+    """
+
+    weight: float = 1.0
+    does = shortness

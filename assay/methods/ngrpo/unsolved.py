@@ -1,0 +1,26 @@
+"""Groups that are all wrong, which are not left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.curate.parts import leave_out
+from assay.grouping import groups, measure
+from assay.part import Curator
+from assay.types import Row
+
+
+def unsolved_groups(rows: Sequence[Row]) -> list[Row]:
+    out: set[int] = set()
+    for members in groups(rows).values():
+        if all(measure(rows[i], "accuracy") for i in members if rows[i].in_group):
+            out.update(members)
+    return leave_out(rows, out)
+
+
+@dataclass(frozen=True)
+class UnsolvedGroups(Curator):
+    """Keep the groups in which an answer is wrong, those without a success too; drop those that are all right."""
+
+    does = unsolved_groups

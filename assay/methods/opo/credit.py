@@ -1,0 +1,37 @@
+"""A baseline that weighs rewards by the length of their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.credit.pack import earned, trains
+from assay.grouping import groups, spread
+from assay.part import Credit
+from assay.types import Row
+
+
+def length_weighted(rows: Sequence[Row]) -> list[Row]:
+    """T counts the tokens that train. 0 in a group of equal rewards, and in one without such a token."""
+    result = list(rows)
+    for members in groups(rows).values():
+        reward = np.array([earned(rows[i]) for i in members])
+        length = np.array([np.count_nonzero(trains(rows[i])) for i in members])
+        known = spread(reward.tolist()) and length.any()
+        advantage = reward - (length * reward).sum() / length.sum() if known else np.zeros(len(members))
+        for i, a in zip(members, advantage, strict=True):
+            result[i] = rows[i].mark(advantage=np.full(len(rows[i].episode), a))
+    return result
+
+
+@dataclass(frozen=True)
+class LengthWeighted(Credit):
+    """A_i = R_i - sum_g T R / sum_g T (OPO 2505.23585): of least variance if gradients of tokens are orthogonal.
+
+    sum_g T_i A_i = 0: under a mean over tokens, what is pushed up and down balances in every group.
+    """
+
+    does = length_weighted
+    compares = True

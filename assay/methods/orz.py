@@ -1,0 +1,40 @@
+from assay.assess import Critic
+from assay.credit import Whiten
+from assay.objective import Clip, Objective, TokenMean
+from assay.recipe import Like, Scale
+
+ORZ = Like(
+    "ppo",
+    name="orz",
+    title="Open-Reasoner-Zero: An Open Source Approach to Scaling Up Reinforcement Learning on the Base Model",
+    paper="2503.24290",
+    claim="plain PPO with gamma = lambda = 1, a binary reward and no KL, from the base model: better than "
+    "DeepSeek-R1-Zero-Qwen-32B on AIME 2024, MATH500 and GPQA Diamond with a tenth of the steps",
+    changes={
+        "mechanism.assess": (
+            Critic(model="critic", gamma=1.0, lam=1.0, clip=0.2, rate=5.0, num_minibatches=12, aggregate=TokenMean()),
+        ),
+        "mechanism.shape": (Whiten(by="batch", ddof=0, epsilon=1e-8),),
+        "mechanism.objective": Objective(gate=Clip(low=0.2, high=0.2), aggregate=TokenMean()),
+        "scale": Scale(
+            num_prompts=128,
+            group_size=64,
+            max_new=8000,
+            learning_rate=1e-6,
+            num_steps=500,
+            warmup_steps=50,
+            beta2=0.95,
+        ),
+    },
+    notes=(
+        "Values are those of the released configuration; num_steps is ours.",
+        "With gamma = lambda = 1 the advantage is R - V: the critic learns how likely each beginning is to end well.",
+        "One step of the policy a batch, so that its clip never acts, and 12 of the critic.",
+        "An answer that the limit cut is wrong, as in the release. What it drops, answers without a token, has no "
+        "weight in a mean over tokens.",
+    ),
+    deviations=(
+        "The release packs rows to 16k tokens and takes means of each pack; here the mean is over all of a step.",
+        "Its option for GRPO divides by whether the deviation is above 0, not by the deviation: it is centred only.",
+    ),
+)

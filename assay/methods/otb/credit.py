@@ -1,0 +1,68 @@
+"""A baseline for each position of the answers of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from assay.errors import ConfigError
+from assay.grouping import groups, spread
+from assay.part import Credit
+from assay.types import Origin, Row
+
+Tail = Literal["own", "zero", "last"]
+
+
+def token_baseline(rows: Sequence[Row], *, tail: str, epsilon: float) -> list[Row]:
+    """B_t = sum_i W_it R_i / (sum_i W_it + epsilon) over the answers that reach their t-th own token, W_it the sum of
+    `energy` up to there. 0 in groups of equal rewards; an answer that was left alone has no baseline to be better than.
+    """
+    if tail not in ("own", "zero", "last"):
+        raise ConfigError(f"credit.tail is 'own', 'zero' or 'last', not '{tail}'.")
+    result = list(rows)
+    for members in groups(rows).values():
+        rewards = np.array([rows[i].reward for i in members], dtype=np.float64)
+        mine = [np.flatnonzero(rows[i].episode.stream("origin") == Origin.POLICY) for i in members]
+        baseline = np.zeros(0)
+        if spread(rewards.tolist()):
+            energy = [_energy(rows[i])[at] for i, at in zip(members, mine, strict=True)]
+            baseline = _baseline(energy, rewards, tail, epsilon)
+        for i, at, reward in zip(members, mine, rewards, strict=True):
+            advantage = np.zeros(len(rows[i].episode))
+            if len(baseline):
+                advantage[at] = reward - baseline[: len(at)]
+            result[i] = rows[i].mark(advantage=advantage)
+    return result
+
+
+@dataclass(frozen=True)
+class TokenBaseline(Credit):
+    """A_t = R - B_t, B_t the mean of the rewards weighted by the gradient that each answer has built up to its t-th
+    token (optimal token baseline, 2602.07078). `assess` token-energy gives the weights.
+    """
+
+    tail: Tail = "own"  # beyond the second longest answer: by the formula, no baseline, or that of the last shared one
+    epsilon: float = 1e-8
+    does = token_baseline
+    compares = True
+
+
+def _baseline(energy: Sequence[np.ndarray], rewards: np.ndarray, tail: str, epsilon: float) -> np.ndarray:
+    lengths = sorted(len(e) for e in energy)
+    weight, product = np.zeros((2, lengths[-1]))
+    for e, reward in zip(energy, rewards, strict=True):
+        weight[: len(e)] += np.cumsum(e)
+        product[: len(e)] += reward * np.cumsum(e)
+    baseline, shared = product / (weight + epsilon), lengths[-2]
+    if tail != "own":
+        baseline[shared:] = baseline[shared - 1] if tail == "last" and shared else 0.0
+    return baseline
+
+
+def _energy(row: Row) -> np.ndarray:
+    if row.energy is None:
+        raise ConfigError("credit token-baseline weighs by the energy of tokens: put token-energy into `assess`.")
+    return np.asarray(row.energy, np.float64)

@@ -1,0 +1,42 @@
+"""How much each token can move the weights: the squared norm of its log-prob's gradient by the logits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.models import Models
+from assay.part import Forward
+from assay.types import Row, Stats
+
+
+def token_energy(rows: Sequence[Row], *, models: Models) -> tuple[list[Row], Stats]:
+    """`energy` of the rows in the statistics of their group, under the sampling context.
+
+    With l the log-prob at the row's temperature and h that at half of it, sum_v pi(v)^2 = exp(2 l - h), whatever the
+    token: one scoring more in place of whole distributions.
+    """
+    from assay.engine.interface import Span
+
+    result, total, count = list(rows), 0.0, 0
+    for role in dict.fromkeys(row.role for row in rows):
+        places = [i for i, row in enumerate(rows) if row.role == role and row.in_group]
+        asked = [(rows[i].episode, rows[i].episode.request) for i in places]
+        texts = [(r.context, e.stream("ids").astype(np.int32), r.temperature) for e, r in asked]
+        spans = [Span(context, ids, heat / part) for part in (1, 2) for context, ids, heat in texts]
+        scores = models.play(role).score(spans) if spans else []
+        for i, whole, half in zip(places, scores[: len(places)], scores[len(places) :], strict=True):
+            logp = whole.logp.astype(np.float64)
+            energy = 1 - 2 * np.exp(logp) + np.exp(2 * logp - half.logp)
+            result[i] = rows[i].mark(energy=energy.astype(np.float32))
+            total, count = total + float(energy.sum()), count + len(energy)
+    return result, {"policy/energy": total / max(1, count)}
+
+
+@dataclass(frozen=True)
+class TokenEnergy(Forward):
+    """e_t = 1 - 2 pi(y_t) + sum_v pi(v)^2 under the weights before the first update."""
+
+    does = token_energy

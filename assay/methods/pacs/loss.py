@@ -1,0 +1,47 @@
+"""The reward as the label of a classifier whose logit is the policy itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.part import WholeLoss
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.objective.view import View
+    from assay.part import Scope
+
+
+def pacs(view: View, *, beta: float, balanced: bool) -> Tensor:
+    """mean_i w_i BCE(sigmoid(s_i), R_i), s_i = r_i - mean_{j != i} r_j, r_i = beta sum_t (log pi - log pi_old)."""
+    from torch.nn.functional import binary_cross_entropy_with_logits
+
+    moved = beta * view.sum(view.logp - view.old)
+    member, right = (view.length > 0).to(moved.dtype), view.right.to(moved.dtype)
+    size = view.in_group(member)
+    score = moved - (view.in_group(member * moved) - moved) / (size - 1).clamp(min=1)
+    each = binary_cross_entropy_with_logits(score, right, reduction="none")
+    if balanced:
+        count = view.in_group(member * right)
+        mine = count.where(right > 0, size - count)
+        each = each * (size / (2 * mine)).where((count > 0) & (count < size), 1.0)
+    return view.share * (member * (size > 1) * each).sum()
+
+
+@dataclass(frozen=True)
+class PACS(WholeLoss):
+    """The verdict as a label, predicted from how far the policy moved on the answer beside its group (2509.02522).
+
+    At the old policy it is RLOO, with balanced classes divided by 4 p (1 - p), p the share of right answers. A group
+    that is all alike is pulled together as soon as its log-ratios differ: an exception to zero for such groups.
+    """
+
+    beta: float = 1.0
+    balanced: bool = True  # the right and the wrong answers of a group weigh the same, where it has both
+    does = pacs
+
+    @property
+    def scope(self) -> Scope:
+        return "step"

@@ -1,0 +1,94 @@
+"""The reward of a group of answers is its best; what an answer gets is its share in that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from assay.errors import ConfigError
+from assay.grouping import groups
+from assay.memory import Memory
+from assay.part import Credit, scales_with
+from assay.types import Row
+
+if TYPE_CHECKING:
+    from assay.recipe import Mechanism, Scale
+
+Kind = Literal["full", "bootstrap", "analytic"]
+
+
+def pass_k(rows: Sequence[Row], *, memory: Memory, group_size: int, k: int, kind: str, epsilon: float) -> list[Row]:
+    """With n of N wrong: R = 1 - C(n, k) / C(N, k), s = sqrt(R (1 - R)); a right answer (1 - R) / s, a wrong one
+    (1 - R - C(n - 1, k - 1) / C(N - 1, k - 1)) / s. A group that errors of ours left with fewer than k is one set.
+    """
+    if kind not in ("full", "bootstrap", "analytic"):
+        raise ConfigError(f"credit.kind is 'full', 'bootstrap' or 'analytic', not '{kind}'.")
+    if not 1 <= k <= group_size:
+        raise ConfigError(f"credit.k: pass@{k} needs from 1 to {group_size} answers, the size of a group, not {k}.")
+    result = list(rows)
+    for name, members in groups(rows).items():
+        right = np.array([rows[i].episode.right for i in members])
+        if right.all() or not right.any():
+            advantage = np.zeros(len(right))
+        elif kind == "analytic":
+            advantage = _analytic(right, min(k, len(right)), epsilon)
+        else:
+            draw = memory.key("pass-k", memory.step, name).generator().permutation
+            advantage = _sampled(right, _sets(len(right), min(k, len(right)), kind, draw), epsilon)
+        for i, a in zip(members, advantage, strict=True):
+            result[i] = rows[i].mark(advantage=np.full(len(rows[i].episode), a))
+    return result
+
+
+@dataclass(frozen=True)
+class PassK(Credit):
+    """Advantages whose objective is pass@k, the chance that one of k answers is right (2508.10751).
+
+    Answers are right or wrong by their verdict. Sets of k answers are worth 1 where one is right, and are normalised by
+    mean and population deviation. An answer gets the value of its own set (full), the sum over the sets drawn with it
+    (bootstrap), or the mean over all sets with it (analytic).
+    """
+
+    k: int = scales_with("group_size", 8, at=32)
+    kind: Kind = "analytic"
+    epsilon: float = 1e-6
+    does = pass_k
+    compares = True
+
+    def refusal(self, *, scale: Scale, mechanism: Mechanism) -> str | None:
+        if self.k <= scale.group_size:
+            return None
+        return (
+            f"credit.k = {self.k} answers of {scale.group_size} cannot be drawn. Set scale.group_size to k or more, or "
+            "credit.k to less."
+        )
+
+
+def _analytic(right: np.ndarray, k: int, epsilon: float) -> np.ndarray:
+    count, wrong = len(right), int(np.count_nonzero(~right))
+    if wrong < k:
+        return np.zeros(count)
+    failed = math.comb(wrong, k) / math.comb(count, k)
+    deviation = math.sqrt(failed * (1 - failed)) + epsilon
+    without = math.comb(wrong - 1, k - 1) / math.comb(count - 1, k - 1)
+    return np.where(right, failed, failed - without) / deviation
+
+
+def _sets(count: int, k: int, kind: str, permutation: Callable[[int], np.ndarray]) -> list[np.ndarray]:
+    """In order, k answers each, without those that are left over; or `count` times any k."""
+    if kind == "full":
+        return [np.arange(first, first + k) for first in range(0, count - k + 1, k)]
+    return [permutation(count)[:k] for _ in range(count)]
+
+
+def _sampled(right: np.ndarray, sets: Sequence[np.ndarray], epsilon: float) -> np.ndarray:
+    best = np.array([float(right[chosen].any()) for chosen in sets])
+    value = (best - best.mean()) / (best.std() + epsilon)
+    advantage = np.zeros(len(right))
+    for chosen, a in zip(sets, value, strict=True):
+        advantage[chosen] += a
+    return advantage

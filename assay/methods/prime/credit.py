@@ -1,0 +1,54 @@
+"""Two sources of reward, each with a baseline of its own: the outcome, and what a process model says of every token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.credit.gae import estimate
+from assay.credit.pack import trains
+from assay.grouping import groups, spread
+from assay.part import Credit
+from assay.types import Row
+
+
+def process_leave_one_out(rows: Sequence[Row], *, outcome: float, process: float) -> list[Row]:
+    """r is the `process` stream on the tokens that train. A group of equal rewards keeps its process term.
+
+    0 in a group that shrank to one row, and on rows without a token to train.
+    """
+    result = list(rows)
+    for members in groups(rows).values():
+        masks = [trains(rows[i]) for i in members]
+        dense = [_dense(rows[i])[mask] for i, mask in zip(members, masks, strict=True)]
+        rewards = np.array([rows[i].reward or 0.0 for i in members])
+        count, means = len(members), [d.mean() if len(d) else 0.0 for d in dense]
+        for k, i in enumerate(members):
+            advantage = np.zeros(len(rows[i].episode))
+            if count > 1 and len(dense[k]):
+                own = process * (count * dense[k] - sum(means)) / (count - 1)
+                if spread(rewards.tolist()):
+                    own[-1] += outcome * (rewards[k] - rewards.mean()) * count / (count - 1)
+                advantage[masks[k]] = estimate(own, np.zeros(len(own)), gamma=1.0, lam=1.0)
+            result[i] = rows[i].mark(advantage=advantage)
+    return result
+
+
+@dataclass(frozen=True)
+class ProcessLeaveOneOut(Credit):
+    """A_t = sum_{t' >= t} [ process r'_t' + outcome (R - mean of the others) 1[t' = T] ] (PRIME 2502.01456).
+
+    r'_t = n / (n - 1) r_t - 1 / (n - 1) sum_j m_j, m_j the mean over the tokens of answer j: leave-one-out for one
+    reward an answer, and for token rewards less a mean that has the own answer's part in it.
+    """
+
+    outcome: float = 5.0
+    process: float = 5.0
+    does = process_leave_one_out
+    compares = True
+
+
+def _dense(row: Row) -> np.ndarray:
+    return np.zeros(len(row.episode)) if row.process is None else np.asarray(row.process, np.float64)

@@ -1,0 +1,115 @@
+"""A process model without labels of steps: what it says of tokens follows from learning which answers are right."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.assess.fit import fit
+from assay.credit.pack import pack, trains
+from assay.errors import ConfigError
+from assay.memory import Memory
+from assay.models import Models
+from assay.objective.aggregate import sequence_mean
+from assay.part import Forward, scales_with
+from assay.types import Row, Stats
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.engine.interface import Chunk, Outputs
+    from assay.recipe import Scale
+
+
+def implicit_process(
+    rows: Sequence[Row],
+    *,
+    models: Models,
+    memory: Memory,
+    scale: Scale,
+    micro_tokens: int,
+    model: str,
+    reference: str,
+    beta: float,
+    rate: float,
+    clip_norm: float,
+) -> tuple[list[Row], Stats]:
+    """Optimiser steps on the cross entropy with the outcome; a set that learns first says its rewards after them."""
+    from assay.engine.interface import Span
+
+    if missing := [name for name in (model, reference) if name not in models]:
+        raise ConfigError(f"assess: '{missing[0]}' is none of the recipe's models: {', '.join(models)}.")
+    result = list(rows)
+    settings = dataclasses.replace(scale, learning_rate=rate * scale.learning_rate, clip_norm=clip_norm)
+    places = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
+    episodes = [rows[i].episode for i in places]
+    spans = [Span(e.training_context, e.stream("ids").astype(np.int32), e.request.temperature) for e in episodes]
+    fixed = [scores.logp for scores in models[reference].score(spans)] if spans else []
+    lesson = [rows[i].mark(old=None, ref=ref) for i, ref in zip(places, fixed, strict=True)]
+    first = models.specs[model].learns_first
+
+    def far() -> list[np.ndarray]:
+        found = models[model].score(spans) if spans else []
+        return [
+            beta * np.where(trains(row), scores.logp - ref, 0.0)
+            for row, scores, ref in zip(lesson, found, fixed, strict=True)
+        ]
+
+    before = [] if first else far()
+    stats = {"process/loss": learn(models, model, lesson, settings, memory, micro_tokens, beta=beta)}
+    said = far() if first else before
+    right = [(float(r.sum()) > 0) == row.episode.right for r, row in zip(said, lesson, strict=True)]
+    stats["process/accuracy"] = float(np.mean(right)) if right else 0.0
+    for i, reward in zip(places, scaled(said, lesson), strict=True):
+        result[i] = rows[i].mark(process=reward.astype(np.float32))
+    return result, stats
+
+
+@dataclass(frozen=True)
+class ImplicitProcess(Forward):
+    """Rewards r_t = beta (log phi - log phi_ref) of the tokens that train, from a model phi that learns online (PRIME).
+
+    The last token of an answer has none. All are divided by the largest sum of rewards to come, over the whole step.
+    """
+
+    model: str = "process"
+    reference: str = "process-reference"
+    beta: float = scales_with(
+        "max_new", 0.05, at=3072, inverse=True
+    )  # of each token: over a whole answer it is to come out alike
+    rate: float = 2.0  # its learning rate, in units of the policy's
+    clip_norm: float = 10.0
+    does = implicit_process
+
+
+def learn(
+    models: Models, model: str, rows: Sequence[Row], scale: Scale, memory: Memory, micro_tokens: int, *, beta: float
+) -> float:
+    """The mean over answers of the cross entropy; `ref` of the rows is that of the process model's own reference."""
+    from assay.engine.interface import Want
+    from assay.objective.value import outcome_loss
+
+    def loss(out: Outputs, chunk: Chunk, weight: np.ndarray) -> Tensor:
+        mask = chunk.streams["mask"].to(out.logp.dtype)
+        labels = out.logp.new_tensor(chunk.batch.right)
+        each = outcome_loss(out.logp * mask, chunk.streams["ref"] * mask, chunk.row, labels, beta=beta)
+        share = out.logp.new_zeros(len(labels)).index_add(0, chunk.row, out.logp.new_tensor(weight) * mask)
+        return (share * each).sum()
+
+    settings = {"key": memory.key("process", memory.step), "scale": scale, "micro_tokens": micro_tokens}
+    weigh = partial(sequence_mean, max_new=scale.max_new)
+    return fit(models[model], pack(rows), want=Want(), weigh=weigh, loss=loss, **settings)
+
+
+def scaled(rewards: Sequence[np.ndarray], rows: Sequence[Row]) -> list[np.ndarray]:
+    """Without that of the last token; divided by max |sum of those to come| + 1e-6."""
+    result = [reward.astype(np.float64) for reward in rewards]
+    for reward, row in zip(result, rows, strict=True):
+        reward[np.flatnonzero(trains(row))[-1:]] = 0.0
+    ahead = [np.abs(np.cumsum(reward[::-1])).max(initial=0.0) for reward in result]
+    return [reward / (max(ahead) + 1e-6) for reward in result]

@@ -1,0 +1,26 @@
+"""Right answers alone train, or wrong ones alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from assay.curate.parts import leave_out
+from assay.errors import ConfigError
+from assay.part import Curator
+from assay.types import Row
+
+
+def one_sided(rows: Sequence[Row], *, keep: str) -> list[Row]:
+    if keep not in ("right", "wrong"):
+        raise ConfigError(f"curate.keep is 'right' or 'wrong', not '{keep}'.")
+    return leave_out(rows, {i for i, row in enumerate(rows) if row.episode.right != (keep == "right")})
+
+
+@dataclass(frozen=True)
+class OneSided(Curator):
+    """Keep the right answers alone, or the wrong ones; the others leave the denominator too."""
+
+    keep: Literal["right", "wrong"] = "right"
+    does = one_sided

@@ -1,0 +1,29 @@
+"""Groups whose share of right answers lies in a band."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.curate.parts import leave_out, within
+from assay.grouping import groups
+from assay.part import Curator
+from assay.types import Row
+
+
+def band(rows: Sequence[Row], *, low: float, high: float) -> list[Row]:
+    """low <= share of right answers <= high, over the answers that were judged."""
+    out: set[int] = set()
+    for members in groups(rows).values():
+        if not within([rows[i] for i in members], low, high):
+            out.update(members)
+    return leave_out(rows, out)
+
+
+@dataclass(frozen=True)
+class Band(Curator):
+    """Keep the groups whose success rate is within bounds, both included: neither hopeless nor mastered."""
+
+    low: float = 0.05
+    high: float = 0.95
+    does = band

@@ -1,0 +1,80 @@
+"""The beginning of a worked solution, written into the question."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from assay.augment.hints import holds_answer, reworded, with_hint
+from assay.errors import ConfigError, DataError
+from assay.memory import Memory
+from assay.part import Asking, scales_with
+from assay.types import Ids, Problem, Request
+
+if TYPE_CHECKING:
+    from assay.augment import Codec
+
+TITLE = "## Hint."
+
+
+def partial_solution(
+    requests: Sequence[Request], *, codec: Codec, percent: float, unit: str, least: int, leaks: str
+) -> list[Request]:
+    """Each request with the hint after its question; the question alone where no hint is left."""
+    contexts: dict[str, Ids | None] = {}
+    result = []
+    for request in requests:
+        problem = request.problem
+        if problem.id not in contexts:
+            text = hint(problem, percent=percent, unit=unit)
+            bare = len(text) < max(1, least) or (leaks == "bare" and holds_answer(problem, text))
+            contexts[problem.id] = None if bare else codec.render(with_hint(problem, text, title=TITLE))
+        context = contexts[problem.id]
+        result.append(request if context is None else dataclasses.replace(request, context=context, hinted=True))
+    return result
+
+
+@dataclass(frozen=True)
+class PartialSolution(Asking):
+    """The first `percent` of the worked solution stand in the question, in training too (QuestA 2507.13266)."""
+
+    solutions = "all"
+
+    percent: float = 50.0
+    unit: Literal["characters", "steps"] = "characters"  # where it may be cut
+    least: int = scales_with("max_new", 10, at=24000)  # characters: what is shorter is left out
+    leaks: Literal["keep", "bare"] = "keep"  # a hint that holds the answer: given all the same, or left out
+    does = partial_solution
+
+
+def hint(problem: Problem, *, percent: float, unit: str) -> str:
+    """The first floor(percent / 100 * |s|) characters of the solution s, or back to the last whole step among them."""
+    if not 0 <= percent <= 100 or unit not in ("characters", "steps"):
+        raise ConfigError(
+            f"augment: percent is from 0 to 100 and unit 'characters' or 'steps', not {percent} and '{unit}'."
+        )
+    if problem.solution is None:
+        raise DataError(f"problem {problem.id} of '{problem.task}' has no worked solution to take a hint from.")
+    text = problem.solution[: int(len(problem.solution) * percent / 100)]
+    if unit == "characters":
+        return text
+    return text[: 1 + max(text.rfind("\n"), text.rfind(",") if problem.wording == "compact" else -1)]
+
+
+def cut_anywhere(requests: Sequence[Request], memory: Memory, *, codec: Codec, share: float) -> list[Request]:
+    result = []
+    for request in requests:
+        draw, length = memory.key("cut-anywhere", memory.step, request.id).generator().random(2).tolist()
+        text = hint(request.problem, percent=100 * length, unit="characters") if draw < share else ""
+        result.append(reworded(request, with_hint(request.problem, text), codec, hinted=True) if text else request)
+    return result
+
+
+@dataclass(frozen=True)
+class CutAnywhere(Asking):
+    """A `share` of the requests reads the beginning of the worked solution in its prompt, cut at any character."""
+
+    share: float = 0.3
+    does = cut_anywhere

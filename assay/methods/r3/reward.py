@@ -1,0 +1,30 @@
+"""What a wrong answer is worth that can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.part import Rewarding
+from assay.types import Episode, Reward
+
+
+def partial_outcome(episodes: Sequence[Episode], *, right: float, readable: float, wrong: float) -> list[Reward | None]:
+    """`right` if the verdict is ok, else `readable` if an answer was found that could be judged, else `wrong`."""
+    worth = []
+    for episode in episodes:
+        verdict = episode.verdict
+        found = verdict is not None and verdict.answer is not None
+        worth.append(right if episode.right else readable if found else wrong)
+    return [Reward("outcome", value) for value in worth]
+
+
+@dataclass(frozen=True)
+class PartialOutcome(Rewarding):
+    """A wrong answer that could at least be read as one is worth something too (R3 2402.05808)."""
+
+    right: float = 1.0
+    readable: float = 0.2
+    wrong: float = 0.0
+    does = partial_outcome
+    outcome = True

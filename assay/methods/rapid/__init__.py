@@ -1,0 +1,27 @@
+from assay.credit import GroupRelative
+from assay.methods.rapid.loss import RAPID as Loss
+from assay.objective import NoRatio, Objective, Open
+from assay.recipe import Mechanism, Recipe, Scale
+from assay.reward import Outcome
+
+RAPID = Recipe(
+    name="rapid",
+    title="RAPID: An Efficient Reinforcement Learning Algorithm for Small Language Models",
+    paper="2510.03515",
+    claim="one large inference phase, many updates, importance weights in gradient and baseline: 11 to 34% less time "
+    "at similar or better accuracy",
+    mechanism=Mechanism(
+        reward=(Outcome(right=1.0, wrong=0.0),),
+        credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
+        objective=Objective(whole=Loss(cap=2.0, ddof=1, epsilon=1e-6), ratio=NoRatio(), gate=Open()),
+    ),
+    scale=Scale(num_prompts=256, group_size=8, max_new=1024, learning_rate=1e-6, num_steps=200, num_minibatches=8),
+    notes=(
+        "From the paper: large inference batches, then off-policy updates (num_minibatches of them) with weights held "
+        "at 2 in the gradient and in the value that is subtracted.",
+        "Ours: the weight is the geometric mean of the answer's token ratios, the value is normalised by the weights, "
+        "the deviation is that of the plain rewards, the loss a mean over answers of means over tokens; and the scale.",
+        "The advantage is worked out anew at every update; the one that is shown is the first update's.",
+        "Honest baselines: grpo with as many updates and its clip, and a single update.",
+    ),
+)

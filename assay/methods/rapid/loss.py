@@ -1,0 +1,45 @@
+"""Answers weighed by how likely the policy is to give them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.objective.ratios import CLAMP
+from assay.part import WholeLoss
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.objective.view import View
+    from assay.part import Scope
+
+
+def rapid(view: View, *, cap: float, ddof: int, epsilon: float) -> Tensor:
+    """- mean_i u_i A_i mean_t log pi with u_i = sg[min(exp(mean_t (log pi - log pi_old)), cap)] and
+    A_i = (R_i - sum_j u_j R_j / sum_j u_j) / (std_j R_j + epsilon); 0 in a group of equal rewards.
+    """
+    member = (view.length > 0).to(view.logp.dtype)
+    reward = view.outcome.where(member > 0, 0.0)
+    use = member * view.mean(view.logp.detach() - view.old).clamp(min=-CLAMP).exp().clamp(max=cap)
+    size = view.in_group(member)
+    far = member * (reward - view.in_group(reward) / size)
+    spread = (view.in_group(far.square()) / (size - ddof)).sqrt()
+    differs = view.in_group((far.abs() > 1e-6 * reward.abs().clamp(min=1)).to(far.dtype)) > 0
+    baseline = view.in_group(use * reward) / view.in_group(use)
+    advantage = ((reward - baseline) / (spread + epsilon)).where(differs, 0.0).detach()
+    return -view.share * (use * advantage * view.mean(view.logp)).sum()
+
+
+@dataclass(frozen=True)
+class RAPID(WholeLoss):
+    """The score function off policy: each answer weighs what it would now, in its group's baseline too (2510.03515)."""
+
+    cap: float = 2.0
+    ddof: int = 1
+    epsilon: float = 1e-6
+    does = rapid
+
+    @property
+    def scope(self) -> Scope:
+        return "step"

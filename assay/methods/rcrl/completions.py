@@ -1,0 +1,61 @@
+"""What each step of an answer is worth: answers that go on from it, and how many of them are right."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.augment import Codec
+from assay.collect.trees import branch
+from assay.part import Expansion
+from assay.tasks.task import STEP_MARKS
+from assay.types import Episode, Origin, Request
+
+COMPLETION = "completion"
+
+
+def complete_steps(episodes: Sequence[Episode], *, codec: Codec, num: int) -> list[Request]:
+    """Once a step of the run; the completions of one place are a group of their own."""
+    if any(episode.request.tag == COMPLETION for episode in episodes):
+        return []
+    asked = []
+    for episode in episodes:
+        for at in step_ends(episode, codec)[:-1]:
+            group = place_of(episode, at)
+            asked += [
+                dataclasses.replace(branch(episode, at, sample=i), group=group, tag=COMPLETION) for i in range(num)
+            ]
+    return asked
+
+
+@dataclass(frozen=True)
+class CompleteSteps(Expansion):
+    """From the end of every step of an answer but the last, `num` completions are sampled."""
+
+    continues = True
+
+    num: int = 4
+    does = complete_steps
+
+
+def place_of(episode: Episode, at: int) -> str:
+    """The group of the completions that go on from after so many tokens of an answer."""
+    return f"{episode.request.group}/{COMPLETION} {episode.request.sample} {at}"
+
+
+def step_ends(episode: Episode, codec: Codec) -> list[int]:
+    """After how many tokens each step of an answer ends, the last with the answer. A token of the policy with a mark of
+    worked solutions in it ends a step; what says nothing belongs to the step before it.
+    """
+    ids, origin = episode.stream("ids").tolist(), episode.stream("origin")
+    marks = STEP_MARKS[episode.request.problem.wording]
+    ends: list[int] = []
+    said = False  # anything since the last step ended
+    for at, (token, who) in enumerate(zip(ids, origin, strict=True), start=1):
+        text = "" if token in codec.end_ids else codec.decode([token])
+        said |= bool(text.strip(marks).strip())
+        if at == len(ids) or (who == Origin.POLICY and any(mark in text for mark in marks)):
+            ends = [*ends, at] if said or not ends else [*ends[:-1], at]
+            said = False
+    return ends

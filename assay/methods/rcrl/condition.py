@@ -1,0 +1,35 @@
+"""Prompts that say how good an answer is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from assay.augment.hints import reworded, with_hint
+from assay.part import Asking
+from assay.types import Problem, Request
+
+if TYPE_CHECKING:
+    from assay.augment import Codec
+
+LABELS = GOOD, BAD = "GOOD", "BAD"
+
+
+def conditioned(requests: Sequence[Request], *, codec: Codec, label: str) -> list[Request]:
+    return [reworded(request, labelled(request.problem, label), codec, hinted=False) for request in requests]
+
+
+@dataclass(frozen=True)
+class Conditioned(Asking):
+    """Every prompt ends in this label, those of held-out problems too: the policy is asked for what it names."""
+
+    examined = True
+
+    label: str = GOOD
+    does = conditioned
+
+
+def labelled(problem: Problem, label: str) -> Any:
+    """The prompt, and the label in brackets at its end."""
+    return with_hint(problem, label if problem.wording == "compact" else f"[{label}]", title="")

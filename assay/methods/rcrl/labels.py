@@ -1,0 +1,77 @@
+"""Steps by what they are worth, each learnt under the label that it earned."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from assay.augment import Codec
+from assay.curate.parts import leave_out
+from assay.grouping import measure
+from assay.methods.rcrl.completions import COMPLETION, place_of, step_ends
+from assay.methods.rcrl.condition import BAD, GOOD, LABELS, labelled
+from assay.part import Curator
+from assay.types import Problem, Row
+
+Span = tuple[int, int]
+
+
+def label_steps(rows: Sequence[Row], *, codec: Codec, threshold: float) -> list[Row]:
+    """Completions do not train, nor does a step from which none was judged."""
+    rights: dict[str, list[float]] = {}
+    for row in rows:
+        if _completes(row) and row.in_group:
+            rights.setdefault(row.group, []).append(measure(row, "accuracy"))
+    found = [{} if _completes(row) or not row.in_loss else _earned(row, rights, codec, threshold) for row in rows]
+    counts = {label: sum(len(spans[label]) for spans in found if label in spans) for label in LABELS}
+    result: list[Row] = []
+    for row, spans in zip(rows, found, strict=True):
+        result += [_under(row, label, spans[label], counts, codec) for label in LABELS if label in spans]
+        result += [] if spans else leave_out([row], {0})
+    return result
+
+
+@dataclass(frozen=True)
+class LabelSteps(Curator):
+    """A step is good where the share of right completions from its end, or at the end of the answer its verdict, is
+    above `threshold`, else bad. An answer is learnt under either label, of each the steps that earned it.
+
+    Both labels weigh the same in a step of the run, counted in steps of answers.
+    """
+
+    writes = True
+
+    threshold: float = 0.5
+    does = label_steps
+
+    def grows(self, problem: Problem, render: Callable[[Any], Any], max_new: int) -> int:
+        return max(len(render(labelled(problem, label))) for label in LABELS) - len(render(problem.prompt))
+
+
+def _completes(row: Row) -> bool:
+    return row.episode.request.tag == COMPLETION
+
+
+def _earned(row: Row, rights: Mapping[str, Sequence[float]], codec: Codec, threshold: float) -> dict[str, list[Span]]:
+    """Label -> where the steps are that earned it."""
+    ends = step_ends(row.episode, codec)
+    values = [rights.get(place_of(row.episode, at), ()) for at in ends[:-1]] + [[measure(row, "accuracy")]]
+    spans: dict[str, list[Span]] = {}
+    for start, end, value in zip([0, *ends], ends, values, strict=False):
+        if len(value):
+            spans.setdefault(GOOD if np.mean(value) > threshold else BAD, []).append((start, end))
+    return spans
+
+
+def _under(row: Row, label: str, spans: Sequence[Span], counts: Mapping[str, int], codec: Codec) -> Row:
+    """The answer as one to the question with this label, of which these steps train."""
+    episode, keep = row.episode, np.zeros(len(row.episode), bool)
+    for start, end in spans:
+        keep[start:end] = True
+    context = codec.render(labelled(episode.request.problem, label))
+    weight = sum(counts.values()) / (2 * counts[label]) if all(counts.values()) else 1.0
+    return row.mark(episode=dataclasses.replace(episode, context=context), keep=keep, weight=weight, tag=label)

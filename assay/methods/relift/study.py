@@ -1,0 +1,49 @@
+"""Solutions of problems that nobody solved, studied when there are enough of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.augment import Codec
+from assay.augment.demonstrate import worked
+from assay.memory import Memory
+from assay.methods.relift.unsolved import HoldUnsolved
+from assay.part import Expansion, kept, scales_with
+from assay.types import Episode, Request
+
+
+def study(
+    episodes: Sequence[Episode], memory: Memory, *, codec: Codec, size: int, student: str, place: str
+) -> list[Request]:
+    """Requests for the first `size` of them, which are what they are asked for; once a step. One whose solution is as
+    long as the limit or longer would be taught to stop in the middle, and is not shown.
+    """
+    held = memory.kept.get(place, ())[:size]
+    if len(held) < size or any(episode.request.role == student for episode in episodes):
+        return []
+    asked = []
+    for number, episode in enumerate(held):
+        request, prefix = episode.request, worked(episode.request.problem, codec)
+        if sum(map(len, prefix)) <= request.max_new:
+            changes = {"group": f"{memory.step}:{student} {number}", "role": student, "sample": 0, "tag": student}
+            asked.append(dataclasses.replace(request, prefix=prefix, max_new=0, **changes))
+    return asked
+
+
+@dataclass(frozen=True)
+class Study(Expansion):
+    """When `size` problems are held, another role of the policy is shown their worked solutions (ReLIFT 2506.07527)."""
+
+    solutions = "all"
+    reads = (HoldUnsolved,)
+
+    size: int = scales_with("num_prompts", 128, at=128)
+    name: str = kept("unsolved")  # of the part that holds them
+    student: str = "student"
+    does = study
+
+    @property
+    def called(self) -> str:
+        return self.name

@@ -1,0 +1,41 @@
+"""The reward of the greedy answer is the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.credit.gae import estimate
+from assay.grouping import groups
+from assay.part import Credit
+from assay.types import Origin, Row
+
+
+def greedy_relative(rows: Sequence[Row], *, tag: str) -> list[Row]:
+    """r_t: what `process` says of a token, and the reward on the last that the policy wrote.
+
+    0 for the greedy answer itself, and where an error of ours lost it: without a baseline nothing is pushed.
+    """
+    result = list(rows)
+    for members in groups(rows).values():
+        greedy = [i for i in members if (rows[i].tag or rows[i].episode.request.tag) == tag]
+        for i in members:
+            advantage = np.zeros(len(rows[i].episode))
+            mine = np.flatnonzero(rows[i].episode.stream("origin") == Origin.POLICY)
+            if greedy and i not in greedy and len(mine):
+                reward = np.zeros(len(advantage)) if rows[i].process is None else np.array(rows[i].process, np.float64)
+                reward[mine[-1]] += rows[i].reward or 0.0
+                returns = estimate(reward[mine], np.zeros(len(mine)), gamma=1.0, lam=1.0)
+                advantage[mine] = returns - (rows[greedy[0]].reward or 0.0)
+            result[i] = rows[i].mark(advantage=advantage)
+    return result
+
+
+@dataclass(frozen=True)
+class GreedyRelative(Credit):
+    """A_t = sum_{t' >= t} r_t' - b, b the reward of the group's greedy answer (ReMax 2310.10505). Unbiased."""
+
+    tag: str = "greedy"
+    does = greedy_relative

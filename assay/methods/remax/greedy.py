@@ -1,0 +1,31 @@
+"""What the policy would say without chance, beside what it is sampled to say."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.part import Asking
+from assay.types import Request
+
+
+def greedy(requests: Sequence[Request], *, tag: str) -> list[Request]:
+    """Behind the samples of its group. Filters mean nothing to it."""
+    asked: dict[str, list[Request]] = {}
+    for request in requests:
+        asked.setdefault(request.group, []).append(request)
+    plain = {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "tag": tag}
+    result = []
+    for samples in asked.values():
+        number = 1 + max(request.sample for request in samples)
+        result += [*samples, dataclasses.replace(samples[0], sample=number, **plain)]
+    return result
+
+
+@dataclass(frozen=True)
+class Greedy(Asking):
+    """One greedy answer more to each group, with the same limits and the same checker (ReMax 2310.10505)."""
+
+    tag: str = "greedy"
+    does = greedy

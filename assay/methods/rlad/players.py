@@ -1,0 +1,66 @@
+"""Which abstractions and which answers train."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from assay.augment.hints import holds_answer
+from assay.curate.parts import leave_out
+from assay.curate.players import HELPFUL
+from assay.grouping import measure
+from assay.part import Curator
+from assay.types import Row
+
+
+def unpaid(rows: Sequence[Row], *, tag: str) -> list[Row]:
+    """Out of their group's statistics, so that they get no advantage; in the loss and in the denominator."""
+    return [row.mark(in_group=False) if (row.tag or row.episode.request.tag) == tag else row for row in rows]
+
+
+@dataclass(frozen=True)
+class Unpaid(Curator):
+    """Rows of a tag earn nothing: no policy gradient and no part in a baseline, while other terms of the loss stay."""
+
+    tag: str = "bare"
+    does = unpaid
+
+
+def helpful(rows: Sequence[Row], *, role: str, margin: float, least: int) -> list[Row]:
+    """accuracy with it > accuracy without + margin, both over the answers of this step."""
+    with_it: dict[str, list[float]] = {}
+    without: dict[int, list[float]] = {}
+    for row in rows:
+        request, verdict = row.episode.request, row.episode.verdict
+        if verdict is not None and verdict.status != "invalid":
+            right = measure(row, "accuracy")
+            (with_it.setdefault(request.parent, []) if request.parent else without.setdefault(request.draw, [])).append(
+                right
+            )
+    out, kept = set(), set()
+    for i, row in enumerate(rows):
+        request = row.episode.request
+        if row.role != role:
+            continue
+        mine, base = with_it.get(request.id), without.get(request.draw)
+        leaks = holds_answer(request.problem, row.episode.text, least=least)
+        if not mine or not base or leaks or fmean(mine) <= fmean(base) + margin:
+            out.add(i)
+        else:
+            kept.add(i)
+    return [row.mark(tag=HELPFUL) if i in kept else row for i, row in enumerate(leave_out(rows, out))]
+
+
+@dataclass(frozen=True)
+class Helpful(Curator):
+    """Tag as `helpful` and keep the abstractions with which more answers are right than without, and that do not give
+    the answer away.
+    """
+
+    writes = True
+
+    role: str = "abstraction"
+    margin: float = 0.0
+    least: int = 3  # characters of an answer below which finding it in the abstraction means nothing
+    does = helpful

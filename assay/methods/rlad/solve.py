@@ -1,0 +1,39 @@
+"""Answers to a problem with each of its abstractions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.methods.rlad.abstract import GIVEN, ROLE, worded
+from assay.part import Expansion
+from assay.types import Episode, Request
+
+if TYPE_CHECKING:
+    from assay.augment import Codec, Sampling
+
+
+def solve_with(episodes: Sequence[Episode], *, codec: Codec, sampling: Sampling, samples: int) -> list[Request]:
+    """Asked for as soon as the abstractions are there; the parent of an answer is the request of its abstraction."""
+    done = {episode.request.parent for episode in episodes}
+    result = []
+    for episode in episodes:
+        asked = episode.request
+        if asked.role != ROLE or asked.id in done:
+            continue
+        context = codec.render(worded(GIVEN, asked.problem, episode.text))
+        place = {"draw": asked.draw, "round": asked.round + 1, "parent": asked.id}
+        group = asked.group.removesuffix("/z")
+        for sample in range(samples):
+            values = sampling.of(asked.problem) | place
+            result.append(Request(asked.problem, context, group, sample=sample, hinted=True, **values))
+    return result
+
+
+@dataclass(frozen=True)
+class SolveWith(Expansion):
+    """So many answers with each abstraction; all answers to a problem are one group."""
+
+    samples: int = 4
+    does = solve_with

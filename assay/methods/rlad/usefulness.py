@@ -1,0 +1,27 @@
+"""What an abstraction is worth: what its answers came to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from assay.part import Rewarding
+from assay.types import Episode, Reward
+
+
+def usefulness(episodes: Sequence[Episode], *, everyone: Sequence[Episode]) -> list[Reward | None]:
+    """None until there are some that could be judged."""
+    found: dict[str, list[float]] = {}
+    for episode in everyone:
+        if episode.request.parent and episode.reward is not None:
+            found.setdefault(episode.request.parent, []).append(episode.reward)
+    means = [fmean(values) if (values := found.get(e.request.id)) else None for e in episodes]
+    return [None if mean is None else Reward("usefulness", mean) for mean in means]
+
+
+@dataclass(frozen=True)
+class Usefulness(Rewarding):
+    """The mean reward of the answers that were written with it."""
+
+    does = usefulness

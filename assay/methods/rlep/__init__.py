@@ -1,0 +1,52 @@
+import dataclasses
+
+from assay.credit import GroupRelative
+from assay.methods.rlep.replay import Replay
+from assay.methods.rlep.successes import KeepSuccesses
+from assay.objective import Clip, Objective, TokenMean
+from assay.recipe import Mechanism, Recipe, Scale, Stage
+from assay.reward import Outcome, SoftOverlong
+from assay.source import Epochs
+
+EXPERIENCE = Mechanism(
+    source=Epochs(size=2048),
+    reward=(Outcome(right=1.0, wrong=-1.0), SoftOverlong(buffer=512, factor=1.0)),
+    credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
+    objective=Objective(gate=Clip(low=0.2, high=0.28, dual=10.0), aggregate=TokenMean()),
+    remember=(KeepSuccesses(most=4),),
+)
+REPLAY = dataclasses.replace(EXPERIENCE, augment=(Replay(num=2),), remember=())
+
+RLEP = Recipe(
+    name="rlep",
+    title="RLEP: Reinforcement Learning with Experience Replay for LLM Reasoning",
+    paper="2507.07451",
+    claim="restarted from the base with two old successes in each group, training reaches the former best in a third "
+    "of the steps and passes it: AIME24 38.2 to 39.9, AIME25 19.8 to 22.3, AMC23 77.0 to 82.2",
+    mechanism=REPLAY,
+    scale=Scale(
+        num_prompts=512,
+        group_size=16,
+        max_new=3072,
+        learning_rate=1e-6,
+        num_steps=800,
+        num_minibatches=8,
+        warmup_steps=80,
+        weight_decay=0.1,
+    ),
+    stages=(
+        Stage("experience", mechanism=EXPERIENCE),
+        Stage("replay", start="base", optimiser="reset", memory="keep"),
+    ),
+    notes=(
+        "Values are those of the published script; two phases of 400 steps, the problem set, 4 answers held are ours.",
+        "Replayed answers count in the statistics of their group and train as if the present policy had written them: "
+        "their ratio starts at 1, however unlikely they are.",
+        "Where all fresh answers are wrong they are pushed down by the replayed ones.",
+    ),
+    deviations=(
+        "Successes are kept while the first policy learns, the newest of each problem; the paper samples them from "
+        "that policy when it has converged.",
+        "A problem without a success has a smaller group; the published loader fills it up with empty answers.",
+    ),
+)

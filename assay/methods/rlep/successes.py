@@ -1,0 +1,38 @@
+"""A pool of verified successes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.memory.episodes import bare
+from assay.part import Remembering
+from assay.types import Episode, Row
+
+if TYPE_CHECKING:
+    from assay.memory import Memory
+
+STORE = "successes"
+
+
+def keep_successes(memory: Memory, *, rows: Sequence[Row], most: int, place: str = STORE) -> Memory:
+    """Fresh answers alone, whole ones without help; the newest first."""
+    held: dict[str, dict[bytes, Episode]] = {}
+    right = [row.episode for row in rows if row.episode.right and row.episode.provenance == "fresh"]
+    fresh = [bare(e) for e in reversed(right) if not e.request.helped and len(e)]
+    for episode in (*fresh, *memory.kept.get(place, ())):
+        answers = held.setdefault(episode.request.problem.id, {})
+        if len(answers) < most:
+            answers.setdefault(episode.stream("ids").tobytes(), episode)
+    return memory.hold(place, [episode for answers in held.values() for episode in answers.values()])
+
+
+@dataclass(frozen=True)
+class KeepSuccesses(Remembering):
+    """The last `most` different right answers to each problem (RLEP 2507.07451)."""
+
+    keeps = STORE
+
+    most: int = 4
+    does = keep_successes

@@ -1,0 +1,87 @@
+"""Which levels are open: for each share of the pool the highest one, and what was counted there."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.part import Remembering
+from assay.types import Episode
+
+if TYPE_CHECKING:
+    from assay.memory import Memory
+    from assay.source import Pool, Share
+
+STORE = "levels"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Of one share: its highest open level, counted from its easiest, and the answers that were counted there."""
+
+    highest: int = 0
+    prompts: int = 0
+    right: int = 0
+    tried: int = 0
+
+
+def promote(
+    memory: Memory, *, episodes: Sequence[Episode], pool: Pool, accuracy: float, after: int, place: str = STORE
+) -> Memory:
+    """h <- h + 1 if right / tried >= accuracy; the counters start anew after every judgement, and h never falls."""
+    store = memory.store(place)
+    for share in pool.shares:
+        store[_name(share)] = dataclasses.asdict(
+            _judged(_counted(standing(memory, share, place), share, episodes), share, accuracy, after)
+        )
+    return memory.keep(place, store)
+
+
+@dataclass(frozen=True)
+class Promote(Remembering):
+    """Opens the next level of a share at `accuracy` on its highest; judged whenever `after` prompts were counted there.
+
+    All that was generated counts, before any filter: a filter of mixed groups would hide that a level is mastered.
+    """
+
+    keeps = STORE
+
+    accuracy: float = 0.9
+    after: int = 8
+    does = promote
+
+
+def standing(memory: Memory, share: Share, place: str = STORE) -> Standing:
+    return Standing(**memory.store(place).get(_name(share), {}))
+
+
+def _counted(before: Standing, share: Share, episodes: Sequence[Episode]) -> Standing:
+    """With the answers to the share's problems of its highest open level."""
+    highest = share.task, sorted(share.levels)[before.highest]
+    answers = [
+        (episode.request.group, episode.verdict.status == "ok")
+        for episode in episodes
+        if (episode.request.problem.task, episode.request.problem.level) == highest
+        and episode.verdict is not None
+        and episode.verdict.status != "invalid"
+        and not episode.request.helped
+    ]
+    return Standing(
+        highest=before.highest,
+        prompts=before.prompts + len({group for group, _ in answers}),
+        right=before.right + sum(right for _, right in answers),
+        tried=before.tried + len(answers),
+    )
+
+
+def _judged(counted: Standing, share: Share, accuracy: float, after: int) -> Standing:
+    if counted.prompts < after:
+        return counted
+    mastered = counted.right >= accuracy * counted.tried
+    return Standing(highest=min(counted.highest + mastered, len(share.levels) - 1))
+
+
+def _name(share: Share) -> str:
+    return f"{share.task}:{','.join(map(str, sorted(share.levels)))}"

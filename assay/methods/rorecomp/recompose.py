@@ -1,0 +1,90 @@
+"""Batches recomposed: short right and long wrong answers first, what is left over later."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.grouping import groups, measure
+from assay.memory import KeepLeftovers, Memory
+from assay.memory.leftovers import STORE, aside, leftovers, returned
+from assay.part import Curator
+from assay.types import Episode, Origin, Row
+
+
+def recompose(
+    rows: Sequence[Row],
+    memory: Memory,
+    *,
+    num_steps: int,
+    share: float,
+    often: float,
+    seldom: float,
+    place: str = STORE,
+) -> list[Row]:
+    """Rows left over stay in the statistics of their group, and come back in the company of it.
+
+    Rows that are counted without being trained are counted with the first batch.
+    """
+    first = priority(rows, share)
+    result = [
+        aside(row, place) if row.in_loss and i not in first else row.mark(batch="first") for i, row in enumerate(rows)
+    ]
+    progress = min(1.0, memory.step / max(1, num_steps - 1))
+    chance = seldom + (often - seldom) * 0.5 * (1 + math.cos(math.pi * progress))
+    if memory.key("recompose", memory.step).generator().random() < chance:
+        result += _compensation(memory, len(first), place)
+    return result
+
+
+@dataclass(frozen=True)
+class Recompose(Curator):
+    """Of each group the shortest right and the longest wrong rows train now, as a batch of their own (RoRecomp).
+
+    What is left over waits in memory. Once as many rows wait as train, the oldest of them are a second batch of the
+    step, with a probability that falls by a cosine from `often` to `seldom` over the run.
+    """
+
+    reads = (KeepLeftovers,)
+    sets_aside = True
+    writes = True  # to which batch a row belongs
+
+    share: float = 0.5  # of either kind
+    often: float = 1.0
+    seldom: float = 0.2
+    does = recompose
+
+    @property
+    def called(self) -> str:
+        return "recompose"
+
+
+def priority(rows: Sequence[Row], share: float) -> set[int]:
+    """ceil(share n) of the n right rows of a group, by length, and likewise of the wrong ones, by falling length."""
+    chosen: set[int] = set()
+    for members in groups(rows).values():
+        for right in (True, False):
+            alive = [i for i in members if rows[i].in_loss and (measure(rows[i], "accuracy") == 1.0) == right]
+            alive.sort(key=lambda i: length(rows[i].episode), reverse=not right)
+            chosen.update(alive[: math.ceil(share * len(alive))])
+    return chosen
+
+
+def length(episode: Episode) -> tuple[int, int]:
+    """Calls of a tool, then tokens, replies apart."""
+    calls = sum(len(segment) > 0 and segment.origin[0] == Origin.ENV for segment in episode.segments)
+    return calls, episode.written
+
+
+def _compensation(memory: Memory, size: int, place: str) -> list[Row]:
+    """The oldest groups with at least `size` rows left over; nothing while fewer wait."""
+    waiting = [
+        [returned(e, marks, place, batch="second") for e in held] for marks, held in leftovers(memory, place).values()
+    ]
+    counts = [sum(row.in_loss for row in rows) for rows in waiting]
+    if sum(counts) < max(1, size):
+        return []
+    before = itertools.accumulate(counts, initial=0)
+    return [row for rows, count in zip(waiting, before, strict=False) if count < size for row in rows]

@@ -1,0 +1,49 @@
+"""Q-values of a uniform policy, regressed on rewards that are centred by group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.part import WholeLoss
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.objective.view import View
+
+
+def rover(view: View, *, weight: Tensor, scale: float) -> Tensor:
+    """sum w (Q - sg[A + N])^2, Q = scale (log pi - log pi_old) of the token and N the mean of that over the vocabulary
+    at the next position that trains, 0 at the last.
+    """
+    before = view.streams.get("weights/mean_logp")
+    drift = view.logp.new_zeros(view.logp.shape)
+    if before is not None:
+        assert view.mean_logp is not None
+        drift = view.mean_logp - before
+    target = view.streams["advantage"] + scale * following(view, drift)
+    return (weight * view.mask * (scale * (view.logp - view.old) - target.detach()).square()).sum()
+
+
+@dataclass(frozen=True)
+class Rover(WholeLoss):
+    """log pi / pi_old as the value of a token under the uniformly random policy, by its Bellman equation (2509.24981).
+
+    Wants what all tokens of the vocabulary are given on average, now and (`mean-log-prob` of `assess`) before.
+    """
+
+    scale: float = 1.0
+    does = rover
+
+    @property
+    def wants(self) -> frozenset[str]:
+        return frozenset({"mean"})
+
+
+def following(view: View, x: Tensor) -> Tensor:
+    """[M] for each token that trains, x at the next one of its row; 0 for the last."""
+    trained = view.mask.nonzero().squeeze(-1)
+    here, after = trained[:-1], trained[1:]
+    same = view.row[here] == view.row[after]
+    return x.new_zeros(x.shape).index_copy(0, here[same], x[after[same]])

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.assess.spans import forwarded
+from assay.models import Models
+from assay.part import Forward
+from assay.types import Row, Stats
+
+
+def keep_mean_log_prob(rows: Sequence[Row], *, models: Models, micro_tokens: int) -> tuple[list[Row], Stats]:
+    """mean_v log pi_old(v), under the context that was sampled under."""
+    from assay.engine.interface import Span, Want
+
+    result = list(rows)
+    for role in dict.fromkeys(row.role for row in rows):
+        places = [i for i, row in enumerate(rows) if row.role == role and row.old is not None]
+        episodes = [rows[i].episode for i in places]
+        spans = [Span(e.request.context, e.stream("ids").astype(np.int32), e.request.temperature) for e in episodes]
+        found = forwarded(models.play(role), spans, Want(mean_logp=True), "mean_logp", tokens=micro_tokens)
+        for i, (mean,) in zip(places, found, strict=True):
+            result[i] = rows[i].mark(weights={**rows[i].weights, "mean_logp": mean.astype(np.float32)})
+    return result, {}
+
+
+@dataclass(frozen=True)
+class MeanLogProb(Forward):
+    """What each position gave all tokens of the vocabulary on average before the update, in the weight `mean_logp`.
+
+    Only where `old` was asked for: with one update of fresh answers the weights before are those of now.
+    """
+
+    does = keep_mean_log_prob

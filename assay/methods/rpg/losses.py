@@ -1,0 +1,78 @@
+"""The policy gradient of E[R] - weight D(policy, old), on samples of the old policy, for four divergences D (RPG
+2505.17508). With w = pi / pi_old of a token and UKL(p, q) = sum p log(p / q) + sum q - sum p:
+
+    fkl   KL(old, pi)     ufkl  UKL(old, pi)     rkl   KL(pi, old)     urkl  UKL(pi, old)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from assay.objective.gates import clip
+from assay.objective.ratios import token_ratio
+from assay.part import Term, WholeLoss
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.objective.view import View
+
+Divergence = Literal["fkl", "ufkl", "rkl", "urkl"]
+
+
+def old_kl(view: View, *, weight: float, divergence: str) -> Tensor:
+    """fkl: - log w;  ufkl: w - log w - 1;  rkl: w log w;  urkl: w log w - w + 1."""
+    ratio = token_ratio(view.logp, view.old)
+    log = ratio.log()
+    each = {
+        "fkl": -log,
+        "ufkl": ratio - log - 1,
+        "rkl": ratio * log,
+        "urkl": ratio * log - ratio + 1,
+    }
+    return weight * each[divergence]
+
+
+@dataclass(frozen=True)
+class OldKL(Term):
+    """Divergence from the old policy, in the loss, differentiated through the ratio."""
+
+    weight: float = 1e-4
+    divergence: Divergence = "ufkl"
+    does = old_kl
+
+
+def regularised_reinforce(
+    view: View, *, weight: Tensor, beta: float, divergence: str, low: float, high: float, dual: float | None
+) -> Tensor:
+    """- sum a sg[w A + beta k] log pi inside the clip, k = 1, 1 - w, - w (log w + 1) or - w log w, by divergence."""
+    ratio, advantage = token_ratio(view.logp.detach(), view.old), view.streams["advantage"]
+    gate = clip(ratio, advantage, low=low, high=high, dual=dual)
+    pull = beta * slope(ratio.clamp(1 - low, 1 + high), divergence) * (gate > 0)
+    return -(weight * view.mask * (gate * advantage + pull) * view.logp).sum()
+
+
+@dataclass(frozen=True)
+class RegularisedReinforce(WholeLoss):
+    """The policy gradient of E[R] - beta D as a weighted likelihood. Outside the clip of PPO both parts are silent;
+    within it the divergence sees the ratio held in [1 - low, 1 + high].
+    """
+
+    beta: float = 1e-4
+    divergence: Divergence = "ufkl"
+    low: float = 0.2
+    high: float = 0.2
+    dual: float | None = None
+    does = regularised_reinforce
+
+
+def slope(ratio: Tensor, divergence: str) -> Tensor:
+    """- dD / d log pi of a token at this ratio."""
+    log = ratio.log()
+    return {
+        "fkl": ratio.new_ones(ratio.shape),
+        "ufkl": 1 - ratio,
+        "rkl": -ratio * (log + 1),
+        "urkl": -ratio * log,
+    }[divergence]

@@ -1,0 +1,33 @@
+from assay.credit import GroupRelative
+from assay.curate import MixedGroups
+from assay.methods.rstar2.resample import ResampleOnCorrect
+from assay.objective import Clip, Objective, TokenMean
+from assay.recipe import Mechanism, Recipe, Scale
+from assay.reward import Outcome
+
+RSTAR2 = Recipe(
+    name="rstar2",
+    title="rStar2-Agent: Agentic Reasoning Technical Report (GRPO-RoC)",
+    paper="2508.20722",
+    claim="twice as many answers as are trained on; of the right ones those with the fewest tool errors: 14B at 80.6 "
+    "on AIME24 and 69.8 on AIME25 in 510 steps, with shorter answers than DeepSeek-R1",
+    mechanism=Mechanism(
+        reward=(Outcome(right=1.0, wrong=0.0),),
+        curate=(MixedGroups(by="reward"), ResampleOnCorrect(keep=16, least=2)),
+        credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
+        objective=Objective(gate=Clip(low=0.2, high=0.28), aggregate=TokenMean()),
+    ),
+    scale=Scale(num_prompts=128, group_size=32, max_new=8192, learning_rate=1e-6, num_steps=510, warmup_steps=20),
+    notes=(
+        "Batch, group, learning rate, warm-up, clip and the numbers 16 and 2 are those of the published script, which "
+        "runs 200 steps; the paper has 510.",
+        "The paper draws right answers with a probability that falls with the penalty; the published code sorts them, "
+        "as here. It sorts the wrong ones too, where the paper leaves them as diverse as they are; here they are drawn "
+        "at random.",
+        "Where both sides are below their minimum the published code keeps the whole group; here a side that has "
+        "enough fills it up.",
+        "The paper's second and third stage (answers of 12K tokens, then problems not always solved) are not in this "
+        "recipe: stages share one answer length.",
+        "A tool error is a reply of the environment that says so; answers are counted by the mark of the wording.",
+    ),
+)

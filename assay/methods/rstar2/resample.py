@@ -1,0 +1,58 @@
+"""Down-sampling of groups that were sampled larger than they are trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.curate.parts import leave_out
+from assay.grouping import groups
+from assay.memory import Memory
+from assay.part import Curator, scales_with
+from assay.tasks.task import count_answers
+from assay.types import Origin, Row
+
+
+def resample_on_correct(rows: Sequence[Row], memory: Memory, *, keep: int, least: int) -> list[Row]:
+    """Right rows by penalty, ties at random; wrong rows at random, so that what they fail at stays diverse."""
+    out: set[int] = set()
+    for members in groups(rows).values():
+        alive = [i for i in members if rows[i].in_loss]
+        if len(alive) <= keep:
+            continue
+        lots = {i: memory.key("resample", memory.step, rows[i].episode.request.id).bits for i in alive}
+        right = sorted((i for i in alive if _is_right(rows[i])), key=lambda i: (penalty(rows[i]), lots[i]))
+        wrong = sorted((i for i in alive if not _is_right(rows[i])), key=lots.__getitem__)
+        of_right, of_wrong = quotas(len(right), len(wrong), keep, least)
+        out |= {*right[of_right:], *wrong[of_wrong:]}
+    return leave_out(rows, out)
+
+
+@dataclass(frozen=True)
+class ResampleOnCorrect(Curator):
+    """Of each group the `keep` rows that train: of the right ones the cleanest, of the wrong ones any (GRPO-RoC)."""
+
+    keep: int = scales_with("group_size", 16, at=32)
+    least: int = 2  # of either kind, if there are so many
+    does = resample_on_correct
+
+
+def quotas(right: int, wrong: int, keep: int, least: int) -> tuple[int, int]:
+    """How many of each kind are kept: in proportion, at least `least` of either where there are so many."""
+    of_right = round(right * keep / (right + wrong))
+    of_right = min(max(of_right, min(least, right)), keep - min(least, wrong))
+    return of_right, keep - of_right
+
+
+def penalty(row: Row) -> float:
+    """Errors among the replies, 1/2 without any, and answers given beyond the first by the number of turns."""
+    segments = [segment for segment in row.episode.segments if len(segment)]
+    replies = [segment for segment in segments if segment.origin[0] == Origin.ENV]
+    errors = sum(segment.failed for segment in replies) / len(replies) if replies else 0.5
+    answers = count_answers(row.episode.text, row.episode.request.problem.wording)
+    turns = max(1, len(segments) - len(replies))
+    return errors + (min((answers - 1) / turns, 1.0) if answers else 1.0)
+
+
+def _is_right(row: Row) -> bool:
+    return (row.reward or 0.0) > 0

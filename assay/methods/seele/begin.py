@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.augment.hints import written_by_others
+from assay.memory import Memory
+from assay.methods.seele.rates import STORE, KeepRate
+from assay.part import Asking
+from assay.tasks.task import steps_of
+from assay.types import Request
+
+if TYPE_CHECKING:
+    from assay.augment import Codec
+
+
+def begin_at_rate(
+    requests: Sequence[Request], memory: Memory, *, codec: Codec, rate: float | None, place: str = STORE
+) -> list[Request]:
+    known = memory.store(place) if rate is None else {}
+    return [begun(r, known.get(r.problem.id, 1.0 if rate is None else rate), codec) for r in requests]
+
+
+@dataclass(frozen=True)
+class BeginAtRate(Asking):
+    """Answers begin with the first steps of the worked solution (SEELE 2509.06923): as many as the memory says of the
+    problem; of a new one, or always if `rate` is given, that share, and never the last step.
+    """
+
+    solutions = "some"
+    reads = (KeepRate,)
+
+    rate: float | None = None
+    does = begin_at_rate
+
+
+def begun(request: Request, rate: float, codec: Codec) -> Request:
+    """The request with round(rate * steps) steps given, each a segment of its own."""
+    steps = steps_of(request.problem)
+    count = max(0, min(int(rate * len(steps) + 0.5), len(steps) - 1))
+    return dataclasses.replace(request, prefix=tuple(written_by_others(codec.encode(step)) for step in steps[:count]))

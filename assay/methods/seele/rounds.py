@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.augment import Codec
+from assay.methods.seele.begin import begun
+from assay.methods.seele.rates import by_group, points_of, rate_for
+from assay.part import Expansion
+from assay.tasks.task import steps_of
+from assay.types import Episode, Request
+
+
+def hint_rounds(episodes: Sequence[Episode], *, codec: Codec, rounds: int, target: float) -> list[Request]:
+    asked: list[Request] = []
+    for members in by_group(episodes):
+        done = 1 + max(episode.request.round for episode in members)
+        if done < rounds:
+            rate = rate_for(points_of(members), target, len(steps_of(members[0].request.problem)))
+            first = [episode.request for episode in members if episode.request.round == 0]
+            asked += [dataclasses.replace(begun(request, rate, codec), round=done) for request in first]
+    return asked
+
+
+@dataclass(frozen=True)
+class HintRounds(Expansion):
+    """Rounds of answers to each problem, all one group; after each the share of the steps that is given is chosen anew,
+    so that half of the answers are right (SEELE 2509.06923).
+    """
+
+    solutions = "some"
+
+    continues = True
+
+    rounds: int = 4
+    target: float = 0.5
+    does = hint_rounds

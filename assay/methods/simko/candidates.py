@@ -1,0 +1,37 @@
+"""Which tokens were likeliest where each token was drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.assess.spans import forwarded
+from assay.models import Models
+from assay.part import Forward
+from assay.types import Row, Stats
+
+
+def candidates(rows: Sequence[Row], *, models: Models, micro_tokens: int, k: int) -> tuple[list[Row], Stats]:
+    """`top_ids` of the rows, the likeliest first, under the sampling context."""
+    from assay.engine.interface import Span, Want
+
+    result = list(rows)
+    for role in dict.fromkeys(row.role for row in rows):
+        places = [i for i, row in enumerate(rows) if row.role == role]
+        asked = [(rows[i].episode, rows[i].episode.request) for i in places]
+        spans = [Span(r.context, e.stream("ids").astype(np.int32), r.temperature) for e, r in asked]
+        engine = models.play(role)
+        want = Want(likeliest=min(k, engine.vocab))
+        for i, (ids,) in zip(places, forwarded(engine, spans, want, "likeliest", tokens=micro_tokens), strict=True):
+            result[i] = rows[i].mark(top_ids=ids.astype(np.int32))
+    return result, {}
+
+
+@dataclass(frozen=True)
+class Candidates(Forward):
+    """The `k` likeliest tokens at each position under the weights before the first update, and how likely they were."""
+
+    k: int = 3
+    does = candidates

@@ -1,0 +1,45 @@
+"""What a right token earns is shared with the tokens that were as likely."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.objective.gates import clip
+from assay.objective.ratios import token_ratio
+from assay.objective.select import high_entropy
+from assay.part import Term
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.objective.view import View
+
+
+def share_with_candidates(view: View, *, weight: float, low: float, high: float, share: float) -> Tensor:
+    """- a A g(w) (mean_k log pi(k) - log pi), A g(w) without a graph."""
+    assert view.top_logp is not None
+    advantage = view.streams["advantage"]
+    gate = clip(token_ratio(view.logp.detach(), view.old), advantage, low=low, high=high, dual=None)
+    hesitant = high_entropy(view, share=share, by="row", side="high", ties=False)
+    push = weight * advantage * gate * (hesitant & view.spread(view.right))
+    return -push * (view.top_logp.mean(-1) - view.logp)
+
+
+@dataclass(frozen=True)
+class ShareWithCandidates(Term):
+    """At hesitant tokens of right answers a share of the push goes to the likeliest candidates (SimKO 2510.14807).
+
+    What the ratio w~ = (1 - a) w + (a / K) sum_k sg[w / w_k] w_k adds to the gradient of w, whose value it has; w_k is
+    the ratio of candidate k. The clip is that of the policy's term.
+    """
+
+    weight: float = 0.01  # a
+    low: float = 0.2
+    high: float = 0.2
+    share: float = 0.2  # of the tokens of an answer that count as hesitant
+    does = share_with_candidates
+
+    @property
+    def wants(self) -> frozenset[str]:
+        return frozenset({"entropy", "top"})

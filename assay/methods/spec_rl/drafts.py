@@ -1,0 +1,67 @@
+"""The newest answers to each problem, for those who begin where they left off."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.part import Remembering, scales_with
+from assay.types import Episode, Origin, Row, Segment
+
+if TYPE_CHECKING:
+    from assay.memory import Memory
+
+
+STORE = "drafts"
+
+
+def keep_drafts(memory: Memory, *, rows: Sequence[Row], problems: int, place: str = STORE) -> Memory:
+    """Answers that the policy wrote alone and that came to an end of their own or of the limit's."""
+    fresh: dict[str, list[Episode]] = {}
+    for row in rows:
+        if _whole(row.episode):
+            fresh.setdefault(row.episode.request.problem.id, []).append(_draft(row.episode))
+    held: dict[str, list[Episode]] = {}
+    for draft in memory.kept.get(place, ()):
+        if draft.request.problem.id not in fresh:
+            held.setdefault(draft.request.problem.id, []).append(draft)
+    newest = list((held | fresh).items())[-problems:]
+    return memory.hold(place, [draft for _, drafts in newest for draft in drafts])
+
+
+@dataclass(frozen=True)
+class Drafts(Remembering):
+    """Keep the last answers to each problem with their log-probs; of at most so many problems, the oldest go first."""
+
+    keeps = STORE
+
+    problems: int = scales_with("num_prompts", 512)
+    does = keep_drafts
+
+
+def _whole(episode: Episode) -> bool:
+    alone = (episode.stream("origin") == Origin.POLICY).all() and not np.isnan(episode.stream("old")).any()
+    return bool(alone) and len(episode) > 0 and episode.finish in ("stop", "length")
+
+
+def _draft(episode: Episode) -> Episode:
+    """The answer in one piece, without what only the step needed."""
+    written = Segment(
+        ids=episode.stream("ids").astype(np.int32),
+        origin=episode.stream("origin").astype(np.int8),
+        old=episode.stream("old"),
+        all_logp=_joined([segment.all_logp for segment in episode.segments if len(segment)]),
+        top_ids=_joined([segment.top_ids for segment in episode.segments if len(segment)]),
+        version=episode.segments[-1].version,
+    )
+    request = dataclasses.replace(episode.request, prefix=())
+    return Episode(request, (written,), episode.finish)
+
+
+def _joined(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if len(known) == len(parts) else None

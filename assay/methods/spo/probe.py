@@ -1,0 +1,35 @@
+"""Answers that tell how hard a problem is, before it is trained on."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.memory import Memory
+from assay.methods.spo.values import PROBE, TrackValues
+from assay.methods.spo.values import STORE as VALUES
+from assay.part import Asking
+from assay.types import Request
+
+
+def probe(
+    requests: Sequence[Request], memory: Memory, *, group_size: int, num: int, place: str = VALUES
+) -> list[Request]:
+    """Once for each problem, in the group of its first draw, tagged `probe`."""
+    seen, result = set(memory.store(place)), list(requests)
+    for request in requests:
+        if request.problem.id not in seen:
+            seen.add(request.problem.id)
+            result += [dataclasses.replace(request, sample=group_size + i, tag=PROBE) for i in range(num)]
+    return result
+
+
+@dataclass(frozen=True)
+class Probe(Asking):
+    """The first time that a problem is asked, `num` answers more say how often it is solved (SPO 2509.13232)."""
+
+    reads = (TrackValues,)
+
+    num: int = 8
+    does = probe

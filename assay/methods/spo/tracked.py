@@ -1,0 +1,34 @@
+"""A baseline that is remembered: how often the problem was solved before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.memory import Memory
+from assay.methods.spo.values import STORE, TrackValues, probes_of, value
+from assay.part import Credit
+from assay.types import Row
+
+
+def tracked_value(rows: Sequence[Row], *, memory: Memory, place: str = STORE) -> list[Row]:
+    store, probes = memory.store(place), probes_of(rows)
+    result = []
+    for row in rows:
+        problem = row.episode.request.problem.id
+        advantage = float(row.episode.right) - value(store, problem, probes.get(problem, ()))
+        result.append(row.mark(advantage=np.full(len(row.episode), advantage)))
+    return result
+
+
+@dataclass(frozen=True)
+class TrackedValue(Credit):
+    """A_i = 1[right] - v, v the value of the problem before this answer; no group is needed (SPO 2509.13232).
+
+    `remember` track-values keeps v. Of a problem without one, v is that of its probes in this step.
+    """
+
+    reads = (TrackValues,)
+    does = tracked_value

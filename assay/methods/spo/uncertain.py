@@ -1,0 +1,44 @@
+"""Draws from a fixed set of problems, those first of which least is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.memory import Memory
+from assay.methods.spo.values import STORE, TrackValues, value
+from assay.part import Source, scales_with
+from assay.source.epochs import set_of
+from assay.types import Problem
+
+if TYPE_CHECKING:
+    from assay.source import Pool
+
+
+def uncertain(
+    memory: Memory, first: int, count: int, *, pool: Pool, size: int, floor: float, place: str = STORE
+) -> list[Problem]:
+    """The order of exponential races with these rates is that of draws without replacement."""
+    problems, store = set_of(pool, memory.seed, size), memory.store(place)
+    values = np.array([value(store, problem.id) for problem in problems])
+    weights = np.sqrt(values * (1 - values)) + floor
+    found: list[Problem] = []
+    while len(found) < first + count:
+        generator = memory.key("uncertain", memory.step, len(found)).generator()
+        found += [problems[i] for i in np.argsort(generator.exponential(size=len(problems)) / weights)]
+    return found[first : first + count]
+
+
+@dataclass(frozen=True)
+class Uncertain(Source):
+    """Problems of a fixed set with weights sqrt(v (1 - v)) + floor, v what `remember` track-values says of them; none
+    twice in a step before all were drawn (SPO 2509.13232).
+    """
+
+    reads = (TrackValues,)
+
+    size: int = scales_with("num_prompts", 8192, at=1024)
+    floor: float = 0.05
+    does = uncertain

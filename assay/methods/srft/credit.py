@@ -1,0 +1,36 @@
+"""Advantages in groups that hold a demonstration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.part import Credit
+from assay.types import Row
+
+
+def demonstrated(rows: Sequence[Row], *, ddof: int, epsilon: float) -> list[Row]:
+    """A = (R - mean_g R) / (std_g R + epsilon) of a demonstration, 0 where all R are equal; of others +1 or -1."""
+    from assay.credit.advantage import group_relative
+
+    names: dict[str, int] = {}
+    group = np.array([names.setdefault(row.group, len(names)) for row in rows])
+    reward = np.array([row.reward for row in rows], dtype=np.float64)
+    compared = group_relative(reward, group, scale="std", ddof=ddof, epsilon=epsilon)
+    signs = [1.0 if row.episode.right else -1.0 for row in rows]
+    found = [
+        a if row.episode.provenance == "teacher" else sign for row, a, sign in zip(rows, compared, signs, strict=True)
+    ]
+    return [row.mark(advantage=np.full(len(row.episode), a)) for row, a in zip(rows, found, strict=True)]
+
+
+@dataclass(frozen=True)
+class Demonstrated(Credit):
+    """Demonstrations are compared with the group, the policy's own answers are right or wrong (SRFT 2506.19767)."""
+
+    ddof: int = 1
+    epsilon: float = 1e-6
+    does = demonstrated
+    compares = True

@@ -1,0 +1,30 @@
+"""How hard demonstrations push, by how certain the policy is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.part import Gate
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.objective.view import View
+
+
+def by_entropy(ratio: Tensor, advantage: Tensor, *, view: View, weight: float) -> Tensor:
+    """g = weight exp(h) where A > 0, else 1, h the mean entropy of the answer's tokens."""
+    return (weight * view.spread(view.mean_entropy).exp()).where(advantage > 0, ratio.new_ones(()))
+
+
+@dataclass(frozen=True)
+class ByEntropy(Gate):
+    """Right answers weigh the more, the less sure the policy is of the whole answer; wrong ones 1 (SRFT 2506.19767)."""
+
+    weight: float = 0.1
+    does = by_entropy
+
+    @property
+    def wants(self) -> frozenset[str]:
+        return frozenset({"entropy"})

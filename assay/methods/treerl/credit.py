@@ -1,0 +1,77 @@
+"""Advantages of the pieces of a tree: against the whole tree, and against the piece before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.errors import ConfigError
+from assay.grouping import groups, spread
+from assay.methods.treerl.pieces import Piece, Share, Terms, pieces
+from assay.part import Credit
+from assay.types import Row
+
+
+def tree_relative(rows: Sequence[Row], memory: object, *, share: Share, terms: Terms) -> list[Row]:
+    """With leave-one-out rewards c_i and mu their mean weighed by length:
+
+    V(u) = mean over leaves i below u of (c_i - mu), divided by what `share` says of the k selected among them.
+    A local term of zero is that of the piece before. A group of one leaf has no advantage.
+    """
+    if share not in ("once", "root", "each") or terms not in ("both", "global", "local"):
+        raise ConfigError(f"credit: share is once, root or each and terms both, global or local; got {share}, {terms}.")
+    power = {"once": 1.0, "root": 0.5, "each": 0.0}[share]
+    result = list(rows)
+    for members in groups(rows).values():
+        found = _of_group([rows[i] for i in members], power, terms)
+        for i, advantage in zip(members, found, strict=True):
+            result[i] = rows[i].mark(advantage=advantage)
+    return result
+
+
+@dataclass(frozen=True)
+class TreeRelative(Credit):
+    """A(u) = V(u) + [V(u) - V(parent u)] on the tokens of piece u, V the mean over the leaves below (TreeRL).
+
+    A piece that k selected leaves share is trained k times; its value is divided by k, by root k, or not at all, so
+    that in total it weighs 1, root k or k.
+    """
+
+    share: Share = "root"
+    terms: Terms = "both"
+    does = tree_relative
+    compares = True
+
+
+def _of_group(rows: Sequence[Row], power: float, terms: Terms) -> list[np.ndarray]:
+    reward = np.array([row.reward for row in rows], dtype=np.float64)
+    selected = np.array([row.in_loss for row in rows])
+    paths = pieces(rows)
+    length = np.array([sum(piece.end - piece.start for piece in path) for path in paths])
+    if not spread(reward.tolist()) or not length.any():
+        return [np.zeros(len(row.episode)) for row in rows]
+    centred = (reward - (reward * length).sum() / length.sum()) * len(rows) / (len(rows) - 1)
+
+    def value(leaves: Sequence[int]) -> float:
+        chosen = max(1, np.count_nonzero(selected[list(leaves)]))
+        return float(centred[list(leaves)].mean() / chosen**power)
+
+    root = value(range(len(rows)))
+    return [
+        _along(path, [value(piece.leaves) for piece in path], root, len(row.episode), terms)
+        for row, path in zip(rows, paths, strict=True)
+    ]
+
+
+def _along(path: Sequence[Piece], values: Sequence[float], root: float, count: int, terms: Terms) -> np.ndarray:
+    """The advantages along one answer."""
+    advantage, before, last = np.zeros(count), root, 0.0
+    for piece, value in zip(path, values, strict=True):
+        local = value - before
+        if abs(local) < 1e-8:
+            local = last
+        before, last = value, local
+        advantage[piece.start : piece.end] = {"both": value + local, "global": value, "local": local}[terms]
+    return advantage

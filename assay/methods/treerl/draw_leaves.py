@@ -1,0 +1,34 @@
+"""Which leaves of a tree train."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.memory import Memory
+from assay.part import Curator
+from assay.types import Row
+
+
+def draw_leaves(rows: Sequence[Row], memory: Memory, *, group_size: int) -> list[Row]:
+    """One right leaf at random, and others at random."""
+    groups: dict[str, list[int]] = {}
+    for i, row in enumerate(rows):
+        if row.in_loss:
+            groups.setdefault(row.group, []).append(i)
+    left: set[int] = set()
+    for name, members in groups.items():
+        order = memory.key("leaves", memory.step, name).generator().permutation(members).tolist()
+        right = [i for i in order if rows[i].episode.right]
+        left |= set([*right[:1], *(i for i in order if i not in right[:1])][group_size:])
+    return [row.mark(in_loss=False, in_denominator=False) if i in left else row for i, row in enumerate(rows)]
+
+
+@dataclass(frozen=True)
+class DrawLeaves(Curator):
+    """Train on as many leaves of a group as a group has rows, a right one among them if there is any (TreeRL).
+
+    The others stay in the statistics of the group: values are those of the whole tree.
+    """
+
+    does = draw_leaves

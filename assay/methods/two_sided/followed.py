@@ -1,0 +1,29 @@
+"""Answers that the policy still follows: those whose likelihood has not moved too far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.part import Selector
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.objective.view import View
+
+
+def followed(view: View, *, most: float) -> Tensor:
+    """1 - 1[A < 0, mean_t (log mu - log pi) > most]."""
+    fallen = view.mean(view.mu - view.logp.detach())
+    return ~((view.streams["advantage"] < 0) & view.spread(fallen > most))
+
+
+@dataclass(frozen=True)
+class Followed(Selector):
+    """Tokens of all answers but those that are pushed down and that the policy has left: whose mean log-prob has fallen
+    by more than `most` since they were sampled (DeepSeek-V3.2 2512.02556).
+    """
+
+    most: float = 0.5
+    does = followed

@@ -1,0 +1,32 @@
+"""Generalised advantage estimation whose lambda grows with the length of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.credit.gae import estimated
+from assay.part import Credit, scales_with
+from assay.types import Origin, Row
+
+
+def length_adaptive_gae(rows: Sequence[Row], *, gamma: float, alpha: float) -> list[Row]:
+    """T counts the tokens that the policy wrote; lam is 0 where alpha T <= 1."""
+    lengths = [np.count_nonzero(row.episode.stream("origin") == Origin.POLICY) for row in rows]
+    lams = [max(0.0, 1 - 1 / (alpha * max(1, length))) for length in lengths]
+    return [estimated(row, gamma, lam) for row, lam in zip(rows, lams, strict=True)]
+
+
+@dataclass(frozen=True)
+class LengthAdaptiveGAE(Credit):
+    """GAE with a lambda for each answer: lam = 1 - 1 / (alpha T), so that sum_t lam^t ~ alpha T (VAPO 2504.05118).
+
+    alpha T is the reach of a reward in tokens, which is to stay where answers are short.
+    """
+
+    gamma: float = 1.0
+    alpha: float = scales_with("max_new", 0.05, at=20480, inverse=True)
+    does = length_adaptive_gae
+    targets = True

@@ -1,0 +1,322 @@
+"""Mechanisms of any two parts, runs of them with an engine that throws dice, and what must hold after every step."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import worked
+from tiny import POOL, Letters, Notes, policy, recipe_of, run, stages_of
+
+from assay import known
+from assay.collect import Refill
+from assay.curate import FirstGroups, MixedGroups
+from assay.engine.interface import Generation, Scores, Span
+from assay.loop import train
+from assay.memory import HoldTagged, KeepLeftovers, Memory
+from assay.memory.columns import to_columns
+from assay.memory.places import OURS, keepers
+from assay.methods.arpo.forks import ForkAtReplies
+from assay.methods.azr.pose import Pose, PoseSeeds
+from assay.methods.bread.anchors import AnchorSearch
+from assay.methods.deepsearch.source import Examine, Unsolved
+from assay.methods.deepsearch.steps import Steps
+from assay.methods.gfpo.filtered import Filtered, FilteredByDifficulty
+from assay.methods.guide.surplus import TakeTurns
+from assay.methods.passk.credit import PassK
+from assay.methods.questa.partial_solution import PartialSolution
+from assay.methods.relift.study import Study
+from assay.methods.rlad.abstract import Abstract
+from assay.methods.rorecomp.recompose import Recompose
+from assay.methods.rstar2.resample import ResampleOnCorrect
+from assay.methods.spec_rl.speculate import Speculate
+from assay.methods.spo.uncertain import Uncertain
+from assay.models import Models
+from assay.part import Part, bind
+from assay.recipe import Mechanism, Recipe
+from assay.reward import Outcome
+from assay.rng import Key, uniforms
+from assay.source import Epochs
+from assay.types import Batch, Episode, Request, Row, Segment, Stats
+
+PROMPTS, GROUP, STEPS, MAX_NEW = 3, 4, 3, 4
+ROLES = ("policy", "abstraction", "student", "proposer")
+SLOTS = {
+    name: known.SLOTS[name]
+    for name in ("source", "augment", "expand", "curate", "assess", "reward", "credit", "shape", "remember")
+}
+SMALL: dict[type[Part], dict[str, Any]] = {
+    Epochs: {"size": 1},
+    Unsolved: {"size": 1},
+    Examine: {"size": 1},
+    Uncertain: {"size": 1},
+    PoseSeeds: {"size": 1},
+    Steps: {"width": 2, "depth": 2},
+    Abstract: {"num": 2, "bare": 2},
+    Study: {"size": 1},
+    ForkAtReplies: {"total": GROUP + 1},
+    AnchorSearch: {"pieces": 3},
+    Filtered: {"keep": 2},
+    FilteredByDifficulty: {"hard": 3, "medium": 2, "easy": 1, "warmup": 1},
+    ResampleOnCorrect: {"keep": 2},
+    PassK: {"k": 2},
+    PartialSolution: {"least": 1},
+    Speculate: {"residual": False},
+    Recompose: {"often": 1.0, "seldom": 1.0},
+    HoldTagged: {"tag": "harvest"},  # what `rehearse` would read, were it not called so by another
+}
+ALONG: dict[str, tuple[tuple[str, str], ...]] = {  # without these in their slots a part has nothing to work on
+    "search": (("augment", "steps"), ("curate", "backed-up")),
+    "backed-up": (("augment", "steps"), ("expand", "search")),
+    "solve-with": (("augment", "abstract"),),
+    "helpful": (("augment", "abstract"), ("expand", "solve-with")),
+    "hold-tagged": (("augment", "abstract"), ("expand", "solve-with"), ("curate", "helpful")),
+    "solve-posed": (("source", "pose"),),
+    "admit-posed": (("source", "pose"),),
+    "label-steps": (("expand", "complete-steps"),),
+    "on-anchor": (("expand", "anchor-search"),),
+    "make-room": (("expand", "ask-teachers"),),
+    "switch-to-expert": (("augment", "expert"),),
+    "draw-leaves": (("expand", "fork"),),
+    "token-baseline": (("assess", "token-energy"),),
+    "own-tokens": (("expand", "fork"),),
+}
+Place = tuple[str, str]  # slot, name
+
+
+class Signs(worked.Signs):
+    """What is no sign, such as the words around a hint, is passed over."""
+
+    def encode(self, text: str) -> np.ndarray:
+        return super().encode("".join(sign for sign in text if sign in self.signs))
+
+
+class Dice:
+    """An engine that writes any sign with the same probability and learns nothing; it counts what it wrote."""
+
+    def __init__(self, vocab: int) -> None:
+        self.vocab, self.version, self.written, self.end_ids = vocab, 0, 0, frozenset({0})
+        self.exact = True
+        self.context, self.prefilled = 64, 0
+
+    def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]:
+        made = [self._answer(request, key) for request in requests]
+        self.written += sum(len(one.segment) for one in made)
+        return made
+
+    def _answer(self, request: Request, key: Key) -> Generation:
+        ids = (uniforms([key(request.id)], request.max_new)[0] * self.vocab).astype(np.int32)
+        ends = np.flatnonzero(ids == 0)
+        ids = ids[: ends[0] + 1] if len(ends) else ids
+        logp, entropy = (np.full(len(ids), sign * np.log(self.vocab), np.float32) for sign in (-1, 1))
+        origin = np.zeros(len(ids), np.int8)
+        segment = Segment(ids, origin, old=logp, mu=logp, entropy=entropy, version=self.version)
+        return Generation(segment, "stop" if len(ends) else "length")
+
+    def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]:
+        known = [np.full(len(span.ids), -np.log(self.vocab), np.float32) for span in spans]
+        return [Scores(logp, -logp if entropy else None) for logp in known]
+
+    def keeping(self) -> Any:
+        return nullcontext()
+
+    def state(self) -> dict[str, Any]:
+        return {"version": self.version}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        self.version = state["version"]
+
+
+# Mechanisms
+
+
+def part_of(slot: str, name: str) -> Part:
+    kind = SLOTS[slot][name]
+    return kind(**SMALL.get(kind, {}))
+
+
+def mechanism_of(*places: Place) -> Mechanism:
+    """The parts in their slots, with what they work on and with those that keep what they read.
+
+    A source or an estimator stands alone in its slot: the last one named has it. Everything in `curate` stands in the
+    order in which it is named.
+    """
+    named = [*(needed for _, name in places for needed in ALONG.get(name, ())), *places]
+    chosen: dict[str, list[Part]] = {slot: [] for slot in SLOTS}
+    for slot, name in dict.fromkeys(named):
+        chosen[slot].append(part_of(slot, name))
+    if chosen["expand"]:  # whoever asks in rounds of its own goes before the refill
+        chosen["expand"].sort(key=lambda part: isinstance(part, Refill))
+    if any(isinstance(part, Steps) for part in chosen["augment"]):  # they leave alone what is answered already
+        chosen["augment"].sort(key=lambda part: isinstance(part, Steps))
+    aside = [part for part in chosen["curate"] if part.sets_aside]
+    for part in [one for parts in chosen.values() for one in parts if one.reads]:
+        if not any(type(kept) in part.reads and kept.keeps_for(part) for kept in chosen["remember"]):
+            chosen["remember"].append(_keeper(part, several=len(aside) > 1))
+    return Mechanism(
+        source=chosen["source"][-1] if chosen["source"] else Mechanism().source,
+        credit=chosen["credit"][-1] if chosen["credit"] else Mechanism().credit,
+        reward=(Outcome(), *chosen["reward"]),
+        **{slot: tuple(chosen[slot]) for slot in ("augment", "expand", "curate", "assess", "shape", "remember")},
+    )
+
+
+def _keeper(reader: Part, *, several: bool) -> Part:
+    kind = reader.reads[0]
+    if kind is KeepLeftovers:
+        return KeepLeftovers(max_age=2, of=reader.called if several else "")
+    return kind(**SMALL.get(kind, {}))
+
+
+def recipe(mechanism: Mechanism, **scale: Any) -> Recipe:
+    sizes = {"num_prompts": PROMPTS, "group_size": GROUP, "num_steps": STEPS, **scale}
+    plain = recipe_of("grpo", max_new=MAX_NEW, **sizes)
+    return dataclasses.replace(plain, mechanism=mechanism, roles=dict.fromkeys(ROLES, "policy"))
+
+
+def world_of(mechanism: Mechanism) -> dict[str, Any]:
+    """Problems whose solutions have steps, or those that can be posed where they are to be."""
+    posed = isinstance(mechanism.source, Pose | PoseSeeds)
+    return {} if posed else {"pool": worked.POOL, "codec": Signs()}
+
+
+# Runs
+
+
+class Watch(Notes):
+    """A recorder that looks after every step whether all is as it must be."""
+
+    def __init__(self, made: Recipe, engine: Dice, models: Models, world: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.recipe, self.engine, self.models, self.world = made, engine, models, world
+        self.before = Memory(0)
+        self.trained: set[tuple[str, str]] = set()
+        self.written = 0
+
+    def step(self, memory: Memory, models: Models, episodes: Any, rows: Any, batches: Any, stats: Stats) -> None:
+        super().step(memory, models, episodes, rows, batches, stats)
+        require_budget(self.before, memory, episodes, batches, self.engine.written - self.written)
+        require_marks(rows, batches)
+        self._require_once(rows)
+        self._require_own_stores(memory, episodes, rows, stats)
+        self.before, self.written = memory, self.engine.written
+
+    def _require_once(self, rows: Sequence[Row]) -> None:
+        """What waited trains when it comes back, and what trained does not train again."""
+        now = {(row.group, row.episode.request.id) for row in rows if row.in_loss}
+        assert not now & self.trained, "a row trained in two steps"
+        self.trained |= now
+
+    def _require_own_stores(self, memory: Memory, episodes: Any, rows: Any, stats: Stats) -> None:
+        """Every store is what its part alone makes of this step, and no store belongs to nobody."""
+        (mine,) = keepers([self.recipe.mechanism.remember])
+        places = [keeper.place for keeper in mine if keeper.place]
+        assert len(set(places)) == len(places)
+        assert {*memory.stores, *memory.kept} <= {*places, *OURS}
+        for keeper in mine:
+            part = bind(keeper.part, place=keeper.place, **constants(self.recipe, self.world))
+            alone = part(self.before, models=self.models, episodes=episodes, rows=rows, stats=stats)
+            for name in ("stores", "kept"):
+                found, expected = (_bits(getattr(m, name).get(keeper.place, ())) for m in (memory, alone))
+                assert found == expected, keeper.place
+
+
+def _bits(kept: Any) -> Any:
+    """A store, or what stands in all fields of the episodes that are held."""
+    if not isinstance(kept, tuple):
+        return kept
+    return {name: column.tobytes() for name, column in to_columns({"": kept}).items()}
+
+
+def constants(made: Recipe, world: Mapping[str, Any]) -> dict[str, Any]:
+    from assay.augment import Sampling
+
+    scale = made.scale
+    return {
+        "pool": world.get("pool", POOL),
+        "codec": world.get("codec", Letters()),
+        "sampling": Sampling(scale.max_new),
+        "num_prompts": scale.num_prompts,
+        "group_size": scale.group_size,
+        "num_steps": scale.num_steps,
+        "max_new": scale.max_new,
+    }
+
+
+def require_budget(before: Memory, after: Memory, episodes: Sequence[Episode], batches: Any, written: int) -> None:
+    """What the run says was spent is what the engine wrote, and what was learnt from."""
+    fresh = [episode for episode in episodes if episode.provenance == "fresh"]
+    spent = {name: value - getattr(before.budget, name) for name, value in dataclasses.asdict(after.budget).items()}
+    assert spent["generated_tokens"] == written
+    assert spent["rollouts"] == sum(episode.finish != "pause" for episode in fresh)
+    assert spent["verified_answers"] == sum(episode.verdict is not None for episode in fresh)
+    assert spent["update_tokens"] == sum(int(batch.counted.sum()) for batch in batches)
+    assert spent["optimiser_steps"] == len(batches)
+
+
+def require_marks(rows: Sequence[Row], batches: Sequence[Batch]) -> None:
+    """What is not judged teaches nothing; what waits waits; what is in the loss or counted is in one batch, once."""
+    for row in rows:
+        assert row.reward is not None or not (row.in_loss or row.in_group)
+        assert row.wait is None or not (row.in_loss or row.in_denominator)
+    wanted = Counter((row.group, row.episode.request.id) for row in rows if row.in_loss or row.in_denominator)
+    found = Counter(place for batch in batches for place in zip(batch.group, batch.request, strict=True))
+    assert found == wanted
+
+
+def train_with_dice(made: Recipe) -> Watch:
+    """A run in which nothing is learnt, looked at after every step."""
+    world = world_of(made.mechanism)
+    engine = Dice(world["codec"].vocab if world else Letters.vocab)
+    models = Models({"policy": engine, "reference": engine}, made.roles, made.models)  # type: ignore[dict-item]
+    watch = Watch(made, engine, models, world)
+
+    def improve(models: Models, batch: Batch, memory: Memory) -> Stats:
+        engine.version += 1
+        return {"update/tokens": float(batch.counted.sum()), "update/steps": 1.0}
+
+    stages = [dataclasses.replace(stage, improve=improve) for stage in stages_of(made, **world)]
+    train(stages, models, Memory(0), watch)
+    return watch
+
+
+def groups_of(rows: Sequence[Row], *, batch: str | None = None) -> list[str]:
+    """The groups of which a row trains in this step."""
+    return list(dict.fromkeys(row.group for row in rows if row.in_loss and batch in (None, row.batch)))
+
+
+def wanted_groups(*extra: Part) -> Mechanism:
+    """Groups that are mixed, drawn until there are enough, with these parts behind the choice of them."""
+    first: tuple[Part, ...] = () if any(isinstance(part, TakeTurns) for part in extra) else (FirstGroups(),)
+    aside = [part for part in extra if part.sets_aside]
+    kept = tuple(_keeper(part, several=len(aside) > 1) for part in aside)
+    return Mechanism(expand=(Refill(max_rounds=50),), curate=(MixedGroups(), *first, *extra), remember=kept)
+
+
+def names() -> Iterator[tuple[Place, type[Part]]]:
+    for slot, registry in SLOTS.items():
+        for name, kind in registry.items():
+            yield (slot, name), kind
+
+
+ACTIVE = [place for place, kind in names() if place[0] in ("expand", "curate", "remember") or kind.reads]
+"""What remembers, marks rows or draws further."""
+OTHERS = [
+    place for place, _ in names() if place not in ACTIVE and place[1] not in ("critic", "partition", "implicit-process")
+]
+"""All else, but what needs parameter sets of its own in the recipe."""
+
+
+def train_for_real(made: Recipe) -> None:
+    world = world_of(made.mechanism)
+    engine = policy("fp32", vocab=world["codec"].vocab if world else Letters.vocab, context=64)
+    notes, memory = run(made, engine, **world)
+    for rows, batches in zip(notes.rows, notes.batches, strict=True):
+        require_marks(rows, batches)
+    fresh = [episode for step in notes.episodes for episode in step if episode.provenance == "fresh"]
+    assert memory.budget.rollouts == sum(episode.finish != "pause" for episode in fresh)
+    assert memory.step == STEPS

@@ -1,0 +1,241 @@
+"""Any two parts in one recipe: the groups that are wanted train, the budget is what was spent, marks are kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import tiny
+import worked
+from composed import (
+    ACTIVE,
+    OTHERS,
+    Place,
+    groups_of,
+    mechanism_of,
+    part_of,
+    recipe,
+    train_for_real,
+    train_with_dice,
+    wanted_groups,
+)
+
+from assay.augment.rehearse import Rehearse
+from assay.curate import FirstGroups, MixedGroups
+from assay.errors import ConfigError, DataError
+from assay.known import SLOTS
+from assay.memory import Harvest, HoldTagged, KeepLeftovers
+from assay.memory.places import keepers, place_for
+from assay.methods.cure.own_tokens import OwnTokens
+from assay.methods.deepsearch.solved import HoldSolved
+from assay.methods.deepsearch.steps import Recall
+from assay.methods.gfpo.difficulty import TrackDifficulty
+from assay.methods.gfpo.filtered import FilteredByDifficulty
+from assay.methods.guide.surplus import TakeTurns
+from assay.methods.preferences.pairs import Mismatch
+from assay.methods.rlep.successes import KeepSuccesses
+from assay.methods.rorecomp.recompose import Recompose
+from assay.part import Part
+from assay.recipe import Mechanism, check
+
+ASIDE = {"recompose", "take-turns"}
+WRITES = {"own-tokens", "backed-up", "label-steps", "pairs", "mismatch", "train-at", "helpful", "recompose"}
+UNSOLVABLE = {"pose", "pose-seeds", "solve-posed", "admit-posed"}  # problems without a worked solution, and parts that
+NEEDS_SOLUTION = {"anchor-search", "on-anchor", "switch-to-expert", "expert-prefix", "expert", "distilled"} | {
+    "start-states",
+    "demonstrate",
+    "partial-solution",
+    "cut-anywhere",
+}  # cannot do without
+MANY = {"num_prompts": 6, "num_steps": 5, "group_size": 8, "oversample": 3}  # more mixed groups than are wanted
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny.register(monkeypatch)
+    worked.register(monkeypatch)
+
+
+def in_every_order(one: Place, other: Place) -> list[tuple[Place, Place]]:
+    return [(one, other), (other, one)] if one[0] == other[0] == "curate" else [(one, other)]
+
+
+# Pairs
+
+
+@pytest.mark.slow
+@pytest.mark.thin(24)
+@pytest.mark.parametrize("first", ACTIVE, ids=[name for _, name in ACTIVE])
+def test_two_parts_that_remember_mark_or_draw_further_compose(first: Place) -> None:
+    """Or are refused, with a reason, when the recipe is checked."""
+    others = ACTIVE[ACTIVE.index(first) + 1 :]
+    for pair in (order for other in others for order in in_every_order(first, other)):
+        names = [name for _, name in pair]
+        made = recipe(mechanism_of(*pair))
+        stands = [type(part) for part in made.mechanism.curate]
+        known = {type(part_of("curate", name)): name for name in WRITES | ASIDE}
+        order = [known[kind] for kind in stands if kind in known]
+        clash = any(one in WRITES and other in ASIDE for one, other in itertools.combinations(order, 2))
+        if clash:
+            with pytest.raises(ConfigError, match="sets rows aside, which come back without what"):
+                check(made)
+            continue
+        check(made)
+        if UNSOLVABLE & set(names) and NEEDS_SOLUTION & set(names):
+            with pytest.raises(DataError, match="worked solution"):
+                train_with_dice(made)
+            continue
+        try:
+            train_with_dice(made)
+        except Exception as error:
+            raise AssertionError(f"{names} do not compose: {error!r}") from error
+
+
+def drawn_pairs(count: int) -> list[tuple[Place, Place]]:
+    """Of all pairs with a part that neither remembers nor marks nor draws, by a fixed seed."""
+    every = [(one, other) for one in OTHERS for other in (*ACTIVE, *OTHERS) if one[0] != other[0] and one < other]
+    places = np.random.default_rng(15).choice(len(every), size=count, replace=False)
+    return [every[place] for place in sorted(places.tolist())]
+
+
+@pytest.mark.thin(40)
+@pytest.mark.parametrize("pair", drawn_pairs(200), ids=lambda pair: "+".join(name for _, name in pair))
+def test_two_hundred_other_pairs_compose_and_train(pair: tuple[Place, Place]) -> None:
+    made, names = recipe(mechanism_of(*pair)), {name for _, name in pair}
+    if "mismatch" in names and type(made.mechanism.credit).targets:
+        assert "count in none" in refusal(curate=(Mismatch(),), credit=made.mechanism.credit)
+        return
+    check(made)
+    if names & UNSOLVABLE and names & NEEDS_SOLUTION:
+        with pytest.raises(DataError, match="worked solution"):
+            train_for_real(made)
+    elif "mean-normalised" in names and any(slot == "reward" for slot, _ in pair):
+        try:
+            train_for_real(made)
+        except ConfigError as error:  # where that reward takes something away
+            assert "needs rewards of 0 or more" in str(error)
+    else:
+        train_for_real(made)
+
+
+# The wanted number of groups
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", [(), (TakeTurns(),), (Recompose(),), (TakeTurns(), Recompose()), (OwnTokens(),)])
+def test_six_wanted_groups_train_in_every_step(extra: tuple[Part, ...]) -> None:
+    """Refill draws until there are six mixed ones, whatever waits for the parts that set rows aside."""
+    made = recipe(wanted_groups(*extra), **MANY)
+    check(made)
+    watch = train_with_dice(made)
+    for rows in watch.rows:
+        assert len(groups_of([row for row in rows if row.batch != "second"])) == 6
+    waited = {row.waited for rows in watch.rows for row in rows if row.in_loss} - {""}
+    assert len(waited) == sum(part.sets_aside for part in extra)
+
+
+def test_what_waits_for_one_part_is_not_given_back_by_another() -> None:
+    """Each keeps groups of its own."""
+    made = recipe(wanted_groups(TakeTurns(), Recompose()), **MANY)
+    memory = train_with_dice(made).before
+    own = {name: set(store) for name, store in memory.stores.items() if name.startswith("left-over")}
+    assert set(own) == {"left-over/take-turns", "left-over/recompose"} and all(own.values())
+    assert not own["left-over/take-turns"] & own["left-over/recompose"], "what has not trained was not recomposed"
+
+
+def test_what_was_filtered_is_counted_in_the_step_in_which_its_group_trains() -> None:
+    """Of each group two train, and all are in the denominator: a group that waited comes back with these marks."""
+    mechanism = wanted_groups(TakeTurns())
+    curate = (MixedGroups(), part_of("curate", "filtered"), TakeTurns())
+    watch = train_with_dice(recipe(dataclasses.replace(mechanism, curate=curate), **MANY))
+    back = [row for rows in watch.rows for row in rows if row.waited]
+    assert back
+    for name in {row.group for row in back}:
+        rows = [row for row in back if row.group == name]
+        marks = [sum(getattr(row, mark) for row in rows) for mark in ("in_loss", "in_group", "in_denominator")]
+        assert marks == [2, 2, MANY["group_size"]]
+
+
+# Whose stores they are
+
+
+def of(*parts: Part, stage: tuple[Part, ...] = ()) -> list[list[str]]:
+    return [[keeper.place for keeper in kept] for kept in keepers([parts, stage])]
+
+
+def test_two_parts_have_two_stores_and_stages_share_one() -> None:
+    two = (TrackDifficulty(), TrackDifficulty())
+    assert of(*two) == [["difficulty", "difficulty#2"], []]
+    assert of(KeepSuccesses(most=4), stage=(KeepSuccesses(most=2),)) == [["successes"], ["successes"]]
+    assert of(HoldSolved(name="x"), Harvest(name="x")) == [["x", "x#2"], []]
+    assert of(Harvest(name="x"), stage=(HoldSolved(name="x"), Harvest(name="x"))) == [["x"], ["x#2", "x"]]
+    assert of(Harvest(name="pass-rates"), HoldTagged(tag="rows")) == [["pass-rates#2", "rows#2"], []]
+
+
+def test_checkpoints_of_earlier_versions_find_their_stores() -> None:
+    found = of(*(kind() for kind in SLOTS["remember"].values()))[0]
+    assert sorted(found) == sorted(
+        [
+            *("levels", "hint-rates", "difficulty", "temperatures", "solved", "successes", "values", "harvest"),
+            *("unsolved", "examined", "helpful", "left-over", "posed", "drafts", "", "entropy"),
+        ]
+    )
+
+
+def test_a_reader_means_one_part() -> None:
+    (mine,) = keepers([(HoldSolved(name="x"), Harvest(name="x"), Harvest(), HoldTagged(tag="y"))])
+    assert place_for(Recall(name="x"), mine) == "x" and place_for(Rehearse(name="x"), mine) == "x#2"
+    assert place_for(Rehearse(), mine) == "harvest" and place_for(Rehearse(name="y"), mine) == "y"
+    assert place_for(Recall(name="y"), mine) == "", "what another kind of part holds is not read"
+
+
+def refusal(**slots: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        check(recipe(Mechanism(**slots)))
+    return str(caught.value)
+
+
+def test_what_cannot_be_told_apart_is_refused_with_what_to_do() -> None:
+    two = refusal(curate=(FilteredByDifficulty(),), remember=(TrackDifficulty(), TrackDifficulty()))
+    assert "FilteredByDifficulty reads what one part keeps" in two and "'difficulty#2'" in two and "leave one" in two
+    shared = refusal(curate=(TakeTurns(), Recompose()), remember=(KeepLeftovers(),))
+    assert "take-turns and recompose are in `curate`" in shared and "of=take-turns" in shared
+    behind = refusal(curate=(OwnTokens(), TakeTurns()), remember=(KeepLeftovers(),))
+    assert re.search("without what OwnTokens wrote on them. Put OwnTokens behind TakeTurns", behind)
+    each = (KeepLeftovers(of="take-turns"), KeepLeftovers(of="recompose"))
+    check(recipe(Mechanism(curate=(FirstGroups(), TakeTurns(), Recompose()), remember=each)))
+
+
+def extended(slot: str, name: str) -> Mechanism:
+    """The choice of six mixed groups, with one part more behind it, and all that this part works on."""
+    alone, chosen = mechanism_of((slot, name)), wanted_groups(*([TakeTurns()] if name == "take-turns" else []))
+    kept = chosen.remember if name == "take-turns" else alone.remember
+    curate = chosen.curate + tuple(part for part in alone.curate if part not in chosen.curate)
+    return dataclasses.replace(alone, expand=(*alone.expand, *chosen.expand), curate=curate, remember=kept)
+
+
+FEWER = {
+    "nobody": "nobody trains",
+    "examine": "asks all that there is once, however many are wanted",
+    "rehearse": "learns from what is held, and nothing is drawn",
+    "pairs": "a group whose wrong answers were all cut has no pair",
+    "label-steps": "completions are drawn in groups, which do not train",
+    "helpful": "abstractions are drawn in groups, of which those train that helped",
+    "hold-tagged": "stands with helpful",
+}
+"""Behind the choice of the groups these leave some of them out, which is what they are for."""
+
+
+@pytest.mark.thin(30)
+@pytest.mark.parametrize(
+    "place", [place for place in ACTIVE if place[1] not in UNSOLVABLE | {"refill", *FEWER}], ids=str
+)
+def test_beside_any_part_six_wanted_groups_train(place: Place) -> None:
+    made = recipe(extended(*place), **MANY)
+    check(made)
+    for rows in train_with_dice(made).rows:
+        assert len(groups_of([row for row in rows if row.batch != "second"])) == 6

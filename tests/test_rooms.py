@@ -1,0 +1,69 @@
+"""Which way imports point: phases know no method, and a method knows no other one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from assay.known import GROUPS, LIKES, METHOD_OF, PARTS, RECIPES
+from assay.methods import METHODS
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "assay"
+METHOD = "assay.methods."
+KNOWS_METHODS = ("known.py", "plugins.py")  # what there is by name; everybody else asks there
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+
+
+def method_in(path: Path) -> str:
+    """Of a file of a method its name, else nothing."""
+    parts = path.relative_to(PACKAGE).parts
+    return parts[1].removesuffix(".py") if parts[0] == "methods" and parts[1] != "__init__.py" else ""
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if not method_in(p)], ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_nothing_but_the_list_of_names_imports_a_method(path: Path) -> None:
+    found = [module for module in imported(path) if module.startswith("assay.methods")]
+    assert not found or path.relative_to(PACKAGE).as_posix() in KNOWS_METHODS
+
+
+def test_no_method_imports_another() -> None:
+    for path in filter(method_in, FILES):
+        others = [m for m in imported(path) if m.startswith(METHOD) and m.split(".")[2] != method_in(path)]
+        assert not others, f"{path.relative_to(ROOT)} imports {others}"
+
+
+def test_every_method_has_its_line_and_every_line_its_method() -> None:
+    listed = [name for names in METHODS.values() for name in names]
+    assert sorted(listed) == sorted({method_in(path) for path in FILES} - {""})
+    assert len(set(listed)) == len(listed)
+
+
+def test_every_method_has_a_recipe_and_every_recipe_a_method() -> None:
+    assert set(METHOD_OF) == set(RECIPES) and set(LIKES) <= set(RECIPES)
+    assert set(METHOD_OF.values()) == {place for places in GROUPS.values() for place in places}
+
+
+def test_a_part_of_a_method_is_used_by_no_other() -> None:
+    """Of the parts that methods have of their own, none stands in the recipe of another method."""
+    owner = {part: part.__module__.split(".")[2] for kind in PARTS.values() for part in kind.values()
+             if part.__module__.startswith(METHOD)}  # fmt: skip
+    from assay.part import parts_of
+
+    for name, recipe in RECIPES.items():
+        if name in LIKES:
+            continue  # it may take over what the recipe has from which it starts
+        mine = METHOD_OF[name].split(".")[2]
+        used = {owner[type(part)] for part in parts_of((recipe.mechanism, recipe.stages)) if type(part) in owner}
+        assert used <= {mine}, name
