@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.recipe import Recipe, Wish
-from assay.verify.function_process import SECONDS
+from assay.recipe import ProfileChoice, Recipe
+from assay.verifiers.functions.process import SECONDS
 
 if TYPE_CHECKING:
     from assay.source import Pool
-    from assay.tasks.data import Places
+    from assay.tasks.data.task import Places
 
 Reward = str | Callable[..., Any]
 
@@ -31,7 +31,7 @@ class Run:
 
     def scores(self) -> dict[str, Any]:
         """Held-out pass@k before and after, with intervals and their paired difference."""
-        from assay.lab.results import outcome
+        from assay.view.results import outcome
 
         return outcome(self.path)
 
@@ -50,7 +50,7 @@ class Run:
     @property
     def model(self) -> Path:
         """The trained weights of the last checkpoint, in the Hugging Face layout."""
-        from assay.bases import locate
+        from assay.run.bases import locate
 
         return Path(locate(str(self.path)))
 
@@ -68,7 +68,7 @@ def train(
     answer_from_messages: bool = False,
     skip_bad_rows: bool = False,
     model: str | None = None,
-    profile: Wish = "auto",
+    profile: ProfileChoice = "auto",
     steps: int | None = None,
     seed: int = 0,
     run: str | Path | None = None,
@@ -88,19 +88,19 @@ def train(
     several of them; an answer is right where their weighted sum is at least `right_from`. A call of one may take
     `reward_timeout` seconds.
     """
-    from assay import session
-    from assay.bases import base_for
-    from assay.judging import wishes_of
     from assay.known import recipe as named
     from assay.plugins import load
     from assay.record.folder import Numbered
+    from assay.run import session
+    from assay.run.bases import base_for
+    from assay.run.grader import reward_names_of
 
     load()
     said = {"prompt_column": prompt_column, "answer_column": answer_column, "skip_bad_rows": skip_bad_rows}
     said |= {"answer_from_messages": answer_from_messages}
     pool = _pool(task, levels, data, eval_data, said)
     method = named(recipe) if isinstance(recipe, str) else recipe
-    rewards, functions = wishes_of(reward, reward_weights)
+    rewards, functions = reward_names_of(reward, reward_weights)
     experiment, _ = session.plan(
         method,
         model=model or base_for(pool),
@@ -135,7 +135,7 @@ def _pool(
     from assay.errors import UsageError
     from assay.source import Pool, Share, check_pool
     from assay.tasks import task
-    from assay.tasks.data import data
+    from assay.tasks.data.task import data
 
     shares = []
     if places is not None:
@@ -165,11 +165,11 @@ def resume(
     again where they had no file; a call of one has `reward_timeout` seconds from now on. `trust_code` runs files that
     the folder names though they have changed.
     """
-    from assay import session
-    from assay.judging import wishes_of
     from assay.plugins import load
+    from assay.run import session
+    from assay.run.grader import reward_names_of
 
     load()
-    functions = wishes_of(reward, None)[1]
+    functions = reward_names_of(reward, None)[1]
     said = {"reward_timeout": reward_timeout, "trust_code": trust_code}
     return Run(session.resume(run, steps=steps, quiet=quiet, functions=functions, **said))

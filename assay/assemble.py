@@ -12,20 +12,21 @@ from typing import Any
 import numpy as np
 
 from assay import stages
-from assay.assess import assess
-from assay.augment import Codec, Sampling, ask
+from assay.ask import Codec, Sampling, first_requests
 from assay.collect import Collect, Collector, Judge, Verify
 from assay.credit import Lesson, credit
+from assay.forwards import run_forwards
 from assay.memory import Memory, pass_rates
 from assay.memory.places import keepers, place_for
 from assay.models import Models
 from assay.part import Part, bind
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.record.measure import step_stats
+from assay.scale import Scale
 from assay.source import Pool
 from assay.source.rows import count_rows
+from assay.tasks.verdicts import verify
 from assay.types import Batch, Episode, Origin, Problem, Request, Row, Stats
-from assay.verify import verify
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,10 @@ class Phases:
     due: Callable[[Memory], bool]  # whether what it waits for has come, before the stages before it end
     enter: Callable[[Models, Memory], Memory]  # sets the weights with which it begins
     source: Callable[[Memory], list[Problem]]
-    augment: Callable[[Models, Sequence[Problem], Memory], list[Request]]
+    ask: Callable[[Models, Sequence[Problem], Memory], list[Request]]
     collect: Collect
     curate: Callable[[Models, Sequence[Episode], Memory], list[Row]]
-    assess: Callable[[Models, Sequence[Row], Memory], tuple[list[Row], Stats]]
+    run_forwards: Callable[[Models, Sequence[Row], Memory], tuple[list[Row], Stats]]
     credit: Callable[[Sequence[Row], Memory], list[Batch]]
     improve: Callable[[Models, Batch, Memory], Stats]
     remember: Callable[[Memory, Models, Sequence[Episode], Sequence[Row], Stats], Memory]
@@ -76,14 +77,16 @@ def _phases(
         "waiting": [place_for(part, everyone) for part in mechanism.curate if part.returns_first],
     }
     (source,) = _bound((mechanism.source,), constants)
-    augments = _bound(mechanism.augment, constants)
+    augments = _bound(mechanism.ask, constants)
     curators = _bound(mechanism.curate, constants)
     memories = [bind(keeper.part, place=keeper.place, **constants) for keeper in mine]
     watched = stages.watched([other.when for other in recipe.stages])
 
     def augment(models: Models, problems: Sequence[Problem], memory: Memory, first: int = 0) -> list[Request]:
         settings = constants["sampling"]
-        requests = ask(problems, memory, first=first, samples=scale.group_size, sampling=settings, codec=codec)
+        requests = first_requests(
+            problems, memory, first=first, samples=scale.group_size, sampling=settings, codec=codec
+        )
         for part in augments:
             requests = part(requests, models=models, memory=memory)
         return requests
@@ -113,15 +116,15 @@ def _phases(
             stages.enter, number=number, start=stage.start, optimiser=stage.optimiser, clear=stage.memory == "clear"
         ),
         source=lambda memory: source(memory, 0, drawn),
-        augment=augment,
+        ask=ask,
         collect=_collector(mechanism, verify, more, constants),
         curate=curate,
-        assess=partial(
-            assess,
+        forwards=partial(
+            run_forwards,
             objective=lambda role: mechanism.rule(role).objective,
             batch_of=partial(_batch_of, recipe, mechanism),
             num_updates=scale.num_updates,
-            parts=_bound(mechanism.assess, constants),
+            parts=_bound(mechanism.forwards, constants),
         ),
         credit=partial(credit, lesson=_lessons(recipe, mechanism, constants)),
         improve=_improver(mechanism, scale, micro_tokens),

@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 from types import ModuleType
 
-from assay import assess, augment, collect, credit, curate, memory, objective, reward, source, stages
+from assay import ask, collect, credit, curate, forwards, memory, objective, reward, source, stages
 from assay.errors import AssayError, ConfigError, unknown
 from assay.methods import METHODS
 from assay.part import KINDS, Part, kind_of, misspelt, name_of
 from assay.recipe import Like, Recipe, check
 
-PHASES = (source, augment, collect, reward, curate, assess, credit, objective, memory, stages)
+PHASES = (source, ask, collect, reward, curate, forwards, credit, objective, memory, stages)
 
 PARTS: dict[type[Part], dict[str, type[Part]]] = {kind: {} for kind in KINDS}
 """All parts, by kind and by name."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from assay.assemble import Phases
+from assay.host.failpoint import failpoint
 from assay.memory import Memory
 from assay.models import Models
-from assay.record.failpoint import failpoint
 from assay.stages import current
 from assay.types import Batch, Episode, Row, Stats, joined
 
@@ -35,13 +35,13 @@ def train(stages: Sequence[Phases], models: Models, memory: Memory, recorder: Re
     while memory.step < stages[-1].end:
         recorder.phase("collect")
         stage, memory = current(stages, models, memory)
-        requests = stage.augment(models, stage.source(memory), memory)
+        requests = stage.ask(models, stage.source(memory), memory)
         failpoint("loop.collect")
         episodes, memory = stage.collect(models, requests, memory)
         failpoint("loop.verify")
 
-        recorder.phase("assess")
-        rows, stats = stage.assess(models, stage.curate(models, episodes, memory), memory)
+        recorder.phase("forwards")
+        rows, stats = stage.forwards(models, stage.curate(models, episodes, memory), memory)
 
         recorder.phase("improve")
         batches = stage.credit(rows, memory)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from assay.engine.interface import Engine
-    from assay.recipe import Model
+    from assay.scale import Model
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args, get_type_hin
 from assay.errors import ConfigError
 
 if TYPE_CHECKING:
-    from assay.recipe import Mechanism, Scale
+    from assay.recipe import Mechanism
+    from assay.scale import Scale
     from assay.source import Pool
     from assay.types import Problem
 
@@ -35,15 +36,15 @@ Scope = Literal["data", "row", "step"]
 
 OFFERED = {
     "pool": "where problems come from (assay.source.Pool)",
-    "codec": "the tokenizer (assay.augment.Codec)",
-    "sampling": "how answers are sampled (assay.augment.Sampling)",
+    "codec": "the tokenizer (assay.ask.Codec)",
+    "sampling": "how answers are sampled (assay.ask.Sampling)",
     "num_prompts": "prompts whose groups are trained on in a step",
     "group_size": "answers to each prompt",
     "max_new": "the generation limit in tokens",
     "drawn": "problems drawn a round: num_prompts times oversample",
     "num_steps": "steps of the run",
     "micro_tokens": "tokens of one forward and backward pass",
-    "scale": "all numbers of the set-up (assay.recipe.Scale)",
+    "scale": "all numbers of the set-up (assay.scale.Scale)",
     "memory": "what the run remembers between steps (assay.memory.Memory)",
     "models": "the parameter sets by name and by role (assay.models.Models)",
     "more": "function (memory, first ordinal, count) -> requests for further problems of the same step",
@@ -111,7 +112,7 @@ class Source(Part):
 class Asking(Part):
     """What is asked about the problems: hints, given beginnings, temperatures. Its function gives the requests anew."""
 
-    slots = ("augment",)
+    slots = ("ask",)
     given = ("requests",)
     offers = (*_RUN, "memory", "models")
     examined: ClassVar[bool] = False  # held-out problems are asked with it too
@@ -165,7 +166,7 @@ class Curator(Part):
 class Forward(Part):
     """What a model says of the rows before the update. Its function gives the rows with it, and what it measured."""
 
-    slots = ("assess",)
+    slots = ("forwards",)
     given = ("rows",)
     offers = (*_RUN, "memory", "models")
 
@@ -289,7 +290,7 @@ class WholeLoss(OfObjective):
     offers = ("weight",)
 
 
-def kept(default: Any, **metadata: Any) -> Any:
+def for_caller(default: Any, **metadata: Any) -> Any:
     """A field that whoever calls the part's function goes by; the function does not get it."""
     return dataclasses.field(default=default, metadata={**metadata, "kept": True})
 
@@ -300,8 +301,8 @@ class Term(OfObjective):
 
     slots = ("regularise", "extra")
     given = ("view",)
-    over: Selector | None = kept(None)  # where it acts; None: everywhere
-    mean: Literal["policy", "own"] = kept("policy")  # by what it is averaged
+    over: Selector | None = for_caller(None)  # where it acts; None: everywhere
+    mean: Literal["policy", "own"] = for_caller("policy")  # by what it is averaged
 
 
 KINDS: tuple[type[Part], ...] = (

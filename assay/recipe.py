@@ -34,7 +34,7 @@ from assay.stages import Steps
 
 Profile = Literal["paper", "laptop", "one-gpu"]
 PROFILES: tuple[Profile, ...] = ("paper", "laptop", "one-gpu")
-Wish = Literal["auto", "paper", "laptop", "one-gpu"]  # auto: by model and machine
+ProfileChoice = Literal["auto", "paper", "laptop", "one-gpu"]  # auto: by model and machine
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class Mechanism:
     """What a method does, phase by phase, in the order of the loop."""
 
     source: Source = Uniform()
-    augment: tuple[Asking, ...] = ()
+    ask: tuple[Asking, ...] = ()
     expand: tuple[Expansion, ...] = ()  # the first that asks for something has the round
     collect: tuple[Collecting, ...] = ()  # each makes another collector of the one before it
     reward: tuple[Rewarding, ...] = (Outcome(),)
     curate: tuple[Curator, ...] = ()
-    assess: tuple[Forward, ...] = ()
+    forwards: tuple[Forward, ...] = ()
     credit: Credit = GroupRelative()
     shape: tuple[Shape, ...] = ()  # of advantages, after they were estimated
     objective: Objective = field(default_factory=Objective)
@@ -117,7 +117,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Model:
-    """A named parameter set. Partners step inside `assess`; learn-first ones do so before their scores are used."""
+    """A named parameter set. Partners step inside `forwards`; learn-first ones do so before their scores are used."""
 
     start: Literal["base", "policy"] = "base"  # whose weights it has when a stage begins: its own, or the policy's then
     trained: bool = True

@@ -26,13 +26,13 @@ import numpy as np
 from scipy import stats
 
 import assay
-from assay import bases, session
-from assay.configure import to_data
-from assay.evaluate.bank import Bank, powers, summary
-from assay.experiment import Experiment
 from assay.known import recipe
 from assay.record.folder import RunFolder
 from assay.rng import digest
+from assay.run import bases, session
+from assay.run.configure import to_data
+from assay.run.experiment import Experiment
+from assay.scoring.bank import Bank, powers, summary
 from assay.source import Pool
 from bench import bases as _unfinished  # noqa: F401 - registers them
 
@@ -50,7 +50,7 @@ SETTINGS = {
     "machine.threads": "1",
     "saving.rollouts-every": "0",
 }
-COMPUTES = ("assess", "augment", "collect", "credit", "curate", "engine", "memory", "objective", "policy", "reward")
+COMPUTES = ("forwards", "ask", "collect", "credit", "curate", "engine", "memory", "objective", "policy", "reward")
 COMPUTES += ("source", "tasks", "assemble.py", "loop.py", "rng.py", "types.py")
 
 

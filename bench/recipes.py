@@ -25,16 +25,16 @@ from typing import Any
 
 import numpy as np
 
-from assay import bases, session
-from assay.configure import to_data
 from assay.errors import AssayError
-from assay.evaluate.bank import Bank
-from assay.evaluate.intervals import Interval, interval, paired
-from assay.evaluate.passk import pass_at_k
-from assay.experiment import Experiment
 from assay.known import RECIPES
 from assay.record.folder import RunFolder
 from assay.rng import Key, digest
+from assay.run import bases, session
+from assay.run.configure import to_data
+from assay.run.experiment import Experiment
+from assay.scoring.bank import Bank
+from assay.scoring.intervals import Interval, interval, paired
+from assay.scoring.passk import pass_at_k
 from assay.source import Pool, Share
 from bench.notes_of_recipes import NOTES
 from bench.proxy import code
@@ -128,11 +128,11 @@ def trained(name: str, seed: int, steps: int) -> dict[str, Any]:
 
 def examined(model: str) -> dict[str, Any]:
     """How many of the samples to each held-out problem are right: the same problems and random numbers for all."""
-    from assay.augment import Sampling
-    from assay.evaluate.bank import evaluate
+    from assay.ask import Sampling
     from assay.lab.sample import asked_with, open_engine
-    from assay.lengths import longest_solution
-    from assay.verify import verify
+    from assay.run.context_fit import longest_solution
+    from assay.scoring.bank import evaluate
+    from assay.tasks.verdicts import verify
 
     policy, engine = open_engine(model)
     bank: Bank = evaluate(

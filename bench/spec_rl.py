@@ -16,17 +16,17 @@ import time
 
 import numpy as np
 
-from assay import bases
 from assay.assemble import assemble
 from assay.engine.choose import engine_for, processor_of
 from assay.engine.optimiser import AdamW
 from assay.known import recipe
-from assay.lengths import longest_solution
 from assay.memory import Memory
 from assay.methods.spec_rl.speculate import Speculate
 from assay.models import Models
 from assay.policy import load_policy
 from assay.recipe import Recipe
+from assay.run import bases
+from assay.run.context_fit import longest_solution
 from assay.source import Epochs, Pool, Share
 from bench.machine import load
 
@@ -38,7 +38,7 @@ def small(epochs: int, lenience: float, *, drafts: bool) -> Recipe:
     made = recipe("spec-rl")
     changes = {"num_prompts": PROMPTS, "num_minibatches": 1, "learning_rate": 2e-4, "num_steps": epochs * STEPS}
     scale = dataclasses.replace(made.scale, max_new=longest_solution(POOL), **changes)
-    parts = {"augment": (Speculate(lenience=lenience),)} if drafts else {"augment": (), "assess": (), "remember": ()}
+    parts = {"ask": (Speculate(lenience=lenience),)} if drafts else {"ask": (), "forwards": (), "remember": ()}
     mechanism = dataclasses.replace(made.mechanism, source=Epochs(PROMPTS * STEPS), **parts)
     return dataclasses.replace(made, scale=scale, mechanism=mechanism)
 
@@ -55,8 +55,8 @@ def measure(kind: str, recipe: Recipe) -> np.ndarray:
     with processor_of(engine):
         while memory.step < stage.end:
             spent, began = memory.budget.generated_tokens, time.perf_counter()
-            episodes, memory = stage.collect(models, stage.augment(models, stage.source(memory), memory), memory)
-            rows, stats = stage.assess(models, stage.curate(models, episodes, memory), memory)
+            episodes, memory = stage.collect(models, stage.ask(models, stage.source(memory), memory), memory)
+            rows, stats = stage.forwards(models, stage.curate(models, episodes, memory), memory)
             seconds = time.perf_counter() - began
             for batch in stage.credit(rows, memory):
                 stats |= stage.improve(models, batch, memory)

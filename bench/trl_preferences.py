@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from assay.credit import Constant
+from assay.curate.grouping import MISMATCHED
 from assay.engine.local import LocalEngine
-from assay.grouping import MISMATCHED
 from assay.known import recipe
 from assay.methods.preferences.losses import DPO, IPO, KTO
 from assay.recipe import Mechanism

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from assay.assess import TokenKL
 from assay.credit import GroupRelative
 from assay.engine.local import LocalEngine
+from assay.forwards import TokenKL
 from assay.known import recipe
 from assay.methods.gmpo.gate import Geometric
 from assay.objective import Bounded, Clip, Objective, SequenceRatio
@@ -146,7 +146,7 @@ class LeaveOneOut:
 
     @property
     def beta(self) -> float:
-        (penalty,) = recipe(self.recipe).mechanism.assess
+        (penalty,) = recipe(self.recipe).mechanism.forwards
         assert isinstance(penalty, TokenKL)
         return penalty.weight * self.penalised
 
@@ -169,7 +169,7 @@ class LeaveOneOut:
         self, rows: Sequence[Row], reference: LocalEngine, seen: dict[str, Any], *, theirs: bool
     ) -> list[Taught]:
         mechanism = recipe(self.recipe).mechanism
-        parts = mechanism if self.penalised else dataclasses.replace(mechanism, assess=())
+        parts = mechanism if self.penalised else dataclasses.replace(mechanism, forwards=())
         goal = mechanism.objective
         if theirs and self.formulas:
             clip = Clip(low=CLIP, high=CLIP)

@@ -66,7 +66,7 @@ def rows_of(engine: LocalEngine, shape: Shape, case: Case) -> list[Row]:
 
 
 def as_asked(engine: LocalEngine, rows: list[Row], case: Case) -> list[Row]:
-    """Answers as they come to `assess`: sampled by the weights of now, or by others where another set writes.
+    """Answers as they come to `forwards`: sampled by the weights of now, or by others where another set writes.
 
     Where an objective imitates, every eighth answer is somebody else's, and where it tells a tag apart, every fourth
     has it. Preferences are marked by the parts of the recipes that mark them.

@@ -47,7 +47,7 @@ PROMPTS, GROUP, STEPS, MAX_NEW = 3, 4, 3, 4
 ROLES = ("policy", "abstraction", "student", "proposer")
 SLOTS = {
     name: known.SLOTS[name]
-    for name in ("source", "augment", "expand", "curate", "assess", "reward", "credit", "shape", "remember")
+    for name in ("source", "ask", "expand", "curate", "forwards", "reward", "credit", "shape", "remember")
 }
 SMALL: dict[type[Part], dict[str, Any]] = {
     Epochs: {"size": 1},
@@ -70,19 +70,19 @@ SMALL: dict[type[Part], dict[str, Any]] = {
     HoldTagged: {"tag": "harvest"},  # what `rehearse` would read, were it not called so by another
 }
 ALONG: dict[str, tuple[tuple[str, str], ...]] = {  # without these in their slots a part has nothing to work on
-    "search": (("augment", "steps"), ("curate", "backed-up")),
-    "backed-up": (("augment", "steps"), ("expand", "search")),
-    "solve-with": (("augment", "abstract"),),
-    "helpful": (("augment", "abstract"), ("expand", "solve-with")),
-    "hold-tagged": (("augment", "abstract"), ("expand", "solve-with"), ("curate", "helpful")),
+    "search": (("ask", "steps"), ("curate", "backed-up")),
+    "backed-up": (("ask", "steps"), ("expand", "search")),
+    "solve-with": (("ask", "abstract"),),
+    "helpful": (("ask", "abstract"), ("expand", "solve-with")),
+    "hold-tagged": (("ask", "abstract"), ("expand", "solve-with"), ("curate", "helpful")),
     "solve-posed": (("source", "pose"),),
     "admit-posed": (("source", "pose"),),
     "label-steps": (("expand", "complete-steps"),),
     "on-anchor": (("expand", "anchor-search"),),
     "make-room": (("expand", "ask-teachers"),),
-    "switch-to-expert": (("augment", "expert"),),
+    "switch-to-expert": (("ask", "expert"),),
     "draw-leaves": (("expand", "fork"),),
-    "token-baseline": (("assess", "token-energy"),),
+    "token-baseline": (("forwards", "token-energy"),),
     "own-tokens": (("expand", "fork"),),
 }
 Place = tuple[str, str]  # slot, name
@@ -151,8 +151,8 @@ def mechanism_of(*places: Place) -> Mechanism:
         chosen[slot].append(part_of(slot, name))
     if chosen["expand"]:  # whoever asks in rounds of its own goes before the refill
         chosen["expand"].sort(key=lambda part: isinstance(part, Refill))
-    if any(isinstance(part, Steps) for part in chosen["augment"]):  # they leave alone what is answered already
-        chosen["augment"].sort(key=lambda part: isinstance(part, Steps))
+    if any(isinstance(part, Steps) for part in chosen["ask"]):  # they leave alone what is answered already
+        chosen["ask"].sort(key=lambda part: isinstance(part, Steps))
     aside = [part for part in chosen["curate"] if part.sets_aside]
     for part in [one for parts in chosen.values() for one in parts if one.reads]:
         if not any(type(kept) in part.reads and kept.keeps_for(part) for kept in chosen["remember"]):
@@ -161,7 +161,7 @@ def mechanism_of(*places: Place) -> Mechanism:
         source=chosen["source"][-1] if chosen["source"] else Mechanism().source,
         credit=chosen["credit"][-1] if chosen["credit"] else Mechanism().credit,
         reward=(Outcome(), *chosen["reward"]),
-        **{slot: tuple(chosen[slot]) for slot in ("augment", "expand", "curate", "assess", "shape", "remember")},
+        **{slot: tuple(chosen[slot]) for slot in ("ask", "expand", "curate", "forwards", "shape", "remember")},
     )
 
 
@@ -233,7 +233,7 @@ def _bits(kept: Any) -> Any:
 
 
 def constants(made: Recipe, world: Mapping[str, Any]) -> dict[str, Any]:
-    from assay.augment import Sampling
+    from assay.ask import Sampling
 
     scale = made.scale
     return {

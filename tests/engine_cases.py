@@ -8,13 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay.engine import adapter_sampler, sampler
-from assay.engine.adapter import AdapterEngine
 from assay.engine.interface import Want
 from assay.engine.local import LocalEngine
 from assay.engine.native.engine import NativeEngine
 from assay.engine.optimiser import AdamW
-from assay.engine.torch_engine import TorchEngine
+from assay.engine.torch import sampler
+from assay.engine.torch.engine import TorchEngine
+from assay.engine.transformers import sampler as adapter_sampler
+from assay.engine.transformers.engine import AdapterEngine
 from assay.policy.config import PolicyConfig
 from assay.policy.foreign import Foreign
 from assay.policy.hf_config import config_to_hf

@@ -19,7 +19,7 @@ from torch import Tensor
 from assay.credit import pack
 from assay.engine.interface import Chunk, Outputs, Want
 from assay.objective import Objective
-from assay.recipe import Scale
+from assay.scale import Scale
 from assay.types import Origin, Row
 
 SCALE = Scale(num_prompts=2, group_size=3, max_new=8, learning_rate=0.5, num_steps=10)

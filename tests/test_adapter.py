@@ -17,11 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_runs import Shell, came_to, copy_of, train_line
 
-from assay.bases import locate
-from assay.engine.adapter import AdapterEngine
 from assay.engine.choose import engine_of
 from assay.engine.interface import Span, Want
-from assay.engine.padded import cut_rectangles
+from assay.engine.transformers.engine import AdapterEngine
+from assay.engine.transformers.padded import cut_rectangles
 from assay.policy import character_tokenizer, load_policy, save_policy
 from assay.policy.adapted import own
 from assay.policy.adapter_folder import put_on
@@ -29,6 +28,7 @@ from assay.policy.checkpoint import fingerprint
 from assay.policy.foreign import Foreign
 from assay.policy.lora import Lora
 from assay.rng import Key, uniforms
+from assay.run.bases import locate
 from assay.tasks import ALPHABET
 
 TOKENIZER = character_tokenizer(ALPHABET)

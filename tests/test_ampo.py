@@ -21,8 +21,9 @@ from assay.recipe import Recipe
 from assay.record.measure import step_stats
 from assay.rng import Key
 from assay.tasks import TASKS, task
-from assay.tasks.task import Solution, before_answer
+from assay.tasks.task import Solution
 from assay.types import Episode, Origin, Request, Row
+from assay.verifiers.answers import before_answer
 
 
 @pytest.fixture(autouse=True)
@@ -193,7 +194,7 @@ def test_injected_tokens_go_by_the_shaped_probability() -> None:
 
 def collected(recipe: Recipe) -> tuple[list[Episode], list[Row]]:
     phases, models, memory = world(recipe), models_of(beginner()), Memory(3)
-    episodes, memory = phases.collect(models, phases.augment(models, phases.source(memory), memory), memory)
+    episodes, memory = phases.collect(models, phases.ask(models, phases.source(memory), memory), memory)
     return episodes, phases.curate(models, episodes, memory)
 
 

@@ -10,7 +10,7 @@ import pytest
 from small_runs import SIZES, STEPS, came_to, make_model, train_line
 
 import assay
-from assay.cli import main
+from assay.cli.main import main
 from assay.errors import ConfigError, DataError, UnknownName, UsageError
 
 SETTINGS: dict[str, Any] = {name.replace("-", "_"): value for name, value in SIZES.items()}

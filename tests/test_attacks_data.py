@@ -11,7 +11,7 @@ import pytest
 from attacks import DEEP, NESTED, Arena, Harm, edited, endless, hole, pipe, written
 from small_runs import copy_of, make_model, train_line
 
-from assay.cli import main
+from assay.cli.main import main
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import Letters, episode, policy, recipe_of, register, require_resumable, run
 
-from assay import session
-from assay.augment import Sampling
+from assay.ask import Sampling
 from assay.errors import ConfigError
 from assay.known import RECIPES
 from assay.memory import Memory
@@ -26,6 +25,7 @@ from assay.methods.azr.solve import solve_posed
 from assay.part import bind
 from assay.policy import character_tokenizer
 from assay.recipe import Recipe
+from assay.run import session
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET, task
 from assay.tasks.dsl import paired

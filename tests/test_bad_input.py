@@ -17,10 +17,10 @@ import tiny
 from safetensors.numpy import load_file, save_file
 from small_runs import ROOT, STEPS, Reply, Shell, came_to, copy_of, make_model, steps_of, train_line
 
-from assay.cli import main
+from assay.cli.main import main
 from assay.engine.choose import engine_for
 from assay.engine.local import LocalEngine
-from assay.record import failpoint
+from assay.host import failpoint
 from assay.record.folder import RunFolder
 
 

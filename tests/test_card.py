@@ -18,7 +18,7 @@ from assay.view.card import is_hub_id, model_card, write_card
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from assay.cli import main
+    from assay.cli.main import main
 
     folder = tmp_path_factory.mktemp("card")
     assert main(train_line(make_model(folder / "tiny"), folder / "run")) == 0

@@ -16,9 +16,9 @@ import torch_free
 from small_runs import ROOT, SIZES, Reply, Shell, make_model, program, sizes, train_line
 
 import assay.lab.demo
-from assay import bases
-from assay.cli import VERBS, build_parser
+from assay.cli.main import VERBS, build_parser
 from assay.errors import AssayError, ConfigError, DataError, EndpointError, Stopped, StorageError, UsageError
+from assay.run import bases
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from assay.cli import main
+    from assay.cli.main import main
 
     path = tmp_path_factory.mktemp("runs") / "grpo"
     assert main([*train_line(model, path), "--quiet"]) == 0
@@ -393,7 +393,7 @@ def test_the_program_returns_the_code_and_a_closed_pipe_is_no_error() -> None:
         [
             "-c",
             "import os, sys; r, w = os.pipe(); os.close(r); os.dup2(w, 1)\n"
-            "from assay.cli import main; sys.exit(main(['list', 'gym']))",
+            "from assay.cli.main import main; sys.exit(main(['list', 'gym']))",
         ]
     )
     assert (closed.returncode, closed.stderr) == (0, "")
@@ -407,6 +407,6 @@ def test_sizes_are_settings_that_train_knows(shell: Shell) -> None:
 def test_a_run_does_not_import_torchs_compiler(tmp_path: Path) -> None:
     """It takes seconds of every start, and nothing here compiles."""
     line = train_line(make_model(tmp_path / "model"), tmp_path / "run", "--quiet")
-    code = f"import sys; from assay.cli import main; main({line!r}); print('torch._dynamo' in sys.modules)"
+    code = f"import sys; from assay.cli.main import main; main({line!r}); print('torch._dynamo' in sys.modules)"
     done = program(["-c", code])
     assert done.returncode == 0 and done.stdout.splitlines()[-1] == "False", done.stderr

@@ -111,7 +111,7 @@ def test_steps_draw_new_noise() -> None:
     """The same request in two steps is answered with other random numbers."""
     recipe, engine = small("rloo"), policy("fp32")
     phases = phases_of(recipe)
-    requests = phases.augment(models_of(engine), phases.source(Memory(0)), Memory(0))
+    requests = phases.ask(models_of(engine), phases.source(Memory(0)), Memory(0))
     answers = [
         [
             tuple(e.stream("ids").tolist())
@@ -173,8 +173,8 @@ def test_with_several_updates_old_is_the_learners_own_before_the_first(updates: 
     engine = policy("fp32", vocab=4, init_std=0.1)
     phases = phases_of(small("dr-grpo", num_prompts=16, **updates))
     models, memory = models_of(engine), Memory(0)
-    episodes, memory = phases.collect(models, phases.augment(models, phases.source(memory), memory), memory)
-    rows, _ = phases.assess(models, phases.curate(models, episodes, memory), memory)
+    episodes, memory = phases.collect(models, phases.ask(models, phases.source(memory), memory), memory)
+    rows, _ = phases.forwards(models, phases.curate(models, episodes, memory), memory)
     (batch,) = phases.credit(rows, memory)
     assert batch.old is not None and batch.sampled is not None
     np.testing.assert_allclose(batch.old[batch.mask], batch.sampled[batch.mask], atol=1e-5)

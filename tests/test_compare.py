@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from assay.errors import UsageError
-from assay.evaluate.bank import Bank, entry
 from assay.lab.compare import as_json, compare_runs, plot, render, show
 from assay.record import RunFolder
+from assay.scoring.bank import Bank, entry
 
 
 def bank(correct, *, prefix: str = "p", n: int = 8, max_new: int = 32) -> Bank:

@@ -24,7 +24,7 @@ from composed import (
     wanted_groups,
 )
 
-from assay.augment.rehearse import Rehearse
+from assay.ask.rehearse import Rehearse
 from assay.curate import FirstGroups, MixedGroups
 from assay.errors import ConfigError, DataError
 from assay.known import SLOTS

@@ -17,14 +17,15 @@ from golden_text import defaults, golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.configure import from_data, override, to_data
 from assay.errors import AssayError, ConfigError, UnknownName
-from assay.experiment import Evaluation, Experiment, Machine, Saving, check
 from assay.known import METHOD_OF, RECIPES, SLOTS
 from assay.objective import Objective
 from assay.part import KINDS, Term
-from assay.recipe import PROFILES, Mechanism, Scale, Stage, at_profile
-from assay.session import plan
+from assay.recipe import PROFILES, Mechanism, Stage, at_profile
+from assay.run.configure import from_data, override, to_data
+from assay.run.experiment import Evaluation, Experiment, Machine, Saving, check
+from assay.run.session import plan
+from assay.scale import Scale
 from assay.source import Pool, Share
 
 GOLDEN = Path(__file__).with_name("golden")

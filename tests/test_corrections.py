@@ -33,8 +33,9 @@ from assay.memory.follow import follow
 from assay.objective import Drop, NoRatio, Objective, Open, Reject, SequenceSum, Truncate
 from assay.objective.correct import truncate
 from assay.part import Part
-from assay.recipe import Model, Recipe, Scale, behind
+from assay.recipe import Recipe
 from assay.rng import Key
+from assay.scale import Model, Scale, behind
 from assay.types import Origin, Request, Row
 
 SCALE = Scale(num_prompts=2, group_size=3, max_new=8, learning_rate=0.5, num_steps=10)

@@ -27,13 +27,13 @@ from tiny import (
     weights_of,
 )
 
-from assay.assess import Critic
 from assay.credit import GAE, pack
 from assay.credit.advantage import group_relative
 from assay.credit.pack import earned
 from assay.curate.parts import aside, band_first
 from assay.engine.interface import Span
 from assay.errors import ConfigError
+from assay.forwards import Critic
 from assay.known import RECIPES
 from assay.memory import Memory
 from assay.methods.gpg.contributing import Contributing
@@ -231,7 +231,7 @@ def test_a_critic_takes_steps_of_its_own_number_and_mean() -> None:
     """12 where the policy takes one. The first loss is that of values of 0, R^2 / 2, over rows or over tokens."""
     rows = [Row(episode([1] * n, sample=i, reward=r)) for i, (n, r) in enumerate([(1, 1.0), (3, 0.0)] * 12)]
     recipe = small("orz", num_prompts=24, group_size=1, learning_rate=1e-9)
-    own = RECIPES["orz"].mechanism.assess[0]
+    own = RECIPES["orz"].mechanism.forwards[0]
     assert isinstance(own, Critic)
     for part, loss in (
         (own, None),

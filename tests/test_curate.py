@@ -10,8 +10,8 @@ from tiny import POOL, episode, group_of, models_of, phases_of, recipe_of, regis
 
 from assay.collect.expand import refill
 from assay.curate import MixedGroups, leave_out
+from assay.curate.grouping import groups, spread
 from assay.curate.parts import first_groups, mixed_groups
-from assay.grouping import groups, spread
 from assay.known import RECIPES
 from assay.memory import Memory
 from assay.reward.lengths import soft_overlong

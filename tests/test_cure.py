@@ -28,12 +28,12 @@ from tiny import (
     with_rounds,
 )
 
-from assay.augment.trunks import trunks
+from assay.ask.trunks import trunks
 from assay.collect import Fork, generate
 from assay.collect.trees import branch
-from assay.engine.flight import prompt_of
 from assay.engine.interface import Span
 from assay.engine.layout import distinct
+from assay.engine.sampling_call import prompt_of
 from assay.errors import ConfigError
 from assay.known import RECIPES
 from assay.memory import Memory
@@ -184,7 +184,7 @@ def test_without_branches_a_tree_is_plain_rollouts() -> None:
     notes, _ = run(dataclasses.replace(recipe, mechanism=bare), policy("fp32", **KEEN))
     plain = small("grpo", num_steps=1, group_size=4)
     phases = phases_of(plain)
-    requests = phases.augment(models_of(engine), phases.source(Memory(0)), Memory(0))
+    requests = phases.ask(models_of(engine), phases.source(Memory(0)), Memory(0))
     expected = generate(models_of(engine), requests, Memory(0).key("sample", 0), Letters())
     assert [e.request.id for e in notes.episodes[0]] == [e.request.id for e in expected]
     for found, other in zip(notes.episodes[0], expected, strict=True):

@@ -32,9 +32,9 @@ from assay.source import Epochs, Pool, Share, Uniform, check_pool, uniform
 from assay.source.epochs import epochs
 from assay.source.rows import count_rows
 from assay.tasks import ALPHABET, short, task
-from assay.tasks.data import Data, data
-from assay.tasks.task import before_answer
-from assay.verify import verify
+from assay.tasks.data.task import Data, data
+from assay.tasks.verdicts import verify
+from assay.verifiers.answers import before_answer
 
 EXAMPLE = ROOT / "examples" / "word_problems.jsonl"
 SEVERAL = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -494,7 +494,7 @@ def test_a_run_refuses_a_file_that_changed(model: Path, tmp_path: Path, capsys: 
     run = tmp_path / "run"
     assert shell(*[str(path) if part == str(EXAMPLE) else part for part in line(model, run)]).code == 0
     jsonl(path, sums(39))
-    assay.tasks.data.tables.cache_clear()
+    assay.tasks.data.task.tables.cache_clear()
     reply = shell("resume", run, "--steps", "3")
     assert (reply.code, "the rows of rows have changed" in reply.err) == (ConfigError.exit_code, True)
 

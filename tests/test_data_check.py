@@ -23,7 +23,7 @@ from assay.policy.config import PolicyConfig
 from assay.rng import Key
 from assay.tasks import ALPHABET
 from assay.types import Verdict
-from assay.verify.golds import careless
+from assay.verifiers.mathematics.golds import careless
 
 EXAMPLE = ROOT / "examples" / "word_problems.jsonl"
 TURNS = "{% for m in messages %}{{ bos_token }}{{ m['role'] }}\n{{ m['content'] }}{{ eos_token }}\n{% endfor %}"
@@ -181,7 +181,7 @@ def test_the_example_is_clean(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_without_math_verify_the_rest_is_still_said(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "rows.jsonl", sums(4))
-    with mock.patch("assay.verify.golds.explain", side_effect=ConfigError("needs math-verify")):
+    with mock.patch("assay.verifiers.mathematics.golds.explain", side_effect=ConfigError("needs math-verify")):
         found = check_data(str(path))
     assert found["answers"] == {
         "given": 4,
@@ -246,8 +246,8 @@ def test_a_gold_is_read_as_a_careless_model_would_write_it() -> None:
 
 def test_a_gold_that_is_lost_when_written_carelessly_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a verifier to which only `10,080` is `10,\\!080`: the gold equals itself, and a right answer is lost."""
-    from assay.verify import golds
-    from assay.verify.mathematics import Explained
+    from assay.verifiers.mathematics import golds
+    from assay.verifiers.mathematics.verdicts import Explained
 
     def explain(pairs: Sequence[tuple[str | None, str]]) -> list[Explained]:
         verdicts = [Verdict.fail("wrong") if answer == "\\boxed{10080}" else Verdict.ok() for _, answer in pairs]
@@ -296,10 +296,10 @@ def test_prompts_without_answers_pass_as_data_for_a_reward_function(
 def test_a_gold_on_which_the_verifier_hangs_is_named_before_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from assay.run_data import tell_golds
+    from assay.run.data_needs import tell_golds
     from assay.source import Pool, Share
-    from assay.tasks.data import data
-    from assay.verify import shares
+    from assay.tasks.data.task import data
+    from assay.verifiers.mathematics import shares
 
     monkeypatch.setattr(shares, "BUDGET", 0.0)
     rows = [{"prompt": "a", "answer": "5"}, {"prompt": "b", "answer": r"\sum_{k=1}^{10^9} \frac{1}{k}"}]

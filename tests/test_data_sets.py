@@ -18,7 +18,6 @@ from data_files import jsonl, sums, table_of
 from small_runs import Shell, came_to, program
 
 import assay
-from assay import bases, run_data
 from assay.api import _pool
 from assay.errors import ConfigError, DataError, UsageError
 from assay.lab.data_check import check_data, text
@@ -27,10 +26,11 @@ from assay.policy import character_tokenizer, fresh_policy, save_policy
 from assay.policy.config import PolicyConfig
 from assay.record.folder import Numbered, RunFolder
 from assay.rng import Key
+from assay.run import bases, data_needs
+from assay.run.ancestry import lineage, origin, unknown_to
 from assay.source import Pool, Share, uniform
 from assay.tasks import ALPHABET, short
-from assay.tasks.data import data, rows_of, where
-from assay.trained import lineage, origin, unknown_to
+from assay.tasks.data.task import data, rows_of, where
 
 SMALL = {
     "scale.num-prompts": "4",
@@ -73,7 +73,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest.fixture(scope="module")
 def run(model: Path, files: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Trained on both, with a system message."""
-    from assay.cli import main
+    from assay.cli.main import main
 
     path = tmp_path_factory.mktemp("runs") / "both"
     both = [part for file in files for part in ("--data", file)]
@@ -162,12 +162,12 @@ def test_a_set_asks_in_one_way(tmp_path: Path) -> None:
 def test_a_run_knows_each_file_of_its_set(files: tuple[Path, Path], tmp_path: Path) -> None:
     places = [shutil.copy(file, tmp_path) for file in files]
     pool = Pool((Share(data(places).name),), wording="natural")
-    begun = run_data.identity(pool)
-    run_data.require_unchanged(pool, begun)
+    begun = data_needs.identity(pool)
+    data_needs.require_unchanged(pool, begun)
     jsonl(Path(places[1]), sums(39, first=50))
     data(places)  # reads again
     with pytest.raises(ConfigError, match=r"rows of a\+b have changed since the run began \([^,]*b\.jsonl\)"):
-        run_data.require_unchanged(pool, begun)
+        data_needs.require_unchanged(pool, begun)
 
 
 def test_data_check_reads_a_set(files: tuple[Path, Path], shell: Shell) -> None:
@@ -390,7 +390,7 @@ def test_a_base_is_no_run(model: Path, monkeypatch: pytest.MonkeyPatch, run: Pat
 def test_runs_that_begin_at_once_have_a_folder_each(model: Path, files: tuple[Path, Path], tmp_path: Path) -> None:
     words = [
         "-c",
-        f"import os; os.chdir({str(tmp_path)!r}); import assay.cli; raise SystemExit(assay.cli.main("
+        f"import os; os.chdir({str(tmp_path)!r}); import assay.cli.main; raise SystemExit(assay.cli.main.main("
         f"{line(model, '--data', files[0])!r}))",
     ]
     with ThreadPoolExecutor(3) as threads:

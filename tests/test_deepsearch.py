@@ -28,8 +28,8 @@ from tiny import (
     with_rounds,
 )
 
-from assay.engine.flight import prompt_of
 from assay.engine.layout import distinct
+from assay.engine.sampling_call import prompt_of
 from assay.errors import ConfigError
 from assay.known import RECIPES
 from assay.memory import Memory
@@ -43,7 +43,7 @@ from assay.methods.deepsearch.steps import Recall, Steps, recall, steps
 from assay.part import bind
 from assay.recipe import Recipe, Stage
 from assay.record.measure import step_stats
-from assay.session import plan
+from assay.run.session import plan
 from assay.source import Pool, Share
 from assay.source.epochs import problem_set
 from assay.tasks.task import Environment
@@ -61,7 +61,7 @@ def task(monkeypatch: pytest.MonkeyPatch) -> None:
 def small(depth: int = 3, width: int = 4, **scale: object) -> Recipe:
     sizes = {"num_prompts": 4, "group_size": 4, "num_steps": 3, "learning_rate": 0.01, "warmup_steps": 0}
     recipe = recipe_of("deepsearch", max_new=6, **{**sizes, **scale})
-    changed = dataclasses.replace(recipe.mechanism, augment=(Recall(), Steps(width, depth)))
+    changed = dataclasses.replace(recipe.mechanism, ask=(Recall(), Steps(width, depth)))
     return dataclasses.replace(recipe, mechanism=changed, stages=(Stage(),))  # rounds have tests of their own
 
 
@@ -348,11 +348,11 @@ def test_a_held_answer_takes_the_place_of_a_sample_and_ends_the_search() -> None
     answer = dataclasses.replace(answer, segments=(segment([1, 2, 0], old=None),))
     memory = memory.hold("solved", [answer])
     models = models_of(engine)
-    requests = phases.augment(models, phases.source(memory), memory)
+    requests = phases.ask(models, phases.source(memory), memory)
     assert [request.max_new for request in requests[:4]] == [0, 6, 6, 6] and len(requests) == 16
     episodes, memory = phases.collect(models, requests, memory)
     assert len(episodes) == 16 and [e.provenance for e in episodes[:4]] == ["replay", "fresh", "fresh", "fresh"]
-    rows, _ = phases.assess(models, phases.curate(models, episodes, memory), memory)
+    rows, _ = phases.forwards(models, phases.curate(models, episodes, memory), memory)
     assert all(row.in_loss for row in rows) and rows[0].old is not None
     np.testing.assert_allclose(rows[1].old, rows[1].episode.stream("old"), atol=1e-5)  # type: ignore[arg-type]
     (batch,) = phases.credit(rows, memory)
@@ -465,7 +465,7 @@ def test_short_answers_are_searched_in_steps_that_say_something(limit: int, dept
 
 def test_deepsearch_on_a_laptop_has_no_nodes_of_one_token() -> None:
     made, _ = plan(RECIPES["deepsearch"], model="x/y", pool=Pool((Share("countdown", (3, 4)),)), profile="laptop")
-    recall_, part = made.recipe.mechanism.augment
+    recall_, part = made.recipe.mechanism.ask
     asked = dataclasses.replace(episode([1]).request, max_new=made.recipe.scale.max_new)
     (first, *_) = bind(part)([asked], Memory(0))
     assert isinstance(recall_, Recall) and first.max_new == 4
@@ -473,6 +473,6 @@ def test_deepsearch_on_a_laptop_has_no_nodes_of_one_token() -> None:
 
 @pytest.mark.parametrize("values", [{"width": 0}, {"depth": 0}, {"least": 0}])
 def test_a_search_of_nothing_is_refused_before_anything_is_loaded(values: dict[str, int]) -> None:
-    overrides = {f"mechanism.augment.1.{name}": str(value) for name, value in values.items()}
+    overrides = {f"mechanism.ask.1.{name}": str(value) for name, value in values.items()}
     with pytest.raises(ConfigError, match="width, depth and least must be at least 1"):
         plan(RECIPES["deepsearch"], model="x/y", pool=Pool((Share("countdown", (3,)),)), overrides=overrides)

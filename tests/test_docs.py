@@ -16,9 +16,9 @@ from unittest import mock
 import pytest
 from small_runs import ROOT, SIZES, Shell, make_model
 
-from assay import bases, session
-from assay.cli import VERBS, parse
+from assay.cli.main import VERBS, parse
 from assay.known import RECIPES, SLOTS
+from assay.run import bases, session
 from assay.tasks import TASKS
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

@@ -123,7 +123,7 @@ def test_rows_without_solutions_are_refused_before_a_model_is_loaded(
     def loads(*_: object) -> None:
         raise AssertionError("a model was loaded")
 
-    monkeypatch.setattr("assay.session.load_model", loads)
+    monkeypatch.setattr("assay.run.session.load_model", loads)
     path = jsonl(tmp_path / "rows.jsonl", sums(60))
     reply = shell("train", name, "--model", "a/b", "--data", path, "--run", tmp_path / "run")
     assert reply.code == 64

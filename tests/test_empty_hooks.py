@@ -11,8 +11,8 @@ import torch
 from tiny import policy, recipe_of, register, run
 from torch import Tensor
 
-from assay.augment import Expert
-from assay.augment.hints import Hinted
+from assay.ask import Expert
+from assay.ask.hints import Hinted
 from assay.collect import Refill
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
@@ -61,9 +61,9 @@ from assay.recipe import Mechanism
 
 GROUP = 4
 IDLE: list[tuple[str, Part]] = [
-    ("augment", Expert(count=0)),
-    ("augment", Probe(num=0)),
-    ("augment", Replay(num=0)),
+    ("ask", Expert(count=0)),
+    ("ask", Probe(num=0)),
+    ("ask", Replay(num=0)),
     ("expand", AnchorSearch(probes=0)),
     ("expand", Study()),
     ("expand", CompleteSteps(num=0)),
@@ -80,11 +80,11 @@ IDLE: list[tuple[str, Part]] = [
     ("remember", KeepSuccesses()),
     ("remember", TrackDifficulty()),
     ("remember", TrackValues()),
-    ("augment", Hinted(share=0.0)),
-    ("augment", CutAnywhere(share=0.0)),
-    ("augment", OwnTemperature()),
-    ("augment", PartialSolution(percent=0.0)),
-    ("augment", Recall()),
+    ("ask", Hinted(share=0.0)),
+    ("ask", CutAnywhere(share=0.0)),
+    ("ask", OwnTemperature()),
+    ("ask", PartialSolution(percent=0.0)),
+    ("ask", Recall()),
     ("expand", AskTeachers(most=0)),
     ("expand", Fork(branches=0, places=0)),
     ("expand", ForkAtReplies(total=GROUP)),
@@ -110,9 +110,9 @@ IDLE: list[tuple[str, Part]] = [
     ("remember", Promote()),
     ("remember", TrackTemperature()),
 ]
-HOOKS = ("augment", "expand", "curate", "remember")
+HOOKS = ("ask", "expand", "curate", "remember")
 BUSY = {
-    "augment": {"demonstrate", "as-role", "trunks", "steps", "begin-at-rate", "speculate", "abstract", "start-states"}
+    "ask": {"demonstrate", "as-role", "trunks", "steps", "begin-at-rate", "speculate", "abstract", "start-states"}
     | {
         "budget",
         "distilled",

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from assay.engine import graphs, sampler
-from assay.engine.decode import Decoder
-from assay.engine.graphs import Bucketed
 from assay.engine.local import LocalEngine
-from assay.engine.network import Network
-from assay.engine.torch_engine import TorchEngine
+from assay.engine.torch import graphs, sampler
+from assay.engine.torch.decode import Decoder
+from assay.engine.torch.engine import TorchEngine
+from assay.engine.torch.graphs import Bucketed
+from assay.engine.torch.network import Network
 from assay.policy.adapted import attach
 from assay.policy.lora import Lora
 from assay.rng import Key

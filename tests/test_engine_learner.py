@@ -24,12 +24,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from assay.engine import attention as attention_module
-from assay.engine import packing, precision, torch_engine
+from assay.engine import precision
 from assay.engine.cutting import cut
 from assay.engine.interface import Span, Want
 from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
+from assay.engine.torch import attention as attention_module
+from assay.engine.torch import engine as torch_engine
+from assay.engine.torch import packing
 from assay.errors import ConfigError, DataError, StorageError, UsageError
 from assay.objective import NoRatio, Objective, Open
 from assay.objective.improve import accumulate

@@ -22,13 +22,13 @@ from engine_cases import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.engine import decode, sampler
-from assay.engine.adapter import AdapterEngine
 from assay.engine.filtering import kept
 from assay.engine.interface import Generation, Span
 from assay.engine.layout import hosted
 from assay.engine.local import LocalEngine
-from assay.engine.network import Network
+from assay.engine.torch import decode, sampler
+from assay.engine.torch.network import Network
+from assay.engine.transformers.engine import AdapterEngine
 from assay.errors import AssayError, ConfigError, DataError
 from assay.rng import Key, uniforms
 from assay.types import Origin, Request, Segment

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from assay.engine import network, varlen
-from assay.engine.attention import attend, attend_backward
 from assay.engine.layout import Layout, lay
-from assay.engine.packing import pack
-from assay.engine.varlen import Seen, Sequences
+from assay.engine.torch import network, varlen
+from assay.engine.torch.attention import attend, attend_backward
+from assay.engine.torch.packing import pack
+from assay.engine.torch.varlen import Seen, Sequences
 
 HEADS, KV, D = 4, 2, 8
 CPU = torch.device("cpu")

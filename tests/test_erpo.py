@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import TINY, episode, group_of, models_of, phases_of, policy, recipe_of, register, require_resumable, run
 
-from assay.augment import Sampling
+from assay.ask import Sampling
 from assay.collect.expand import refill
 from assay.engine.interface import Span
 from assay.memory import Memory
@@ -136,12 +136,12 @@ def test_ratios_are_one_at_every_temperature_of_the_batch() -> None:
     problems = phases.source(Memory(0))
     for heat in (0.7, 1.3):
         memory = Memory(0).keep(STORE, {problems[0].id: heat})
-        asked = phases.augment(models, problems, memory)
+        asked = phases.ask(models, problems, memory)
         assert {r.temperature for r in asked} == {heat}
     memory = Memory(0)
     mixed = [dataclasses.replace(r, temperature=(0.7, 1.3)[r.sample % 2]) for r in asked]
     episodes = [e for e in phases.collect(models, mixed, memory)[0] if e.request.temperature != 1.0]
-    rows, _ = phases.assess(models, [Row(e) for e in episodes], memory)
+    rows, _ = phases.forwards(models, [Row(e) for e in episodes], memory)
     for row in rows:
         span = Span(row.episode.request.context, row.episode.stream("ids").astype(np.int32))
         at_one = engine.score([span])[0].logp

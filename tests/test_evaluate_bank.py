@@ -10,11 +10,11 @@ import pytest
 from tiny import TINY
 
 import assay.tasks
-from assay.augment import Sampling
+from assay.ask import Sampling
 from assay.engine.interface import Generation
 from assay.errors import AssayError, DataError
-from assay.evaluate.bank import Bank, common, difference, entry, evaluate, powers, scores, summary
 from assay.rng import Key
+from assay.scoring.bank import Bank, common, difference, entry, evaluate, powers, scores, summary
 from assay.types import Problem, Segment, Verdict
 
 END = (99,)

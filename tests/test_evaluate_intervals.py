@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 from assay.errors import DataError
-from assay.evaluate.intervals import Interval, interval, intervals, paired
-from assay.evaluate.passk import pass_at_k
 from assay.rng import Key
+from assay.scoring.intervals import Interval, interval, intervals, paired
+from assay.scoring.passk import pass_at_k
 
 
 def draws(seed: int, M: int) -> np.ndarray:

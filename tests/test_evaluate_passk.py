@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.errors import DataError
-from assay.evaluate.passk import all_at_k, avg_at_k, credit_at_k, maj_at_k, pass_at_k, pass_variance
 from assay.rng import Key
+from assay.scoring.passk import all_at_k, avg_at_k, credit_at_k, maj_at_k, pass_at_k, pass_variance
 
 banks = st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n)))
 

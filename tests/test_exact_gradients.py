@@ -19,7 +19,7 @@ from tiny import Letters, episode, loss_and_gradient, phases_of, policy, recipe_
 from torch import Tensor
 
 from assay.engine.interface import Span
-from assay.engine.torch_engine import TorchEngine
+from assay.engine.torch.engine import TorchEngine
 from assay.memory import Memory
 from assay.objective import KL, Entropy, NoRatio, Objective, Open, SequenceSum
 from assay.recipe import Mechanism, Recipe

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import assay.lab
-from assay.cli import main
+from assay.cli.main import main
 from assay.known import RECIPES
 from assay.lab.catalogue import listing
 from assay.lab.explain import BESIDE, ENTROPY, FACTORS, LIKELIHOOD, explain, factors_of, on_policy, text

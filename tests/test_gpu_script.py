@@ -11,7 +11,7 @@ import pytest
 import torch
 from small_runs import ROOT, program
 
-from assay.room import Room
+from assay.host.space import Room
 from bench import gpu, gpu_checks
 
 
@@ -53,7 +53,7 @@ def test_it_needs_nothing_beyond_what_it_names() -> None:
         "        if name.split('.')[0] in {'pyarrow', 'rich', 'matplotlib', 'transformers', 'scipy', 'peft'}:\n"
         "            raise ImportError(name)\n"
         "sys.meta_path.insert(0, Blocker())\n"
-        "import bench.gpu, bench.gpu_checks, assay.resources\n"
+        "import bench.gpu, bench.gpu_checks, assay.run.memory_plan\n"
     )
     reply = program(["-c", code])
     assert reply.returncode == 0, reply.stderr
@@ -65,7 +65,7 @@ def test_a_model_that_does_not_fit_or_comes_too_late_is_skipped_with_the_reason(
     ceiling = gpu.Ceiling(1e12, 1e11)
     late = gpu.bench("toy", gpu.TOY["toy"], "cpu", gpu.REHEARSAL, time.monotonic() - 1, ceiling)
     assert late.skipped == "the time was up" and late.step_s is None
-    for place in ("assay.resources.room_of", "assay.room.room_of"):
+    for place in ("assay.run.memory_plan.room_of", "assay.host.space.room_of"):
         monkeypatch.setattr(place, lambda device: Room(1 << 20, "here"))
     large = gpu.bench("1.5B", gpu.MODELS["1.5B"], "cpu", gpu.FULL, time.monotonic() + 60, ceiling)
     assert re.fullmatch(r"needs \d+\.\d\d GiB, 0\.00 GiB are free", large.skipped)

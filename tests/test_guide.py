@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tiny import episode, loss_and_gradient, models_of, policy, recipe_of, require_resumable, run, segment
 from worked import POOL, Signs, beginner, register, world
 
-from assay.augment.hints import hint_of, hinted, with_hint
+from assay.ask.hints import hint_of, hinted, with_hint
 from assay.collect.expand import refill
 from assay.engine.interface import Span
 from assay.memory import Memory
@@ -134,8 +134,8 @@ def test_a_hinted_group_is_not_asked_a_third_time() -> None:
 
 def collected(recipe: Recipe, engine: object) -> tuple[list[Row], Memory, object]:
     phases, models, memory = world(recipe), models_of(engine), Memory(5)
-    episodes, memory = phases.collect(models, phases.augment(models, phases.source(memory), memory), memory)
-    rows, _ = phases.assess(models, phases.curate(models, episodes, memory), memory)
+    episodes, memory = phases.collect(models, phases.ask(models, phases.source(memory), memory), memory)
+    rows, _ = phases.forwards(models, phases.curate(models, episodes, memory), memory)
     return rows, memory, phases
 
 
@@ -206,7 +206,7 @@ def test_with_an_empty_hint_the_ratio_is_one(gate: Clip | None, factor: float) -
             Row(dataclasses.replace(episode([segment(a, old=s.logp)], reward=float(i % 2)), request=r))
             for i, (r, a, s) in enumerate(zip(requests, answers, scores))
         ]
-        rows, _ = phases.assess(models, rows, memory)
+        rows, _ = phases.forwards(models, rows, memory)
         (batch,) = phases.credit(rows, memory)
         gradients.append(loss_and_gradient(engine, batch, recipe)[1])
         if requests is empty:

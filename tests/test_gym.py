@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from assay.errors import ConfigError, DataError, UnknownName
 from assay.rng import Key
-from assay.tasks import gym
-from assay.tasks.gym import gym_names, gym_task
-from assay.tasks.gym_algebra import Unreadable, is_antiderivative, parse, polynomial, rational
-from assay.tasks.gym_audit import Audit, audit, wrong_answers
-from assay.tasks.gym_excluded import EXCLUDED
-from assay.tasks.gym_rules import RULES
+from assay.tasks.gym import task as gym
+from assay.tasks.gym.algebra import Unreadable, is_antiderivative, parse, polynomial, rational
+from assay.tasks.gym.audit import Audit, audit, wrong_answers
+from assay.tasks.gym.excluded import EXCLUDED
+from assay.tasks.gym.rules import RULES
+from assay.tasks.gym.task import gym_names, gym_task
 from assay.tasks.task import Spec
 
 PAGE = Path(__file__).parent.parent / "docs" / "reasoning_gym.md"
@@ -73,7 +73,7 @@ def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_listing_imports_neither_the_package_nor_torch() -> None:
     code = (
-        "import sys; from assay.tasks.gym import gym_names, gym_task; gym_names(); gym_task('chain_sum')\n"
+        "import sys; from assay.tasks.gym.task import gym_names, gym_task; gym_names(); gym_task('chain_sum')\n"
         "assert not {'reasoning_gym', 'torch', 'sympy', 'mpmath'} & set(sys.modules)"
     )
     if importlib.util.find_spec("reasoning_gym") is None:
@@ -416,7 +416,7 @@ def test_an_instance_does_not_depend_on_the_process() -> None:
         "chain_sum",
     ]
     code = (
-        "import sys\nfrom assay.rng import Key, digest\nfrom assay.tasks.gym import gym_task\n"
+        "import sys\nfrom assay.rng import Key, digest\nfrom assay.tasks.gym.task import gym_task\n"
         f"for name in {names!r}:\n"
         "    print(digest([gym_task(name).instance(Key(i).generator(), 1) for i in range(40)]))"
     )

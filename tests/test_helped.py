@@ -11,7 +11,7 @@ from composed import Dice, Signs, constants, part_of, recipe
 from tiny import episode, reopened, run
 from worked import POOL, beginner
 
-from assay.augment import Sampling, ask
+from assay.ask import Sampling, first_requests
 from assay.known import SLOTS
 from assay.memory import Memory
 from assay.methods.deepsearch.examined import KeepExamined
@@ -41,7 +41,7 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def asked(count: int = 40) -> list[Request]:
     problems = [POOL.problem(Key(i)) for i in range(count)]
-    return ask(problems, Memory(0), first=0, samples=4, sampling=Sampling(4), codec=Signs())
+    return first_requests(problems, Memory(0), first=0, samples=4, sampling=Sampling(4), codec=Signs())
 
 
 def test_a_part_that_changes_the_question_says_whether_it_helps() -> None:
@@ -49,8 +49,8 @@ def test_a_part_that_changes_the_question_says_whether_it_helps() -> None:
     offered = {**constants(recipe(Mechanism()), {"codec": Signs(), "pool": POOL}), "micro_tokens": 100}
     plain = {r.problem.id: r.context.tolist() for r in asked()}
     models = Models({"policy": Dice(Signs.vocab)}, {"policy": "policy"})  # type: ignore[dict-item]
-    for name in SLOTS["augment"]:
-        part = bind(part_of("augment", name), **offered)
+    for name in SLOTS["ask"]:
+        part = bind(part_of("ask", name), **offered)
         made = part(asked(), models=models, memory=Memory(0), name="harvest", place="")
         for request in made:
             if request.context.tolist() != plain[request.problem.id]:
@@ -95,7 +95,7 @@ def test_hints_in_the_question_open_no_level_and_fill_no_store() -> None:
         HoldUnsolved(),
     )
     bare = recipe(Mechanism(remember=remember), num_prompts=8)
-    hinted = dataclasses.replace(bare, mechanism=Mechanism(augment=(PartialSolution(least=1),), remember=remember))
+    hinted = dataclasses.replace(bare, mechanism=Mechanism(ask=(PartialSolution(least=1),), remember=remember))
     (plain, before), (_, after) = (run(one, beginner(), pool=POOL, codec=Signs()) for one in (bare, hinted))
     (share,) = POOL.shares
     assert any(e.right for step in plain.episodes for e in step)

@@ -29,9 +29,9 @@ from tiny import (
 )
 from worked import POOL, Signs, beginner, register
 
-from assay.augment import ask
-from assay.augment.expert import expert
-from assay.augment.rehearse import rehearse
+from assay.ask import first_requests
+from assay.ask.expert import expert
+from assay.ask.rehearse import rehearse
 from assay.errors import ConfigError
 from assay.known import RECIPES
 from assay.loop import train
@@ -49,7 +49,7 @@ from assay.objective.survey import constants
 from assay.objective.view import view_of_batch
 from assay.recipe import Recipe
 from assay.rng import Key
-from assay.session import plan
+from assay.run.session import plan
 from assay.source import Pool, Share
 from assay.types import Batch, Episode, Origin, Problem, Request, Row, Stats
 
@@ -69,11 +69,11 @@ def small(name: str, **scale: object) -> Recipe:
 def requests(count: int = 4, problems: int = 1) -> list[Request]:
     sampling: Any = phases_of(small("luffy", group_size=count), pool=POOL, codec=Signs())
     made = sampling.source(Memory(0))[:problems]
-    return ask(made, Memory(0), first=0, samples=count, sampling=_sampling(), codec=Signs())
+    return first_requests(made, Memory(0), first=0, samples=count, sampling=_sampling(), codec=Signs())
 
 
 def _sampling() -> Any:
-    from assay.augment import Sampling
+    from assay.ask import Sampling
 
     return Sampling(MAX_NEW, 1.0, 1.0, 0, 0.0)
 
@@ -94,9 +94,9 @@ def test_the_last_answers_of_a_group_are_the_experts(count: int) -> None:
 @pytest.mark.parametrize(
     ("recipe", "settings", "said"),
     [
-        ("luffy", {"mechanism.augment.0.count": "-1"}, "of 8 answers from 0 to 7 are an expert's, not -1"),
-        ("luffy", {"mechanism.augment.0.count": "8"}, "of 8 answers from 0 to 7 are an expert's, not 8"),
-        ("prefix-rft", {"mechanism.augment.0.last": "0.99"}, "0 <= last <= first"),
+        ("luffy", {"mechanism.ask.0.count": "-1"}, "of 8 answers from 0 to 7 are an expert's, not -1"),
+        ("luffy", {"mechanism.ask.0.count": "8"}, "of 8 answers from 0 to 7 are an expert's, not 8"),
+        ("prefix-rft", {"mechanism.ask.0.last": "0.99"}, "0 <= last <= first"),
     ],
 )
 def test_demonstrations_that_cannot_be_are_refused_before_anything_is_loaded(

@@ -158,7 +158,7 @@ def test_guesses_are_those_after_the_answers_own_tokens(monkeypatch: pytest.Monk
     register(monkeypatch)
     recipe, engine = recipe_of("ift", max_new=4, num_prompts=3, warmup_steps=0, num_steps=1), policy("fp32", vocab=5)
     phases, models = phases_of(recipe), models_for(recipe, engine)
-    episodes, _ = phases.collect(models, phases.augment(models, phases.source(Memory(0)), Memory(0)), Memory(0))
+    episodes, _ = phases.collect(models, phases.ask(models, phases.source(Memory(0)), Memory(0)), Memory(0))
     rows = phases.curate(models, episodes, Memory(0))
     reply = dataclasses.replace(episodes[0].segments[0], origin=np.full(2, Origin.ENV, np.int8))
     rows[0] = rows[0].mark(episode=dataclasses.replace(episodes[0], segments=(reply,)))
@@ -309,8 +309,8 @@ def test_the_share_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     spans = [Span(Letters().render("a"), np.array([1, 0], np.int32))]
     found = []
     for share in (0.0, 0.2, 0.5):
-        (part,) = recipe.mechanism.assess
-        mechanism = dataclasses.replace(recipe.mechanism, assess=(dataclasses.replace(part, share=share),))  # type: ignore[call-arg]
+        (part,) = recipe.mechanism.forwards
+        mechanism = dataclasses.replace(recipe.mechanism, forwards=(dataclasses.replace(part, share=share),))  # type: ignore[call-arg]
         engine = policy("fp32", vocab=5)
         run(dataclasses.replace(recipe, mechanism=mechanism), engine)
         found.append(float(engine.score(spans)[0].logp.sum()))

@@ -16,12 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_runs import ROOT
 
-from assay.engine import memory, sampler
+from assay.engine import footprint
 from assay.engine.interface import Generation
-from assay.engine.kept import Kept
 from assay.engine.local import LocalEngine
 from assay.engine.native import engine as native
-from assay.engine.native import keeping, library
+from assay.engine.native import library, prefix_cache
+from assay.engine.prefix_cache import PrefixCache
+from assay.engine.torch import sampler
 from assay.errors import AssayError
 from assay.models import Models
 from assay.policy.rope import Rope
@@ -45,7 +46,7 @@ sequences = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=8), max_si
 @given(sequences, st.lists(st.integers(0, 2), min_size=1, max_size=9))
 @pytest.mark.slow
 def test_what_is_known_is_the_longest_beginning_of_all_that_was_added(added: list[list[int]], asked: list[int]) -> None:
-    store: Kept[np.ndarray] = Kept(10**6)
+    store: PrefixCache[np.ndarray] = PrefixCache(10**6)
     for ids in added:
         store.add(np.array(ids), 0, np.array(ids))
     found = [x for p in store.known(np.array(asked)) for x in p.rows[p.skip : p.skip + p.count]]
@@ -56,7 +57,7 @@ def test_what_is_known_is_the_longest_beginning_of_all_that_was_added(added: lis
 @pytest.mark.slow
 def test_however_little_room_there_is_what_is_known_is_right(added: list[list[int]], most: int, data: Any) -> None:
     """Sequences of which the beginning is not handed over, in a store that must let go."""
-    store: Kept[np.ndarray] = Kept(most)
+    store: PrefixCache[np.ndarray] = PrefixCache(most)
     for ids in added:
         room = store.make_room(data.draw(st.integers(0, 9)))
         assert room == store.most - store.size >= 0
@@ -70,7 +71,7 @@ def test_however_little_room_there_is_what_is_known_is_right(added: list[list[in
 
 
 def test_the_one_that_was_used_the_longest_ago_goes_and_none_on_which_another_hangs() -> None:
-    store: Kept[str] = Kept(12)
+    store: PrefixCache[str] = PrefixCache(12)
     trunk, left, right, other = ([1, 1, 1], [1, 1, 1, 2, 2], [1, 1, 3, 3, 3], [4, 4, 4, 4])
     for ids in (trunk, left, other, right):  # right hangs two tokens behind the trunk's beginning, and takes three
         store.add(np.array(ids), sum(p.count for p in store.known(np.array(ids))), str(ids))
@@ -231,7 +232,7 @@ def test_whoever_keeps_inside_shares_with_whoever_keeps_outside(kind: str) -> No
 def test_with_little_memory_it_is_run_again_with_the_same_result(kind: str, rows: int) -> None:
     requests = requests_of(2, 3, max_new=20)
     plain = engine_of(end=None)
-    engine = engine_of(end=None, memory_bytes=rows * memory.row_bytes(plain.model.config, 20 + 6, 4))
+    engine = engine_of(end=None, memory_bytes=rows * footprint.row_bytes(plain.model.config, 20 + 6, 4))
     with engine.keeping():
         assert engine.kept.most == rows * 26 // 4
         made = engine.generate(requests, KEY)
@@ -254,7 +255,7 @@ def test_rows_in_flight_and_threads_change_nothing_with_what_was_kept(
     try:
         for count, slots, prefill in ((1, 1, 512), (2, 3, 1), (3, 56, 9)):
             torch.set_num_threads(count)
-            monkeypatch.setattr(memory, "NATIVE_SLOTS", slots)
+            monkeypatch.setattr(footprint, "NATIVE_SLOTS", slots)
             monkeypatch.setattr(native, "PREFILL_TOKENS", prefill)
             engine = engine_of(family)
             with engine.keeping():
@@ -316,7 +317,7 @@ def test_a_call_that_fails_leaves_the_store_as_it_was_and_no_memory_behind(monke
             alive.discard(self.address)
             super().__del__()
 
-    monkeypatch.setattr(keeping, "Rows", Counted)
+    monkeypatch.setattr(prefix_cache, "Rows", Counted)
     engine = engine_of("llama", end=None)
     requests = requests_of(2, 2, max_new=5)
     first = engine.generate(requests, KEY)[0].segment.ids[0]

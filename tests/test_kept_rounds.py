@@ -12,9 +12,9 @@ from test_turns import TALKING
 from tiny import Letters, models_of, phases_of, policy, recipe_of, register
 
 from assay.collect import Collector
-from assay.engine import sampler
 from assay.engine.interface import Generation
 from assay.engine.local import LocalEngine
+from assay.engine.torch import sampler
 from assay.memory import Memory
 from assay.methods.deepsearch.steps import Steps
 from assay.recipe import Stage
@@ -59,7 +59,7 @@ class Calls:
 
 def collected(recipe: Any, engine: LocalEngine) -> list[Any]:
     phases, models = phases_of(recipe), models_of(engine)
-    episodes, _ = phases.collect(models, phases.augment(models, phases.source(Memory(0)), Memory(0)), Memory(0))
+    episodes, _ = phases.collect(models, phases.ask(models, phases.source(Memory(0)), Memory(0)), Memory(0))
     return list(episodes)
 
 
@@ -68,8 +68,8 @@ def recipe_for(method: str) -> Any:
     recipe = recipe_of("grpo" if method == "turns" else method, max_new=9, **sizes)
     if method != "deepsearch":
         return recipe
-    augment = (*(part for part in recipe.mechanism.augment if not isinstance(part, Steps)), Steps(4, 3))
-    searching = dataclasses.replace(recipe.mechanism, augment=augment)
+    ask = (*(part for part in recipe.mechanism.ask if not isinstance(part, Steps)), Steps(4, 3))
+    searching = dataclasses.replace(recipe.mechanism, ask=ask)
     return dataclasses.replace(recipe, mechanism=searching, stages=(Stage(),))
 
 

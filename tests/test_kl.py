@@ -36,11 +36,11 @@ from tiny import (
 )
 from torch import Tensor
 
-from assay.assess import TokenKL
-from assay.assess.critic import token_kl
 from assay.credit import pack
 from assay.credit.gae import gae
 from assay.engine.local import LocalEngine
+from assay.forwards import TokenKL
+from assay.forwards.critic import token_kl
 from assay.loop import train
 from assay.memory import Memory
 from assay.methods.entropy_bonus.adapt import STORE, adapt_entropy

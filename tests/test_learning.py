@@ -11,7 +11,7 @@ import torch
 from tiny import ALONE, POOL, Letters, policy, recipe_of, register, run, with_rounds
 
 from assay.engine.interface import Span
-from assay.engine.torch_engine import TorchEngine
+from assay.engine.torch.engine import TorchEngine
 from assay.known import RECIPES
 from assay.recipe import Recipe
 from assay.rng import Key
@@ -57,7 +57,7 @@ def skill() -> dict[str, torch.Tensor]:
     """Weights that are right most of the time."""
     engine = beginner()
     recipe = small("rloo", num_steps=16)
-    recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, assess=()))  # no KL
+    recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, forwards=()))  # no KL
     notes, _ = run(recipe, engine)
     assert notes.accuracy()[-1] > 0.5
     return {name: value for name, value in engine.state().items() if name.startswith("parameter/")}

@@ -26,11 +26,10 @@ from engine_cases import (
 from safetensors.torch import load_file
 from small_runs import Shell, came_to, copy_of, make_model, train_line
 
-from assay.bases import locate
 from assay.engine.choose import engine_for
 from assay.engine.interface import Span, Want
-from assay.engine.torch_engine import TorchEngine
-from assay.engine.value_engine import ValueEngine
+from assay.engine.torch.engine import TorchEngine
+from assay.engine.torch.value_engine import ValueEngine
 from assay.errors import ConfigError, StorageError
 from assay.lab.export import export
 from assay.policy import PolicyConfig, character_tokenizer, fresh_policy, load_policy, save_policy
@@ -40,6 +39,7 @@ from assay.policy.checkpoint import Policy, base_fingerprint, fingerprint
 from assay.policy.lora import Lora
 from assay.policy.transformer import Transformer
 from assay.rng import Key
+from assay.run.bases import locate
 
 LORA = Lora(rank=3, alpha=5.0)
 SOME = Lora(rank=2, alpha=4.0, targets=("q_proj", "v_proj", "down_proj"))
@@ -310,7 +310,7 @@ def test_a_run_with_an_adapter(tmp_path: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.slow
 def test_the_reference_under_an_adapter_is_the_policy_at_its_start(tmp_path: Path) -> None:
     from assay.known import RECIPES
-    from assay.session import build_models, load_model, plan, with_adapter
+    from assay.run.session import build_models, load_model, plan, with_adapter
     from assay.source import Pool, Share
 
     base = make_model(tmp_path / "base")

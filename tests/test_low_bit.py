@@ -12,15 +12,15 @@ from engine_cases import batch_of, engine_of, rows_of
 from small_runs import Shell, make_model, steps_of, train_line
 from test_engine_learner import learn_again
 
-from assay.configure import from_data, override
 from assay.engine import low_bit
+from assay.engine.footprint import Work, budget
 from assay.engine.local import LocalEngine
-from assay.engine.memory import Work, budget
 from assay.engine.optimiser import AdamW, Optimiser
 from assay.errors import ConfigError, StorageError
-from assay.experiment import Experiment, Machine, check
 from assay.known import recipe
 from assay.policy.config import parameters
+from assay.run.configure import from_data, override
+from assay.run.experiment import Experiment, Machine, check
 from assay.source import Pool, Share
 
 there = pytest.mark.skipif(importlib.util.find_spec("bitsandbytes") is None, reason="bitsandbytes is not installed")

@@ -20,13 +20,14 @@ from tiny import TINY
 
 import assay.tasks
 from assay.errors import ConfigError
+from assay.host.workers import Workers
+from assay.tasks.verdicts import verify
 from assay.types import Problem, Verdict
-from assay.verify import mathematics, verify
-from assay.verify.audit import audit, read_rows
-from assay.verify.compare import compare
-from assay.verify.mathematics import canonical, explain, gold_of
-from assay.verify.workers import Workers
-from assay.verify.writing import find
+from assay.verifiers.audit import audit, read_rows
+from assay.verifiers.mathematics import verdicts
+from assay.verifiers.mathematics.compare import compare
+from assay.verifiers.mathematics.verdicts import canonical, explain, gold_of
+from assay.verifiers.mathematics.writing import find
 
 LABELLED = Path(__file__).parent / "data" / "mathematics.jsonl"
 RECALL = {"hard": 0.5}  # what is known to be lost: reasons behind an answer, a choice in a small letter
@@ -243,7 +244,7 @@ def test_numbers_too_big_to_be_worked_out_are_compared_as_written(tower: str) ->
     ],
 )
 def test_long_and_deep_answers_are_wrong_without_further_ado(hostile: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mathematics, "pool", lambda: pytest.fail("asked the pool"))
+    monkeypatch.setattr(verdicts, "pool", lambda: pytest.fail("asked the pool"))
     assert judged("1", hostile).status == "fail"
 
 
@@ -294,9 +295,9 @@ def test_a_worked_solution_as_gold_is_cut_down_to_its_answer() -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
-    with Workers(mathematics.WORKER, count=1, deadline=1.0) as pool:
-        monkeypatch.setattr(mathematics, "_pool", [pool])
-        monkeypatch.setattr(mathematics, "_known", type(mathematics._known)())
+    with Workers(verdicts.WORKER, count=1, deadline=1.0) as pool:
+        monkeypatch.setattr(verdicts, "_pool", [pool])
+        monkeypatch.setattr(verdicts, "_known", type(verdicts._known)())
         yield pool
 
 
@@ -330,19 +331,19 @@ def test_a_lost_worker_leaves_no_verdict(monkeypatch: pytest.MonkeyPatch) -> Non
         deadline = 5.0
 
         def map(self, jobs: list[Any], seconds: float) -> list[Any]:
-            return [mathematics.Outcome("lost", detail="the worker process ended with code -9") for _ in jobs]
+            return [verdicts.Outcome("lost", detail="the worker process ended with code -9") for _ in jobs]
 
-    monkeypatch.setattr(mathematics, "_pool", [Lossy()])
-    monkeypatch.setattr(mathematics, "_known", type(mathematics._known)())
+    monkeypatch.setattr(verdicts, "_pool", [Lossy()])
+    monkeypatch.setattr(verdicts, "_known", type(verdicts._known)())
     for _ in range(2):  # and it is not remembered
         verdict = judged(INTEGRAL, r"\sqrt{3}")
         assert (verdict.status, verdict.kind) == ("invalid", "worker_lost")
-    assert not mathematics._known
+    assert not verdicts._known
 
 
 def test_without_the_library_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(mathematics, "_pool", [])
+    monkeypatch.setattr(verdicts, "_pool", [])
     with pytest.raises(ConfigError, match=r"pip install 'assay-rl\[math\]'"):
         judged(INTEGRAL, r"\sqrt{3}")
     assert judged(r"\sqrt{2}", r"\frac{2}{\sqrt{2}}").status == "ok"  # what our grammar reads needs nothing
@@ -353,7 +354,7 @@ def test_without_the_library_the_error_names_what_to_install(monkeypatch: pytest
 
 @pytest.fixture
 def rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(assay.tasks.TASKS, "rows", dataclasses.replace(TINY, name="rows", judge=mathematics.judge))
+    monkeypatch.setitem(assay.tasks.TASKS, "rows", dataclasses.replace(TINY, name="rows", judge=verdicts.judge))
 
 
 def row(gold: str | None) -> Problem:

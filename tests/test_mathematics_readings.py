@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assay.verify.compare import compare
-from assay.verify.mathematics import explain
-from assay.verify.writing import find
+from assay.verifiers.mathematics.compare import compare
+from assay.verifiers.mathematics.verdicts import explain
+from assay.verifiers.mathematics.writing import find
 
 
 def decided(gold: str, answer: str) -> bool | None:

@@ -15,14 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_runs import ROOT, Shell, make_model, program, train_line
 
-from assay import session
-from assay.engine import memory, sampler
-from assay.engine.memory import BESIDE_CORE, LIBRARIES, Work, adapters, budget, folded, plain
+from assay.engine import footprint
+from assay.engine.footprint import BESIDE_CORE, LIBRARIES, Work, adapters, budget, folded, plain
+from assay.engine.torch import sampler
 from assay.errors import ConfigError
+from assay.host.space import Room, room_of
 from assay.known import RECIPES
 from assay.policy.config import PolicyConfig, parameters
-from assay.resources import Plan, advice, plan_memory, profile_for, require_memory, shape_of
-from assay.room import Room, room_of
+from assay.run import session
+from assay.run.memory_plan import Plan, advice, plan_memory, profile_for, require_memory, shape_of
 from assay.source import Pool, Share
 
 HALF_BILLION = PolicyConfig(
@@ -115,12 +116,12 @@ def test_a_checkpoint_is_written_from_the_weights_themselves() -> None:
 )
 def test_rows_in_flight_fit_the_cache_or_are_one(length: int, count: int, megabytes: int, cuda: bool) -> None:
     limits = {"length": length, "count": count, "memory_bytes": megabytes << 20}
-    rows = memory.slots(HALF_BILLION, itemsize=2, cuda=cuda, **limits)
+    rows = footprint.slots(HALF_BILLION, itemsize=2, cuda=cuda, **limits)
     one = 2 * 24 * 2 * 64 * length * 2
-    assert memory.row_bytes(HALF_BILLION, length, 2) == one
+    assert footprint.row_bytes(HALF_BILLION, length, 2) == one
     assert 1 <= rows <= count
     assert rows == 1 or rows * one <= megabytes << 20
-    threads = memory.native_slots(HALF_BILLION, threads=2, **limits)
+    threads = footprint.native_slots(HALF_BILLION, threads=2, **limits)
     assert threads == 1 or 2 * threads * 2 * one <= megabytes << 20
 
 
@@ -138,7 +139,7 @@ def test_the_sampler_takes_the_rows_that_are_planned() -> None:
 def test_logits_of_the_core_are_those_of_its_source() -> None:
     source = (ROOT / "assay/engine/native/core/head.h").read_text()
     match = re.search(r"LOGITS = size_t\(1\) << (\d+)", source)
-    assert match is not None and 1 << int(match[1]) == memory.NATIVE_LOGITS
+    assert match is not None and 1 << int(match[1]) == footprint.NATIVE_LOGITS
 
 
 # What moves a budget
@@ -352,7 +353,7 @@ def test_a_run_that_cannot_fit_is_refused_before_anything_is_written(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = make_model(tmp_path / "model")
-    monkeypatch.setattr("assay.resources.room_of", lambda device: Room(200 << 20, "in this machine"))
+    monkeypatch.setattr("assay.run.memory_plan.room_of", lambda device: Room(200 << 20, "in this machine"))
     reply = Shell(capsys)(*train_line(model, tmp_path / "run"))
     assert reply.code == ConfigError.exit_code and "are free in this machine" in reply.err
     assert not (tmp_path / "run").exists()

@@ -61,7 +61,7 @@ def test_every_file_with_a_formula_has_mutants_and_names_are_unique() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "assay/record/recorder.py:_exam: 'valid'  ->  'train'",
+        "assay/run/recorder.py:_exam: 'valid'  ->  'train'",
         "assay/methods/rlep/replay.py:replay: memory.key('replay', memory.step, request.group)  ->  "
         "memory.key('replay', request.group)",
         "assay/methods/seele/rates.py:keep_rate: points_of(members)  ->  points_of(members[-1:])",

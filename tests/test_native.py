@@ -19,15 +19,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_engine_learner import LENGTHS, assert_same, learn, learn_again, naive
 
-from assay.engine import interrupt, memory
+from assay.engine import footprint
 from assay.engine.choose import engine_for, processor_of
 from assay.engine.interface import Generation, Span, Want
 from assay.engine.native import build, library
 from assay.engine.native import engine as native
 from assay.engine.native.engine import NativeEngine
 from assay.engine.optimiser import AdamW
-from assay.engine.torch_engine import TorchEngine
+from assay.engine.torch.engine import TorchEngine
 from assay.errors import AssayError, ConfigError, Stopped
+from assay.host import interrupt
 from assay.policy.config import Rope
 from assay.rng import Key
 from assay.types import Request
@@ -101,7 +102,7 @@ def test_nothing_but_the_row_decides_its_bits(family: str, threads: None, monkey
     order = np.random.default_rng(0).permutation(len(requests))
     for count, slots, prefill in ((1, 1, 512), (2, 3, 1), (3, 56, 9), (5, 16, 512)):
         torch.set_num_threads(count)
-        monkeypatch.setattr(memory, "NATIVE_SLOTS", slots)
+        monkeypatch.setattr(footprint, "NATIVE_SLOTS", slots)
         monkeypatch.setattr(native, "PREFILL_TOKENS", prefill)
         engine = core(family)
         assert engine.threads == count

@@ -22,14 +22,14 @@ from test_native import bits, mixed
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from assay.engine import memory, precision
+from assay.engine import footprint, precision
 from assay.engine.choose import engine_for
 from assay.engine.interface import Span, Want
 from assay.engine.native import build
 from assay.engine.native import engine as native
 from assay.engine.native.engine import NativeEngine
 from assay.engine.optimiser import AdamW
-from assay.engine.torch_engine import TorchEngine
+from assay.engine.torch.engine import TorchEngine
 from assay.errors import AssayError, ConfigError
 from assay.rng import Key
 
@@ -275,7 +275,7 @@ def test_nothing_but_the_row_decides_its_bits(
     order = np.random.default_rng(0).permutation(len(requests))
     for count, slots, prefill in ((1, 1, 512), (2, 3, 1), (3, 56, 9)):
         monkeypatch.setattr(torch, "get_num_threads", lambda count=count: count)
-        monkeypatch.setattr(memory, "NATIVE_SLOTS", slots)
+        monkeypatch.setattr(footprint, "NATIVE_SLOTS", slots)
         monkeypatch.setattr(native, "PREFILL_TOKENS", prefill)
         engine = core(family)
         assert engine.threads == count

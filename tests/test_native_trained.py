@@ -18,25 +18,25 @@ from tiny import loss_and_gradient, recipe_of
 from torch import Tensor
 from torch.nn import functional as F
 
-from assay import bases, session
-from assay.augment import Sampling, ask
-from assay.bases import imitation, small_shape
+from assay.ask import Sampling, first_requests
 from assay.collect import generate
 from assay.engine.local import LocalEngine
 from assay.engine.native import build
 from assay.engine.native.engine import NativeEngine
-from assay.engine.torch_engine import TorchEngine
-from assay.experiment import Evaluation, Experiment, Machine, Saving
+from assay.engine.torch.engine import TorchEngine
 from assay.known import RECIPES
 from assay.memory import Memory
 from assay.models import Models
 from assay.objective import Objective
 from assay.policy import Policy, PolicyConfig, character_tokenizer, fresh_policy, load_policy, save_policy
 from assay.rng import Key
+from assay.run import bases, session
+from assay.run.bases import imitation, small_shape
+from assay.run.experiment import Evaluation, Experiment, Machine, Saving
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET
+from assay.tasks.verdicts import verify
 from assay.types import Batch, Reward, Row
-from assay.verify import verify
 from bench.update_batch import Case, as_asked, batch_of, cases
 
 POOL = Pool((Share("mod-chain-7", (2, 3)),))
@@ -82,7 +82,9 @@ def answers_of(policy: Policy) -> list[Row]:
     """Answers of the model itself, judged."""
     engine = engine_of(TorchEngine, policy, "fp32")
     problems = [POOL.problem(Key(5)(i)) for i in range(24)]
-    requests = ask(problems, Memory(0), first=0, samples=8, sampling=Sampling(MAX_NEW), codec=policy.tokenizer)
+    requests = first_requests(
+        problems, Memory(0), first=0, samples=8, sampling=Sampling(MAX_NEW), codec=policy.tokenizer
+    )
     episodes = generate(Models({"policy": engine}, {"policy": "policy"}), requests, Key(1), policy.tokenizer)
     verdicts = verify(episodes)
     right = [verdict.status == "ok" for verdict in verdicts]

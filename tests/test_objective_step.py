@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from tiny import END, Table, episode, policy, segment, update
 from torch import Tensor
 
-from assay.configure import from_data, to_data
 from assay.credit import pack
 from assay.known import PARTS
 from assay.methods.simko.gate import ClipLikeliest
@@ -38,8 +37,9 @@ from assay.objective import (
 from assay.objective.survey import survey
 from assay.objective.view import View
 from assay.part import Correction, Ratio, Scope, WholeLoss
-from assay.recipe import Scale
 from assay.rng import Key
+from assay.run.configure import from_data, to_data
+from assay.scale import Scale
 from assay.types import Batch, Origin, Row
 
 SCALE = Scale(num_prompts=2, group_size=3, max_new=8, learning_rate=0.5, num_steps=10)

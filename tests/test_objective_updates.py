@@ -15,8 +15,8 @@ from tiny import Table, group_of, update
 from assay.credit import pack
 from assay.objective import NoRatio, Objective, Open, TokenMean
 from assay.objective.improve import improve, learning_rate, minibatches
-from assay.recipe import Scale
 from assay.rng import Key
+from assay.scale import Scale
 from assay.types import Batch, Row
 
 PLAIN = Objective(ratio=NoRatio(), gate=Open(), aggregate=TokenMean())

@@ -17,15 +17,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from assay.errors import AssayError, ConfigError, DataError, EndpointError, StorageError
-from assay.policy import (
-    Policy,
-    PolicyConfig,
-    Rope,
-    character_tokenizer,
-    fresh_policy,
-    load_policy,
-    save_policy,
-)
+from assay.policy import Policy, PolicyConfig, Rope, character_tokenizer, fresh_policy, load_policy, save_policy
 from assay.rng import Key
 
 SHAPES: dict[str, dict[str, Any]] = {

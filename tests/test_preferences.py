@@ -215,12 +215,12 @@ def test_every_answer_is_put_under_another_question() -> None:
 
 
 def test_a_mismatched_answer_is_scored_under_the_other_question() -> None:
-    """Its reference log-probs are those that `assess` finds for the pair, and it trains nothing."""
+    """Its reference log-probs are those that `forwards` finds for the pair, and it trains nothing."""
     recipe, engine = recipe_of("kto", num_prompts=2, group_size=2), policy("fp32")
 
     models, phases = models_for(recipe, engine, policy("fp32", seed=1)), phases_of(recipe)
     episodes = [episode([1, 0], group=p, sample=i, prompt=p, reward=float(i)) for p in "ab" for i in range(2)]
-    rows, _ = phases.assess(models, phases.curate(models, episodes, Memory(0)), Memory(0))
+    rows, _ = phases.forwards(models, phases.curate(models, episodes, Memory(0)), Memory(0))
     other = rows[4]
     span = Span(Letters().encode("b"), np.array([1, 0], np.int32))
     (expected,) = models["reference"].score([span])
@@ -256,7 +256,7 @@ def accuracy(engine: Any) -> float:
     """Of 256 answers."""
     recipe = recipe_of("rloo", max_new=4, num_prompts=64, group_size=4, num_steps=1)
     phases, models = phases_of(recipe), models_of(engine)
-    requests = phases.augment(models, phases.source(Memory(9)), Memory(9))
+    requests = phases.ask(models, phases.source(Memory(9)), Memory(9))
     episodes, _ = phases.collect(models, requests, Memory(9))
     return float(np.mean([e.right for e in episodes]))
 

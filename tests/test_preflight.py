@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from small_runs import Shell, came_to, make_model, sizes, train_line
 
-from assay import session
 from assay.errors import AssayError
-from assay.experiment import Experiment
 from assay.known import RECIPES
-from assay.preflight import Facts, facts_of, look, probe, warnings
+from assay.run import session
+from assay.run.experiment import Experiment
+from assay.run.preflight import Facts, facts_of, look, probe, warnings
 from assay.source import Pool, Share
+from assay.tasks.verdicts import verify
 from assay.types import Episode, Problem, Request, Reward, Verdict
-from assay.verify import verify
 
 POOL = Pool((Share("countdown", (3, 4)),))
 SOUND = Facts(parameters=3_000_000, context=512, longest=40, ends={"tokenizer": frozenset({2})})

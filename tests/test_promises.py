@@ -16,9 +16,8 @@ from test_seele import CODEC, asked, judged
 from tiny import episode, group_of, run, segment
 from worked import beginner
 
-from assay.augment import Sampling, ask
+from assay.ask import Sampling, first_requests
 from assay.collect.teachers import ask_teachers
-from assay.experiment import Evaluation, Experiment
 from assay.memory import Memory
 from assay.methods.ampo.make_room import make_room
 from assay.methods.cure.own_tokens import own_tokens
@@ -33,12 +32,13 @@ from assay.methods.seele.rates import keep_rate, rate_of
 from assay.methods.seele.rounds import hint_rounds
 from assay.methods.spec_rl.drafts import keep_drafts
 from assay.methods.treerl.draw_leaves import draw_leaves
-from assay.recipe import Scale
-from assay.record.recorder import exams
 from assay.rng import Key
+from assay.run.experiment import Evaluation, Experiment
+from assay.run.recorder import exams
+from assay.scale import Scale
 from assay.source import Pool, Share
 from assay.tasks import task
-from assay.tasks.data import data
+from assay.tasks.data.task import data
 from assay.types import Episode, Row
 
 # Exams
@@ -142,7 +142,7 @@ def replaced(memory: Memory, name: str) -> Any:
 
 def taught(memory: Memory, name: str) -> Any:
     problem = worked.POOL.problem(Key(1))
-    (request,) = ask([problem], memory, first=0, samples=1, sampling=Sampling(9), codec=Signs())
+    (request,) = first_requests([problem], memory, first=0, samples=1, sampling=Sampling(9), codec=Signs())
     wrong = dataclasses.replace(episode([1]), request=dataclasses.replace(request, group=name))
     values: dict[str, Any] = {"models": None, "codec": Signs(), "most": 1, "right": 0, "choice": "random"}
     return [one.prefix[0].ids.tolist() for one in ask_teachers([wrong], memory=memory, **values)]

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from assay import session
 from assay.errors import DataError
 from assay.known import RECIPES, recipe
-from assay.lengths import added, asked_of, check_lengths, longest_solution
 from assay.policy import character_tokenizer
 from assay.recipe import at_profile
+from assay.run import session
+from assay.run.context_fit import added, asked_of, check_lengths, longest_solution
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET, task
 
@@ -60,7 +60,7 @@ def test_the_prompts_of_a_proposer_must_fit(short: int) -> None:
 @pytest.mark.parametrize(("longest", "hint"), [(5, 5), (1024, 20)])
 def test_abstractions_must_fit_before_the_question(longest: int, hint: int) -> None:
     """` [`, the abstraction and `]` after the question; never more tokens than an answer, here 20."""
-    settings = {"mechanism.augment.0.longest": str(longest), "scale.max-new": "20"}
+    settings = {"mechanism.ask.0.longest": str(longest), "scale.max-new": "20"}
     experiment = planned("rlad-two", CHAINS, **settings)
     _, plain, _ = check_lengths(planned("grpo", CHAINS, **{"scale.max-new": "20"}), policy(128))
     assert check_lengths(experiment, policy(plain + 3 + hint + 20))[1] == plain + 3 + hint

@@ -25,8 +25,8 @@ from tiny import (
     segment,
 )
 
-from assay.augment import Sampling, ask
-from assay.augment.hints import holds_answer, with_hint
+from assay.ask import Sampling, first_requests
+from assay.ask.hints import holds_answer, with_hint
 from assay.collect import Lagged
 from assay.credit import pack
 from assay.credit.whiten import whiten
@@ -93,7 +93,7 @@ class Plain(Letters):
 def test_context_of_the_question_is_that_of_training() -> None:
     """Short hints, and those that give the answer away if that is asked for, leave the question as it is."""
     problem, settings = question(), Sampling(max_new=4)
-    asked = ask([problem], Memory(0), first=0, samples=2, sampling=settings, codec=Plain())
+    asked = first_requests([problem], Memory(0), first=0, samples=2, sampling=settings, codec=Plain())
 
     def text(**values: object) -> set[str]:
         given = {"percent": 50, "unit": "characters", "least": 1, "leaks": "keep", **values}

@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import END, Letters, episode, models_for, policy, recipe_of, register, require_resumable, run, segment
 
-from assay.assess.critic import Critic, critic, fit, token_kl, values_of
-from assay.assess.spans import laid
-from assay.augment import Sampling, ask
-from assay.augment.hints import lines_of
+from assay.ask import Sampling, first_requests
+from assay.ask.hints import lines_of
 from assay.credit.gae import estimate, gae
 from assay.credit.pack import pack
 from assay.engine.interface import Span, Want
 from assay.engine.optimiser import AdamW
-from assay.engine.value_engine import ValueEngine
+from assay.engine.torch.value_engine import ValueEngine
 from assay.errors import ConfigError, UsageError
+from assay.forwards.critic import Critic, critic, fit, token_kl, values_of
+from assay.forwards.spans import laid
 from assay.memory import Memory
 from assay.methods.r3.reward import partial_outcome
 from assay.methods.r3.starts import start_states
@@ -214,7 +214,9 @@ def starts(problem: Problem, count: int, low: float, high: float, **changes: obj
     settings = Sampling(max_new=40)
     asked = [
         dataclasses.replace(r, group=str(i // 2))
-        for i, r in enumerate(ask([problem], Memory(0), first=0, samples=count, sampling=settings, codec=Plain()))
+        for i, r in enumerate(
+            first_requests([problem], Memory(0), first=0, samples=count, sampling=settings, codec=Plain())
+        )
     ]
     return start_states(asked, Memory(0, **changes), codec=Plain(), low=low, high=high)  # type: ignore[arg-type]
 
@@ -262,7 +264,7 @@ def with_steps(patch: pytest.MonkeyPatch) -> None:
     from assay.tasks.task import Solution
 
     register(patch, dataclasses.replace(TINY, solve=lambda spec: Solution("bcd" + spec["letter"])))
-    patch.setattr("assay.augment.hints.ENDS", {"compact": r"."})
+    patch.setattr("assay.ask.hints.ENDS", {"compact": r"."})
 
 
 def test_given_steps_have_no_gradient_and_no_part_in_the_values(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,23 +17,23 @@ from tiny import POOL as LETTERS_POOL
 from tiny import register as register_letters
 from worked import POOL, Signs, register
 
-from assay.augment import Sampling, as_examined
-from assay.configure import to_data
+from assay.ask import Sampling, as_examined
 from assay.engine.local import LocalEngine
-from assay.engine.torch_engine import TorchEngine
-from assay.evaluate import bank
-from assay.experiment import Experiment
+from assay.engine.torch.engine import TorchEngine
 from assay.known import RECIPES, SLOTS
 from assay.lab.sample import asked_with
-from assay.lengths import added
 from assay.methods.rcrl.completions import COMPLETION, complete_steps, place_of, step_ends
 from assay.methods.rcrl.condition import Conditioned, conditioned, labelled
 from assay.methods.rcrl.labels import label_steps
 from assay.recipe import Recipe
 from assay.record import RunFolder
 from assay.rng import Key
+from assay.run.configure import to_data
+from assay.run.context_fit import added
+from assay.run.experiment import Experiment
+from assay.scoring import bank
+from assay.tasks.verdicts import verify
 from assay.types import Episode, Origin, Problem, Request, Reward, Row, Segment, Verdict
-from assay.verify import verify
 
 MAX_NEW = 12
 
@@ -225,13 +225,13 @@ def test_a_label_stands_at_the_end_of_a_prompt() -> None:
 
 def test_held_out_problems_areasked_with_it() -> None:
     """And with no other part of the recipe."""
-    parts = (*RECIPES["luffy"].mechanism.augment, Conditioned(label="GOOD"))
+    parts = (*RECIPES["luffy"].mechanism.ask, Conditioned(label="GOOD"))
     asked = as_examined(parts, CODEC)
     (request,) = asked([question()])
     assert CODEC.decode(request.context.tolist()) == "ab [GOOD] " and not request.prefix
-    (bare,) = as_examined(RECIPES["luffy"].mechanism.augment, CODEC)([question()])
+    (bare,) = as_examined(RECIPES["luffy"].mechanism.ask, CODEC)([question()])
     assert bare.context.tolist() == question().context.tolist()
-    assert [name for name, part in SLOTS["augment"].items() if part.examined] == ["conditioned"]
+    assert [name for name, part in SLOTS["ask"].items() if part.examined] == ["conditioned"]
 
 
 def test_an_examination_asks_for_good_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,7 +247,7 @@ def test_an_examination_asks_for_good_answers(monkeypatch: pytest.MonkeyPatch) -
     problems = [POOL.problem(Key(i)) for i in range(3)]
     problems = list({p.id: p for p in problems}.values())
     settings_ = {"samples": 2, "key": Key(0), "sampling": Sampling(4), "codec": CODEC, "verify": verify}
-    asked = as_examined(RECIPES["rcrl"].mechanism.augment, CODEC)
+    asked = as_examined(RECIPES["rcrl"].mechanism.ask, CODEC)
     bank.evaluate(engine, problems, asked=asked, **settings_)
     assert all(CODEC.decode(r.context.tolist()).endswith("[GOOD] ") for r in seen) and len(seen) == 2 * len(problems)
     bank.evaluate(engine, problems, **settings_)

@@ -20,7 +20,8 @@ import numpy as np
 import pytest
 
 from assay.errors import AssayError
-from assay.record import RunFolder, disk, failpoint, manifest
+from assay.host import failpoint
+from assay.record import RunFolder, disk, manifest
 from assay.rng import Key
 
 TOTAL, EVERY = 8, 2

@@ -14,7 +14,8 @@ import pytest
 from record_runs import WEIGHTS, save
 
 from assay.errors import Stopped, StorageError, UsageError
-from assay.record import RunFolder, StopFlag, disk, failpoint, manifest
+from assay.host import failpoint
+from assay.record import RunFolder, StopFlag, disk, manifest
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,9 @@ import pytest
 from record_runs import IDENTITY, checkpoint_of, save
 from small_runs import Shell, copy_of, make_model, train_line
 
-from assay.cli import main
-from assay.record import Best, RunFolder, failpoint
+from assay.cli.main import main
+from assay.host import failpoint
+from assay.record import Best, RunFolder
 
 
 def written(path: Path, steps: int = 3) -> Path:

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.errors import StorageError
-from assay.record import RunFolder, failpoint
+from assay.host import failpoint
+from assay.record import RunFolder
 from assay.record.rollouts import read_rollouts, rollout_table, write_rollouts
 from assay.types import Episode, Origin, Problem, Request, Reward, Row, Segment, Verdict
 

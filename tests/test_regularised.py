@@ -16,7 +16,7 @@ from assay.credit import pack
 from assay.known import RECIPES
 from assay.methods.rpg.losses import Divergence, OldKL, RegularisedReinforce
 from assay.objective import Clip, NoRatio, Objective, Open, SequenceSum
-from assay.recipe import Scale
+from assay.scale import Scale
 from assay.types import Row
 
 TOKENS, STEPS, BETA = 5, 3, 0.7

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.evaluate.bank import Bank, entry
 from assay.record import RunFolder
+from assay.scoring.bank import Bank, entry
 from assay.view.findings import alarms, curves, results, thin
 from assay.view.reading import by_turns, outcome, spread_out
 from assay.view.report import json_in_script, leaves, write_report

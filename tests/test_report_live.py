@@ -14,7 +14,7 @@ import pytest
 from small_runs import ROOT, Shell, make_model, steps_of, train_line
 
 from assay.errors import StorageError
-from assay.record.page import APART, SHARE, Page
+from assay.run.live_report import APART, SHARE, Page
 
 
 class Clock:
@@ -66,12 +66,12 @@ def test_a_report_that_cannot_be_written_is_told_once() -> None:
 
 PROGRAM = """
 import sys
-from assay.cli import main
+from assay.cli.main import main
 from assay.record import page
 page.APART, page.SHARE = 0.0, 1.0
 if sys.argv[1] == "raise":
     from assay.engine.local import LocalEngine
-    from assay.record.recorder import Recorder
+    from assay.run.recorder import Recorder
     step = Recorder.step
     def broken(self, memory, *rest):
         step(self, memory, *rest)

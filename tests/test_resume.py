@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.record.failpoint import FAILPOINTS
+from assay.host.failpoint import FAILPOINTS
 
 DRIVER = Path(__file__).with_name("crashes.py")
 SAVE_POINTS = [name for name in FAILPOINTS if name.split(".")[0] in {"checkpoint", "retention", "best"}]

@@ -20,18 +20,18 @@ from answers import answered, data_row
 from small_runs import SIZES, Shell, came_to, make_model, train_line
 
 import assay
-from assay.cli import main
-from assay.configure import from_data, to_data
+from assay.cli.main import main
 from assay.errors import DataError
-from assay.experiment import Experiment
-from assay.judging import scored_by, wishes_of
 from assay.known import RECIPES
 from assay.record.folder import RunFolder
 from assay.reward import Scored, SoftOverlong
+from assay.run.configure import from_data, to_data
+from assay.run.experiment import Experiment
+from assay.run.grader import reward_names_of, scored_by
 from assay.types import Episode, Verdict
-from assay.verify.calling import TrainerState
-from assay.verify.functions import Scorer
-from assay.verify.naming import Function, Wish, load, named, names, parse
+from assay.verifiers.functions.calling import TrainerState
+from assay.verifiers.functions.naming import Function, RewardName, load, named, names, parse
+from assay.verifiers.functions.scorer import Scorer
 
 TALK = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is 1 + 1?"})
 
@@ -317,14 +317,19 @@ def test_what_a_function_logs_and_how_long_it_took_are_measured() -> None:
 
 
 def test_the_parts_of_a_name() -> None:
-    assert parse("pkg.mod:f") == Wish("pkg.mod", "f", 1.0)
-    assert parse("/a=b/my.py:Judge.score=-0.5") == Wish("/a=b/my.py", "Judge.score", -0.5)
-    assert parse(str(Wish("/a/my.py", "f", 0.1))) == Wish("/a/my.py", "f", 0.1)
+    assert parse("pkg.mod:f") == RewardName("pkg.mod", "f", 1.0)
+    assert parse("/a=b/my.py:Judge.score=-0.5") == RewardName("/a=b/my.py", "Judge.score", -0.5)
+    assert parse(str(RewardName("/a/my.py", "f", 0.1))) == RewardName("/a/my.py", "f", 0.1)
     assert Path(parse("my.py:f").place) == Path.cwd() / "my.py"
 
 
 def test_functions_of_one_name_are_told_apart_and_metrics_are_not_hidden() -> None:
-    wishes = [Wish("/a/one.py", "f"), Wish("/a/two.py", "f"), Wish("/a/two.py", "g"), Wish("/a/two.py", "mean")]
+    wishes = [
+        RewardName("/a/one.py", "f"),
+        RewardName("/a/two.py", "f"),
+        RewardName("/a/two.py", "g"),
+        RewardName("/a/two.py", "mean"),
+    ]
     assert names(wishes) == ("one.f", "two.f", "g", "two.mean")
 
 
@@ -380,17 +385,17 @@ def test_a_program_is_loaded_again_only_if_that_does_not_run_it(
     main.__file__ = str(path)
     exec("def f(completions):\n    return [1.0]\n", main.__dict__)
     monkeypatch.setitem(sys.modules, "__main__", main)
-    assert named(main.f) == Wish(str(path) if found else "<python>", "f")
+    assert named(main.f) == RewardName(str(path) if found else "<python>", "f")
 
 
 def test_what_has_no_name_of_its_own_has_no_file() -> None:
     def inner(completions: list[str]) -> list[float]:
         return [1.0]
 
-    assert named(right) == Wish(str(Path(__file__)), "right")
+    assert named(right) == RewardName(str(Path(__file__)), "right")
     for call in (inner, lambda completions: [1.0], functools.partial(right, answer=["1"]), Verdict("ok").ok):
         assert named(call).place == "<python>" or "." in named(call).function
-    rewards, given = wishes_of([right, inner], [1.0, 0.5])
+    rewards, given = reward_names_of([right, inner], [1.0, 0.5])
     assert rewards[0].endswith(":right") and rewards[1].startswith("<python>:") and rewards[1].endswith("=0.5")
     assert set(given.values()) == {right, inner}
 
@@ -521,9 +526,9 @@ def test_a_function_of_a_program_trains_and_is_asked_for_again(
 
 
 def test_a_run_says_which_function_it_waits_for() -> None:
-    from assay.judging import Judging
+    from assay.run.grader import Grader
 
-    judge = Judging(scorer(right))
+    judge = Grader(scorer(right))
     assert judge.slow({"time/step": 10.0, "time/reward/right": 5.0}) is None
     said = judge.slow({"time/step": 10.0, "time/reward/right": 5.5})
     assert said is not None and "'right'" in said and "55%" in said

@@ -17,14 +17,14 @@ from small_runs import ROOT, Shell, came_to, make_model, steps_of, train_line
 from test_workers import gone
 
 import assay
-from assay.cli import main
-from assay.configure import from_data, to_data
+from assay.cli.main import main
 from assay.errors import ConfigError, DataError, Stopped
-from assay.experiment import Experiment
 from assay.record.folder import RunFolder
 from assay.record.signals import StopFlag
-from assay.verify.functions import Scorer
-from assay.verify.naming import Function, load, parse
+from assay.run.configure import from_data, to_data
+from assay.run.experiment import Experiment
+from assay.verifiers.functions.naming import Function, load, parse
+from assay.verifiers.functions.scorer import Scorer
 
 pytestmark = pytest.mark.slow
 
@@ -93,7 +93,7 @@ def test_what_a_function_prints_is_heard_and_spoils_no_document(
 def test_what_a_plugin_prints_spoils_no_document_either(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("assay.cli.load", lambda: [print("hello from a plugin")][:0])
+    monkeypatch.setattr("assay.cli.main.load", lambda: [print("hello from a plugin")][:0])
     reply = Shell(capsys)("list", "tasks", "--json")
     assert reply.document and "hello from a plugin" in reply.err
 
@@ -101,7 +101,7 @@ def test_what_a_plugin_prints_spoils_no_document_either(
 def test_an_exit_in_the_middle_of_a_command_is_no_success(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("assay.cli.load", lambda: sys.exit(0))
+    monkeypatch.setattr("assay.cli.main.load", lambda: sys.exit(0))
     reply = Shell(capsys)("list", "tasks", "--json")
     assert reply.code == reply.document["code"] == 70
     assert "SystemExit(0)" in reply.document["message"] and Path(__file__).name in reply.document["message"]
@@ -221,9 +221,9 @@ IN_PYTHON = """
 import sys
 sys.path.insert(0, {tests!r})
 from test_reward_processes import EPISODES
-from assay.engine.interrupt import asking
-from assay.verify.functions import Scorer
-from assay.verify.naming import Function
+from assay.host.interrupt import asking
+from assay.verifiers.functions.scorer import Scorer
+from assay.verifiers.functions.naming import Function
 from assay.record.signals import StopFlag
 
 def f(completions):
@@ -257,9 +257,9 @@ def test_a_function_of_python_that_nothing_interrupts_ends_the_program_with_64_b
 def test_a_stop_is_heard_while_a_function_of_a_file_hangs(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from assay.engine.interrupt import asking
+    from assay.host.interrupt import asking
 
-    monkeypatch.setattr("assay.verify.function_process.STOP_GRACE", 0.0)
+    monkeypatch.setattr("assay.verifiers.functions.process.STOP_GRACE", 0.0)
     judge = scorer(file_with(tmp_path, HANGS[case]))
     before = child_of(judge)
     with StopFlag() as stop, asking(stop.check), judge:

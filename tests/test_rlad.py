@@ -28,8 +28,8 @@ from tiny import (
     stages_of,
 )
 
-from assay.augment import Sampling, ask
-from assay.augment.demonstrate import demonstrate
+from assay.ask import Sampling, first_requests
+from assay.ask.demonstrate import demonstrate
 from assay.engine.interface import Span
 from assay.errors import DataError
 from assay.loop import train
@@ -67,7 +67,7 @@ def small(name: str, **scale: object) -> Recipe:
 
 def requests(problems: int = 8, samples: int = 16) -> list[Request]:
     some = [ALONE.problem(Key(i), level=1) for i in range(problems)]
-    return ask(some, Memory(0), first=0, samples=samples, sampling=Sampling(max_new=6), codec=Letters())
+    return first_requests(some, Memory(0), first=0, samples=samples, sampling=Sampling(max_new=6), codec=Letters())
 
 
 def judged(z: Episode, *right: bool) -> list[Episode]:

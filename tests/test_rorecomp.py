@@ -186,8 +186,8 @@ def test_advantages_and_log_probs_are_those_of_the_sampled_group() -> None:
 def test_old_log_probs_do_not_depend_on_the_order_of_the_updates() -> None:
     _, memory = run(recipe(num_steps=3), engine())
     phases, models = phases_of(recipe(num_steps=4)), models_of(engine())
-    episodes, _ = phases.collect(models, phases.augment(models, phases.source(memory), memory), memory)
-    rows, _ = phases.assess(models, phases.curate(models, episodes, memory), memory)
+    episodes, _ = phases.collect(models, phases.ask(models, phases.source(memory), memory), memory)
+    rows, _ = phases.forwards(models, phases.curate(models, episodes, memory), memory)
     batches = phases.credit(rows, memory)
     assert len(batches) == 2
     for order in (batches, batches[::-1]):

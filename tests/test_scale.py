@@ -14,14 +14,14 @@ from data_files import jsonl, sums
 from small_runs import Shell, make_model, sizes
 from tiny import episode
 
-from assay import session
-from assay.experiment import Experiment
 from assay.known import RECIPES, SLOTS
 from assay.methods.gfpo.filtered import Filtered
 from assay.part import parts_of
-from assay.preflight import Facts, warnings
 from assay.recipe import Recipe
 from assay.reward import SoftOverlong
+from assay.run import session
+from assay.run.experiment import Experiment
+from assay.run.preflight import Facts, warnings
 from assay.source import Pool, Share
 
 POOL = Pool((Share("countdown", (3, 4)),))

@@ -207,7 +207,7 @@ def test_the_hint_is_imitated_and_has_no_part_in_the_policy_gradient(gamma: floa
 
 def test_four_rounds_of_one_group_are_one_baseline() -> None:
     phases, models, memory = world(small()), models_of(beginner()), Memory(1)
-    episodes, memory = phases.collect(models, phases.augment(models, phases.source(memory), memory), memory)
+    episodes, memory = phases.collect(models, phases.ask(models, phases.source(memory), memory), memory)
     assert len(episodes) == 4 * 4 * 4
     rows = [Row(e) for e in episodes]
     (batch,) = phases.credit(rows, memory)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.verify import shares
-from assay.verify.mathematics import explain
-from assay.verify.shares import BUDGET, FIRST, Known, shared
-from assay.verify.workers import Outcome
+from assay.host.workers import Outcome
+from assay.verifiers.mathematics import shares
+from assay.verifiers.mathematics.shares import BUDGET, FIRST, Known, shared
+from assay.verifiers.mathematics.verdicts import explain
 
 MOST = 5.0
 

@@ -27,12 +27,12 @@ from tiny import (
     segment,
 )
 
-from assay.assess.distributions import Distributions, distributions, keep_distributions
-from assay.augment import Sampling, ask
+from assay.ask import Sampling, first_requests
 from assay.collect import generate
 from assay.engine.interface import Span
 from assay.engine.local import LocalEngine
 from assay.errors import ConfigError
+from assay.forwards.distributions import Distributions, distributions, keep_distributions
 from assay.known import RECIPES
 from assay.memory import Memory
 from assay.methods.spec_rl.drafts import keep_drafts
@@ -41,7 +41,7 @@ from assay.models import Models
 from assay.policy import PolicyConfig, character_tokenizer, fresh_policy, save_policy
 from assay.recipe import Recipe
 from assay.rng import Key, uniforms
-from assay.session import plan
+from assay.run.session import plan
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET
 from assay.types import Episode, Origin, Request, Row, Segment
@@ -58,7 +58,7 @@ def task(monkeypatch: pytest.MonkeyPatch) -> None:
 def requests(count: int, step: int = 0, **sampling: float) -> list[Request]:
     problem = ALONE.problem(Key(0), level=1)
     settings = Sampling(max_new=MAX_NEW, **sampling)  # type: ignore[arg-type]
-    return ask([problem], Memory(0, step=step), first=0, samples=count, sampling=settings, codec=Letters())
+    return first_requests([problem], Memory(0, step=step), first=0, samples=count, sampling=settings, codec=Letters())
 
 
 def written(models: Models, asked: list[Request], memory: Memory) -> list[Episode]:
@@ -373,9 +373,9 @@ def test_the_defaults_train_a_model_of_many_tokens_from_the_command_line(
     [
         ({"scale.top_p": "0.9"}, r"scale\.top_p to 1"),
         ({"scale.top_k": "20"}, r"scale\.top_k"),
-        ({"mechanism.augment.0.lenience": "0"}, "lenience must be a positive number"),
-        ({"mechanism.assess": "none"}, r"Add `distributions` to mechanism\.assess"),
-        ({"mechanism.assess.0.k": "0"}, "at least 1 token"),
+        ({"mechanism.ask.0.lenience": "0"}, "lenience must be a positive number"),
+        ({"mechanism.forwards": "none"}, r"Add `distributions` to mechanism\.forwards"),
+        ({"mechanism.forwards.0.k": "0"}, "at least 1 token"),
     ],
 )
 def test_what_cannot_be_exact_is_refused_before_anything_is_loaded(settings: dict[str, str], said: str) -> None:
@@ -418,7 +418,7 @@ def test_a_run_decodes_fewer_tokens_and_trains_on_all() -> None:
 @pytest.mark.parametrize("k", [2, 128])
 def test_a_run_goes_on_bit_for_bit_with_its_drafts(k: int) -> None:
     recipe = small()
-    mechanism = dataclasses.replace(recipe.mechanism, assess=(Distributions(k=k),))
+    mechanism = dataclasses.replace(recipe.mechanism, forwards=(Distributions(k=k),))
     whole = dataclasses.replace(recipe, mechanism=mechanism)
     memory = require_resumable(whole, lambda: policy("fp32", **SHARP), after=2)
     kept = [draft.segments[0].top_ids for draft in memory.kept["drafts"]]

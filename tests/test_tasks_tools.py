@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_tasks_oracles import accepted, answer_of, damaged, problems
 
-from assay.augment import Demonstrate, ask
-from assay.augment import Sampling as Settings
-from assay.augment.demonstrate import demonstrate, turns, worked
+from assay.ask import Demonstrate, first_requests
+from assay.ask import Sampling as Settings
+from assay.ask.demonstrate import demonstrate, turns, worked
 from assay.collect import generate
 from assay.credit import pack
 from assay.errors import DataError
@@ -142,7 +142,7 @@ def test_answers_are_not_guessed_without_the_tool(name: str, level: int) -> None
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_demonstration_imitates_the_calls_and_not_the_replies(name: str) -> None:
     for problem in problems(name, 4, 20):
-        requests = ask([problem], Memory(0), first=0, samples=1, sampling=Settings(max_new=60), codec=CODEC)
+        requests = first_requests([problem], Memory(0), first=0, samples=1, sampling=Settings(max_new=60), codec=CODEC)
         (request,) = demonstrate(requests, Memory(0), codec=CODEC)
         (episode,) = generate(Models({}, {}), [request], Key(0), CODEC)
         assert episode.text == problem.solution and episode.finish == "stop"

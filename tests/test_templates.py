@@ -10,10 +10,10 @@ import pytest
 from small_runs import Shell, make_model, train_line
 from test_tokenizer import byte_level, sentence_piece, set_template, theirs
 
-from assay.bases import locate
 from assay.errors import ConfigError, DataError
 from assay.policy import load_policy, load_tokenizer
 from assay.policy.conversation import Chat
+from assay.run.bases import locate
 
 THINKING = (  # tools in the system turn; an empty thought where thinking is switched off; thoughts of old turns dropped
     "{%- if tools %}\n"

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_runs import ROOT, Shell
 
-from assay import terminal
+from assay.host import terminal
 from assay.record.panel import panel
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\x9b31m\u202eevil\u2066"

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from assay.cli import main
+from assay.cli.main import main
 from assay.credit import Constant
-from assay.grouping import MISMATCHED
+from assay.curate.grouping import MISMATCHED
 from assay.known import recipe
 from assay.rng import Key
 from assay.tasks import task

@@ -11,9 +11,9 @@ import pytest
 from small_runs import Shell
 
 import assay
-from assay import trl
 from assay.errors import UsageError
 from assay.known import RECIPES, recipe, spelt
+from assay.run import trl_names
 
 
 @pytest.fixture
@@ -85,11 +85,13 @@ def test_what_a_recipe_lacks_is_added_or_said(shell: Shell) -> None:
     assert "here:" not in lacks.err and "reinforce has nothing called objective.gate.low" in lacks.err
 
 
-@pytest.mark.parametrize("name", sorted({*trl.SAME, *trl.CHOICES, *trl.SENTENCES, *trl.SPECIAL}))
+@pytest.mark.parametrize(
+    "name", sorted({*trl_names.SAME, *trl_names.CHOICES, *trl_names.SENTENCES, *trl_names.SPECIAL})
+)
 def test_every_name_has_an_answer(name: str) -> None:
     """With a value that it may have, and with one that it never has."""
     for value in ("1", "nonsense", ""):
-        message = str(trl.refusal({name: value}, recipe("grpo"), write=json.dumps))
+        message = str(trl_names.refusal({name: value}, recipe("grpo"), write=json.dumps))
         assert name in message and ("here: " in message or re.search(rf"\n?{name}: .{{10}}", message))
 
 

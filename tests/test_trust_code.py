@@ -11,9 +11,9 @@ import pytest
 from small_runs import Shell, copy_of, make_model, train_line
 
 import assay
-from assay.cli import main
+from assay.cli.main import main
 from assay.errors import ConfigError
-from assay.verify.trust import code_of, require_trust
+from assay.run.trust import code_of, require_trust
 
 HONEST = "def near(completions, **rest):\n    return [float(len(c)) for c in completions]\n"
 EVIL = "import pathlib\npathlib.Path({!r}).touch()\n" + HONEST

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tiny import END, LETTERS, TINY, Letters, batch_of, models_of, policy, recipe_of, register, run
 
-from assay.augment import Sampling, ask
+from assay.ask import Sampling, first_requests
 from assay.collect import whole
 from assay.engine.interface import Span
 from assay.memory import Memory
@@ -35,7 +35,7 @@ def talking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def requests(count: int = 40) -> list[Request]:
     problem = TALKING.problem(Key(0), level=1)
-    return ask([problem], Memory(0), first=0, samples=count, sampling=SAMPLING, codec=Letters())
+    return first_requests([problem], Memory(0), first=0, samples=count, sampling=SAMPLING, codec=Letters())
 
 
 def engine():

@@ -85,7 +85,7 @@ def bare(name: str, **objective: Any) -> Recipe:
     """The recipe without the terms and forwards that have nothing to do with its estimator."""
     recipe = recipe_of(name, max_new=2, num_minibatches=1, num_epochs=1)
     goal = dataclasses.replace(recipe.mechanism.objective, regularise=(), extra=(), **objective)
-    mechanism = dataclasses.replace(recipe.mechanism, assess=(), shape=(), objective=goal)
+    mechanism = dataclasses.replace(recipe.mechanism, forwards=(), shape=(), objective=goal)
     return dataclasses.replace(recipe, mechanism=mechanism)
 
 

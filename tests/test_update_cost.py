@@ -12,7 +12,7 @@ import torch
 from tiny import take_gradient
 
 from assay.engine.interface import Want
-from assay.engine.torch_engine import TorchEngine
+from assay.engine.torch.engine import TorchEngine
 from assay.known import RECIPES
 from assay.objective import Objective
 from assay.recipe import at_profile

@@ -14,7 +14,7 @@ import pytest
 from small_runs import ROOT
 
 from assay.errors import ConfigError
-from assay.verify.workers import Outcome, Workers
+from assay.host.workers import Outcome, Workers
 
 JOBS = "worker_jobs:answer"
 
@@ -80,8 +80,8 @@ def test_the_clock_counts_work_and_not_waiting(workers: Workers) -> None:
 def test_a_job_that_is_never_given_a_processor_is_lost_and_not_late(
     workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.verify.workers.STARVED", 1)
-    monkeypatch.setattr("assay.verify.workers.PATIENCE", 0.5)
+    monkeypatch.setattr("assay.host.workers.STARVED", 1)
+    monkeypatch.setattr("assay.host.workers.PATIENCE", 0.5)
     assert workers.map([["sleep", 1e6]])[0].status == "lost"
 
 
@@ -159,7 +159,7 @@ def test_workers_that_cannot_start_say_why(function: str, words: str) -> None:
 PROGRAM = """
 import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started all of this with Ctrl-C ignored
-from assay.verify.workers import Workers
+from assay.host.workers import Workers
 pool = Workers("worker_jobs:answer", count=2, deadline={deadline})
 pool.map([["echo", 1]] * 4)
 print(*[worker.process.pid for worker in pool._workers], flush=True)

@@ -147,7 +147,7 @@ def test_what_cannot_be_used_is_said_before_a_model_is_loaded(
     def loads(*_: Any) -> None:
         raise AssertionError("a model was loaded")
 
-    with mock.patch("assay.session.load_model", loads), mock.patch("importlib.util.find_spec", without_datasets()):
+    with mock.patch("assay.run.session.load_model", loads), mock.patch("importlib.util.find_spec", without_datasets()):
         golden(name, complain(Shell(capsys), tmp_path, model, CASES[name]))
 
 

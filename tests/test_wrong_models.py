@@ -25,7 +25,7 @@ from assay.policy.checkpoint import Policy
 from assay.policy.conversation import Chat
 from assay.policy.lora import Lora
 from assay.rng import Key
-from assay.session import build_models, load_model, plan, with_adapter
+from assay.run.session import build_models, load_model, plan, with_adapter
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET
 

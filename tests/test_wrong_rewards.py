@@ -11,10 +11,10 @@ from small_runs import Shell
 
 import assay
 from assay.errors import AssayError
-from assay.judging import scored_by
 from assay.known import RECIPES
-from assay.verify.functions import Scorer
-from assay.verify.naming import load, parse
+from assay.run.grader import scored_by
+from assay.verifiers.functions.naming import load, parse
+from assay.verifiers.functions.scorer import Scorer
 
 EPISODES = [
     answered(data_row(7, answer="2", source="a"), "an answer"),

@@ -19,14 +19,14 @@ from engine_cases import engine_of
 from torch import Tensor
 
 import assay.tasks
+from assay.ask import Codec
 from assay.assemble import Phases, assemble
-from assay.augment import Codec
 from assay.collect import Refill
 from assay.credit import pack
 from assay.engine.interface import Chunk, Outputs, Want
 from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
-from assay.engine.value_engine import ValueEngine
+from assay.engine.torch.value_engine import ValueEngine
 from assay.known import RECIPES
 from assay.loop import train
 from assay.memory import Follow, Memory
@@ -38,10 +38,11 @@ from assay.objective import Objective
 from assay.objective.improve import accumulate, improve
 from assay.objective.survey import survey
 from assay.part import bind
-from assay.recipe import Mechanism, Recipe, Scale, Stage, at_profile
+from assay.recipe import Mechanism, Recipe, Stage, at_profile
 from assay.record.measure import step_stats
 from assay.record.tensors import encode
 from assay.rng import Key
+from assay.scale import Scale
 from assay.source import Epochs, Pool, Share
 from assay.source.epochs import problem_set
 from assay.tasks.pose import Posing
@@ -329,12 +330,12 @@ def with_rounds(recipe: Recipe, count: int) -> Recipe:
             dataclasses.replace(part, max_rounds=count) if isinstance(part, Refill) else part
             for part in mechanism.expand
         )
-        augment = tuple(Steps(part.width, 2) if isinstance(part, Steps) else part for part in mechanism.augment)
+        ask = tuple(Steps(part.width, 2) if isinstance(part, Steps) else part for part in mechanism.ask)
         remember = tuple(
             dataclasses.replace(part, every=min(part.every, 5)) if isinstance(part, Follow) else part
             for part in mechanism.remember
         )
-        return dataclasses.replace(mechanism, expand=expand, augment=augment, remember=remember)
+        return dataclasses.replace(mechanism, expand=expand, ask=ask, remember=remember)
 
     stages = tuple(dataclasses.replace(stage, mechanism=limited(stage.mechanism)) for stage in recipe.stages)
     mechanism = limited(recipe.mechanism)

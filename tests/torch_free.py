@@ -32,7 +32,7 @@ class Blocker:
             raise ImportError(f"{name} is not needed for this")
 
 sys.meta_path.insert(0, Blocker())
-from assay.cli import main
+from assay.cli.main import main
 
 for line in json.load(sys.stdin):
     code = main(line.split())

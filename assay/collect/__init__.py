@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from assay.augment import Codec
+from assay.ask import Codec
 from assay.collect.expand import Refill
 from assay.collect.lagged import Frozen, Lagged
 from assay.collect.teachers import AskTeachers

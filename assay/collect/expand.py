@@ -12,7 +12,7 @@ from assay.part import Expansion
 from assay.types import Episode, Request
 
 More = Callable[[Memory, int, int], list[Request]]
-"""(memory, first ordinal, number of problems) -> their requests: source and augment, continued within the step."""
+"""(memory, first ordinal, number of problems) -> their requests: source and ask, continued within the step."""
 
 
 def refill(

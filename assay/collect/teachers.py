@@ -9,14 +9,14 @@ from typing import Literal
 
 import numpy as np
 
-from assay.augment import Codec
-from assay.augment.hints import answered
+from assay.ask import Codec
+from assay.ask.hints import answered
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import Expansion
 from assay.tasks import task
-from assay.tasks.task import before_answer, find_answer
 from assay.types import Episode, Request
+from assay.verifiers.answers import before_answer, find_answer
 
 
 def ask_teachers(

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from assay.augment import Codec
+from assay.ask import Codec
 from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.part import Expansion

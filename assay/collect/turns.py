@@ -11,7 +11,7 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from assay.augment import Codec
+from assay.ask import Codec
 from assay.models import Models
 from assay.rng import Key
 from assay.tasks import task

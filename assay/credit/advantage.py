@@ -15,7 +15,7 @@ from assay.credit.pack import by_reward
 from assay.errors import ConfigError
 from assay.part import Credit
 
-Scale = Literal["none", "std", "batch"]
+DivideBy = Literal["none", "std", "batch"]
 
 
 def score(reward: np.ndarray, group: np.ndarray) -> np.ndarray:
@@ -43,7 +43,7 @@ class Constant(Credit):
     does = by_reward(constant)
 
 
-def group_relative(reward: np.ndarray, group: np.ndarray, *, scale: Scale, ddof: int, epsilon: float) -> np.ndarray:
+def group_relative(reward: np.ndarray, group: np.ndarray, *, scale: DivideBy, ddof: int, epsilon: float) -> np.ndarray:
     """A_i = (R_i - mean_g R) / s_g, s_g = 1, std_g(ddof) or std of all, + epsilon; 0 in a group of equal rewards."""
     if scale not in ("none", "std", "batch"):
         raise ConfigError(f"credit.scale is 'none', 'std' or 'batch', not '{scale}'.")
@@ -63,7 +63,7 @@ class GroupRelative(Credit):
     Or the standard deviation of all rewards of the step, what groups differ by included (LitePPO 2508.08221).
     """
 
-    scale: Scale = "std"
+    scale: DivideBy = "std"
     ddof: int = 1
     epsilon: float = 1e-6
     does = by_reward(group_relative)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.grouping import Measure, groups, measure, spread
+from assay.curate.grouping import Measure, groups, measure, spread
 from assay.part import Curator
 from assay.types import Row
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
+from assay.engine.footprint import CORE_LIMIT
 from assay.engine.interface import Engine
 from assay.engine.local import LocalEngine
-from assay.engine.memory import CORE_LIMIT
 from assay.engine.precision import Precision, choose
 from assay.errors import ConfigError
 
@@ -49,7 +49,7 @@ def engine_of(model: Transformer | Foreign, kind: Kind, device: str, precision: 
     from assay.policy.transformer import Transformer
 
     if not isinstance(model, Transformer):
-        from assay.engine.adapter import AdapterEngine
+        from assay.engine.transformers.engine import AdapterEngine
 
         family = f"{model.config.family} is none of the families that the engines of ours run"
         if kind != "auto":
@@ -62,7 +62,7 @@ def engine_of(model: Transformer | Foreign, kind: Kind, device: str, precision: 
 def engine_for(kind: Kind, device: str, precision: Precision, *, parameters: int = 0, adapted: bool = False) -> Choice:
     """`auto` takes the core where it is faster; a core that is asked for by name and cannot be had is an error."""
     from assay.engine.native.engine import NativeEngine, refusal
-    from assay.engine.torch_engine import TorchEngine
+    from assay.engine.torch.engine import TorchEngine
 
     if kind == "torch":
         return Choice(TorchEngine, "torch was asked for")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from assay.engine.memory import CACHED, LOGITS
+from assay.engine.footprint import CACHED, LOGITS
 
 NUMBERS = ("mean_logp", "likeliest", "likeliest_logp")  # of a readout: to look at, nothing is differentiated by them
 

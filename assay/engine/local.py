@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 
 from assay.engine.cutting import cut
-from assay.engine.flight import Decode
+from assay.engine.footprint import SCORE_TOKENS
 from assay.engine.interface import Chunk, Generation, Outputs, Scores, Span, Want
-from assay.engine.kept import Kept
 from assay.engine.layout import Layout, lay
-from assay.engine.memory import SCORE_TOKENS
 from assay.engine.optimiser import AdamW, Optimiser
 from assay.engine.precision import Precision, choose, name_of
+from assay.engine.prefix_cache import PrefixCache
+from assay.engine.sampling_call import Decode
 from assay.errors import ConfigError, DataError, StorageError, UsageError
 from assay.policy.adapted import own, stored, twin
 from assay.policy.lora import WEIGHTS
@@ -85,7 +85,7 @@ class LocalEngine(ABC):
         self.vocab = min(model.config.vocab, vocab or model.config.vocab)
         self.version = 0
         self.prefilled = 0
-        self.kept: Kept[Any] = Kept(0)
+        self.kept: PrefixCache[Any] = PrefixCache(0)
         self.model.requires_grad_(False)
         trained = own(self.model)
         for parameter in trained.values():
@@ -130,7 +130,7 @@ class LocalEngine(ABC):
         from there. What there is no room for is run again.
         """
         outer = self.kept
-        self.kept = outer if outer.most else Kept(self._room_to_keep())
+        self.kept = outer if outer.most else PrefixCache(self._room_to_keep())
         try:
             yield
         finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from assay.engine.memory import CODED_BLOCK
+from assay.engine.footprint import CODED_BLOCK
 
 PIECE = 1 << 22  # numbers at a time: the kernel for processors holds all of them in fp32, several times over
 

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from assay.engine.footprint import CODED_BLOCK
 from assay.engine.low_bit import Coded
-from assay.engine.memory import CODED_BLOCK
 from assay.errors import StorageError
 
 MOMENTS = ("exp_avg", "exp_avg_sq")

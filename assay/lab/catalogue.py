@@ -7,13 +7,13 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.bases import BASES, describe
-from assay.configure import to_data
 from assay.errors import unknown
-from assay.experiment import Evaluation, Machine, Saving, Tracking
 from assay.known import GROUPS, OTHERS, RECIPES, SLOTS, group_of, spelt
 from assay.lab.explain import factors_of, shown_stage
 from assay.recipe import PROFILES, Recipe, at_profile
+from assay.run.bases import BASES, describe
+from assay.run.configure import to_data
+from assay.run.experiment import Evaluation, Machine, Saving, Tracking
 from assay.tasks import TASKS
 
 
@@ -48,7 +48,7 @@ def _tasks() -> list[dict[str, Any]]:
 
 
 def _gym() -> list[dict[str, Any]]:
-    from assay.tasks.gym import gym_names
+    from assay.tasks.gym.task import gym_names
 
     return [{"name": f"gym:{name}", "summary": f"reasoning-gym's {name}, with our splits"} for name in gym_names()]
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from assay import terminal
 from assay.errors import DataError, UsageError
-from assay.evaluate.bank import Bank, difference
+from assay.host import terminal
 from assay.record import RunFolder
 from assay.record.panel import duration, number
+from assay.scoring.bank import Bank, difference
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.errors import ConfigError, DataError
-from assay.tasks.data import Places, data, rows_of, tables
-from assay.tasks.data_answers import no_gold
-from assay.tasks.data_rows import SHOWN, Table, plain_prompt
+from assay.tasks.data.answers import no_gold
+from assay.tasks.data.rows import SHOWN, Table, plain_prompt
+from assay.tasks.data.task import Places, data, rows_of, tables
 from assay.tasks.task import SPLITS
 from assay.types import Episode, Problem, Request
-from assay.verify.function_process import SECONDS
+from assay.verifiers.functions.process import SECONDS
 
 if TYPE_CHECKING:
     from assay.policy import Tokenizer
@@ -79,9 +79,9 @@ def reader_of(model: str, system: str = "") -> Reader:
 
 
 def _reader_of(model: str) -> Reader:
-    from assay.bases import locate
     from assay.policy import load_policy, load_tokenizer
     from assay.policy.checkpoint import id_list, read_json
+    from assay.run.bases import locate
 
     folder = Path(locate(model))
     described = read_json(folder / "config.json") if (folder / "config.json").is_file() else {}
@@ -209,7 +209,7 @@ def _answers(problems: Sequence[Problem]) -> Json:
     """Golds that are missing, those that no answer can be judged by, and those that are not known again where a
     careless writer leaves out what does not matter.
     """
-    from assay.verify.golds import lost, troubles
+    from assay.verifiers.mathematics.golds import lost, troubles
 
     golds = [problem for problem in problems if problem.spec["gold"] is not None]
     missing = _listed(problem.spec["row"] for problem in problems if problem.spec["gold"] is None)
@@ -243,12 +243,12 @@ def require_some_gold(found: Mapping[str, Any]) -> None:
 
 def _rewards(problems: Sequence[Problem], reward: str, timeout: float) -> Json:
     """What a reward function says of right answers: the row's worked solution where it has one, else its gold."""
-    from assay.judging import judging
+    from assay.run.grader import grader
 
     asked = [problem for problem in problems if problem.spec["gold"] is not None or problem.solution]
     if not asked:
         raise DataError(f"{reward} can be asked of nothing: no row has an answer or a worked solution.")
-    with judging([reward], timeout=timeout) as judge:
+    with grader([reward], timeout=timeout) as judge:
         verdicts = judge([_answered(problem) for problem in asked])
     (name,) = verdicts[0].scores
     scores = [verdict.scores[name] for verdict in verdicts]

@@ -7,13 +7,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from assay import bases, session, terminal
+from assay.host import terminal
 from assay.known import recipe
-from assay.lab.results import outcome, table
 from assay.record import RunFolder
 from assay.record.folder import Numbered
+from assay.run import bases, session
 from assay.source import Pool, Share
 from assay.view.report import write_report
+from assay.view.results import outcome, table
 
 RECIPE, BASE = "dr-grpo", "countdown"
 POOL = Pool((Share("countdown", (3, 4)),))

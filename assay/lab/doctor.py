@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import AssayError
-from assay.folders import cache_folder
+from assay.host.cache import cache_folder
 
 Check = tuple[str, str, str]  # state (ok, missing, warning), what was found, what to do
 
@@ -133,10 +133,10 @@ def _memory() -> Check:
 
 def _training(model: str) -> Check:
     """GRPO at the profile of this model, all weights trained."""
-    from assay import session
-    from assay.engine.memory import gib
+    from assay.engine.footprint import gib
     from assay.known import recipe
-    from assay.resources import advice
+    from assay.run import session
+    from assay.run.memory_plan import advice
     from assay.source import Pool, Share
 
     pool = Pool((Share("countdown", (3, 4)),), wording="natural")

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay import run_data, session
-from assay.bases import BASES, folder_of, locate
-from assay.configure import to_data
-from assay.engine.memory import as_data
-from assay.experiment import Experiment
+from assay.engine.footprint import as_data
 from assay.lab.explain import factors_of, shown_stage
-from assay.lengths import check_lengths
 from assay.policy.config import parameters
 from assay.policy.conversation import Chat
-from assay.recipe import Scale
-from assay.resources import Plan, shape_of
+from assay.run import data_needs, session
+from assay.run.bases import BASES, folder_of, locate
+from assay.run.configure import to_data
+from assay.run.context_fit import check_lengths
+from assay.run.experiment import Experiment
+from assay.run.memory_plan import Plan, shape_of
+from assay.scale import Scale
 from assay.tasks import short
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def planned(experiment: Experiment, rules: Sequence[str]) -> Planned:
     """Reads the data, and of the model its tokenizer and shape where they are here; refuses what the run would refuse,
     but for memory, which is told.
     """
-    notes = run_data.told(experiment.pool, experiment.chat)
+    notes = data_needs.told(experiment.pool, experiment.chat)
     memory = None
     try:
         if (files := files_of(experiment)) is not None:
@@ -136,7 +136,7 @@ def _model(experiment: Experiment) -> str:
 
 
 def _problems(experiment: Experiment, notes: Sequence[str]) -> list[str]:
-    shares = [share for share in experiment.pool.shares if share.task not in run_data.files(experiment.pool)]
+    shares = [share for share in experiment.pool.shares if share.task not in data_needs.files(experiment.pool)]
     weights = len(experiment.pool.shares) > 1
     told = [
         f"{short(share.task)}, levels {', '.join(map(str, share.levels))}" + (f", weight {share.weight:g}" * weights)

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from assay import terminal
 from assay.credit import pack
 from assay.errors import ConfigError
+from assay.host import terminal
 from assay.known import RECIPES, recipe
 from assay.objective import Objective, Term
 from assay.part import Part, name_of
@@ -23,7 +23,7 @@ from assay.recipe import Mechanism, Recipe, Stage
 from assay.types import Batch, Episode, Problem, Request, Reward, Row, Segment, Verdict
 
 FACTORS = ("advantage", "ratio", "gate", "keep mask", "correction", "aggregation", "regulariser", "extra")
-BESIDE = ("source", "augment", "expand", "collect", "reward", "assess", "remember")
+BESIDE = ("source", "ask", "expand", "collect", "reward", "forwards", "remember")
 """Phases of the loop whose parts are no factor of the loss."""
 POLICY = "- sum_t  a_t k_t c_t g(w_t; A_t) A_t log pi_t"
 LIKELIHOOD, ENTROPY = "how likely the answers are", "how unsure the policy is"
@@ -91,7 +91,7 @@ def factors_of(mechanism: Mechanism) -> dict[str, list[Factor]]:
         "correction": [*_parts("correct", goal.correct)],
         "aggregation": [_factor("aggregate", goal.aggregate)],
         "regulariser": [*_parts("regularise", goal.regularise)],
-        "extra": [*_parts("extra", goal.extra), *_parts("assess", mechanism.assess)],
+        "extra": [*_parts("extra", goal.extra), *_parts("forwards", mechanism.forwards)],
     }
 
 
@@ -145,7 +145,7 @@ def _against(mechanism: Mechanism, other: Mechanism) -> list[str]:
     theirs |= {slot: list(_parts(slot, getattr(other, slot))) for slot in BESIDE}
     lines = []
     for name in mine:
-        if mine[name] != theirs[name] and name != "assess":
+        if mine[name] != theirs[name] and name != "forwards":
             lines.append(f"{name}: {_titles(mine[name])} (GRPO: {_titles(theirs[name])})")
     if mechanism.objective.anchor != other.objective.anchor:
         lines.append("the ratio's denominator is the sampler's own log-prob (GRPO: the learner's before the step)")

@@ -8,8 +8,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from assay import terminal
 from assay.errors import UsageError
+from assay.host import terminal
 
 STEP = re.compile(r"step-(\d{8,})")  # folders of checkpoints
 
@@ -19,9 +19,9 @@ def export(model: str, folder: Path, *, merge: bool = False) -> Path | None:
     or one of its checkpoints, a model card is written beside it; the card that another folder has is copied. Its path,
     None where there is nothing to write one from.
     """
-    from assay.bases import locate
     from assay.policy import load_policy, save_policy
-    from assay.trained import origin
+    from assay.run.ancestry import origin
+    from assay.run.bases import locate
     from assay.view.card import NAME, write_card
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -7,20 +7,20 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from assay.augment import Codec, Sampling, as_examined
-from assay.bases import locate
+from assay.ask import Codec, Sampling, as_examined
 from assay.collect import Verify
 from assay.errors import DataError, UsageError
-from assay.evaluate import bank
-from assay.lengths import longest_solution
+from assay.host.space import device_of
+from assay.host.terminal import say
 from assay.rng import Key
-from assay.room import device_of
-from assay.run_data import fit, measured
+from assay.run.ancestry import origin
+from assay.run.bases import locate
+from assay.run.context_fit import longest_solution
+from assay.run.data_needs import fit, measured
+from assay.scoring import bank
 from assay.source import Pool
-from assay.terminal import say
-from assay.trained import origin
+from assay.tasks.verdicts import verify
 from assay.types import Problem, Request
-from assay.verify import verify
 
 if TYPE_CHECKING:
     from assay.engine.interface import Engine
@@ -159,4 +159,4 @@ def examine(
 def asked_with(model: str, codec: Codec) -> Callable[[list[Request]], list[Request]]:
     """What the recipe of a run asks its policy with wherever it is measured; nothing for a model that is no run."""
     run = origin(model)
-    return list if run is None else as_examined(run.experiment.recipe.mechanism.augment, codec)
+    return list if run is None else as_examined(run.experiment.recipe.mechanism.ask, codec)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory.episodes import bare
-from assay.part import Remembering, kept
+from assay.part import Remembering, for_caller
 from assay.types import Episode
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Harvest(Remembering):
     keeps = "harvest"
 
     most: int = 4
-    name: str = kept("harvest")
+    name: str = for_caller("harvest")
     does = harvest
 
     @property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assay.part import Part, Remembering, kept
+from assay.part import Part, Remembering, for_caller
 from assay.types import Episode, Row, Wait
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class KeepLeftovers(Remembering):
     keeps = STORE
 
     max_age: int = 8
-    of: str = kept("")  # recompose or take-turns; "": whichever of them the recipe has
+    of: str = for_caller("")  # recompose or take-turns; "": whichever of them the recipe has
     does = keep_leftovers
 
     @property

@@ -1,7 +1,8 @@
 from assay.credit import GroupRelative
 from assay.curate import MixedGroups
 from assay.objective import KL, Case, Clip, HighEntropy, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 ARCHER = Recipe(
     name="archer",

@@ -2,7 +2,8 @@ from assay.collect import Lagged
 from assay.credit import GroupRelative
 from assay.memory import Follow
 from assay.objective import Clip, Drop, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale, behind
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale, behind
 
 STALENESS = 4
 
@@ -26,7 +27,7 @@ AREAL = Recipe(
         "tables 1 and 3, read in an account of them. The cap of 5, above which a token is dropped, is that of the "
         "configurations of the released code: v0.3 for code, today's for mathematics.",
         "Without its chance: answers are those of the policy exactly 4 steps ago, where the paper bounds the lag by 4 "
-        "versions for code and by 8 for mathematics. `assay.recipe.behind` makes chains of other lengths; each "
+        "versions for code and by 8 for mathematics. `assay.scale.behind` makes chains of other lengths; each "
         "follower is a copy of the weights.",
         "The anchor of the clip is the policy before the first update of the step, scored by the learner.",
         "An answer is by one version. In AReaL a new version takes over in the middle of it.",

@@ -2,8 +2,9 @@ from assay.collect import Refill
 from assay.credit import GroupRelative
 from assay.curate import FirstGroups, MixedGroups
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome, SoftOverlong
+from assay.scale import Scale
 
 DAPO = Recipe(
     name="dapo",

@@ -1,6 +1,7 @@
 from assay.credit import GroupRelative
 from assay.objective import Clip, FixedLength, Objective
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 DR_GRPO = Recipe(
     name="dr-grpo",

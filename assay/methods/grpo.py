@@ -1,6 +1,7 @@
 from assay.credit import GroupRelative
 from assay.objective import KL, Clip, Objective, SequenceMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 GRPO = Recipe(
     name="grpo",

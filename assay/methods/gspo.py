@@ -2,7 +2,8 @@ import dataclasses
 
 from assay.credit import GroupRelative
 from assay.objective import Clip, Objective, SequenceMean, SequenceRatio
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 GSPO = Recipe(
     name="gspo",

@@ -5,8 +5,9 @@ from assay.credit import GroupRelative
 from assay.curate import FirstGroups, MixedGroups
 from assay.memory import Follow
 from assay.objective import KL, Clip, Objective, TokenMean
-from assay.recipe import Like, Mechanism, Model, Recipe, Scale, Stage
+from assay.recipe import Like, Mechanism, Recipe, Stage
 from assay.reward import Outcome
+from assay.scale import Model, Scale
 from assay.stages import Plateau
 
 KL_REFERENCE = Like(

@@ -1,8 +1,9 @@
-from assay.augment import Expert
+from assay.ask import Expert
 from assay.credit import GroupRelative
 from assay.objective import Case, Entropy, FixedLength, Objective, Probability, Shaped, Written
 from assay.objective.gates import Plain
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 LUFFY = Recipe(
     name="luffy",
@@ -11,7 +12,7 @@ LUFFY = Recipe(
     claim="one expert trace in a group of eight, with a shaped weight that favours what the policy finds unlikely: "
     "+6.4 on average over RLVR methods on six mathematics sets, and weak models train where on-policy RL fails",
     mechanism=Mechanism(
-        augment=(Expert(count=1),),
+        ask=(Expert(count=1),),
         credit=GroupRelative(scale="none"),
         objective=Objective(
             gate=Plain(),

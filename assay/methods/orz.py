@@ -1,7 +1,8 @@
-from assay.assess import Critic
 from assay.credit import Whiten
+from assay.forwards import Critic
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Like, Scale
+from assay.recipe import Like
+from assay.scale import Scale
 
 ORZ = Like(
     "ppo",
@@ -11,7 +12,7 @@ ORZ = Like(
     claim="plain PPO with gamma = lambda = 1, a binary reward and no KL, from the base model: better than "
     "DeepSeek-R1-Zero-Qwen-32B on AIME 2024, MATH500 and GPQA Diamond with a tenth of the steps",
     changes={
-        "mechanism.assess": (
+        "mechanism.forwards": (
             Critic(model="critic", gamma=1.0, lam=1.0, clip=0.2, rate=5.0, num_minibatches=12, aggregate=TokenMean()),
         ),
         "mechanism.shape": (Whiten(by="batch", ddof=0, epsilon=1e-8),),

@@ -1,7 +1,8 @@
-from assay.assess import Critic
 from assay.credit import GAE, Whiten
+from assay.forwards import Critic
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Model, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Model, Scale
 
 PPO = Recipe(
     name="ppo",
@@ -9,7 +10,7 @@ PPO = Recipe(
     paper="1707.06347",
     claim="several steps on one batch are safe behind a clipped ratio, with a critic as the baseline of every token",
     mechanism=Mechanism(
-        assess=(Critic(model="critic", gamma=1.0, lam=1.0, clip=0.5, rate=10.0, aggregate=TokenMean()),),
+        forwards=(Critic(model="critic", gamma=1.0, lam=1.0, clip=0.5, rate=10.0, aggregate=TokenMean()),),
         credit=GAE(gamma=1.0, lam=1.0),
         shape=(Whiten(by="batch", ddof=1, epsilon=1e-8),),
         objective=Objective(gate=Clip(low=0.2, high=0.2, dual=3.0), aggregate=TokenMean()),

@@ -1,6 +1,7 @@
 from assay.credit import Score
 from assay.objective import NoRatio, Objective, Open, SequenceSum
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 REINFORCE = Recipe(
     name="reinforce",

@@ -1,9 +1,10 @@
 import dataclasses
 
-from assay.assess import TokenKL
 from assay.credit import GAE, GroupRelative, Whiten
+from assay.forwards import TokenKL
 from assay.objective import KL, Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Model, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Model, Scale
 
 RFPP = Recipe(
     name="rfpp",
@@ -11,7 +12,7 @@ RFPP = Recipe(
     paper="2501.03262",
     claim="advantages normalised over the whole batch, not prompt by prompt, over-fit less and stay stable",
     mechanism=Mechanism(
-        assess=(TokenKL(weight=1e-4),),
+        forwards=(TokenKL(weight=1e-4),),
         credit=GAE(gamma=1.0, lam=1.0),
         shape=(Whiten(by="batch", ddof=0, epsilon=1e-8),),
         objective=Objective(gate=Clip(low=0.2, high=0.2), aggregate=TokenMean()),

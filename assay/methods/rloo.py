@@ -1,7 +1,8 @@
-from assay.assess import TokenKL
 from assay.credit import LeaveOneOut
+from assay.forwards import TokenKL
 from assay.objective import NoRatio, Objective, Open, SequenceSum
-from assay.recipe import Mechanism, Model, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Model, Scale
 
 RLOO = Recipe(
     name="rloo",
@@ -9,7 +10,7 @@ RLOO = Recipe(
     paper="2402.14740",
     claim="REINFORCE with the mean of the other samples as baseline outperforms PPO at lower cost",
     mechanism=Mechanism(
-        assess=(TokenKL(weight=0.03),),
+        forwards=(TokenKL(weight=0.03),),
         credit=LeaveOneOut(),
         objective=Objective(ratio=NoRatio(), gate=Open(), aggregate=SequenceSum()),
     ),
@@ -18,7 +19,7 @@ RLOO = Recipe(
     notes=(
         "KL is in the reward of the whole answer, so that it is in the baseline of the others too. Its weight of 0.03, "
         "the rate, 2 or 4 answers and a batch of 512 are the paper's (appendix C, as TRL's paper index has them), "
-        "which has reward models; --mechanism.assess none trains on verdicts alone.",
+        "which has reward models; --mechanism.forwards none trains on verdicts alone.",
         "max_new and num_steps are ours: the paper states them for RLHF data sets only. So are 128 prompts, which make "
         "512 answers.",
     ),

@@ -1,7 +1,8 @@
-from assay.augment import Demonstrate
+from assay.ask import Demonstrate
 from assay.credit import Constant
 from assay.objective import NoRatio, Objective, Open, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 SFT = Recipe(
     name="sft",
@@ -9,7 +10,7 @@ SFT = Recipe(
     paper="-",
     claim="likelihood of demonstrations: the policy gradient with reward 1 for the demonstrated answer and weight 1/pi",
     mechanism=Mechanism(
-        augment=(Demonstrate(),),
+        ask=(Demonstrate(),),
         credit=Constant(value=1.0),
         objective=Objective(ratio=NoRatio(), gate=Open(), aggregate=TokenMean(), injected="train"),
     ),

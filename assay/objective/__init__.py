@@ -10,14 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from assay.objective.aggregate import (
-    DeltaL,
-    FixedLength,
-    PromptMean,
-    SequenceMean,
-    SequenceSum,
-    TokenMean,
-)
+from assay.objective.aggregate import DeltaL, FixedLength, PromptMean, SequenceMean, SequenceSum, TokenMean
 from assay.objective.correct import Drop, Reject, Truncate
 from assay.objective.gates import Bounded, Clip, Open, Plain, Shaped, Shut
 from assay.objective.ratios import NoRatio, Probability, SequenceRatio, TokenRatio

@@ -15,8 +15,8 @@ from assay.objective.loss import COEFFICIENT, Loss, loss_of, want_of
 from assay.objective.survey import survey
 from assay.objective.view import view_of
 from assay.part import bind
-from assay.recipe import Scale
 from assay.rng import Key
+from assay.scale import Scale
 from assay.types import Batch, Origin, Stats
 
 if TYPE_CHECKING:

@@ -11,16 +11,7 @@ import numpy as np
 
 from assay.engine.interface import Want
 from assay.objective import Objective
-from assay.objective.loss import (
-    COEFFICIENT,
-    GATE,
-    RATIO,
-    constant_name,
-    own_name,
-    push_of,
-    pushes_at_once,
-    want_of,
-)
+from assay.objective.loss import COEFFICIENT, GATE, RATIO, constant_name, own_name, push_of, pushes_at_once, want_of
 from assay.objective.view import View, view_of_batch
 from assay.part import Part, bind
 from assay.rng import Key

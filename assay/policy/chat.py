@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.errors import DataError
+from assay.host.workers import Workers
 from assay.policy import chat_worker
-from assay.verify.workers import Workers
 
 Message = Mapping[str, Any]
 

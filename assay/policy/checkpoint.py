@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay import files as small_files
 from assay.errors import ConfigError, DataError, EndpointError, StorageError
+from assay.host import files as small_files
+from assay.host.space import room_of
 from assay.policy import lora
 from assay.policy.adapted import merged
 from assay.policy.config import PolicyConfig, parameters
@@ -23,7 +24,6 @@ from assay.policy.safetensors_folder import numbers_in, read_weights, write_weig
 from assay.policy.tokenizer import FILES, Tokenizer, load_tokenizer
 from assay.policy.transformer import Transformer
 from assay.rng import Key, digest_of
-from assay.room import room_of
 
 if TYPE_CHECKING:
     from assay.policy.foreign import Foreign, ForeignConfig

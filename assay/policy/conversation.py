@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from assay.errors import ConfigError, StorageError
-from assay.files import parse_json, read_bytes
+from assay.host.files import parse_json, read_bytes
 
 FILE = "assay_chat.json"
 Thinking = Literal["template", "on", "off"]

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from assay.errors import DataError, StorageError
-from assay.files import read_json, require_regular
+from assay.host.files import read_json, require_regular
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"

@@ -17,7 +17,7 @@ import tokenizers
 from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
 from assay.errors import ConfigError, DataError, StorageError
-from assay.files import parse_json, read_bytes
+from assay.host.files import parse_json, read_bytes
 from assay.policy import conversation
 from assay.policy.chat import CHARACTERS, PLAIN, UNOPENED, Message, names_in, render_chat
 from assay.policy.conversation import Chat, with_system

@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeVar
 
 from assay.errors import StorageError, UsageError
-from assay.files import parse_json, read_json
+from assay.host.files import parse_json, read_json
 from assay.record import disk, manifest, tensors
 from assay.record.manifest import Fault
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import StorageError
-from assay.files import require_regular
+from assay.host.files import require_regular
 from assay.record import disk, jsonl
 
 HASHED = 256 << 20  # bytes of rollouts that are read again; beyond them sizes alone are compared

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import StorageError
-from assay.record.failpoint import failpoint
+from assay.host.failpoint import failpoint
 
 _SLICE = 16 << 20  # bytes of one write: Linux writes at most 2 GiB at once, and a hash of a slice stays in the cache
 

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from assay.errors import StorageError, UsageError
-from assay.files import read_json
+from assay.host.files import read_json
 from assay.record import damage, disk, jsonl, manifest, rollouts
 from assay.record.checkpoint import KEEP, RESERVE, Best, Checkpoint, Store
 from assay.record.jsonl import PATIENCE, Journal

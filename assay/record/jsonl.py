@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import StorageError, UsageError
-from assay.files import parse_json, require_regular
+from assay.host.files import parse_json, require_regular
 from assay.record import disk
 from assay.record.manifest import plain
 

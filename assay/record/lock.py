@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import StorageError
-from assay.files import read_json
+from assay.host.files import read_json
 
 
 class RunLocked(StorageError):

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from assay.errors import ConfigError, StorageError
-from assay.files import read_json
+from assay.host.files import read_json
 from assay.record.disk import digest_file
 
 SCHEMA = 1

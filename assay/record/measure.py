@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.grouping import groups, measure, spread
+from assay.curate.grouping import groups, measure, spread
 from assay.types import Episode, Origin, Row, Segment, Stats
 
 

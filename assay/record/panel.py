@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from assay import terminal
+from assay.host import terminal
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

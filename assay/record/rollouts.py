@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from assay.errors import StorageError
+from assay.host.tables import columns_of, rows_of
 from assay.record import disk
-from assay.tables import columns_of, rows_of
 from assay.types import Episode, Row
 
 Decode = Callable[[Sequence[int]], str]

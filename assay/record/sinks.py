@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from assay.errors import ConfigError
 
 if TYPE_CHECKING:
-    from assay.experiment import Experiment
     from assay.record.folder import RunFolder
+    from assay.run.experiment import Experiment
 
 BOUND = 1000  # records that wait for a slow sink; beyond these the oldest are dropped
 PATIENCE = 10.0  # seconds that the end of a run waits for all its sinks together

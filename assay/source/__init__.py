@@ -13,8 +13,9 @@ from assay.rng import Key
 from assay.source.epochs import Epochs
 from assay.source.rows import draw
 from assay.tasks import short, task
-from assay.tasks.task import Split, Wording
+from assay.tasks.task import Split
 from assay.types import Problem
+from assay.verifiers.answers import Wording
 
 __all__ = [
     "Epochs",

@@ -8,7 +8,7 @@ from assay.tasks.boolean import BOOL
 from assay.tasks.calculator import CALCULATOR
 from assay.tasks.compose import COMPOSE
 from assay.tasks.countdown import COUNTDOWN
-from assay.tasks.data import Data, data_task, is_data
+from assay.tasks.data.task import Data, data_task, is_data
 from assay.tasks.dsl import ABDUCTION, DEDUCTION, INDUCTION
 from assay.tasks.knights import KNIGHTS
 from assay.tasks.lists import LIST_FN
@@ -52,7 +52,7 @@ def task(name: str) -> Task:
     if name in TASKS:
         return TASKS[name]
     if name.startswith(_GYM):
-        from assay.tasks.gym import gym_task
+        from assay.tasks.gym.task import gym_task
 
         return gym_task(name.removeprefix(_GYM))
     if is_data(name):

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import StorageError
-from assay.lab.results import outcome
 from assay.record import RunFolder, disk
-from assay.tasks.data import Data, is_data
-from assay.tasks.data_set import names_of
+from assay.tasks.data.several import names_of
+from assay.tasks.data.task import Data, is_data
+from assay.view.results import outcome
 
 NAME = "README.md"
 SCALE = {  # what a reader asks for first, in these words

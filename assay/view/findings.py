@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.errors import DataError
-from assay.evaluate.bank import Bank, difference
+from assay.scoring.bank import Bank, difference
 
 Json = dict[str, Any]
 Record = Mapping[str, Any]

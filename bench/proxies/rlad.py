@@ -6,7 +6,7 @@ from bench.proxy import Arm, Proxy
 SMALL = {"scale.num-prompts": "16", "scale.group-size": "16"}
 # Two steps of a chain and the end. What the base writes is often longer, and cut within a step it misleads: there is
 # something for the proposer to learn. Of three tokens, by a base that never wrote one, no abstraction helped anybody.
-HINTS = {**SMALL, "mechanism.augment.0.longest": "12"}
+HINTS = {**SMALL, "mechanism.ask.0.longest": "12"}
 PROXY = Proxy(
     method="rlad-two",
     expects="abstractions become useful to the solver: accuracy with them rises above that of a solver that reads "
@@ -17,7 +17,7 @@ PROXY = Proxy(
         "rlad-two": Arm("rlad-two", HINTS),
         "rlad-hierarchical": Arm("rlad-hierarchical", HINTS),
         "rlad-joint": Arm("rlad-joint", SMALL),
-        "rlad": Arm("rlad", {**HINTS, "stages.1.mechanism.augment.0.longest": "12"}),
+        "rlad": Arm("rlad", {**HINTS, "stages.1.mechanism.ask.0.longest": "12"}),
         "off": Arm("rlad-two", {**HINTS, "mechanism.curate": "untrained"}),  # the proposer never learns
         "baseline": Arm("grpo", SMALL),
     },

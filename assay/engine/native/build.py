@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from assay.folders import cache_folder
+from assay.host.cache import cache_folder
 
 SOURCE = Path(__file__).parent / "core"
 BUILT = Path(__file__).parent / "built"  # what a wheel brings

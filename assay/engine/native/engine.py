@@ -10,18 +10,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay.engine import flight
+from assay.engine import sampling_call
+from assay.engine.footprint import NATIVE_PREFILL as PREFILL_TOKENS
+from assay.engine.footprint import native_slots
 from assay.engine.interface import Chunk, Generation, Outputs, Want
 from assay.engine.layout import Layout, hosted, offsets
 from assay.engine.local import LaidChunk
-from assay.engine.lowrank import gradient_of
-from assay.engine.memory import NATIVE_PREFILL as PREFILL_TOKENS
-from assay.engine.memory import native_slots
 from assay.engine.native import build, library
-from assay.engine.native.keeping import Keeping
 from assay.engine.native.library import SAMPLING, Core, PackedArrays, Pass, Requests, pointer
-from assay.engine.network import rotations
-from assay.engine.network_engine import NetworkEngine
+from assay.engine.native.prefix_cache import Keeping
+from assay.engine.torch.lowrank import gradient_of
+from assay.engine.torch.network import rotations
+from assay.engine.torch.network_engine import NetworkEngine
 from assay.errors import AssayError, ConfigError, UsageError
 from assay.rng import Key, uniforms
 from assay.types import Origin, Request, Segment
@@ -112,8 +112,8 @@ class NativeEngine(NetworkEngine):
     # Sampling
 
     def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]:
-        limits = flight.Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
-        flight.check(requests, limits)
+        limits = sampling_call.Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
+        sampling_call.check(requests, limits)
         return _Sampling(self, requests, key).run() if requests else []
 
     # Scoring and learning
@@ -232,7 +232,7 @@ class _Sampling:
 
     def __init__(self, engine: NativeEngine, requests: Sequence[Request], key: Key) -> None:
         self.engine, self.requests = engine, requests
-        prompts = [flight.prompt_of(r) for r in requests]
+        prompts = [sampling_call.prompt_of(r) for r in requests]
         which, first = hosted(prompts)
         self.order = np.argsort(which, kind="stable")
         self.sorted = [requests[i] for i in self.order]
@@ -275,7 +275,7 @@ class _Sampling:
         def stopped(request: int, ids, count: int) -> int:
             try:
                 assert decode is not None
-                return flight.stops(self.sorted[request], np.ctypeslib.as_array(ids, (count,)), decode)
+                return sampling_call.stops(self.sorted[request], np.ctypeslib.as_array(ids, (count,)), decode)
             except BaseException as trouble:
                 self.trouble = trouble
                 return -1
@@ -319,7 +319,7 @@ class _Sampling:
         try:
             core.sample(arrays)
         except library.NotFinite as bad:
-            raise flight.diverged(self.sorted[bad.request].id, bad.token + self.before[bad.request]) from None
+            raise sampling_call.diverged(self.sorted[bad.request].id, bad.token + self.before[bad.request]) from None
         except AssayError:
             if self.trouble is not None:
                 raise self.trouble from None

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from assay.engine import interrupt
 from assay.errors import AssayError
+from assay.host import interrupt
 
 RUNNING, DONE, FAILED, CANCELLED, NOT_FINITE, CALLBACK = 0, 1, -1, -2, -3, -4
 TURN_MS = 100

@@ -2,7 +2,8 @@ from assay.collect.teachers import AskTeachers
 from assay.credit import GroupRelative
 from assay.methods.ampo.make_room import MakeRoom
 from assay.objective import Case, Clip, Entropy, FixedLength, Objective, Probability, Shaped, Written
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 AMPO = Recipe(
     name="ampo",

@@ -1,8 +1,9 @@
 from assay.credit import GroupRelative
 from assay.methods.arpo.forks import ForkAtReplies
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Graded
+from assay.scale import Scale
 
 ARPO = Recipe(
     name="arpo",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.augment import Codec
+from assay.ask import Codec
 from assay.collect.turns import going_on
 from assay.memory import Memory
 from assay.part import Expansion, scales_with

@@ -8,15 +8,16 @@ from assay.methods.azr.seeded import Seeded
 from assay.methods.azr.solve import SolvePosed
 from assay.methods.azr.without_tag import WithoutTag
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Rule, Scale, Stage
+from assay.recipe import Mechanism, Recipe, Rule, Stage
 from assay.reward import Graded
+from assay.scale import Scale
 
 SEEDS = 256  # 4 times the 64 prompts of a cell
 OBJECTIVE = Objective(gate=Clip(low=0.2, high=0.2), aggregate=TokenMean())
 
 SEED = Mechanism(
     source=PoseSeeds(size=SEEDS),
-    augment=(AsRole("proposer"),),
+    ask=(AsRole("proposer"),),
     curate=(Untrained(role="proposer"),),
     remember=(AdmitPosed(cap=16384),),
 )
@@ -29,7 +30,7 @@ AZR = Recipe(
     "the average of code and mathematics, without any external data",
     mechanism=Mechanism(
         source=Pose(),
-        augment=(AsRole("proposer"),),
+        ask=(AsRole("proposer"),),
         expand=(SolvePosed(probes=8),),
         reward=(Graded(right=1.0, wrong=-0.5, malformed=-1.0),),
         curate=(WithoutTag("probe"),),

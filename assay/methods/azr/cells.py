@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from assay.grouping import spread
+from assay.curate.grouping import spread
 from assay.part import Credit
 from assay.types import Origin, Row
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from assay.part import Remembering
 from assay.tasks import task
 from assay.tasks.pose import PREFIX
-from assay.tasks.task import Spec, Wording, find_answer
+from assay.tasks.task import Spec
 from assay.types import Episode, Problem
+from assay.verifiers.answers import Wording, find_answer
 
 if TYPE_CHECKING:
     from assay.memory import Memory

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.augment import Codec, Sampling
+from assay.ask import Codec, Sampling
 from assay.memory import Memory
 from assay.methods.azr.memory import STORE, AdmitPosed, admitted, instance_of, pool_of, posed
 from assay.part import Expansion

@@ -1,6 +1,7 @@
 from assay.methods.bread.anchors import AnchorSearch
 from assay.methods.bread.curate import OnAnchor
-from assay.recipe import Like, Scale
+from assay.recipe import Like
+from assay.scale import Scale
 
 BREAD = Like(
     "grpo",

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.augment import Codec
-from assay.augment.hints import lines_of, written_by_others
+from assay.ask import Codec
+from assay.ask.hints import lines_of, written_by_others
 from assay.errors import ConfigError
 from assay.part import Expansion
 from assay.types import Episode, Problem, Request

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from assay.curate.grouping import groups, measure
 from assay.curate.parts import leave_out
-from assay.grouping import groups, measure
 from assay.methods.bread.anchors import base_of
 from assay.part import Curator
 from assay.types import Row

@@ -5,7 +5,8 @@ from assay.credit import GroupRelative
 from assay.curate import FirstGroups, MixedGroups
 from assay.methods.clip_cov.covariance import Covariance
 from assay.objective import KL, Bounded, Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 CLIP_COV = Recipe(
     name="clip-cov",

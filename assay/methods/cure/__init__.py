@@ -1,11 +1,12 @@
-from assay.augment import Trunks
+from assay.ask import Trunks
 from assay.collect import Fork, Refill
 from assay.credit import GroupRelative
 from assay.curate import FirstGroups, MixedGroups
 from assay.methods.cure.own_tokens import OwnTokens
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale, Stage
+from assay.recipe import Mechanism, Recipe, Stage
 from assay.reward import Outcome, SoftOverlong
+from assay.scale import Scale
 
 SETTLE = Mechanism(
     expand=(Refill(max_rounds=10),),
@@ -21,7 +22,7 @@ CURE = Recipe(
     claim="answers begun anew at high-entropy tokens and trained with the answers they leave keep entropy high; plain "
     "DAPO then turns it into accuracy: +5% on six math benchmarks with Qwen2.5-Math-7B",
     mechanism=Mechanism(
-        augment=(Trunks(share=0.25),),
+        ask=(Trunks(share=0.25),),
         expand=(Fork(places=1, branches=3, rounds=1, by="entropy", among=20, skip=1, letters=2), *SETTLE.expand),
         reward=SETTLE.reward,
         curate=(OwnTokens(), *SETTLE.curate),

@@ -1,4 +1,4 @@
-from assay.augment import Trunks
+from assay.ask import Trunks
 from assay.curate import Untrained
 from assay.methods.deepsearch.backed_up import BackedUp
 from assay.methods.deepsearch.credit import ProcessRelative
@@ -8,13 +8,14 @@ from assay.methods.deepsearch.solved import HoldSolved
 from assay.methods.deepsearch.source import Examine, Unsolved
 from assay.methods.deepsearch.steps import Recall, Steps
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale, Stage
+from assay.recipe import Mechanism, Recipe, Stage
 from assay.reward import Outcome, SoftOverlong
+from assay.scale import Scale
 from assay.stages import Threshold
 
 EXAMINE = Mechanism(
     source=Examine(size=512, most=0.25),
-    augment=(Trunks(share=4 / 8),),
+    ask=(Trunks(share=4 / 8),),
     curate=(Untrained(role="policy"),),
     remember=(KeepExamined(),),
 )
@@ -28,7 +29,7 @@ DEEPSEARCH = Recipe(
     "62.95 on average over mathematics at 5.7 times fewer GPU hours than longer training",
     mechanism=Mechanism(
         source=Unsolved(size=512, most=0.25),
-        augment=(Recall(), Steps(width=8, depth=64, least=4)),
+        ask=(Recall(), Steps(width=8, depth=64, least=4)),
         expand=(Search(explore=2.0, quality=0.4, doubt=0.0, depth=0.01),),
         reward=(Outcome(right=1.0, wrong=-1.0), SoftOverlong(buffer=4096, factor=1.0)),
         curate=(BackedUp(temperature=1.0),),
@@ -54,7 +55,7 @@ DEEPSEARCH = Recipe(
     ),
     notes=(
         "64 steps of 256 tokens, eight children a node, eight answers a tree. Where answers are so short that a step "
-        "would have fewer than 4 tokens there are fewer steps, at least two: mechanism.augment.1.least, which is ours.",
+        "would have fewer than 4 tokens there are fewer steps, at least two: mechanism.ask.1.least, which is ours.",
         "Search, values and scale are those of the published code. Its UCT chooses among children that were all "
         "visited once at value 0, so that it takes the first; the paper's uncertainty term (doubt 0.4) is off there.",
         "Where every node has ended before there are enough answers, those passed over are backed up; the published "

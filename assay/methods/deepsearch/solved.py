@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory.episodes import bare
-from assay.part import Remembering, kept
+from assay.part import Remembering, for_caller
 from assay.types import Episode, Row
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class HoldSolved(Remembering):
     keeps = "solved"
 
     most: float = 0.25
-    name: str = kept("solved")
+    name: str = for_caller("solved")
     does = hold_solved
 
     @property

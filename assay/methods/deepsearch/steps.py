@@ -9,7 +9,7 @@ from typing import Any
 
 from assay.memory import Memory
 from assay.methods.deepsearch.solved import HoldSolved
-from assay.part import Asking, kept
+from assay.part import Asking, for_caller
 from assay.types import Request
 
 
@@ -72,7 +72,7 @@ class Recall(Asking):
 
     reads = (HoldSolved,)
 
-    name: str = kept("solved")  # of the part that holds them
+    name: str = for_caller("solved")  # of the part that holds them
     does = recall
 
     @property

@@ -3,7 +3,8 @@ import dataclasses
 from assay.credit import GroupRelative
 from assay.methods.dppo.near import Near
 from assay.objective import Bounded, FixedLength, Objective
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 DPPO = Recipe(
     name="dppo",

@@ -6,7 +6,8 @@ from assay.methods.entropy_bonus.adapt import AdaptEntropy
 from assay.methods.entropy_bonus.hesitant import Hesitant
 from assay.methods.entropy_bonus.weight import EntropyWeight
 from assay.objective import Clip, Entropy, Objective, TokenMean
-from assay.recipe import Like, Mechanism, Recipe, Scale
+from assay.recipe import Like, Mechanism, Recipe
+from assay.scale import Scale
 
 ENTROPY_TARGET = Recipe(
     name="entropy-target",
@@ -16,7 +17,7 @@ ENTROPY_TARGET = Recipe(
     "model of 32B that it starts from",
     mechanism=Mechanism(
         curate=(MixedGroups(by="accuracy"),),
-        assess=(EntropyWeight(),),
+        forwards=(EntropyWeight(),),
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
         objective=Objective(gate=Clip(low=0.2, high=0.2), aggregate=TokenMean(), regularise=(Entropy(weight=1.0),)),
         remember=(AdaptEntropy(target=0.2, step=0.005, most=1.0),),

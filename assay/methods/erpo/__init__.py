@@ -5,8 +5,9 @@ from assay.methods.erpo.solved import SolvedGroups
 from assay.methods.erpo.temperature import OwnTemperature
 from assay.methods.erpo.track import TrackTemperature
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome, SoftOverlong
+from assay.scale import Scale
 from assay.source import Epochs
 
 ERPO = Recipe(
@@ -17,7 +18,7 @@ ERPO = Recipe(
     "makes mistakes appear: above DAPO on Qwen2.5-3B and 7B",
     mechanism=Mechanism(
         source=Epochs(size=2048),
-        augment=(OwnTemperature(),),
+        ask=(OwnTemperature(),),
         expand=(Refill(max_rounds=10, wanted="solved"),),
         reward=(Outcome(right=1.0, wrong=-1.0), SoftOverlong(buffer=4096, factor=1.0)),
         curate=(SolvedGroups(), FirstGroups()),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.grouping import groups, measure, spread
+from assay.curate.grouping import groups, measure, spread
 from assay.part import Credit
 from assay.types import Row
 

@@ -10,7 +10,7 @@ from assay.part import Remembering
 from assay.types import Episode
 
 if TYPE_CHECKING:
-    from assay.augment import Sampling
+    from assay.ask import Sampling
     from assay.memory import Memory
 
 STORE = "temperatures"

@@ -1,14 +1,15 @@
-from assay.augment import Rehearse
+from assay.ask import Rehearse
 from assay.credit import Constant
 from assay.memory.harvest import Harvest
 from assay.methods.expert_iteration.nobody import Nobody
 from assay.objective import NoRatio, Objective, Open, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale, Stage
+from assay.recipe import Mechanism, Recipe, Stage
+from assay.scale import Scale
 
 ROUNDS = 3
 SAMPLE = Mechanism(curate=(Nobody(),), remember=(Harvest(most=4),))
 FIT = Mechanism(
-    augment=(Rehearse(),),
+    ask=(Rehearse(),),
     credit=Constant(value=1.0),
     objective=Objective(ratio=NoRatio(), gate=Open(), aggregate=TokenMean()),
 )

@@ -2,8 +2,9 @@ from assay.credit import GroupRelative
 from assay.methods.flowrl.loss import FlowRL
 from assay.methods.flowrl.partition import Partition
 from assay.objective import NoRatio, Objective, Open, SequenceMean
-from assay.recipe import Mechanism, Model, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
+from assay.scale import Model, Scale
 
 FLOWRL = Recipe(
     name="flowrl",
@@ -13,7 +14,7 @@ FLOWRL = Recipe(
     "Qwen2.5-32B against 43.3 of PPO and 38.3 of GRPO",
     mechanism=Mechanism(
         reward=(Outcome(right=1.0, wrong=0.0),),
-        assess=(Partition(model="partition", rate=1.0),),
+        forwards=(Partition(model="partition", rate=1.0),),
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
         objective=Objective(
             whole=FlowRL(beta=15.0, low=0.2, high=0.2), ratio=NoRatio(), gate=Open(), aggregate=SequenceMean()

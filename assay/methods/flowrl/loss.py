@@ -28,7 +28,7 @@ def flowrl(view: View, *, weight: Tensor, beta: float, low: float, high: float) 
 class FlowRL(WholeLoss):
     """Answers as likely as exp(beta A) times the reference makes them: squared residual of a balance (2509.15207).
 
-    The log of the normaliser stands in the weight `partition` of each row, from `partition` of `assess`. With the
+    The log of the normaliser stands in the weight `partition` of each row, from `partition` of `forwards`. With the
     aggregation `sequence-mean` it is a mean over answers.
     """
 

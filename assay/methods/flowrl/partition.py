@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.assess.critic import fit, values_of
 from assay.credit.pack import pack, trains
 from assay.errors import ConfigError
+from assay.forwards.critic import fit, values_of
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import Forward
 from assay.types import Row, Stats
 
 if TYPE_CHECKING:
-    from assay.recipe import Scale
+    from assay.scale import Scale
 
 
 def partition(
@@ -28,7 +28,7 @@ def partition(
     """The weight `partition` of all tokens of a row: the value before its first token, as it was before learning."""
     spec = models.specs.get(model)
     if model not in models or spec is None or spec.output != "value":
-        raise ConfigError(f"assess.model: '{model}' has no values: the recipe needs it with output=value.")
+        raise ConfigError(f"forwards.model: '{model}' has no values: the recipe needs it with output=value.")
     result, engine, lessons = list(rows), models[model], []
     places = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
     for i, row in zip(places, values_of(engine, [rows[i] for i in places], tokens=micro_tokens), strict=True):

@@ -2,8 +2,9 @@ from assay.credit import Whiten
 from assay.methods.gdpo.credit import PerReward
 from assay.methods.gdpo.formatted import Formatted
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
+from assay.scale import Scale
 
 GDPO = Recipe(
     name="gdpo",

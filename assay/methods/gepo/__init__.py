@@ -3,7 +3,8 @@ from assay.credit import GroupRelative
 from assay.memory import Follow
 from assay.methods.gepo.ratio import GroupExpectation
 from assay.objective import Clip, Objective, SequenceMean
-from assay.recipe import Mechanism, Model, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Model, Scale
 
 GEPO = Recipe(
     name="gepo",

@@ -4,8 +4,9 @@ from assay.credit import GroupRelative
 from assay.methods.gfpo.difficulty import TrackDifficulty
 from assay.methods.gfpo.filtered import Filtered, FilteredByDifficulty
 from assay.objective import Clip, Entropy, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
+from assay.scale import Scale
 
 SHORTEST = Mechanism(
     reward=(Outcome(right=1.0, wrong=-1.0),),

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
+from assay.curate.grouping import groups
 from assay.curate.parts import leave_out
 from assay.errors import ConfigError
-from assay.grouping import groups
 from assay.memory import Memory
 from assay.methods.gfpo.difficulty import STORE, TrackDifficulty, quantile
 from assay.part import Curator, scales_with

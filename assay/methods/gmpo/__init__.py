@@ -1,7 +1,8 @@
 from assay.credit import GroupRelative
 from assay.methods.gmpo.gate import Geometric
 from assay.objective import Objective, SequenceMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 GMPO = Recipe(
     name="gmpo",

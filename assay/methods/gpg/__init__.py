@@ -3,7 +3,8 @@ from assay.credit import GroupRelative
 from assay.curate import BandFirst
 from assay.methods.gpg.contributing import Contributing
 from assay.objective import NoRatio, Objective, Open, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 GPG = Recipe(
     name="gpg",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.credit.pack import earned
-from assay.grouping import groups, spread
+from assay.curate.grouping import groups, spread
 from assay.part import Shape
 from assay.types import Row
 

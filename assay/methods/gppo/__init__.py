@@ -1,7 +1,8 @@
 from assay.credit import GroupRelative
 from assay.methods.gppo.gate import Preserving
 from assay.objective import Judged, Likelihood, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 GPPO = Recipe(
     name="gppo",

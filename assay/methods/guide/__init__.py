@@ -7,7 +7,8 @@ from assay.methods.guide.quantile import RatioQuantile
 from assay.methods.guide.retry import HINT, RetryWithHint
 from assay.methods.guide.surplus import TakeTurns
 from assay.objective import Case, Clip, Objective, Tagged, TokenMean, TokenRatio
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 GUIDE = Recipe(
     name="guide",
@@ -18,7 +19,7 @@ GUIDE = Recipe(
     mechanism=Mechanism(
         expand=(RetryWithHint(below=0.001, share=0.5, trained="question"), Refill(max_rounds=10)),
         curate=(MixedGroups(by="accuracy"), TakeTurns()),
-        assess=(RatioQuantile(tag=HINT, quantile=0.9, least=1e-4),),
+        forwards=(RatioQuantile(tag=HINT, quantile=0.9, least=1e-4),),
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
         objective=Objective(
             gate=Clip(low=0.2, high=0.2),

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from assay.augment import Codec
-from assay.augment.hints import hint_of, with_hint
+from assay.ask import Codec
+from assay.ask.hints import hint_of, with_hint
 from assay.part import Expansion
 from assay.types import Episode, Request
 

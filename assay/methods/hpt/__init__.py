@@ -3,7 +3,8 @@ from assay.credit import GroupRelative
 from assay.methods.hpt.switch import SwitchToExpert
 from assay.objective import Case, Entropy, FixedLength, Likelihood, Objective, Shut, Tagged
 from assay.objective.gates import Plain
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 TEACHER = Tagged("teacher")
 

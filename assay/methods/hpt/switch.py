@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.grouping import groups, measure
+from assay.curate.grouping import groups, measure
 from assay.part import Curator
 from assay.types import Row
 

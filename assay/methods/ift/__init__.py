@@ -11,7 +11,7 @@ IFT = Like(
     claim="one pass over demonstrations that reads its own guesses too: 59.61 on average on the Open LLM Leaderboard "
     "with Mistral-7B, where SFT gives 58.65 and DPO 58.28",
     changes={
-        "mechanism.assess": (Guesses(share=0.2),),
+        "mechanism.forwards": (Guesses(share=0.2),),
         "mechanism.objective.whole": Propagated(gamma=0.95, form="product"),
         "mechanism.objective.aggregate": SequenceMean(),
         "scale.learning_rate": 5e-7,

@@ -1,8 +1,9 @@
 from assay.credit import GroupRelative
 from assay.methods.kimi.term import SquaredRatio
 from assay.objective import NoRatio, Objective, Open, SequenceSum
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
+from assay.scale import Scale
 
 KIMI_K15 = Recipe(
     name="kimi-k1.5",

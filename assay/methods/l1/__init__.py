@@ -4,11 +4,12 @@ from assay.credit import GroupRelative
 from assay.methods.l1.adherence import Adherence
 from assay.methods.l1.budget import Budget
 from assay.objective import KL, Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
+from assay.scale import Scale
 
 EXACT = Mechanism(
-    augment=(Budget(low=100, high=4000, at_most=0.0),),
+    ask=(Budget(low=100, high=4000, at_most=0.0),),
     reward=(Outcome(right=1.0, wrong=0.0), Adherence(unit=3333)),
     credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
     objective=Objective(
@@ -52,7 +53,7 @@ L1_MAX = dataclasses.replace(
     claim="answers at most as long as the prompt asks for, shorter where the problem is easy",
     mechanism=dataclasses.replace(
         EXACT,
-        augment=(Budget(low=100, high=4000, at_most=0.5),),
+        ask=(Budget(low=100, high=4000, at_most=0.5),),
         reward=(Outcome(right=1.0, wrong=0.0), Adherence(unit=3333, margin=0.5)),
     ),
     scale=dataclasses.replace(L1_EXACT.scale, max_new=4500, learning_rate=4e-6, num_steps=120),

@@ -27,7 +27,7 @@ def adherence(episodes: Sequence[Episode], *, unit: int, margin: float) -> list[
 
 @dataclass(frozen=True)
 class Adherence(Rewarding):
-    """What it costs to miss the budget of n tokens that the prompt gives (L1 2503.04697; `augment` budget).
+    """What it costs to miss the budget of n tokens that the prompt gives (L1 2503.04697; `ask` budget).
 
     Told n exactly, |n - T| / unit. Told n at most, a right answer keeps clip((n - T) / unit + margin, 0, 1) of its 1.
     """

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.augment.hints import reworded, with_hint
+from assay.ask.hints import reworded, with_hint
 from assay.memory import Memory
 from assay.part import Asking, scales_with
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
-    from assay.augment import Codec
+    from assay.ask import Codec
 
 EXACTLY, AT_MOST = "exactly", "at most"  # what a request's tag begins with
 

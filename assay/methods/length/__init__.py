@@ -7,8 +7,9 @@ from assay.curate import FirstGroups, MixedGroups
 from assay.methods.length.reward import Shortness, StopProperly
 from assay.methods.length.whole import WholeAnswers
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Like, Mechanism, Recipe, Scale, Stage
+from assay.recipe import Like, Mechanism, Recipe, Stage
 from assay.reward import Outcome
+from assay.scale import Scale
 
 PLAIN = Mechanism(
     reward=(Outcome(right=1.0, wrong=0.0),),

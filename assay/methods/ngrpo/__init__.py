@@ -1,7 +1,8 @@
 from assay.methods.ngrpo.unsolved import UnsolvedGroups
 from assay.methods.ngrpo.virtual import VirtualBest
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 NGRPO = Recipe(
     name="ngrpo",

@@ -1,6 +1,7 @@
 from assay.methods.opo.credit import LengthWeighted
 from assay.objective import NoRatio, Objective, Open, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 OPO = Recipe(
     name="opo",

@@ -1,7 +1,8 @@
 from assay.methods.otb.credit import TokenBaseline
 from assay.methods.otb.energy import TokenEnergy
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 OTB = Recipe(
     name="otb",
@@ -10,7 +11,7 @@ OTB = Recipe(
     claim="a baseline for each position, weighted by the gradient built up to there: groups of 4 train as stably as "
     "groups of 32, with over 65% fewer tokens",
     mechanism=Mechanism(
-        assess=(TokenEnergy(),),
+        forwards=(TokenEnergy(),),
         credit=TokenBaseline(tail="own", epsilon=1e-8),
         objective=Objective(gate=Clip(low=0.2, high=0.2), aggregate=TokenMean()),
     ),

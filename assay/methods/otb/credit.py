@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from assay.curate.grouping import groups, spread
 from assay.errors import ConfigError
-from assay.grouping import groups, spread
 from assay.part import Credit
 from assay.types import Origin, Row
 
@@ -41,7 +41,7 @@ def token_baseline(rows: Sequence[Row], *, tail: str, epsilon: float) -> list[Ro
 @dataclass(frozen=True)
 class TokenBaseline(Credit):
     """A_t = R - B_t, B_t the mean of the rewards weighted by the gradient that each answer has built up to its t-th
-    token (optimal token baseline, 2602.07078). `assess` token-energy gives the weights.
+    token (optimal token baseline, 2602.07078). `forwards` token-energy gives the weights.
     """
 
     tail: Tail = "own"  # beyond the second longest answer: by the formula, no baseline, or that of the last shared one
@@ -64,5 +64,5 @@ def _baseline(energy: Sequence[np.ndarray], rewards: np.ndarray, tail: str, epsi
 
 def _energy(row: Row) -> np.ndarray:
     if row.energy is None:
-        raise ConfigError("credit token-baseline weighs by the energy of tokens: put token-energy into `assess`.")
+        raise ConfigError("credit token-baseline weighs by the energy of tokens: put token-energy into `forwards`.")
     return np.asarray(row.energy, np.float64)

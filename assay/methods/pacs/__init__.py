@@ -1,8 +1,9 @@
 from assay.credit import LeaveOneOut
 from assay.methods.pacs.loss import PACS as Loss
 from assay.objective import NoRatio, Objective, Open
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
+from assay.scale import Scale
 
 PACS = Recipe(
     name="pacs",

@@ -1,6 +1,7 @@
 from assay.methods.passk.credit import PassK
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 PASSK = Recipe(
     name="passk",

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from assay.curate.grouping import groups
 from assay.errors import ConfigError
-from assay.grouping import groups
 from assay.memory import Memory
 from assay.part import Credit, scales_with
 from assay.types import Row
 
 if TYPE_CHECKING:
-    from assay.recipe import Mechanism, Scale
+    from assay.recipe import Mechanism
+    from assay.scale import Scale
 
 Kind = Literal["full", "bootstrap", "analytic"]
 

@@ -10,8 +10,9 @@ from assay.methods.preferences.losses import KTO as KTOLoss
 from assay.methods.preferences.pairs import Mismatch, Pairs, TrainAt
 from assay.objective import NoRatio, Objective, Open
 from assay.part import Curator, WholeLoss
-from assay.recipe import Mechanism, Model, Recipe, Scale, Stage
+from assay.recipe import Mechanism, Recipe, Stage
 from assay.reward import Outcome
+from assay.scale import Model, Scale
 
 
 def _mechanism(whole: WholeLoss, *curate: Curator) -> Mechanism:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.curate.grouping import MISMATCHED
 from assay.errors import ConfigError
-from assay.grouping import MISMATCHED
 from assay.part import Scope, WholeLoss
 
 if TYPE_CHECKING:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.grouping import MISMATCHED, groups, measure
+from assay.curate.grouping import MISMATCHED, groups, measure
 from assay.memory import Memory
 from assay.part import Curator
 from assay.types import Origin, Row
 
 if TYPE_CHECKING:
-    from assay.recipe import Mechanism, Scale
+    from assay.recipe import Mechanism
+    from assay.scale import Scale
 
 
 def pairs(rows: Sequence[Row], *, memory: Memory, most: int) -> list[Row]:

@@ -2,7 +2,8 @@ from assay.credit import GroupRelative
 from assay.methods.prefix_rft.expert import ExpertPrefix
 from assay.methods.prefix_rft.forks import Forks
 from assay.objective import Clip, FixedLength, Objective
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 PREFIX_RFT = Recipe(
     name="prefix-rft",
@@ -12,7 +13,7 @@ PREFIX_RFT = Recipe(
     "on six mathematics sets with Qwen2.5-Math-7B, LUFFY 50.1, RL 45.5; a hundredth of the demonstrations gives 37.6 "
     "of 41.1",
     mechanism=Mechanism(
-        augment=(ExpertPrefix(first=0.95, last=0.05, high=0.95),),
+        ask=(ExpertPrefix(first=0.95, last=0.05, high=0.95),),
         credit=GroupRelative(scale="none"),
         objective=Objective(
             gate=Clip(low=0.2, high=0.2),

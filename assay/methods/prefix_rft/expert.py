@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from assay.augment.expert import EXPERT, solution_ids
-from assay.augment.hints import written_by_others
+from assay.ask.expert import EXPERT, solution_ids
+from assay.ask.hints import written_by_others
 from assay.memory import Memory
 from assay.part import Asking
 from assay.types import Request
 
 if TYPE_CHECKING:
-    from assay.augment import Codec
+    from assay.ask import Codec
 
 
 def expert_prefix(
@@ -63,4 +63,4 @@ class ExpertPrefix(Asking):
     def refusal(self, **_: Any) -> str | None:
         if 0 <= self.last <= self.first <= self.high < 1:
             return None
-        return f"augment: 0 <= last <= first <= high < 1 must hold, not {self.last}, {self.first}, {self.high}."
+        return f"ask: 0 <= last <= first <= high < 1 must hold, not {self.last}, {self.first}, {self.high}."

@@ -4,7 +4,8 @@ from assay.curate import BandFirst
 from assay.methods.prime.credit import ProcessLeaveOneOut
 from assay.methods.prime.implicit import ImplicitProcess
 from assay.objective import Clip, Entropy, Objective, TokenMean
-from assay.recipe import Mechanism, Model, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Model, Scale
 
 PRIME = Recipe(
     name="prime",
@@ -15,7 +16,9 @@ PRIME = Recipe(
     mechanism=Mechanism(
         expand=(Refill(max_rounds=4),),
         curate=(BandFirst(low=0.2, high=0.8, cut=False),),
-        assess=(ImplicitProcess(model="process", reference="process-reference", beta=0.05, rate=2.0, clip_norm=10.0),),
+        forwards=(
+            ImplicitProcess(model="process", reference="process-reference", beta=0.05, rate=2.0, clip_norm=10.0),
+        ),
         credit=ProcessLeaveOneOut(outcome=5.0, process=5.0),
         shape=(Whiten(by="batch", ddof=1, epsilon=1e-8),),
         objective=Objective(gate=Clip(low=0.2, high=0.2), aggregate=TokenMean(), regularise=(Entropy(weight=0.001),)),

@@ -9,7 +9,7 @@ import numpy as np
 
 from assay.credit.gae import estimate
 from assay.credit.pack import trains
-from assay.grouping import groups, spread
+from assay.curate.grouping import groups, spread
 from assay.part import Credit
 from assay.types import Row
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.assess.fit import fit
 from assay.credit.pack import pack, trains
 from assay.errors import ConfigError
+from assay.forwards.fit import fit
 from assay.memory import Memory
 from assay.models import Models
 from assay.objective.aggregate import sequence_mean
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.engine.interface import Chunk, Outputs
-    from assay.recipe import Scale
+    from assay.scale import Scale
 
 
 def implicit_process(
@@ -43,7 +43,7 @@ def implicit_process(
     from assay.engine.interface import Span
 
     if missing := [name for name in (model, reference) if name not in models]:
-        raise ConfigError(f"assess: '{missing[0]}' is none of the recipe's models: {', '.join(models)}.")
+        raise ConfigError(f"forwards: '{missing[0]}' is none of the recipe's models: {', '.join(models)}.")
     result = list(rows)
     settings = dataclasses.replace(scale, learning_rate=rate * scale.learning_rate, clip_norm=clip_norm)
     places = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]

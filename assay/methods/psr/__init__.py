@@ -3,8 +3,9 @@ import dataclasses
 from assay.methods.psr.one_sided import OneSided
 from assay.methods.psr.signed import Signed
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
+from assay.scale import Scale
 
 POSITIVE = Mechanism(
     reward=(Outcome(right=1.0, wrong=-1.0),),

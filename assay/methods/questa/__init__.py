@@ -7,11 +7,12 @@ from assay.memory import Follow
 from assay.methods.questa.band import Band
 from assay.methods.questa.partial_solution import PartialSolution
 from assay.objective import Clip, Drop, Objective, TokenMean
-from assay.recipe import Mechanism, Model, Recipe, Scale, Stage
+from assay.recipe import Mechanism, Recipe, Stage
 from assay.reward import Outcome
+from assay.scale import Model, Scale
 
 HALF = Mechanism(
-    augment=(PartialSolution(percent=50),),
+    ask=(PartialSolution(percent=50),),
     expand=(Refill(max_rounds=10),),
     collect=(Lagged(model="behaviour"),),
     reward=(Outcome(right=5.0, wrong=0.0),),
@@ -43,7 +44,7 @@ QUESTA = Recipe(
         Stage("half"),
         Stage(
             "quarter",
-            mechanism=dataclasses.replace(HALF, augment=(PartialSolution(percent=25),)),
+            mechanism=dataclasses.replace(HALF, ask=(PartialSolution(percent=25),)),
             start="continue",
             optimiser="reset",
         ),

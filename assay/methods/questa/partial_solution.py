@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from assay.augment.hints import holds_answer, reworded, with_hint
+from assay.ask.hints import holds_answer, reworded, with_hint
 from assay.errors import ConfigError, DataError
 from assay.memory import Memory
 from assay.part import Asking, scales_with
 from assay.types import Ids, Problem, Request
 
 if TYPE_CHECKING:
-    from assay.augment import Codec
+    from assay.ask import Codec
 
 TITLE = "## Hint."
 
@@ -53,7 +53,7 @@ def hint(problem: Problem, *, percent: float, unit: str) -> str:
     """The first floor(percent / 100 * |s|) characters of the solution s, or back to the last whole step among them."""
     if not 0 <= percent <= 100 or unit not in ("characters", "steps"):
         raise ConfigError(
-            f"augment: percent is from 0 to 100 and unit 'characters' or 'steps', not {percent} and '{unit}'."
+            f"ask: percent is from 0 to 100 and unit 'characters' or 'steps', not {percent} and '{unit}'."
         )
     if problem.solution is None:
         raise DataError(f"problem {problem.id} of '{problem.task}' has no worked solution to take a hint from.")

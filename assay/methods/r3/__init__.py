@@ -1,11 +1,12 @@
 import dataclasses
 
-from assay.assess import Critic, TokenKL
 from assay.credit import GAE, Whiten
+from assay.forwards import Critic, TokenKL
 from assay.methods.r3.reward import PartialOutcome
 from assay.methods.r3.starts import StartStates
 from assay.objective import Clip, Objective, SequenceMean
-from assay.recipe import Mechanism, Model, Recipe, Scale, Stage
+from assay.recipe import Mechanism, Recipe, Stage
+from assay.scale import Model, Scale
 
 STATES = 6
 
@@ -16,9 +17,9 @@ R3 = Recipe(
     claim="PPO from start states inside demonstrations makes outcome rewards act like step rewards: 4.1 points above "
     "plain RL on eight tasks with Llama2-7B",
     mechanism=Mechanism(
-        augment=(StartStates(low=0.0, high=1.0),),
+        ask=(StartStates(low=0.0, high=1.0),),
         reward=(PartialOutcome(right=1.0, readable=0.2, wrong=0.0),),
-        assess=(TokenKL(weight=0.05), Critic(model="critic", gamma=1.0, lam=0.95, clip=0.2, rate=1.0)),
+        forwards=(TokenKL(weight=0.05), Critic(model="critic", gamma=1.0, lam=0.95, clip=0.2, rate=1.0)),
         credit=GAE(gamma=1.0, lam=0.95),
         shape=(Whiten(by="batch", ddof=1, epsilon=1e-8),),
         objective=Objective(gate=Clip(low=0.2, high=0.2), aggregate=SequenceMean()),
@@ -59,9 +60,7 @@ R3_STAGED = dataclasses.replace(
     stages=tuple(
         Stage(
             f"from {place}/{STATES}",
-            mechanism=dataclasses.replace(
-                R3.mechanism, augment=(StartStates(low=place / STATES, high=place / STATES),)
-            ),
+            mechanism=dataclasses.replace(R3.mechanism, ask=(StartStates(low=place / STATES, high=place / STATES),)),
         )
         for place in range(STATES - 1, -1, -1)
     ),

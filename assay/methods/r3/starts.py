@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.augment.hints import lines_of, written_by_others
+from assay.ask.hints import lines_of, written_by_others
 from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.part import Asking
 from assay.types import Request
 
 if TYPE_CHECKING:
-    from assay.augment import Codec
+    from assay.ask import Codec
 
 
 def start_states(
@@ -22,7 +22,7 @@ def start_states(
 ) -> list[Request]:
     """Whoever is compared starts in one state: u belongs to the group. What is given counts towards the limit."""
     if not 0 <= low <= high <= 1:
-        raise ConfigError(f"augment: a start state lies from low to high within 0 to 1, not from {low} to {high}.")
+        raise ConfigError(f"ask: a start state lies from low to high within 0 to 1, not from {low} to {high}.")
     result = []
     for request in requests:
         steps = lines_of(request.problem)

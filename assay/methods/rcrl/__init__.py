@@ -6,17 +6,18 @@ from assay.methods.rcrl.completions import CompleteSteps
 from assay.methods.rcrl.condition import Conditioned
 from assay.methods.rcrl.labels import LabelSteps
 from assay.objective import NoRatio, Objective, Open, TokenMean
-from assay.recipe import Mechanism, Model, Recipe, Scale, Stage
+from assay.recipe import Mechanism, Recipe, Stage
+from assay.scale import Model, Scale
 
 ASKED = Mechanism(
-    augment=(Conditioned(label="GOOD"),),
+    ask=(Conditioned(label="GOOD"),),
     collect=(Frozen(model="reference"),),
     expand=(CompleteSteps(num=4),),
     curate=(LabelSteps(threshold=0.5),),
     credit=Constant(value=1.0),
     objective=Objective(ratio=NoRatio(), gate=Open(), aggregate=TokenMean()),
 )
-BARE = dataclasses.replace(ASKED, augment=())
+BARE = dataclasses.replace(ASKED, ask=())
 
 RCRL = Recipe(
     name="rcrl",

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.augment import Codec
+from assay.ask import Codec
 from assay.collect.trees import branch
 from assay.part import Expansion
 from assay.tasks.task import STEP_MARKS

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from assay.augment.hints import reworded, with_hint
+from assay.ask.hints import reworded, with_hint
 from assay.part import Asking
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
-    from assay.augment import Codec
+    from assay.ask import Codec
 
 LABELS = GOOD, BAD = "GOOD", "BAD"
 

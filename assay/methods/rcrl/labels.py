@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from assay.augment import Codec
+from assay.ask import Codec
+from assay.curate.grouping import measure
 from assay.curate.parts import leave_out
-from assay.grouping import measure
 from assay.methods.rcrl.completions import COMPLETION, place_of, step_ends
 from assay.methods.rcrl.condition import BAD, GOOD, LABELS, labelled
 from assay.part import Curator

@@ -3,7 +3,8 @@ from assay.methods.relift.study import Study
 from assay.methods.relift.unsolved import HoldUnsolved
 from assay.objective import Entropy, FixedLength, NoRatio, Objective, Open, TokenMean
 from assay.objective.gates import Plain
-from assay.recipe import Mechanism, Recipe, Rule, Scale
+from assay.recipe import Mechanism, Recipe, Rule
+from assay.scale import Scale
 
 STUDENT = "student"
 

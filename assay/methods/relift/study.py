@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.augment import Codec
-from assay.augment.demonstrate import worked
+from assay.ask import Codec
+from assay.ask.demonstrate import worked
 from assay.memory import Memory
 from assay.methods.relift.unsolved import HoldUnsolved
-from assay.part import Expansion, kept, scales_with
+from assay.part import Expansion, for_caller, scales_with
 from assay.types import Episode, Request
 
 
@@ -40,7 +40,7 @@ class Study(Expansion):
     reads = (HoldUnsolved,)
 
     size: int = scales_with("num_prompts", 128, at=128)
-    name: str = kept("unsolved")  # of the part that holds them
+    name: str = for_caller("unsolved")  # of the part that holds them
     student: str = "student"
     does = study
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory.episodes import bare
-from assay.part import Remembering, kept
+from assay.part import Remembering, for_caller
 from assay.types import Episode, Row
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class HoldUnsolved(Remembering):
 
     keeps = "unsolved"
 
-    name: str = kept("unsolved")
+    name: str = for_caller("unsolved")
     student: str = "student"  # the role that studies
     does = hold_unsolved
 

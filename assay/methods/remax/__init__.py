@@ -1,9 +1,10 @@
-from assay.assess import TokenKL
 from assay.curate import Aside
+from assay.forwards import TokenKL
 from assay.methods.remax.credit import GreedyRelative
 from assay.methods.remax.greedy import Greedy
 from assay.objective import NoRatio, Objective, Open, SequenceSum
-from assay.recipe import Mechanism, Model, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Model, Scale
 
 REMAX = Recipe(
     name="remax",
@@ -11,9 +12,9 @@ REMAX = Recipe(
     paper="2310.10505",
     claim="the reward of the greedy answer as baseline in place of a critic: half the memory of PPO, 1.6 times faster",
     mechanism=Mechanism(
-        augment=(Greedy(),),
+        ask=(Greedy(),),
         curate=(Aside(tag="greedy"),),
-        assess=(TokenKL(weight=0.05),),
+        forwards=(TokenKL(weight=0.05),),
         credit=GreedyRelative(tag="greedy"),
         objective=Objective(ratio=NoRatio(), gate=Open(), aggregate=SequenceSum()),
     ),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.credit.gae import estimate
-from assay.grouping import groups
+from assay.curate.grouping import groups
 from assay.part import Credit
 from assay.types import Origin, Row
 

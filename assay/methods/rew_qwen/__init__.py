@@ -1,8 +1,9 @@
 from assay.credit import GroupRelative
 from assay.methods.rew_qwen.reward import ModelScore
 from assay.objective import KL, Clip, Objective, SequenceMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
+from assay.scale import Scale
 
 REW_QWEN = Recipe(
     name="rew-qwen",

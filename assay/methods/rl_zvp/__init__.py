@@ -1,6 +1,7 @@
 from assay.methods.rl_zvp.credit import ByCertainty
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 RL_ZVP = Recipe(
     name="rl-zvp",

@@ -1,6 +1,6 @@
 import dataclasses
 
-from assay.augment import Rehearse
+from assay.ask import Rehearse
 from assay.credit import Constant, GroupRelative
 from assay.curate import Untrained
 from assay.memory import HoldTagged
@@ -9,8 +9,9 @@ from assay.methods.rlad.players import Helpful, Unpaid
 from assay.methods.rlad.solve import SolveWith
 from assay.methods.rlad.usefulness import Usefulness
 from assay.objective import KL, Clip, Entropy, NoRatio, Objective, Open, TokenMean
-from assay.recipe import Mechanism, Model, Recipe, Rule, Scale, Stage
+from assay.recipe import Mechanism, Recipe, Rule, Stage
 from assay.reward import Outcome
+from assay.scale import Model, Scale
 
 GROUPS = GroupRelative(scale="std", ddof=1, epsilon=1e-6)
 ONLINE = Objective(
@@ -23,12 +24,12 @@ IMITATED = Rule("abstraction", verified=False, reward=(Outcome(),), credit=Const
 READ = Rule("abstraction", verified=False, reward=(Usefulness(),))
 
 WARM = Mechanism(
-    augment=(Abstract(num=1, longest=1024), Distilled(share=0.5, shortest=40, least=3)),
+    ask=(Abstract(num=1, longest=1024), Distilled(share=0.5, shortest=40, least=3)),
     objective=ONLINE,
     rules=(IMITATED,),
 )
 COLLECT = Mechanism(
-    augment=(Abstract(num=4, longest=1024, bare=8),),
+    ask=(Abstract(num=4, longest=1024, bare=8),),
     expand=(SolveWith(samples=8),),
     curate=(
         Helpful(role="abstraction", margin=0.0, least=3),
@@ -39,9 +40,9 @@ COLLECT = Mechanism(
     remember=(HoldTagged(tag="helpful"),),
     rules=(READ,),
 )
-TUNE = Mechanism(augment=(Abstract(num=4, longest=1024), Rehearse(name="helpful")), objective=ONLINE, rules=(IMITATED,))
+TUNE = Mechanism(ask=(Abstract(num=4, longest=1024), Rehearse(name="helpful")), objective=ONLINE, rules=(IMITATED,))
 SOLVE = Mechanism(
-    augment=(Abstract(num=1, longest=1024, bare_every=8),),
+    ask=(Abstract(num=1, longest=1024, bare_every=8),),
     expand=(SolveWith(samples=16),),
     curate=(Untrained(role="abstraction"), Unpaid(tag="bare")),
     credit=GROUPS,
@@ -49,13 +50,13 @@ SOLVE = Mechanism(
     rules=(READ,),
 )
 BOTH = Mechanism(
-    augment=(Abstract(num=4, longest=1024),),
+    ask=(Abstract(num=4, longest=1024),),
     expand=(SolveWith(samples=4),),
     credit=GROUPS,
     objective=ONLINE,
     rules=(Rule("abstraction", verified=False, reward=(Usefulness(),), credit=GROUPS, objective=ONLINE),),
 )
-JOINT = Mechanism(augment=(WriteThenSolve(),), credit=GROUPS, objective=ONLINE)
+JOINT = Mechanism(ask=(WriteThenSolve(),), credit=GROUPS, objective=ONLINE)
 TWO_SETS = {"policy": Model(), "proposer": Model(), "reference": Model(trained=False)}
 TWO_PLAYERS = {"policy": "policy", "abstraction": "proposer"}
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from assay.augment.hints import answered, hint_of, holds_answer, reworded, sometimes
+from assay.ask.hints import answered, hint_of, holds_answer, reworded, sometimes
 from assay.errors import DataError
 from assay.part import Asking, scales_with
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
-    from assay.augment import Codec
+    from assay.ask import Codec
     from assay.memory import Memory
 
 ROLE = "abstraction"

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from assay.augment.hints import holds_answer
+from assay.ask.hints import holds_answer
+from assay.curate.grouping import measure
 from assay.curate.parts import leave_out
 from assay.curate.players import HELPFUL
-from assay.grouping import measure
 from assay.part import Curator
 from assay.types import Row
 

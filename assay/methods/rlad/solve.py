@@ -11,7 +11,7 @@ from assay.part import Expansion
 from assay.types import Episode, Request
 
 if TYPE_CHECKING:
-    from assay.augment import Codec, Sampling
+    from assay.ask import Codec, Sampling
 
 
 def solve_with(episodes: Sequence[Episode], *, codec: Codec, sampling: Sampling, samples: int) -> list[Request]:

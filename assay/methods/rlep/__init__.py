@@ -4,8 +4,9 @@ from assay.credit import GroupRelative
 from assay.methods.rlep.replay import Replay
 from assay.methods.rlep.successes import KeepSuccesses
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale, Stage
+from assay.recipe import Mechanism, Recipe, Stage
 from assay.reward import Outcome, SoftOverlong
+from assay.scale import Scale
 from assay.source import Epochs
 
 EXPERIENCE = Mechanism(
@@ -15,7 +16,7 @@ EXPERIENCE = Mechanism(
     objective=Objective(gate=Clip(low=0.2, high=0.28, dual=10.0), aggregate=TokenMean()),
     remember=(KeepSuccesses(most=4),),
 )
-REPLAY = dataclasses.replace(EXPERIENCE, augment=(Replay(num=2),), remember=())
+REPLAY = dataclasses.replace(EXPERIENCE, ask=(Replay(num=2),), remember=())
 
 RLEP = Recipe(
     name="rlep",

@@ -4,7 +4,8 @@ from assay.curate import FirstGroups, MixedGroups
 from assay.methods.rlve.levels import Promote
 from assay.methods.rlve.source import LevelWindow
 from assay.objective import Clip, Objective, SequenceMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 RLVE = Recipe(
     name="rlve",

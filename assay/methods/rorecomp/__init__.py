@@ -2,8 +2,9 @@ from assay.credit import GroupRelative
 from assay.memory import KeepLeftovers
 from assay.methods.rorecomp.recompose import Recompose
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
+from assay.scale import Scale
 
 RORECOMP = Recipe(
     name="rorecomp",

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.grouping import groups, measure
+from assay.curate.grouping import groups, measure
 from assay.memory import KeepLeftovers, Memory
 from assay.memory.leftovers import STORE, aside, leftovers, returned
 from assay.part import Curator

@@ -2,8 +2,9 @@ from assay.credit import GroupRelative
 from assay.methods.rover.loss import Rover
 from assay.methods.rover.mean_logp import MeanLogProb
 from assay.objective import NoRatio, Objective, Open, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
+from assay.scale import Scale
 
 ROVER = Recipe(
     name="rover",
@@ -13,7 +14,7 @@ ROVER = Recipe(
     "diversity with Qwen3-8B-Base on AIME24, AIME25 and HMMT25",
     mechanism=Mechanism(
         reward=(Outcome(right=1.0, wrong=0.0),),
-        assess=(MeanLogProb(),),
+        forwards=(MeanLogProb(),),
         credit=GroupRelative(scale="none"),
         objective=Objective(whole=Rover(scale=1.0), ratio=NoRatio(), gate=Open(), aggregate=TokenMean()),
     ),

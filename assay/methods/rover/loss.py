@@ -30,7 +30,7 @@ def rover(view: View, *, weight: Tensor, scale: float) -> Tensor:
 class Rover(WholeLoss):
     """log pi / pi_old as the value of a token under the uniformly random policy, by its Bellman equation (2509.24981).
 
-    Wants what all tokens of the vocabulary are given on average, now and (`mean-log-prob` of `assess`) before.
+    Wants what all tokens of the vocabulary are given on average, now and (`mean-log-prob` of `forwards`) before.
     """
 
     scale: float = 1.0

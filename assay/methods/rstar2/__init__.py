@@ -2,8 +2,9 @@ from assay.credit import GroupRelative
 from assay.curate import MixedGroups
 from assay.methods.rstar2.resample import ResampleOnCorrect
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
+from assay.scale import Scale
 
 RSTAR2 = Recipe(
     name="rstar2",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from assay.curate.grouping import groups
 from assay.curate.parts import leave_out
-from assay.grouping import groups
 from assay.memory import Memory
 from assay.part import Curator, scales_with
-from assay.tasks.task import count_answers
 from assay.types import Origin, Row
+from assay.verifiers.answers import count_answers
 
 
 def resample_on_correct(rows: Sequence[Row], memory: Memory, *, keep: int, least: int) -> list[Row]:

@@ -1,7 +1,8 @@
 from assay.credit import GroupRelative
 from assay.methods.sapo.gate import Soft
 from assay.objective import Objective, SequenceMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 SAPO = Recipe(
     name="sapo",

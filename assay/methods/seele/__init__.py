@@ -3,7 +3,8 @@ from assay.methods.seele.begin import BeginAtRate
 from assay.methods.seele.rates import KeepRate
 from assay.methods.seele.rounds import HintRounds
 from assay.objective import KL, Case, Clip, FixedLength, Likelihood, NoRatio, Objective, Shut, Written
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 from assay.source import Epochs
 
 SEELE = Recipe(
@@ -14,7 +15,7 @@ SEELE = Recipe(
     "the best supervision-aided method before it 40.5",
     mechanism=Mechanism(
         source=Epochs(size=22000),
-        augment=(BeginAtRate(),),
+        ask=(BeginAtRate(),),
         expand=(HintRounds(rounds=4, target=0.5),),
         credit=GroupRelative(scale="none"),
         objective=Objective(

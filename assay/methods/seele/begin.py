@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.augment.hints import written_by_others
+from assay.ask.hints import written_by_others
 from assay.memory import Memory
 from assay.methods.seele.rates import STORE, KeepRate
 from assay.part import Asking
@@ -13,7 +13,7 @@ from assay.tasks.task import steps_of
 from assay.types import Request
 
 if TYPE_CHECKING:
-    from assay.augment import Codec
+    from assay.ask import Codec
 
 
 def begin_at_rate(

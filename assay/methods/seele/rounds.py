@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.augment import Codec
+from assay.ask import Codec
 from assay.methods.seele.begin import begun
 from assay.methods.seele.rates import by_group, points_of, rate_for
 from assay.part import Expansion

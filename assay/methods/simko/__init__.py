@@ -3,7 +3,8 @@ from assay.methods.simko.candidates import Candidates
 from assay.methods.simko.gate import ClipLikeliest
 from assay.methods.simko.term import ShareWithCandidates
 from assay.objective import Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 SIMKO = Recipe(
     name="simko",
@@ -12,7 +13,7 @@ SIMKO = Recipe(
     claim="at hesitant tokens right answers lift the likeliest candidates too and wrong ones lower the very likeliest "
     "more: pass@k above GRPO's for many k on six mathematics and two logic benchmarks, without losing pass@1",
     mechanism=Mechanism(
-        assess=(Candidates(k=3),),
+        forwards=(Candidates(k=3),),
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
         objective=Objective(
             gate=ClipLikeliest(low=0.2, high=0.2, factor=1.1, share=0.2),

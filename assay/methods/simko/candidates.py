@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.assess.spans import forwarded
+from assay.forwards.spans import forwarded
 from assay.models import Models
 from assay.part import Forward
 from assay.types import Row, Stats

@@ -1,11 +1,12 @@
 import math
 
-from assay.assess import Distributions
 from assay.credit import GroupRelative
+from assay.forwards import Distributions
 from assay.methods.spec_rl.drafts import Drafts
 from assay.methods.spec_rl.speculate import Speculate
 from assay.objective import KL, Clip, Entropy, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 from assay.source import Epochs
 
 SPEC_RL = Recipe(
@@ -15,8 +16,8 @@ SPEC_RL = Recipe(
     claim="last epoch's answers, verified as drafts by today's policy, save half to two thirds of the time of rollouts",
     mechanism=Mechanism(
         source=Epochs(size=6144),
-        augment=(Speculate(lenience=math.exp(0.5), residual=True),),
-        assess=(Distributions(k=128),),
+        ask=(Speculate(lenience=math.exp(0.5), residual=True),),
+        forwards=(Distributions(k=128),),
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
         objective=Objective(
             gate=Clip(low=0.2, high=0.2, dual=3.0),

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from assay.assess.distributions import Distributions, distributions
-from assay.assess.spans import forwarded
+from assay.forwards.distributions import Distributions, distributions
+from assay.forwards.spans import forwarded
 from assay.memory import Memory
 from assay.methods.spec_rl.drafts import STORE, Drafts
 from assay.models import Models
@@ -91,16 +91,16 @@ class Speculate(Asking):
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
         if not self.lenience > 0:
-            return f"augment.lenience must be a positive number, not {self.lenience}."
+            return f"ask.lenience must be a positive number, not {self.lenience}."
         if (scale.top_p, scale.top_k, scale.min_p) != (1.0, 0, 0.0):
             return (
                 "drafts are compared by the full distribution of each token: set scale.top_p to 1, scale.top_k and "
                 "scale.min_p to 0."
             )
-        if self.residual and not any(isinstance(part, Distributions) for part in mechanism.assess):
+        if self.residual and not any(isinstance(part, Distributions) for part in mechanism.forwards):
             return (
-                "augment.residual needs the distributions that drafts were drawn from. Add `distributions` to "
-                "mechanism.assess, or set augment.residual to no."
+                "ask.residual needs the distributions that drafts were drawn from. Add `distributions` to "
+                "mechanism.forwards, or set ask.residual to no."
             )
         return None
 

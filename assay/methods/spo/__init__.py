@@ -5,7 +5,8 @@ from assay.methods.spo.tracked import TrackedValue
 from assay.methods.spo.uncertain import Uncertain
 from assay.methods.spo.values import TrackValues
 from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 SPO = Recipe(
     name="spo",
@@ -15,7 +16,7 @@ SPO = Recipe(
     "mathematics benchmarks with Qwen3-8B, and pass@k above it for every k",
     mechanism=Mechanism(
         source=Uncertain(size=8192, floor=0.05),
-        augment=(Probe(num=8),),
+        ask=(Probe(num=8),),
         curate=(Aside(tag="probe"),),
         credit=TrackedValue(),
         shape=(Whiten(by="batch", over="rows", ddof=1, epsilon=1e-8),),

@@ -1,9 +1,10 @@
-from assay.augment import Expert
+from assay.ask import Expert
 from assay.methods.srft.credit import Demonstrated
 from assay.methods.srft.gate import ByEntropy
 from assay.methods.srft.term import LikelihoodByEntropy
 from assay.objective import Case, Entropy, FixedLength, NoRatio, Objective, Probability, Shaped, Written
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 SRFT = Recipe(
     name="srft",
@@ -12,7 +13,7 @@ SRFT = Recipe(
     claim="imitation and reinforcement on one batch, weighed by the policy's entropy: 59.1 on five mathematics sets, "
     "9.0 above the best zero-RL method, and 62.5 (+10.9) out of distribution, with Qwen2.5-Math-7B",
     mechanism=Mechanism(
-        augment=(Expert(count=1),),
+        ask=(Expert(count=1),),
         credit=Demonstrated(ddof=1, epsilon=1e-6),
         objective=Objective(
             ratio=NoRatio(),

@@ -3,8 +3,9 @@ from assay.credit import Score
 from assay.memory import Follow
 from assay.methods.topr.gate import Tapered
 from assay.objective import Objective, SequenceMean, SequenceRatio
-from assay.recipe import Mechanism, Model, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
+from assay.scale import Model, Scale
 
 TOPR = Recipe(
     name="topr",

@@ -1,10 +1,11 @@
-from assay.augment import Trunks
+from assay.ask import Trunks
 from assay.collect import Fork
 from assay.methods.treerl.credit import TreeRelative
 from assay.methods.treerl.draw_leaves import DrawLeaves
 from assay.objective import Clip, Objective, SequenceMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
+from assay.scale import Scale
 
 TREERL = Recipe(
     name="treerl",
@@ -13,7 +14,7 @@ TREERL = Recipe(
     claim="trees that fork at surprising tokens, with credit from the success of subtrees and no process model, beat "
     "chains with outcome rewards at an equal number of generated tokens on six math and code benchmarks",
     mechanism=Mechanism(
-        augment=(Trunks(share=6 / 16),),
+        ask=(Trunks(share=6 / 16),),
         expand=(
             Fork(
                 places=2,

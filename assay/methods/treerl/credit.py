@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from assay.curate.grouping import groups, spread
 from assay.errors import ConfigError
-from assay.grouping import groups, spread
 from assay.methods.treerl.pieces import Piece, Share, Terms, pieces
 from assay.part import Credit
 from assay.types import Row

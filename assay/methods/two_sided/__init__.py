@@ -3,7 +3,8 @@ from assay.credit import GroupRelative
 from assay.memory import Follow
 from assay.methods.two_sided.followed import Followed
 from assay.objective import KL, Clip, Entropy, Objective, SequenceMean, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale, behind
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale, behind
 
 TWO_SIDED = Recipe(
     name="two-sided-clip",

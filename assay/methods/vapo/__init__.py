@@ -1,13 +1,14 @@
 import dataclasses
 
-from assay.assess import Critic
 from assay.credit import Constant, Whiten
+from assay.forwards import Critic
 from assay.methods.vapo.credit import LengthAdaptiveGAE
 from assay.objective import Clip, Judged, Likelihood, Objective, TokenMean
-from assay.recipe import Mechanism, Model, Recipe, Scale, Stage
+from assay.recipe import Mechanism, Recipe, Stage
+from assay.scale import Model, Scale
 
 BOTH = Mechanism(
-    assess=(Critic(model="critic", gamma=1.0, lam=1.0, clip=0.5, rate=2.0, aggregate=TokenMean()),),
+    forwards=(Critic(model="critic", gamma=1.0, lam=1.0, clip=0.5, rate=2.0, aggregate=TokenMean()),),
     credit=LengthAdaptiveGAE(gamma=1.0, alpha=0.05),
     shape=(Whiten(by="batch", ddof=1, epsilon=1e-8),),
     objective=Objective(

@@ -1,0 +1,99 @@
+"""Help from a worked solution: a hint made of its first steps, and a prompt that holds a hint."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from assay.errors import DataError
+from assay.memory import Memory
+from assay.part import Asking
+from assay.tasks.task import steps_of
+from assay.types import Origin, Problem, Request, Segment
+from assay.verifiers.answers import find_answer
+
+if TYPE_CHECKING:
+    from assay.ask import Codec
+
+
+def hint_of(problem: Problem, *, share: float) -> str:
+    """The problem's own hint, else this share of its steps: one at least, never the last. '' where there is none."""
+    if problem.hints:
+        return problem.hints[0]
+    steps = steps_of(problem)
+    count = min(max(1, round(share * len(steps))), len(steps) - 1) if share > 0 else 0
+    return "".join(steps[:count]).rstrip(",|\n") if count > 0 else ""
+
+
+def with_hint(problem: Problem, hint: str, *, title: str = "Hint: ") -> Any:
+    """The prompt with the hint at its end; the prompt itself where the hint is empty."""
+    if not hint:
+        return problem.prompt
+    note = f" [{hint}]" if problem.wording == "compact" else f"\n\n{title}{hint}"
+    if isinstance(problem.prompt, str):
+        return problem.prompt + note
+    *before, last = problem.prompt
+    return (*before, {**last, "content": last["content"] + note})
+
+
+def reworded(request: Request, prompt: Any, codec: Codec, *, hinted: bool) -> Request:
+    """The request asked by this prompt in place of its own; `hinted`: it holds more than the problem asks."""
+    return dataclasses.replace(request, context=codec.render(prompt), hinted=hinted)
+
+
+def written_by_others(ids: np.ndarray) -> Segment:
+    """Tokens that somebody else wrote, as the beginning of an answer."""
+    return Segment(ids=ids, origin=np.full(len(ids), Origin.INJECTED, dtype=np.int8))
+
+
+def sometimes(request: Request, memory: Memory, purpose: str, *, share: float) -> str:
+    """With probability `share` the first steps of the worked solution, any number but all; else ''."""
+    draw, length = memory.key(purpose, memory.step, request.id).generator().random(2).tolist()
+    return hint_of(request.problem, share=length) if draw < share else ""
+
+
+def hinted(requests: Sequence[Request], memory: Memory, *, codec: Codec, share: float) -> list[Request]:
+    result = []
+    for request in requests:
+        hint = sometimes(request, memory, "hinted", share=share)
+        result.append(reworded(request, with_hint(request.problem, hint), codec, hinted=True) if hint else request)
+    return result
+
+
+@dataclass(frozen=True)
+class Hinted(Asking):
+    """A `share` of the requests reads the first steps of the worked solution in its prompt, any number but all."""
+
+    share: float = 0.3
+    does = hinted
+
+
+ENDS = {"natural": r"[^\n]*\n|[^\n]+", "compact": r"[^,#]*[,#]|[^,#]+"}
+
+
+def lines_of(problem: Problem) -> list[str]:
+    """The solution cut after each line, in compact wording after each comma and before the answer; end to end it is
+    the solution again. Steps are encoded apart, so that no token reaches over a cut.
+    """
+    if not problem.solution:
+        raise DataError(f"problem {problem.id} of '{problem.task}' has no worked solution to start inside of.")
+    return re.findall(ENDS[problem.wording], problem.solution)
+
+
+def answered(request: Request, text: str, codec: Codec) -> Request:
+    """The request with this answer, to which nothing is added."""
+    end = np.array([min(codec.end_ids)], dtype=np.int32)
+    return dataclasses.replace(
+        request, prefix=(written_by_others(np.concatenate([codec.encode(text), end])),), max_new=0
+    )
+
+
+def holds_answer(problem: Problem, text: str, *, least: int = 1) -> bool:
+    """Whether the text has the answer in it; answers of fewer than `least` characters stand in anything."""
+    answer = find_answer(problem.solution or "", problem.wording)
+    return answer is not None and len(answer) >= max(1, least) and answer in text

@@ -1,0 +1,130 @@
+"""The engine for any causal language model of `transformers`: its own network and autograd, the interface of ours.
+
+Slower than the engines for our own network: rows are padded, contexts that rows share are run once for each row, and
+the whole chunk's logits exist at once.
+"""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from assay.engine.embedding import embedded
+from assay.engine.head import NUMBERS, Coefficients, pull, read
+from assay.engine.interface import Chunk, Generation, Outputs, Want
+from assay.engine.layout import Layout
+from assay.engine.local import LaidChunk, LocalEngine
+from assay.engine.sampling_call import Limits
+from assay.engine.transformers.padded import cut_rectangles, pad
+from assay.engine.transformers.sampler import generate
+from assay.errors import ConfigError, UsageError
+from assay.rng import Key
+from assay.types import Batch, Request
+
+
+class AdapterEngine(LocalEngine):
+    """Dropout is off, in training too: the ratio of a policy to itself is 1."""
+
+    name = "transformers"
+    exact = False
+
+    def _prepare(self) -> None:
+        if self.checkpointing == "on":
+            raise ConfigError(
+                "machine.checkpointing is on, but models of transformers keep all that they need to go back; take auto."
+            )
+        self.model.eval()
+        self.takes = frozenset(inspect.signature(self.model.inner.forward).parameters)
+        # what `backward` needs of a `forward`: the logits, with the graph behind them
+        self._held: weakref.WeakKeyDictionary[Outputs, Tensor] = weakref.WeakKeyDictionary()
+
+    def _refresh(self) -> None:
+        """The network computes on the parameters themselves."""
+
+    def hand_out(self) -> None:
+        """Autograd has put the gradients where they belong."""
+
+    def run(self, ids: Tensor | None, mask: Tensor, positions: Tensor, **more: Any) -> Any:
+        """The network's answer, in the compute format."""
+        given = {"attention_mask": mask, "position_ids": positions, **more}
+        given = {name: value for name, value in given.items() if name in self.takes}
+        with self._format():
+            return self.model.inner(input_ids=ids, **given)
+
+    def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]:
+        limits = Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
+        return generate(self, requests, key, limits=limits)
+
+    def chunks(self, batch: Batch, *, tokens: int) -> Iterator[LaidChunk]:
+        for rows in cut_rectangles(batch, tokens=tokens):
+            yield self._chunk(batch, rows)
+
+    def forward(self, chunk: Chunk, want: Want) -> Outputs:
+        assert isinstance(chunk, LaidChunk)
+        self._refuse_unknown(chunk, want)
+        learns = torch.is_grad_enabled() and self.optimiser is not None
+        with torch.set_grad_enabled(learns):
+            logits = self._logits(chunk.layout)
+        readout = read(
+            logits.detach(),
+            None,
+            chunk.streams["ids"],
+            chunk.tau,
+            entropy=want.entropy,
+            top_ids=chunk.streams["top_ids"] if want.top_ids else None,
+            mean_logp=want.mean_logp,
+            likeliest=want.likeliest,
+        )
+        leaves = (readout.logp, readout.entropy, readout.top_logp)
+        if learns:
+            leaves = tuple(None if x is None else x.requires_grad_(True) for x in leaves)
+        logp, entropy, top_logp = leaves
+        assert logp is not None
+        numbers = {name: getattr(readout, name) for name in NUMBERS}
+        outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp, **numbers)
+        if learns:
+            self._held[outputs] = logits
+        return outputs
+
+    def backward(self, chunk: Chunk, outputs: Outputs) -> None:
+        assert isinstance(chunk, LaidChunk)
+        logits = self._held.pop(outputs, None)
+        if logits is None:
+            raise UsageError("backward needs the outputs of a forward with gradients, once")
+        grads = [None if x is None else x.grad for x in (outputs.logp, outputs.entropy, outputs.top_logp)]
+        if all(g is None for g in grads):
+            return
+        ids, top_ids = chunk.streams["ids"], chunk.streams.get("top_ids")
+        by_logits = pull(logits.detach(), None, ids, chunk.tau, Coefficients(*grads), None, top_ids=top_ids)
+        torch.autograd.backward(logits, by_logits)
+
+    def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
+        out = read(self._logits(layout), None, torch.from_numpy(ids).to(self.device), tau, entropy=entropy)
+        return out.logp, out.entropy
+
+    def _logits(self, layout: Layout) -> Tensor:
+        """Logits [M, V] that predict the response tokens, of all that are tokens."""
+        padded = pad(layout, device=self.device)
+        ids, read = padded.ids, {}
+        if padded.beside is not None and padded.share is not None:
+            ids, read = None, {"inputs_embeds": self._mixed(padded.ids, padded.beside, padded.share)}
+        logits = self.run(ids, padded.mask, padded.positions, use_cache=False, **read).logits
+        return logits[..., : self.vocab].flatten(0, 1).index_select(0, padded.predict)
+
+    @torch.no_grad()
+    def _mixed(self, ids: Tensor, beside: Tensor, share: Tensor) -> Tensor:
+        """Embeddings [B, T, D] that are given: nothing goes back into them."""
+        if "inputs_embeds" not in self.takes:
+            raise ConfigError(f"{self.model.config.family} reads ids alone: no token can be mixed into another.")
+        return embedded(ids, self.model.inner.get_input_embeddings(), beside, share)
+
+    def _format(self) -> AbstractContextManager[Any]:
+        lower = self.compute == torch.bfloat16
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=lower)

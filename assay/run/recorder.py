@@ -1,0 +1,224 @@
+"""What watches a run: metrics every step, rollouts, held-out scores and checkpoints when due, and an orderly stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from assay.ask import Codec, Sampling, as_examined
+from assay.host.failpoint import failpoint
+from assay.memory import Memory, columns
+from assay.models import Models
+from assay.record.folder import RunFolder
+from assay.record.measure import step_stats
+from assay.record.rollouts import rollout_table
+from assay.record.signals import StopFlag
+from assay.rng import Key
+from assay.run.experiment import Experiment
+from assay.run.grader import Grader
+from assay.run.live_report import Page
+from assay.scoring import bank
+from assay.source import Pool
+from assay.types import Batch, Episode, Problem, Row, Stats
+
+if TYPE_CHECKING:
+    from assay.record.panel import Panel
+
+STILL = ("", "collect", "forwards")  # phases in which no weight moves
+
+Exams = Mapping[str, Sequence[Problem]]
+"""Held-out problems by set: `valid` while training, `test` before and after."""
+
+
+def exams(experiment: Experiment) -> dict[str, list[Problem]]:
+    """The same problems for every run on the same pool, whatever its seed, so that runs can be compared in pairs."""
+    plan, pool = experiment.evaluation, experiment.pool
+    sets = {"test": plan.final_problems} | ({"valid": plan.num_problems} if plan.every else {})
+    return {name: _exam(pool, name, count) for name, count in sets.items()}
+
+
+def _exam(pool: Pool, name: str, count: int) -> list[Problem]:
+    return pool.held_out(Key("exam", name), count, "valid" if name == "valid" else "test")
+
+
+@dataclass
+class Recorder:
+    """Order within a step: records, rollouts, scores, checkpoint; what the checkpoint does not hold is redone."""
+
+    folder: RunFolder
+    experiment: Experiment
+    codec: Codec
+    files: Mapping[str, bytes]  # what makes `policy/` of a checkpoint a Hugging Face folder, weights apart
+    exams: Exams
+    panel: Panel
+    stop: StopFlag
+    judge: Grader = field(default_factory=Grader)
+    page: Page | None = None  # the report, which is written as the run goes
+    track: Callable[[int, Mapping[str, float]], None] = lambda step, values: None  # to the sinks, if there are any
+    clock: dict[str, float] = field(default_factory=dict)
+    began: float = field(default_factory=time.monotonic)
+    entered: tuple[str, float] = ("", 0.0)
+    settled: tuple[Memory, Models] | None = None  # the state that a stop may save: no weight has moved since
+
+    def started(self, memory: Memory, models: Models) -> None:
+        if memory.step == 0 and not self.folder.store.steps():  # a checkpoint of step 0 holds these scores
+            self._evaluate("test", memory, models)
+            if "valid" in self.exams:
+                self.panel.update(0, self._evaluate("valid", memory, models))
+            self._save(memory, models)
+        if self.page:
+            self.page.now()
+        self.settled = (memory, models)
+        self.judge.at(memory.step)
+        self._tick("")
+
+    def phase(self, name: str) -> None:
+        self.panel.phase(name)
+        self._tick(name)
+        if self.stop and name != "improve":
+            self.keep()
+            self.stop.check()
+
+    def keep(self) -> None:
+        """Saves the state before this step, if no weight has moved since."""
+        if self.settled and self.entered[0] in STILL:
+            self._save(*self.settled)
+
+    def step(
+        self,
+        memory: Memory,
+        models: Models,
+        episodes: Sequence[Episode],
+        rows: Sequence[Row],
+        batches: Sequence[Batch],
+        stats: Stats,
+    ) -> None:
+        self._tick("record")
+        last = memory.step >= self.experiment.recipe.scale.num_steps
+        stats = {**step_stats(episodes, rows), **stats, **_spent(memory), **self._times(episodes)}
+        stats |= self.judge.measured()
+        if slow := self.judge.slow(stats):
+            self.panel.note(slow)
+        self.folder.append("metrics", {"step": memory.step, **finite(stats)})
+        self.track(memory.step, finite(stats))
+        if self._due(self.experiment.saving.rollouts_every, memory.step) or last or memory.step == 1:
+            self._write_rollouts(memory.step, episodes, rows, batches)
+        scored = "valid" in self.exams and (last or self._due(self.experiment.evaluation.every, memory.step))
+        if scored:
+            self.panel.phase("evaluate")
+            stats |= self._evaluate("valid", memory, models)
+        if last:
+            self._evaluate("test", memory, models)
+        if scored or last or self.stop or self._due(self.experiment.saving.every, memory.step):
+            self._save(memory, models, score=stats["eval/valid/pass@1"] if scored else None)
+        self.panel.update(memory.step, stats)
+        if self.page:
+            self.page.turn()
+        self.settled = (memory, models)
+        self.judge.at(memory.step)
+        self.clock = {}
+        if not last:
+            self.stop.check()
+
+    def _evaluate(self, name: str, memory: Memory, models: Models) -> dict[str, float]:
+        plan, scale = self.experiment.evaluation, self.experiment.recipe.scale
+        samples = plan.final_samples if name == "test" else plan.num_samples
+        found = bank.evaluate(
+            models["policy"],
+            self.exams[name],
+            samples=samples,
+            key=memory.key("exam", name, memory.step),
+            sampling=Sampling(scale.max_new, plan.temperature),
+            codec=self.codec,
+            verify=self.judge,
+            asked=as_examined(self.experiment.recipe.mechanism.ask, self.codec),
+        )
+        entry = bank.entry(found, step=memory.step, set=name)
+        self.folder.append("evals", entry)
+        scores = bank.scores(entry)
+        self.track(memory.step, finite(scores))
+        return scores
+
+    def _save(self, memory: Memory, models: Models, score: float | None = None) -> None:
+        failpoint("loop.save")
+        tensors: dict[str, Mapping[str, Any]] = {}
+        counters: dict[str, Any] = {}
+        for name in models:
+            if self.saved(name):
+                state = models[name].view()
+                tensors[f"{name}/{models[name].weights_file}"] = below(state, "parameter/")
+                tensors[f"optimiser/{name}.safetensors"] = below(state, "optimiser/")
+                counters[name] = {"version": state["version"]}
+        tensors[columns.FILE] = memory.to_columns()
+        documents = {"memory.json": memory.to_data(), "counters.json": counters}
+        place = models["policy"].place
+        self.folder.save(memory.step, tensors=tensors, documents=documents, files=self.files, score=score, place=place)
+
+    def saved(self, name: str) -> bool:
+        """Frozen models come back from where they came from, not from checkpoints."""
+        known = self.experiment.recipe.models
+        return name in known and known[name].saved
+
+    def _write_rollouts(
+        self, step: int, episodes: Sequence[Episode], rows: Sequence[Row], batches: Sequence[Batch]
+    ) -> None:
+        advantages = {
+            batch.request[i]: batch.advantage[batch.at[i] : batch.at[i + 1]]
+            for batch in batches
+            for i in range(len(batch))
+        }
+        shown = list(rows[: self.experiment.saving.rollouts_max])
+        self.folder.write_rollouts(step, rollout_table(shown, self.codec.decode, step=step, advantages=advantages))
+
+    def _due(self, every: int, step: int) -> bool:
+        return every > 0 and step % every == 0
+
+    def _tick(self, name: str) -> None:
+        now = time.monotonic()
+        before, since = self.entered
+        if before:
+            self.clock[f"time/{before}"] = self.clock.get(f"time/{before}", 0.0) + now - since
+        self.entered = (name, now)
+
+    def _times(self, episodes: Sequence[Episode]) -> Stats:
+        total = sum(self.clock.values())
+        generated = sum(len(e) - e.request.given for e in episodes)
+        spent = {"time/step": total, "time/total": time.monotonic() - self.began, **self.clock}
+        rate = generated / self.clock["time/collect"] if self.clock.get("time/collect") else 0.0
+        trained = sum(len(e) for e in episodes)
+        return spent | {"perf/tokens_per_s": rate, "perf/step_tokens_per_s": trained / total if total else 0.0}
+
+
+def counters_of(data: Any) -> dict[str, dict[str, int]]:
+    """What `counters.json` of a checkpoint says of each model."""
+    return {str(name): {"version": int(counter["version"])} for name, counter in data.items()}
+
+
+def _spent(memory: Memory) -> Stats:
+    budget = memory.budget
+    return {
+        "budget/generated_tokens": float(budget.generated_tokens),
+        "budget/verified_answers": float(budget.verified_answers),
+        "budget/update_tokens": float(budget.update_tokens),
+        "budget/optimiser_steps": float(budget.optimiser_steps),
+        "budget/rollouts": float(budget.rollouts),
+    }
+
+
+def below(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The entries of a state under a prefix, without it."""
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+
+
+def timeless(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A metrics record without what depends on the clock: equal for equal runs."""
+    return {name: value for name, value in record.items() if not name.startswith(("time/", "perf/"))}
+
+
+def finite(stats: Mapping[str, float]) -> dict[str, float]:
+    """JSON knows no NaN; a value that is not finite is left out."""
+    return {name: value for name, value in stats.items() if np.isfinite(value)}

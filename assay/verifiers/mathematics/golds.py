@@ -1,0 +1,96 @@
+"""Golds by themselves: whether answers can be judged by one at all, and whether it is known as a careless writer, whose
+answer is right, would write it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from assay.verifiers.mathematics.verdicts import Explained, explain, gold_of
+
+TOGETHER = 16  # golds that are judged in one call: few enough that each has its time if all of them hang
+PROSE = 20  # words; a gold of more is no answer that anybody would write again
+_COMMAND = re.compile(r"\\[a-zA-Z]+")
+_THIN = re.compile(r"\\[,!;:> ]|\\q?quad(?![a-zA-Z])|~|[\u00a0\u2009\u202f]|(?<=\d)\s+(?=\d{3}(?!\d))")
+_COMMA = re.compile(r"(?<=\d)(?:,|\{,\})(?=\d{3}(?!\d))")
+_BRACKET = re.compile(r"\s*(?:\\left|\\big)?\s*(?:\(|\[|\\\{|\\langle)")
+_UNIT = re.compile(
+    r"(?<!_)(?:\\(?:text|textrm|textbf|mbox|mathrm|rm)\s*\{(?!\s*(?:or|and|mod)\b)[a-zA-Z. /]+\}(?:\^\{?-?\d\}?)?"
+    r"|\^\s*\{?\s*\\circ\s*\}?|\\degree|\\?%)\.?\s*$"
+)
+_MONEY = re.compile(r"^\s*\\?\$\s*(?=[\d.])")
+
+
+def troubles(golds: Sequence[str]) -> list[str | None]:
+    """Why no answer can be judged by a gold, for each of which that is so: it does not equal itself, it cannot be
+    compared with a wrong answer of its shape, or it is a whole text.
+    """
+    found: list[str | None] = []
+    stated = [_stated(gold) for gold in golds]
+    for at in range(0, len(stated), TOGETHER):
+        some = stated[at : at + TOGETHER]
+        itself, another = _judged([(g, g) for g in some]), _judged([(g, wrong_like(g)) for g in some])
+        found += [_trouble(*one) for one in zip(some, itself, another, strict=True)]
+    return found
+
+
+def _trouble(gold: str, itself: Explained, another: Explained) -> str | None:
+    if itself.verdict.status != "ok":
+        return itself.verdict.detail or itself.verdict.kind
+    if another.verdict.status == "invalid":
+        return another.verdict.detail or another.verdict.kind
+    words = len(re.findall(r"[^\W\d_]{2,}", _COMMAND.sub(" ", gold)))
+    return f"a text of {words} words, to which only the same words are equal" if words > PROSE else None
+
+
+def _stated(gold: str) -> str:
+    """The answer that a gold states, which may be a worked solution."""
+    return gold_of(gold)[0] or gold
+
+
+def wrong_like(gold: str) -> str:
+    """An answer of the same shape with other digits of about their size; 7 where there are none."""
+    other = re.sub(r"\d", lambda match: str(int(match[0]) ^ 1), gold)
+    return other if other != gold else "7"
+
+
+def careless(gold: str) -> dict[str, str]:
+    """The gold as a careless writer would write it, under what was left out: thin spaces, commas, the unit, all."""
+    tight = _THIN.sub("", gold)
+    lone = not _BRACKET.match(tight) and "," not in _COMMA.sub("", tight)  # (1,200) may be a pair
+    without_commas = (lambda text: _COMMA.sub("", text)) if lone else str
+    written = {
+        "thin spaces": tight,
+        "commas": without_commas(gold),
+        "the unit": _unitless(gold),
+        "all of these": _unitless(without_commas(tight)),
+    }
+    found: dict[str, str] = {}
+    for what, text in written.items():
+        if text.strip() and text != gold and text not in found.values():
+            found[what] = text.strip()
+    return found
+
+
+def _unitless(text: str) -> str:
+    """Nothing but a number has a unit that may be left out."""
+    rest = _MONEY.sub("", _UNIT.sub("", text))
+    rest = re.sub(r"(?:\\[,!;: ]|~|\s)+$", "", rest) if rest != text else text
+    return rest if re.search(r"\d|\\pi", rest) else text
+
+
+def lost(golds: Sequence[str]) -> list[tuple[int, str, str, str]]:
+    """(which, what was left out, the answer, why) of careless answers that are not found equal to their gold."""
+    written = [(i, what, text) for i, gold in enumerate(golds) for what, text in careless(_stated(gold)).items()]
+    found = []
+    for at in range(0, len(written), TOGETHER):
+        some = written[at : at + TOGETHER]
+        for (i, what, text), one in zip(some, _judged([(golds[i], text) for i, _, text in some]), strict=True):
+            if one.verdict.status != "ok":
+                found.append((i, what, text, one.verdict.detail or one.verdict.kind))
+    return found
+
+
+def _judged(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
+    return explain([(gold, f"\\boxed{{{answer}}}") for gold, answer in pairs])

@@ -1,0 +1,182 @@
+"""Mathematics answers against a gold: compared here, what our grammar cannot read in processes that are killed at a
+deadline.
+
+An answer on which a computer algebra system hangs is wrong (`time`): if it were left out of account, a policy could
+learn to hang the verifier instead of being wrong. A gold on which it hangs, or that it cannot read, is our fault.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from assay.errors import ConfigError
+from assay.host.workers import Outcome, Workers
+from assay.types import Problem, Verdict
+from assay.verifiers.mathematics.compare import Decision, compare
+from assay.verifiers.mathematics.expressions import plain_number
+from assay.verifiers.mathematics.shares import Known, shared
+from assay.verifiers.mathematics.symbolic import GOLD_READ
+from assay.verifiers.mathematics.writing import ONE_LINE, balanced, clean, find, squeezed
+
+GOLD_LONGEST = 200_000
+REMEMBERED = 65_536  # verdicts of the pool: the answers of a group are often the same
+WORKER = "assay.verifiers.mathematics.symbolic_worker:answer"
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A verdict with the way to it."""
+
+    verdict: Verdict
+    gold: str | None  # as it was compared
+    answer: str | None
+    mark: str  # by which the answer was found
+    layer: str  # that decided
+    why: str
+
+
+def judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    """Verdicts on whole responses to problems whose spec has a `gold`, in order."""
+    golds = [as_asked(problem.spec.get("gold"), problem.prompt) for problem, _ in pairs]
+    return [one.verdict for one in explain([(gold, text) for gold, (_, text) in zip(golds, pairs, strict=True)])]
+
+
+_ROUNDED = re.compile(
+    r"\\(?:thick)?approx|nearest|decimal (?:place|digit)|significant (?:figure|digit)|\bround(?:ed|ing)?\b",
+    re.IGNORECASE,
+)
+
+
+def as_asked(gold: Any, question: str | Sequence[Mapping[str, Any]]) -> Any:
+    """A decimal gold of a question that asks for rounding is marked as rounded; any other is exact."""
+    text = question if isinstance(question, str) else " ".join(str(message.get("content")) for message in question)
+    decimal = isinstance(gold, str) and re.search(r"\d\.\d|(?<!\d)\.\d", gold) and "approx" not in gold
+    return rf"\approx {gold_of(gold)[0] or gold}" if decimal and _ROUNDED.search(text) else gold
+
+
+def explain(pairs: Sequence[tuple[str | None, str]]) -> list[Explained]:
+    """Of (gold, response) pairs."""
+    first = [_exactly(gold, response) for gold, response in pairs]
+    open_pairs = [(one.gold or "", one.answer or "") for one in first if one.verdict.kind == OPEN]
+    decided = _symbolically(list(dict.fromkeys(open_pairs)))
+    return [
+        _settled(one, decided[one.gold or "", one.answer or ""]) if one.verdict.kind == OPEN else one for one in first
+    ]
+
+
+OPEN = "undecided"
+
+
+def _exactly(gold: str | None, response: str) -> Explained:
+    wanted, trouble = gold_of(gold)
+    if wanted is None:
+        return Explained(Verdict.invalid("bad_gold", trouble), None, None, "", "gold", trouble)
+    found = find(response)
+    if found.text is None:
+        kind = "empty" if not response.strip() else "format"
+        why = {"unclosed": "a box that does not close", "unfinished-thought": "the reasoning does not end"}
+        reason = why.get(found.mark, "no marked answer")
+        return Explained(Verdict.fail(kind, reason), wanted, None, found.mark, "extraction", reason)
+    if not found.text.strip():
+        return Explained(Verdict.fail("empty", "an empty answer"), wanted, "", found.mark, "extraction", "empty")
+    decision = compare(wanted, found.text)
+    more = f"; the last of {found.different} different ones" if found.different > 1 else ""
+    verdict = _verdict(decision, found.text, more)
+    return Explained(verdict, wanted, found.text, found.mark, decision.layer, decision.why + more)
+
+
+def gold_of(gold: str | None) -> tuple[str | None, str]:
+    """(the answer that a gold states, why there is none): a worked solution with a mark is cut down to its answer."""
+    if not isinstance(gold, str) or not gold.strip():
+        return None, "the row has no gold answer"
+    found = find(gold[-GOLD_LONGEST:])
+    marks = ("box", "####", "answer-tag", *(("anchor",) if len(gold) > ONE_LINE else ()))
+    wanted = found.text if found.text is not None and found.mark in marks else gold.strip()
+    if not wanted.strip():
+        return None, "the gold answer is empty"
+    if not balanced(clean(wanted)):
+        return None, "the gold's braces do not close"
+    return wanted.strip(), ""
+
+
+def _verdict(decision: Decision, answer: str, more: str = "") -> Verdict:
+    detail = f"{decision.layer}: {decision.why}{more}"
+    shown = canonical(answer)
+    if decision.equal is None:
+        return Verdict("invalid", OPEN, detail, shown)
+    if decision.equal:
+        return Verdict("ok", "", detail, shown)
+    return Verdict.fail("format" if decision.layer == "form" else "wrong", detail, shown)
+
+
+@lru_cache(maxsize=4096)
+def canonical(answer: str) -> str:
+    """One spelling of an answer, by which equal ones are counted together: numbers as fractions."""
+    text = squeezed(clean(answer))[:200]
+    number = plain_number(text)
+    short = number is not None and max(abs(number.value.numerator), number.value.denominator) < 10**60
+    return str(number.value) if number is not None and short else text
+
+
+# --- what exact arithmetic leaves open ----------------------------------------------------------------------
+
+_pool: list[Workers] = []
+_known: OrderedDict[tuple[str, str], Known] = OrderedDict()
+
+
+def require() -> None:
+    """Fails where Math-Verify is not installed: said when a run is planned, not at its first difficult answer."""
+    if importlib.util.find_spec("math_verify") is None:
+        raise ConfigError(
+            "judging mathematics answers needs math-verify, which is not installed. Install it with "
+            "`pip install 'assay-rl[math]'`, or bring a reward function of your own with --reward."
+        )
+
+
+def pool() -> Workers:
+    """The workers of this process, started when first needed."""
+    if not _pool:
+        require()
+        _pool.append(Workers(WORKER))
+    return _pool[0]
+
+
+def warm() -> None:
+    """Starts the workers while something else is being loaded."""
+    pool().warm()
+
+
+def _symbolically(pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Outcome]:
+    def run(missing: Sequence[tuple[str, str]], seconds: float) -> Sequence[Outcome]:
+        return pool().map([{"gold": gold, "answer": answer} for gold, answer in missing], seconds=seconds)
+
+    outcomes = shared(pairs, run, _known, pool().deadline) if pairs else []
+    while len(_known) > REMEMBERED:
+        _known.popitem(last=False)
+    return dict(zip(pairs, outcomes, strict=True))
+
+
+def _settled(one: Explained, outcome: Outcome) -> Explained:
+    """The verdict that the outcome of the pool means: who was being read when it ended is to blame."""
+    shown = one.verdict.answer
+    if outcome.status == "done" and not outcome.result.get("bad_gold"):
+        decision = Decision(**outcome.result)
+        verdict = _verdict(decision, one.answer or "")
+    elif outcome.status == "lost":
+        decision = Decision(None, "symbolic", outcome.detail)
+        verdict = Verdict.invalid("worker_lost", outcome.detail)
+    elif outcome.status == "done" or outcome.reached != GOLD_READ:
+        decision = Decision(None, "symbolic", "the gold cannot be read as mathematics")
+        verdict = Verdict.invalid("bad_gold", f"{decision.why}: {(one.gold or '')[:80]}")
+    else:
+        kind = {"time": "time", "memory": "memory"}.get(outcome.status, "wrong")
+        why = {"time": "past the deadline", "memory": "out of memory"}.get(outcome.status, f"raised {outcome.detail}")
+        decision = Decision(False, "symbolic", why)
+        verdict = Verdict.fail(kind, f"symbolic: {why}", shown)
+    return Explained(verdict, one.gold, one.answer, one.mark, decision.layer, decision.why)
