@@ -88,14 +88,14 @@ def train(
     several of them; an answer is right where their weighted sum is at least `right_from`. A call of one may take
     `reward_timeout` seconds.
     """
+    from assay.known import others
     from assay.known import recipe as named
-    from assay.plugins import load
     from assay.record.folder import Numbered
     from assay.run import session
     from assay.run.bases import base_for
     from assay.run.grader import reward_names_of
 
-    load()
+    others()
     said = {"prompt_column": prompt_column, "answer_column": answer_column, "skip_bad_rows": skip_bad_rows}
     said |= {"answer_from_messages": answer_from_messages}
     pool = _pool(task, levels, data, eval_data, said)
@@ -165,11 +165,11 @@ def resume(
     again where they had no file; a call of one has `reward_timeout` seconds from now on. `trust_code` runs files that
     the folder names though they have changed.
     """
-    from assay.plugins import load
+    from assay.known import others
     from assay.run import session
     from assay.run.grader import reward_names_of
 
-    load()
+    others()
     functions = reward_names_of(reward, None)[1]
     said = {"reward_timeout": reward_timeout, "trust_code": trust_code}
     return Run(session.resume(run, steps=steps, quiet=quiet, functions=functions, **said))

@@ -40,7 +40,7 @@ class Phases:
     ask: Callable[[Models, Sequence[Problem], Memory], list[Request]]
     collect: Collect
     curate: Callable[[Models, Sequence[Episode], Memory], list[Row]]
-    run_forwards: Callable[[Models, Sequence[Row], Memory], tuple[list[Row], Stats]]
+    forwards: Callable[[Models, Sequence[Row], Memory], tuple[list[Row], Stats]]
     credit: Callable[[Sequence[Row], Memory], list[Batch]]
     improve: Callable[[Models, Batch, Memory], Stats]
     remember: Callable[[Memory, Models, Sequence[Episode], Sequence[Row], Stats], Memory]
@@ -77,22 +77,22 @@ def _phases(
         "waiting": [place_for(part, everyone) for part in mechanism.curate if part.returns_first],
     }
     (source,) = _bound((mechanism.source,), constants)
-    augments = _bound(mechanism.ask, constants)
+    asking = _bound(mechanism.ask, constants)
     curators = _bound(mechanism.curate, constants)
     memories = [bind(keeper.part, place=keeper.place, **constants) for keeper in mine]
     watched = stages.watched([other.when for other in recipe.stages])
 
-    def augment(models: Models, problems: Sequence[Problem], memory: Memory, first: int = 0) -> list[Request]:
+    def ask_all(models: Models, problems: Sequence[Problem], memory: Memory, first: int = 0) -> list[Request]:
         settings = constants["sampling"]
         requests = first_requests(
             problems, memory, first=first, samples=scale.group_size, sampling=settings, codec=codec
         )
-        for part in augments:
+        for part in asking:
             requests = part(requests, models=models, memory=memory)
         return requests
 
     def more(models: Models, memory: Memory, first: int, count: int) -> list[Request]:
-        return augment(models, source(memory, first, count), memory, first)
+        return ask_all(models, source(memory, first, count), memory, first)
 
     def curate(models: Models, episodes: Sequence[Episode], memory: Memory) -> list[Row]:
         rows = [Row(episode) if episode.reward is not None else _masked(episode) for episode in episodes]
@@ -116,7 +116,7 @@ def _phases(
             stages.enter, number=number, start=stage.start, optimiser=stage.optimiser, clear=stage.memory == "clear"
         ),
         source=lambda memory: source(memory, 0, drawn),
-        ask=ask,
+        ask=ask_all,
         collect=_collector(mechanism, verify, more, constants),
         curate=curate,
         forwards=partial(

@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from types import ModuleType
 
-from assay import ask, collect, credit, curate, forwards, memory, objective, reward, source, stages
+from assay import ask, collect, credit, curate, forwards, memory, objective, reward, source, stages, tasks
 from assay.errors import AssayError, ConfigError, unknown
+from assay.host import offers
+from assay.host.offers import Offer
 from assay.methods import METHODS
 from assay.part import KINDS, Part, kind_of, misspelt, name_of
 from assay.recipe import Like, Recipe, check
@@ -31,7 +34,7 @@ METHOD_OF: dict[str, str] = {}
 """The module in which each recipe stands, by the recipe's name."""
 
 GROUPS = {group: tuple(f"assay.methods.{name}" for name in names) for group, names in METHODS.items()}
-OTHERS = "others"  # of other packages
+OTHER_PACKAGES = "others"  # the group of their recipes
 ALIASES = {"reinforce++": "rfpp", "reinforce++baseline": "rfpp-baseline"}  # names that no other spelling leads to
 
 
@@ -72,6 +75,25 @@ def add_whole(method: ModuleType) -> None:
             table.clear()
             table.update(was)  # type: ignore[arg-type]
         raise
+
+
+def others() -> tuple[Offer, ...]:
+    """Makes known what other packages offer, methods and tasks, and says which these are; once in a process.
+
+    Whatever reads names from a person begins with this.
+    """
+    return (*offers.load("method", add_offered), *tasks.others())
+
+
+def add_offered(entry: EntryPoint) -> None:
+    """Makes the method known that another package offers, or nothing of it."""
+    found = offers.imported(entry)
+    if not isinstance(found, ModuleType):
+        raise offers.wrong(entry, "a module", found)
+    try:
+        add_whole(found)
+    except AssayError as error:
+        raise ConfigError(f"{offers.said(entry)}: {error} Mend that package, or uninstall it.") from None
 
 
 def add_part(part: type[Part]) -> None:
@@ -161,4 +183,4 @@ def _plain(name: str) -> str:
 
 def group_of(name: str) -> str:
     """What a recipe is about; those of other packages are `others`."""
-    return next((group for group, places in GROUPS.items() if METHOD_OF[name] in places), OTHERS)
+    return next((group for group, places in GROUPS.items() if METHOD_OF[name] in places), OTHER_PACKAGES)

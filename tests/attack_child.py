@@ -66,13 +66,13 @@ def run(line: list[str]) -> dict[str, object]:
 
 
 def serve() -> None:
-    import assay.session  # noqa: F401
     import pyarrow.parquet  # noqa: F401
     import torch
     import transformers  # noqa: F401
 
     import assay.engine.torch.engine
     import assay.policy.checkpoint
+    import assay.run.session  # noqa: F401
 
     torch.set_num_threads(1)
     for scenario in sys.stdin:

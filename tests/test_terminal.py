@@ -106,7 +106,7 @@ def test_log_records_and_warnings_are_spelt(
     assert told.count(SPELT) == 2 and not obeyed(told)
 
 
-PROGRAM = "from assay import terminal; terminal.hand_over('a\\x1b]0;owned\\x07b')"
+PROGRAM = "from assay.host import terminal; terminal.hand_over('a\\x1b]0;owned\\x07b')"
 
 
 def test_an_answer_is_spelt_on_a_terminal_and_kept_in_a_pipe() -> None:

@@ -26,7 +26,7 @@ __all__ = [
     "Sampling",
     "Trunks",
     "as_examined",
-    "ask",
+    "first_requests",
 ]
 
 

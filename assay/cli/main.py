@@ -33,9 +33,9 @@ from assay.cli.problems import CHECK, HELD_OUT, SYSTEM, TASKS, exam_of, pool_of,
 from assay.cli.verify import REWARD, REWARD_TIMEOUT, VERIFY, judge_of, run_verify, timeout_of
 from assay.errors import AssayError, ConfigError, StorageError, UsageError, unknown
 from assay.host import terminal
+from assay.known import others
 from assay.lab.explain import VERB as EXPLAIN
 from assay.lab.export import VERB as EXPORT
-from assay.plugins import load
 from assay.recipe import PROFILES
 
 INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ended
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         terminal.guard()
         with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
-            for offer in load():
+            for offer in others():
                 if offer.problem:
                     terminal.say(f"warning: {offer.problem}")
             known = parse(arguments)

@@ -18,7 +18,7 @@ __all__ = [
     "Critic",
     "Distributions",
     "TokenKL",
-    "forwards",
+    "run_forwards",
 ]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assay.errors import unknown
-from assay.known import GROUPS, OTHERS, RECIPES, SLOTS, group_of, spelt
+from assay.known import GROUPS, OTHER_PACKAGES, RECIPES, SLOTS, group_of, spelt
 from assay.lab.explain import factors_of, shown_stage
 from assay.recipe import PROFILES, Recipe, at_profile
 from assay.run.bases import BASES, describe
@@ -23,7 +23,7 @@ def listing(what: str) -> list[dict[str, Any]]:
 
 
 def _recipes() -> list[dict[str, Any]]:
-    ordered = sorted(RECIPES.values(), key=lambda r: [*GROUPS, OTHERS].index(group_of(r.name)))
+    ordered = sorted(RECIPES.values(), key=lambda r: [*GROUPS, OTHER_PACKAGES].index(group_of(r.name)))
     return [
         {
             "name": r.name,
@@ -75,7 +75,7 @@ HEADINGS = {
     "objectives": "objectives: baselines, ratios, gates, corrections, whole losses, preferences, demonstrations",
     "shaping": "shaping: advantages, lengths, streams, replay",
     "exploration": "exploration: problems, hints, start states, forks, trees, drafts, buffers, teachers, self-play",
-    OTHERS: "of other packages",
+    OTHER_PACKAGES: "of other packages",
 }
 
 

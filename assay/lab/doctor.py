@@ -164,9 +164,9 @@ def _cache() -> Check:
 
 def _plugins() -> Check:
     """What other packages offer by their entry points."""
-    from assay.plugins import load
+    from assay.known import others
 
-    offers = load()
+    offers = others()
     if wrong := [offer for offer in offers if offer.problem]:
         named = ", ".join(f"{offer.kind} '{offer.name}' of {offer.package}" for offer in wrong)
         return "warning", f"cannot be used: {named}", " ".join(offer.problem for offer in wrong)

@@ -21,7 +21,7 @@ PPO = Recipe(
         "The paper has games and robots; these are the values by which language models are trained with it (verl's "
         "defaults: gamma and lambda 1, clip 0.2, dual clip 3, value clip 0.5, critic 1e-5 beside actor 1e-6). "
         "num_prompts, max_new, the 4 mini-batches and num_steps are those of its examples, or ours.",
-        "Verifiable rewards: without the KL penalty that RLHF has in the reward; assess token-kl adds it.",
+        "Verifiable rewards: without the KL penalty that RLHF has in the reward; `token-kl` of `forwards` adds it.",
         "Values are those of the state before a token, from before the first step of either set. A truncated answer is "
         "a failed one: no value beyond it is added. Tokens of others are no steps.",
         "The critic is a set of its own with a head that starts at zero. Its targets are A + V before whitening.",

@@ -41,8 +41,8 @@ class Base:
     def hash(self) -> str:
         data = to_data(self)
         del data["pool"]["left_out"]  # tasks alone have no rows to leave out
-        if not self.ask:
-            del data["ask"]  # bases that were made without it are the same bases
+        if asked := data.pop("ask"):
+            data["augment"] = asked  # the name that bases made earlier are known by; without any, it is not said
         return digest("base", json.dumps(data, sort_keys=True))
 
 

@@ -83,6 +83,8 @@ def _set(kind: Any, value: Any, path: list[str], new: Any, whole: str, named: Na
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         raise ConfigError(f"{whole}: there is nothing called '{head}' below a single value, which is {value!r}.")
     fields = {field.name: field for field in dataclasses.fields(value)}
+    if head in _earlier(type(value)):
+        raise ConfigError(f"{whole}: '{head}' is called '{_earlier(type(value))[head]}' now.")
     if head not in fields:
         raise unknown(f"setting in {type(value).__name__}", head, fields, "assay show RECIPE")
     hint = get_type_hints(type(value))[head]
@@ -137,7 +139,8 @@ def _record(kind: Any, data: Any, place: str) -> Any:
     hints = get_type_hints(kind)
     fields = {field.name: field for field in dataclasses.fields(kind) if field.init}
     values = {}
-    for name, item in data.items():
+    for written, item in data.items():
+        name = _earlier(kind).get(written, written)
         if name not in fields:
             raise unknown(f"setting in {kind.__name__}", name, fields, "assay show RECIPE")
         where = f"{place}.{name}" if place else name
@@ -145,6 +148,11 @@ def _record(kind: Any, data: Any, place: str) -> Any:
     if missing := [field.name for field in fields.values() if field.name not in values and _required(field)]:
         raise ConfigError(f"{place or kind.__name__}: {', '.join(missing)} must be given, and is missing.")
     return kind(**values)
+
+
+def _earlier(kind: Any) -> Mapping[str, str]:
+    """The names that fields of a record had in earlier versions, as old run folders write them."""
+    return getattr(kind, "EARLIER", {})
 
 
 def _required(field: dataclasses.Field[Any]) -> bool:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
+
 from assay.errors import ConfigError, unknown
+from assay.host import offers
+from assay.host.offers import Offer
 from assay.tasks.activities import ACTIVITY
 from assay.tasks.boolean import BOOL
 from assay.tasks.calculator import CALCULATOR
@@ -47,7 +51,7 @@ _GYM = "gym:"
 
 def task(name: str) -> Task:
     """The task of this name: ours, that of posing one (`pose:NAME`), a generator of reasoning-gym (`gym:NAME`), the
-    rows of a file (`data:PATH`), or one that a package registers.
+    rows of a file (`data:PATH`), or one that another package offers.
     """
     if name in TASKS:
         return TASKS[name]
@@ -63,12 +67,28 @@ def task(name: str) -> Task:
             able = ", ".join(n for n, t in TASKS.items() if t.posing is not None)
             raise ConfigError(f"problems of '{posed.name}' cannot be posed by a policy; those of {able} can.")
         return pose(posed)
-    from assay.plugins import load
-
-    load()
+    others()
     if name not in TASKS:
         raise unknown("task", name, TASKS, "assay list tasks")
     return TASKS[name]
+
+
+def others() -> tuple[Offer, ...]:
+    """Makes the tasks known that other packages offer, and says which these are; once in a process."""
+    return offers.load("task", add)
+
+
+def add(entry: EntryPoint) -> None:
+    """Makes the task known that another package offers; refuses what is no task, and a name that is taken."""
+    found = offers.imported(entry)
+    if not isinstance(found, Task) or found.name != entry.name:
+        raise offers.wrong(entry, f"a Task of the name '{entry.name}'", found)
+    if not isinstance(found.levels, range) or not found.levels:
+        raise ConfigError(
+            f"{offers.said(entry)}, whose levels are {found.levels!r}: expected a range that is not empty."
+        )
+    if TASKS.setdefault(entry.name, found) is not found:
+        raise ConfigError(f"{offers.said(entry)}, and there is a task of this name already. Give it another name.")
 
 
 def short(name: str) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from assay.errors import DataError
 from assay.rng import Key, digest
 from assay.types import Problem, Verdict
+from assay.verifiers.answers import Wording, find_answer
 
 if TYPE_CHECKING:
     from assay.tasks.pose import Posing
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 Spec = Mapping[str, Any]
 Judge = Callable[[Sequence[tuple[Problem, str]]], list[Verdict]]
 Split = Literal["train", "valid", "test"]
-Wording = Literal["compact", "natural"]
 
 SPLITS: dict[Split, range] = {"train": range(80), "valid": range(80, 90), "test": range(90, 100)}
 _MAX_REDRAWS = 2000
@@ -163,29 +163,3 @@ def steps_of(problem: Problem) -> list[str]:
         body, mark, answer = solution.rpartition("#")
         pieces, end = _COMPACT_STEP.findall(body), mark + answer
     return [*pieces[:-1], "".join(pieces[-1:]) + end] if solution else []
-
-
-def before_answer(text: str, wording: Wording) -> str:
-    """A worked solution up to where its answer is stated."""
-    marks = ("#",) if wording == "compact" else ("\\boxed{", "####")
-    return text[: max((text.rfind(mark) + len(mark) for mark in marks if mark in text), default=0)]
-
-
-def count_answers(text: str, wording: Wording) -> int:
-    """How often an answer is marked: the last one is judged."""
-    return text.count("#" if wording == "compact" else "\\boxed{")
-
-
-def find_answer(text: str, wording: Wording) -> str | None:
-    """Compact: what follows the last '#', or the whole text. Natural: what the last \\boxed{...} holds."""
-    if wording == "compact":
-        return text.rpartition("#")[2].strip()
-    start = text.rfind("\\boxed{")
-    if start < 0:
-        return None
-    depth, begin = 1, start + len("\\boxed{")
-    for place in range(begin, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[place], 0)
-        if depth == 0:
-            return text[begin:place].strip()
-    return None

@@ -1,4 +1,4 @@
-"""The generators of reasoning-gym as tasks, with our splits and strict scoring; `python -m assay.tasks.gym.task` lists them.
+"""The generators of reasoning-gym as tasks, with our splits and strict scoring; `python -m assay.tasks.gym` lists them.
 
 An instance has its own seed and is split by its content: neighbouring seeds of the package share most of their items.
 The answer counts only where it is right in full; part credits, answers inside other text and tolerances are gone.
@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from assay.errors import ConfigError, DataError, unknown
-from assay.host import terminal
 from assay.tasks.gym.algebra import Unreadable
 from assay.tasks.gym.excluded import EXCLUDED
 from assay.tasks.gym.rules import RULES, Rule
@@ -209,7 +208,3 @@ def table() -> str:
     rows += ["", "| left out | reason |", "|---|---|"]
     rows += [f"| `{name}` | {reason} |" for name, reason in sorted(EXCLUDED.items())]
     return "\n".join(rows) + "\n"
-
-
-if __name__ == "__main__":
-    terminal.show(table().removesuffix("\n"))
