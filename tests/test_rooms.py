@@ -1,4 +1,4 @@
-"""Which way imports point: phases know no method, and a method knows no other one."""
+"""Which way imports point: down, from room to room; phases know no method, and a method knows no other one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rooms import FOR_TYPES, LAYERS, PAGE, arrows, drawn, height, modules, room_of
 
 from assay.known import GROUPS, LIKES, METHOD_OF, PARTS, RECIPES
 from assay.methods import METHODS
@@ -67,3 +68,28 @@ def test_a_part_of_a_method_is_used_by_no_other() -> None:
         mine = METHOD_OF[name].split(".")[2]
         used = {owner[type(part)] for part in parts_of((recipe.mechanism, recipe.stages)) if type(part) in owner}
         assert used <= {mine}, name
+
+
+def test_every_room_has_its_layer() -> None:
+    rooms = {room_of(module) for module in modules()} - {"", "__main__"}
+    assert rooms == {room for layer in LAYERS for room in layer}
+    assert sum(map(len, LAYERS)) == len(rooms), "a room stands in one layer"
+
+
+def test_no_arrow_runs_back_up() -> None:
+    back = {f"{one} -> {two}": files for (one, two), files in arrows().items() if height(two) >= height(one)}
+    assert not back, back
+
+
+def test_arrows_for_the_type_checker_that_run_back_up_are_few_and_explained() -> None:
+    back = {(one, two) for one, two in arrows(typed=True) if height(two) >= height(one)}
+    assert back == set(FOR_TYPES)
+
+
+def test_the_package_shows_few_files_at_its_top() -> None:
+    assert len(list(PACKAGE.glob("*.py"))) <= 16
+
+
+def test_the_page_shows_the_rooms_as_they_are() -> None:
+    page = PAGE.read_text()
+    assert drawn(page) == page, "`python tests/rooms.py` draws them anew"

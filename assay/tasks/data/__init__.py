@@ -1,0 +1,1 @@
+"""Files of rows as tasks: reading them, finding question and answer, putting several together."""

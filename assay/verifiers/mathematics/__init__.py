@@ -1,0 +1,1 @@
+"""Mathematics answers: read by a grammar into typed values, and compared as values."""
