@@ -15,6 +15,7 @@ import argparse
 import hashlib
 import importlib
 import json
+import pkgutil
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -51,7 +52,7 @@ SETTINGS = {
     "saving.rollouts-every": "0",
 }
 COMPUTES = ("forwards", "ask", "collect", "credit", "curate", "engine", "memory", "objective", "policy", "reward")
-COMPUTES += ("source", "tasks", "assemble.py", "loop.py", "rng.py", "types.py")
+COMPUTES += ("methods", "source", "tasks", "assemble.py", "loop.py", "rng.py", "types.py")
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,8 @@ class Proxy:
 def code() -> str:
     """Eight digits of everything that decides what a run computes."""
     root, total = Path(assay.__file__).parent, hashlib.sha256()
+    if missing := [name for name in COMPUTES if not (root / name).exists()]:
+        raise FileNotFoundError(f"COMPUTES names {', '.join(missing)}, and {root} has no such file or folder.")
     files = [p for name in COMPUTES for p in ([root / name] if name.endswith(".py") else (root / name).rglob("*"))]
     for path in sorted(p for p in files if p.suffix in (".py", ".h", ".cpp")):
         total.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
@@ -117,7 +120,7 @@ def code() -> str:
 
 
 def proxies() -> dict[str, Proxy]:
-    names = sorted(path.stem for path in (HERE / "proxies").glob("*.py") if path.stem != "__init__")
+    names = sorted(module.name for module in pkgutil.iter_modules([str(HERE / "proxies")]))
     found = [importlib.import_module(f"bench.proxies.{name}").PROXY for name in names]
     return {proxy.method: proxy for proxy in found}
 

@@ -14,8 +14,8 @@ from assay.credit import GroupRelative
 from assay.engine.local import LocalEngine
 from assay.forwards import TokenKL
 from assay.known import recipe
-from assay.methods.gmpo.gate import Geometric
 from assay.objective import Bounded, Clip, Objective, SequenceRatio
+from assay.part import Gate
 from assay.types import Batch, Row
 from bench.trl_ours import GROUP, MAX_NEW, Taught, assessed, loss_of, packed
 
@@ -112,8 +112,11 @@ def batch_of(case: Rollout, rows: Sequence[Row], *, theirs: bool) -> Batch:
 def objective_of(case: Rollout) -> Objective:
     """The recipe's ratio and aggregate under the bounds that TRL was told; no reference."""
     goal = recipe(case.recipe).mechanism.objective
-    told = {"cispo": Bounded(least=0.0, most=case.high), "gmpo": Geometric(low=CLIP, high=case.high)}
-    gate = goal.gate if case.recipe == "sapo" else told.get(case.recipe, Clip(low=CLIP, high=case.high))
+    gate: Gate = Bounded(least=0.0, most=case.high) if case.recipe == "cispo" else Clip(low=CLIP, high=case.high)
+    if case.recipe == "gmpo":
+        gate = dataclasses.replace(goal.gate, low=CLIP, high=case.high)  # type: ignore[call-arg]
+    elif case.recipe == "sapo":
+        gate = goal.gate
     return Objective(ratio=goal.ratio, gate=gate, aggregate=goal.aggregate)
 
 

@@ -10,13 +10,14 @@ import numpy as np
 
 from assay.collect.lagged import Frozen, Lagged
 from assay.credit.pack import pack
+from assay.curate import Pairs
 from assay.engine.interface import Span
 from assay.engine.local import LocalEngine
 from assay.known import RECIPES
 from assay.memory import Memory
-from assay.methods.preferences.losses import KTO, Preference
-from assay.methods.preferences.pairs import mismatch, pairs
 from assay.objective import Objective, Tagged
+from assay.objective.preference import Preference
+from assay.part import bind
 from assay.recipe import Mechanism, Recipe
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Verdict
 from bench.micro_engine import Shape
@@ -84,8 +85,9 @@ def as_asked(engine: LocalEngine, rows: list[Row], case: Case) -> list[Row]:
         result.append(row.mark(episode=episode, tag=tags[0] if tags and sample % 4 == 0 else ""))
     if isinstance(case.objective.whole, Preference):
         most = max(row.episode.request.sample for row in rows) // 2 + 1
-        kto = isinstance(case.objective.whole, KTO)
-        result = mismatch(result) if kto else pairs(result, memory=Memory(0), most=most)
+        for part in case.mechanism.curate:
+            marks = dataclasses.replace(part, most=most) if isinstance(part, Pairs) else part
+            result = bind(marks, memory=Memory(0))(result)
     return _sampled(engine, result)
 
 

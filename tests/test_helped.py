@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import pytest
 import worked
 from composed import Dice, Signs, constants, part_of, recipe
+from of_methods import make
 from tiny import episode, reopened, run
 from worked import POOL, beginner
 
 from assay.ask import Sampling, first_requests
 from assay.known import SLOTS
 from assay.memory import Memory
-from assay.methods.deepsearch.examined import KeepExamined
-from assay.methods.deepsearch.solved import HoldSolved
-from assay.methods.erpo.track import TrackTemperature
-from assay.methods.guide.retry import RetryWithHint
-from assay.methods.l1.budget import Budget
-from assay.methods.questa.partial_solution import PartialSolution
-from assay.methods.relift.unsolved import HoldUnsolved
-from assay.methods.rlad.solve import solve_with
-from assay.methods.rlep.successes import KeepSuccesses
-from assay.methods.rlve.levels import Promote, standing
 from assay.models import Models
 from assay.part import bind
 from assay.recipe import Mechanism
@@ -60,48 +50,46 @@ def test_a_part_that_changes_the_question_says_whether_it_helps() -> None:
 
 def test_a_question_that_is_written_anew_holds_no_hint_any_longer() -> None:
     offered = constants(recipe(Mechanism()), {"codec": Signs(), "pool": POOL})
-    hinted = bind(PartialSolution(least=1), **offered)(asked(), memory=Memory(0))
+    hinted = bind(make("ask:partial-solution", least=1), **offered)(asked(), memory=Memory(0))
     assert all(request.helped for request in hinted)
-    again = bind(Budget(low=2, high=3), **offered)(hinted, memory=Memory(0))
+    again = bind(make("ask:budget", low=2, high=3), **offered)(hinted, memory=Memory(0))
     assert not any(request.helped for request in again)
 
 
-def test_a_retry_and_an_answer_with_an_abstraction_are_helped_whatever_they_train() -> None:
-    requests = asked(1)
-    wrong = [dataclasses.replace(episode([1], reward=0.0), request=request) for request in requests]
-    for trained in ("question", "hinted"):
-        made = bind_retry(trained)(wrong)
-        assert made and all(request.helped for request in made)
-    first = dataclasses.replace(requests[0], role="abstraction")
-    solving = solve_with(
-        [dataclasses.replace(wrong[0], request=first, text="ab")], codec=Signs(), sampling=Sampling(4), samples=2
-    )
+@pytest.mark.parametrize("trained", ["question", "hinted"])
+def test_a_retry_with_a_hint_is_helped_whatever_it_trains(trained: str) -> None:
+    wrong = [dataclasses.replace(episode([1], reward=0.0), request=request) for request in asked(1)]
+    made = bind(make("expand:retry-with-hint", trained=trained), codec=Signs())(wrong)
+    assert made and all(request.helped for request in made)
+
+
+def test_an_answer_with_an_abstraction_is_helped() -> None:
+    first = dataclasses.replace(asked(1)[0], role="abstraction")
+    written = dataclasses.replace(episode([1], reward=0.0), request=first, text="ab")
+    solving = bind(make("expand:solve-with", samples=2), codec=Signs(), sampling=Sampling(4), group_size=4)([written])
     assert len(solving) == 2 and all(request.helped for request in solving)
 
 
-def bind_retry(trained: Any) -> Any:
-
-    return bind(RetryWithHint(trained=trained), codec=Signs())
+def highest(memory: Memory) -> int:
+    """The highest open level of the one share of the pool, counted from its easiest."""
+    (standing,) = memory.store("levels").values()
+    return standing["highest"]
 
 
 def test_hints_in_the_question_open_no_level_and_fill_no_store() -> None:
     """QuestA's way: every answer has half of the solution before it."""
-    remember = (
-        Promote(accuracy=0.0, after=1),
-        KeepSuccesses(),
-        KeepExamined(),
-        TrackTemperature(),
-        HoldSolved(most=1.0),
-        HoldUnsolved(),
-    )
+    settings = {"promote": {"accuracy": 0.0, "after": 1}, "hold-solved": {"most": 1.0}}
+    names = ("promote", "keep-successes", "keep-examined", "track-temperature", "hold-solved", "hold-unsolved")
+    remember = tuple(make(f"remember:{name}", **settings.get(name, {})) for name in names)
     bare = recipe(Mechanism(remember=remember), num_prompts=8)
-    hinted = dataclasses.replace(bare, mechanism=Mechanism(ask=(PartialSolution(least=1),), remember=remember))
+    hinted = dataclasses.replace(
+        bare, mechanism=Mechanism(ask=(make("ask:partial-solution", least=1),), remember=remember)
+    )
     (plain, before), (_, after) = (run(one, beginner(), pool=POOL, codec=Signs()) for one in (bare, hinted))
-    (share,) = POOL.shares
     assert any(e.right for step in plain.episodes for e in step)
-    assert standing(before, share).highest == 1 and sum(t for _, t in before.store("pass-rates").values()) > 0
+    assert highest(before) == 1 and sum(t for _, t in before.store("pass-rates").values()) > 0
     assert {*before.kept} == {"successes", "solved", "unsolved"} and before.store("examined")
-    assert standing(after, share).highest == 0 and not after.store("pass-rates") and not after.kept
+    assert highest(after) == 0 and not after.store("pass-rates") and not after.kept
     assert not after.store("examined") and not after.store("temperatures")
 
 

@@ -8,7 +8,8 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from test_turns import TALKING
+from of_methods import make
+from talking import TALKING
 from tiny import Letters, models_of, phases_of, policy, recipe_of, register
 
 from assay.collect import Collector
@@ -16,7 +17,7 @@ from assay.engine.interface import Generation
 from assay.engine.local import LocalEngine
 from assay.engine.torch import sampler
 from assay.memory import Memory
-from assay.methods.deepsearch.steps import Steps
+from assay.part import name_of
 from assay.recipe import Stage
 from assay.rng import Key
 from assay.types import Request
@@ -68,7 +69,8 @@ def recipe_for(method: str) -> Any:
     recipe = recipe_of("grpo" if method == "turns" else method, max_new=9, **sizes)
     if method != "deepsearch":
         return recipe
-    ask = (*(part for part in recipe.mechanism.ask if not isinstance(part, Steps)), Steps(4, 3))
+    others = (part for part in recipe.mechanism.ask if name_of(part) != "steps")
+    ask = (*others, make("ask:steps", width=4, depth=3))
     searching = dataclasses.replace(recipe.mechanism, ask=ask)
     return dataclasses.replace(recipe, mechanism=searching, stages=(Stage(),))
 

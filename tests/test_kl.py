@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -16,21 +14,16 @@ import torch
 from engine_cases import naive_log_probs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kl_runs import Pair, engine
 from tiny import (
     Letters,
-    Notes,
     Table,
     episode,
-    group_of,
     loss_and_gradient,
-    models_for,
     models_of,
-    policy,
     recipe_of,
     register,
-    run,
     segment,
-    stages_of,
     take_gradient,
     update,
 )
@@ -38,21 +31,14 @@ from torch import Tensor
 
 from assay.credit import pack
 from assay.credit.gae import gae
-from assay.engine.local import LocalEngine
 from assay.forwards import TokenKL
 from assay.forwards.critic import token_kl
-from assay.loop import train
-from assay.memory import Memory
-from assay.methods.entropy_bonus.adapt import STORE, adapt_entropy
-from assay.methods.entropy_bonus.hesitant import hesitant
-from assay.methods.entropy_bonus.weight import entropy_weight
 from assay.objective import KL, NoRatio, Objective, Open, SequenceSum
 from assay.objective.terms import Estimator, kl
-from assay.recipe import Mechanism, Recipe, Stage
+from assay.recipe import Mechanism, Recipe
 from assay.types import Origin, Row
 
 ESTIMATORS: tuple[Any, ...] = get_args(Estimator)
-Pair = tuple[Tensor, Tensor]
 
 
 def forward(now: Tensor, ref: Tensor) -> Tensor:
@@ -66,7 +52,11 @@ def backward(now: Tensor, ref: Tensor) -> Tensor:
 
 
 RIGHT = ("k2", "k1+", "k3+", "weighted-k2", "weighted-k3")  # on policy
+
+
 FOLLOWS: dict[str, Callable[[Tensor, Tensor], Tensor]] = dict.fromkeys(RIGHT, forward) | {"k3": backward}
+
+
 FOLLOWS["k1"] = lambda now, ref: 0.0 * now.sum(-1)
 
 
@@ -190,11 +180,6 @@ def test_the_anchor_is_the_policy_before_the_step() -> None:
 CONTEXT = Letters().encode("a")
 
 
-@functools.cache
-def engine(seed: int) -> LocalEngine:
-    return policy("fp64", seed=seed, init_std=0.3)
-
-
 def line(seed: int, answer: tuple[int, ...]) -> Tensor:
     every = naive_log_probs(engine(seed).model, CONTEXT, np.array(answer, np.int32), 1.0)
     return every.gather(-1, torch.tensor(answer)[:, None])[:, 0]
@@ -292,109 +277,3 @@ def test_odds_rise_by_the_exponential_of_one_over_beta() -> None:
 @pytest.fixture(autouse=True)
 def task(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch)
-
-
-def parameters(engine: Any) -> Tensor:
-    return torch.cat([value.flatten() for name, value in engine.state().items() if name.startswith("parameter/")])
-
-
-def small(name: str, **changes: Any) -> Recipe:
-    scale = {"num_prompts": 8, "group_size": 8, "num_steps": 4, "learning_rate": 0.02, "num_minibatches": 1}
-    return recipe_of(name, max_new=4, **{**scale, **changes})
-
-
-def test_a_reference_that_is_mixed_into() -> None:
-    """After the second and the fourth step it is 0.6 of the way from where it was to the policy."""
-    recipe = small("kl-ema")
-    moving = tuple(dataclasses.replace(part, every=2) for part in recipe.mechanism.remember)  # type: ignore[call-arg]
-    recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, remember=moving))
-    models = models_for(recipe, policy("fp32", vocab=4))
-    where: list[Pair] = []
-
-    class Watch(Notes):
-        def step(self, memory: Any, models: Any, episodes: Any, rows: Any, batches: Any, stats: Any) -> None:
-            where.append((parameters(models["policy"]), parameters(models["reference"])))
-
-    start = parameters(models["reference"])
-    train(stages_of(recipe), models, Memory(0), Watch())
-    expected = start
-    for step, (now, reference) in enumerate(where):
-        expected = expected + 0.6 * (now - expected) if step % 2 else expected
-        torch.testing.assert_close(reference, expected, rtol=1e-5, atol=1e-6)
-    assert (where[-1][1] - start).norm() > 1e-3
-
-
-@pytest.mark.slow
-def test_a_reference_that_is_set_anew_with_each_stage() -> None:
-    recipe = small("kl-reset")
-    stages = (Stage("one"), dataclasses.replace(recipe.stages[1], name="two"))
-    models = models_for(dataclasses.replace(recipe, stages=stages), policy("fp32", vocab=4))
-    seen: list[Tensor] = []
-
-    class Watch(Notes):
-        def step(self, memory: Any, models: Any, episodes: Any, rows: Any, batches: Any, stats: Any) -> None:
-            seen.append(parameters(models["reference"]))
-            policies.append(parameters(models["policy"]))
-
-    policies = [parameters(models["policy"])]
-    train(stages_of(dataclasses.replace(recipe, stages=stages)), models, Memory(0), Watch())
-    assert len(recipe.stages) == 8
-    for reference, expected in zip(seen, [policies[0], policies[0], policies[2], policies[2]], strict=True):
-        assert torch.equal(reference, expected)
-
-
-# Entropy
-
-
-def of_entropy(*values: float) -> list[Row]:
-    return [
-        Row(episode([segment([1] * len(values), entropy=np.array(values, np.float32))], sample=i)) for i in range(2)
-    ]
-
-
-def test_the_weight_of_the_bonus_rises_below_the_target_and_acts_there_alone() -> None:
-    """c: 0, 0.1, 0.2, 0.1, 0.2, 0.25 (its bound); what a step applies is what the one before left."""
-    memory, applied = Memory(0), []
-    for mean in (0.1, 0.2, 0.3, 0.1, 0.1, 0.1):
-        rows = of_entropy(mean - 0.05, mean + 0.05)
-        marked, stats = entropy_weight(rows, memory=memory)
-        assert all((row.weights["entropy"] == np.float32(stats["policy/entropy_weight"])).all() for row in marked)
-        applied.append(stats["policy/entropy_weight"])
-        memory = adapt_entropy(memory, rows=rows, target=0.2001, step=0.1, most=0.25)
-    assert applied == pytest.approx([0.0, 0.1, 0.0, 0.1, 0.2, 0.25])
-    assert memory.stores[STORE]["weight"] == 0.25
-    assert adapt_entropy(memory, rows=[], target=0.2, step=0.1, most=0.25).stores[STORE]["weight"] == 0.25
-
-
-def test_the_bonus_is_weighed_by_what_is_kept() -> None:
-    """Two tokens of two: - c / 4 on each entropy."""
-    memory = Memory(0).keep(STORE, {"weight": 0.3, "target": 1.0})
-    rows, _ = entropy_weight([row.mark(advantage=np.ones(2)) for row in of_entropy(0.5, 0.5)], memory=memory)
-    goal = small("entropy-target").mechanism.objective
-    table = Table({row.episode.request.id: [-1.0] * 2 for row in rows})
-    found: list[Tensor] = []
-    table.backward = lambda chunk, out: found.append(out.entropy.grad)  # type: ignore[method-assign, union-attr, arg-type]
-    update(table, pack(rows), goal, small("entropy-target").scale)
-    torch.testing.assert_close(found[0], torch.full((4,), -0.3 / 4, dtype=torch.float64), rtol=1e-6, atol=0)
-
-
-def test_a_run_keeps_the_weight_in_its_memory() -> None:
-    recipe = small("entropy-target")
-    keep = dataclasses.replace(recipe.mechanism.remember[0], target=5.0)  # type: ignore[call-arg]
-    recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, remember=(keep,)))
-    notes, memory = run(recipe, policy("fp32", vocab=4))
-    assert [s["policy/entropy_weight"] for s in notes.stats] == pytest.approx([0.0, 0.005, 0.01, 0.015])
-    assert memory.stores[STORE] == {"weight": pytest.approx(0.02), "target": 5.0}
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.floats(0, 4), min_size=1, max_size=5), st.floats(-3, 3))
-def test_hesitant_tokens_gain_and_none_changes_its_sign(entropy: list[float], advantage: float) -> None:
-    pieces = [segment([1] * len(entropy), entropy=np.array(entropy, np.float32)), segment([1], origin=Origin.INJECTED)]
-    row = Row(episode(pieces)).mark(advantage=np.full(len(entropy) + 1, advantage))
-    (found,) = hesitant([row], share=0.4, kappa=2.0)
-    assert found.advantage is not None
-    expected = [advantage + min(0.4 * h, abs(advantage) / 2) for h in entropy]
-    np.testing.assert_allclose(found.advantage, [*expected, advantage], rtol=1e-6, atol=1e-6)
-    assert (np.sign(found.advantage) == np.sign(advantage)).all()
-    assert group_of and hesitant(group_of([1.0]), share=0.4, kappa=2.0)[0].advantage is not None

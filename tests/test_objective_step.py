@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import END, Table, episode, policy, segment, update
+from learnt_rows import learnt, rows_of
+from tiny import END, episode, policy, segment
 from torch import Tensor
 
 from assay.credit import pack
 from assay.known import PARTS
-from assay.methods.simko.gate import ClipLikeliest
 from assay.objective import (
     Case,
     Clip,
@@ -39,31 +39,9 @@ from assay.objective.view import View
 from assay.part import Correction, Ratio, Scope, WholeLoss
 from assay.rng import Key
 from assay.run.configure import from_data, to_data
-from assay.scale import Scale
 from assay.types import Batch, Origin, Row
 
-SCALE = Scale(num_prompts=2, group_size=3, max_new=8, learning_rate=0.5, num_steps=10)
 PLAIN = Objective(ratio=NoRatio(), gate=Open(), aggregate=TokenMean())
-
-
-def rows_of(lengths: list[int], *, rewards: list[float] | None = None, groups: int = 1) -> list[Row]:
-    """Row i of so many tokens, advantage i + 1, old log-probs of -1."""
-    rewards = rewards or [float(i % 2) for i in range(len(lengths))]
-    return [
-        Row(episode([1] * n, group=f"g{i % groups}", sample=i, reward=r)).mark(
-            advantage=np.full(n, i + 1.0), old=np.full(n, -1.0, np.float32)
-        )
-        for i, (n, r) in enumerate(zip(lengths, rewards, strict=True))
-    ]
-
-
-def learnt(objective: Objective, rows: list[Row], logp: Any, entropy: Any = 1.0, *, cut: int | None = None) -> Any:
-    """The coefficient of each token, by row."""
-    names = [row.episode.request.id for row in rows]
-    given_entropy = entropy if isinstance(entropy, float) else dict(zip(names, entropy, strict=True))
-    table = Table(dict(zip(names, logp, strict=True)), given_entropy, rows=cut)
-    update(table, pack(rows), objective, SCALE)
-    return [table.coefficients.get(name) for name in names]
 
 
 # Selectors
@@ -139,26 +117,6 @@ def test_cases_by_entropy_have_gates_of_their_own() -> None:
     goal = Objective(gate=Clip(), cases=(case,), aggregate=SequenceSum())
     (found,) = learnt(goal, rows_of([2]), [[-1.0 + math.log(1.4)] * 2], [[0.1, 2.0]])
     np.testing.assert_allclose(found, [0.0, -1.4], rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("right", "logp", "expected"),
-    [
-        (False, [-2.0, -2.0], [-1.0, -1.1]),  # as likely as the likeliest of the stored ones: it is one of them
-        (False, [-1.9, -1.9], [-1.0, -1.1]),
-        (False, [-2.1, -2.1], [-1.0, -1.0]),
-        (True, [-2.0, -2.0], [-1.0, -1.0]),
-    ],
-)
-def test_hesitant_likeliest_tokens_of_wrong_answers_are_pushed_harder(
-    right: bool, logp: list[float], expected: list[float]
-) -> None:
-    """Stored candidates stand at -2; of entropies 0.1 and 2 the second is hesitant; ratios are 1."""
-    (row,) = rows_of([2], rewards=[float(right)])
-    row = row.mark(old=np.array(logp, np.float32), top_ids=np.zeros((2, 3), np.int32))
-    goal = Objective(gate=ClipLikeliest(share=0.5), aggregate=SequenceSum())
-    (found,) = learnt(goal, [row], [logp], [[0.1, 2.0]])
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 # Terms

@@ -10,14 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from of_methods import make
 from test_loop_invariance import engine, recipe, rows
 from tiny import batch_of, loss_and_gradient
 from torch import Tensor, distributed
 
+from assay.curate.pairs import pairs
 from assay.known import RECIPES
 from assay.memory import Memory
-from assay.methods.preferences.losses import Preference
-from assay.methods.preferences.pairs import mismatch, pairs
+from assay.objective.preference import Preference
+from assay.part import bind
 from assay.types import Batch
 
 RANKS = 2
@@ -28,7 +30,9 @@ def batch(name: str) -> Batch:
     """The awkward rows of every recipe; those of preferences are in pairs, or beside answers to other questions."""
     made, whole = rows(name), recipe(name).mechanism.objective.whole
     if isinstance(whole, Preference):
-        made = mismatch(rows(name)) if name == "kto" else pairs(rows(name), memory=Memory(0), most=2)
+        made = (
+            bind(make("curate:mismatch"))(rows(name)) if name == "kto" else pairs(rows(name), memory=Memory(0), most=2)
+        )
     return batch_of(recipe(name), made)
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from data_files import jsonl, sums
+from of_methods import make
 from small_runs import Shell, make_model, sizes
 from tiny import episode
 
 from assay.known import RECIPES, SLOTS
-from assay.methods.gfpo.filtered import Filtered
 from assay.part import parts_of
 from assay.recipe import Recipe
 from assay.reward import SoftOverlong
@@ -97,7 +97,7 @@ def test_a_part_that_a_person_names_comes_at_the_scale_of_the_run() -> None:
         "grpo", scale__max_new=24, mechanism__reward="outcome,soft-overlong", mechanism__curate="filtered"
     )
     assert made.recipe.mechanism.reward[1] == SoftOverlong(buffer=5)
-    assert made.recipe.mechanism.curate == (Filtered(keep=3),)  # of 8
+    assert made.recipe.mechanism.curate == (make("curate:filtered", keep=3),)  # of 8
     assert "SoftOverlong.buffer: 4096 -> 5 (in proportion to max_new)" in rules
     own, _ = planned("grpo", mechanism__reward="soft-overlong", **{"mechanism.reward.0.buffer": 7})
     assert own.recipe.mechanism.reward == (SoftOverlong(buffer=7),)

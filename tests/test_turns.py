@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
+from talking import REPLY, TALKING
 from tiny import END, LETTERS, TINY, Letters, batch_of, models_of, policy, recipe_of, register, run
 
 from assay.ask import Sampling, first_requests
@@ -13,18 +12,8 @@ from assay.collect import whole
 from assay.engine.interface import Span
 from assay.memory import Memory
 from assay.rng import Key
-from assay.tasks.task import Environment
 from assay.types import Origin, Request
 
-REPLY = "cc"
-
-
-def reply(spec: object, text: str) -> str | None:
-    """Asks back after every b, twice at most."""
-    return REPLY if text.endswith("b") and text.count(REPLY) < 2 else None
-
-
-TALKING = dataclasses.replace(TINY, environment=Environment(stop=("b",), reply=reply))
 SAMPLING = Sampling(max_new=9)
 
 

@@ -30,20 +30,17 @@ from assay.engine.torch.value_engine import ValueEngine
 from assay.known import RECIPES
 from assay.loop import train
 from assay.memory import Follow, Memory
-from assay.methods.deepsearch.source import Examine, Unsolved
-from assay.methods.deepsearch.steps import Steps
-from assay.methods.spo.uncertain import Uncertain
 from assay.models import Models
 from assay.objective import Objective
 from assay.objective.improve import accumulate, improve
 from assay.objective.survey import survey
-from assay.part import bind
+from assay.part import Part, bind, name_of
 from assay.recipe import Mechanism, Recipe, Stage, at_profile
 from assay.record.measure import step_stats
 from assay.record.tensors import encode
 from assay.rng import Key
 from assay.scale import Scale
-from assay.source import Epochs, Pool, Share
+from assay.source import Pool, Share
 from assay.source.epochs import problem_set
 from assay.tasks.pose import Posing
 from assay.tasks.task import Solution, Task
@@ -312,10 +309,13 @@ def recipe_of(name: str, *, max_new: int = 8, **scale: Any) -> Recipe:
 def _of_one(mechanism: Mechanism) -> Mechanism:
     """With a fixed set no larger than the smallest task of the tests, where there is one."""
     source = mechanism.source
-    fixed = (
-        dataclasses.replace(source, size=1) if isinstance(source, Epochs | Uncertain | Unsolved | Examine) else source
-    )
+    sized = any(field.name == "size" for field in dataclasses.fields(source))
+    fixed = dataclasses.replace(source, size=1) if sized else source  # type: ignore[call-arg]
     return dataclasses.replace(mechanism, source=fixed)
+
+
+def _shallow(steps: Part) -> Part:
+    return dataclasses.replace(steps, depth=2, least=1)  # type: ignore[call-arg]
 
 
 def with_rounds(recipe: Recipe, count: int) -> Recipe:
@@ -330,7 +330,7 @@ def with_rounds(recipe: Recipe, count: int) -> Recipe:
             dataclasses.replace(part, max_rounds=count) if isinstance(part, Refill) else part
             for part in mechanism.expand
         )
-        ask = tuple(Steps(part.width, 2) if isinstance(part, Steps) else part for part in mechanism.ask)
+        ask = tuple(_shallow(part) if name_of(part) == "steps" else part for part in mechanism.ask)
         remember = tuple(
             dataclasses.replace(part, every=min(part.every, 5)) if isinstance(part, Follow) else part
             for part in mechanism.remember

@@ -1,5 +1,6 @@
 """Which rows train."""
 
+from assay.curate.pairs import Pairs, TrainAt
 from assay.curate.parts import Aside, BandFirst, FirstGroups, MixedGroups, leave_out
 from assay.curate.players import Untrained
 
@@ -8,6 +9,8 @@ __all__ = [
     "BandFirst",
     "FirstGroups",
     "MixedGroups",
+    "Pairs",
+    "TrainAt",
     "Untrained",
     "leave_out",
 ]

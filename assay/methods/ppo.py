@@ -1,7 +1,9 @@
+"""Both of the paper's ways to bound a step: the clipped ratio, and a penalty on the divergence."""
+
 from assay.credit import GAE, Whiten
 from assay.forwards import Critic
-from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe
+from assay.objective import KL, Clip, Objective, TokenMean
+from assay.recipe import Like, Mechanism, Recipe
 from assay.scale import Model, Scale
 
 PPO = Recipe(
@@ -31,5 +33,26 @@ PPO = Recipe(
         "verl whitens by sqrt(variance + 1e-8), here it is standard deviation + 1e-8.",
         "Values after the token (a shift by one), whitened returns and a reward on the last padded place are met "
         "in the wild.",
+    ),
+)
+
+KL_OLD = Like(
+    "grpo",
+    name="kl-old",
+    title="Proximal Policy Optimization Algorithms (the penalty)",
+    paper="1707.06347",
+    claim="a penalty on the step in place of a clip: it says how far a step goes, and remembers no start",
+    changes={
+        "mechanism.objective": Objective(
+            gate=Clip(low=0.2, high=0.2),
+            aggregate=TokenMean(),
+            regularise=(KL(weight=1.0, estimator="weighted-k3", anchor="old"),),
+        ),
+        "scale.num_minibatches": 4,
+    },
+    notes=(
+        "The divergence from the policy before the step, for each token. Weight 1 is the middle of the paper's fixed "
+        "ones (0.3, 1, 3); beside it GRPO's clip stays. Four mini-batches and the token mean are ours.",
+        "It has no gradient at the first of the updates.",
     ),
 )

@@ -24,6 +24,16 @@ The first is right about each next token alone, not about how often its beginnin
 equal drift per token it takes long answers out: 1.1^100 is 13,781.
 """
 
+NOTES = (
+    "The correction is the source's; the set-up is DAPO's, with its scale.",
+    "Here sampler and learner share weights and nearly agree: rho leaves 1 with top_p, top_k or min_p, with an "
+    "adapter in lower precision, or behind a follower (`areal`). policy/sampler_mismatch and "
+    "policy/correction_effective say by how much.",
+    "The learner's own log-probs are scored before the first update, also where one update is all there is.",
+    "Tokens that are taken out stay in the denominator; terms beside the policy's are not weighed.",
+)
+"""What is to be said of each recipe that shows a correction on a method otherwise known, here DAPO."""
+
 
 def truncate(view: View, *, cap: float, level: str, normalise: bool) -> Tensor:
     """c = min(rho, cap), or that by its mean."""

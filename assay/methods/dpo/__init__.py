@@ -1,0 +1,31 @@
+from assay.collect import Frozen
+from assay.credit import GroupRelative
+from assay.curate import Pairs, TrainAt
+from assay.methods.dpo.loss import DPO as DPOLoss
+from assay.objective import NoRatio, Objective, Open
+from assay.objective.preference import FROM_VERDICTS
+from assay.recipe import Mechanism, Recipe
+from assay.reward import Outcome
+from assay.scale import Model, Scale
+
+DPO = Recipe(
+    name="dpo",
+    title="Direct Preference Optimization: Your Language Model is Secretly a Reward Model",
+    paper="2305.18290",
+    claim="preferences are learnt without a reward model or sampling as well as with PPO",
+    mechanism=Mechanism(
+        collect=(Frozen(model="reference"),),
+        reward=(Outcome(right=1.0, wrong=0.0),),
+        curate=(TrainAt(temperature=1.0), Pairs(most=1)),
+        credit=GroupRelative(scale="none"),
+        objective=Objective(whole=DPOLoss(beta=0.1), ratio=NoRatio(), gate=Open()),
+    ),
+    scale=Scale(num_prompts=64, group_size=8, max_new=1024, learning_rate=1e-6, num_steps=150, warmup_steps=15),
+    models={"policy": Model(), "reference": Model(trained=False)},
+    notes=(
+        *FROM_VERDICTS,
+        "A prompt gives one pair a step, so that 64 prompts are the paper's batch of 64 pairs where all are mixed.",
+        "Sums over tokens: beta and what saturates scale with the length. Truncated answers are no losers.",
+        "Winners become less likely too, as long as losers fall faster; `iter-dpo` adds their likelihood.",
+    ),
+)

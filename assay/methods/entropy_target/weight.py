@@ -1,0 +1,32 @@
+"""What the entropy bonus weighs in this step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.memory import Memory
+from assay.methods.entropy_target.adapt import STORE, AdaptEntropy, entropy_of
+from assay.part import Forward
+from assay.types import Row, Stats
+
+
+def entropy_weight(rows: Sequence[Row], *, memory: Memory, place: str = STORE) -> tuple[list[Row], Stats]:
+    """c 1[H <= target], beside the weight that the term has itself."""
+    kept, seen = memory.store(place), entropy_of(rows)
+    low = seen is not None and seen <= kept.get("target", 0.0)
+    weight = kept.get("weight", 0.0) if low else 0.0
+    marked = [
+        row.mark(weights={**row.weights, "entropy": np.full(len(row.episode), weight, np.float32)}) for row in rows
+    ]
+    return marked, {"policy/entropy_weight": weight}
+
+
+@dataclass(frozen=True)
+class EntropyWeight(Forward):
+    """Every token weighs the entropy term by what `adapt-entropy` keeps, unless the entropy is above its target."""
+
+    reads = (AdaptEntropy,)
+    does = entropy_weight

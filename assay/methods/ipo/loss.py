@@ -1,0 +1,29 @@
+"""Each pair of answers, apart by a constant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.objective.preference import Preference, pairs
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.objective.view import View
+
+
+def ipo(view: View, *, tau: float) -> Tensor:
+    """Mean over pairs of (S_w - S_l - 1 / (2 tau))^2, S = mean_t log pi - log ref."""
+    margin, _ = pairs(view, view.mean(view.logp - view.streams["ref"]))
+    return (margin - 1 / (2 * tau)).square().sum() / max(1, len(margin))
+
+
+@dataclass(frozen=True)
+class IPO(Preference):
+    """The margin between winner and loser regressed to a constant: nothing saturates where preferences are certain
+    (2310.12036).
+    """
+
+    tau: float = 0.1
+    does = ipo

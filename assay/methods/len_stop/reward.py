@@ -1,0 +1,30 @@
+"""What an answer is worth for ending before the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.errors import ConfigError
+from assay.part import Rewarding
+from assay.types import Episode, Reward
+
+
+def stop_properly(episodes: Sequence[Episode], *, right: float, wrong: float, cut: float) -> list[Reward | None]:
+    if cut > 1:
+        raise ConfigError(f"reward.cut is a factor from 0 to 1, or a reward below 0, not {cut:g}.")
+    worth = [right if episode.right else wrong for episode in episodes]
+    cuts = [episode.finish == "length" for episode in episodes]
+    paid = [(cut if cut < 0 else cut * w) if is_cut else w for w, is_cut in zip(worth, cuts, strict=True)]
+    return [Reward("outcome", value) for value in paid]
+
+
+@dataclass(frozen=True)
+class StopProperly(Rewarding):
+    """What a right and a wrong answer are worth, and less where a limit cut it (ProRL's stop-properly)."""
+
+    right: float = 1.0
+    wrong: float = 0.0
+    cut: float = 0.0  # from 0 to 1: times what it were worth otherwise; below 0: that instead
+    does = stop_properly
+    outcome = True
