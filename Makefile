@@ -52,6 +52,9 @@ check: $(STAMP)  ## lint, format, types
 	$(PY) -m ruff format --check .
 	$(PY) -m pyright
 
+docs: $(STAMP)  ## print the tables of recipes and papers in docs/ anew from the records
+	$(PY) -m assay.lab.pages docs/*.md
+
 bench: $(STAMP)  ## measure speed side by side with other systems
 	$(PY) -m bench.run --all
 
@@ -64,4 +67,4 @@ wheel: $(STAMP)  ## a wheel with the compiled core in it, into dist/
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ ##/' | awk -F' ## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-.PHONY: install demo test test-fast test-deep test-versions mutants parity check bench gpu wheel help
+.PHONY: install demo test test-fast test-deep test-versions mutants parity check docs bench gpu wheel help

@@ -102,6 +102,8 @@ class Recipe:
     scale: Scale
     notes: tuple[str, ...] = ()  # where values come from, and what is ours
     deviations: tuple[str, ...] = ()  # where well-known implementations compute something else under this name
+    missing: str = ""  # what of the paper is not here; of its recipes one says it
+    tasks: tuple[str, ...] = ()  # that show what it is for, where not any task does
     models: Mapping[str, Model] = field(default_factory=lambda: {"policy": Model()})
     roles: Mapping[str, str] = field(default_factory=lambda: {"policy": "policy"})  # role -> who plays it
     stages: tuple[Stage, ...] = (Stage(),)
@@ -134,12 +136,13 @@ class Like:
     paper: str | None = None
     notes: tuple[str, ...] | None = None
     deviations: tuple[str, ...] | None = None
+    missing: str = ""  # of its own paper
 
     def of(self, base: Recipe) -> Recipe:
         """The recipe that this means."""
         own = {"title": self.title, "paper": self.paper, "notes": self.notes, "deviations": self.deviations}
-        said = {name: value for name, value in own.items() if value is not None}
-        found = dataclasses.replace(base, name=self.name, claim=self.claim, **said)  # type: ignore[arg-type]
+        said: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+        found = dataclasses.replace(base, name=self.name, claim=self.claim, missing=self.missing, tasks=(), **said)
         for path, value in self.changes.items():
             found = _changed(found, path.split("."), value, f"{self.name}: {path}")
         return found

@@ -117,19 +117,3 @@ def test_links_lead_to_files_of_the_repository(name: str) -> None:
 def test_the_pages_were_found() -> None:
     assert {"README.md", "docs/loop.md", "docs/task.md", "docs/method.md"} <= set(NAMES)
     assert any(words[:2] == ["assay", "train"] for words in commands("README.md"))
-
-
-def test_the_tables_of_methods_name_recipes_and_parts_that_exist() -> None:
-    """And all that are not basic: a method without its line would not be found."""
-    pages = ("exploration", "objectives", "shaping")
-    text = "".join((ROOT / "docs" / f"{page}.md").read_text() for page in pages)
-    rows = re.findall(rf"^\| (`.*?) \| .*? \| (`(?:{'|'.join(SLOTS)})` .*) \|$", text, re.M)
-    named = [name for row, _ in rows for name in re.findall(r"`([^`]+)`", row)]
-    assert sorted(named) == sorted(set(RECIPES) - {"reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft"})
-    for _, parts in rows:
-        slot = ""
-        for word in re.findall(r"`\w+`|[\w-]+", parts):
-            if word.startswith("`"):
-                slot = word.strip("`")
-            elif word != "and":
-                assert word in SLOTS[slot], (slot, word)

@@ -10,8 +10,8 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "word_problems.jsonl"
 LINES = [
     "--help",
     *(f"{verb} --help" for verb in VERBS),
-    *(f"list {what}" for what in ("recipes", "tasks", "bases", "parts", "gym")),
-    *(f"show {name}" for name in ("dapo", "countdown", "gate:clip")),
+    *(f"list {what}" for what in ("recipes", "tasks", "bases", "parts", "gym", "papers", "papers GRPO")),
+    *(f"show {name}" for name in ("dapo", "countdown", "gate:clip", "paper:dapo")),
     *(
         f"train {recipe} --dry-run"
         for recipe in ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "cure", "treerl")

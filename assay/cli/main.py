@@ -254,7 +254,7 @@ def run_compare(arguments: argparse.Namespace) -> Any:
 def run_list(arguments: argparse.Namespace) -> Any:
     from assay.lab.catalogue import listing, listing_text
 
-    rows = listing(arguments.what)
+    rows = listing(arguments.what, " ".join(arguments.words))
     if not arguments.json:
         terminal.show(listing_text(rows))
     return rows
@@ -380,11 +380,17 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
         run_compare,
     ),
     "list": (
-        "what there is",
-        [(("what",), one_of("list", ("recipes", "tasks", "bases", "parts", "gym"), see="assay list --help"))],
+        "what there is, and what runs here of a paper: `assay list papers 2402.03300`",
+        [
+            (
+                ("what",),
+                one_of("list", ("recipes", "tasks", "bases", "parts", "gym", "papers"), see="assay list --help"),
+            ),
+            (("words",), {"nargs": "*", "metavar": "WORDS", "help": "of a paper: its arXiv id, title or name"}),
+        ],
         run_list,
     ),
-    "show": ("all of a recipe, task, base or part", [(("name",), {"metavar": "NAME"})], run_show),
+    "show": ("all of a recipe, task, base or part, or of paper:NAME", [(("name",), {"metavar": "NAME"})], run_show),
     "explain": EXPLAIN,
     "base": (
         "make a proxy base model from scratch (cached)",

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.errors import unknown
+from assay.errors import UsageError, unknown
 from assay.known import GROUPS, OTHER_PACKAGES, RECIPES, SLOTS, group_of, spelt
 from assay.lab.explain import factors_of, shown_stage
 from assay.recipe import PROFILES, Recipe, at_profile
@@ -17,8 +17,16 @@ from assay.run.experiment import Evaluation, Machine, Saving, Tracking
 from assay.tasks import TASKS
 
 
-def listing(what: str) -> list[dict[str, Any]]:
-    """Rows with at least `name` and `summary`."""
+def listing(what: str, words: str = "") -> list[dict[str, Any]]:
+    """Rows with at least `name` and `summary`; of papers those that the words mean."""
+    if what == "papers":
+        from assay.lab import papers
+
+        return papers.rows(words)
+    if words:
+        raise UsageError(
+            f"`assay list {what}` takes no words, and '{words}' came: only `assay list papers WORDS` does."
+        )
     return _LISTS[what]()
 
 
@@ -72,7 +80,12 @@ _LISTS = {
 
 
 HEADINGS = {
-    "objectives": "objectives: baselines, ratios, gates, corrections, whole losses, preferences, demonstrations",
+    "baselines": "baselines: what the reward of an answer is compared with, critics among them",
+    "gates": "gates: ratios, clips and masks, how far a step may go",
+    "corrections": "corrections: for answers that others sampled, or an older policy",
+    "regularisers": "regularisers: KL to a reference, entropy",
+    "losses": "losses: of whole answers, pairs and preferences",
+    "demonstrations": "demonstrations: worked solutions beside own answers",
     "shaping": "shaping: advantages, lengths, streams, replay",
     "exploration": "exploration: problems, hints, start states, forks, trees, drafts, buffers, teachers, self-play",
     OTHER_PACKAGES: "of other packages",
@@ -80,7 +93,11 @@ HEADINGS = {
 
 
 def listing_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A line each, in groups below their headings where there are some."""
+    """A line each, in groups below their headings where there are some; a few papers whole."""
+    if rows and "cited" in rows[0]:
+        from assay.lab import papers
+
+        return papers.text(rows)
     width = max((len(row["name"]) for row in rows), default=0)
     lines = []
     for group, found in itertools.groupby(rows, key=lambda row: row.get("group")):
@@ -93,7 +110,9 @@ def listing_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def card(name: str) -> dict[str, Any]:
-    """Everything about one recipe, task, base or part."""
+    """Everything about one recipe, task, base or part, or about `paper:NAME`."""
+    if name.startswith("paper:"):
+        return _paper_card(name.removeprefix("paper:"))
     if (known := spelt(name)) is not None:
         return _recipe_card(RECIPES[known])
     if name in TASKS or name.startswith("gym:"):
@@ -104,7 +123,20 @@ def card(name: str) -> dict[str, Any]:
     if name in parts:
         return {"kind": "part", **parts[name]}
     names = [*RECIPES, *TASKS, *BASES, *parts]
-    raise unknown("recipe, task, base or part", name, names, "assay list recipes|tasks|bases|parts")
+    raise unknown("recipe, task, base or part", name, names, "assay list recipes|tasks|bases|parts|papers")
+
+
+def _paper_card(name: str) -> dict[str, Any]:
+    """Of several papers that the name means the one that is written so."""
+    rows = listing("papers", name)
+    if len(rows) > 1:
+        rows = [row for row in rows if row["name"] == name] or rows
+    if len(rows) > 1:
+        raise UsageError(
+            f"'{name}' means several papers: {', '.join(row['name'] for row in rows)}. "
+            f"`assay list papers {name}` shows them, `assay show paper:{rows[0]['name']}` the first."
+        )
+    return rows[0]
 
 
 def _recipe_card(recipe: Recipe) -> dict[str, Any]:
@@ -130,6 +162,7 @@ def _recipe_card(recipe: Recipe) -> dict[str, Any]:
             }.items()
         },
         "notes": list(recipe.notes),
+        "missing": recipe.missing,
     }
 
 
@@ -155,6 +188,8 @@ def _task_card(name: str) -> dict[str, Any]:
 
 def card_text(found: Mapping[str, Any]) -> str:
     """A card for a person: nested data as indented lines."""
+    if "cited" in found:
+        return listing_text([found])
     return "\n".join(_lines(found, 0))
 
 

@@ -66,6 +66,7 @@ def explain(name: str) -> dict[str, Any]:
         "stages": [stage.name for stage in method.stages] if len(method.stages) > 1 else [],
         "stage": shown.name,
         "roles": {rule.role: _factors_as_data(method, rule.role) for rule in mechanism.rules},
+        "missing": method.missing,
         "deviations": list(method.deviations),
         "notes": list(method.notes),
     }
@@ -250,6 +251,7 @@ def text(found: Mapping[str, Any]) -> str:
     lines += ["", f"on policy, one right of four: {_on_policy(found['on_policy'])}"]
     if found["stages"]:
         lines.append(f"stages: {', '.join(found['stages'])} (above: {found['stage']})")
+    lines += ["", f"of the paper not here: {found['missing']}"] if found["missing"] else []
     for title, name in (
         ("what differs from grpo", "against_grpo"),
         ("where known implementations deviate", "deviations"),

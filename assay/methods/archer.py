@@ -1,3 +1,5 @@
+"""A tight clip and KL for sure tokens, a wide clip for hesitant ones."""
+
 from assay.credit import GroupRelative
 from assay.curate import MixedGroups
 from assay.objective import KL, Case, Clip, HighEntropy, Objective, TokenMean

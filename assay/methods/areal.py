@@ -1,3 +1,5 @@
+"""The anchor of the clip and the sampler are two policies; answers are exactly four steps old."""
+
 from assay.collect import Lagged
 from assay.credit import GroupRelative
 from assay.memory import Follow
@@ -14,6 +16,8 @@ AREAL = Recipe(
     paper="2505.24298",
     claim="generation never waits; who sampled and who is the anchor of the clip are two policies: 2.77 times faster "
     "than synchronous systems at equal or better accuracy",
+    missing="generation beside training: answers are a constant number of steps old here, and written before "
+    "the step begins",
     mechanism=Mechanism(
         collect=(Lagged(model="behaviour"),),
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),

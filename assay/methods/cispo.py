@@ -1,3 +1,5 @@
+"""The weight of a token is bounded, and no token is dropped."""
+
 from assay.objective import Bounded, Objective, TokenMean
 from assay.recipe import Like
 
@@ -8,6 +10,7 @@ CISPO = Like(
     paper="2506.13585",
     claim="with the importance weight clipped in place of the update no token is dropped: as good as DAPO on AIME 2024 "
     "in half the steps, from Qwen2.5-32B",
+    missing="the report's model and its lightning attention",
     changes={"mechanism.objective": Objective(gate=Bounded(least=0.0, most=5.0), aggregate=TokenMean())},
     notes=(
         "The weight is not bounded below, and above by a number that the report does not state: 5 is the one that "

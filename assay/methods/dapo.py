@@ -1,3 +1,5 @@
+"""GRPO with a higher upper clip, mixed groups alone, a mean over tokens and a soft punishment of overlong answers."""
+
 from assay.collect import Refill
 from assay.credit import GroupRelative
 from assay.curate import FirstGroups, MixedGroups

@@ -1,3 +1,5 @@
+"""The likelihood of a demonstrated token is weighed by its own probability."""
+
 from assay.objective import Probability
 from assay.objective.gates import Plain
 from assay.recipe import Like

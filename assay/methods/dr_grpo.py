@@ -1,3 +1,5 @@
+"""GRPO without its two divisions, by the deviation of the group and by the length of the answer."""
+
 from assay.credit import GroupRelative
 from assay.objective import Clip, FixedLength, Objective
 from assay.recipe import Mechanism, Recipe

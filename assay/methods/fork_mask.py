@@ -1,3 +1,5 @@
+"""Only the fifth of the tokens where the policy hesitates most is trained."""
+
 from assay.objective import Clip, HighEntropy, Objective, TokenMean
 from assay.recipe import Like
 

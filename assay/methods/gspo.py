@@ -1,3 +1,5 @@
+"""Ratio and clip are those of whole answers, per token in the mean."""
+
 import dataclasses
 
 from assay.credit import GroupRelative

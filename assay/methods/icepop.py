@@ -1,3 +1,5 @@
+"""Weights of the mismatch as in `tis`, and tokens whose weight leaves a range do not train."""
+
 from assay.objective import Drop
 from assay.objective.correct import NOTES
 from assay.recipe import Like

@@ -1,3 +1,5 @@
+"""The reference of the KL term moves towards the policy."""
+
 from assay.memory import Follow
 from assay.objective import KL
 from assay.recipe import Like

@@ -1,3 +1,5 @@
+"""GRPO with the estimator of the KL term whose gradient is right."""
+
 from assay.objective import KL
 from assay.recipe import Like
 

@@ -1,3 +1,5 @@
+"""The reference is the policy anew whenever progress ends, and the optimiser begins anew with it."""
+
 from assay.collect import Refill
 from assay.credit import GroupRelative
 from assay.curate import FirstGroups, MixedGroups
@@ -13,6 +15,8 @@ KL_RESET = Recipe(
     paper="2505.24864",
     claim="a KL term whose reference is the policy anew whenever progress ends, the optimiser with it: thousands of "
     "steps, and problems solved that the base model never solves",
+    missing="the settings of single runs of the report: punished answers that do not stop, 32 answers a "
+    "problem, 16k tokens",
     mechanism=Mechanism(
         expand=(Refill(max_rounds=10),),
         reward=(Outcome(right=1.0, wrong=0.0),),

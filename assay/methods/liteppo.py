@@ -1,3 +1,5 @@
+"""The group's mean as baseline, the deviation of the batch, and a mean over tokens."""
+
 from assay.credit import GroupRelative
 from assay.objective import Clip, Objective, TokenMean
 from assay.recipe import Mechanism, Recipe
@@ -9,6 +11,7 @@ LITEPPO = Recipe(
     paper="2508.08221",
     claim="two tricks are enough: the group's mean with the batch's deviation, and a mean over tokens; above GRPO and "
     "DAPO from Qwen3-4B and 8B base",
+    missing="the comparison of tricks one by one, which is most of the paper",
     mechanism=Mechanism(
         credit=GroupRelative(scale="batch", ddof=1, epsilon=1e-6),
         objective=Objective(gate=Clip(low=0.2, high=0.2), aggregate=TokenMean()),

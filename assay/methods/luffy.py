@@ -1,3 +1,5 @@
+"""One expert answer in a group, weighed by a shaped probability."""
+
 from assay.ask import Expert
 from assay.credit import GroupRelative
 from assay.objective import Case, Entropy, FixedLength, Objective, Probability, Shaped, Written

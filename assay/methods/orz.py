@@ -1,3 +1,5 @@
+"""PPO with gamma and lambda 1, no KL, and twelve steps of the critic to one of the policy."""
+
 from assay.credit import Whiten
 from assay.forwards import Critic
 from assay.objective import Clip, Objective, TokenMean

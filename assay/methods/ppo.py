@@ -1,4 +1,6 @@
-"""Both of the paper's ways to bound a step: the clipped ratio, and a penalty on the divergence."""
+"""A critic is the baseline of every token; a step is bounded by clipping the ratio, or in `kl-old` by a penalty on the
+divergence.
+"""
 
 from assay.credit import GAE, Whiten
 from assay.forwards import Critic
@@ -11,6 +13,7 @@ PPO = Recipe(
     title="Proximal Policy Optimization Algorithms",
     paper="1707.06347",
     claim="several steps on one batch are safe behind a clipped ratio, with a critic as the baseline of every token",
+    missing="games and robots: only language models are trained",
     mechanism=Mechanism(
         forwards=(Critic(model="critic", gamma=1.0, lam=1.0, clip=0.5, rate=10.0, aggregate=TokenMean()),),
         credit=GAE(gamma=1.0, lam=1.0),

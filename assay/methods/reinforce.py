@@ -1,3 +1,5 @@
+"""The plain policy gradient: the log-likelihood of each answer, weighted by its reward."""
+
 from assay.credit import Score
 from assay.objective import NoRatio, Objective, Open, SequenceSum
 from assay.recipe import Mechanism, Recipe

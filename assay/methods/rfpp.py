@@ -1,3 +1,5 @@
+"""Advantages are normalised over the whole batch; `rfpp-baseline` takes the group's mean off first."""
+
 import dataclasses
 
 from assay.credit import GAE, GroupRelative, Whiten

@@ -1,3 +1,5 @@
+"""The baseline of an answer is the mean reward of the other answers of its group."""
+
 from assay.credit import LeaveOneOut
 from assay.forwards import TokenKL
 from assay.objective import NoRatio, Objective, Open, SequenceSum

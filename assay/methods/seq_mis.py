@@ -1,3 +1,5 @@
+"""The weight of the mismatch is that of the whole answer, and answers whose weight is too large do not train."""
+
 from assay.objective import Drop
 from assay.objective.correct import NOTES
 from assay.recipe import Like

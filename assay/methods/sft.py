@@ -1,3 +1,5 @@
+"""Worked solutions are imitated: the mean log-likelihood of their tokens."""
+
 from assay.ask import Demonstrate
 from assay.credit import Constant
 from assay.objective import NoRatio, Objective, Open, TokenMean

@@ -1,3 +1,5 @@
+"""Each token is weighed by pi_old / mu, what the learner thinks of it over what the sampler did, held at a cap."""
+
 from assay.objective import Truncate
 from assay.objective.correct import NOTES
 from assay.recipe import Like

@@ -1,3 +1,5 @@
+"""Where the advantage is negative the ratio has an upper bound too."""
+
 from assay.collect import Lagged
 from assay.credit import GroupRelative
 from assay.memory import Follow
@@ -11,6 +13,7 @@ TWO_SIDED = Recipe(
     paper="2505.07291",
     claim="PPO's clip leaves the ratio free where the advantage is negative: a bound there ends the spikes of loss and "
     "gradient that broke larger models",
+    missing="training spread over the machines of strangers, and the check of what they sampled",
     mechanism=Mechanism(
         collect=(Lagged(model="behaviour"),),
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),

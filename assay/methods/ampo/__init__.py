@@ -1,3 +1,5 @@
+"""Where no answer is right, the teachers' traces that the policy understands best take part."""
+
 from assay.collect.teachers import AskTeachers
 from assay.credit import GroupRelative
 from assay.methods.ampo.make_room import MakeRoom
@@ -11,6 +13,7 @@ AMPO = Recipe(
     paper="2510.02227",
     claim="where no answer is right, the traces of several teachers that the policy understands best take the place of "
     "wrong answers: +4.3% on mathematics and +12.2% out of distribution over GRPO",
+    missing="its punishment of repetition",
     mechanism=Mechanism(
         expand=(AskTeachers(most=2, right=0, choice="best"),),
         curate=(MakeRoom(),),

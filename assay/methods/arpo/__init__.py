@@ -1,3 +1,5 @@
+"""Answers fork after replies of tools where the entropy rose."""
+
 from assay.credit import GroupRelative
 from assay.methods.arpo.forks import ForkAtReplies
 from assay.objective import Clip, Objective, TokenMean
@@ -11,6 +13,8 @@ ARPO = Recipe(
     paper="2507.19849",
     claim="half of a group's answers are forks right after tool replies, more where entropy rose: above "
     "trajectory-level RL on 13 benchmarks with half the tool calls",
+    missing="search, browsing and Python as tools, and its reward by F1 and by the tools that were used",
+    tasks=("lookup-tool", "lookup-faulty", "calculator"),
     mechanism=Mechanism(
         expand=(ForkAtReplies(total=16, beams=2, threshold=0.5, weight=0.2, tokens=20),),
         reward=(Graded(right=1.0, wrong=0.0, malformed=-1.0),),

@@ -1,3 +1,7 @@
+"""One policy poses programs of a stack machine (the paper: of Python) and solves them, from pools that it fills
+first.
+"""
+
 from assay.curate import Untrained
 from assay.methods.azr.as_role import AsRole
 from assay.methods.azr.cells import CellRelative
@@ -28,6 +32,8 @@ AZR = Recipe(
     paper="2505.03335",
     claim="one model poses and solves program tasks that an executor checks: best of the zero-setting 7B models on "
     "the average of code and mathematics, without any external data",
+    missing="programs in Python, run by an interpreter: a stack machine on digits takes its place",
+    tasks=("dsl-deduction", "dsl-abduction", "dsl-induction"),
     mechanism=Mechanism(
         source=Pose(),
         ask=(AsRole("proposer"),),

@@ -1,3 +1,5 @@
+"""Groups begin at the shortest expert prefix that succeeds sometimes."""
+
 from assay.methods.bread.anchors import AnchorSearch
 from assay.methods.bread.curate import OnAnchor
 from assay.recipe import Like

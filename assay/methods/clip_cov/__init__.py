@@ -1,3 +1,5 @@
+"""The few tokens that make the entropy fall get no push (`clip-cov`) or a penalty (`kl-cov`)."""
+
 import dataclasses
 
 from assay.collect import Refill

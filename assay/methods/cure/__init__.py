@@ -1,3 +1,5 @@
+"""Answers begin anew at a token of high entropy and form one group with those that they leave."""
+
 from assay.ask import Trunks
 from assay.collect import Fork, Refill
 from assay.credit import GroupRelative
@@ -21,6 +23,7 @@ CURE = Recipe(
     paper="2508.11016",
     claim="answers begun anew at high-entropy tokens and trained with the answers they leave keep entropy high; plain "
     "DAPO then turns it into accuracy: +5% on six math benchmarks with Qwen2.5-Math-7B",
+    missing="the longer answers of its second stage: the answer limit is one constant of a run here",
     mechanism=Mechanism(
         ask=(Trunks(share=0.25),),
         expand=(Fork(places=1, branches=3, rounds=1, by="entropy", among=20, skip=1, letters=2), *SETTLE.expand),

@@ -1,3 +1,5 @@
+"""Tree search inside training, with values of steps as advantages, held solutions, and rounds on what is not solved."""
+
 from assay.ask import Trunks
 from assay.curate import Untrained
 from assay.methods.deepsearch.backed_up import BackedUp

@@ -1,3 +1,5 @@
+"""A right answer is preferred to a wrong one of its group, against a frozen reference."""
+
 from assay.collect import Frozen
 from assay.credit import GroupRelative
 from assay.curate import Pairs, TrainAt

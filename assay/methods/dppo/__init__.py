@@ -1,3 +1,5 @@
+"""A token is dropped where its probability has moved too far from the sampler's."""
+
 import dataclasses
 
 from assay.credit import GroupRelative

@@ -1,3 +1,5 @@
+"""Advantages are larger where the policy hesitated."""
+
 from assay.methods.entropy_advantage.hesitant import Hesitant
 from assay.recipe import Like
 

@@ -1,3 +1,5 @@
+"""An entropy bonus acts below a target alone, and its weight is kept between steps."""
+
 from assay.credit import GroupRelative
 from assay.curate import MixedGroups
 from assay.methods.entropy_target.adapt import AdaptEntropy
@@ -12,6 +14,7 @@ ENTROPY_TARGET = Recipe(
     paper="2505.22312",
     claim="an entropy bonus that acts only below a target keeps the policy from collapsing early: 15.0 points over the "
     "model of 32B that it starts from",
+    missing="the report's later stages, with longer answers",
     mechanism=Mechanism(
         curate=(MixedGroups(by="accuracy"),),
         forwards=(EntropyWeight(),),

@@ -1,3 +1,5 @@
+"""Solved prompts keep a signal through a made-up failure, and get hotter."""
+
 from assay.collect import Refill
 from assay.curate import FirstGroups
 from assay.methods.erpo.pseudo import PseudoFailure

@@ -1,3 +1,5 @@
+"""The right answers of all rounds train the first checkpoint anew."""
+
 from assay.ask import Rehearse
 from assay.credit import Constant
 from assay.memory.harvest import Harvest

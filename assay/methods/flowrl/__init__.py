@@ -1,3 +1,7 @@
+"""The policy matches a distribution, exp(beta A) times the reference, in place of a maximum; log Z of each question
+learns beside it.
+"""
+
 from assay.credit import GroupRelative
 from assay.methods.flowrl.loss import FlowRL
 from assay.methods.flowrl.partition import Partition

@@ -1,3 +1,5 @@
+"""Of several rewards each is normalised in its group before they are added."""
+
 from assay.credit import Whiten
 from assay.methods.gdpo.credit import PerReward
 from assay.methods.gdpo.formatted import Formatted
@@ -12,6 +14,7 @@ GDPO = Recipe(
     paper="2601.05242",
     claim="several rewards, each normalised in its group before they are added, keep apart what GRPO puts together: "
     "above it in correctness and in constraints kept on tool calling, mathematics and code",
+    missing="correctness that is graded from -3 to 3",
     mechanism=Mechanism(
         reward=(Outcome(right=1.0, wrong=0.0), Formatted(readable=1.0, malformed=0.0)),
         credit=PerReward(weights=(), ddof=1, epsilon=1e-6),

@@ -1,3 +1,5 @@
+"""The likelihood that a group expects stands below the ratio, for samplers that are behind."""
+
 from assay.collect import Lagged
 from assay.credit import GroupRelative
 from assay.memory import Follow
@@ -12,6 +14,7 @@ GEPO = Recipe(
     paper="2508.17850",
     claim="a group's expected likelihood in place of each answer's own below the ratio: less than 3 % lost at delays "
     "of 1800 s; 43.5 at the end where GSPO has 20.9, with samplers 64 steps behind",
+    missing="samplers on other machines: their delay is that of a sampler some steps behind",
     mechanism=Mechanism(
         collect=(Lagged(model="behaviour"),),
         credit=GroupRelative(scale="none"),

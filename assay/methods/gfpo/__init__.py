@@ -1,3 +1,7 @@
+"""Many answers are sampled and few train: the shortest, those with the best reward a token (`gfpo-efficiency`), fewer
+where it is easy (`gfpo-adaptive`).
+"""
+
 import dataclasses
 
 from assay.credit import GroupRelative
@@ -23,6 +27,7 @@ GFPO = Recipe(
     paper="2508.09726",
     claim="training on the shortest 8 of 24 answers takes back 52 to 59% of the length that GRPO added, at an accuracy "
     "that cannot be told from its",
+    missing="rewards that fall with length and repetition",
     mechanism=SHORTEST,
     scale=Scale(num_prompts=64, group_size=24, max_new=31744, learning_rate=1e-7, num_steps=100, warmup_steps=10),
     notes=(

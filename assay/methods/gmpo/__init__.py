@@ -1,3 +1,5 @@
+"""The weight of an answer is the geometric mean of its clipped token ratios."""
+
 from assay.credit import GroupRelative
 from assay.methods.gmpo.gate import Geometric
 from assay.objective import Objective, SequenceMean

@@ -1,3 +1,5 @@
+"""No ratio; a factor for the rows that contribute, and problems are drawn until enough do."""
+
 from assay.collect import Refill
 from assay.credit import GroupRelative
 from assay.curate import BandFirst

@@ -1,3 +1,5 @@
+"""Clipped tokens keep the gradient that they have at the bound."""
+
 from assay.credit import GroupRelative
 from assay.methods.gppo.gate import Preserving
 from assay.objective import Judged, Likelihood, Objective, TokenMean

@@ -1,3 +1,7 @@
+"""Hints for what every answer fails, with the gradient taken without them; what is too much for a step trains in the
+next.
+"""
+
 from assay.collect import Refill
 from assay.credit import GroupRelative
 from assay.curate import MixedGroups
@@ -16,6 +20,8 @@ GUIDE = Recipe(
     paper="2506.13923",
     claim="hints for problems that every answer fails, with the gradient taken without the hint: up to 4% "
     "macro-average over GRPO on mathematics at 7B and 32B",
+    missing="hints written by a stronger model that sees the solution, and the measurement that tells "
+    "compressed pass@k from gained capability",
     mechanism=Mechanism(
         expand=(RetryWithHint(below=0.001, share=0.5, trained="question"), Refill(max_rounds=10)),
         curate=(MixedGroups(by="accuracy"), TakeTurns()),

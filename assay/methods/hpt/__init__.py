@@ -1,3 +1,5 @@
+"""Each prompt is either imitated or reinforced."""
+
 from assay.collect.teachers import AskTeachers
 from assay.credit import GroupRelative
 from assay.methods.hpt.switch import SwitchToExpert

@@ -1,3 +1,5 @@
+"""The learner reads its own guesses beside the answer, and a token answers for what is lost after it."""
+
 from assay.methods.ift.guesses import Guesses
 from assay.methods.ift.loss import Propagated
 from assay.objective import SequenceMean

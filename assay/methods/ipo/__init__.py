@@ -1,3 +1,5 @@
+"""The lead of a right answer over a wrong one is regressed to a constant."""
+
 from assay.methods.ipo.loss import IPO as IPOLoss
 from assay.objective.preference import FROM_VERDICTS
 from assay.recipe import Like

@@ -1,3 +1,5 @@
+"""Mirror descent: the score function less the squared log-ratio of the whole answer."""
+
 from assay.credit import GroupRelative
 from assay.methods.kimi.term import SquaredRatio
 from assay.objective import NoRatio, Objective, Open, SequenceSum
@@ -10,6 +12,7 @@ KIMI_K15 = Recipe(
     title="Kimi k1.5: Scaling Reinforcement Learning with LLMs",
     paper="2501.12599",
     claim="mirror descent on sampled answers, without critic and clip, is enough for 77.5 on AIME 2024",
+    missing="images, long contexts that are filled in parts, and the report's other stages of training",
     mechanism=Mechanism(
         reward=(Outcome(right=1.0, wrong=0.0),),
         credit=GroupRelative(scale="none"),

@@ -1,3 +1,5 @@
+"""Right and wrong answers are learnt without pairs, around the level of mismatched ones."""
+
 from assay.curate import TrainAt
 from assay.methods.kto.loss import KTO as KTOLoss
 from assay.methods.kto.mismatch import Mismatch

@@ -1,3 +1,5 @@
+"""The prompt names a budget of tokens, and leaving it costs reward."""
+
 import dataclasses
 
 from assay.credit import GroupRelative

@@ -1,3 +1,5 @@
+"""Answers that the limit cut do not train, in the place of DAPO's soft punishment."""
+
 from assay.curate import FirstGroups, MixedGroups
 from assay.methods.len_dapo.whole import WholeAnswers
 from assay.recipe import Like

@@ -1,3 +1,5 @@
+"""An answer is rewarded for being short beside the others of its group."""
+
 import dataclasses
 
 from assay.credit import GroupRelative

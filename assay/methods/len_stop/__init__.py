@@ -1,3 +1,5 @@
+"""Answers that the limit cut are paid less, in the place of DAPO's soft punishment."""
+
 from assay.methods.len_stop.reward import StopProperly
 from assay.recipe import Like
 

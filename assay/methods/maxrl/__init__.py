@@ -1,3 +1,5 @@
+"""Advantages are divided by the mean reward: towards the likelihood of success."""
+
 from assay.methods.maxrl.credit import MeanNormalised
 from assay.objective import Clip, Objective, TokenMean
 from assay.recipe import Mechanism, Recipe

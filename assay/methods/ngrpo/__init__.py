@@ -1,3 +1,5 @@
+"""Every group has one more answer, a right one that did not happen."""
+
 from assay.methods.ngrpo.unsolved import UnsolvedGroups
 from assay.methods.ngrpo.virtual import VirtualBest
 from assay.objective import Clip, Objective, TokenMean

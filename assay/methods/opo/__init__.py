@@ -1,3 +1,5 @@
+"""The baseline of least variance, which weighs rewards by the lengths of the answers."""
+
 from assay.methods.opo.credit import LengthWeighted
 from assay.objective import NoRatio, Objective, Open, TokenMean
 from assay.recipe import Mechanism, Recipe

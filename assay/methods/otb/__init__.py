@@ -1,3 +1,5 @@
+"""Each position has a baseline of its own, weighted by the gradient built up to there."""
+
 from assay.methods.otb.credit import TokenBaseline
 from assay.methods.otb.energy import TokenEnergy
 from assay.objective import Clip, Objective, TokenMean

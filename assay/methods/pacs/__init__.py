@@ -1,3 +1,5 @@
+"""The verdict is a label, predicted from the policy's log-ratio beside those of its group."""
+
 from assay.credit import LeaveOneOut
 from assay.methods.pacs.loss import PACS as Loss
 from assay.objective import NoRatio, Objective, Open

@@ -1,3 +1,5 @@
+"""The objective is the chance that one of k answers is right."""
+
 from assay.methods.passk.credit import PassK
 from assay.objective import Clip, Objective, TokenMean
 from assay.recipe import Mechanism, Recipe

@@ -1,3 +1,5 @@
+"""One answer of a group goes on from a prefix of a demonstration, whose forks train too."""
+
 from assay.credit import GroupRelative
 from assay.methods.prefix_rft.expert import ExpertPrefix
 from assay.methods.prefix_rft.forks import Forks

@@ -1,3 +1,5 @@
+"""Token rewards come from a process model that learns from outcomes while the policy trains."""
+
 from assay.collect import Refill
 from assay.credit import Whiten
 from assay.curate import BandFirst

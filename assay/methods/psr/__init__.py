@@ -1,3 +1,5 @@
+"""Right answers train alone (`psr`), wrong ones alone (`nsr`), or right ones at a tenth (`w-reinforce`)."""
+
 import dataclasses
 
 from assay.methods.psr.one_sided import OneSided

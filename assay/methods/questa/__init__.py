@@ -1,3 +1,7 @@
+"""Half, then a quarter of a solution stands in the question; a policy that lags samples, and the objective is the
+decoupled one.
+"""
+
 import dataclasses
 
 from assay.collect import Lagged, Refill

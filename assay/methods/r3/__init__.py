@@ -1,3 +1,5 @@
+"""Answers start from states inside demonstrations, with PPO and a critic."""
+
 import dataclasses
 
 from assay.credit import GAE, Whiten

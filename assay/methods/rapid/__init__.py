@@ -1,3 +1,5 @@
+"""One large batch of answers and many updates, with importance weights in gradient and baseline, anew at each."""
+
 from assay.credit import GroupRelative
 from assay.methods.rapid.loss import RAPID as Loss
 from assay.objective import NoRatio, Objective, Open

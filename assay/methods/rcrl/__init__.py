@@ -1,3 +1,5 @@
+"""Steps are learnt under a label that says what completions from them are worth, and good ones are asked for."""
+
 import dataclasses
 
 from assay.collect import Frozen
@@ -25,6 +27,7 @@ RCRL = Recipe(
     paper="2403.04642",
     claim="steps learnt under labels of their return, and good ones asked for: comparable to PPO and expert iteration, "
     "which is the best of the three in most cases",
+    missing="labels before every step: the label stands once, at the end of the question",
     mechanism=ASKED,
     scale=Scale(num_prompts=64, group_size=8, max_new=512, learning_rate=2e-5, num_steps=300, warmup_steps=5),
     models={"policy": Model(), "reference": Model(trained=False, start="policy")},

@@ -1,3 +1,5 @@
+"""A step of fine-tuning whenever enough problems have defeated the policy."""
+
 from assay.credit import Constant, GroupRelative
 from assay.methods.relift.study import Study
 from assay.methods.relift.unsolved import HoldUnsolved

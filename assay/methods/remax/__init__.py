@@ -1,3 +1,5 @@
+"""The reward of the greedy answer is the baseline."""
+
 from assay.curate import Aside
 from assay.forwards import TokenKL
 from assay.methods.remax.credit import GreedyRelative

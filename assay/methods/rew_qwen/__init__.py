@@ -1,3 +1,5 @@
+"""A reward model ranks within the right and within the wrong answers."""
+
 from assay.credit import GroupRelative
 from assay.methods.rew_qwen.reward import ModelScore
 from assay.objective import KL, Clip, Objective, SequenceMean
@@ -11,6 +13,7 @@ REW_QWEN = Recipe(
     paper="2409.12122",
     claim="a reward model ranks answers within right and within wrong ones, and never across: part of "
     "Qwen2.5-Math-Instruct, without a number of its own",
+    missing="the reward model, which you bring, and the report's pre-training and fine-tuning",
     mechanism=Mechanism(
         reward=(Outcome(right=1.0, wrong=0.0), ModelScore(alpha=0.5, score="score")),
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),

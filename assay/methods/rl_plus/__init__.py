@@ -1,3 +1,5 @@
+"""LUFFY, weighed against a mixture of behaviours, with unlikely tokens pushed more."""
+
 from assay.methods.rl_plus.policy import Focal, MixedBehaviour
 from assay.objective import Case, Written
 from assay.recipe import Like

@@ -1,3 +1,5 @@
+"""Groups without differences are pushed too, by the entropy of their tokens."""
+
 from assay.methods.rl_zvp.credit import ByCertainty
 from assay.objective import Clip, Objective, TokenMean
 from assay.recipe import Mechanism, Recipe

@@ -1,3 +1,7 @@
+"""One player proposes abstractions and the other solves with them, in `rlad` from given ones first; in `rlad-joint`
+abstraction and answer are one text.
+"""
+
 import dataclasses
 
 from assay.ask import Rehearse

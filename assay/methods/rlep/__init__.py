@@ -1,3 +1,5 @@
+"""Training starts again from the base, with the successes of the first run among the answers."""
+
 import dataclasses
 
 from assay.credit import GroupRelative

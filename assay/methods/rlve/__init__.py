@@ -1,3 +1,5 @@
+"""Levels of difficulty open as they are mastered, judged before any filter."""
+
 from assay.collect import Refill
 from assay.credit import GroupRelative
 from assay.curate import FirstGroups, MixedGroups
@@ -13,6 +15,8 @@ RLVE = Recipe(
     paper="2511.07317",
     claim="each environment's difficulty climbs as the policy masters it: +3.37% on six benchmarks from a strong 1.5B "
     "model with 400 environments, against +0.49% for continuing its original RL with three times the compute",
+    missing="its environments: any tasks with levels take their place; their shaped rewards; answers that go on "
+    "in the next step",
     mechanism=Mechanism(
         source=LevelWindow(width=4),
         expand=(Refill(max_rounds=10),),

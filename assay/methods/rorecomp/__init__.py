@@ -1,3 +1,5 @@
+"""Short right and long wrong answers train first, the rest later from a buffer."""
+
 from assay.credit import GroupRelative
 from assay.memory import KeepLeftovers
 from assay.methods.rorecomp.recompose import Recompose

@@ -1,3 +1,5 @@
+"""Log-ratios are the values of the uniformly random policy, regressed to their Bellman equation."""
+
 from assay.credit import GroupRelative
 from assay.methods.rover.loss import Rover
 from assay.methods.rover.mean_logp import MeanLogProb

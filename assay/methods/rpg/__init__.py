@@ -1,4 +1,6 @@
-"""Four divergences, each as a loss that is differentiated and as a weighted likelihood."""
+"""The exact off-policy gradient of the reward less a divergence from the old policy, four divergences, each as a loss
+or as a weighted likelihood.
+"""
 
 from assay.collect import Refill
 from assay.credit import GroupRelative

@@ -1,3 +1,5 @@
+"""Twice as many answers are sampled; the cleanest right ones and any wrong ones are kept."""
+
 from assay.credit import GroupRelative
 from assay.curate import MixedGroups
 from assay.methods.rstar2.resample import ResampleOnCorrect
@@ -12,6 +14,9 @@ RSTAR2 = Recipe(
     paper="2508.20722",
     claim="twice as many answers as are trained on; of the right ones those with the fewest tool errors: 14B at 80.6 "
     "on AIME24 and 69.8 on AIME25 in 510 steps, with shorter answers than DeepSeek-R1",
+    missing="Python as the tool, and its second and third stage: answers of 12K tokens, then problems that are "
+    "not always solved",
+    tasks=("lookup-strict", "lookup-faulty"),
     mechanism=Mechanism(
         reward=(Outcome(right=1.0, wrong=0.0),),
         curate=(MixedGroups(by="reward"), ResampleOnCorrect(keep=16, least=2)),

@@ -1,3 +1,5 @@
+"""A sigmoid takes the place of the clip, steeper where tokens are pushed down."""
+
 from assay.credit import GroupRelative
 from assay.methods.sapo.gate import Soft
 from assay.objective import Objective, SequenceMean

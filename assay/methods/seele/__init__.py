@@ -1,3 +1,5 @@
+"""Rounds of hints whose length is read off a fitted response curve."""
+
 from assay.credit import GroupRelative
 from assay.methods.seele.begin import BeginAtRate
 from assay.methods.seele.rates import KeepRate

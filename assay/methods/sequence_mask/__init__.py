@@ -1,3 +1,5 @@
+"""Wrong answers that the policy has left do not train, and the KL term is unbiased off policy."""
+
 from assay.credit import GroupRelative
 from assay.methods.sequence_mask.followed import Followed
 from assay.objective import KL, Clip, Objective, SequenceMean
@@ -10,6 +12,7 @@ SEQUENCE_MASK = Recipe(
     paper="2512.02556",
     claim="stable at large scale: wrong answers that the policy has left do not train, and the KL term is unbiased off "
     "policy",
+    missing="what the report does to routers and to truncated sampling, and its model",
     mechanism=Mechanism(
         credit=GroupRelative(scale="none"),
         objective=Objective(

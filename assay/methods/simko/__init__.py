@@ -1,3 +1,5 @@
+"""Right answers lift the likeliest candidates of a token too, and wrong ones lower the likeliest more."""
+
 from assay.credit import GroupRelative
 from assay.methods.simko.candidates import Candidates
 from assay.methods.simko.gate import ClipLikeliest

@@ -1,3 +1,5 @@
+"""The answers of the last epoch are verified drafts of this one."""
+
 import math
 
 from assay.credit import GroupRelative

@@ -1,3 +1,5 @@
+"""One answer a prompt, against a remembered value; uncertain prompts come first."""
+
 from assay.credit import Whiten
 from assay.curate import Aside
 from assay.methods.spo.probe import Probe
@@ -14,6 +16,7 @@ SPO = Recipe(
     paper="2509.13232",
     claim="one answer a prompt, against a remembered value of the prompt: 3.4 points of maj@32 over GRPO on five "
     "mathematics benchmarks with Qwen3-8B, and pass@k above it for every k",
+    missing="the tool that its answers call in up to 8 turns",
     mechanism=Mechanism(
         source=Uncertain(size=8192, floor=0.05),
         ask=(Probe(num=8),),

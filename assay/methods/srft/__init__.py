@@ -1,3 +1,5 @@
+"""Imitation and reinforcement on one batch, weighed by entropy."""
+
 from assay.ask import Expert
 from assay.methods.srft.credit import Demonstrated
 from assay.methods.srft.gate import ByEntropy

@@ -1,3 +1,5 @@
+"""Right answers have full weight, and wrong ones less the further the policy has left them."""
+
 from assay.collect import Lagged
 from assay.credit import Score
 from assay.memory import Follow

@@ -1,3 +1,5 @@
+"""Answers fork at surprising tokens, and credit comes from the success of subtrees."""
+
 from assay.ask import Trunks
 from assay.collect import Fork
 from assay.methods.treerl.credit import TreeRelative
@@ -13,6 +15,7 @@ TREERL = Recipe(
     paper="2506.11902",
     claim="trees that fork at surprising tokens, with credit from the success of subtrees and no process model, beat "
     "chains with outcome rewards at an equal number of generated tokens on six math and code benchmarks",
+    missing="its punishment of repetitive answers",
     mechanism=Mechanism(
         ask=(Trunks(share=6 / 16),),
         expand=(

@@ -1,3 +1,7 @@
+"""PPO repaired: the critic learns first, lambda follows the length, the upper clip is higher, and right answers are
+learnt by likelihood too.
+"""
+
 import dataclasses
 
 from assay.credit import Constant, Whiten
@@ -24,6 +28,7 @@ VAPO = Recipe(
     paper="2504.05118",
     claim="seven repairs make PPO with a critic better than methods without: 60.4 on AIME 2024 from Qwen2.5-32B, "
     "DAPO 50, plain PPO 5",
+    missing="its warm-up, of unknown length, and a critic that starts from a reward model",
     mechanism=BOTH,
     scale=Scale(
         num_prompts=512,
