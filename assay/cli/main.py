@@ -35,6 +35,7 @@ from assay.errors import AssayError, ConfigError, StorageError, UsageError, unkn
 from assay.host import terminal
 from assay.lab.explain import VERB as EXPLAIN
 from assay.lab.export import VERB as EXPORT
+from assay.lab.new import VERB as NEW
 from assay.plugins import load
 from assay.recipe import PROFILES
 
@@ -396,6 +397,7 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
         ],
         run_base,
     ),
+    "new": NEW,
     "export": EXPORT,
     "report": ("write the report of a run again", [RUN], run_report),
     "verify": ("how a mathematics answer is judged, and how well answers are judged", VERIFY, run_verify),
