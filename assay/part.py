@@ -20,12 +20,13 @@ import dataclasses
 import difflib
 import inspect
 import re
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args, get_type_hints
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from assay.errors import ConfigError
 
 if TYPE_CHECKING:
+    from assay.ask import Codec
     from assay.recipe import Mechanism
     from assay.scale import Scale
     from assay.source import Pool
@@ -33,6 +34,24 @@ if TYPE_CHECKING:
 
 Scope = Literal["data", "row", "step"]
 """What a part of the objective has to see at once: the batch alone, whole rows, all rows of an optimiser step."""
+
+GIVEN = {
+    "memory": "what the run remembers between steps (assay.memory.Memory)",
+    "first": "the ordinal of the first problem that is wanted; a step's draws are numbered from 0",
+    "count": "how many problems are wanted",
+    "requests": "what would be asked (assay.types.Request): one request is one answer that will be sampled",
+    "collect": "function (models, requests, memory) -> (episodes, memory): the collector that is wrapped",
+    "episodes": "what was generated so far in this step (assay.types.Episode), that of a role where rewards are asked",
+    "rows": "the episodes on their way to the learner, with marks and streams (assay.types.Row)",
+    "seen": "metric -> its values in the steps since the present stage began",
+    "logp": "log-prob of each token under the current weights, with a graph",
+    "old": "log-prob of each token before the update",
+    "ratio": "w of each token, without a graph",
+    "advantage": "A of each token",
+    "batch": "all rows of an optimiser step, packed (assay.types.Batch)",
+    "view": "whole rows as tensors (assay.objective.view.View)",
+}
+"""What a part's function is called with, by position; `Part.given` says which of it, and in which order."""
 
 OFFERED = {
     "pool": "where problems come from (assay.source.Pool)",
@@ -88,8 +107,10 @@ class Part:
         """
         return None
 
-    def grows(self, problem: Problem, render: Callable[[Any], Any], max_new: int) -> int:
-        """By how many tokens the part may make the prompt of this problem longer."""
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        """By how many tokens the part may make the prompt of this problem longer, what it puts before an answer that
+        keeps its whole limit counted in. The check that prompts and answers fit into the model's context adds it.
+        """
         return 0
 
 
@@ -225,11 +246,12 @@ class OfObjective(Part):
 
     @property
     def scope(self) -> Scope:
+        """What it has to see at once: `data`, the batch alone; `row`, whole rows; `step`, all rows of the step."""
         return "row"
 
     @property
     def wants(self) -> frozenset[str]:
-        """Beside the log-prob of the token itself: `entropy`, `top`, `mean`, `ref`, `old`."""
+        """What it needs of each token beside its log-prob: `entropy`, `top`, `mean`, `ref`, `old`."""
         return frozenset()
 
     @property
@@ -393,9 +415,28 @@ def _require_kind(part: object, kind: type[Part], place: str) -> None:
     raise ConfigError(f"{place} takes a {kind.__name__} of `assay list parts`, not {part!r}.")
 
 
+def check_choices(record: Any, place: str, hints: Mapping[str, Any] | None = None) -> None:
+    """Refuses a value that is none of the choices of its field, as only code can write one: a configuration that is
+    read from a file or a command line is refused where it is read.
+    """
+    for name, hint in (hints or get_type_hints(type(record))).items():
+        choices, value = choices_of(hint), getattr(record, name, None)
+        if choices and value not in choices and not (value is None and type(None) in get_args(hint)):
+            raise ConfigError(f"{place}.{name} is one of {', '.join(map(str, choices))}, not {value!r}.")
+
+
+def choices_of(hint: Any) -> tuple[Any, ...]:
+    """The values that a field of this type may have, where they are listed; none where they are not."""
+    literal = next((found for found in (hint, *get_args(hint)) if get_origin(found) is Literal), None)
+    return get_args(literal)
+
+
 def check_parts(record: Any, place: str) -> None:
-    """Refuses, below a record, a part in the wrong slot and a part whose function cannot be called."""
+    """Refuses, below a record, a part in the wrong slot, a part whose function cannot be called, and a word that a
+    field does not have among its choices.
+    """
     hints = get_type_hints(type(record))
+    check_choices(record, place, hints)
     for field in dataclasses.fields(record):
         value, hint, where = getattr(record, field.name), hints[field.name], f"{place}.{field.name}"
         kind = next((found for found in (hint, *get_args(hint)) if found in KINDS), None)

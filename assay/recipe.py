@@ -25,6 +25,7 @@ from assay.part import (
     Rewarding,
     Shape,
     Source,
+    check_choices,
     check_parts,
     parts_of,
 )
@@ -299,6 +300,9 @@ def check(recipe: Recipe) -> None:
             check_parts(rule, f"mechanism.rules.{rule.role}")
     for stage in recipe.stages:
         check_parts(stage, f"stages.{stage.name}")
+    check_choices(scale, "scale")
+    for name, model in recipe.models.items():
+        check_choices(model, f"models.{name}")
     positive = ("num_prompts", "group_size", "max_new", "num_steps", "oversample", "num_minibatches", "num_epochs")
     for name in positive:
         if getattr(scale, name) < 1:

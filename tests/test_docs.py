@@ -23,15 +23,15 @@ from assay.tasks import TASKS
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w*)( [^\n]+)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
 def blocks(name: str, language: str) -> list[tuple[int, str]]:
-    """(line of the block's first line, its text) of a page."""
+    """(line of the block's first line, its text) of a page; those that have a file's name are files, not of these."""
     text = (ROOT / name).read_text()
     found = [(text.count("\n", 0, match.start()) + 1, match) for match in BLOCK.finditer(text)]
-    return [(line, match[2]) for line, match in found if match[1] == language]
+    return [(line, match[3]) for line, match in found if match[1] == language and not match[2]]
 
 
 def commands(name: str) -> list[list[str]]:

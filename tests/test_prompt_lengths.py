@@ -1,4 +1,4 @@
-"""Prompts and answers that must fit: those of the pool, of who poses problems, and of who writes abstractions."""
+"""Prompts and answers that must fit: those of the pool, of who poses problems, and with all that parts add."""
 
 from __future__ import annotations
 
@@ -6,15 +6,31 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from assay.ask import Hinted, Sampling, first_requests
 from assay.errors import DataError
 from assay.known import RECIPES, recipe
+from assay.memory import Memory
+from assay.methods.guide.retry import RetryWithHint
+from assay.methods.l1.budget import Budget
+from assay.methods.questa.partial_solution import CutAnywhere, PartialSolution
+from assay.methods.rcrl.condition import Conditioned
+from assay.methods.rcrl.labels import LabelSteps
+from assay.methods.rlad.abstract import TeachAbstractions, WriteThenSolve
+from assay.methods.seele.begin import BeginAtRate
+from assay.methods.seele.rounds import HintRounds
+from assay.part import Asking, bind
 from assay.policy import character_tokenizer
 from assay.recipe import at_profile
+from assay.rng import Key
 from assay.run import session
 from assay.run.context_fit import added, asked_of, check_lengths, longest_solution
+from assay.run.data_needs import measured
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET, task
+from assay.types import Problem
 
 CODEC = character_tokenizer(ALPHABET)
 MARKS = len(CODEC.render("ab")) - 2
@@ -70,8 +86,68 @@ def test_abstractions_must_fit_before_the_question(longest: int, hint: int) -> N
 
 def test_nothing_is_added_where_no_abstraction_is_written() -> None:
     problem = task("mod-chain-7").pose({"p": 7, "start": 5, "steps": [["+", 3]]}, level=3)
-    assert added(recipe("grpo"), [problem], CODEC.render) == 0
-    assert added(recipe("rlad"), [problem], CODEC.render) == 3 + 1024
+    assert added(recipe("grpo"), problem, CODEC) == 0
+    assert added(recipe("rlad"), problem, CODEC) == 3 + 1024
+
+
+# `5+3=1,1*2=2#2`: the worked solution of a chain modulo 7 whose prompt is `M7 5+3*2`
+CHAIN = task("mod-chain-7").pose({"p": 7, "start": 5, "steps": [["+", 3], ["*", 2]]}, level=2)
+FITTING = {
+    "no hint": (Hinted(share=0.0), 0),
+    "all steps but the last": (Hinted(), len(" [5+3=1]")),
+    "6 of 13 characters": (PartialSolution(percent=50.0, least=1), len(" [5+3=1,]")),
+    "too short a hint": (PartialSolution(percent=50.0, least=7), 0),
+    "anywhere": (CutAnywhere(), len(" [5+3=1,1*2=2#2]")),
+    "a retry": (RetryWithHint(), len(" [5+3=1]")),
+    "a budget": (Budget(low=8, high=120), len(" [=120]")),
+    "a label": (Conditioned(), len(" [GOOD]")),
+    "both labels": (LabelSteps(), len(" [GOOD]")),
+    "writing both": (WriteThenSolve(), len(" !")),
+    "asking for an abstraction": (TeachAbstractions(), len(" ?")),
+    "a beginning beside the limit": (BeginAtRate(), len("5+3=1,")),
+    "and its rounds": (HintRounds(), len("5+3=1,")),
+}
+
+
+@pytest.mark.parametrize("case", FITTING)
+def test_a_part_says_by_how_much_it_makes_a_prompt_longer(case: str) -> None:
+    part, tokens = FITTING[case]
+    assert CHAIN.solution == "5+3=1,1*2=2#2"
+    assert part.grows(CHAIN, CODEC, 20) == tokens
+
+
+ASKING = [part for part, _ in FITTING.values() if isinstance(part, Asking)]
+
+
+@given(level=st.integers(1, 12), seed=st.integers(0, 50))
+def test_no_request_is_longer_than_its_part_said(level: int, seed: int) -> None:
+    problem = task("mod-chain-7").problem(Key(seed), level=level)
+    (bare,) = first_requests([problem], Memory(seed), first=0, samples=1, sampling=Sampling(20), codec=CODEC)
+    room = len(bare.context) + bare.max_new
+    for part in ASKING:
+        (request,) = bind(part, codec=CODEC, place="nowhere")([bare], memory=Memory(seed))
+        answer = request.given + request.max_new if request.max_new else 20  # a given one has a length of its own
+        assert len(request.context) + answer <= room + part.grows(problem, CODEC, 20), part
+
+
+@pytest.mark.parametrize("name", ["questa", "l1-exact", "rcrl", "guide", "rlad-joint", "seele"])
+def test_a_model_without_room_for_what_a_recipe_adds_is_refused(name: str) -> None:
+    """With one position less than the longest prompt, what is added to it and an answer need."""
+    experiment = planned(name, CHAINS, **{"scale.max-new": "20"})
+    _, plain, _ = check_lengths(planned("grpo", CHAINS, **{"scale.max-new": "20"}), policy(128))
+    _, longest, _ = check_lengths(experiment, policy(256))
+    assert longest > plain
+    assert check_lengths(experiment, policy(longest + 20))[1] == longest
+    with pytest.raises(DataError, match="positions"):
+        check_lengths(experiment, policy(longest + 19))
+
+
+def test_of_rows_those_are_too_long_whose_own_hint_is() -> None:
+    """A long hint of one row takes no room from the others."""
+    short, long = (Problem("mod-chain-7", "M7 1", {}, text, solution=text) for text in ("1", "1" * 50))
+    part = PartialSolution(percent=100.0, least=1)
+    found = measured([short, long], CODEC, lambda problem: part.grows(problem, CODEC, 20))
+    assert [length for length, _ in found.lengths] == [len("M7 1 []") + 50 + MARKS, len("M7 1 []") + 1 + MARKS]
 
 
 @pytest.mark.parametrize("profile", ["laptop", "one-gpu"])

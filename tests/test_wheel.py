@@ -78,6 +78,14 @@ def test_a_wheel_is_for_this_platform_if_it_brings_the_core(wheel: Path, tmp_pat
     assert [path.name.endswith("-py3-none-any.whl") for path in tmp_path.iterdir()] == [True]
 
 
+def test_a_wheel_has_the_templates_of_new_methods(package: Path) -> None:
+    def files(root: Path) -> set[Path]:
+        found = (root / "assay/lab/templates").rglob("*")
+        return {path.relative_to(root) for path in found if path.is_file() and "__pycache__" not in path.parts}
+
+    assert files(package) == files(ROOT)
+
+
 def test_a_variant_that_is_not_there_is_refused(tmp_path: Path) -> None:
     said = hatch(tmp_path, "abacus").stderr
     assert "ASSAY_WHEEL_CORE=abacus" in said and build.chosen().name in said

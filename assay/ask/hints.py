@@ -46,6 +46,11 @@ def reworded(request: Request, prompt: Any, codec: Codec, *, hinted: bool) -> Re
     return dataclasses.replace(request, context=codec.render(prompt), hinted=hinted)
 
 
+def lengthened(problem: Problem, prompt: Any, codec: Codec) -> int:
+    """By how many tokens this prompt is longer than the problem's own."""
+    return len(codec.render(prompt)) - len(codec.render(problem.prompt))
+
+
 def written_by_others(ids: np.ndarray) -> Segment:
     """Tokens that somebody else wrote, as the beginning of an answer."""
     return Segment(ids=ids, origin=np.full(len(ids), Origin.INJECTED, dtype=np.int8))
@@ -71,6 +76,10 @@ class Hinted(Asking):
 
     share: float = 0.3
     does = hinted
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        longest = hint_of(problem, share=1.0) if self.share > 0 else ""
+        return lengthened(problem, with_hint(problem, longest), codec)
 
 
 ENDS = {"natural": r"[^\n]*\n|[^\n]+", "compact": r"[^,#]*[,#]|[^,#]+"}

@@ -36,6 +36,7 @@ from assay.host import terminal
 from assay.known import others
 from assay.lab.explain import VERB as EXPLAIN
 from assay.lab.export import VERB as EXPORT
+from assay.lab.new import VERB as NEW
 from assay.recipe import PROFILES
 
 INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ended
@@ -402,6 +403,7 @@ VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]
         ],
         run_base,
     ),
+    "new": NEW,
     "export": EXPORT,
     "report": ("write the report of a run again", [RUN], run_report),
     "verify": ("how a mathematics answer is judged, and how well answers are judged", VERIFY, run_verify),

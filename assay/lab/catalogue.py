@@ -10,6 +10,7 @@ from typing import Any
 from assay.errors import UsageError, unknown
 from assay.known import GROUPS, OTHER_PACKAGES, RECIPES, SLOTS, group_of, spelt
 from assay.lab.explain import factors_of, shown_stage
+from assay.lab.part_card import part_card, part_text
 from assay.recipe import PROFILES, Recipe, at_profile
 from assay.run.bases import BASES, describe
 from assay.run.configure import to_data
@@ -119,10 +120,10 @@ def card(name: str) -> dict[str, Any]:
         return _task_card(name)
     if name in BASES:
         return {"kind": "base", **describe(BASES[name]), "recipe": to_data(BASES[name])}
-    parts = {row["name"]: row for row in _parts()}
-    if name in parts:
-        return {"kind": "part", **parts[name]}
-    names = [*RECIPES, *TASKS, *BASES, *parts]
+    slot, _, part = name.partition(":")
+    if part in SLOTS.get(slot, ()):
+        return part_card(slot, part)
+    names = [*RECIPES, *TASKS, *BASES, *(f"{slot}:{part}" for slot, parts in SLOTS.items() for part in parts)]
     raise unknown("recipe, task, base or part", name, names, "assay list recipes|tasks|bases|parts|papers")
 
 
@@ -190,6 +191,8 @@ def card_text(found: Mapping[str, Any]) -> str:
     """A card for a person: nested data as indented lines."""
     if "cited" in found:
         return listing_text([found])
+    if found["kind"] == "part":
+        return part_text(found)
     return "\n".join(_lines(found, 0))
 
 

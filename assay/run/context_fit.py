@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+import functools
+from typing import TYPE_CHECKING, Protocol
 
+from assay.ask import Codec
 from assay.errors import DataError
 from assay.part import parts_of
 from assay.recipe import Recipe, at_scale
@@ -32,10 +33,12 @@ def asked_of(recipe: Recipe, pool: Pool) -> Pool:
     return dataclasses.replace(pool, shares=(*pool.shares, *(Share(name, tuple(task(name).levels)) for name in names)))
 
 
-def added(recipe: Recipe, problems: Sequence[Problem], render: Callable[[Any], Any]) -> int:
-    """Tokens by which parts of the recipe may make a prompt longer, each at its longest."""
+def added(recipe: Recipe, problem: Problem, codec: Codec) -> int:
+    """Tokens by which the parts of the recipe may make the prompt of this problem longer: those of the part that adds
+    most, since a prompt is asked with one of them.
+    """
     parts = [part for mechanism in recipe.mechanisms for part in parts_of(mechanism)]
-    return max((part.grows(p, render, recipe.scale.max_new) for part in parts for p in problems), default=0)
+    return max((part.grows(problem, codec, recipe.scale.max_new) for part in parts), default=0)
 
 
 def longest_solution(pool: Pool) -> int:
@@ -67,10 +70,10 @@ def check_lengths(experiment: Experiment, policy: Reader) -> tuple[Experiment, i
     spoken = any(not isinstance(problem.prompt, str) for problem in (*rows, *probe))
     if policy.tokenizer.template is None and (experiment.chat.system or spoken):
         told.append("the tokenizer has no chat template: messages are written as `Role: text`, an empty line between")
-    found = data_needs.measured(rows, policy.tokenizer)
-    more = added(experiment.recipe, (*(row for _, row in found.lengths), *probe), policy.tokenizer.render)
+    more = functools.partial(added, experiment.recipe, codec=policy.tokenizer)
+    found = data_needs.measured(rows, policy.tokenizer, more)
     if rows:
-        fits = data_needs.fit(max_new, found, context=context - more, model=experiment.model)
+        fits = data_needs.fit(max_new, found, context=context, model=experiment.model)
         told += fits.lines
         max_new, longest = fits.max_new, fits.longest
         recipe, moved = at_scale(experiment.recipe, dataclasses.replace(experiment.recipe.scale, max_new=max_new))
@@ -78,7 +81,7 @@ def check_lengths(experiment: Experiment, policy: Reader) -> tuple[Experiment, i
         asked = dataclasses.replace(experiment.pool, left_out=fits.left_out)
         experiment, fewer = data_needs.at_most_rows(dataclasses.replace(experiment, recipe=recipe, pool=asked))
         told += fewer
-    longest = more + max((longest, *(len(policy.tokenizer.render(problem.prompt)) for problem in probe)))
+    longest = max((longest, *(len(policy.tokenizer.render(problem.prompt)) + more(problem) for problem in probe)))
     if (needed := longest + max_new) > context:
         raise DataError(
             f"prompts of up to {longest} tokens and answers of {max_new} need {needed} positions; {experiment.model} "

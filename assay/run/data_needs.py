@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,11 +154,12 @@ class Measured:
     unread: Sequence[tuple[Problem, str]]  # with what the tokenizer or its template says
 
 
-def measured(problems: Iterable[Problem], codec: Codec) -> Measured:
+def measured(problems: Iterable[Problem], codec: Codec, more: Callable[[Problem], int] = lambda _: 0) -> Measured:
+    """How long each prompt is, with what is added to it: `more` tokens."""
     lengths, unread = [], []
     for problem in problems:
         try:
-            lengths.append((len(codec.render(problem.prompt)), problem))
+            lengths.append((len(codec.render(problem.prompt)) + more(problem), problem))
         except DataError as error:
             unread.append((problem, str(error)))
     return Measured(sorted(lengths, key=lambda pair: -pair[0]), unread)

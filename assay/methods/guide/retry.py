@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assay.ask import Codec
-from assay.ask.hints import hint_of, with_hint
+from assay.ask.hints import hint_of, lengthened, with_hint
 from assay.part import Expansion
-from assay.types import Episode, Request
+from assay.types import Episode, Problem, Request
 
 HINT = "hint"
 
@@ -58,3 +58,6 @@ class RetryWithHint(Expansion):
     share: float = 0.5  # of the worked solution's steps, where the problem has no hint of its own
     trained: Literal["question", "hinted"] = "question"  # what the policy learns to answer
     does = retry_with_hint
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        return lengthened(problem, with_hint(problem, hint_of(problem, share=self.share)), codec)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from assay.ask.hints import reworded, with_hint
+from assay.ask.hints import lengthened, reworded, with_hint
 from assay.memory import Memory
 from assay.part import Asking, scales_with
 from assay.types import Problem, Request
@@ -35,9 +35,8 @@ def budget(
         generator = memory.key("budget", memory.step, request.group).generator()
         limit = Limit(int(generator.integers(low, high + 1)), bool(generator.random() < at_most))
         kind = AT_MOST if limit.most else EXACTLY
-        asked = with_hint(request.problem, told(request.problem, limit), title="")
         tagged = dataclasses.replace(request, tag=f"{kind} {limit.tokens}")
-        result.append(reworded(tagged, asked, codec, hinted=False))
+        result.append(reworded(tagged, limited(request.problem, limit), codec, hinted=False))
     return result
 
 
@@ -49,6 +48,15 @@ class Budget(Asking):
     high: int = scales_with("max_new", 4000, at=4096)
     at_most: float = 0.0  # share of the groups that are told at most so many, not exactly
     does = budget
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        limits = [Limit(self.high, most) for most in (False, True)]
+        return max(lengthened(problem, limited(problem, limit), codec) for limit in limits)
+
+
+def limited(problem: Problem, limit: Limit) -> Any:
+    """The prompt with the instruction at its end."""
+    return with_hint(problem, told(problem, limit), title="")
 
 
 def told(problem: Problem, limit: Limit) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from assay.ask.hints import holds_answer, reworded, with_hint
+from assay.ask.hints import holds_answer, lengthened, reworded, with_hint
 from assay.errors import ConfigError, DataError
 from assay.memory import Memory
 from assay.part import Asking, scales_with
@@ -28,9 +28,8 @@ def partial_solution(
     for request in requests:
         problem = request.problem
         if problem.id not in contexts:
-            text = hint(problem, percent=percent, unit=unit)
-            bare = len(text) < max(1, least) or (leaks == "bare" and holds_answer(problem, text))
-            contexts[problem.id] = None if bare else codec.render(with_hint(problem, text, title=TITLE))
+            text = given_hint(problem, percent=percent, unit=unit, least=least, leaks=leaks)
+            contexts[problem.id] = codec.render(with_hint(problem, text, title=TITLE)) if text else None
         context = contexts[problem.id]
         result.append(request if context is None else dataclasses.replace(request, context=context, hinted=True))
     return result
@@ -47,6 +46,18 @@ class PartialSolution(Asking):
     least: int = scales_with("max_new", 10, at=24000)  # characters: what is shorter is left out
     leaks: Literal["keep", "bare"] = "keep"  # a hint that holds the answer: given all the same, or left out
     does = partial_solution
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        if problem.solution is None:
+            return 0
+        text = given_hint(problem, percent=self.percent, unit=self.unit, least=self.least, leaks=self.leaks)
+        return lengthened(problem, with_hint(problem, text, title=TITLE), codec)
+
+
+def given_hint(problem: Problem, *, percent: float, unit: str, least: int, leaks: str) -> str:
+    """The hint that the question is given; '' where it would be too short, or would hold the answer and may not."""
+    text = hint(problem, percent=percent, unit=unit)
+    return "" if len(text) < max(1, least) or (leaks == "bare" and holds_answer(problem, text)) else text
 
 
 def hint(problem: Problem, *, percent: float, unit: str) -> str:
@@ -78,3 +89,7 @@ class CutAnywhere(Asking):
 
     share: float = 0.3
     does = cut_anywhere
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        longest = problem.solution if problem.solution and self.share > 0 else ""
+        return lengthened(problem, with_hint(problem, longest), codec)

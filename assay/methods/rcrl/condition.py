@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from assay.ask.hints import reworded, with_hint
+from assay.ask.hints import lengthened, reworded, with_hint
 from assay.part import Asking
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
     from assay.ask import Codec
 
-LABELS = GOOD, BAD = "GOOD", "BAD"
+Label = Literal["GOOD", "BAD"]
+GOOD: Label = "GOOD"
+BAD: Label = "BAD"
+LABELS = GOOD, BAD
 
 
 def conditioned(requests: Sequence[Request], *, codec: Codec, label: str) -> list[Request]:
@@ -26,8 +29,11 @@ class Conditioned(Asking):
 
     examined = True
 
-    label: str = GOOD
+    label: Label = GOOD
     does = conditioned
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        return lengthened(problem, labelled(problem, self.label), codec)
 
 
 def labelled(problem: Problem, label: str) -> Any:

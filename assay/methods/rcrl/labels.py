@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from assay.ask import Codec
+from assay.ask.hints import lengthened
 from assay.curate.grouping import measure
 from assay.curate.parts import leave_out
 from assay.methods.rcrl.completions import COMPLETION, place_of, step_ends
@@ -48,8 +48,8 @@ class LabelSteps(Curator):
     threshold: float = 0.5
     does = label_steps
 
-    def grows(self, problem: Problem, render: Callable[[Any], Any], max_new: int) -> int:
-        return max(len(render(labelled(problem, label))) for label in LABELS) - len(render(problem.prompt))
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        return max(lengthened(problem, labelled(problem, label), codec) for label in LABELS)
 
 
 def _completes(row: Row) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from assay.ask.hints import answered, hint_of, holds_answer, reworded, sometimes
+from assay.ask.hints import answered, hint_of, holds_answer, lengthened, reworded, sometimes
 from assay.errors import DataError
 from assay.part import Asking, scales_with
 from assay.types import Problem, Request
@@ -55,10 +55,10 @@ class Abstract(Asking):
     bare_every: int = 0  # every so many problems all answers are without; 0: never
     does = abstract
 
-    def grows(self, problem: Problem, render: Callable[[Any], Any], max_new: int) -> int:
-        asked = len(render(worded(ASKING, problem)))
-        given = len(render(worded(GIVEN, problem))) + min(self.longest, max_new)
-        return max(asked, given) - len(render(problem.prompt))
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        asked = lengthened(problem, worded(ASKING, problem), codec)
+        given = lengthened(problem, worded(GIVEN, problem), codec) + min(self.longest, max_new)
+        return max(asked, given)
 
 
 def write_then_solve(requests: Sequence[Request], *, codec: Codec) -> list[Request]:
@@ -70,6 +70,9 @@ class WriteThenSolve(Asking):
     """The abstraction and the answer are one text: whatever the answer earns, the abstraction earns (RLAD-Joint)."""
 
     does = write_then_solve
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        return lengthened(problem, worded(JOINT, problem), codec)
 
 
 def distilled(requests: Sequence[Request], *, codec: Codec, share: float, shortest: int, least: int) -> list[Request]:
@@ -118,6 +121,9 @@ class TeachAbstractions(Asking):
 
     share: float = 0.3
     does = teach_abstractions
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        return lengthened(problem, worded(ASKING, problem), codec)
 
 
 def worded(template: dict[str, str], problem: Problem, hint: str = "") -> Any:

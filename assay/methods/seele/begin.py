@@ -10,7 +10,7 @@ from assay.memory import Memory
 from assay.methods.seele.rates import STORE, KeepRate
 from assay.part import Asking
 from assay.tasks.task import steps_of
-from assay.types import Request
+from assay.types import Problem, Request
 
 if TYPE_CHECKING:
     from assay.ask import Codec
@@ -35,9 +35,17 @@ class BeginAtRate(Asking):
     rate: float | None = None
     does = begin_at_rate
 
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        return longest_beginning(problem, codec)
+
 
 def begun(request: Request, rate: float, codec: Codec) -> Request:
     """The request with round(rate * steps) steps given, each a segment of its own."""
     steps = steps_of(request.problem)
     count = max(0, min(int(rate * len(steps) + 0.5), len(steps) - 1))
     return dataclasses.replace(request, prefix=tuple(written_by_others(codec.encode(step)) for step in steps[:count]))
+
+
+def longest_beginning(problem: Problem, codec: Codec) -> int:
+    """Tokens of all steps but the last. They are given beside the answer limit, not as a part of it."""
+    return sum(len(codec.encode(step)) for step in steps_of(problem)[:-1])

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.ask import Codec
-from assay.methods.seele.begin import begun
+from assay.methods.seele.begin import begun, longest_beginning
 from assay.methods.seele.rates import by_group, points_of, rate_for
 from assay.part import Expansion
 from assay.tasks.task import steps_of
-from assay.types import Episode, Request
+from assay.types import Episode, Problem, Request
 
 
 def hint_rounds(episodes: Sequence[Episode], *, codec: Codec, rounds: int, target: float) -> list[Request]:
@@ -36,3 +36,6 @@ class HintRounds(Expansion):
     rounds: int = 4
     target: float = 0.5
     does = hint_rounds
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        return longest_beginning(problem, codec)

@@ -255,9 +255,9 @@ def test_an_examination_asks_for_good_answers(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_prompts_are_measured_with_their_label() -> None:
-    problems = [question().problem]
-    assert added(RECIPES["rcrl"], problems, CODEC.render) == len(" [GOOD]")
-    assert added(RECIPES["grpo"], problems, CODEC.render) == 0
+    problem = question().problem
+    assert added(RECIPES["rcrl"], problem, CODEC) == len(" [GOOD]")
+    assert added(RECIPES["grpo"], problem, CODEC) == 0
 
 
 # Runs
