@@ -29,12 +29,14 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("assemble", "methods", "view"),
     ("known", "loop"),
     ("run",),
-    ("api", "lab"),
+    ("api",),
+    ("lab",),
     ("cli",),
 )
 """From the ground up: a room imports from rooms of lower layers, and from nothing else."""
 
 FOR_TYPES = {
+    ("part", "ask"): "a part may be asked how much longer it makes a prompt, in tokens of a codec",
     ("part", "recipe"): "a part may be asked whether it can work beside the others of a mechanism",
     ("part", "source"): "a source may be asked whether it can draw from a pool",
     ("stages", "assemble"): "a stage is entered by what its phases were assembled to",

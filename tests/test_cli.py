@@ -16,7 +16,8 @@ import torch_free
 from small_runs import ROOT, SIZES, Reply, Shell, make_model, program, sizes, train_line
 
 import assay.lab.demo
-from assay.cli.main import VERBS, build_parser
+from assay.cli.parser import build_parser
+from assay.cli.verbs import VERBS
 from assay.errors import AssayError, ConfigError, DataError, EndpointError, Stopped, StorageError, UsageError
 from assay.methods import METHODS
 from assay.run import bases

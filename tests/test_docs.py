@@ -16,7 +16,8 @@ from unittest import mock
 import pytest
 from small_runs import ROOT, SIZES, Shell, make_model
 
-from assay.cli.main import VERBS, parse
+from assay.cli.parser import parse
+from assay.cli.verbs import VERBS
 from assay.known import RECIPES, SLOTS
 from assay.run import bases, session
 from assay.tasks import TASKS

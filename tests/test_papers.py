@@ -15,7 +15,7 @@ import pytest
 from small_runs import ROOT, Shell
 
 from assay import known
-from assay.cli.main import parse
+from assay.cli.parser import parse
 from assay.errors import UnknownName, UsageError
 from assay.known import GROUPS, LIKES, METHOD_OF, RECIPES, SLOTS
 from assay.lab import pages, papers
@@ -202,7 +202,9 @@ def test_the_card_of_a_paper() -> None:
 
 @pytest.mark.slow
 def test_the_list_of_recipes_does_not_read_the_papers() -> None:
-    code = "import sys; from assay.cli.main import main; main(['list', 'recipes']); print('assay.lab.papers' in sys.modules)"
+    code = (
+        "import sys; from assay.cli.main import main; main(['list', 'recipes']); print('assay.lab.papers' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "False"
 

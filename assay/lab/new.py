@@ -6,7 +6,6 @@ written differs from them in its names alone.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import importlib.util
 import keyword
@@ -16,11 +15,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from assay.cli.arguments import Argument, one_of
 from assay.errors import ConfigError, StorageError, UsageError, unknown
-from assay.host import terminal
 from assay.known import GROUPS, METHOD_OF, SLOTS, spelt
 from assay.tasks import TASKS
 
@@ -205,39 +201,3 @@ def _sorted(text: str, first_party: str) -> str:
 
 def _module(name: str) -> str:
     return name.replace("-", "_")
-
-
-def run_new(arguments: argparse.Namespace) -> Any:
-    made = new(arguments.kind, arguments.name, arguments.dir, group=arguments.group)
-    if not arguments.json:
-        lines = [f"wrote {path}" for path in made.files]
-        lines += [f"added {line} to {path}" for path, line in made.changed.items()]
-        terminal.show("\n".join([*lines, "", "It works as it is. Fill in what its files say, and run:"]))
-        terminal.show("\n".join(f"  {line}" for line in made.next))
-    return {
-        "kind": made.kind,
-        "name": made.name,
-        "files": [str(path) for path in made.files],
-        "changed": [{"file": str(path), "line": line} for path, line in made.changed.items()],
-        "fill_in": [str(path) for path in made.fill_in],
-        "next": list(made.next),
-    }
-
-
-ARGUMENTS: list[Argument] = [
-    (("kind",), one_of("kind", ("method", "task", "reward"), see="assay new --help")),
-    (("name",), {"metavar": "NAME", "help": "lower-case words joined by -; not taken"}),
-    (
-        ("--dir",),
-        {
-            "type": Path,
-            "default": Path(),
-            "help": "where it is written; default . (here). In a checkout of Assay a method goes among its own",
-        },
-    ),
-    (
-        ("--group",),
-        {"help": f"of a method in a checkout: {', '.join(GROUPS)}; default {next(iter(GROUPS))}"},
-    ),
-]
-VERB = ("a method, task or reward that trains and tests itself, to be filled in", ARGUMENTS, run_new)
