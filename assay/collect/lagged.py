@@ -37,7 +37,7 @@ class Lagged(Collecting):
     their chance.
     """
 
-    model: str = "behaviour"
+    model: str = "behaviour"  # the set that writes, by its name in the recipe's models
     role: str = "policy"
     does = lagged
 

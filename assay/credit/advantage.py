@@ -63,7 +63,7 @@ class GroupRelative(Credit):
     Or the standard deviation of all rewards of the step, what groups differ by included (LitePPO 2508.08221).
     """
 
-    scale: DivideBy = "std"
+    scale: DivideBy = "std"  # what differences are divided by: nothing, std of the group, std of the step
     ddof: int = 1
     epsilon: float = 1e-6
     does = by_reward(group_relative)

@@ -41,7 +41,7 @@ class Whiten(Shape):
 
     by: Literal["batch", "tag"] = "batch"  # all rows together, or those of one tag
     over: Literal["tokens", "rows"] = "tokens"  # rows: each answer counts once, with the mean of its tokens
-    ddof: int = 1
+    ddof: int = 1  # divisor of the variance: tokens or rows less this
     epsilon: float = 1e-8
     does = whiten
 

@@ -46,7 +46,7 @@ def mixed_groups(rows: Sequence[Row], *, num_prompts: int, by: Measure) -> list[
 class MixedGroups(Curator):
     """Keep the groups that are neither all alike right nor all alike wrong (DAPO's dynamic sampling)."""
 
-    by: Measure = "accuracy"
+    by: Measure = "accuracy"  # what has to differ within a group
     does = mixed_groups
 
 
@@ -99,7 +99,7 @@ def band_first(rows: Sequence[Row], *, num_prompts: int, low: float, high: float
 class BandFirst(Curator):
     """Keep `num_prompts` groups: those within the band first, then the others, either in the order of their draws."""
 
-    low: float = 0.2
-    high: float = 0.8
+    low: float = 0.2  # share of right answers from which on a group is within the band
+    high: float = 0.8  # and up to which it is
     cut: bool = False  # whether a group with an answer that the limit cut may be within it
     does = band_first

@@ -61,7 +61,7 @@ class TokenKL(Forward):
     """
 
     weight: float = 0.05
-    estimator: Literal["k1", "k2", "k3"] = "k1"
+    estimator: Literal["k1", "k2", "k3"] = "k1"  # of the divergence
     does = token_kl
 
 
@@ -110,9 +110,9 @@ def critic(
 class Critic(Forward):
     """Values of the states before each token, from a set that learns beside the policy towards A + V of GAE."""
 
-    model: str = "critic"
-    gamma: float = 1.0
-    lam: float = 0.95
+    model: str = "critic"  # the set, by its name in the recipe's models
+    gamma: float = 1.0  # discount of what is later
+    lam: float = 0.95  # lambda of GAE
     clip: float = 0.2  # how far a value counts as moved from what it was before the step
     rate: float = 1.0  # its learning rate, in units of the policy's
     num_minibatches: int | None = None  # its optimiser steps a pass; None: the policy's

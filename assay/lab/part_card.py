@@ -48,6 +48,7 @@ def part_card(slot: str, name: str) -> dict[str, Any]:
     }
 
 
+@functools.cache
 def meanings(record: type) -> dict[str, str]:
     """What the comment behind each annotated name of a class says, of the classes it is made from too."""
     found: dict[str, str] = {}
@@ -70,6 +71,7 @@ def _comments(owner: type) -> dict[str, str]:
     return {item.target.id: behind.get(item.end_lineno or item.lineno, "") for item in fields}  # type: ignore[union-attr]
 
 
+@functools.cache
 def questions(kind: type[Part]) -> dict[str, str]:
     """What the program asks of every part of this kind: name and meaning."""
     said = meanings(kind)

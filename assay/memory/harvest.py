@@ -36,7 +36,7 @@ class Harvest(Remembering):
     keeps = "harvest"
 
     most: int = 4
-    name: str = for_caller("harvest")
+    name: str = for_caller("harvest")  # of the store; readers bear the same
     does = harvest
 
     @property

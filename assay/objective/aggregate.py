@@ -93,7 +93,7 @@ class DeltaL(Aggregate):
     a = 0 is the fixed length. The paper takes 1 for countdown and 0.75 for mathematics.
     """
 
-    power: float = 1.0
+    power: float = 1.0  # a
     does = delta_l
 
 

@@ -49,7 +49,7 @@ class Truncate(Correction):
     """Held at a cap (TIS); with `normalise` then divided by its mean over the tokens of the step, or answers."""
 
     cap: float = 2.0
-    level: Level = "token"
+    level: Level = "token"  # what is held: a token's ratio, or that of a whole answer
     normalise: bool = False
     does = truncate
 
@@ -74,7 +74,7 @@ class Drop(Correction):
 
     low: float = 0.0
     high: float = 5.0
-    level: Level = "token"
+    level: Level = "token"  # what leaves the range: a token's ratio, or that of a whole answer
     does = drop
 
     @property

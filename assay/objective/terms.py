@@ -69,9 +69,9 @@ class KL(Term):
     The reference is the frozen one or what the recipe's model of that name is: one that follows the policy moves.
     """
 
-    weight: float = 0.04
-    estimator: Estimator = "weighted-k3"
-    anchor: Literal["reference", "old"] = "reference"
+    weight: float = 0.04  # of the term in the loss
+    estimator: Estimator = "weighted-k3"  # of the divergence; assay/objective/terms.py has the table
+    anchor: Literal["reference", "old"] = "reference"  # what the divergence is from
     does = kl
 
     @property

@@ -19,6 +19,6 @@ def scored(episodes: Sequence[Episode], *, name: str, weight: float) -> list[Rew
 class Scored(Rewarding):
     """What one reward function says. `train --reward` puts one for each in the place of right and wrong."""
 
-    name: str = "score"
+    name: str = "score"  # of the reward function
     weight: float = 1.0
     does = scored

@@ -46,8 +46,8 @@ class Covariance(Selector):
 
     share: float = 2e-4
     pick: Literal["top", "draw"] = "top"
-    low: float = 1.0
-    high: float = 5.0
+    low: float = 1.0  # C of the band, from here
+    high: float = 5.0  # to here
     open: float = 1.0
     side: Literal["in", "out"] = "in"
     does = covariance

@@ -40,7 +40,7 @@ class HoldSolved(Remembering):
     keeps = "solved"
 
     most: float = 0.25
-    name: str = for_caller("solved")
+    name: str = for_caller("solved")  # of the store; readers bear the same
     does = hold_solved
 
     @property

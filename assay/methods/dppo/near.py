@@ -37,7 +37,7 @@ class Near(Selector):
     (q, 1 - q) and (p, 1 - p), by `high` where A > 0 and by `low` where not.
     """
 
-    kind: Literal["tv", "kl"] = "tv"
+    kind: Literal["tv", "kl"] = "tv"  # how far is measured: total variation or KL of the token against all others
     low: float = 0.15
     high: float = 0.15
     does = near

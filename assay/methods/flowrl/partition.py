@@ -55,6 +55,6 @@ class Partition(Forward):
     residual's derivative by log Z is that of the squared distance to the mean of log ref - log pi.
     """
 
-    model: str = "partition"
+    model: str = "partition"  # the set, by its name in the recipe's models
     rate: float = 1.0  # its learning rate, in units of the policy's
     does = partition

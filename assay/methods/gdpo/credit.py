@@ -39,7 +39,7 @@ class PerReward(Credit):
     """
 
     weights: tuple[float, ...] = ()  # in the order of the recipe's rewards; none: 1 each
-    ddof: int = 1
+    ddof: int = 1  # divisor of the group's variance: rows less this
     epsilon: float = 1e-6
     does = per_reward
     compares = True

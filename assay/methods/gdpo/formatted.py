@@ -19,6 +19,6 @@ def formatted(episodes: Sequence[Episode], *, readable: float, malformed: float)
 class Formatted(Rewarding):
     """What an answer is worth for being one that can be read, right or wrong."""
 
-    readable: float = 1.0
-    malformed: float = 0.0
+    readable: float = 1.0  # reward of an answer that can be read
+    malformed: float = 0.0  # of any other
     does = formatted

@@ -30,7 +30,7 @@ class Filtered(Curator):
     """
 
     keep: int = scales_with("group_size", 8, at=24)
-    by: By = "length"
+    by: By = "length"  # the shortest first, or those that earn most a token
     does = filtered
 
 
@@ -65,7 +65,7 @@ class FilteredByDifficulty(Curator):
 
     hard: int = scales_with("group_size", 8, at=16)  # of groups below the median
     medium: int = scales_with("group_size", 6, at=16)  # of those below the third quartile
-    easy: int = scales_with("group_size", 4, at=16)
+    easy: int = scales_with("group_size", 4, at=16)  # of all others
     by: By = "length"
     warmup: int = 10  # steps in which all groups count as hard
     does = filtered_by_difficulty

@@ -22,5 +22,5 @@ def one_sided(rows: Sequence[Row], *, keep: str) -> list[Row]:
 class OneSided(Curator):
     """Keep the right answers alone, or the wrong ones; the others leave the denominator too."""
 
-    keep: Literal["right", "wrong"] = "right"
+    keep: Literal["right", "wrong"] = "right"  # which answers train
     does = one_sided

@@ -36,7 +36,7 @@ class RAPID(WholeLoss):
     """The score function off policy: each answer weighs what it would now, in its group's baseline too (2510.03515)."""
 
     cap: float = 2.0
-    ddof: int = 1
+    ddof: int = 1  # divisor of the group's variance: rows less this
     epsilon: float = 1e-6
     does = rapid
 

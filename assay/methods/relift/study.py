@@ -41,7 +41,7 @@ class Study(Expansion):
 
     size: int = scales_with("num_prompts", 128, at=128)
     name: str = for_caller("unsolved")  # of the part that holds them
-    student: str = "student"
+    student: str = "student"  # the role that is shown the solutions
     does = study
 
     @property

@@ -42,7 +42,7 @@ class HoldUnsolved(Remembering):
 
     keeps = "unsolved"
 
-    name: str = for_caller("unsolved")
+    name: str = for_caller("unsolved")  # of the store; readers bear the same
     student: str = "student"  # the role that studies
     does = hold_unsolved
 

@@ -37,5 +37,5 @@ def greedy_relative(rows: Sequence[Row], *, tag: str) -> list[Row]:
 class GreedyRelative(Credit):
     """A_t = sum_{t' >= t} r_t' - b, b the reward of the group's greedy answer (ReMax 2310.10505). Unbiased."""
 
-    tag: str = "greedy"
+    tag: str = "greedy"  # of the answers that are the baseline
     does = greedy_relative

@@ -27,5 +27,5 @@ def greedy(requests: Sequence[Request], *, tag: str) -> list[Request]:
 class Greedy(Asking):
     """One greedy answer more to each group, with the same limits and the same checker (ReMax 2310.10505)."""
 
-    tag: str = "greedy"
+    tag: str = "greedy"  # of the greedy answers, for those who tell them apart
     does = greedy

@@ -45,8 +45,8 @@ class ByCertainty(Credit):
     """
 
     alpha: float = 0.1
-    ddof: int = 1
-    epsilon: float = 1e-6
+    ddof: int = 1  # divisor of the group's variance: rows less this
+    epsilon: float = 1e-6  # added to the standard deviation
     does = by_certainty
     compares = True
 

@@ -60,7 +60,7 @@ class Helpful(Curator):
 
     writes = True
 
-    role: str = "abstraction"
+    role: str = "abstraction"  # that writes the abstractions
     margin: float = 0.0
     least: int = 3  # characters of an answer below which finding it in the abstraction means nothing
     does = helpful

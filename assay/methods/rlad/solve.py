@@ -35,5 +35,5 @@ def solve_with(episodes: Sequence[Episode], *, codec: Codec, sampling: Sampling,
 class SolveWith(Expansion):
     """So many answers with each abstraction; all answers to a problem are one group."""
 
-    samples: int = 4
+    samples: int = 4  # answers with each abstraction
     does = solve_with

@@ -38,8 +38,8 @@ def old_kl(view: View, *, weight: float, divergence: str) -> Tensor:
 class OldKL(Term):
     """Divergence from the old policy, in the loss, differentiated through the ratio."""
 
-    weight: float = 1e-4
-    divergence: Divergence = "ufkl"
+    weight: float = 1e-4  # of the term in the loss
+    divergence: Divergence = "ufkl"  # forward or reverse KL; with u unnormalised
     does = old_kl
 
 
@@ -63,7 +63,7 @@ class RegularisedReinforce(WholeLoss):
     divergence: Divergence = "ufkl"
     low: float = 0.2
     high: float = 0.2
-    dual: float | None = None
+    dual: float | None = None  # upper bound of the ratio where A < 0; None: none
     does = regularised_reinforce
 
 

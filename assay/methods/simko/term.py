@@ -35,8 +35,8 @@ class ShareWithCandidates(Term):
     """
 
     weight: float = 0.01  # a
-    low: float = 0.2
-    high: float = 0.2
+    low: float = 0.2  # PPO's clip below 1
+    high: float = 0.2  # PPO's clip above 1
     share: float = 0.2  # of the tokens of an answer that count as hesitant
     does = share_with_candidates
 

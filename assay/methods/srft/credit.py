@@ -30,7 +30,7 @@ def demonstrated(rows: Sequence[Row], *, ddof: int, epsilon: float) -> list[Row]
 class Demonstrated(Credit):
     """Demonstrations are compared with the group, the policy's own answers are right or wrong (SRFT 2506.19767)."""
 
-    ddof: int = 1
+    ddof: int = 1  # divisor of the group's variance: rows less this
     epsilon: float = 1e-6
     does = demonstrated
     compares = True

@@ -26,7 +26,7 @@ class LengthAdaptiveGAE(Credit):
     alpha T is the reach of a reward in tokens, which is to stay where answers are short.
     """
 
-    gamma: float = 1.0
+    gamma: float = 1.0  # discount of what is later
     alpha: float = scales_with("max_new", 0.05, at=20480, inverse=True)
     does = length_adaptive_gae
     targets = True
