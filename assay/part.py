@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args, get_type_hints
 
 from assay.errors import ConfigError
+from assay.streams import Stream
 
 if TYPE_CHECKING:
     from assay.recipe import Mechanism
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from assay.source import Pool
     from assay.types import Problem
 
-Scope = Literal["data", "row", "step"]
+LossScope = Literal["data", "row", "step"]
 """What a part of the objective has to see at once: the batch alone, whole rows, all rows of an optimiser step."""
 
 OFFERED = {
@@ -75,6 +76,8 @@ class Part:
     offers: ClassVar[tuple[str, ...]] = ()  # of a kind: names of `OFFERED` that its functions may ask for besides
 
     reads: ClassVar[tuple[type[Remembering], ...]] = ()  # one of these keeps what the part goes by
+    fills: ClassVar[tuple[Stream, ...]] = ()  # constants of the rows that it finds out for other parts
+    needs: ClassVar[tuple[Stream, ...]] = ()  # constants of the rows that another part has to find out for it
     solutions: ClassVar[Literal["none", "some", "all"]] = "none"  # how many problems must have a worked solution
 
     @property
@@ -224,7 +227,7 @@ class OfObjective(Part):
     """Base of the kinds of which an objective is made."""
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "row"
 
     @property

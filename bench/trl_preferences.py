@@ -15,6 +15,7 @@ from assay.curate.grouping import MISMATCHED
 from assay.engine.local import LocalEngine
 from assay.known import recipe
 from assay.methods.preferences.losses import DPO, IPO, KTO
+from assay.methods.preferences.pairs import SIDES
 from assay.recipe import Mechanism
 from assay.types import Row
 from bench.trl_ours import GROUP, Taught, assessed, curated, loss_of, packed
@@ -82,10 +83,10 @@ class Paired:
 def couples(rows: Sequence[Row]) -> list[tuple[int, int]]:
     """Winner and loser of all pairs that are marked."""
     found = []
-    for name in sorted({name for row in rows for name in row.weights if name.startswith("pair/")}):
+    for k in range(max((len(row.constants[SIDES]) for row in rows), default=0)):
         sides: dict[str, dict[float, int]] = defaultdict(dict)
         for place, row in enumerate(rows):
-            sides[row.group][float(row.weights[name][0])] = place
+            sides[row.group][float(row.constants[SIDES][k])] = place
         found += [(both[1.0], both[-1.0]) for both in sides.values() if 1.0 in both]
     return found
 

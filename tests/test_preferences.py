@@ -23,7 +23,7 @@ from assay.errors import ConfigError
 from assay.known import RECIPES
 from assay.memory import Memory
 from assay.methods.preferences.losses import DPO, IPO, KTO
-from assay.methods.preferences.pairs import mismatch, pairs, train_at
+from assay.methods.preferences.pairs import SIDES, mismatch, pairs, train_at
 from assay.objective import Objective
 from assay.types import Row
 
@@ -33,9 +33,7 @@ LEVELS = (0, 1, 4, 5)  # seeds of worlds with a level of KTO below and above zer
 
 def signs(row: Row) -> list[float]:
     """Of its pairs: 1 the winner, -1 the loser."""
-    names = sorted(name for name in row.weights if name.startswith("pair/"))
-    assert all(len(set(row.weights[name].tolist())) <= 1 for name in names)
-    return [float(row.weights[name][0]) if len(row.weights[name]) else 0.0 for name in names]
+    return row.constants[SIDES].tolist()
 
 
 # Which pairs

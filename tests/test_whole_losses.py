@@ -20,12 +20,12 @@ from torch.nn.functional import logsigmoid
 
 from assay.memory import Memory
 from assay.methods.flowrl.loss import FlowRL
-from assay.methods.flowrl.partition import partition
+from assay.methods.flowrl.partition import LOG_Z, partition
 from assay.methods.kimi.term import SquaredRatio
 from assay.methods.pacs.loss import PACS
 from assay.methods.rapid.loss import RAPID
 from assay.methods.rover.loss import Rover
-from assay.methods.rover.mean_logp import keep_mean_log_prob
+from assay.methods.rover.mean_logp import MEAN_LOGP, keep_mean_log_prob
 from assay.objective import NoRatio, Objective, Open, SequenceMean, SequenceSum, TokenMean
 from assay.part import Part
 from assay.types import Row
@@ -199,8 +199,8 @@ def test_the_mean_over_the_vocabulary_is_kept_before_the_update(precision: str) 
         request = row.episode.request
         ids = row.episode.stream("ids").astype(np.int32)
         every = naive_log_probs(engine.model, request.context, ids, request.temperature)
-        np.testing.assert_allclose(row.weights["mean_logp"], every.mean(-1).detach().numpy(), rtol=1e-5)
-    assert "mean_logp" not in found[2].weights
+        np.testing.assert_allclose(row.constants[MEAN_LOGP], every.mean(-1).detach().numpy(), rtol=1e-5)
+    assert MEAN_LOGP not in found[2].constants
 
 
 def test_random_policy_values_point_to_every_way_that_is_right() -> None:
@@ -252,10 +252,10 @@ def test_the_normaliser_goes_to_the_mean_gap_of_its_question() -> None:
     ]
     settings = {"models": models, "scale": recipe.scale, "micro_tokens": 1000, "model": "partition", "rate": 1.0}
     first, _ = partition(rows, memory=Memory(0), **settings)
-    assert all((row.weights["partition"] == 0).all() for row in first)
+    assert all(row.constants[LOG_Z] == 0 for row in first)
     found, stats = first, {}
     for _ in range(60):
         found, stats = partition(rows, memory=Memory(0), **settings)
     for row, expected in zip(found, [0.5, 0.5, -1.0, -1.0], strict=True):
-        np.testing.assert_allclose(row.weights["partition"], expected, atol=0.02)
+        np.testing.assert_allclose(row.constants[LOG_Z], expected, atol=0.02)
     assert stats["partition/loss"] == pytest.approx((2 * 0.09 + 2 * 0.25) / 4 / 2, abs=0.01)
