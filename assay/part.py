@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from assay.errors import ConfigError
+from assay.streams import Stream
 
 if TYPE_CHECKING:
     from assay.ask import Codec
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from assay.source import Pool
     from assay.types import Problem
 
-Scope = Literal["data", "row", "step"]
+LossScope = Literal["data", "row", "step"]
 """What a part of the objective has to see at once: the batch alone, whole rows, all rows of an optimiser step."""
 
 GIVEN = {
@@ -94,6 +95,8 @@ class Part:
     offers: ClassVar[tuple[str, ...]] = ()  # of a kind: names of `OFFERED` that its functions may ask for besides
 
     reads: ClassVar[tuple[type[Remembering], ...]] = ()  # one of these keeps what the part goes by
+    fills: ClassVar[tuple[Stream, ...]] = ()  # constants of the rows that it finds out for other parts
+    needs: ClassVar[tuple[Stream, ...]] = ()  # constants of the rows that another part has to find out for it
     solutions: ClassVar[Literal["none", "some", "all"]] = "none"  # how many problems must have a worked solution
 
     @property
@@ -245,7 +248,7 @@ class OfObjective(Part):
     """Base of the kinds of which an objective is made."""
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         """What it has to see at once: `data`, the batch alone; `row`, whole rows; `step`, all rows of the step."""
         return "row"
 

@@ -52,7 +52,7 @@ SETTINGS = {
     "saving.rollouts-every": "0",
 }
 COMPUTES = ("forwards", "ask", "collect", "credit", "curate", "engine", "memory", "objective", "policy", "reward")
-COMPUTES += ("methods", "source", "tasks", "assemble.py", "loop.py", "rng.py", "types.py")
+COMPUTES += ("methods", "source", "tasks", "assemble.py", "loop.py", "rng.py", "streams.py", "types.py")
 
 
 @dataclass(frozen=True)

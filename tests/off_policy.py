@@ -18,6 +18,8 @@ from torch import Tensor
 
 from assay.credit import pack
 from assay.engine.interface import Chunk, Outputs, Want
+from assay.methods.flowrl.partition import LOG_Z
+from assay.methods.rover.mean_logp import MEAN_LOGP
 from assay.objective import Objective
 from assay.scale import Scale
 from assay.types import Origin, Row
@@ -110,8 +112,9 @@ def world(
             mean = before + (0.0 if on_policy else random.normal(0, 0.3, size))
             own = float(np.float32(random.normal()))
             made = episode(pieces, group=group, sample=i, reward=float(right), finish="length" if i == 2 else "stop")
-            weights = {"mean_logp": before, "partition": np.full(size, own, np.float32)}
-            rows.append(Row(made).mark(old=old, ref=ref, advantage=np.full(size, advantage), weights=weights))
+            found_out = {MEAN_LOGP: before, LOG_Z: own}
+            row = Row(made, advantage=np.full(size, advantage), old=old, ref=ref, constants=found_out)
+            rows.append(row)
             logps[made.request.id], means[made.request.id] = logp.tolist(), mean.tolist()
             mine = np.array([c == "p" for c in parts], bool)
             given = [torch.from_numpy(np.asarray(x)[mine].astype(np.float64)) for x in (logp, old, ref, mean - before)]

@@ -17,7 +17,7 @@ PACKAGE = ROOT / "assay"
 PAGE = ROOT / "docs" / "design.md"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "rng", "scale"),
+    ("errors", "rng", "scale", "streams"),
     ("types", "host"),
     ("part", "policy", "verifiers"),
     ("engine", "tasks"),

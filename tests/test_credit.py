@@ -229,8 +229,8 @@ def test_a_forward_for_some_rows_is_an_error() -> None:
 
 def test_other_loss_terms_weigh_one_where_nothing_is_said() -> None:
     rows = group_of([1.0, 0.0], lengths=[2, 3])
-    batch = pack([rows[0].mark(weights={"kl": np.array([0.5, 2.0])}), rows[1]])
-    assert batch.weights["kl"].tolist() == [0.5, 2.0, 1.0, 1.0, 1.0]
+    batch = pack([rows[0].mark(term_weights={"kl": np.array([0.5, 2.0])}), rows[1]])
+    assert batch.term_weights["kl"].tolist() == [0.5, 2.0, 1.0, 1.0, 1.0]
 
 
 @settings(max_examples=30, deadline=None)
@@ -243,12 +243,12 @@ def test_packing_and_selecting_rows_is_packing_the_selected_rows(lengths: list[i
             random.integers(0, 5, n).tolist(), group=str(i % 2), sample=i, prompt="abcd"[: 1 + i % 4], right=False
         )
         streams: dict[str, Any] = {name: random.normal(size=n).astype(np.float32) for name in ("old", "ref", "value")}
-        rows.append(Row(made, advantage=random.normal(size=n), weights={"kl": random.normal(size=n)}, **streams))
+        rows.append(Row(made, advantage=random.normal(size=n), term_weights={"kl": random.normal(size=n)}, **streams))
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=7))
     found, expected = pack(rows).select(chosen), pack([rows[i] for i in chosen])
     for field in dataclasses.fields(found):
         a, b = getattr(found, field.name), getattr(expected, field.name)
-        if field.name == "weights":
+        if field.name == "term_weights":
             a, b = a["kl"], b.get("kl", np.zeros(0))
         if chosen or not isinstance(a, np.ndarray) or field.name in ("at", "context_at"):
             np.testing.assert_array_equal(a, b, err_msg=field.name)

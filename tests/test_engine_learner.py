@@ -162,11 +162,13 @@ def test_every_row_is_in_one_chunk_within_the_limit(lengths: list[int], groups: 
 
 
 def test_streams_are_those_of_the_rows() -> None:
-    batch = batch_of(*rows_of(LENGTHS), old=np.arange(sum(LENGTHS), dtype=np.float32), weights={"x": np.ones(44, "f")})
+    batch = batch_of(
+        *rows_of(LENGTHS), old=np.arange(sum(LENGTHS), dtype=np.float32), term_weights={"x": np.ones(44, "f")}
+    )
     for chunk in engine_of().chunks(batch, tokens=20):
         want = np.concatenate([batch.old[batch.at[r] : batch.at[r + 1]] for r in chunk.rows])
         assert chunk.streams["old"].tolist() == want.tolist()
-        assert chunk.streams["weights/x"].shape == (len(want),)
+        assert chunk.term_weights["x"].shape == (len(want),)
         assert "ref" not in chunk.streams
 
 

@@ -38,9 +38,10 @@ from assay.engine.local import LocalEngine
 from assay.known import RECIPES
 from assay.objective.improve import accumulate, useful_rows
 from assay.objective.survey import survey
+from assay.part import parts_of
 from assay.recipe import Recipe
 from assay.rng import Key
-from assay.types import Batch, Origin, Row
+from assay.types import Batch, Episode, Origin, Row
 
 MAX_NEW = 8
 GAMMA = 0.7
@@ -114,13 +115,22 @@ def rows(name: str) -> tuple[Row, ...]:
         grid = (0.45, *GRID[1:]) if name == "archer" else GRID  # it clips at 0.5
         ratios = np.array([grid[(3 * index + t) % len(grid)] for t in range(len(score.logp))])
         shift = random.normal(0, 0.5, len(score.logp))
-        known = {"gamma": GAMMA, "partition": 0.3, "mean_logp": -2.0}
-        one = one.mark(weights={term: np.full(len(score.logp), value) for term, value in known.items()})
         energy, entropy = np.random.default_rng(index).uniform(0.1, 2.0, (2, len(score.logp)))
+        known = {"gamma": GAMMA, "log_z": 0.3, "mean_logp": np.full(len(score.logp), -2.0), "energy": _f32(energy)}
+        filled = [stream for part in parts_of(recipe(name).mechanism) for stream in part.fills if stream.name in known]
+        one = one.mark(constants={stream: known[stream.name] for stream in filled})
         top_ids = np.array([np.random.default_rng(index).permutation(5)[:3] for _ in entropy], np.int32).reshape(-1, 3)
-        one = one.mark(energy=_f32(energy), entropy=_f32(entropy), top_ids=top_ids)
+        one = one.mark(episode=hesitating(one.episode, _f32(entropy)), top_ids=top_ids)
         result.append(one.mark(old=(score.logp - np.log(ratios)).astype(np.float32), ref=_f32(score.logp + shift)))
     return tuple(result)
+
+
+def hesitating(answer: Episode, entropy: np.ndarray) -> Episode:
+    """With the entropies of a sampler."""
+    cuts = np.cumsum([len(part) for part in answer.segments])[:-1]
+    parts = zip(answer.segments, np.split(entropy, cuts), strict=True)
+    segments = tuple(dataclasses.replace(part, entropy=own) for part, own in parts)
+    return dataclasses.replace(answer, segments=segments)
 
 
 def _tau(row: Row) -> float:
@@ -243,7 +253,7 @@ def drawn(name: str) -> list[Tensor]:
         return []
     goal, one = recipe(name).mechanism.objective, batch(name)
     seen, _ = survey(engine("fp64"), one, weights_of(one, goal, max_new=MAX_NEW), goal, Key(0)("update", 0), 10**6)
-    (left,) = (torch.from_numpy(one.mask & (x == 0)) for key, x in seen.weights.items() if "Covariance" in key)
+    (left,) = (torch.from_numpy(one.mask & (x == 0)) for s, x in seen.constants.items() if "Covariance" in s.name)
     assert left.sum() == 1
     return list(left.split(one.lengths.tolist()))
 
@@ -264,8 +274,9 @@ def own_tokens(name: str, chosen: list[Row], learnt: list[int], groups: list[lis
     found: dict[str, list[float]] = {}
     for members in groups:
         mine = [row.episode.stream("origin") == Origin.POLICY for row in members]
-        entropy = [row.entropy[own].tolist() for row, own in zip(members, mine, strict=True)]  # type: ignore[index]
-        energy = [row.energy[own].tolist() for row, own in zip(members, mine, strict=True)]  # type: ignore[index]
+        entropy = [row.episode.stream("entropy")[own].tolist() for row, own in zip(members, mine, strict=True)]
+        energies = [next((x for s, x in row.constants.items() if s.name == "energy"), np.zeros(99)) for row in members]
+        energy = [x[: len(own)][own].tolist() for x, own in zip(energies, mine, strict=True)]
         each = shaping.tokens(name, [row.reward or 0.0 for row in members], entropy, energy)
         found |= {row.episode.request.id: a for row, a in zip(members, each, strict=True)}
     return [found[chosen[i].episode.request.id] for i in learnt]

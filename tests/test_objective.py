@@ -401,7 +401,7 @@ def test_imitation_beside_a_shut_gate_is_likelihood_alone() -> None:
 
 
 def test_a_regulariser_weighs_each_token_as_the_row_says() -> None:
-    row = Row(episode([1, 1, 1])).mark(ref=np.full(3, -2.0, np.float32), weights={"kl": np.array([0.0, 1.0, 4.0])})
+    row = Row(episode([1, 1, 1])).mark(ref=np.full(3, -2.0, np.float32), term_weights={"kl": np.array([0.0, 1.0, 4.0])})
     table = Table({row.episode.request.id: [-1.0] * 3})
     objective = Objective(regularise=(KL(0.5, "k2"),))
     accumulate(table, pack([row]), np.ones(3, np.float32), objective, 10**6)  # type: ignore[arg-type]

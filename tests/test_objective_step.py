@@ -36,7 +36,7 @@ from assay.objective import (
 )
 from assay.objective.survey import survey
 from assay.objective.view import View
-from assay.part import Correction, Ratio, Scope, WholeLoss
+from assay.part import Correction, LossScope, Ratio, WholeLoss
 from assay.rng import Key
 from assay.run.configure import from_data, to_data
 from assay.types import Batch, Origin, Row
@@ -237,7 +237,7 @@ class Spread(WholeLoss):
     does = spread
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "step"
 
 
@@ -288,7 +288,7 @@ class Shared(Ratio):
     does = shared
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "step"
 
 

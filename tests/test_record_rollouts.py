@@ -13,11 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assay.credit.pack import pack
 from assay.errors import StorageError
 from assay.host import failpoint
 from assay.record import RunFolder
 from assay.record.rollouts import read_rollouts, rollout_table, write_rollouts
-from assay.types import Episode, Origin, Problem, Request, Reward, Row, Segment, Verdict
+from assay.streams import streams_of
+from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Verdict
 
 PROBLEM = Problem(task="sum", prompt="1+1", spec={}, canonical="1+1", level=3)
 
@@ -46,9 +48,15 @@ def episode(sample: int = 0, **changes: Any) -> Episode:
     return dataclasses.replace(base, **changes)
 
 
+def credited(one: Episode, *advantage: float) -> Batch:
+    """The batch in which it trained, behind another answer; a critic is to learn 0.5 of every state."""
+    other = Row(episode(7), advantage=np.full(3, 9.0), target=np.full(3, 0.25, np.float32))
+    return pack([other, Row(one, advantage=np.array([0.0, *advantage]), target=np.full(3, 0.5, np.float32))])
+
+
 def test_the_columns_of_an_episode() -> None:
     one = episode()
-    table = rollout_table([one], decode, step=12, advantages={one.request.id: np.array([0.0, 2.0, -1.0])})
+    table = rollout_table([one], decode, step=12, batches=[credited(one, 2.0, -1.0)])
     row = {name: values[0] for name, values in table.items()}
     assert row["step"] == 12 and row["level"] == 3 and row["sample"] == 0 and row["length"] == 3
     assert (row["problem"], row["task"], row["group"], row["request"]) == (PROBLEM.id, "sum", "g", one.request.id)
@@ -60,7 +68,7 @@ def test_the_columns_of_an_episode() -> None:
     assert row["origin"] == [1, 0, 0] and row["version"] == [0, 5, 5]
     assert math.isnan(row["old"][0]) and row["old"][1:] == [-0.5, -1.5]
     assert math.isnan(row["mu"][0]) and row["mu"][1:] == [-0.25, -1.25]
-    assert row["advantage"] == [0.0, 2.0, -1.0]
+    assert row["advantage"] == [0.0, 2.0, -1.0] and row["target"] == [0.5, 0.5, 0.5]
     assert row["entropy"] is None and row["ref"] is None and row["in_loss"] is None and row["weight"] is None
 
 
@@ -71,7 +79,23 @@ def test_a_row_adds_its_marks_and_its_forwards() -> None:
     assert [table[name] for name in ("in_loss", "in_group", "in_denominator")] == [[False], [True], [False]]
     assert table["weight"] == [0.5] and table["batch"] == ["x"]
     assert table["old"] == [[-1, -2, -3]] and table["ref"] == [[-2, -3, -4]]
-    assert table["advantage"] == [None]
+    assert table["advantage"] == [None] and table["target"] == [None]
+
+
+OF_0_1_0 = {
+    *("step", "level", "draw", "sample", "round", "length", "problem", "task", "group", "request", "role", "tag"),
+    *("provenance", "prompt", "completion", "finish", "verdict", "verdict_kind", "verdict_detail", "answer", "batch"),
+    *("temperature", "reward", "weight", "in_loss", "in_group", "in_denominator"),
+    *("context", "tokens", "origin", "version", "old", "mu", "ref", "entropy", "value", "process", "advantage"),
+}
+"""Columns that readers of files know from the first version on."""
+
+
+def test_every_stream_of_one_number_a_token_has_a_column_and_no_old_name_is_gone() -> None:
+    columns = set(rollout_table([], decode, step=0))
+    declared = streams_of(Segment) | streams_of(Row)
+    single = {"tokens" if name == "ids" else name for name, stream in declared.items() if not stream.wide}
+    assert columns == OF_0_1_0 | single
 
 
 def test_an_error_of_ours_has_no_reward() -> None:
@@ -94,14 +118,13 @@ def test_a_part_that_some_lack() -> None:
 def test_a_stream_of_the_wrong_length_is_refused() -> None:
     one = episode()
     with pytest.raises(StorageError, match=r"advantage .*has 2 values for 3 tokens"):
-        rollout_table([one], decode, step=1, advantages={one.request.id: np.zeros(2)})
+        rollout_table([Row(one, advantage=np.zeros(2))], decode, step=1)
 
 
 def test_the_file_gives_back_what_was_written(tmp_path: Path) -> None:
     one = episode()
-    advantages = {one.request.id: np.array([0.0, 2.0, -1.0])}
     rows = [Row(one), Row(episode(1, segments=(), text="", verdict=None, rewards=()))]
-    table = rollout_table(rows, decode, step=7, advantages=advantages)
+    table = rollout_table(rows, decode, step=7, batches=[credited(one, 2.0, -1.0)])
     path = write_rollouts(tmp_path, 7, table)
     assert path.name == "step-00000007.parquet"
     found = read_rollouts(path)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-    from assay.part import Scope
+    from assay.part import LossScope
 
 
 def covariance(view: View, *, share: float, pick: str, low: float, high: float, open: float, side: str) -> Tensor:
@@ -53,7 +53,7 @@ class Covariance(Selector):
     does = covariance
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "step"
 
 

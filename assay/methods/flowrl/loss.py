@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.methods.flowrl.partition import LOG_Z
 from assay.objective.ratios import CLAMP
 from assay.part import WholeLoss
 
@@ -19,7 +20,7 @@ def flowrl(view: View, *, weight: Tensor, beta: float, low: float, high: float) 
     d = log Z + mean_t log pi - beta A - mean_t log ref.
     """
     ratio = view.sum(view.logp.detach() - view.old).clamp(-CLAMP, CLAMP).exp().clamp(1 - low, 1 + high)
-    worth = view.streams["weights/partition"] - beta * view.streams["advantage"]
+    worth = view.spread(view.constant(LOG_Z)) - beta * view.streams["advantage"]
     residual = view.mean(view.logp - view.streams["ref"] + worth)
     return (weight * view.mask * view.spread(ratio * residual.square())).sum()
 
@@ -28,13 +29,14 @@ def flowrl(view: View, *, weight: Tensor, beta: float, low: float, high: float) 
 class FlowRL(WholeLoss):
     """Answers as likely as exp(beta A) times the reference makes them: squared residual of a balance (2509.15207).
 
-    The log of the normaliser stands in the weight `partition` of each row, from `partition` of `forwards`. With the
+    The log of the normaliser is that of each row, from `partition` of `forwards`. With the
     aggregation `sequence-mean` it is a mean over answers.
     """
 
     beta: float = 15.0
     low: float = 0.2
     high: float = 0.2
+    needs = (LOG_Z,)
     does = flowrl
     known_as = "flowrl"
 

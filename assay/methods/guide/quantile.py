@@ -7,7 +7,10 @@ import numpy as np
 
 from assay.models import Models
 from assay.part import Forward
+from assay.streams import Stream
 from assay.types import Origin, Row, Stats
+
+GAMMA = Stream("gamma", per="row", filled_by="`ratio-quantile` of `forwards`")
 
 
 def ratio_quantile(
@@ -30,7 +33,7 @@ def ratio_quantile(
             ratios.append(np.exp(np.clip(scores.logp - row.old, -20, 20))[trains])
     seen = np.concatenate(ratios) if ratios else np.ones(1)
     gamma = max(least, float(np.quantile(seen, quantile)))
-    marked = [row.mark(weights={**row.weights, "gamma": np.full(len(row.episode), gamma)}) for row in rows]
+    marked = [row.mark(constants={**row.constants, GAMMA: gamma}) for row in rows]
     return marked, {f"{tag}/gamma": gamma, f"{tag}/ratio": float(seen.mean()), f"{tag}/rows": float(len(kept))}
 
 
@@ -38,10 +41,11 @@ def ratio_quantile(
 class RatioQuantile(Forward):
     """The scale of a shaped ratio: a quantile of the ratios of the rows with this tag, one number for the whole step.
 
-    Every row carries it as its weight `gamma`, so that no cut of the batch can change it (Guide 2506.13923).
+    Every row carries it, so that no cut of the batch can change it (Guide 2506.13923).
     """
 
     tag: str = "hint"
     quantile: float = 0.9
     least: float = 1e-4
+    fills = (GAMMA,)
     does = ratio_quantile

@@ -23,13 +23,13 @@ def guesses(rows: Sequence[Row], *, models: Models, micro_tokens: int, share: fl
         found = forwarded(models.play(role), spans, Want(likeliest=1), "likeliest", tokens=micro_tokens)
         for i, (best,) in zip(places, found, strict=True):
             weight = np.float32(share) * (rows[i].episode.stream("origin") != Origin.ENV)
-            result[i] = rows[i].mark(beside=best[:, 0].astype(np.int32), share=weight.astype(np.float32))
+            result[i] = rows[i].mark(blend_ids=best[:, 0].astype(np.int32), blend_share=weight.astype(np.float32))
     return result, {}
 
 
 @dataclass(frozen=True)
 class Guesses(Forward):
-    """Beside every token of an answer the learner reads the one that the policy would have put there: the residual
+    """Every token of an answer is read blended with the one that the policy would have put there: the residual
     connection of IFT (2405.11870). Guesses are those of the weights before the first update.
     """
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from assay.curate.grouping import groups, spread
 from assay.errors import ConfigError
+from assay.methods.otb.energy import ENERGY
 from assay.part import Credit
 from assay.types import Origin, Row
 
@@ -18,7 +19,7 @@ Tail = Literal["own", "zero", "last"]
 
 def token_baseline(rows: Sequence[Row], *, tail: str, epsilon: float) -> list[Row]:
     """B_t = sum_i W_it R_i / (sum_i W_it + epsilon) over the answers that reach their t-th own token, W_it the sum of
-    `energy` up to there. 0 in groups of equal rewards; an answer that was left alone has no baseline to be better than.
+    ENERGY up to there. 0 in groups of equal rewards; an answer that was left alone has no baseline to be better than.
     """
     if tail not in ("own", "zero", "last"):
         raise ConfigError(f"credit.tail is 'own', 'zero' or 'last', not '{tail}'.")
@@ -46,6 +47,7 @@ class TokenBaseline(Credit):
 
     tail: Tail = "own"  # beyond the second longest answer: by the formula, no baseline, or that of the last shared one
     epsilon: float = 1e-8
+    needs = (ENERGY,)
     does = token_baseline
     compares = True
 
@@ -63,6 +65,6 @@ def _baseline(energy: Sequence[np.ndarray], rewards: np.ndarray, tail: str, epsi
 
 
 def _energy(row: Row) -> np.ndarray:
-    if row.energy is None:
+    if ENERGY not in row.constants:
         raise ConfigError("credit token-baseline weighs by the energy of tokens: put token-energy into `forwards`.")
-    return np.asarray(row.energy, np.float64)
+    return np.asarray(row.constants[ENERGY], np.float64)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-    from assay.part import Scope
+    from assay.part import LossScope
 
 
 def rapid(view: View, *, cap: float, ddof: int, epsilon: float) -> Tensor:
@@ -41,5 +41,5 @@ class RAPID(WholeLoss):
     does = rapid
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "step"

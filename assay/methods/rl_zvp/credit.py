@@ -53,8 +53,7 @@ class ByCertainty(Credit):
 
 def entropy_of(row: Row) -> np.ndarray:
     """float64[T]: of the distribution before each of the policy's tokens, 0 at those of others."""
-    known = row.episode.stream("entropy") if row.entropy is None else row.entropy
-    entropy = np.where(_written(row), known, 0.0).astype(np.float64)
+    entropy = np.where(_written(row), row.episode.stream("entropy"), 0.0).astype(np.float64)
     if np.isnan(entropy).any():
         raise DataError(
             f"the entropy of answer {row.episode.request.id} is not known: its sampler gave none. Take credit "
