@@ -15,12 +15,12 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from small_runs import ROOT
 
 from assay import errors, known, plugins, tasks
 from assay.lab import doctor
 from assay.tasks import TASKS
 
-ROOT = Path(__file__).parents[1]
 MODULE = '''
 import dataclasses
 
