@@ -109,6 +109,12 @@ def add_part(part: type[Part]) -> None:
         )
 
 
+def part_named(kind: type[Part], name: str) -> type[Part] | None:
+    """The part of this kind and name, or that was formerly called so; None where there is none."""
+    known = PARTS[kind]
+    return known.get(name) or next((part for part in known.values() if name in part.formerly), None)
+
+
 def resolve(name: str, through: tuple[str, ...] = ()) -> Recipe:
     """The recipe of this name, worked out where it is another one with changes."""
     if name in RECIPES:

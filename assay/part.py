@@ -11,7 +11,8 @@ pure function that does its work and takes the hyper-parameters as keyword argum
         high: float = 0.2
         does = clip
 
-A part is known by the name of its class, `ShapedBy` by `shaped-by`, unless it is `known_as` something else.
+A part is known by the name of its class, `ShapedBy` by `shaped-by`, unless it is `known_as` something else. What it was
+known by `formerly` is still read.
 """
 
 from __future__ import annotations
@@ -90,6 +91,7 @@ class Part:
 
     does: ClassVar[Callable[..., Any]]
     known_as: ClassVar[str] = ""
+    formerly: ClassVar[tuple[str, ...]] = ()  # names that older run folders call it by; they are read, never written
     slots: ClassVar[tuple[str, ...]] = ()  # of a kind: the fields of a recipe that take it
     given: ClassVar[tuple[str, ...]] = ()  # of a kind: what its functions are called with, in this order
     offers: ClassVar[tuple[str, ...]] = ()  # of a kind: names of `OFFERED` that its functions may ask for besides

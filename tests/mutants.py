@@ -67,6 +67,7 @@ TESTS = (
     "tests/test_configure.py",
     "tests/test_empty_hooks.py",
     "tests/test_composition.py",
+    FORMULAS,
 )
 
 

@@ -222,7 +222,7 @@ def extended(slot: str, name: str) -> Mechanism:
 
 
 FEWER = {
-    "nobody": "nobody trains",
+    "no-training": "no answer trains",
     "examine": "asks all that there is once, however many are wanted",
     "rehearse": "learns from what is held, and nothing is drawn",
     "pairs": "a group whose wrong answers were all cut has no pair",

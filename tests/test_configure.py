@@ -16,6 +16,7 @@ import pytest
 from golden_text import defaults, golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_runs import ROOT
 
 from assay.errors import AssayError, ConfigError, UnknownName
 from assay.known import METHOD_OF, RECIPES, SLOTS
@@ -28,8 +29,8 @@ from assay.run.session import plan
 from assay.scale import Scale
 from assay.source import Pool, Share
 
-GOLDEN = Path(__file__).with_name("golden")
-METHODS = Path(__file__).with_name("methods")
+GOLDEN = ROOT / "tests" / "golden"
+METHODS = ROOT / "tests" / "methods"
 POOL = Pool((Share("countdown", (3,)), Share("lis", (8,), 2.0)), wording="natural")
 OWN = {"azr": Share("dsl-deduction", (2, 3))}  # tasks of recipes that are not for every task
 

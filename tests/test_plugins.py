@@ -16,13 +16,13 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from small_runs import ROOT
 
 from assay import errors, known, tasks
 from assay.host import offers
 from assay.lab import doctor
 from assay.tasks import TASKS
 
-ROOT = Path(__file__).parents[1]
 MODULE = '''
 import dataclasses
 

@@ -333,7 +333,7 @@ def with_rounds(recipe: Recipe, count: int) -> Recipe:
             dataclasses.replace(part, max_rounds=count) if isinstance(part, Refill) else part
             for part in mechanism.expand
         )
-        ask = tuple(_shallow(part) if name_of(part) == "steps" else part for part in mechanism.ask)
+        ask = tuple(_shallow(part) if name_of(part) == "first-steps" else part for part in mechanism.ask)
         remember = tuple(
             dataclasses.replace(part, every=min(part.every, 5)) if isinstance(part, Follow) else part
             for part in mechanism.remember

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory.episodes import bare
+from assay.memory.places import Named
 from assay.part import Remembering, for_caller
 from assay.types import Episode, Row
 
@@ -34,7 +35,7 @@ def hold_solved(memory: Memory, *, rows: Sequence[Row], group_size: int, most: f
 
 
 @dataclass(frozen=True)
-class HoldSolved(Remembering):
+class HoldSolved(Named, Remembering):
     """Hold the right answers to problems of which at most this share was right; let go of those that are mastered."""
 
     keeps = "solved"
@@ -42,7 +43,3 @@ class HoldSolved(Remembering):
     most: float = 0.25
     name: str = for_caller("solved")  # of the store; readers bear the same
     does = hold_solved
-
-    @property
-    def called(self) -> str:
-        return self.name

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from assay.ask import Codec
 from assay.ask.demonstrate import worked
 from assay.memory import Memory
+from assay.memory.places import Named
 from assay.methods.relift.unsolved import HoldUnsolved
 from assay.part import Expansion, for_caller, scales_with
 from assay.types import Episode, Request
@@ -33,7 +34,7 @@ def study(
 
 
 @dataclass(frozen=True)
-class Study(Expansion):
+class Study(Named, Expansion):
     """When `size` problems are held, another role of the policy is shown their worked solutions (ReLIFT 2506.07527)."""
 
     solutions = "all"
@@ -43,7 +44,3 @@ class Study(Expansion):
     name: str = for_caller("unsolved")  # of the part that holds them
     student: str = "student"  # the role that is shown the solutions
     does = study
-
-    @property
-    def called(self) -> str:
-        return self.name

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory.episodes import bare
+from assay.memory.places import Named
 from assay.part import Remembering, for_caller
 from assay.types import Episode, Row
 
@@ -34,7 +35,7 @@ def hold_unsolved(
 
 
 @dataclass(frozen=True)
-class HoldUnsolved(Remembering):
+class HoldUnsolved(Named, Remembering):
     """Hold each problem of which a whole group was wrong, the newest first; let go of what was studied in this step.
 
     What was posed has no worked solution, and is not held.
@@ -45,7 +46,3 @@ class HoldUnsolved(Remembering):
     name: str = for_caller("unsolved")  # of the store; readers bear the same
     student: str = "student"  # the role that studies
     does = hold_unsolved
-
-    @property
-    def called(self) -> str:
-        return self.name

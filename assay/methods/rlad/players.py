@@ -14,17 +14,19 @@ from assay.part import Curator
 from assay.types import Row
 
 
-def unpaid(rows: Sequence[Row], *, tag: str) -> list[Row]:
+def without_advantage(rows: Sequence[Row], *, tag: str) -> list[Row]:
     """Out of their group's statistics, so that they get no advantage; in the loss and in the denominator."""
     return [row.mark(in_group=False) if (row.tag or row.episode.request.tag) == tag else row for row in rows]
 
 
 @dataclass(frozen=True)
-class Unpaid(Curator):
-    """Rows of a tag earn nothing: no policy gradient and no part in a baseline, while other terms of the loss stay."""
+class WithoutAdvantage(Curator):
+    """Rows of a tag get no advantage: no policy gradient and no part in a baseline; other terms of the loss stay."""
+
+    formerly = ("unpaid",)
 
     tag: str = "bare"
-    does = unpaid
+    does = without_advantage
 
 
 def helpful(rows: Sequence[Row], *, role: str, margin: float, least: int) -> list[Row]:

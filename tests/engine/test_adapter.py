@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from engine_cases import assert_same, batch_of, learn, naive_log_probs, requests_of, rows_of
+from foreign_models import FAMILIES, TOKENIZER, folder_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_runs import Shell, came_to, copy_of, train_line
@@ -21,7 +22,7 @@ from assay.engine.choose import engine_of
 from assay.engine.interface import Span, Want
 from assay.engine.transformers.engine import AdapterEngine
 from assay.engine.transformers.padded import cut_rectangles
-from assay.policy import character_tokenizer, load_policy, save_policy
+from assay.policy import load_policy, save_policy
 from assay.policy.adapted import own
 from assay.policy.adapter_folder import put_on
 from assay.policy.checkpoint import fingerprint
@@ -29,51 +30,9 @@ from assay.policy.foreign import Foreign
 from assay.policy.lora import Lora
 from assay.rng import Key, uniforms
 from assay.run.bases import locate
-from assay.tasks import ALPHABET
 
-TOKENIZER = character_tokenizer(ALPHABET)
-SIZES = {
-    "vocab_size": TOKENIZER.vocab,
-    "hidden_size": 16,
-    "intermediate_size": 24,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 64,
-    "initializer_range": 0.4,
-    "pad_token_id": 0,
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-}
-GPT2 = {"n_embd": 16, "n_layer": 2, "n_head": 4, "n_positions": 64, "vocab_size": TOKENIZER.vocab}
-GPT2 |= {"initializer_range": 0.4, "bos_token_id": 1, "eos_token_id": 2}
-FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "gpt2": ("gpt2", GPT2),
-    "gemma2": ("gemma2", {**SIZES, "head_dim": 4, "sliding_window": 6, "query_pre_attn_scalar": 4}),
-    "gemma3": ("gemma3_text", {**SIZES, "head_dim": 4, "sliding_window": 6, "query_pre_attn_scalar": 4}),
-    "phi3": ("phi3", SIZES),
-    "mistral": ("mistral", {**SIZES, "sliding_window": 5}),
-}
 KEY = Key(7)
 LENGTHS = [5, 1, 9, 3, 7, 2, 12]
-
-
-def folder_of(family: str, folder: Path, seed: int = 0) -> Path:
-    """A random model of this family as `transformers` saves it, with the tokenizer of the tasks."""
-    from transformers import AutoConfig, AutoModelForCausalLM
-
-    kind, values = FAMILIES[family]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.manual_seed(seed)
-        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **values))
-        for parameter in model.parameters():
-            if parameter.ndim == 1:
-                parameter.data += 0.2 * torch.randn(parameter.shape)
-        model.save_pretrained(folder)
-    for name, content in TOKENIZER.files.items():
-        (folder / name).write_bytes(content)
-    return folder
 
 
 @pytest.fixture(scope="module")

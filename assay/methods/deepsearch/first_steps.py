@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.memory import Memory
+from assay.memory.places import Named
 from assay.methods.deepsearch.solved import HoldSolved
 from assay.part import Asking, for_caller
 from assay.types import Request
 
 
-def steps(requests: Sequence[Request], memory: Memory, *, width: int, depth: int, least: int) -> list[Request]:
+def first_steps(requests: Sequence[Request], memory: Memory, *, width: int, depth: int, least: int) -> list[Request]:
     """What reaches the end of its step pauses. Groups in which an answer is given already are left alone.
 
     A step has max(ceil(limit / depth), least) tokens, and no more than half the limit, so that there are two.
@@ -34,21 +35,23 @@ def steps(requests: Sequence[Request], memory: Memory, *, width: int, depth: int
 
 
 @dataclass(frozen=True)
-class Steps(Asking):
+class FirstSteps(Asking):
     """Ask for `width` first steps of each group, a step being one of `depth` equal parts of the answer limit, or of
     fewer where they would have less than `least` tokens.
     """
 
+    formerly = ("steps",)
+
     width: int = 8
     depth: int = 64
     least: int = 1
-    does = steps
+    does = first_steps
 
     def refusal(self, **_: Any) -> str | None:
         if min(self.width, self.depth, self.least) >= 1:
             return None
         return (
-            f"steps: width, depth and least must be at least 1, not {self.width}, {self.depth} and {self.least}; "
+            f"first-steps: width, depth and least must be at least 1, not {self.width}, {self.depth} and {self.least}; "
             "depth 1 is no search."
         )
 
@@ -67,14 +70,10 @@ def recall(requests: Sequence[Request], memory: Memory, *, place: str) -> list[R
 
 
 @dataclass(frozen=True)
-class Recall(Asking):
+class Recall(Named, Asking):
     """Right answers that are held for a problem take the place of its first samples."""
 
     reads = (HoldSolved,)
 
     name: str = for_caller("solved")  # of the part that holds them
     does = recall
-
-    @property
-    def called(self) -> str:
-        return self.name

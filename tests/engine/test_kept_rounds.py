@@ -69,8 +69,8 @@ def recipe_for(method: str) -> Any:
     recipe = recipe_of("grpo" if method == "turns" else method, max_new=9, **sizes)
     if method != "deepsearch":
         return recipe
-    others = (part for part in recipe.mechanism.ask if name_of(part) != "steps")
-    ask = (*others, make("ask:steps", width=4, depth=3))
+    others = (part for part in recipe.mechanism.ask if name_of(part) != "first-steps")
+    ask = (*others, make("ask:first-steps", width=4, depth=3))
     searching = dataclasses.replace(recipe.mechanism, ask=ask)
     return dataclasses.replace(recipe, mechanism=searching, stages=(Stage(),))
 

@@ -16,6 +16,7 @@ import pytest
 import torch
 from engine_cases import model_of
 from safetensors.torch import load_file, save_file
+from small_runs import ROOT
 
 from assay.errors import AssayError
 from assay.known import RECIPES
@@ -29,7 +30,7 @@ from assay.run.session import build_models, load_model, plan, with_adapter
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET
 
-GOLDEN = Path(__file__).with_name("golden") / "wrong_models.json"
+GOLDEN = ROOT / "tests" / "golden" / "wrong_models.json"
 WRITES = bool(os.environ.get("ASSAY_WRITE_GOLDEN"))
 TOKENIZER = character_tokenizer(ALPHABET)
 POOL = Pool((Share("countdown", (3,)),))
@@ -38,7 +39,7 @@ POOL = Pool((Share("countdown", (3,)),))
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of ours, an adapter on it, and a model of another family."""
-    from test_adapter import folder_of
+    from foreign_models import folder_of
 
     root = tmp_path_factory.mktemp("models")
     save_policy(Policy(model_of(vocab=TOKENIZER.vocab), TOKENIZER), root / "base")

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from engine_cases import batch_of, model_of
+from small_runs import ROOT
 from test_engine_learner import naive
 
 from assay.engine.interface import Span
@@ -21,7 +22,6 @@ from assay.engine.optimiser import AdamW
 
 pytestmark = pytest.mark.deep
 
-ROOT = Path(__file__).parent.parent
 TESTS = (
     "test_native",
     "test_native_bf16",
@@ -46,7 +46,7 @@ def test_no_address_is_wrong_and_nothing_is_undefined() -> None:
         "ASAN_OPTIONS": "detect_leaks=0",  # the interpreter's own
     }
     line = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not forked"]
-    line += [f"tests/{name}.py" for name in TESTS]
+    line += [str(path) for name in TESTS for path in (ROOT / "tests").rglob(f"{name}.py")]
     done = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
     assert " passed" in done.stdout

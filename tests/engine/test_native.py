@@ -17,6 +17,7 @@ import torch
 from engine_cases import FAMILIES, batch_of, engine_of, model_of, problem_of, requests_of, rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_runs import ROOT
 from test_engine_learner import LENGTHS, assert_same, learn, learn_again, naive
 
 from assay.engine import footprint
@@ -463,5 +464,5 @@ def test_a_forked_child_may_drop_the_engine_of_its_parent() -> None:
         "del engine\n"
         "sys.exit(0) if pid == 0 else sys.exit(os.waitpid(pid, 0)[1])\n"
     )
-    done = subprocess.run([sys.executable, "-c", line], cwd=Path(__file__).parent.parent, timeout=120, env=os.environ)
+    done = subprocess.run([sys.executable, "-c", line], cwd=ROOT, timeout=120, env=os.environ)
     assert done.returncode == 0

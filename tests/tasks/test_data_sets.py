@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from data_files import jsonl, sums, table_of
-from small_runs import Shell, came_to, program
+from small_runs import ROOT, Shell, came_to, program
 
 import assay
 from assay.api import _pool
@@ -409,7 +409,7 @@ def test_a_number_is_given_once(tmp_path: Path) -> None:
         "while time.time() < float(sys.argv[2]): pass\n"
         "print(json.dumps([Numbered(Path(sys.argv[1]), 'run').take().name for _ in range(20)]))"
     )
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     begin = str(time.time() + 1.5)
     words = [sys.executable, "-c", code, str(tmp_path / "runs"), begin]
     children = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(3)]

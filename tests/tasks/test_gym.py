@@ -8,11 +8,11 @@ import random
 import subprocess
 import sys
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_runs import ROOT
 
 from assay.errors import ConfigError, DataError, UnknownName
 from assay.rng import Key
@@ -24,7 +24,7 @@ from assay.tasks.gym.rules import RULES
 from assay.tasks.gym.task import gym_names, gym_task
 from assay.tasks.task import Spec
 
-PAGE = Path(__file__).parent.parent / "docs" / "reasoning_gym.md"
+PAGE = ROOT / "docs" / "reasoning_gym.md"
 needs_package = pytest.mark.skipif(importlib.util.find_spec("reasoning_gym") is None, reason="reasoning-gym is absent")
 
 

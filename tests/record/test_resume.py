@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_runs import ROOT
 
 from assay.host.failpoint import FAILPOINTS
 
-DRIVER = Path(__file__).with_name("crashes.py")
+DRIVER = ROOT / "tests" / "crashes.py"
 SAVE_POINTS = [name for name in FAILPOINTS if name.split(".")[0] in {"checkpoint", "retention", "best"}]
 # no answer of this run is ever right, so the first held-out score stays the best; checkpoints are written five times
 VISITS = {"checkpoint": 3, "retention": 1, "best": 1, "loop": 2}

@@ -10,12 +10,14 @@ from assay.part import Curator
 from assay.types import Row
 
 
-def nobody(rows: Sequence[Row]) -> list[Row]:
+def no_training(rows: Sequence[Row]) -> list[Row]:
     return leave_out(rows, set(range(len(rows))))
 
 
 @dataclass(frozen=True)
-class Nobody(Curator):
-    """What was written is judged and remembered, and nobody learns from it now."""
+class NoTraining(Curator):
+    """No answer of this step trains: answers are judged and remembered, and the policy does not learn from them now."""
 
-    does = nobody
+    formerly = ("nobody",)
+
+    does = no_training

@@ -29,7 +29,7 @@ from assay.verifiers.mathematics.compare import compare
 from assay.verifiers.mathematics.verdicts import canonical, explain, gold_of
 from assay.verifiers.mathematics.writing import find
 
-LABELLED = Path(__file__).parent / "data" / "mathematics.jsonl"
+LABELLED = ROOT / "tests" / "data" / "mathematics.jsonl"
 RECALL = {"hard": 0.5}  # what is known to be lost: reasons behind an answer, a choice in a small letter
 LEAST_ROWS = 120
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from answers import answered, data_row
 from data_files import jsonl, sums
+from processes import gone
 from small_runs import ROOT, Shell, came_to, make_model, steps_of, train_line
-from test_workers import gone
 
 import assay
 from assay.cli.main import main
@@ -236,8 +236,8 @@ with StopFlag() as stop, asking(stop.check):
 
 
 def in_python(body: str, limit: float) -> subprocess.Popen[str]:
-    text = IN_PYTHON.format(tests=str(ROOT / "tests"), body=body, limit=limit)
-    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    text = IN_PYTHON.format(tests=str(Path(__file__).parent), body=body, limit=limit)
+    env = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
     return subprocess.Popen(
         [sys.executable, "-c", text], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -283,11 +283,11 @@ def test_a_stop_ends_a_program_whose_own_function_hangs(case: str) -> None:
 def test_a_program_that_is_killed_leaves_no_function_behind(tmp_path: Path) -> None:
     path = file_with(tmp_path, "import os; print(os.getpid(), flush=True)\n    while True: pass")
     text = (
-        f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r})\n"
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "from test_reward_processes import EPISODES, scorer\n"
         f"scorer(__import__('pathlib').Path({str(path)!r}))(EPISODES)"
     )
-    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    env = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
     process = subprocess.Popen([sys.executable, "-c", text], env=env, text=True, stderr=subprocess.PIPE)
     assert process.stderr is not None
     child = int(process.stderr.readline())

@@ -23,7 +23,7 @@ def arena() -> Iterator[Arena]:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model, an adapter on it, and a model of another family."""
-    from test_adapter import folder_of
+    from foreign_models import folder_of
 
     from assay.policy import load_policy, save_policy
     from assay.policy.adapter_folder import put_on

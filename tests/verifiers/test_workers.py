@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from processes import alive, gone
 from small_runs import ROOT
 
 from assay.errors import ConfigError
@@ -23,22 +24,6 @@ JOBS = "worker_jobs:answer"
 def workers() -> Iterator[Workers]:
     with Workers(JOBS, count=2, deadline=0.5, memory_mb=1024) as pool:
         yield pool
-
-
-def alive(pid: int) -> bool:
-    """Whether a process is there and not only waiting to be buried."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def gone(pid: int, *, within: float = 20.0) -> bool:
-    """Whether it ends before long; the limit only keeps a failing test from hanging."""
-    end = time.monotonic() + within
-    while alive(pid) and time.monotonic() < end:
-        time.sleep(0.02)
-    return not alive(pid)
 
 
 def pids(pool: Workers) -> list[int]:
