@@ -23,7 +23,7 @@ _REAL = ("temperature", "reward", "weight")
 _FLAG = ("in_loss", "in_group", "in_denominator")
 _DECLARED = {
     name: stream
-    for name, stream in (streams_of(Segment) | streams_of(Row)).items()
+    for name, stream in {**streams_of(Segment), **streams_of(Row)}.items()
     if stream.per == "token" and not stream.wide
 }
 _COLUMN = {"ids": "tokens"}  # streams that have another name here

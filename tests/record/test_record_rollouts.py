@@ -93,7 +93,7 @@ OF_0_1_0 = {
 
 def test_every_stream_of_one_number_a_token_has_a_column_and_no_old_name_is_gone() -> None:
     columns = set(rollout_table([], decode, step=0))
-    declared = streams_of(Segment) | streams_of(Row)
+    declared = {**streams_of(Segment), **streams_of(Row)}
     single = {"tokens" if name == "ids" else name for name, stream in declared.items() if not stream.wide}
     assert columns == OF_0_1_0 | single
 
