@@ -11,9 +11,7 @@ from assay.errors import unknown
 from assay.known import GROUPS, OTHERS, RECIPES, SLOTS, group_of, spelt
 from assay.lab.explain import factors_of, shown_stage
 from assay.recipe import PROFILES, Recipe, at_profile
-from assay.run.bases import BASES, describe
 from assay.run.configure import to_data
-from assay.run.experiment import Evaluation, Machine, Saving, Tracking
 from assay.tasks import TASKS
 
 
@@ -62,10 +60,16 @@ def _parts() -> list[dict[str, Any]]:
     return rows
 
 
+def _bases() -> list[dict[str, Any]]:
+    from assay.run.bases import BASES, describe
+
+    return [describe(made) for made in BASES.values()]
+
+
 _LISTS = {
     "recipes": _recipes,
     "tasks": _tasks,
-    "bases": lambda: [describe(made) for made in BASES.values()],
+    "bases": _bases,
     "parts": _parts,
     "gym": _gym,
 }
@@ -94,6 +98,8 @@ def listing_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def card(name: str) -> dict[str, Any]:
     """Everything about one recipe, task, base or part."""
+    from assay.run.bases import BASES, describe
+
     if (known := spelt(name)) is not None:
         return _recipe_card(RECIPES[known])
     if name in TASKS or name.startswith("gym:"):
@@ -108,6 +114,8 @@ def card(name: str) -> dict[str, Any]:
 
 
 def _recipe_card(recipe: Recipe) -> dict[str, Any]:
+    from assay.run.experiment import Evaluation, Machine, Saving, Tracking
+
     scales = {}
     for profile in PROFILES:
         at, rules = at_profile(recipe, profile)
