@@ -36,7 +36,7 @@ from assay.methods.rstar2.resample import ResampleOnCorrect
 from assay.methods.spec_rl.speculate import Speculate
 from assay.methods.spo.uncertain import Uncertain
 from assay.models import Models
-from assay.part import Part, bind
+from assay.part import Curator, Part, Remembering, bind
 from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
 from assay.rng import Key, uniforms
@@ -146,7 +146,7 @@ def mechanism_of(*places: Place) -> Mechanism:
     order in which it is named.
     """
     named = [*(needed for _, name in places for needed in ALONG.get(name, ())), *places]
-    chosen: dict[str, list[Part]] = {slot: [] for slot in SLOTS}
+    chosen: dict[str, list[Any]] = {slot: [] for slot in SLOTS}  # of the slot's kind each
     for slot, name in dict.fromkeys(named):
         chosen[slot].append(part_of(slot, name))
     if chosen["expand"]:  # whoever asks in rounds of its own goes before the refill
@@ -161,11 +161,16 @@ def mechanism_of(*places: Place) -> Mechanism:
         source=chosen["source"][-1] if chosen["source"] else Mechanism().source,
         credit=chosen["credit"][-1] if chosen["credit"] else Mechanism().credit,
         reward=(Outcome(), *chosen["reward"]),
-        **{slot: tuple(chosen[slot]) for slot in ("ask", "expand", "curate", "forwards", "shape", "remember")},
+        ask=tuple(chosen["ask"]),
+        expand=tuple(chosen["expand"]),
+        curate=tuple(chosen["curate"]),
+        forwards=tuple(chosen["forwards"]),
+        shape=tuple(chosen["shape"]),
+        remember=tuple(chosen["remember"]),
     )
 
 
-def _keeper(reader: Part, *, several: bool) -> Part:
+def _keeper(reader: Part, *, several: bool) -> Remembering:
     kind = reader.reads[0]
     if kind is KeepLeftovers:
         return KeepLeftovers(max_age=2, of=reader.called if several else "")
@@ -289,9 +294,9 @@ def groups_of(rows: Sequence[Row], *, batch: str | None = None) -> list[str]:
     return list(dict.fromkeys(row.group for row in rows if row.in_loss and batch in (None, row.batch)))
 
 
-def wanted_groups(*extra: Part) -> Mechanism:
+def wanted_groups(*extra: Curator) -> Mechanism:
     """Groups that are mixed, drawn until there are enough, with these parts behind the choice of them."""
-    first: tuple[Part, ...] = () if any(isinstance(part, TakeTurns) for part in extra) else (FirstGroups(),)
+    first: tuple[Curator, ...] = () if any(isinstance(part, TakeTurns) for part in extra) else (FirstGroups(),)
     aside = [part for part in extra if part.sets_aside]
     kept = tuple(_keeper(part, several=len(aside) > 1) for part in aside)
     return Mechanism(expand=(Refill(max_rounds=50),), curate=(MixedGroups(), *first, *extra), remember=kept)

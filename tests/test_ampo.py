@@ -223,6 +223,7 @@ def test_a_wrong_trace_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert task("worked") is lying
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on() -> None:
     require_resumable(
         small(num_steps=4, learning_rate=0.02, num_minibatches=2), beginner, after=2, pool=POOL, codec=Signs()

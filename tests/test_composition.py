@@ -39,7 +39,7 @@ from assay.methods.guide.surplus import TakeTurns
 from assay.methods.preferences.pairs import Mismatch
 from assay.methods.rlep.successes import KeepSuccesses
 from assay.methods.rorecomp.recompose import Recompose
-from assay.part import Part
+from assay.part import Curator, Remembering
 from assay.recipe import Mechanism, check
 
 ASIDE = {"recompose", "take-turns"}
@@ -127,7 +127,7 @@ def test_two_hundred_other_pairs_compose_and_train(pair: tuple[Place, Place]) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("extra", [(), (TakeTurns(),), (Recompose(),), (TakeTurns(), Recompose()), (OwnTokens(),)])
-def test_six_wanted_groups_train_in_every_step(extra: tuple[Part, ...]) -> None:
+def test_six_wanted_groups_train_in_every_step(extra: tuple[Curator, ...]) -> None:
     """Refill draws until there are six mixed ones, whatever waits for the parts that set rows aside."""
     made = recipe(wanted_groups(*extra), **MANY)
     check(made)
@@ -138,6 +138,7 @@ def test_six_wanted_groups_train_in_every_step(extra: tuple[Part, ...]) -> None:
     assert len(waited) == sum(part.sets_aside for part in extra)
 
 
+@pytest.mark.slow
 def test_what_waits_for_one_part_is_not_given_back_by_another() -> None:
     """Each keeps groups of its own."""
     made = recipe(wanted_groups(TakeTurns(), Recompose()), **MANY)
@@ -147,6 +148,7 @@ def test_what_waits_for_one_part_is_not_given_back_by_another() -> None:
     assert not own["left-over/take-turns"] & own["left-over/recompose"], "what has not trained was not recomposed"
 
 
+@pytest.mark.slow
 def test_what_was_filtered_is_counted_in_the_step_in_which_its_group_trains() -> None:
     """Of each group two train, and all are in the denominator: a group that waited comes back with these marks."""
     mechanism = wanted_groups(TakeTurns())
@@ -163,7 +165,7 @@ def test_what_was_filtered_is_counted_in_the_step_in_which_its_group_trains() ->
 # Whose stores they are
 
 
-def of(*parts: Part, stage: tuple[Part, ...] = ()) -> list[list[str]]:
+def of(*parts: Remembering, stage: tuple[Remembering, ...] = ()) -> list[list[str]]:
     return [[keeper.place for keeper in kept] for kept in keepers([parts, stage])]
 
 
@@ -177,7 +179,9 @@ def test_two_parts_have_two_stores_and_stages_share_one() -> None:
 
 
 def test_checkpoints_of_earlier_versions_find_their_stores() -> None:
-    found = of(*(kind() for kind in SLOTS["remember"].values()))[0]
+    keepers_of_all = [kind() for kind in SLOTS["remember"].values() if issubclass(kind, Remembering)]
+    assert len(keepers_of_all) == len(SLOTS["remember"])
+    found = of(*keepers_of_all)[0]
     assert sorted(found) == sorted(
         [
             *("levels", "hint-rates", "difficulty", "temperatures", "solved", "successes", "values", "harvest"),

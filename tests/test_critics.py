@@ -45,7 +45,7 @@ from assay.methods.remax.greedy import greedy
 from assay.methods.vapo.credit import LengthAdaptiveGAE
 from assay.objective import DeltaL, FixedLength, Objective, PromptMean, SequenceMean
 from assay.objective.value import outcome_loss
-from assay.part import Part, bind
+from assay.part import Aggregate, Part, bind
 from assay.recipe import Recipe, at_profile
 from assay.record.measure import step_stats
 from assay.types import Origin, Row
@@ -435,7 +435,7 @@ def test_the_ends_of_the_further_aggregates(lengths: list[int]) -> None:
     apart = [Row(episode([1] * n, group=f"g{i}", sample=i)) for i, n in enumerate(lengths)]
     batch = pack(apart)
 
-    def weights(aggregate: Part) -> np.ndarray:
+    def weights(aggregate: Aggregate) -> np.ndarray:
         return weights_of(batch, Objective(aggregate=aggregate), max_new=7)
 
     np.testing.assert_allclose(weights(DeltaL(power=0.0)), weights(FixedLength()), rtol=1e-12)

@@ -20,6 +20,7 @@ from assay.methods.srft.gate import ByEntropy
 from assay.objective import Case, Clip, Drop, HighEntropy, Judged, Likelihood, NoRatio, Objective, Open, Shaped, Shut
 
 
+@pytest.mark.over_recipes
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_explains_itself(name: str) -> None:
     found = explain(name)
@@ -86,6 +87,7 @@ def test_azr_says_that_its_programs_are_those_of_a_stack_machine() -> None:
 
 
 def test_the_command_prints_it_or_gives_it_as_data(capsys: Any) -> None:
+    pytest.importorskip("torch")  # an explanation computes gradients
     assert main(["explain", "dapo"]) == 0
     assert "clip(low=0.2, high=0.28, dual=10)" in capsys.readouterr().out
     assert main(["explain", "dapo", "--json"]) == 0

@@ -16,7 +16,7 @@ from assay.methods.clip_cov.covariance import Covariance
 from assay.methods.dppo.near import Near
 from assay.methods.two_sided.followed import Followed
 from assay.objective import KL, NoRatio, Objective, Open, SequenceSum
-from assay.part import Part
+from assay.part import Selector
 from assay.types import Row
 
 SCALE = recipe_of("grpo", num_minibatches=1).scale
@@ -31,7 +31,7 @@ class Told:
     advantage: float
 
 
-def kept(part: Part, told: Told) -> list[bool]:
+def kept(part: Selector, told: Told) -> list[bool]:
     q = np.log(told.q).astype(np.float32)
     row = Row(episode([segment([1] * len(q), mu=q, old=q)])).mark(old=q, advantage=np.full(len(q), told.advantage))
     goal = Objective(gate=Open(), ratio=NoRatio(), keep=(part,), aggregate=SequenceSum())

@@ -261,6 +261,7 @@ def accuracy(engine: Any) -> float:
     return float(np.mean([e.right for e in episodes]))
 
 
+@pytest.mark.slow
 def test_a_frozen_set_answers(letters: None) -> None:
     """Whatever the policy learns, all answers are of the weights with which the run began."""
     recipe = recipe_of("dpo", max_new=4, num_prompts=8, group_size=8, num_steps=3, learning_rate=0.05)

@@ -80,6 +80,7 @@ def rate_at(update: int, scale: Scale) -> float:
     return scale.learning_rate * (1 - update / (scale.num_steps * scale.num_minibatches))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("extra", "minibatches"), [((Recompose(often=1.0, seldom=1.0),), 1), ((), 2)])
 def test_the_learning_rate_follows_the_steps_of_the_run_not_those_of_the_engine(
     monkeypatch: pytest.MonkeyPatch, extra: Any, minibatches: int

@@ -27,7 +27,7 @@ from assay.methods.rapid.loss import RAPID
 from assay.methods.rover.loss import Rover
 from assay.methods.rover.mean_logp import keep_mean_log_prob
 from assay.objective import NoRatio, Objective, Open, SequenceMean, SequenceSum, TokenMean
-from assay.part import Part
+from assay.part import Aggregate
 from assay.types import Row
 
 seeds = pytest.mark.parametrize("seed", [0, 1, 2])
@@ -107,7 +107,7 @@ def gradient_of(name: str, objective: Objective | None = None) -> Tensor:
     ids=lambda x: x if isinstance(x, str) else "",
 )
 def test_on_policy_a_step_is_reinforce_with_a_baseline(
-    name: str, goal: Objective | None, like: str, same: Part | None, factor: float
+    name: str, goal: Objective | None, like: str, same: Aggregate | None, factor: float
 ) -> None:
     """Divergences without a normaliser are silent at the old policy, whatever their weight."""
     plain = None if same is None else Objective(ratio=NoRatio(), gate=Open(), aggregate=same)
