@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -47,9 +48,9 @@ def test_the_reward_has_the_form_that_both_sides_call() -> None:
 def test_equality_is_two_one_sided_welch_tests() -> None:
     a, b = [0.21, 0.23, 0.22, 0.26], [0.2, 0.24, 0.225]
     found = equivalence(a, b, margin=0.03)
-    above = stats.ttest_ind(np.array(a) + 0.03, b, equal_var=False, alternative="greater")[1]
-    below = stats.ttest_ind(np.array(a) - 0.03, b, equal_var=False, alternative="less")[1]
-    assert found is not None and found.p == pytest.approx(max(above, below))
+    sides: tuple[tuple[float, Literal["greater", "less"]], ...] = ((0.03, "greater"), (-0.03, "less"))
+    tests: list[Any] = [stats.ttest_ind(np.array(a) + by, b, equal_var=False, alternative=side) for by, side in sides]
+    assert found is not None and found.p == pytest.approx(max(test.pvalue for test in tests))
     assert found.gap == pytest.approx(np.mean(a) - np.mean(b))
 
 

@@ -195,6 +195,7 @@ def test_a_run_is_never_begun_on_top_of_another(shell: Shell, model: Path, calm:
     assert [path.name for path in (tmp_path / "letters").iterdir()] == ["dear.txt"]
 
 
+@pytest.mark.slow
 def test_a_folder_in_use_is_refused_and_the_holder_is_named(shell: Shell, calm: Path) -> None:
     with RunFolder.open(calm):
         refused(shell("resume", calm, "--steps", 9, "--json"), 74, f"process {os.getpid()}")
@@ -291,6 +292,7 @@ def test_resume_wants_the_model_that_the_run_began_with(
 # --- disks --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_for_a_moment_does_not_stop_a_run(
     shell: Shell, model: Path, calm: Path, tmp_path: Path, armed: Callable[[str | None], None]
 ) -> None:

@@ -46,7 +46,7 @@ def run(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 WRONG: dict[str, tuple[int, str, str]] = {  # line: exit code, what the message says, what it offers
     "": (2, "say what to do", "train"),
-    "trian dapo": (2, "no verb named 'trian'", "'train'"),
+    "trian dapo": (2, "no verb named 'trian'", "'train'"),  # codespell:ignore trian
     "train": (2, "RECIPE", "assay train --help"),
     "train dapoo": (2, "no recipe named 'dapoo'", "'dapo'"),
     "train dapo --stesp 3": (2, "unknown argument '--stesp'", "'--steps'"),
@@ -61,14 +61,14 @@ WRONG: dict[str, tuple[int, str, str]] = {  # line: exit code, what the message 
     "train dapo --task countdown:x": (2, "countdown:x", "NAME:1,2"),
     "train dapo --task countdown:3=much": (2, "countdown:3=much", "NAME:1,2=0.5"),
     "train dapo --task bool": (2, "no base was made for bool", "--model"),
-    "train dapo --wording natrual": (2, "no wording named 'natrual'", "'natural'"),
+    "train dapo --wording natrual": (2, "no wording named 'natrual'", "'natural'"),  # codespell:ignore natrual
     "train dapo --profile labtop": (2, "no profile named 'labtop'", "'laptop'"),
     "train dapo --scal.group-size 3": (2, "no setting named 'scal'", "'scale'"),
     "train dapo --scale.group-sice 3": (2, "no setting in Scale named 'group_sice'", "'group_size'"),
     "train dapo --mechanism.credit group-relativ": (2, "named 'group-relativ'", "'group-relative'"),
     "train dapo --mechanism.credit.ddoff 1": (2, "no setting in GroupRelative named 'ddoff'", "'ddof'"),
-    "train dapo --models.polcy.trained no": (2, "no entry of recipe.models named 'polcy'", "'policy'"),
-    "list taks": (2, "no list named 'taks'", "'tasks'"),
+    "train dapo --models.poliy.trained no": (2, "no entry of recipe.models named 'poliy'", "'policy'"),
+    "list taks": (2, "no list named 'taks'", "'tasks'"),  # codespell:ignore taks
     "show countdwn": (2, "named 'countdwn'", "'countdown'"),
     "show gate:clap": (2, "named 'gate:clap'", "'gate:clip'"),
     "list tasks --scale.x 1": (2, "no settings such as --scale.x", "assay train"),

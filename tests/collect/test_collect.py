@@ -91,7 +91,7 @@ def test_samples_of_a_group_are_independent(monkeypatch: pytest.MonkeyPatch) -> 
     assert abs(pairs - (p**2).sum()) < 4 * np.sqrt((p**2).sum() / 399)
 
 
-@pytest.mark.thin(12)
+@pytest.mark.over_recipes
 @pytest.mark.parametrize("name", sorted(RECIPES))
 def test_request_ids_are_unique_in_a_step_and_groups_in_a_run(name: str) -> None:
     notes, _ = run(small(name), policy("fp32"))

@@ -128,6 +128,7 @@ def test_unknown_scale_is_refused() -> None:
         group_relative(np.ones(2), np.zeros(2), scale="mean", ddof=1, epsilon=0.0)  # type: ignore[arg-type]
 
 
+@pytest.mark.over_recipes
 @pytest.mark.parametrize("name", sorted(RECIPES))
 def test_groups_of_one_are_refused_where_there_is_nothing_to_compare(name: str) -> None:
     recipe = recipe_of(name, group_size=1)
@@ -160,7 +161,8 @@ def test_a_group_that_shrank_to_one_trains_on_nothing() -> None:
         assert len(batch) == 1 and batch.advantage.tolist() == [0.0, 0.0]
 
 
-@pytest.mark.thin(12)
+@pytest.mark.over_recipes
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("name", sorted(RECIPES))
 @pytest.mark.parametrize("rewards", [[1.0, 1.0], [0.0, 0.0], [1.0, 0.0], [1.0, None], [None, None], [0.3, 0.1 + 0.2]])
 def test_no_group_at_the_edge_gives_a_number_that_is_none(name: str, rewards: list[float | None]) -> None:

@@ -170,8 +170,16 @@ def refilled(
         calls.append((first, count))
         return asked(first, count)
 
-    limits = {"num_prompts": num_prompts, "drawn": drawn, "max_rounds": max_rounds}
-    found = refill(episodes, Memory(0), more=more, wanted="mixed", share=share, **limits)
+    found = refill(
+        episodes,
+        Memory(0),
+        more=more,
+        wanted="mixed",
+        share=share,
+        num_prompts=num_prompts,
+        drawn=drawn,
+        max_rounds=max_rounds,
+    )
     assert len(calls) == bool(found)
     return [request.draw for request in found]
 

@@ -23,6 +23,7 @@ from engine_cases import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from typed import as_network, as_torch, present
 
 from assay.engine import precision
 from assay.engine.cutting import cut
@@ -107,8 +108,8 @@ def test_outputs_are_the_log_probs_of_the_plain_network() -> None:
         assert ids.tolist() == np.concatenate([answers[r] for r in rows]).tolist()
         assert chunk.row.tolist() == np.repeat(np.arange(len(rows)), [len(answers[r]) for r in rows]).tolist()
         torch.testing.assert_close(out.logp.detach(), lp.gather(-1, ids[:, None])[:, 0], atol=1e-5, rtol=0)
-        torch.testing.assert_close(out.entropy.detach(), -(lp.exp() * lp).sum(-1), atol=1e-5, rtol=0)
-        torch.testing.assert_close(out.top_logp.detach(), lp.gather(-1, more), atol=1e-5, rtol=0)
+        torch.testing.assert_close(present(out.entropy).detach(), -(lp.exp() * lp).sum(-1), atol=1e-5, rtol=0)
+        torch.testing.assert_close(present(out.top_logp).detach(), lp.gather(-1, more), atol=1e-5, rtol=0)
         assert out.logp.requires_grad and out.logp.is_leaf
 
 
@@ -166,7 +167,7 @@ def test_streams_are_those_of_the_rows() -> None:
         *rows_of(LENGTHS), old=np.arange(sum(LENGTHS), dtype=np.float32), term_weights={"x": np.ones(44, "f")}
     )
     for chunk in engine_of().chunks(batch, tokens=20):
-        want = np.concatenate([batch.old[batch.at[r] : batch.at[r + 1]] for r in chunk.rows])
+        want = np.concatenate([present(batch.old)[batch.at[r] : batch.at[r + 1]] for r in chunk.rows])
         assert chunk.streams["old"].tolist() == want.tolist()
         assert chunk.term_weights["x"].shape == (len(want),)
         assert "ref" not in chunk.streams
@@ -197,7 +198,7 @@ def learn_again(engine: LocalEngine, batch: Batch, *, tokens: int = 10_000) -> N
     for chunk in engine.chunks(batch, tokens=tokens):
         out = engine.forward(chunk, Want(entropy=True))
         a = chunk.streams["advantage"]
-        ((a * out.logp).sum() + 0.3 * (a.square() * out.entropy).sum()).backward()
+        ((a * out.logp).sum() + 0.3 * (a.square() * present(out.entropy)).sum()).backward()
         engine.backward(chunk, out)
 
 
@@ -284,8 +285,8 @@ def test_a_loaded_state_goes_on_bit_for_bit(precision: str) -> None:
     assert want.keys() == got.keys() and got["version"] == 4
     assert all(torch.equal(want[k], got[k]) for k in want if k != "version")
     requests = requests_of(2, 2)
-    assert [g.segment.old.tolist() for g in engine.generate(requests, Key(0))] == [
-        g.segment.old.tolist() for g in other.generate(requests, Key(0))
+    assert [present(g.segment.old).tolist() for g in engine.generate(requests, Key(0))] == [
+        present(g.segment.old).tolist() for g in other.generate(requests, Key(0))
     ]
 
 
@@ -304,7 +305,7 @@ def test_bf16_gradients_gather_in_fp32_and_point_the_same_way() -> None:
     assert float(torch.cosine_similarity(a, b, dim=0)) > 0.99
     learn_again(rough, batch)
     rough.step(lr=1e-2, clip=1.0)
-    assert torch.equal(rough.network.head, rough.model.lm_head.weight.to(torch.bfloat16))
+    assert torch.equal(as_network(rough).network.head, rough.model.lm_head.weight.to(torch.bfloat16))
 
 
 def test_a_copy_is_frozen_and_stays_behind() -> None:
@@ -370,8 +371,8 @@ def test_positions_that_stretch_with_the_row_are_the_same_for_sampler_and_learne
     got = engine.generate(requests, Key(0))
     for request, one in zip(requests, got):
         (alone,) = engine.score([Span(request.context, one.segment.ids)])
-        np.testing.assert_allclose(alone.logp, one.segment.old, atol=1e-5)
-    cos, _ = engine.network.tables(4)
+        np.testing.assert_allclose(alone.logp, present(one.segment.old), atol=1e-5)
+    cos, _ = as_network(engine).network.tables(4)
     want = np.cos(3 / np.array([2.0, 5.0 * 100.0])) * float(engine.model.rotary.scale)
     np.testing.assert_allclose(cos[3, 0, :2], want, atol=1e-6)
 
@@ -385,7 +386,7 @@ class Saved:
     def pass_over(self, batch: Batch) -> dict[str, Tensor]:
         (chunk,) = self.engine.chunks(batch, tokens=10_000)
         out = self.engine.forward(chunk, Want())
-        (kept,) = [held.kept for held in self.engine._held.values()]
+        (kept,) = [held.kept for held in as_torch(self.engine)._held.values()]
         parts = [[tape] if isinstance(tape, Tensor) else list(vars(tape).values()) for tape in kept.layers]
         self.most = sum(x.nbytes for part in parts for x in part if isinstance(x, Tensor))
         (chunk.streams["advantage"] * out.logp).sum().backward()
@@ -407,7 +408,7 @@ def test_layers_that_are_computed_again_give_the_same_bits_in_less_memory(family
 
 @torch_alone
 def test_layers_are_computed_again_where_keeping_them_takes_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = engine_of()
+    engine = as_torch(engine_of())
     assert not engine.checkpoints(1000)
     monkeypatch.setattr(torch_engine, "TAPE_BYTES", 1000)
     assert engine.checkpoints(1000)

@@ -21,6 +21,7 @@ from engine_cases import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typed import as_network, present
 
 from assay.engine.filtering import kept
 from assay.engine.interface import Generation, Span
@@ -76,8 +77,8 @@ def test_log_probs_are_those_of_the_plain_network(family: str) -> None:
     for request, got in zip(requests, engine.generate(requests, KEY)):
         segment = got.segment
         logp = naive_log_probs(engine.model, request.context, segment.ids, 0.8).detach().numpy()
-        np.testing.assert_allclose(segment.old, logp[np.arange(len(segment)), segment.ids], atol=1e-5)
-        np.testing.assert_allclose(segment.entropy, -(np.exp(logp) * logp).sum(-1), atol=1e-5)
+        np.testing.assert_allclose(present(segment.old), logp[np.arange(len(segment)), segment.ids], atol=1e-5)
+        np.testing.assert_allclose(present(segment.entropy), -(np.exp(logp) * logp).sum(-1), atol=1e-5)
         np.testing.assert_array_equal(segment.mu, segment.old)
         assert (segment.origin == Origin.POLICY).all()
         spans.append((segment, Span(request.context, segment.ids, 0.8)))
@@ -138,8 +139,8 @@ def test_mu_is_the_probability_really_sampled_with() -> None:
         logp = naive_log_probs(engine.model, request.context, got.segment.ids, 0.9).detach().numpy()
         mass = np.sort(np.exp(logp), -1)[:, -4:].sum(-1)
         picked = logp[np.arange(5), got.segment.ids]
-        np.testing.assert_allclose(got.segment.mu, picked - np.log(mass), atol=1e-5)
-        np.testing.assert_allclose(got.segment.old, picked, atol=1e-5)
+        np.testing.assert_allclose(present(got.segment.mu), picked - np.log(mass), atol=1e-5)
+        np.testing.assert_allclose(present(got.segment.old), picked, atol=1e-5)
 
 
 @pytest.mark.slow
@@ -204,7 +205,7 @@ def test_a_prompt_is_run_once_for_its_whole_group() -> None:
     engine = engine_of(end=None)
     requests = requests_of(4, 6, max_new=4)
     requests = [requests[i] for i in np.random.default_rng(1).permutation(len(requests))]
-    row = sampler.row_bytes(engine.network, max(len(r.context) + r.max_new for r in requests))
+    row = sampler.row_bytes(as_network(engine).network, max(len(r.context) + r.max_new for r in requests))
     for rows in (24, 5):
         before, engine.memory_bytes = engine.prefilled, rows * row
         engine.generate(requests, KEY)
@@ -220,7 +221,7 @@ def test_a_prefix_is_continued_with_the_numbers_of_its_own_places() -> None:
     got = engine.generate([request, start], KEY)[0].segment
     assert got.ids.tolist() == replayed(engine, request, 4)
     logp = naive_log_probs(engine.model, np.concatenate([start.context, given]), got.ids).detach().numpy()
-    np.testing.assert_allclose(got.old, logp[np.arange(4), got.ids], atol=1e-5)
+    np.testing.assert_allclose(present(got.old), logp[np.arange(4), got.ids], atol=1e-5)
 
 
 def test_end_tokens_and_lengths() -> None:
@@ -274,7 +275,7 @@ def test_requests_that_cannot_work_are_refused_before_any_work(
     engine = engine_of()
     requests = requests_of(2, 1)
     requests[1] = dataclasses.replace(requests[1], **change)
-    place, name = (engine, "run") if isinstance(engine, AdapterEngine) else (engine.network, "forward")
+    place, name = (engine, "run") if isinstance(engine, AdapterEngine) else (as_network(engine).network, "forward")
     monkeypatch.setattr(place, name, lambda *_, **__: pytest.fail("worked before it looked"))
     with pytest.raises(error, match=words):
         engine.generate(requests, KEY)
@@ -336,10 +337,10 @@ def test_forks_are_what_they_are_alone() -> None:
         (alone,) = engine.generate([request], Key(3))
         assert alone.segment.ids.tolist() == got.segment.ids.tolist()
         if engine.exact:
-            assert alone.segment.old.tolist() == got.segment.old.tolist()
+            assert present(alone.segment.old).tolist() == present(got.segment.old).tolist()
         whole = np.concatenate([*(s.ids for s in request.prefix), got.segment.ids])
         scores = engine.score([Span(request.context, whole)])[0].logp[-len(got.segment) :]
-        np.testing.assert_allclose(got.segment.old, scores, atol=1e-5)
+        np.testing.assert_allclose(present(got.segment.old), scores, atol=1e-5)
 
 
 @torch_alone

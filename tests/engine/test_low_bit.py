@@ -136,6 +136,7 @@ def test_pieces_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.equal(*found)
 
 
+@pytest.mark.slow
 @there
 @pytest.mark.parametrize("bits", [8, 32])
 def test_moments_of_another_width_are_refused(bits: int) -> None:

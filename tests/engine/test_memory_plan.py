@@ -14,6 +14,7 @@ from engine_cases import FAMILIES, SMALL, engine_of, model_of
 from hypothesis import given
 from hypothesis import strategies as st
 from small_runs import ROOT, Shell, make_model, program, train_line
+from typed import as_network
 
 from assay.engine import footprint
 from assay.engine.footprint import BESIDE_CORE, LIBRARIES, Work, adapters, budget, folded, plain
@@ -63,7 +64,7 @@ def test_the_half_billion_model_is_as_large_as_its_card_says() -> None:
 
 def test_folded_and_plain_are_what_the_network_packs() -> None:
     engine = engine_of("qwen3")
-    layers = engine.network.layers
+    layers = as_network(engine).network.layers
     assert folded(engine.model.config) == sum(x.qkv.weight.numel() + x.up.weight.numel() for x in layers)
     assert plain(engine.model.config) == sum(x.out.weight.numel() + x.down.weight.numel() for x in layers)
 
@@ -128,7 +129,7 @@ def test_rows_in_flight_fit_the_cache_or_are_one(length: int, count: int, megaby
 def test_the_sampler_takes_the_rows_that_are_planned() -> None:
     engine = engine_of("grouped", memory_bytes=1 << 20)
     work = dataclasses.replace(WORK, answers=700, prompt=20, max_new=30, cache_bytes=engine.memory_bytes)
-    rows = sampler.slots_for(engine.network, work.length, work.answers, work.cache_bytes)
+    rows = sampler.slots_for(as_network(engine).network, work.length, work.answers, work.cache_bytes)
     made = budget(engine.model.config, work)
     assert made.rows == rows
     held = {item.name: item.bytes for item in made.items}

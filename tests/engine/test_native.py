@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_runs import ROOT
 from test_engine_learner import LENGTHS, assert_same, learn, learn_again, naive
+from typed import present
 
 from assay.engine import footprint
 from assay.engine.choose import engine_for, processor_of
@@ -47,7 +49,7 @@ def threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def core(family: str = "qwen2", **changes: object) -> NativeEngine:
+def core(family: str = "qwen2", **changes: Any) -> NativeEngine:
     engine = engine_of(family, precision="native", **changes)
     assert isinstance(engine, NativeEngine)
     return engine
@@ -55,7 +57,7 @@ def core(family: str = "qwen2", **changes: object) -> NativeEngine:
 
 def bits(generations: list[Generation]) -> list[tuple[bytes, ...]]:
     return [
-        (g.segment.ids.tobytes(), *(x.tobytes() for x in (g.segment.old, g.segment.mu, g.segment.entropy)))
+        (g.segment.ids.tobytes(), *(present(x).tobytes() for x in (g.segment.old, g.segment.mu, g.segment.entropy)))
         for g in generations
     ]
 
@@ -92,7 +94,7 @@ def test_the_sampler_s_log_probs_are_the_learner_s_bit_for_bit(family: str) -> N
     assert seen == 4 * sum(len(g.segment) for g in got)
     spans = [Span(r.context, g.segment.ids, float(t)) for r, g, t in zip(requests, got, temperature)]
     for g, score in zip(got, engine.score(spans, entropy=True)):
-        assert score.logp.tobytes() == g.segment.old.tobytes()
+        assert score.logp.tobytes() == present(g.segment.old).tobytes()
 
 
 @every_family
@@ -126,7 +128,7 @@ def test_gradients_are_the_same_bits_whatever_the_threads(family: str, threads: 
 def test_the_first_ratio_is_one() -> None:
     engine, requests = core(), requests_of(4, 4, max_new=12)
     got = engine.generate(requests, KEY)
-    old = np.concatenate([g.segment.old for g in got])
+    old = np.concatenate([present(g.segment.old) for g in got])
     batch = batch_of([r.context for r in requests], [g.segment.ids for g in got], old=old)
     for chunk in engine.chunks(batch, tokens=30):
         ratio = (engine.forward(chunk, Want()).logp.detach() - chunk.streams["old"]).exp()
@@ -152,7 +154,7 @@ def test_every_variant_of_this_processor_gives_the_gradient(
     requests = requests_of(3, 5, max_new=30)
     for request, got in zip(requests, engine.generate(requests, KEY)):
         (score,) = engine.score([Span(request.context, got.segment.ids)])
-        assert score.logp.tobytes() == got.segment.old.tobytes()
+        assert score.logp.tobytes() == present(got.segment.old).tobytes()
 
 
 @pytest.mark.slow
@@ -221,7 +223,7 @@ def test_a_large_vocabulary_goes_in_parts() -> None:
 
     So is the mean of their log-probs.
     """
-    shape = {"vocab": 60_000, "layers": 1}
+    shape: dict[str, Any] = {"vocab": 60_000, "layers": 1}
     ours, theirs = (
         core(**shape),
         TorchEngine(model_of(**shape), end_ids=frozenset(), precision="fp32", optimiser=AdamW()),
@@ -355,7 +357,7 @@ def test_passes_are_used_again_and_many_may_be_open() -> None:
     outs = [engine.forward(chunk, Want(entropy=True)) for chunk in chunks]
     for chunk, out in reversed(list(zip(chunks, outs))):
         a = chunk.streams["advantage"]
-        ((a * out.logp).sum() + 0.3 * (a.square() * out.entropy).sum()).backward()
+        ((a * out.logp).sum() + 0.3 * (a.square() * present(out.entropy)).sum()).backward()
         engine.backward(chunk, out)
     engine.hand_out()
     got = {name: p.grad for name, p in engine.model.named_parameters() if p.grad is not None}

@@ -140,6 +140,7 @@ def writers(path: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_one_function_writes_to_terminals() -> None:
     files = sorted((ROOT / "assay").rglob("*.py"))
     assert len(files) > 200

@@ -8,7 +8,6 @@ import pytest
 from data_files import jsonl, sums
 from small_runs import ROOT, Shell, make_model, train_line
 
-from assay.known import RECIPES
 from assay.lab.dry_run import MOST, WIDTH
 
 EXAMPLE = ROOT / "examples" / "word_problems.jsonl"
@@ -34,8 +33,8 @@ def lines_of(shell: Shell, *arguments: object) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", ["auto", "paper", pytest.param("one-gpu", marks=pytest.mark.slow)])
-def test_every_recipe_fits_a_screen(profile: str, shell: Shell) -> None:
-    for name in RECIPES:
+def test_a_recipe_fits_a_screen(profile: str, shell: Shell, drawn_recipes: tuple[str, ...]) -> None:
+    for name in drawn_recipes:
         task = "dsl-deduction:1" if name == "azr" else "countdown:3"
         lines_of(shell, name, "--task", task, "--model", "a/b", "--profile", profile)
 
@@ -98,6 +97,7 @@ def test_what_the_run_would_refuse_is_refused(shell: Shell, model: Path, tmp_pat
     assert any("1 of 61 rows left out" in note for note in skipped.document["notes"])
 
 
+@pytest.mark.slow
 def test_the_dry_run_is_the_run(shell: Shell, model: Path, tmp_path: Path) -> None:
     """Whatever it says as data is what a run folder holds."""
     import json

@@ -16,6 +16,7 @@ from assay.lab.explain import BESIDE, FACTORS, explain, factors_of, on_policy, t
 from assay.objective import Case, Clip, Drop, HighEntropy, Judged, Likelihood, NoRatio, Objective, Open, Shaped, Shut
 
 
+@pytest.mark.over_recipes
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_explains_itself(name: str) -> None:
     found = explain(name)
@@ -66,6 +67,7 @@ def test_the_push_on_policy(goal: Objective, right: float, wrong: float, depends
 
 
 def test_the_command_prints_it_or_gives_it_as_data(capsys: Any) -> None:
+    pytest.importorskip("torch")  # an explanation computes gradients
     assert main(["explain", "dapo"]) == 0
     assert "clip(low=0.2, high=0.28, dual=10)" in capsys.readouterr().out
     assert main(["explain", "dapo", "--json"]) == 0

@@ -36,7 +36,7 @@ BITS = {"ids": "<i4", "origin": "i1", "old": "<f4", "mu": "<f4", "entropy": "<f4
 def segments(draw: st.DrawFn) -> Segment:
     """Any bits: infinities, numbers that are none, a log-prob of every token."""
     size, known = draw(st.integers(0, 4)), draw(st.sets(st.sampled_from(("old", "mu", "entropy", "context"))))
-    streams = {
+    streams: dict[str, Any] = {
         name: np.frombuffer(
             draw(st.binary(min_size=size * np.dtype(bits).itemsize, max_size=size * np.dtype(bits).itemsize)), bits
         )
@@ -213,6 +213,7 @@ def as_before(value: Any) -> Any:
     return [as_before(item) for item in value] if isinstance(value, tuple | list) else value
 
 
+@pytest.mark.slow
 @given(st.lists(episodes(), max_size=2).map(tuple))
 @settings(max_examples=30, deadline=None)
 def test_checkpoints_of_earlier_versions_open(kept: tuple[Episode, ...]) -> None:

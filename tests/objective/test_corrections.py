@@ -32,7 +32,7 @@ from assay.memory import Follow, Memory
 from assay.memory.follow import follow
 from assay.objective import Drop, NoRatio, Objective, Open, Reject, SequenceSum, Truncate
 from assay.objective.correct import truncate
-from assay.part import Part
+from assay.part import Correction
 from assay.recipe import Recipe
 from assay.rng import Key
 from assay.scale import Model, Scale, behind
@@ -46,7 +46,7 @@ def task(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch)
 
 
-def weights(rows: list[Row], *correct: Part, cut: int | None = None) -> list[list[float]]:
+def weights(rows: list[Row], *correct: Correction, cut: int | None = None) -> list[list[float]]:
     """c of each token of rows whose advantages are 1."""
     goal = Objective(ratio=NoRatio(), gate=Open(), correct=correct, aggregate=SequenceSum())
     table = Table({row.episode.request.id: [-2.0] * len(row.episode) for row in rows}, rows=cut)
@@ -73,7 +73,7 @@ THREE = [[2.0, 0.5, 3.0], [1.1, 0.0, 1.2], [0.25]]  # products 3, 1.32, 0.25; ge
 @pytest.mark.parametrize("cut", [None, 1, 2])
 def test_corrections_of_answers_by_hand(cut: int | None) -> None:
     """Tokens of others are no factor and have no weight."""
-    cases: list[tuple[Part, list[list[float]]]] = [
+    cases: list[tuple[Correction, list[list[float]]]] = [
         (Truncate(cap=2.0, level="sequence"), [[2.0] * 3, [1.32, 0, 1.32], [0.25]]),
         (Drop(high=2.0, level="sequence"), [[0.0] * 3, [1.32, 0, 1.32], [0.25]]),
         (Drop(low=1.0, high=5.0, level="sequence"), [[3.0] * 3, [1.32, 0, 1.32], [0.0]]),

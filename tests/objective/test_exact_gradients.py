@@ -17,6 +17,7 @@ import torch
 from engine_cases import naive_log_probs
 from tiny import Letters, episode, loss_and_gradient, phases_of, policy, recipe_of, take_gradient
 from torch import Tensor
+from typed import as_torch
 
 from assay.engine.interface import Span
 from assay.engine.torch.engine import TorchEngine
@@ -32,7 +33,7 @@ Answer = tuple[int, ...]
 
 @functools.cache
 def engine(seed: int) -> TorchEngine:
-    return policy("fp64", seed=seed, init_std=0.3)
+    return as_torch(policy("fp64", seed=seed, init_std=0.3))
 
 
 def answers(longest: int) -> list[Answer]:

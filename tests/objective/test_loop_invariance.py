@@ -157,8 +157,8 @@ def agree(found: tuple[float, Tensor], expected: tuple[float, Tensor], *, tolera
     assert (found[1] - expected[1]).norm() <= tolerance * expected[1].norm()
 
 
+@pytest.mark.over_recipes
 @pytest.mark.parametrize("name", of_tokens)
-@pytest.mark.thin(6)
 def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
     """Against plain autograd, row by row, through a dense network and the loss as the paper writes it."""
     network = engine("fp64").model
@@ -282,7 +282,8 @@ def own_tokens(name: str, chosen: list[Row], learnt: list[int], groups: list[lis
     return [found[chosen[i].episode.request.id] for i in learnt]
 
 
-@pytest.mark.thin(12)
+@pytest.mark.over_recipes
+@pytest.mark.thin(3)
 @every_recipe
 @pytest.mark.parametrize("precision, tolerance", [("fp64", 1e-10), ("fp32", 1e-5), ("native", 1e-5)])
 def test_chunks_of_any_size_give_the_same(name: str, precision: str, tolerance: float) -> None:
@@ -296,7 +297,8 @@ def test_chunks_of_any_size_give_the_same(name: str, precision: str, tolerance: 
         agree(found, expected, tolerance=tolerance)
 
 
-@pytest.mark.thin(12)
+@pytest.mark.over_recipes
+@pytest.mark.thin(3)
 @every_recipe
 @pytest.mark.parametrize("precision, tolerance", [("fp64", 1e-10), ("fp32", 1e-5), ("native", 1e-5)])
 def test_order_of_rows_does_not_matter(name: str, precision: str, tolerance: float) -> None:
@@ -305,7 +307,7 @@ def test_order_of_rows_does_not_matter(name: str, precision: str, tolerance: flo
     agree(found, whole(name, precision), tolerance=tolerance)
 
 
-@pytest.mark.thin(12)
+@pytest.mark.over_recipes
 @every_recipe
 def test_a_row_alone_contributes_what_it_does_in_company(name: str) -> None:
     parts = [loss_and_gradient(engine("fp64"), batch(name), recipe(name), rows=[i]) for i in range(len(batch(name)))]
@@ -313,7 +315,7 @@ def test_a_row_alone_contributes_what_it_does_in_company(name: str) -> None:
     agree(total, whole(name), tolerance=1e-10)
 
 
-@pytest.mark.thin(12)
+@pytest.mark.over_recipes
 @every_recipe
 def test_two_learners_with_half_of_the_rows_each_add_up(name: str) -> None:
     """Ranks are nothing but a cut: denominators are those of the whole step."""
@@ -323,7 +325,8 @@ def test_two_learners_with_half_of_the_rows_each_add_up(name: str) -> None:
     agree((first[0] + second[0], first[1] + second[1]), whole(name), tolerance=1e-10)
 
 
-@pytest.mark.thin(12)
+@pytest.mark.over_recipes
+@pytest.mark.thin(3)
 @every_recipe
 @pytest.mark.parametrize("content", [1e6, math.inf, math.nan])
 def test_nothing_of_a_masked_token_is_read(name: str, content: float) -> None:
@@ -341,7 +344,7 @@ def test_nothing_of_a_masked_token_is_read(name: str, content: float) -> None:
     agree(found, whole(name), tolerance=1e-10)
 
 
-@pytest.mark.thin(12)
+@pytest.mark.over_recipes
 @every_recipe
 def test_rows_that_cannot_move_the_weights_are_left_out_exactly(name: str) -> None:
     one = batch(name)
@@ -374,7 +377,7 @@ def test_rows_that_cannot_move_the_weights_are_left_out_exactly(name: str) -> No
     agree(loss_and_gradient(engine("fp64"), one, recipe(name), rows=useful), whole(name), tolerance=1e-10)
 
 
-@pytest.mark.thin(12)
+@pytest.mark.over_recipes
 @every_recipe
 def test_improve_takes_the_step_of_the_whole_batch(name: str) -> None:
     """One optimiser step of plain size on the gradient that `accumulate` gives for all rows."""
@@ -393,7 +396,7 @@ def test_improve_takes_the_step_of_the_whole_batch(name: str) -> None:
     assert (taken[0] - whole(name)[1]).norm() <= 1e-10 * taken[0].norm()
 
 
-@pytest.mark.thin(12)
+@pytest.mark.over_recipes
 @every_recipe
 def test_a_dropped_row_stays_in_the_denominator(name: str) -> None:
     """The coefficients of a row do not depend on whether rows of no effect were computed beside it."""

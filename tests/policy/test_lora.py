@@ -25,6 +25,7 @@ from engine_cases import (
 )
 from safetensors.torch import load_file
 from small_runs import Shell, came_to, copy_of, make_model, train_line
+from typed import as_ours, as_torch, present
 
 from assay.engine.choose import engine_for
 from assay.engine.interface import Span, Want
@@ -57,13 +58,13 @@ def spread(model: Transformer, seed: int = 7) -> Transformer:
     return model
 
 
-def adapted(family: str = "qwen2", lora: Lora = LORA, **changes: object) -> Transformer:
+def adapted(family: str = "qwen2", lora: Lora = LORA, **changes: Any) -> Transformer:
     return spread(attach(model_of(family, **changes), lora, key=KEY))
 
 
-def engine(family: str = "qwen2", lora: Lora = LORA, precision: str = "fp64", **changes: object) -> TorchEngine:
+def engine(family: str = "qwen2", lora: Lora = LORA, precision: str = "fp64", **changes: Any) -> TorchEngine:
     model = adapted(family, lora, **changes)
-    return TorchEngine(model, end_ids=frozenset({0}), precision=precision)  # type: ignore[arg-type]
+    return TorchEngine(model, end_ids=frozenset({0}), precision=precision)
 
 
 def tiny(family: str = "qwen2", seed: int = 0) -> Policy:
@@ -108,9 +109,9 @@ def test_sampler_scores_and_learner_are_the_adapted_network(family: str) -> None
     for request, got in zip(requests, learner.generate(requests, Key(7))):
         segment = got.segment
         logp = naive_log_probs(learner.model, request.context, segment.ids, 0.8).detach().numpy()
-        np.testing.assert_allclose(segment.old, logp[np.arange(len(segment)), segment.ids], atol=1e-5)
+        np.testing.assert_allclose(present(segment.old), logp[np.arange(len(segment)), segment.ids], atol=1e-5)
         (score,) = learner.score([Span(request.context, segment.ids, 0.8)])
-        np.testing.assert_allclose(score.logp, segment.old, atol=1e-5)
+        np.testing.assert_allclose(score.logp, present(segment.old), atol=1e-5)
 
 
 def test_an_adapter_begins_as_nothing_and_its_start_is_a_function_of_the_key() -> None:
@@ -148,7 +149,7 @@ def test_only_the_adapter_moves_and_is_saved_and_goes_on_bit_for_bit(precision: 
     assert names == {f"parameter/base_model.model.{name}" for name in own(learner.model)}
     moments = [name for name in state if name.startswith("optimiser/exp_avg/")]
     assert len(moments) == len(names) and all(".lora_" in name for name in moments)
-    assert sum(v.numel() for v in learner.optimiser.own.vectors.values()) < 5 * sum(
+    assert sum(v.numel() for v in present(learner.optimiser).own.vectors.values()) < 5 * sum(
         p.numel() for p in own(learner.model).values()
     )
     step(learner)
@@ -185,9 +186,9 @@ def test_a_critic_has_an_adapter_and_a_head() -> None:
     critic = ValueEngine(adapted(), end_ids=frozenset({0}), precision="fp64")
     (chunk,) = critic.chunks(batch_of(*rows_of(LENGTHS)), tokens=1000)
     out = critic.forward(chunk, Want(value=True))
-    (out.value * chunk.streams["advantage"]).sum().backward()
+    (present(out.value) * chunk.streams["advantage"]).sum().backward()
     critic.backward(chunk, out)
-    assert float(critic.value_head.weight.grad.abs().max()) > 0
+    assert float(present(critic.value_head.weight.grad).abs().max()) > 0
     critic.step(lr=0.1, clip=None)
     assert {"parameter/value_head.weight", "parameter/value_head.bias"} <= set(critic.state())
     assert all(p.grad is None for n, p in critic.model.named_parameters() if n in critic.model.base_names)
@@ -226,7 +227,7 @@ def our_logits(policy: Policy, ids: torch.Tensor) -> torch.Tensor:
 def test_peft_loads_our_adapter(family: str, lora: Lora, tmp_path: Path) -> None:
     save_policy(tiny(family), tmp_path / "base")
     policy = put_on(load_policy(tmp_path / "base"), lora, place=str(tmp_path / "base"), key=KEY)
-    spread(policy.transformer)
+    spread(as_ours(policy.transformer))
     save_policy(policy, tmp_path / "adapter")
     ids = torch.tensor([1, 5, 6, 7, 8, 3])
     ours = our_logits(policy, ids)
@@ -322,8 +323,8 @@ def test_the_reference_under_an_adapter_is_the_policy_at_its_start(tmp_path: Pat
     spans = [Span(np.array([1, 5, 6], np.int32), np.array([7, 8], np.int32))]
     (one,), (two,) = models["policy"].score(spans), models["reference"].score(spans)
     np.testing.assert_array_equal(one.logp, two.logp)
-    names = [n for n, _ in models["policy"].model.named_parameters() if ".lora_" not in n]
-    pairs = [(models[m].model.get_parameter(n).data_ptr() for m in ("policy", "reference")) for n in names]
+    names = [n for n, _ in as_torch(models["policy"]).model.named_parameters() if ".lora_" not in n]
+    pairs = [(as_torch(models[m]).model.get_parameter(n).data_ptr() for m in ("policy", "reference")) for n in names]
     assert all(a == b for a, b in pairs)
 
 

@@ -15,6 +15,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from typed import as_our_config, as_ours
 
 from assay.errors import AssayError, ConfigError, DataError, EndpointError, StorageError
 from assay.policy import Policy, PolicyConfig, Rope, character_tokenizer, fresh_policy, load_policy, save_policy
@@ -72,13 +73,14 @@ def test_transformers_loads_what_is_saved(name: str, tmp_path: Path) -> None:
     assert not any(report[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"))
     for key, tensor in original.transformer.state_dict().items():
         assert torch.equal(model.state_dict()[key], tensor), key
-    assert (model.lm_head.weight is model.model.embed_tokens.weight) == original.config.tied
+    assert (model.lm_head.weight is model.model.embed_tokens.weight) == as_our_config(original.config).tied
     assert model.generation_config.eos_token_id == 2
     assert model.config.pad_token_id == 0
     theirs = AutoTokenizer.from_pretrained(tmp_path)
     assert theirs("12+3=", add_special_tokens=False)["input_ids"] == TOKENIZER.encode("12+3=").tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 def test_what_transformers_saves_is_loaded(name: str, tmp_path: Path) -> None:
     original = policy(name)
@@ -146,14 +148,15 @@ def test_stored_types_become_fp32_masters_unless_told_otherwise(dtype: torch.dty
 
 
 def test_fresh_weights_are_a_function_of_the_key() -> None:
-    config = policy().config
+    config = as_our_config(policy().config)
     one, two, other = (fresh_policy(config, TOKENIZER, key=Key(seed, "base")) for seed in (1, 1, 2))
     same_bits(one, two)
     pairs = zip(one.transformer.parameters(), other.transformer.parameters(), strict=True)
     assert all(not torch.equal(a, b) for a, b in pairs if a.ndim == 2)
-    spread = one.transformer.model.embed_tokens.weight.std().item()
+    model = as_ours(one.transformer)
+    spread = model.model.embed_tokens.weight.std().item()
     assert spread == pytest.approx(config.init_std, rel=0.15)
-    assert one.transformer.lm_head.weight is one.transformer.model.embed_tokens.weight
+    assert model.lm_head.weight is model.model.embed_tokens.weight
 
 
 def edit(path: Path, **changes: Any) -> None:
@@ -271,7 +274,7 @@ def test_weights_that_are_not_finite_load_when_forced(tmp_path: Path) -> None:
 
 def test_copies_and_derived_tensors_of_old_files_are_accepted(tmp_path: Path) -> None:
     save_policy(policy(), tmp_path)
-    head = policy().transformer.lm_head.weight.detach().clone()
+    head = as_ours(policy().transformer).lm_head.weight.detach().clone()
     inverse = torch.ones(5)
     retensor(
         tmp_path,
@@ -309,7 +312,7 @@ def test_places_where_nothing_can_be_read_or_written(tmp_path: Path) -> None:
 
 
 def test_a_tokenizer_with_more_tokens_than_the_model_is_refused() -> None:
-    small = dataclasses.replace(policy().config, vocab=16)
+    small = dataclasses.replace(as_our_config(policy().config), vocab=16)
     with pytest.raises(ConfigError, match="the tokenizer has 17 tokens, the model embeds 16"):
         fresh_policy(small, TOKENIZER, key=Key(0))
 

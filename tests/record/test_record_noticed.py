@@ -178,6 +178,7 @@ def test_a_disk_that_refuses_the_mark_leaves_the_run_to_be_opened(tmp_path: Path
         failpoint.arm(None)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_and_its_report_say_what_was_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, shell = tmp_path / "run", Shell(capsys)
     assert main([*train_line(make_model(tmp_path / "model"), run), "--quiet"]) == 0

@@ -227,7 +227,9 @@ def test_tensorboard_files_hold_the_series_once_after_a_resume(shell: Shell, mod
     assert [step for step, _ in found["eval/valid/pass@1"]] == [0, 2, 4, 6]
 
 
+@pytest.mark.slow
 def test_what_a_resumed_run_does_again_replaces_what_a_killed_one_had_told(tmp_path: Path) -> None:
+    pytest.importorskip("torch")  # which has the writer for tensorboard
 
     def tell(first: int, steps: range, value: float) -> None:
         series = Series(id="a", name="a", project="a", folder=tmp_path, config={"seed": 0}, first=first)

@@ -54,6 +54,7 @@ def test_python_and_the_command_line_make_the_same_run(run: assay.Run, model: Pa
     assert came_to(tmp_path / "run") == came_to(run.path)
 
 
+@pytest.mark.slow
 def test_a_run_is_extended_by_resume(model: Path, tmp_path: Path) -> None:
     first = assay.train(
         "rloo",

@@ -140,6 +140,7 @@ def test_a_warm_up_lasts_as_many_rollouts_where_a_person_sets_the_updates() -> N
 # The model's context
 
 
+@pytest.mark.slow
 def test_dapo_fits_itself_to_a_short_context_and_says_so(tmp_path: Path, shell: Shell) -> None:
     """A model of 64 positions, and prompts of a token a character between two marks. A paper's limit is no wish of the
     person who has short rows and a small model.
@@ -156,6 +157,7 @@ def test_dapo_fits_itself_to_a_short_context_and_says_so(tmp_path: Path, shell: 
     assert f"SoftOverlong.buffer: 4096 -> {round(4096 * left / 20480)} (in proportion to max_new)" in reply.err
 
 
+@pytest.mark.slow
 def test_a_part_that_punishes_every_answer_of_the_first_step_is_said_aloud(tmp_path: Path, shell: Shell) -> None:
     """Answers of at most 6 tokens, each within 4096 of the limit."""
     model = make_model(tmp_path / "model")

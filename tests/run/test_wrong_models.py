@@ -139,7 +139,7 @@ def speak(chat: Chat) -> None:
     TOKENIZER.speaking(chat)
 
 
-WISHES: dict[str, Callable[[Path], None]] = {
+WISHES: dict[str, Harm] = {
     "a rank below nothing": lambda made: settle(made, "base", **{"lora.rank": "-1"}),
     "a scale of nothing": lambda made: settle(made, "base", **{"lora.rank": "4", "lora.alpha": "0"}),
     "layers that are not there": lambda made: settle(made, "base", **{"lora.rank": "4", "lora.targets": "qproj"}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from assay.engine.interface import Generation
 from assay.errors import AssayError, DataError
 from assay.rng import Key
 from assay.scoring.bank import Bank, common, difference, entry, evaluate, powers, scores, summary
-from assay.types import Problem, Segment, Verdict
+from assay.types import Finish, Problem, Segment, Verdict
 
 END = (99,)
 
@@ -30,8 +31,8 @@ def tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 class Parrot:
     """An engine whose sample number s of a problem is the token `level + s`; long answers hit the limit."""
 
-    def __init__(self, finish="stop"):
-        self.finish = finish
+    def __init__(self, finish: Finish = "stop"):
+        self.finish: Finish = finish
         self.asked = []
 
     def generate(self, requests, key):
@@ -69,14 +70,18 @@ class Digits:
         return " ".join(str(token) for token in ids)
 
 
-def run(problems, *, samples=4, engine=None, temperature=1.0, answers=False):
+PARROT: Any = Parrot()  # as much of an engine
+CODEC: Any = Digits()  # as much of a codec as an evaluation asks for
+
+
+def run(problems, *, samples=4, engine: Any = PARROT, temperature=1.0, answers=False):
     return evaluate(
-        engine or Parrot(),
+        engine,
         problems,
         samples=samples,
         key=Key(0),
         sampling=Sampling(max_new=3, temperature=temperature),
-        codec=Digits(),
+        codec=CODEC,
         verify=even,
         answers=answers,
     )
@@ -150,9 +155,8 @@ def test_scores_are_means_over_the_samples_to_which_they_apply():
         return [Verdict("ok", scores=scores) for scores in told]
 
     problems = [problem(1), problem(2)]
-    bank = evaluate(
-        Parrot(), problems, samples=4, key=Key(0), sampling=Sampling(4), codec=Digits(), verify=judge
-    )  # fmt: skip
+    parrot: Any = Parrot()
+    bank = evaluate(parrot, problems, samples=4, key=Key(0), sampling=Sampling(4), codec=CODEC, verify=judge)
     assert bank.scores["half"].tolist() == [1.25, 1.75] and bank.scores["even"].tolist() == [1.0, 1.0]
     assert np.isnan(bank.scores["never"]).all()
     record = json.loads(json.dumps(bank.to_json(), allow_nan=False))

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_runs import ROOT, Shell, came_to, copy_of
 
-import assay
+import assay.tasks.data.task
 from assay.errors import ConfigError, DataError, UsageError
 from assay.memory import Memory
 from assay.policy import character_tokenizer, fresh_policy, save_policy
@@ -271,7 +271,8 @@ def test_rows_that_repeat_are_kept_once_and_counted(tmp_path: Path) -> None:
 
 def test_bad_rows_are_left_out_only_if_that_is_said(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    path.write_text('{"prompt": "a", "answer": 1}\n{"prompt": "b", "ans\n{"prompt": "", "answer": 2}\n')
+    cut_off = '{"prompt": "b", "ans'  # codespell:ignore ans
+    path.write_text(f'{{"prompt": "a", "answer": 1}}\n{cut_off}\n{{"prompt": "", "answer": 2}}\n')
     with pytest.raises(DataError, match="2 of 3 rows"):
         table_of(path)
     table = table_of(path, skip_bad_rows=True)

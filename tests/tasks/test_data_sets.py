@@ -236,6 +236,7 @@ def exam(shell: Shell, *arguments: object) -> Any:
     return reply.document
 
 
+@pytest.mark.slow
 def test_a_run_is_examined_as_it_asked(shell: Shell, run: Path, files: tuple[Path, Path]) -> None:
     policy = next((run / "ckpt").glob("step-*")) / "policy"
     for model in (run, policy):
@@ -337,6 +338,7 @@ def test_rows_that_a_run_knows_are_not_asked_wherever_they_stand(
     assert (found["problems"], found["left_out"]) == (len(unseen), len(count) - len(unseen))
 
 
+@pytest.mark.slow
 def test_an_exam_of_known_rows_alone_is_refused(
     shell: Shell, run: Path, files: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -345,6 +347,7 @@ def test_an_exam_of_known_rows_alone_is_refused(
     assert reply.code == 64 and f"all {len(known)} rows were trained on" in reply.err
 
 
+@pytest.mark.slow
 def test_rows_are_remembered_where_the_files_are_gone(
     shell: Shell, model: Path, tmp_path: Path, files: tuple[Path, Path]
 ) -> None:
@@ -366,6 +369,7 @@ def test_rows_are_remembered_where_the_files_are_gone(
     assert (tmp_path / "run" / "learnt.txt").is_file()
 
 
+@pytest.mark.slow
 def test_rows_of_the_run_that_a_model_came_from_are_known_too(
     shell: Shell, run: Path, tmp_path: Path, files: tuple[Path, Path]
 ) -> None:

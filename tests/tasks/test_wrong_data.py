@@ -72,8 +72,8 @@ CASES: dict[str, Case] = {
     "a box that never closes": case(row(prompt="Q", answer="so \\boxed{\\frac{1}{2}")),
     "rows without an answer": case([*row(prompt="Q"), {"prompt": "R", "answer": ""}]),
     "no answers": case([{"prompt": "Q", "id": 1}, {"prompt": "R", "id": 2}]),
-    "a prompt misspelt": case([{"promt": "Q", "answer": "1"}]),
-    "a column that is not there": case(row(prompt="Q", answer="1"), "--prompt-column", "quesion"),
+    "a prompt misspelt": case([{"promt": "Q", "answer": "1"}]),  # codespell:ignore promt
+    "a column that is not there": case(row(prompt="Q", answer="1"), "--prompt-column", "asked"),
     "an answer that is not there": case([{"prompt": "Q", "info": {"gold": "1"}}], "--answer-column", "info.gld"),
     "nobody asks": case(talk({"role": "system", "content": "Be brief."})),
     "the assistant has the last word": case(talk(USER, {"role": "assistant", "content": "2"})),

@@ -416,7 +416,7 @@ def test_explain_says_which_step_decided(capsys: pytest.CaptureFixture[str]) -> 
         (["explain", "1/2"], 2, "takes a gold and an answer"),
         (["audit", "a", "b"], 2, "takes one file, not 2"),
         (["audit", "nowhere.jsonl"], 64, "nowhere.jsonl cannot be read"),
-        (["explian", "1", "2"], 2, "Did you mean 'explain'?"),
+        (["explian", "1", "2"], 2, "Did you mean 'explain'?"),  # codespell:ignore explian
     ],
 )
 def test_wrong_uses_are_told(arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -109,7 +109,7 @@ def test_what_a_function_gives_wrongly_is_told(case: str, tmp_path: Path) -> Non
 
 ASKS = {
     "a column that is not there": (
-        "def f(completions, anwser): return [0.0]",
+        "def f(completions, anwser): return [0.0]",  # codespell:ignore anwser
         "the reward function 'f' ({dir}/my.py:f) asks for 'anwser', which there is not. Did you mean 'answer'? There "
         "are prompts, completions, completion_ids and the columns answer, gold, source.",
     ),

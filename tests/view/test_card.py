@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from small_runs import STEPS, Shell, make_model, train_line
 
-import assay
+import assay.api
 from assay.errors import UsageError
 from assay.record.folder import RunFolder
 from assay.view.card import is_hub_id, model_card, write_card

@@ -13,6 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import episode, loss_and_gradient, models_of, policy, recipe_of, require_resumable, run, segment
+from typed import present
 from worked import POOL, Signs, beginner, register, world
 
 from assay.ask.hints import hint_of, hinted, with_hint
@@ -211,7 +212,7 @@ def test_with_an_empty_hint_the_ratio_is_one(gate: Clip | None, factor: float) -
         (batch,) = phases.credit(rows, memory)
         gradients.append(loss_and_gradient(engine, batch, recipe)[1])
         if requests is empty:
-            np.testing.assert_allclose(batch.old, np.concatenate([s.logp for s in scores]), atol=1e-6)
+            np.testing.assert_allclose(present(batch.old), np.concatenate([s.logp for s in scores]), atol=1e-6)
             assert float(rows[0].constants[GAMMA]) == pytest.approx(1.0, abs=1e-6)
     assert (gradients[1] - factor * gradients[0]).norm() <= 1e-6 * gradients[0].norm()
 

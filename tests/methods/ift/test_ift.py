@@ -290,6 +290,7 @@ def test_the_loss_is_a_mean_of_the_tokens_losses(seed: int, gamma: float, factor
 # The recipe
 
 
+@pytest.mark.slow
 def test_it_reads_what_it_guesses_and_learns_in_steps_of_one_update(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch)
     recipe = recipe_of("ift", max_new=4, num_prompts=4, warmup_steps=0, num_steps=2)
