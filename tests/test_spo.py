@@ -184,6 +184,7 @@ def test_replayed_answers_count_in_the_statistics_and_start_at_ratio_one(monkeyp
         assert stats["policy/ratio"] == pytest.approx(1.0, abs=0.2)
 
 
+@pytest.mark.slow
 def test_streams_of_one_answer_learn_without_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch)
     recipe = recipe_of("spo", max_new=4, num_prompts=32, group_size=1, num_steps=12, learning_rate=0.02)
