@@ -31,6 +31,7 @@ from assay.errors import ConfigError, DataError
 from assay.known import SLOTS
 from assay.memory import Harvest, HoldTagged, KeepLeftovers
 from assay.memory.places import keepers, place_for
+from assay.part import Remembering
 from assay.recipe import Mechanism, check
 
 ASIDE = {"recompose", "take-turns"}

@@ -228,6 +228,7 @@ def test_a_missing_or_unknown_field_in_a_file_is_an_error_of_ours() -> None:
 # --- profiles -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thin(6)
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_number_that_a_profile_moves_is_printed(name: str, profile: Any) -> None:

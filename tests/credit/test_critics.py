@@ -20,7 +20,7 @@ from assay.curate.parts import band_first
 from assay.known import RECIPES
 from assay.objective import DeltaL, FixedLength, Objective, PromptMean, SequenceMean
 from assay.objective.value import outcome_loss
-from assay.part import Part
+from assay.part import Aggregate
 from assay.types import Row
 
 

@@ -247,6 +247,7 @@ def test_a_run_is_examined_as_it_asked(shell: Shell, run: Path, files: tuple[Pat
     assert (other["system"], other["max_new"], other["temperature"]) == ("Think.", 4, 1.0)
 
 
+@pytest.mark.slow
 def test_a_prompt_is_answered_as_the_run_would(shell: Shell, run: Path, model: Path) -> None:
     (own,) = shell("sample", run, "1 + 1", "--json").document["answers"]
     assert own["tokens"] <= 6

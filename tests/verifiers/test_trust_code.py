@@ -77,6 +77,7 @@ def test_a_run_resumes_with_the_code_that_it_began_with(
         file.write_text(HONEST)
 
 
+@pytest.mark.slow
 def test_no_other_verb_imports_what_a_run_folder_names(
     honest: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

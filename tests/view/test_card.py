@@ -44,6 +44,7 @@ def changed(run: Path, target: Path, change: dict[str, Any]) -> Path:
     return target
 
 
+@pytest.mark.slow
 def test_the_front_matter_parses_and_leaves_the_license_open(run: Path) -> None:
     card = model_card(run)
     assert front_of(card) == {
