@@ -6,9 +6,9 @@ STAMP := $(VENV)/.installed
 PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -q -p no:cacheprovider
 VERSIONS := 3.12 3.13
 NO_TORCH := numpy pytest hypothesis rich
-TORCH_FREE := tests/test_versions.py tests/test_configure.py tests/test_rng.py tests/test_tasks.py \
-	tests/test_tasks_blind.py tests/test_tasks_oracles.py tests/test_evaluate_intervals.py \
-	tests/test_evaluate_passk.py tests/test_panel.py
+TORCH_FREE := tests/test_versions.py tests/test_configure.py tests/test_rng.py tests/tasks/test_tasks.py \
+	tests/tasks/test_tasks_blind.py tests/tasks/test_tasks_oracles.py tests/scoring/test_evaluate_intervals.py \
+	tests/scoring/test_evaluate_passk.py tests/record/test_panel.py
 
 .DEFAULT_GOAL := help
 
