@@ -156,7 +156,7 @@ def _collector(
     more: Callable[[Models, Memory, int, int], list[Request]],
     constants: Mapping[str, Any],
 ) -> Collect:
-    """The collector that generates and judges in rounds, wrapped by the recipe's `collect` parts, the last outermost."""
+    """The collector that generates and judges in rounds, inside the recipe's `collect` parts, the last outermost."""
 
     def judge(role: str) -> Judge:
         rule = mechanism.rule(role)

@@ -31,7 +31,7 @@ class Origin:
 
     @property
     def system(self) -> str:
-        """The system message of the run's prompts; runs made before the setting `chat.system` keep it with their rows."""
+        """The system message of the run's prompts. Runs older than the setting `chat.system` keep it with the rows."""
         of_rows = map(data_needs.system_of, data_needs.files(self.experiment.pool))
         return self.experiment.chat.system or next((message for message in of_rows if message), "")
 

@@ -42,7 +42,7 @@ def added(recipe: Recipe, problems: Sequence[Problem], render: Callable[[Any], A
 
 
 def longest_solution(pool: Pool) -> int:
-    """The completion length for a model with one token per character: 1.5 times the longest of some worked solutions."""
+    """The completion length for a model with one token per character: 1.5 times the longest of the probed solutions."""
     key = Key("probe")
     solutions = [pool.problem(key(i)).solution or "" for i in range(PROBE)]
     return max(8, round(1.5 * max(len(text) for text in solutions)) + 1)
@@ -59,7 +59,7 @@ class Reader(Protocol):
 
 
 def check_lengths(experiment: Experiment, policy: Reader) -> tuple[Experiment, int, list[str]]:
-    """(experiment, tokens of the longest prompt, sentences to print): checks prompts and completions against the context.
+    """Checks that prompts and completions fit into the context: (experiment, longest prompt in tokens, lines to print).
 
     A generated task that does not fit is refused. With rows of data files, whose completions have no known length, the
     returned experiment has a lower `max_new` if the longest prompt demands it, and leaves out rows that do not fit.

@@ -51,7 +51,7 @@ class Machine:
     micro_tokens: int = 2048  # tokens in one forward and backward pass; on a processor as many as its caches hold
     cache_mb: int = 512  # memory for the KV cache of the completions that are generated at once
     probe: int = 16  # completions that are generated and checked before the first step, for warnings; 0: none
-    checkpointing: Literal["auto", "on", "off"] = "auto"  # of activations, with torch: recompute instead of keeping them
+    checkpointing: Literal["auto", "on", "off"] = "auto"  # with torch: recompute activations instead of storing them
     optimiser_bits: Literal[32, 8] = 32  # of each of the two moments of a weight; 8 needs the extra low-bit
 
 
@@ -106,7 +106,7 @@ class Experiment:
 
 
 def check_replies(experiment: Experiment) -> None:
-    """Refuses parts that cannot work with an environment that replies, if a task of the pool has such an environment."""
+    """Refuses parts that cannot work with an environment that replies, if a task of the pool has an environment."""
     talking = [share.task for share in experiment.pool.shares if task(share.task).environment is not None]
     for part in (part for mechanism in experiment.recipe.mechanisms for part in mechanism.ask):
         if talking and not part.replies:
