@@ -357,7 +357,7 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
         wanted["reference"] = False
     values = {name for name, model in recipe.models.items() if model.output == "value"}
     if values and machine.engine == "native":
-        say(f"{', '.join(sorted(values))} is computed with torch; the compiled core computes everything else")
+        say(f"with torch is computed: {', '.join(sorted(values))}; the compiled core computes everything else")
     if values and not isinstance(policy.transformer, Transformer):
         raise ConfigError(
             f"{recipe.name} has a critic, which needs a model of the families llama, qwen2 or qwen3; "
