@@ -34,7 +34,7 @@ _HEAD = struct.Struct("!Q")
 class Child:
     """A process whose fresh interpreter calls `program(channel, words, parent)`; see `Parent` for the other side.
 
-    child = Child("assay.verifiers.functions.calling:main")
+    child = Child("assay.verifiers.functions.process:serve")
     child.send(b"..."); frames = listen([child], 1.0)
 
     `program` is written `module:function`. `words` is a file in which the child writes where it is when asked.
