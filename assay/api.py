@@ -1,7 +1,7 @@
 """Training from Python: what `assay train` and `assay resume` do, as functions. Torch is imported when a run starts.
 
-    run = assay.train("grpo", task="countdown", steps=20)
-    print(run.scores(), run.report())
+run = assay.train("grpo", task="countdown", steps=20)
+print(run.scores(), run.report())
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Errors that say what was expected, what came, and what to do next. Each class has one stable exit code.
 
-    raise UsageError("levels of countdown are 3, 4 and 5, not 9: take one of these.")  # `assay` exits with code 2
-    except AssayError as error: ...  # catches every class of this module
+raise UsageError("levels of countdown are 3, 4 and 5, not 9: take one of these.")  # `assay` exits with code 2
+except AssayError as error: ...  # catches every class of this module
 """
 
 from __future__ import annotations

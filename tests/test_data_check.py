@@ -296,7 +296,7 @@ def test_prompts_without_answers_pass_as_data_for_a_reward_function(
 def test_a_gold_on_which_the_verifier_hangs_is_named_before_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from assay.run.data_needs import tell_golds
+    from assay.run.data_needs import answer_warnings
     from assay.source import Pool, Share
     from assay.tasks.data.task import data
     from assay.verifiers.mathematics import shares
@@ -305,6 +305,6 @@ def test_a_gold_on_which_the_verifier_hangs_is_named_before_training(
     rows = [{"prompt": "a", "answer": "5"}, {"prompt": "b", "answer": r"\sum_{k=1}^{10^9} \frac{1}{k}"}]
     path = str(jsonl(tmp_path / "rows.jsonl", rows))
     pool = Pool((Share(data(path).name),), wording="natural")
-    (line,) = tell_golds(pool)
+    (line,) = answer_warnings(pool)
     assert line.startswith("warning: 1 answer of ") and r"row 2, '\\sum_{k=1}^{10^9}" in line
     assert check_data(path)["answers"]["unreadable"]["rows"][0]["row"] == 2

@@ -160,9 +160,7 @@ class Workers:
             )
         except OSError as error:
             errors.close()
-            raise ConfigError(
-                f"no worker process can be started: {error}. Running fewer programs may help."
-            ) from None
+            raise ConfigError(f"no worker process can be started: {error}. Running fewer programs may help.") from None
         return _Worker(process, errors, began=time.monotonic())
 
     def _listen(self) -> list[tuple[_Worker, Outcome]]:

@@ -372,7 +372,5 @@ def _answer_lines(found: Mapping[str, Any]) -> list[str]:
         for row in answers["careless"]["rows"]
     ]
     if not found["marks"]:
-        lines.append(
-            "! no prompt says how to mark the final answer: add --system 'Put the final answer in \\boxed{}.'"
-        )
+        lines.append("! no prompt says how to mark the final answer: add --system 'Put the final answer in \\boxed{}.'")
     return lines

@@ -54,7 +54,7 @@ def planned(experiment: Experiment, rules: Sequence[str]) -> Planned:
 
     Too little memory is not refused here: the plan says so instead.
     """
-    notes = data_needs.told(experiment.pool, experiment.chat)
+    notes = data_needs.notes(experiment.pool, experiment.chat)
     memory = None
     try:
         if (files := files_of(experiment)) is not None:
@@ -100,8 +100,8 @@ def text(plan: Planned, *, run: str) -> str:
         "a step": [_step(recipe.scale)],
         "optimiser": [_optimiser(recipe.scale)],
         "length": [_length(experiment)],
-        "exams": [_exams(experiment)],
-        "kept": [_kept(experiment, run)],
+        "evaluation": [_evaluation(experiment)],
+        "saved": [_saved(experiment, run)],
         "machine": [_machine(experiment)],
         "memory": plan.memory.lines() if plan.memory else ["not known before the model is loaded"],
         "profile": _few([f"{experiment.profile}: {plan.rules[0]}", *plan.rules[1:]] if plan.rules else [], RULES),
@@ -194,14 +194,14 @@ def _length(experiment: Experiment) -> str:
     return f"{steps}; {epochs:,.{0 if epochs >= 10 else 1}f} epochs of {rows} rows, if no step draws more prompts"
 
 
-def _exams(experiment: Experiment) -> str:
+def _evaluation(experiment: Experiment) -> str:
     plan = experiment.evaluation
     final = f"before and after: {plan.final_problems} problems x {plan.final_samples} samples"
     every = f"; every {plan.every} steps: {plan.num_problems} x {plan.num_samples}" if plan.every else ""
     return f"{final}{every}; temperature {plan.temperature:g}"
 
 
-def _kept(experiment: Experiment, run: str) -> str:
+def _saved(experiment: Experiment, run: str) -> str:
     saving, sinks = experiment.saving, experiment.tracking.sinks
     saved = f"{run}; a checkpoint every {saving.every} steps, of which the last {saving.keep} and the best are kept"
     return saved + (f"; metrics also to {', '.join(sinks)}" if sinks else "")

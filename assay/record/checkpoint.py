@@ -142,8 +142,8 @@ class Store:
     ) -> Path:
         """Commit a checkpoint and return its folder. Names are paths in it, such as `policy/model.safetensors`.
 
-        A step that has a checkpoint already keeps it. Raises OSError if the disk fails; nothing is left behind then, and
-        older checkpoints are untouched. Raises StorageError for values that must not be saved, such as NaN weights.
+        A step that has a checkpoint already keeps it. Raises OSError if the disk fails: nothing is left behind, and older
+        checkpoints stay. Raises StorageError for values that must not be saved, such as weights that are NaN.
         """
         final = self.folder(step)
         if final.exists():
@@ -316,7 +316,7 @@ class Store:
 def _contents(
     named: Mapping[str, Mapping[str, Any]], documents: Mapping[str, Any], files: Mapping[str, Path | bytes]
 ) -> dict[str, tuple[int, Pieces]]:
-    """File name -> (size, function that gives its bytes in pieces). Everything is checked before anything is written."""
+    """File name -> (size, function that gives its bytes in pieces). All content is checked before any is written."""
     names = [*named, *documents, *files]
     unsafe = [name for name in names if not manifest.safe_name(name)]
     if unsafe or len(set(names)) < len(names):

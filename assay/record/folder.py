@@ -102,7 +102,7 @@ class RunFolder:
         keep: int = KEEP,
         reserve: int = RESERVE,
     ) -> Self:
-        """Opens and locks an existing run for writing; ConfigError if `identity` is given and differs from the run's."""
+        """Opens and locks an existing run for writing. ConfigError if `identity` is given and is not the run's."""
         path = Path(path)
         document = _read_document(path)
         if identity is not None:
@@ -128,7 +128,7 @@ class RunFolder:
 
     @classmethod
     def read_only(cls, path: Path | str) -> Self:
-        """Opens an existing run for reading, also while another process writes it. Takes no lock and changes nothing."""
+        """Opens a run for reading, even while another process writes to it. Takes no lock and changes nothing."""
         document = _read_document(Path(path))
         return cls(Path(path), document, Store(Path(path) / "ckpt", document["identity"]), None)
 
@@ -170,7 +170,7 @@ class RunFolder:
         return written
 
     def keep_learnt(self, contents: Sequence[str]) -> None:
-        """Writes the digests of the rows that the run trains on, so that a later evaluation can leave these rows out."""
+        """Writes the digests of the rows that the run trains on, so that later evaluations can leave these rows out."""
         self._require_lock()
         with disk.storage_errors(f"writing {self.path / LEARNT}"):
             disk.replace(self.path / LEARNT, "".join(f"{content}\n" for content in contents).encode(), point="run")

@@ -58,7 +58,7 @@ class Journal:
             raise
 
     def append(self, record: Mapping[str, Any]) -> bool:
-        """Appends a record. False if the disk failed and the record waits; StorageError at the third failure in a row."""
+        """Appends a record. False if the disk failed and the record waits; StorageError at the third failure running."""
         self.waiting.append(line(record))
         try:
             self.flush()
@@ -177,7 +177,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
             if not raw.endswith(b"\n"):
                 return
             try:
-                record = parse_json(raw.decode())  # decoded here, because json.loads accepts bytes in UTF-16 as well
+                record = parse_json(raw.decode())  # decoded here: of bytes json.loads accepts other encodings as well
             except ValueError as error:
                 yield number, f"not JSON ({error})"
                 continue

@@ -41,7 +41,7 @@ def require_answers(pool: Pool) -> None:
             require_gold(table)
 
 
-def tell_golds(pool: Pool) -> list[str]:
+def answer_warnings(pool: Pool) -> list[str]:
     """A warning for each file whose column of reference answers holds some that cannot be read as mathematics.
 
     A completion cannot be compared with such an answer. A file in which all reference answers are such is refused.
@@ -106,7 +106,7 @@ def at_most_rows(experiment: Experiment) -> tuple[Experiment, list[str]]:
     return dataclasses.replace(experiment, evaluation=plan), lines
 
 
-def told(pool: Pool, chat: Chat) -> list[str]:
+def notes(pool: Pool, chat: Chat) -> list[str]:
     """What is printed about the data files before a run begins."""
     lines = [line for name in files(pool) for line in describe(name)]
     own = with_system_of_their_own(all_rows(pool)) if chat.system else 0

@@ -112,9 +112,9 @@ def start(
     require_packages(experiment.tracking.sinks)
     judge = grader_of(experiment, functions)
     check_functions(judge, experiment.pool)
-    for line in data_needs.told(experiment.pool, experiment.chat):
+    for line in data_needs.notes(experiment.pool, experiment.chat):
         say(f"  {line}")
-    for line in data_needs.tell_golds(experiment.pool) if not experiment.rewards else ():
+    for line in data_needs.answer_warnings(experiment.pool) if not experiment.rewards else ():
         say(f"  {line}")
     memory = memory_of(experiment)  # a run that does not fit is refused before its model is loaded
     if memory is not None:
