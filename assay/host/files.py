@@ -29,7 +29,7 @@ class TooDeep(ValueError):
     """JSON whose lists and objects are nested deeper than any file that Assay writes."""
 
     def __init__(self) -> None:
-        super().__init__(f"lists and objects are nested more than {DEEP} deep")
+        super().__init__(f"its lists and objects are nested deeper than {DEEP} levels")
 
 
 def require_regular(path: Path | str) -> os.stat_result:

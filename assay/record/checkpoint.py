@@ -142,8 +142,8 @@ class Store:
     ) -> Path:
         """Commit a checkpoint and return its folder. Names are paths in it, such as `policy/model.safetensors`.
 
-        A step that has a checkpoint already keeps it. Raises OSError if the disk fails: nothing is left behind, and older
-        checkpoints stay. Raises StorageError for values that must not be saved, such as weights that are NaN.
+        A step with a checkpoint keeps it. Raises OSError if the disk fails: nothing is left behind then, and older ones
+        stay. Raises StorageError for values that must not be saved, such as weights that are NaN.
         """
         final = self.folder(step)
         if final.exists():

@@ -58,7 +58,7 @@ class Journal:
             raise
 
     def append(self, record: Mapping[str, Any]) -> bool:
-        """Appends a record. False if the disk failed and the record waits; StorageError at the third failure running."""
+        """Appends a record. False if the disk failed and the record waits; StorageError if it failed three times."""
         self.waiting.append(line(record))
         try:
             self.flush()

@@ -119,7 +119,7 @@ def file_of(folder: Path, step: int) -> Path:
 
 
 def write_rollouts(folder: Path, step: int, columns: Mapping[str, Sequence[Any]]) -> Path:
-    """Writes `folder/step-N.parquet` atomically and durably. The name of a column decides its type, also without rows."""
+    """Writes `folder/step-N.parquet` atomically and durably. The name of a column decides its type, even if empty."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

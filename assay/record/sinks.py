@@ -183,7 +183,7 @@ class Feeder:
                 return
             if len(self._waiting) >= self._bound:
                 self._waiting.popleft()
-                self._drop("is too slow; the oldest records that wait for it are dropped")
+                self._drop("is too slow; its oldest records are dropped")
             self._waiting.append((step, dict(values)))
             self._changed.notify()
 
