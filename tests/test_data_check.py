@@ -100,7 +100,7 @@ def test_overlap_with_held_out_rows(tmp_path: Path) -> None:
     assert found["overlap"]["exact"] == {"count": 1, "rows": [1]}
     assert found["overlap"]["alike"] == {"count": 2, "rows": [1, 2]}
     assert found["splits"]["train"] == 2
-    assert "2 rows are among the held-out ones too (1 word for word)" in text(found)
+    assert "2 rows are also held out (1 word for word)" in text(found)
 
 
 def test_answers_that_cannot_be_read_and_those_that_are_missing(tmp_path: Path) -> None:
