@@ -203,8 +203,8 @@ def _evaluation(experiment: Experiment) -> str:
 
 def _saved(experiment: Experiment, run: str) -> str:
     saving, sinks = experiment.saving, experiment.tracking.sinks
-    saved = f"{run}; a checkpoint every {saving.every} steps, of which the last {saving.keep} and the best are kept"
-    return saved + (f"; metrics also to {', '.join(sinks)}" if sinks else "")
+    saved = f"{run}; a checkpoint every {saving.every} steps, the last {saving.keep} and the best are kept"
+    return saved + (f"; tracked by {', '.join(sinks)}" if sinks else "")
 
 
 def _machine(experiment: Experiment) -> str:

@@ -195,8 +195,8 @@ def fit(max_new: int, prompts: Measured, *, context: int, model: str, flag: str 
     if unread := [(problem, why) for problem, why in prompts.unread if not skips[problem.task]]:
         listing = "\n".join(f"  {where(problem)}: {why}" for problem, why in unread[:SHOWN])
         raise DataError(
-            f"{count_of(len(unread), 'prompt')} cannot be read by {model}:\n{listing}\nCorrect these rows, or leave "
-            "them out with --skip-bad-rows."
+            f"{count_of(len(unread), 'prompt')} cannot be read by {model}:\n{listing}\nMend them, or leave them out "
+            "with --skip-bad-rows."
         )
     if over := [(length, problem) for length, problem in long if not skips[problem.task]]:
         named = ", ".join(f"{where(problem)} ({length} tokens)" for length, problem in over[:5])
