@@ -520,7 +520,7 @@ def test_an_exam_asks_all_rows_or_those_that_a_run_did_not_see(
     assert shell("eval", model, "--data", EXAMPLE, *few).document["problems"] == 62
     reply = shell("eval", run, "--data", EXAMPLE, *few)
     assert reply.document["problems"] == 6
-    assert "56 of 62 rows were trained on, or watched while training, by run: only the other 6 are asked" in reply.err
+    assert "56 of 62 rows were used by run" in reply.err and "evaluated on the other 6 only" in reply.err
     policy = next((run / "ckpt").glob("step-*")) / "policy"
     assert shell("eval", policy, "--data", EXAMPLE, *few).document["problems"] == 6
     assert shell("eval", model, "--data", EXAMPLE, "--problems", "5", *few).document["problems"] == 5

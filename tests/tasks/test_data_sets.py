@@ -345,7 +345,7 @@ def test_an_exam_of_known_rows_alone_is_refused(
 ) -> None:
     known = [row for row in sums(90) if row["question"] in known_rows(files)]
     reply = shell("eval", run, "--data", jsonl(tmp_path / "known.jsonl", known), "--n", "1")
-    assert reply.code == 64 and f"all {len(known)} rows were trained on" in reply.err
+    assert reply.code == 64 and f"all {len(known)} rows were used by" in reply.err
 
 
 @pytest.mark.slow
@@ -363,7 +363,7 @@ def test_rows_are_remembered_where_the_files_are_gone(
     (tmp_path / "run" / "learnt.txt").unlink()
     reply = shell("eval", tmp_path / "run", "--data", again, "--n", "1", "--json")
     assert reply.document["problems"] == 60
-    assert "warning: what run was trained on is not known, and may be asked" in reply.err
+    assert "warning: the rows that run was trained on are not known" in reply.err
     (tmp_path / "elsewhere.jsonl").rename(place)
     assert exam(shell, tmp_path / "run", "--data", again)["problems"] == here["problems"]
     assert shell("resume", tmp_path / "run", "--steps", "2", "--quiet").code == 0
