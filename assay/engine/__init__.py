@@ -1,1 +1,3 @@
-"""Engines run parameter sets: the interface that the loop uses, the code that all engines share, and one room for each."""
+"""Engines run parameter sets: the interface that the loop uses, the code that all engines share, and one room for
+each.
+"""
