@@ -1,3 +1,1 @@
-"""Engines run parameter sets: the interface that the loop uses, the code that all engines share, and one room for
-each.
-"""
+"""Engines run parameter sets: the interface that the loop uses, the code that engines share, and the engines."""

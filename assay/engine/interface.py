@@ -52,9 +52,7 @@ class Span:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """For each token of a span: its log-probability, and the entropy, under the full softmax at the span's
-    temperature.
-    """
+    """For each token of a span: its log-probability and the entropy, of the full softmax at the span's temperature."""
 
     logp: Stream
     entropy: Stream | None = None
@@ -131,9 +129,7 @@ class Engine(Protocol):
 
     @property
     def place(self) -> str:
-        """The device and the code that computes on it, for example "cpu native avx2": both can change a result's
-        bits.
-        """
+        """The device and the code that computes on it, such as "cpu native avx2": both can change a result's bits."""
         ...
 
     @property

@@ -120,9 +120,7 @@ class AdapterEngine(LocalEngine):
         return out.logp, out.entropy
 
     def _logits(self, layout: Layout) -> Tensor:
-        """The logits [M, V] that predict the response tokens; V leaves out rows of the output layer that are no
-        tokens.
-        """
+        """The logits [M, V] that predict the response tokens, without rows of the output layer that are no tokens."""
         padded = pad(layout, device=self.device)
         ids, read = padded.ids, {}
         if padded.beside is not None and padded.share is not None:

@@ -17,9 +17,7 @@ from assay.types import Batch, Ids
 
 @dataclass(frozen=True, eq=False)
 class Padded:
-    """A layout as a rectangle [B, T]. The logits at `predict[m]` of the flattened rectangle predict response token
-    m.
-    """
+    """A layout as a rectangle [B, T]. The logits at `predict[m]` of the flat rectangle predict response token m."""
 
     ids: Tensor  # int64[B, T]
     mask: Tensor  # int64[B, T], 1 where there is a token
