@@ -262,9 +262,7 @@ class LocalEngine(ABC):
         for name, parameter in stored(self.model).items():
             value = state.get(f"parameter/{name}")
             if value is None or value.shape != parameter.shape:
-                raise StorageError(
-                    f"the state has no fitting 'parameter/{name}': none, or one of another shape; is it another model's?"
-                )
+                raise StorageError(f"the state has no fitting 'parameter/{name}'; is it of another model?")
             parameter.copy_(value)
         self.version = int(state["version"])
         if self.optimiser is not None:

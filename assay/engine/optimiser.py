@@ -207,8 +207,8 @@ class Optimiser:
                 value = state.get(f"{kind}/{name}")
                 if value is None or (kind != "step" and value.shape != own.shape):
                     raise StorageError(
-                        f"the optimiser state has no fitting '{kind}/{name}': none, or one of another shape; is "
-                        "it another model's?"
+                        f"the optimiser state has no fitting '{kind}/{name}': either none, or one of "
+                        "another shape; is it of another model?"
                     )
                 if kind == "step":
                     steps.add(float(value))
