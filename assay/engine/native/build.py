@@ -109,7 +109,7 @@ def library(variant: Variant) -> Path:
             _build(compiler, flags, path)
     except OSError as error:
         raise Unavailable(
-            f"the compiled core could not be kept in {path.parent}: {error}; set ASSAY_CACHE to a folder that can be"
+            f"the compiled core could not be kept in {path.parent}: {error}; set ASSAY_CACHE to another folder"
         ) from error
     return path
 

@@ -109,8 +109,6 @@ class Plain:
 
 @dataclass(eq=False)
 class Layer:
-    """The packed weights of one layer of the transformer."""
-
     block: Any
     qkv: Folded
     qk_weight: Tensor | None  # [heads + kv_heads, d] weights of the norms of queries and keys
@@ -206,11 +204,6 @@ def stacked(parts: list[Any], dtype: torch.dtype) -> Tensor:
 
 class Network:
     """One version of the weights in the compute format, with the forward and the backward pass over packed tokens.
-
-    Example:
-        hidden, kept = network.forward(packed, keep=True)
-        network.backward(kept, grad)  # the loss's gradient by `hidden`
-
     Rows of the output layer from `vocab` on are no tokens and are left out.
     """
 
@@ -271,8 +264,7 @@ class Network:
         """Hidden states [N, D] after the last norm and, with `keep`, the activations for the backward pass.
 
         `cache` receives the rotated keys and the values of each layer; `known` are those of cached prefixes
-        (`packing.Onward`). With `again`, only each layer's input is kept, and the backward pass computes the layer's
-        other activations again.
+        (`packing.Onward`). With `again`, only each layer's input is kept; its other activations are computed again.
         """
         cos, sin = self.tables(packed.longest)
         cos, sin = cos[packed.positions], sin[packed.positions]
