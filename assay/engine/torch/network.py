@@ -7,8 +7,7 @@ It computes the same function as `Transformer.forward`, by fewer and larger prod
 - Query, key and value are one product, gate and up another. The products themselves add the residuals.
 - The products accumulate the gradients of weights over all chunks of a step.
 
-Under an adapter the base never changes, so no norm is folded in. The stacked weights are then one piece of memory, the
-layers' weights are views of it, and a norm's weight multiplies the input of the product after the norm.
+Under an adapter the base never changes, so no norm is folded in: the layers' weights are views of the stacked weights.
 """
 
 from __future__ import annotations
