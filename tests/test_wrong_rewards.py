@@ -110,8 +110,8 @@ def test_what_a_function_gives_wrongly_is_told(case: str, tmp_path: Path) -> Non
 ASKS = {
     "a column that is not there": (
         "def f(completions, anwser): return [0.0]",
-        "the reward function 'f' ({dir}/my.py:f) asks for 'anwser', but there is no such column. Did you mean 'answer'? "
-        "There are prompts, completions, completion_ids and the columns answer, gold, source.",
+        "the reward function 'f' ({dir}/my.py:f) asks for 'anwser', but there is no such column. Did you mean "
+        "'answer'? There are prompts, completions, completion_ids and the columns answer, gold, source.",
     ),
     "one answer at a time": (
         "def f(completion, answer): return 0.0",
