@@ -283,7 +283,7 @@ def text(found: Mapping[str, Any]) -> str:
         f"{found['file']}: {found['rows']} rows, {found['problems']} problems",
         f"  columns      prompt '{columns['prompt']}', answer {_quoted(columns['answer'])}, "
         f"worked solution {_quoted(columns['solution'])}; for reward functions: {others}",
-        f"  splits       {splits['train']} to train on, {splits['valid']} to watch, {splits['test']} to test",
+        f"  splits       {splits['train']} to train on, {splits['valid']} to validate, {splits['test']} to test",
         *[f"! {note}" for note in found["notes"]],
         *_length_lines(found["lengths"]),
         *_repeat_lines(found["repeats"]),
