@@ -60,7 +60,7 @@ def test_it_says_what_the_run_will_use(shell: Shell, model: Path, tmp_path: Path
     for said in (
         "grpo: DeepSeekMath",
         f"{model}: ",
-        "rows.jsonl: 60 rows; questions of 'question', answers of 'answer'",
+        "rows.jsonl: 60 rows; questions in 'question', answers in 'answer'",
         "system: 'Be brief.'",
         reward,
         "6 prompts x 3 answers of up to",

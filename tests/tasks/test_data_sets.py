@@ -110,7 +110,9 @@ def test_what_stands_in_both_files_is_kept_once_and_told(files: tuple[Path, Path
     table = table_of(files)  # type: ignore[arg-type]
     assert (table.num_rows, len(table.problems)) == (100, 90)
     assert table.repeats == tuple(f"b.jsonl:{number}" for number in range(1, 11))
-    assert any(note.startswith("10 rows stood in an earlier file already, kept once: lines b") for note in table.notes)
+    assert any(
+        note.startswith("10 rows left out, because an earlier file has the same row: lines b") for note in table.notes
+    )
     assert where(table.problems[59]) == "line 60 of a.jsonl"
     assert where(table.problems[60]) == "line 11 of b.jsonl"
 
@@ -155,7 +157,7 @@ def test_what_is_wrong_with_each_file_is_told_at_once(tmp_path: Path) -> None:
 
 def test_a_set_asks_in_one_way(tmp_path: Path) -> None:
     talk = jsonl(tmp_path / "talk.jsonl", [{"prompt": [{"role": "user", "content": "Q"}], "answer": "1"}])
-    with pytest.raises(DataError, match=r"sums\.jsonl asks by text and .*talk\.jsonl by lists of messages"):
+    with pytest.raises(DataError, match=r"sums\.jsonl are texts, and those of .*talk\.jsonl are lists of messages"):
         table_of([jsonl(tmp_path / "sums.jsonl", sums(3)), talk])  # type: ignore[arg-type]
 
 
