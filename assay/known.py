@@ -111,8 +111,8 @@ def add_part(part: type[Part]) -> None:
     if PARTS[kind].setdefault(name, part) is not part:
         other = PARTS[kind][name].__module__
         raise ConfigError(
-            f"{part.__module__} has a part '{kind.slots[0]}:{name}', and {other} has one already. Rename the class of one "
-            "of them, or set its `known_as`."
+            f"{part.__module__} has a part '{kind.slots[0]}:{name}', and {other} has one already. Rename one of the "
+            "classes, or set its `known_as`."
         )
 
 
@@ -125,8 +125,8 @@ def resolve(name: str, through: tuple[str, ...] = ()) -> Recipe:
     if name not in LIKES:
         users = ", ".join(sorted(other for other, like in LIKES.items() if like.like == name))
         raise ConfigError(
-            f"there is no recipe '{name}', and other recipes start from it: {users}. Delete these too, or let them "
-            "start from another recipe."
+            f"there is no recipe '{name}', and others start from it: {users}. Delete these too, or let them start from "
+            "another recipe."
         )
     RECIPES[name] = LIKES[name].of(resolve(LIKES[name].like, (*through, name)))
     return RECIPES[name]

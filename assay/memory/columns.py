@@ -170,7 +170,7 @@ class _Reader:
             yield found if several else (found[0] if found else None)
 
     def _pieces(self, name: str) -> list[np.ndarray]:
-        """The pieces of a column of bytes, as copies: a view that stays in use would keep the whole column in memory."""
+        """The pieces of a column of bytes, as copies: a view would keep the whole column in memory."""
         ends = self.columns[f"{name}:end"].tolist()
         return [self.columns[name][start:end].copy() for start, end in zip([0, *ends], ends, strict=False)]
 

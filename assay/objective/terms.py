@@ -71,7 +71,7 @@ class KL(Term):
     The reference policy is the base model, unless the recipe has a model named `reference`: that one may follow the
     policy. Only tokens that the policy wrote have the penalty.
 
-        objective=Objective(regularise=(KL(weight=0.001, estimator="k3"),))
+        objective=Objective(regularise=(KL(weight=0.001),))
         --mechanism.objective.regularise kl --mechanism.objective.regularise.0.weight 0.001
     """
 
@@ -116,8 +116,8 @@ def likelihood(view: View, *, weight: float) -> Tensor:
 class Likelihood(Term):
     """The negative log-likelihood of the tokens that `over` selects, such as demonstrations or right answers.
 
-    objective=Objective(extra=(Likelihood(weight=0.1, over=Judged(right=True)),))
-    --mechanism.objective.extra likelihood --mechanism.objective.extra.0.over judged
+    objective=Objective(extra=(Likelihood(weight=0.1),))
+    --mechanism.objective.extra likelihood --mechanism.objective.extra.0.weight 0.1
     """
 
     weight: float = 1.0
