@@ -1,4 +1,4 @@
-"""No answer of this step trains: what trains was held from earlier ones."""
+"""Rounds of sampling alone: the answers of the step are stored, and none trains."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ from assay.types import Row
 
 
 def nobody(rows: Sequence[Row]) -> list[Row]:
+    """Leaves out every row."""
     return leave_out(rows, set(range(len(rows))))
 
 
 @dataclass(frozen=True)
 class Nobody(Curator):
-    """What was written is judged and remembered, and nobody learns from it now."""
+    """No answer of this step trains; the verifier judges the answers, and the memory may store them.
+
+        curate=(Nobody(),)
+        --stages.0.mechanism.curate nobody
+    """
 
     does = nobody

@@ -1,4 +1,4 @@
-"""The shaped ratio of answers that were begun with a hint."""
+"""A shaped ratio for answers that were sampled with a hint."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ def shaped_by(ratio: Tensor, advantage: Tensor, *, view: View) -> Tensor:
 
 @dataclass(frozen=True)
 class ShapedBy(Gate):
-    """f(w) = w / (w + gamma) with the gamma of each token: the weight `gamma` of its row (Guide 2506.13923)."""
+    """The gate of the shaped ratio f(w) = w / (w + gamma), where gamma is the weight `gamma` of the token's row (Guide
+    2506.13923).
+
+        gate=ShapedBy()
+        --mechanism.objective.cases.0.gate shaped-by
+    """
 
     does = shaped_by

@@ -24,7 +24,11 @@ def mean_normalised(reward: np.ndarray, group: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class MeanNormalised(Credit):
-    """A_i = (R_i - mean_g R) / mean_g R: towards the likelihood of success instead of its rate (MaxRL 2602.02710)."""
+    """A_i = (R_i - mean_g R) / mean_g R: towards the likelihood of success instead of its rate (MaxRL 2602.02710).
+
+        credit=MeanNormalised()
+        --mechanism.credit mean-normalised
+    """
 
     does = by_reward(mean_normalised)
     compares = True

@@ -21,6 +21,10 @@ def unsolved_groups(rows: Sequence[Row]) -> list[Row]:
 
 @dataclass(frozen=True)
 class UnsolvedGroups(Curator):
-    """Keep the groups in which an answer is wrong, those without a success too; drop those that are all right."""
+    """Keep the groups in which an answer is wrong, those without a success too; drop those that are all right.
+
+        curate=(UnsolvedGroups(),)
+        --mechanism.curate unsolved-groups
+    """
 
     does = unsolved_groups

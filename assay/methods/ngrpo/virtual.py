@@ -38,6 +38,9 @@ class VirtualBest(Credit):
 
     The declared exception to zero for groups without variance: with one more and ddof 1, G answers that are all worth
     the same and less than `best` get -1 / sqrt(G + 1).
+
+        credit=VirtualBest(best=1.0)
+        --mechanism.credit virtual-best --mechanism.credit.best 1.0
     """
 
     best: float = 1.0  # the highest reward that there is

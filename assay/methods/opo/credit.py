@@ -31,6 +31,9 @@ class LengthWeighted(Credit):
     """A_i = R_i - sum_g T R / sum_g T (OPO 2505.23585): of least variance if gradients of tokens are orthogonal.
 
     sum_g T_i A_i = 0: under a mean over tokens, what is pushed up and down balances in every group.
+
+        credit=LengthWeighted()
+        --mechanism.credit length-weighted
     """
 
     does = length_weighted

@@ -42,6 +42,9 @@ def token_baseline(rows: Sequence[Row], *, tail: str, epsilon: float) -> list[Ro
 class TokenBaseline(Credit):
     """A_t = R - B_t, B_t the mean of the rewards weighted by the gradient that each answer has built up to its t-th
     token (optimal token baseline, 2602.07078). `forwards` token-energy gives the weights.
+
+        credit=TokenBaseline(tail="own")
+        --mechanism.credit token-baseline --mechanism.credit.tail own
     """
 
     tail: Tail = "own"  # beyond the second longest answer: by the formula, no baseline, or that of the last shared one

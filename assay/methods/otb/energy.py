@@ -37,6 +37,10 @@ def token_energy(rows: Sequence[Row], *, models: Models) -> tuple[list[Row], Sta
 
 @dataclass(frozen=True)
 class TokenEnergy(Forward):
-    """e_t = 1 - 2 pi(y_t) + sum_v pi(v)^2 under the weights before the first update."""
+    """e_t = 1 - 2 pi(y_t) + sum_v pi(v)^2 under the weights before the first update.
+
+        forwards=(TokenEnergy(),)
+        --mechanism.forwards token-energy
+    """
 
     does = token_energy

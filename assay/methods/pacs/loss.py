@@ -36,6 +36,9 @@ class PACS(WholeLoss):
 
     At the old policy it is RLOO, with balanced classes divided by 4 p (1 - p), p the share of right answers. A group
     that is all alike is pulled together as soon as its log-ratios differ: an exception to zero for such groups.
+
+        objective=Objective(whole=PACS(beta=1.0))
+        --mechanism.objective.whole pacs --mechanism.objective.whole.beta 1.0
     """
 
     beta: float = 1.0

@@ -49,14 +49,17 @@ def pass_k(rows: Sequence[Row], *, memory: Memory, group_size: int, k: int, kind
 class PassK(Credit):
     """Advantages whose objective is pass@k, the chance that one of k answers is right (2508.10751).
 
-    Answers are right or wrong by their verdict. Sets of k answers are worth 1 where one is right, and are normalised by
-    mean and population deviation. An answer gets the value of its own set (full), the sum over the sets drawn with it
-    (bootstrap), or the mean over all sets with it (analytic).
+    Answers are right or wrong by their verdict. Sets of k answers are worth 1 where one is right, and are normalised
+    by mean and population deviation. An answer gets the value of its own set (full), the sum over the sets drawn with
+    it (bootstrap), or the mean over all sets with it (analytic).
+
+        credit=PassK(k=8)
+        --mechanism.credit pass-k --mechanism.credit.k 8
     """
 
     k: int = scales_with("group_size", 8, at=32)
-    kind: Kind = "analytic"  # which sets of k: a partition, drawn ones, or all
-    epsilon: float = 1e-6  # added to the standard deviation
+    kind: Kind = "analytic"
+    epsilon: float = 1e-6
     does = pass_k
     compares = True
 

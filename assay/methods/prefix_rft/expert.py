@@ -48,8 +48,11 @@ def expert_prefix(
 class ExpertPrefix(Asking):
     """The last answer of each group begins with a share of the worked solution and is the policy's from there on.
 
-    The share is uniform in [low, high], low falling from `first` to `last` by half a cosine over the run
-    (Prefix-RFT 2507.01679).
+    The share is uniform in [low, high], low falling from `first` to `last` by half a cosine over the run (Prefix-RFT
+    2507.01679).
+
+        ask=(ExpertPrefix(first=0.95),)
+        --mechanism.ask expert-prefix --mechanism.ask.0.first 0.95
     """
 
     solutions = "all"

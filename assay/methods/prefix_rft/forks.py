@@ -25,9 +25,13 @@ def forks(view: View, *, share: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Forks(Selector):
-    """All tokens of the policy; of the tokens that it was given, those where it hesitates most (Prefix-RFT 2507.01679).
+    """All tokens of the policy; of the tokens that it was given, those where it hesitates most (Prefix-RFT
+    2507.01679).
 
     The quantile is that of each given beginning by itself.
+
+        objective=Objective(keep=(Forks(share=0.2),))
+        --mechanism.objective.keep forks --mechanism.objective.keep.0.share 0.2
     """
 
     share: float = 0.2

@@ -42,6 +42,9 @@ class ProcessLeaveOneOut(Credit):
 
     r'_t = n / (n - 1) r_t - 1 / (n - 1) sum_j m_j, m_j the mean over the tokens of answer j: leave-one-out for one
     reward an answer, and for token rewards less a mean that has the own answer's part in it.
+
+        credit=ProcessLeaveOneOut(outcome=5.0)
+        --mechanism.credit process-leave-one-out --mechanism.credit.outcome 5.0
     """
 
     outcome: float = 5.0

@@ -72,18 +72,22 @@ def implicit_process(
 
 @dataclass(frozen=True)
 class ImplicitProcess(Forward):
-    """Rewards r_t = beta (log phi - log phi_ref) of the tokens that train, from a model phi that learns online (PRIME).
+    """Rewards r_t = beta (log phi - log phi_ref) of the tokens that train, from a model phi that learns online
+    (PRIME).
 
     The last token of an answer has none. All are divided by the largest sum of rewards to come, over the whole step.
+
+        forwards=(ImplicitProcess(model="process"),)
+        --mechanism.forwards implicit-process --mechanism.forwards.0.model process
     """
 
     model: str = "process"
-    reference: str = "process-reference"  # the set that the rewards are taken against
+    reference: str = "process-reference"
     beta: float = scales_with(
         "max_new", 0.05, at=3072, inverse=True
     )  # of each token: over a whole answer it is to come out alike
     rate: float = 2.0  # its learning rate, in units of the policy's
-    clip_norm: float = 10.0  # largest norm of its gradient
+    clip_norm: float = 10.0
     does = implicit_process
 
 

@@ -20,7 +20,11 @@ def one_sided(rows: Sequence[Row], *, keep: str) -> list[Row]:
 
 @dataclass(frozen=True)
 class OneSided(Curator):
-    """Keep the right answers alone, or the wrong ones; the others leave the denominator too."""
+    """Keep the right answers alone, or the wrong ones; the others leave the denominator too.
 
-    keep: Literal["right", "wrong"] = "right"  # which answers train
+        curate=(OneSided(keep="right"),)
+        --mechanism.curate one-sided --mechanism.curate.0.keep right
+    """
+
+    keep: Literal["right", "wrong"] = "right"
     does = one_sided

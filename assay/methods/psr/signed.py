@@ -17,7 +17,11 @@ def signed(rows: Sequence[Row], *, right: float, wrong: float) -> list[Row]:
 
 @dataclass(frozen=True)
 class Signed(Credit):
-    """A_i = `right` on right answers, `wrong` on all others, whatever they were paid (2506.01347)."""
+    """A_i = `right` on right answers, `wrong` on all others, whatever they were paid (2506.01347).
+
+        credit=Signed(right=1.0)
+        --mechanism.credit signed --mechanism.credit.right 1.0
+    """
 
     right: float = 1.0
     wrong: float = -1.0

@@ -22,7 +22,11 @@ def band(rows: Sequence[Row], *, low: float, high: float) -> list[Row]:
 
 @dataclass(frozen=True)
 class Band(Curator):
-    """Keep the groups whose success rate is within bounds, both included: neither hopeless nor mastered."""
+    """Keep the groups whose success rate is within bounds, both included: neither hopeless nor mastered.
+
+        curate=(Band(low=0.05),)
+        --mechanism.curate band --mechanism.curate.0.low 0.05
+    """
 
     low: float = 0.05
     high: float = 0.95

@@ -37,7 +37,11 @@ def partial_solution(
 
 @dataclass(frozen=True)
 class PartialSolution(Asking):
-    """The first `percent` of the worked solution stand in the question, in training too (QuestA 2507.13266)."""
+    """The first `percent` of the worked solution stand in the question, in training too (QuestA 2507.13266).
+
+        ask=(PartialSolution(percent=50),)
+        --mechanism.ask partial-solution --mechanism.ask.0.percent 50
+    """
 
     solutions = "all"
 

@@ -21,7 +21,11 @@ def partial_outcome(episodes: Sequence[Episode], *, right: float, readable: floa
 
 @dataclass(frozen=True)
 class PartialOutcome(Rewarding):
-    """A wrong answer that could at least be read as one is worth something too (R3 2402.05808)."""
+    """A wrong answer that could at least be read as one is worth something too (R3 2402.05808).
+
+        reward=(PartialOutcome(right=1.0),)
+        --mechanism.reward partial-outcome --mechanism.reward.0.right 1.0
+    """
 
     right: float = 1.0
     readable: float = 0.2

@@ -41,6 +41,9 @@ class StartStates(Asking):
     """The first j of M steps of the worked solution are given, j = floor(u M) with u uniform in [low, high].
 
     From 0 to 1 all start states are mixed; where both are equal it is fixed, and stages slide it (R3 2402.05808).
+
+        ask=(StartStates(low=0.0),)
+        --mechanism.ask start-states --mechanism.ask.0.low 0.0
     """
 
     solutions = "all"

@@ -33,10 +33,14 @@ def rapid(view: View, *, cap: float, ddof: int, epsilon: float) -> Tensor:
 
 @dataclass(frozen=True)
 class RAPID(WholeLoss):
-    """The score function off policy: each answer weighs what it would now, in its group's baseline too (2510.03515)."""
+    """The score function off policy: each answer weighs what it would now, in its group's baseline too (2510.03515).
+
+        objective=Objective(whole=RAPID(cap=2.0))
+        --mechanism.objective.whole rapid --mechanism.objective.whole.cap 2.0
+    """
 
     cap: float = 2.0
-    ddof: int = 1  # divisor of the group's variance: rows less this
+    ddof: int = 1
     epsilon: float = 1e-6
     does = rapid
 

@@ -31,7 +31,11 @@ def complete_steps(episodes: Sequence[Episode], *, codec: Codec, num: int) -> li
 
 @dataclass(frozen=True)
 class CompleteSteps(Expansion):
-    """From the end of every step of an answer but the last, `num` completions are sampled."""
+    """From the end of every step of an answer but the last, `num` completions are sampled.
+
+        expand=(CompleteSteps(num=4),)
+        --mechanism.expand complete-steps --mechanism.expand.0.num 4
+    """
 
     continues = True
 

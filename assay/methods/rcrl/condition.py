@@ -25,7 +25,11 @@ def conditioned(requests: Sequence[Request], *, codec: Codec, label: str) -> lis
 
 @dataclass(frozen=True)
 class Conditioned(Asking):
-    """Every prompt ends in this label, those of held-out problems too: the policy is asked for what it names."""
+    """Every prompt ends in this label, those of held-out problems too: the policy is asked for what it names.
+
+        ask=(Conditioned(label="GOOD"),)
+        --mechanism.ask conditioned --mechanism.ask.0.label GOOD
+    """
 
     examined = True
 

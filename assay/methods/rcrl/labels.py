@@ -41,6 +41,9 @@ class LabelSteps(Curator):
     above `threshold`, else bad. An answer is learnt under either label, of each the steps that earned it.
 
     Both labels weigh the same in a step of the run, counted in steps of answers.
+
+        curate=(LabelSteps(threshold=0.5),)
+        --mechanism.curate label-steps --mechanism.curate.0.threshold 0.5
     """
 
     writes = True

@@ -34,14 +34,18 @@ def study(
 
 @dataclass(frozen=True)
 class Study(Expansion):
-    """When `size` problems are held, another role of the policy is shown their worked solutions (ReLIFT 2506.07527)."""
+    """When `size` problems are held, another role of the policy is shown their worked solutions (ReLIFT 2506.07527).
+
+        expand=(Study(size=128),)
+        --mechanism.expand study --mechanism.expand.0.size 128
+    """
 
     solutions = "all"
     reads = (HoldUnsolved,)
 
     size: int = scales_with("num_prompts", 128, at=128)
     name: str = for_caller("unsolved")  # of the part that holds them
-    student: str = "student"  # the role that is shown the solutions
+    student: str = "student"
     does = study
 
     @property

@@ -38,11 +38,14 @@ class HoldUnsolved(Remembering):
     """Hold each problem of which a whole group was wrong, the newest first; let go of what was studied in this step.
 
     What was posed has no worked solution, and is not held.
+
+        remember=(HoldUnsolved(student="student"),)
+        --mechanism.remember hold-unsolved --mechanism.remember.0.student student
     """
 
     keeps = "unsolved"
 
-    name: str = for_caller("unsolved")  # of the store; readers bear the same
+    name: str = for_caller("unsolved")
     student: str = "student"  # the role that studies
     does = hold_unsolved
 

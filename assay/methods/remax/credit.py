@@ -35,7 +35,11 @@ def greedy_relative(rows: Sequence[Row], *, tag: str) -> list[Row]:
 
 @dataclass(frozen=True)
 class GreedyRelative(Credit):
-    """A_t = sum_{t' >= t} r_t' - b, b the reward of the group's greedy answer (ReMax 2310.10505). Unbiased."""
+    """A_t = sum_{t' >= t} r_t' - b, b the reward of the group's greedy answer (ReMax 2310.10505). Unbiased.
 
-    tag: str = "greedy"  # of the answers that are the baseline
+        credit=GreedyRelative(tag="greedy")
+        --mechanism.credit greedy-relative --mechanism.credit.tag greedy
+    """
+
+    tag: str = "greedy"
     does = greedy_relative

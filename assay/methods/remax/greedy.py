@@ -25,7 +25,11 @@ def greedy(requests: Sequence[Request], *, tag: str) -> list[Request]:
 
 @dataclass(frozen=True)
 class Greedy(Asking):
-    """One greedy answer more to each group, with the same limits and the same checker (ReMax 2310.10505)."""
+    """One greedy answer more to each group, with the same limits and the same checker (ReMax 2310.10505).
 
-    tag: str = "greedy"  # of the greedy answers, for those who tell them apart
+        ask=(Greedy(tag="greedy"),)
+        --mechanism.ask greedy --mechanism.ask.0.tag greedy
+    """
+
+    tag: str = "greedy"
     does = greedy

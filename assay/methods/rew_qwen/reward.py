@@ -22,6 +22,9 @@ def model_score(episodes: Sequence[Episode], *, alpha: float, score: str) -> lis
 class ModelScore(Rewarding):
     """sigmoid(alpha s) - 1, s a reward model's score: beside an outcome of 1 and 0 every right answer stands above any
     wrong one, and ranks either kind by the score (Qwen2.5-Math 2409.12122).
+
+        reward=(ModelScore(alpha=0.5),)
+        --mechanism.reward model-score --mechanism.reward.0.alpha 0.5
     """
 
     alpha: float = 0.5

@@ -22,6 +22,9 @@ def mixed_behaviour(logp: Tensor, old: Tensor) -> Tensor:
 class MixedBehaviour(Ratio):
     """For tokens of an unknown author: he is taken for a mixture of the old policy and of whoever wrote just this
     (multiple importance sampling, RL-PLUS 2508.00222). Bounded by 4, and by 1 while the policy has not moved.
+
+        ratio=MixedBehaviour()
+        --mechanism.objective.cases.0.ratio mixed-behaviour
     """
 
     does = mixed_behaviour
@@ -34,7 +37,11 @@ def focal(ratio: Tensor, advantage: Tensor, *, view: View, gamma: float) -> Tens
 
 @dataclass(frozen=True)
 class Focal(Gate):
-    """The ratio itself, more for tokens that the policy finds unlikely (RL-PLUS 2508.00222)."""
+    """The ratio itself, more for tokens that the policy finds unlikely (RL-PLUS 2508.00222).
+
+        gate=Focal(gamma=0.5)
+        --mechanism.objective.cases.0.gate focal --mechanism.objective.cases.0.gate.gamma 0.5
+    """
 
     gamma: float = 0.5
     does = focal

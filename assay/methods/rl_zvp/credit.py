@@ -37,16 +37,19 @@ def by_certainty(rows: Sequence[Row], *, alpha: float, ddof: int, epsilon: float
 
 @dataclass(frozen=True)
 class ByCertainty(Credit):
-    """Group-relative where rewards differ. Where all are right A_t = alpha H_t, where all are wrong
-    A_t = -alpha (max_t H - H_t), H_t the entropy of what token t was drawn from (RL-ZVP 2509.21880).
+    """Group-relative where rewards differ. Where all are right A_t = alpha H_t, where all are wrong A_t = -alpha
+    (max_t H - H_t), H_t the entropy of what token t was drawn from (RL-ZVP 2509.21880).
 
-    The declared exception to zero for groups without variance: uncertain tokens of solved problems are encouraged most,
-    certain ones of failed problems discouraged most. What a limit cut is left alone where all are wrong.
+    The declared exception to zero for groups without variance: uncertain tokens of solved problems are encouraged
+    most, certain ones of failed problems discouraged most. What a limit cut is left alone where all are wrong.
+
+        credit=ByCertainty(alpha=0.1)
+        --mechanism.credit by-certainty --mechanism.credit.alpha 0.1
     """
 
     alpha: float = 0.1
-    ddof: int = 1  # divisor of the group's variance: rows less this
-    epsilon: float = 1e-6  # added to the standard deviation
+    ddof: int = 1
+    epsilon: float = 1e-6
     does = by_certainty
     compares = True
 

@@ -47,7 +47,11 @@ def abstract(
 
 @dataclass(frozen=True)
 class Abstract(Asking):
-    """Abstractions are asked for first; the answers follow when they are there (RLAD 2510.02263)."""
+    """Abstractions are asked for first; the answers follow when they are there (RLAD 2510.02263).
+
+        ask=(Abstract(num=1),)
+        --mechanism.ask abstract --mechanism.ask.0.num 1
+    """
 
     num: int = 4  # abstractions a problem
     longest: int = 1024  # tokens of one, where an answer may have as many
@@ -67,7 +71,11 @@ def write_then_solve(requests: Sequence[Request], *, codec: Codec) -> list[Reque
 
 @dataclass(frozen=True)
 class WriteThenSolve(Asking):
-    """The abstraction and the answer are one text: whatever the answer earns, the abstraction earns (RLAD-Joint)."""
+    """The abstraction and the answer are one text: whatever the answer earns, the abstraction earns (RLAD-Joint).
+
+        ask=(WriteThenSolve(),)
+        --mechanism.ask write-then-solve
+    """
 
     does = write_then_solve
 
@@ -95,6 +103,9 @@ class Distilled(Asking):
     """Abstractions that are asked for are there: the problem's own hint, else this share of its worked steps.
 
     None where that is shorter than `shortest` characters, or where it has the answer in it.
+
+        ask=(Distilled(share=0.5),)
+        --stages.0.mechanism.ask distilled --stages.0.mechanism.ask.0.share 0.5
     """
 
     solutions = "all"

@@ -21,7 +21,11 @@ def unpaid(rows: Sequence[Row], *, tag: str) -> list[Row]:
 
 @dataclass(frozen=True)
 class Unpaid(Curator):
-    """Rows of a tag earn nothing: no policy gradient and no part in a baseline, while other terms of the loss stay."""
+    """Rows of a tag earn nothing: no policy gradient and no part in a baseline, while other terms of the loss stay.
+
+        curate=(Unpaid(tag="bare"),)
+        --mechanism.curate unpaid --mechanism.curate.0.tag bare
+    """
 
     tag: str = "bare"
     does = unpaid
@@ -56,11 +60,14 @@ def helpful(rows: Sequence[Row], *, role: str, margin: float, least: int) -> lis
 class Helpful(Curator):
     """Tag as `helpful` and keep the abstractions with which more answers are right than without, and that do not give
     the answer away.
+
+        curate=(Helpful(role="abstraction"),)
+        --stages.1.mechanism.curate helpful --stages.1.mechanism.curate.0.role abstraction
     """
 
     writes = True
 
-    role: str = "abstraction"  # that writes the abstractions
+    role: str = "abstraction"
     margin: float = 0.0
     least: int = 3  # characters of an answer below which finding it in the abstraction means nothing
     does = helpful

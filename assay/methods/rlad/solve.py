@@ -33,7 +33,11 @@ def solve_with(episodes: Sequence[Episode], *, codec: Codec, sampling: Sampling,
 
 @dataclass(frozen=True)
 class SolveWith(Expansion):
-    """So many answers with each abstraction; all answers to a problem are one group."""
+    """So many answers with each abstraction; all answers to a problem are one group.
 
-    samples: int = 4  # answers with each abstraction
+        expand=(SolveWith(samples=16),)
+        --mechanism.expand solve-with --mechanism.expand.0.samples 16
+    """
+
+    samples: int = 4
     does = solve_with

@@ -22,6 +22,10 @@ def usefulness(episodes: Sequence[Episode], *, everyone: Sequence[Episode]) -> l
 
 @dataclass(frozen=True)
 class Usefulness(Rewarding):
-    """The mean reward of the answers that were written with it."""
+    """The mean reward of the answers that were written with it.
+
+        reward=(Usefulness(),)
+        --mechanism.rules.0.reward.0 usefulness
+    """
 
     does = usefulness

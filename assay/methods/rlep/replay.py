@@ -33,7 +33,11 @@ def replay(
 
 @dataclass(frozen=True)
 class Replay(Asking):
-    """Each group has up to `num` right answers more that an earlier policy gave, drawn at random (RLEP 2507.07451)."""
+    """Each group has up to `num` right answers more that an earlier policy gave, drawn at random (RLEP 2507.07451).
+
+        ask=(Replay(num=2),)
+        --mechanism.ask replay --mechanism.ask.0.num 2
+    """
 
     reads = (KeepSuccesses,)
 

@@ -30,7 +30,11 @@ def keep_successes(memory: Memory, *, rows: Sequence[Row], most: int, place: str
 
 @dataclass(frozen=True)
 class KeepSuccesses(Remembering):
-    """The last `most` different right answers to each problem (RLEP 2507.07451)."""
+    """The last `most` different right answers to each problem (RLEP 2507.07451).
+
+        remember=(KeepSuccesses(most=4),)
+        --stages.0.mechanism.remember keep-successes --stages.0.mechanism.remember.0.most 4
+    """
 
     keeps = STORE
 

@@ -41,9 +41,13 @@ def promote(
 
 @dataclass(frozen=True)
 class Promote(Remembering):
-    """Opens the next level of a share at `accuracy` on its highest; judged whenever `after` prompts were counted there.
+    """Opens the next level of a share at `accuracy` on its highest; judged whenever `after` prompts were counted
+    there.
 
     All that was generated counts, before any filter: a filter of mixed groups would hide that a level is mastered.
+
+        remember=(Promote(accuracy=0.9),)
+        --mechanism.remember promote --mechanism.remember.0.accuracy 0.9
     """
 
     keeps = STORE

@@ -30,7 +30,11 @@ def level_window(
 
 @dataclass(frozen=True)
 class LevelWindow(Source):
-    """Of each share the `width` highest levels that are open; the easiest alone at the start (RLVE 2511.07317)."""
+    """Of each share the `width` highest levels that are open; the easiest alone at the start (RLVE 2511.07317).
+
+        source=LevelWindow(width=4)
+        --mechanism.source level-window --mechanism.source.width 4
+    """
 
     reads = (Promote,)
 

@@ -45,6 +45,9 @@ class Recompose(Curator):
 
     What is left over waits in memory. Once as many rows wait as train, the oldest of them are a second batch of the
     step, with a probability that falls by a cosine from `often` to `seldom` over the run.
+
+        curate=(Recompose(share=0.5),)
+        --mechanism.curate recompose --mechanism.curate.0.share 0.5
     """
 
     reads = (KeepLeftovers,)

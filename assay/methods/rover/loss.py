@@ -31,6 +31,9 @@ class Rover(WholeLoss):
     """log pi / pi_old as the value of a token under the uniformly random policy, by its Bellman equation (2509.24981).
 
     Wants what all tokens of the vocabulary are given on average, now and (`mean-log-prob` of `forwards`) before.
+
+        objective=Objective(whole=Rover(scale=1.0))
+        --mechanism.objective.whole rover --mechanism.objective.whole.scale 1.0
     """
 
     scale: float = 1.0

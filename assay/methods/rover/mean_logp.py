@@ -31,6 +31,9 @@ class MeanLogProb(Forward):
     """What each position gave all tokens of the vocabulary on average before the update, in the weight `mean_logp`.
 
     Only where `old` was asked for: with one update of fresh answers the weights before are those of now.
+
+        forwards=(MeanLogProb(),)
+        --mechanism.forwards mean-log-prob
     """
 
     does = keep_mean_log_prob

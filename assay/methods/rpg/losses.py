@@ -36,10 +36,14 @@ def old_kl(view: View, *, weight: float, divergence: str) -> Tensor:
 
 @dataclass(frozen=True)
 class OldKL(Term):
-    """Divergence from the old policy, in the loss, differentiated through the ratio."""
+    """Divergence from the old policy, in the loss, differentiated through the ratio.
 
-    weight: float = 1e-4  # of the term in the loss
-    divergence: Divergence = "ufkl"  # forward or reverse KL; with u unnormalised
+        objective=Objective(regularise=(OldKL(divergence="fkl"),))
+        --mechanism.objective.regularise old-kl --mechanism.objective.regularise.0.divergence fkl
+    """
+
+    weight: float = 1e-4
+    divergence: Divergence = "ufkl"
     does = old_kl
 
 
@@ -57,13 +61,16 @@ def regularised_reinforce(
 class RegularisedReinforce(WholeLoss):
     """The policy gradient of E[R] - beta D as a weighted likelihood. Outside the clip of PPO both parts are silent;
     within it the divergence sees the ratio held in [1 - low, 1 + high].
+
+        objective=Objective(whole=RegularisedReinforce(divergence="fkl"))
+        --mechanism.objective.whole regularised-reinforce --mechanism.objective.whole.divergence fkl
     """
 
     beta: float = 1e-4
     divergence: Divergence = "ufkl"
     low: float = 0.2
     high: float = 0.2
-    dual: float | None = None  # upper bound of the ratio where A < 0; None: none
+    dual: float | None = None
     does = regularised_reinforce
 
 

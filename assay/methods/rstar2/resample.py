@@ -30,7 +30,11 @@ def resample_on_correct(rows: Sequence[Row], memory: Memory, *, keep: int, least
 
 @dataclass(frozen=True)
 class ResampleOnCorrect(Curator):
-    """Of each group the `keep` rows that train: of the right ones the cleanest, of the wrong ones any (GRPO-RoC)."""
+    """Of each group the `keep` rows that train: of the right ones the cleanest, of the wrong ones any (GRPO-RoC).
+
+        curate=(ResampleOnCorrect(keep=16),)
+        --mechanism.curate resample-on-correct --mechanism.curate.0.keep 16
+    """
 
     keep: int = scales_with("group_size", 16, at=32)
     least: int = 2  # of either kind, if there are so many

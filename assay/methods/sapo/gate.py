@@ -20,9 +20,13 @@ def soft(ratio: Tensor, advantage: Tensor, *, up: float, down: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Soft(Gate):
-    """f(w) = 4 / tau sigmoid(tau (w - 1)): the push fades as the ratio leaves 1, faster where A <= 0 (SAPO 2511.20347).
+    """f(w) = 4 / tau sigmoid(tau (w - 1)): the push fades as the ratio leaves 1, faster where A <= 0 (SAPO
+    2511.20347).
 
     A clip of epsilon is imitated by a tau near 2 / epsilon; the paper's are far looser.
+
+        objective=Objective(gate=Soft(up=1.0))
+        --mechanism.objective.gate soft --mechanism.objective.gate.up 1.0
     """
 
     up: float = 1.0

@@ -27,6 +27,9 @@ def begin_at_rate(
 class BeginAtRate(Asking):
     """Answers begin with the first steps of the worked solution (SEELE 2509.06923): as many as the memory says of the
     problem; of a new one, or always if `rate` is given, that share, and never the last step.
+
+        ask=(BeginAtRate(),)
+        --mechanism.ask begin-at-rate
     """
 
     solutions = "some"

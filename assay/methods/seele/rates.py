@@ -115,9 +115,13 @@ def keep_rate(memory: Memory, *, episodes: Sequence[Episode], target: float, pla
 
 @dataclass(frozen=True)
 class KeepRate(Remembering):
-    """The rate that the step's rounds predict for a problem, for the next visit to it (SEELE 2509.06923)."""
+    """The rate that the step's rounds predict for a problem, for the next visit to it (SEELE 2509.06923).
+
+        remember=(KeepRate(target=0.5),)
+        --mechanism.remember keep-rate --mechanism.remember.0.target 0.5
+    """
 
     keeps = STORE
 
-    target: float = 0.5  # share of right answers that the next visit is to have
+    target: float = 0.5
     does = keep_rate

@@ -25,16 +25,19 @@ def hint_rounds(episodes: Sequence[Episode], *, codec: Codec, rounds: int, targe
 
 @dataclass(frozen=True)
 class HintRounds(Expansion):
-    """Rounds of answers to each problem, all one group; after each the share of the steps that is given is chosen anew,
-    so that half of the answers are right (SEELE 2509.06923).
+    """Rounds of answers to each problem, all one group; after each the share of the steps that is given is chosen
+    anew, so that half of the answers are right (SEELE 2509.06923).
+
+        expand=(HintRounds(rounds=4),)
+        --mechanism.expand hint-rounds --mechanism.expand.0.rounds 4
     """
 
     solutions = "some"
 
     continues = True
 
-    rounds: int = 4  # of answers to each problem, the first one counted
-    target: float = 0.5  # share of right answers that the next round is to have
+    rounds: int = 4
+    target: float = 0.5
     does = hint_rounds
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:

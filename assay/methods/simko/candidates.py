@@ -31,7 +31,11 @@ def candidates(rows: Sequence[Row], *, models: Models, micro_tokens: int, k: int
 
 @dataclass(frozen=True)
 class Candidates(Forward):
-    """The `k` likeliest tokens at each position under the weights before the first update, and how likely they were."""
+    """The `k` likeliest tokens at each position under the weights before the first update, and how likely they were.
+
+        forwards=(Candidates(k=3),)
+        --mechanism.forwards candidates --mechanism.forwards.0.k 3
+    """
 
     k: int = 3
     does = candidates

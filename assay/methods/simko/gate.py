@@ -28,10 +28,14 @@ def clip_likeliest(
 
 @dataclass(frozen=True)
 class ClipLikeliest(Gate):
-    """PPO's clip, times `factor` where a wrong answer hesitated and yet took the likeliest token (SimKO 2510.14807)."""
+    """PPO's clip, times `factor` where a wrong answer hesitated and yet took the likeliest token (SimKO 2510.14807).
 
-    low: float = 0.2  # PPO's clip below 1
-    high: float = 0.2  # PPO's clip above 1
+        objective=Objective(gate=ClipLikeliest(low=0.2))
+        --mechanism.objective.gate clip-likeliest --mechanism.objective.gate.low 0.2
+    """
+
+    low: float = 0.2
+    high: float = 0.2
     factor: float = 1.1
     share: float = 0.2  # of the tokens of an answer that count as hesitant
     does = clip_likeliest

@@ -32,11 +32,14 @@ class ShareWithCandidates(Term):
 
     What the ratio w~ = (1 - a) w + (a / K) sum_k sg[w / w_k] w_k adds to the gradient of w, whose value it has; w_k is
     the ratio of candidate k. The clip is that of the policy's term.
+
+        objective=Objective(extra=(ShareWithCandidates(mean="policy"),))
+        --mechanism.objective.extra share-with-candidates --mechanism.objective.extra.0.mean policy
     """
 
     weight: float = 0.01  # a
-    low: float = 0.2  # PPO's clip below 1
-    high: float = 0.2  # PPO's clip above 1
+    low: float = 0.2
+    high: float = 0.2
     share: float = 0.2  # of the tokens of an answer that count as hesitant
     does = share_with_candidates
 

@@ -35,7 +35,11 @@ def keep_drafts(memory: Memory, *, rows: Sequence[Row], problems: int, place: st
 
 @dataclass(frozen=True)
 class Drafts(Remembering):
-    """Keep the last answers to each problem with their log-probs; of at most so many problems, the oldest go first."""
+    """Keep the last answers to each problem with their log-probs; of at most so many problems, the oldest go first.
+
+        remember=(Drafts(problems=6144),)
+        --mechanism.remember drafts --mechanism.remember.0.problems 6144
+    """
 
     keeps = STORE
 

@@ -80,6 +80,9 @@ def speculate(
 class Speculate(Asking):
     """A draft's token stays with probability min(1, lenience p / q), p of today's policy and q of the draft's; the
     first that does not stay, and all after it, are drawn anew (SPEC-RL 2509.23232).
+
+        ask=(Speculate(lenience=1.6487212707001282),)
+        --mechanism.ask speculate --mechanism.ask.0.lenience 1.6487212707001282
     """
 
     replies: ClassVar[bool] = False

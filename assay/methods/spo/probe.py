@@ -27,7 +27,11 @@ def probe(
 
 @dataclass(frozen=True)
 class Probe(Asking):
-    """The first time that a problem is asked, `num` answers more say how often it is solved (SPO 2509.13232)."""
+    """The first time that a problem is asked, `num` answers more say how often it is solved (SPO 2509.13232).
+
+        ask=(Probe(num=8),)
+        --mechanism.ask probe --mechanism.ask.0.num 8
+    """
 
     reads = (TrackValues,)
 

@@ -28,6 +28,9 @@ class TrackedValue(Credit):
     """A_i = 1[right] - v, v the value of the problem before this answer; no group is needed (SPO 2509.13232).
 
     `remember` track-values keeps v. Of a problem without one, v is that of its probes in this step.
+
+        credit=TrackedValue()
+        --mechanism.credit tracked-value
     """
 
     reads = (TrackValues,)

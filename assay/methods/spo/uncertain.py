@@ -35,10 +35,13 @@ def uncertain(
 class Uncertain(Source):
     """Problems of a fixed set with weights sqrt(v (1 - v)) + floor, v what `remember` track-values says of them; none
     twice in a step before all were drawn (SPO 2509.13232).
+
+        source=Uncertain(size=8192)
+        --mechanism.source uncertain --mechanism.source.size 8192
     """
 
     reads = (TrackValues,)
 
-    size: int = scales_with("num_prompts", 8192, at=1024)  # problems of the set
+    size: int = scales_with("num_prompts", 8192, at=1024)
     floor: float = 0.05
     does = uncertain

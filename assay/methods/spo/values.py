@@ -73,13 +73,16 @@ def track_values(
 class TrackValues(Remembering):
     """alpha <- rho alpha + r, beta <- rho beta + 1 - r after each answer, rho = 2^(-D / half) within bounds (SPO
     2509.13232). D is how far the log-probs of the last answer to the problem have moved since it was given.
+
+        remember=(TrackValues(half=0.06),)
+        --mechanism.remember track-values --mechanism.remember.0.half 0.06
     """
 
     keeps = STORE
 
     half: float = 0.06  # drift at which half is forgotten
     least: float = 0.875
-    most: float = 0.96  # upper bound of rho
+    most: float = 0.96
     does = track_values
 
 

@@ -28,9 +28,13 @@ def demonstrated(rows: Sequence[Row], *, ddof: int, epsilon: float) -> list[Row]
 
 @dataclass(frozen=True)
 class Demonstrated(Credit):
-    """Demonstrations are compared with the group, the policy's own answers are right or wrong (SRFT 2506.19767)."""
+    """Demonstrations are compared with the group, the policy's own answers are right or wrong (SRFT 2506.19767).
 
-    ddof: int = 1  # divisor of the group's variance: rows less this
+        credit=Demonstrated(ddof=1)
+        --mechanism.credit demonstrated --mechanism.credit.ddof 1
+    """
+
+    ddof: int = 1
     epsilon: float = 1e-6
     does = demonstrated
     compares = True

@@ -20,7 +20,11 @@ def by_entropy(ratio: Tensor, advantage: Tensor, *, view: View, weight: float) -
 
 @dataclass(frozen=True)
 class ByEntropy(Gate):
-    """Right answers weigh the more, the less sure the policy is of the whole answer; wrong ones 1 (SRFT 2506.19767)."""
+    """Right answers weigh the more, the less sure the policy is of the whole answer; wrong ones 1 (SRFT 2506.19767).
+
+        objective=Objective(gate=ByEntropy(weight=0.1))
+        --mechanism.objective.gate by-entropy --mechanism.objective.gate.weight 0.1
+    """
 
     weight: float = 0.1
     does = by_entropy

@@ -20,7 +20,11 @@ def likelihood_by_entropy(view: View, *, weight: float) -> Tensor:
 
 @dataclass(frozen=True)
 class LikelihoodByEntropy(Term):
-    """Likelihood of answers, the less sure the policy is of one the less (SRFT 2506.19767)."""
+    """Likelihood of answers, the less sure the policy is of one the less (SRFT 2506.19767).
+
+        objective=Objective(extra=(LikelihoodByEntropy(mean="policy"),))
+        --mechanism.objective.extra likelihood-by-entropy --mechanism.objective.extra.0.mean policy
+    """
 
     weight: float = 0.5
     does = likelihood_by_entropy

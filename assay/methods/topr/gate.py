@@ -23,6 +23,9 @@ class Tapered(Gate):
     """The ratio held within bounds of their own for pushes up and for pushes down (TOPR 2503.14286).
 
     Anything above 0 for `down_least` lets a push down go on for ever.
+
+        objective=Objective(gate=Tapered(up_least=1.0))
+        --mechanism.objective.gate tapered --mechanism.objective.gate.up-least 1.0
     """
 
     up_least: float = 1.0

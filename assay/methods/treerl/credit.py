@@ -37,10 +37,13 @@ class TreeRelative(Credit):
 
     A piece that k selected leaves share is trained k times; its value is divided by k, by root k, or not at all, so
     that in total it weighs 1, root k or k.
+
+        credit=TreeRelative(share="root")
+        --mechanism.credit tree-relative --mechanism.credit.share root
     """
 
     share: Share = "root"
-    terms: Terms = "both"  # value against the whole tree, against the piece before, or the sum of both
+    terms: Terms = "both"
     does = tree_relative
     compares = True
 

@@ -29,6 +29,9 @@ class DrawLeaves(Curator):
     """Train on as many leaves of a group as a group has rows, a right one among them if there is any (TreeRL).
 
     The others stay in the statistics of the group: values are those of the whole tree.
+
+        curate=(DrawLeaves(),)
+        --mechanism.curate draw-leaves
     """
 
     does = draw_leaves

@@ -24,9 +24,12 @@ class LengthAdaptiveGAE(Credit):
     """GAE with a lambda for each answer: lam = 1 - 1 / (alpha T), so that sum_t lam^t ~ alpha T (VAPO 2504.05118).
 
     alpha T is the reach of a reward in tokens, which is to stay where answers are short.
+
+        credit=LengthAdaptiveGAE(gamma=1.0)
+        --mechanism.credit length-adaptive-gae --mechanism.credit.gamma 1.0
     """
 
-    gamma: float = 1.0  # discount of what is later
+    gamma: float = 1.0
     alpha: float = scales_with("max_new", 0.05, at=20480, inverse=True)
     does = length_adaptive_gae
     targets = True
