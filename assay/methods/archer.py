@@ -11,8 +11,7 @@ ARCHER = Recipe(
     title="Stabilizing Knowledge, Promoting Reasoning: Dual-Token Constraints for RLVR",
     paper="2507.15778",
     claim="a tight clip and a KL penalty for tokens of low entropy, a wide clip and no penalty for the fifth of an "
-          "answer with the highest entropy: above DAPO, at the state of the art of 1.5B models on mathematics and "
-          "code",
+    "answer with the highest entropy: above DAPO, at the state of the art of 1.5B models on mathematics and code",
     mechanism=Mechanism(
         curate=(MixedGroups(by="accuracy"),),
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),

@@ -15,9 +15,9 @@ AREAL = Recipe(
     title="AReaL: A Large-Scale Asynchronous Reinforcement Learning System for Language Reasoning",
     paper="2505.24298",
     claim="generation never waits for training, because the policy that sampled and the old policy of the clip are "
-          "two: 2.77 times faster than synchronous systems at equal or better accuracy",
+    "two: 2.77 times faster than synchronous systems at equal or better accuracy",
     missing="generation that runs beside training: here answers come from a policy a constant number of steps old, "
-            "and are written before the step begins",
+    "and are written before the step begins",
     mechanism=Mechanism(
         collect=(Lagged(model="behaviour"),),
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),

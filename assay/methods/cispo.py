@@ -9,7 +9,7 @@ CISPO = Like(
     title="MiniMax-M1: Scaling Test-Time Compute Efficiently with Lightning Attention",
     paper="2506.13585",
     claim="with the importance weight clipped in place of the update no token is dropped: as good as DAPO on AIME "
-          "2024 in half the steps, from Qwen2.5-32B",
+    "2024 in half the steps, from Qwen2.5-32B",
     missing="the report's model and its lightning attention",
     changes={"mechanism.objective": Objective(gate=Bounded(least=0.0, most=5.0), aggregate=TokenMean())},
     notes=(

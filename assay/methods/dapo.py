@@ -13,7 +13,7 @@ DAPO = Recipe(
     title="DAPO: An Open-Source LLM Reinforcement Learning System at Scale",
     paper="2503.14476",
     claim="clip-higher, dynamic sampling, a token-level loss and a soft penalty for overlong answers: 50 on AIME 2024 "
-          "from Qwen2.5-32B in half the steps of DeepSeek-R1-Zero-Qwen-32B (47)",
+    "from Qwen2.5-32B in half the steps of DeepSeek-R1-Zero-Qwen-32B (47)",
     mechanism=Mechanism(
         expand=(Refill(max_rounds=10),),
         reward=(Outcome(right=1.0, wrong=-1.0), SoftOverlong(buffer=4096, factor=1.0)),

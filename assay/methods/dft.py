@@ -10,7 +10,7 @@ DFT = Like(
     title="On the Generalization of SFT: A Reinforcement Learning Perspective with Reward Rectification",
     paper="2508.05629",
     claim="SFT with each token weighted by its own probability: +15.66 on average over Qwen2.5-Math-1.5B on five "
-          "mathematics sets, where SFT gives +2.09",
+    "mathematics sets, where SFT gives +2.09",
     changes={
         "mechanism.objective.ratio": Probability(),
         "mechanism.objective.gate": Plain(),

@@ -10,7 +10,7 @@ DR_GRPO = Recipe(
     title="Understanding R1-Zero-Like Training: A Critical Perspective",
     paper="2503.20783",
     claim="without the division by length and by standard deviation, wrong answers stop growing longer, at equal "
-          "accuracy",
+    "accuracy",
     mechanism=Mechanism(
         credit=GroupRelative(scale="none"),
         objective=Objective(gate=Clip(low=0.2, high=0.2), aggregate=FixedLength()),

@@ -10,7 +10,7 @@ FORK_MASK = Like(
     "Reasoning",
     paper="2506.01939",
     claim="the fifth of the tokens with the highest entropy is enough: equal with 8B, 11.04 and 7.71 points better on "
-          "AIME 2025 and 2024 with 32B; the other four fifths alone are clearly worse",
+    "AIME 2025 and 2024 with 32B; the other four fifths alone are clearly worse",
     changes={
         "mechanism.objective": Objective(
             gate=Clip(low=0.2, high=0.28),
@@ -25,6 +25,7 @@ FORK_MASK = Like(
         "selected tokens alone.",
         "Where the quantile is 0 no token is masked. A fifth of a short answer is a handful of tokens.",
     ),
-    deviations=("TRL takes the quantile over a micro-batch of all ranks, so that the mask depends on which rows share "
-                "a batch.",),
+    deviations=(
+        "TRL takes the quantile over a micro-batch of all ranks, so that the mask depends on which rows share a batch.",
+    ),
 )

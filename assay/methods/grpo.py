@@ -11,7 +11,7 @@ GRPO = Recipe(
     paper="2402.03300",
     claim="a group's mean and standard deviation replace the critic; GSM8K 88.2 and MATH 51.7 from 82.9 and 46.8",
     missing="rewards of single steps (process supervision), rounds with a retrained reward model, and the report's "
-            "pre-training",
+    "pre-training",
     mechanism=Mechanism(
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
         objective=Objective(

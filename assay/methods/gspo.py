@@ -12,7 +12,7 @@ GSPO = Recipe(
     title="Group Sequence Policy Optimization",
     paper="2507.18071",
     claim="ratio and clip of whole answers, since rewards are given to whole answers: stable training of a mixture of "
-          "experts without routing replay, and more efficient than GRPO at equal compute",
+    "experts without routing replay, and more efficient than GRPO at equal compute",
     mechanism=Mechanism(
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
         objective=Objective(ratio=SequenceRatio(of="mean"), gate=Clip(low=3e-4, high=4e-4), aggregate=SequenceMean()),
@@ -49,7 +49,7 @@ GSPO_TOKEN = dataclasses.replace(
     GSPO,
     name="gspo-token",
     claim="the same value and, with one advantage an answer, the same gradient as GSPO, but advantages of tokens are "
-          "possible",
+    "possible",
     notes=(
         *GSPO.notes,
         "The ratio is sg[s] pi / sg[pi]: its value is s, its gradient that of each token's own probability. So every "

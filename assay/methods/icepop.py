@@ -11,7 +11,7 @@ ICEPOP = Like(
     title="Every Step Evolves: Scaling Reinforcement Learning for Trillion-Scale Thinking Model",
     paper="2510.18855",
     claim="masking the tokens on which sampler and learner disagree: no collapse on mixtures of experts of up to a "
-          "trillion parameters",
+    "trillion parameters",
     notes=(
         *NOTES,
         "The range of 0.5 to 5 is the authors'. A mask that drops ever fewer tokens may hide a mismatch that grows.",

@@ -12,7 +12,7 @@ ITER_DPO = Like(
     paper="2404.19733",
     claim="rounds of pairs from verdicts with the winner's likelihood: GSM8K from 55.6 to 81.6 with Llama-2-70B-chat",
     missing="worked solutions among the winners, a temperature of 1.3 after two rounds, and rounds whose length is "
-            "chosen",
+    "chosen",
     changes={
         "mechanism.objective.whole.likelihood": 1.0,
         "mechanism.curate": (TrainAt(temperature=1.0), Pairs(most=10)),

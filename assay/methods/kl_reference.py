@@ -10,7 +10,7 @@ KL_REFERENCE = Like(
     title="On a few pitfalls in KL divergence gradient estimation for RL",
     paper="2506.09477",
     claim="GRPO's KL term does not have the gradient of the KL that it reports; weighted by the importance ratio it "
-          "has, off policy too",
+    "has, off policy too",
     notes=(
         "GRPO with all its values, and another estimator of the KL penalty: the default of the part `kl`. The other "
         "estimators can be named: k2 has the right gradient on policy, k3 is GRPO's.",

@@ -14,9 +14,9 @@ KL_RESET = Recipe(
     title="ProRL: Prolonged Reinforcement Learning Expands Reasoning Boundaries in Large Language Models",
     paper="2505.24864",
     claim="a KL penalty whose reference policy is reset to the policy whenever progress ends, together with the "
-          "optimiser: thousands of steps, and problems solved that the base model never solves",
+    "optimiser: thousands of steps, and problems solved that the base model never solves",
     missing="the settings of single runs of the report: a penalty for answers that do not stop, 32 answers a problem, "
-            "16k tokens",
+    "16k tokens",
     mechanism=Mechanism(
         expand=(Refill(max_rounds=10),),
         reward=(Outcome(right=1.0, wrong=0.0),),

@@ -10,7 +10,7 @@ LITEPPO = Recipe(
     title="Part I: Tricks or Traps? A Deep Dive into RL for LLM Reasoning",
     paper="2508.08221",
     claim="two tricks are enough: the group's mean with the batch's standard deviation, and a mean over tokens; above "
-          "GRPO and DAPO from Qwen3-4B and 8B base",
+    "GRPO and DAPO from Qwen3-4B and 8B base",
     missing="the comparison of single tricks, which is most of the paper",
     mechanism=Mechanism(
         credit=GroupRelative(scale="batch", ddof=1, epsilon=1e-6),

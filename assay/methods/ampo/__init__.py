@@ -12,7 +12,7 @@ AMPO = Recipe(
     title="More Than One Teacher: Adaptive Multi-Guidance Policy Optimization for Diverse Exploration",
     paper="2510.02227",
     claim="where every rollout of a prompt is wrong, the traces of several teachers that the policy understands best "
-          "replace wrong rollouts: +4.3% on mathematics and +12.2% out of distribution over GRPO",
+    "replace wrong rollouts: +4.3% on mathematics and +12.2% out of distribution over GRPO",
     missing="the paper's penalty for repetition",
     mechanism=Mechanism(
         expand=(AskTeachers(most=2, right=0, choice="best"),),

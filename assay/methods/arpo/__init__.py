@@ -12,7 +12,7 @@ ARPO = Recipe(
     title="Agentic Reinforced Policy Optimization",
     paper="2507.19849",
     claim="half of a group's answers are forks that begin right after a tool's reply, more often where entropy rose: "
-          "above trajectory-level RL on 13 benchmarks with half the tool calls",
+    "above trajectory-level RL on 13 benchmarks with half the tool calls",
     missing="search, browsing and Python as tools, and the paper's reward by F1 and by the tools used",
     tasks=("lookup-tool", "lookup-faulty", "calculator"),
     mechanism=Mechanism(

@@ -79,7 +79,8 @@ class ForkAtReplies(Expansion):
 
 
 def entropy_rise(episode: Episode, tokens: int) -> float:
-    """Mean entropy of the first tokens of the last turn minus that of the first turn; 0 while the answer has one turn.
+    """Mean entropy of the first tokens of the last turn minus that of the first turn; 0 while the
+    answer has one turn.
     """
     turns = [s for s in episode.segments if s.entropy is not None and len(s) and s.origin[0] == Origin.POLICY]
     if not turns:

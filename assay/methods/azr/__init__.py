@@ -29,7 +29,7 @@ AZR = Recipe(
     title="Absolute Zero: Reinforced Self-play Reasoning with Zero Data",
     paper="2505.03335",
     claim="one model poses and solves program tasks that an executor checks: best of the zero-setting 7B models on "
-          "the average of code and mathematics, without any external data",
+    "the average of code and mathematics, without any external data",
     missing="programs in Python that an interpreter runs: a stack machine on digits takes its place",
     tasks=("dsl-deduction", "dsl-abduction", "dsl-induction"),
     mechanism=Mechanism(

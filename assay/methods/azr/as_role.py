@@ -19,8 +19,8 @@ def as_role(requests: Sequence[Request], *, role: str) -> list[Request]:
 class AsRole(Asking):
     """The player of this role answers the prompts; here the one who poses problems.
 
-        ask=(AsRole(role="proposer"),)
-        --mechanism.ask as-role --mechanism.ask.0.role proposer
+    ask=(AsRole(role="proposer"),)
+    --mechanism.ask as-role --mechanism.ask.0.role proposer
     """
 
     role: str = "proposer"

@@ -32,8 +32,8 @@ class Learnability(Rewarding):
     """A posed problem earns 1 - s if a share 0 < s < 1 of its probes is right, `extreme` if all or none are (AZR
     2505.03335).
 
-        reward=(Learnability(invalid=-1.0),)
-        --mechanism.rules.0.reward.0 learnability --mechanism.rules.0.reward.0.invalid -1.0
+        Rule("proposer", reward=(Learnability(extreme=-0.5),))
+        --mechanism.rules.0.reward learnability --mechanism.rules.0.reward.0.extreme -0.5
     """
 
     invalid: float = -1.0  # for text that is not a problem

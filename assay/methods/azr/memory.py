@@ -1,6 +1,4 @@
-"""The pools of posed problems: what the policy wrote becomes an instance of a task, and the instances of a task its
-pool.
-"""
+"""The pools of posed problems: text that the policy wrote becomes an instance of a task and enters its pool."""
 
 from __future__ import annotations
 
@@ -48,8 +46,8 @@ def admit_posed(memory: Memory, *, episodes: Sequence[Episode], cap: int, place:
 class AdmitPosed(Remembering):
     """Valid new problems enter the pool of their task, whatever their reward; a pool keeps its newest `cap` problems.
 
-        remember=(AdmitPosed(cap=16384),)
-        --mechanism.remember admit-posed --mechanism.remember.0.cap 16384
+    remember=(AdmitPosed(cap=16384),)
+    --mechanism.remember admit-posed --mechanism.remember.0.cap 16384
     """
 
     keeps = STORE

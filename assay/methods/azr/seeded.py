@@ -23,8 +23,8 @@ def seeded(seen: Seen, *, memory: Memory, pool: Pool, size: int, place: str = ST
 class Seeded(Condition):
     """The stage begins when `size` problems of each task of the pool were posed.
 
-        when=Seeded(size=256)
-        --stages.1.when seeded --stages.1.when.size 256
+    Stage("self-play", when=Seeded(size=256))
+    --stages.1.when seeded --stages.1.when.size 256
     """
 
     reads = (AdmitPosed,)

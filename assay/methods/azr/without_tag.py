@@ -19,8 +19,8 @@ def without_tag(rows: Sequence[Row], *, tag: str) -> list[Row]:
 class WithoutTag(Curator):
     """Rows whose request has this tag do not train: they were sampled to measure something.
 
-        curate=(WithoutTag(tag="probe"),)
-        --mechanism.curate without-tag --mechanism.curate.0.tag probe
+    curate=(WithoutTag(tag="probe"),)
+    --mechanism.curate without-tag --mechanism.curate.0.tag probe
     """
 
     tag: str = "probe"

@@ -11,7 +11,7 @@ BREAD = Like(
     title="BREAD: Branched Rollouts from Expert Anchors Bridge SFT & RL for Reasoning",
     paper="2506.17211",
     claim="from the shortest expert prefix with which the policy sometimes succeeds, GRPO solves problems that SFT "
-          "and RL cannot, with fewer than 40% of the traces and about three times faster training than GRPO",
+    "and RL cannot, with fewer than 40% of the traces and about three times faster training than GRPO",
     changes={
         "mechanism.expand": (AnchorSearch(pieces=10, low=0.25, high=0.75, probes=4),),
         "mechanism.curate": (OnAnchor(low=0.25, high=0.75),),

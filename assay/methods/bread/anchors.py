@@ -20,8 +20,10 @@ def anchor_search(
 ) -> list[Request]:
     """Requests for a further group of each problem whose search goes on, with the next number of pieces as prefix."""
     if not 0 < low <= high <= 1 or pieces < 2:
-        raise ConfigError(f"anchor-search: expected 0 < low <= high <= 1 and at least 2 pieces; got low {low}, high "
-                          f"{high} and {pieces} pieces.")
+        raise ConfigError(
+            f"anchor-search: expected 0 < low <= high <= 1 and at least 2 pieces; got low {low}, high "
+            f"{high} and {pieces} pieces."
+        )
     asked: list[Request] = []
     for members in _by_problem(episodes).values():
         base = members[0]

@@ -15,7 +15,7 @@ CLIP_COV = Recipe(
     title="The Entropy Mechanism of Reinforcement Learning for Reasoning Language Models",
     paper="2505.22617",
     claim="a few tokens whose log-prob and advantage vary together make the entropy collapse: without a gradient on "
-          "some of them a 7B model is 2.0 points above GRPO on seven sets of mathematics",
+    "some of them a 7B model is 2.0 points above GRPO on seven sets of mathematics",
     mechanism=Mechanism(
         expand=(Refill(max_rounds=10),),
         curate=(MixedGroups(by="accuracy"), FirstGroups()),
@@ -53,7 +53,7 @@ KL_COV = dataclasses.replace(
     CLIP_COV,
     name="kl-cov",
     claim="a KL penalty on those tokens alone keeps the entropy ten times higher: 2.0 points above GRPO with 7B, 6.4 "
-          "with 32B",
+    "with 32B",
     mechanism=dataclasses.replace(
         CLIP_COV.mechanism,
         objective=Objective(

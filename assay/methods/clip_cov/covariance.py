@@ -45,8 +45,8 @@ class Covariance(Selector):
     Tokens with A > 0 and a ratio above 1 + `open` are not drawn, since the clip gives them no gradient anyway. If all
     advantages are 0, no token is selected.
 
-        objective=Objective(keep=(Covariance(pick="draw"),))
-        --mechanism.objective.keep covariance --mechanism.objective.keep.0.pick draw
+        objective=Objective(keep=(Covariance(share=0.0002),))
+        --mechanism.objective.keep covariance --mechanism.objective.keep.0.share 0.0002
     """
 
     share: float = 2e-4

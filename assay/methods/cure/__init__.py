@@ -22,7 +22,7 @@ CURE = Recipe(
     title="CURE: Critical-Token-Guided Re-Concatenation for Entropy-Collapse Prevention",
     paper="2508.11016",
     claim="answers that branch off at high-entropy tokens, trained together with the answers that they leave, keep "
-          "entropy high; plain DAPO then turns it into accuracy: +5% on six math benchmarks with Qwen2.5-Math-7B",
+    "entropy high; plain DAPO then turns it into accuracy: +5% on six math benchmarks with Qwen2.5-Math-7B",
     missing="the longer answers of the paper's second stage: here the limit of answers is one constant of a run",
     mechanism=Mechanism(
         ask=(Trunks(share=0.25),),

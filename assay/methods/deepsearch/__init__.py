@@ -1,5 +1,4 @@
-"""Tree search inside training: values of steps are advantages, solutions are replayed, rounds keep unsolved problems.
-"""
+"""Tree search inside training: values of steps are advantages, solutions are replayed, rounds drop solved problems."""
 
 from assay.ask import Trunks
 from assay.curate import Untrained
@@ -29,7 +28,7 @@ DEEPSEARCH = Recipe(
     title="DeepSearch: Overcome the Bottleneck of RL with Verifiable Rewards via Monte Carlo Tree Search",
     paper="2509.25454",
     claim="answers that a tree search finds, with the values of its nodes as credit, raise a saturated 1.5B model to "
-          "62.95 on average over mathematics at 5.7 times fewer GPU hours than longer training",
+    "62.95 on average over mathematics at 5.7 times fewer GPU hours than longer training",
     mechanism=Mechanism(
         source=Unsolved(size=512, most=0.25),
         ask=(Recall(), Steps(width=8, depth=64, least=4)),

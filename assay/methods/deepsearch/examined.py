@@ -33,8 +33,8 @@ def keep_examined(memory: Memory, *, episodes: Sequence[Episode], place: str = S
 class KeepExamined(Remembering):
     """Stores the pass rate of each problem of the step, which the source `unsolved` reads.
 
-        remember=(KeepExamined(),)
-        --stages.0.mechanism.remember keep-examined
+    remember=(KeepExamined(),)
+    --stages.0.mechanism.remember keep-examined
     """
 
     keeps = STORE

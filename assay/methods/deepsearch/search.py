@@ -178,8 +178,8 @@ class Search(Expansion):
     best node of the whole frontier: F = quality tanh Q(parent) + doubt H + depth sqrt(d / D), where H is the mean
     surprisal of the answer so far.
 
-        expand=(Search(explore=2.0),)
-        --mechanism.expand search --mechanism.expand.0.explore 2.0
+        expand=(Search(quality=0.4),)
+        --mechanism.expand search --mechanism.expand.0.quality 0.4
     """
 
     continues = True

@@ -62,8 +62,8 @@ def examine(
 class Examine(Source):
     """Draws in one step all problems from which `unsolved` would draw.
 
-        source=Examine(size=512)
-        --stages.0.mechanism.source examine --stages.0.mechanism.source.size 512
+    source=Examine(size=512)
+    --stages.0.mechanism.source examine --stages.0.mechanism.source.size 512
     """
 
     reads = (KeepExamined,)

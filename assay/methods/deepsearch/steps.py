@@ -76,8 +76,8 @@ def recall(requests: Sequence[Request], memory: Memory, *, place: str) -> list[R
 class Recall(Asking):
     """The stored right answers to a problem replace its first samples; the policy is not asked for these.
 
-        ask=(Recall(),)
-        --mechanism.ask recall
+    ask=(Recall(),)
+    --mechanism.ask recall
     """
 
     reads = (HoldSolved,)

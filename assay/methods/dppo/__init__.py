@@ -13,8 +13,7 @@ DPPO = Recipe(
     title="Rethinking the Trust Region in LLM Reinforcement Learning",
     paper="2602.04879",
     claim="a clip of the ratio is too strict for rare tokens and too lax for frequent ones; a bound on the difference "
-          "of probabilities is stable without router replay, above GRPO with either clip on AIME 2024 with "
-          "Qwen3-30B-A3B",
+    "of probabilities is stable without router replay, above GRPO with either clip on AIME 2024 with Qwen3-30B-A3B",
     mechanism=Mechanism(
         credit=GroupRelative(scale="none"),
         objective=Objective(

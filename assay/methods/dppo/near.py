@@ -36,8 +36,8 @@ class Near(Selector):
     p is the policy's probability of the token and q the sampler's. `tv` bounds |p - q|, `kl` the KL divergence of (p,
     1 - p) from (q, 1 - q); the bound is `high` where A > 0, else `low`.
 
-        objective=Objective(keep=(Near(kind="tv"),))
-        --mechanism.objective.keep near --mechanism.objective.keep.0.kind tv
+        objective=Objective(keep=(Near(high=0.15),))
+        --mechanism.objective.keep near --mechanism.objective.keep.0.high 0.15
     """
 
     kind: Literal["tv", "kl"] = "tv"

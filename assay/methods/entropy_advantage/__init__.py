@@ -9,7 +9,7 @@ ENTROPY_ADVANTAGE = Like(
     title="Reasoning with Exploration: An Entropy Perspective",
     paper="2506.14758",
     claim="advantages that are larger where the policy's entropy is high make longer chains of thought: pass@k rises, "
-          "at large k most of all",
+    "at large k most of all",
     changes={"mechanism.shape": (Hesitant(share=0.4, kappa=2.0),)},
     notes=(
         "Share 0.4 and kappa 2 are those of the paper's group-relative runs; set-up and scale are DAPO's.",

@@ -13,7 +13,7 @@ ENTROPY_TARGET = Recipe(
     title="Skywork Open Reasoner 1 Technical Report",
     paper="2505.22312",
     claim="an entropy bonus that acts only below a target keeps the policy from collapsing early: 15.0 points over "
-          "the 32B model that it starts from",
+    "the 32B model that it starts from",
     missing="the report's later stages, with longer answers",
     mechanism=Mechanism(
         curate=(MixedGroups(by="accuracy"),),

@@ -17,7 +17,7 @@ ERPO = Recipe(
     title="Explore Data Left Behind in Reinforcement Learning for Reasoning Language Models",
     paper="2511.04800",
     claim="prompts that are always solved keep a gradient, and a temperature that rises with a prompt's history makes "
-          "mistakes appear: above DAPO on Qwen2.5-3B and 7B",
+    "mistakes appear: above DAPO on Qwen2.5-3B and 7B",
     mechanism=Mechanism(
         source=Epochs(size=2048),
         ask=(OwnTemperature(),),

@@ -24,8 +24,8 @@ def solved_groups(rows: Sequence[Row]) -> list[Row]:
 class SolvedGroups(Curator):
     """Trains on the groups with a right answer, even if all are right; groups that are all wrong are left out.
 
-        curate=(SolvedGroups(),)
-        --mechanism.curate solved-groups
+    curate=(SolvedGroups(),)
+    --mechanism.curate solved-groups
     """
 
     does = solved_groups

@@ -22,8 +22,8 @@ def own_temperature(requests: Sequence[Request], memory: Memory, *, place: str =
 class OwnTemperature(Asking):
     """Samples each problem at the temperature that its history has led to, and a new problem at that of the run.
 
-        ask=(OwnTemperature(),)
-        --mechanism.ask own-temperature
+    ask=(OwnTemperature(),)
+    --mechanism.ask own-temperature
     """
 
     reads = (TrackTemperature,)

@@ -41,8 +41,8 @@ def track_temperature(
 class TrackTemperature(Remembering):
     """Stores T of each problem whose history has moved it away from the temperature of the run (ERPO 2511.04800).
 
-        remember=(TrackTemperature(step=0.05),)
-        --mechanism.remember track-temperature --mechanism.remember.0.step 0.05
+    remember=(TrackTemperature(step=0.05),)
+    --mechanism.remember track-temperature --mechanism.remember.0.step 0.05
     """
 
     keeps = STORE

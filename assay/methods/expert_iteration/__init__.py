@@ -21,7 +21,7 @@ EXPERT_ITERATION = Recipe(
     title="Teaching Large Language Models to Reason with Reinforcement Learning",
     paper="2403.04642",
     claim="sampling, keeping the right answers and training the first checkpoint on all of them is the best of expert "
-          "iteration, PPO and return-conditioned RL in most cases, with about as many samples as PPO",
+    "iteration, PPO and return-conditioned RL in most cases, with about as many samples as PPO",
     mechanism=FIT,
     scale=Scale(num_prompts=64, group_size=96, max_new=512, learning_rate=2e-5, num_steps=300, warmup_steps=5),
     stages=tuple(

@@ -19,8 +19,8 @@ def nobody(rows: Sequence[Row]) -> list[Row]:
 class Nobody(Curator):
     """No answer of this step trains; the verifier judges the answers, and the memory may store them.
 
-        curate=(Nobody(),)
-        --stages.0.mechanism.curate nobody
+    curate=(Nobody(),)
+    --stages.0.mechanism.curate nobody
     """
 
     does = nobody

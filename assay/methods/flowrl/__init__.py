@@ -1,5 +1,4 @@
-"""The policy matches the distribution exp(beta A) ref / Z instead of maximising; log Z of each question is learnt too.
-"""
+"""The policy matches the distribution exp(beta A) ref / Z instead of maximising reward; log Z is learnt too."""
 
 from assay.credit import GroupRelative
 from assay.methods.flowrl.loss import FlowRL
@@ -14,7 +13,7 @@ FLOWRL = Recipe(
     title="FlowRL: Matching Reward Distributions for LLM Reasoning",
     paper="2509.15207",
     claim="matching the distribution exp(beta r) ref instead of maximising r: 48.4 on average over six sets with "
-          "Qwen2.5-32B against 43.3 of PPO and 38.3 of GRPO",
+    "Qwen2.5-32B against 43.3 of PPO and 38.3 of GRPO",
     mechanism=Mechanism(
         reward=(Outcome(right=1.0, wrong=0.0),),
         forwards=(Partition(model="partition", rate=1.0),),

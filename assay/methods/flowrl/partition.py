@@ -30,8 +30,9 @@ def partition(
     """
     spec = models.specs.get(model)
     if model not in models or spec is None or spec.output != "value":
-        raise ConfigError(f"forwards.model: the model '{model}' has no values; declare it in the recipe's models with "
-                          "output=value.")
+        raise ConfigError(
+            f"forwards.model: the model '{model}' has no values; declare it in the recipe's models with output=value."
+        )
     result, engine, lessons = list(rows), models[model], []
     places = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
     for i, row in zip(places, values_of(engine, [rows[i] for i in places], tokens=micro_tokens), strict=True):
@@ -58,8 +59,8 @@ class Partition(Forward):
     Its updates use the policy as it was before the update. Since the advantages of a group sum to zero, the gradient
     by log Z is that of the squared distance between log Z and the mean of log ref - log pi.
 
-        forwards=(Partition(model="partition"),)
-        --mechanism.forwards partition --mechanism.forwards.0.model partition
+        forwards=(Partition(rate=1.0),)
+        --mechanism.forwards partition --mechanism.forwards.0.rate 1.0
     """
 
     model: str = "partition"

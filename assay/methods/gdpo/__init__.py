@@ -13,8 +13,7 @@ GDPO = Recipe(
     title="GDPO: Group reward-Decoupled Normalization Policy Optimization for Multi-reward RL Optimization",
     paper="2601.05242",
     claim="several rewards, each normalised in its group before they are added, keep apart combinations that GRPO "
-          "maps to one advantage: above GRPO in correctness and in kept constraints on tool calling, mathematics and "
-          "code",
+    "maps to one advantage: above GRPO in correctness and in kept constraints on tool calling, mathematics and code",
     missing="correctness that is graded from -3 to 3",
     mechanism=Mechanism(
         reward=(Outcome(right=1.0, wrong=0.0), Formatted(readable=1.0, malformed=0.0)),

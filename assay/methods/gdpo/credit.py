@@ -40,8 +40,8 @@ class PerReward(Credit):
 
     The weights w multiply normalised rewards, so a factor inside a reward function has no effect.
 
-        credit=PerReward(ddof=1)
-        --mechanism.credit per-reward --mechanism.credit.ddof 1
+        credit=PerReward(epsilon=1e-06)
+        --mechanism.credit per-reward --mechanism.credit.epsilon 1e-06
     """
 
     weights: tuple[float, ...] = ()  # one for each reward in the recipe's order; empty: 1 each

@@ -20,8 +20,8 @@ def formatted(episodes: Sequence[Episode], *, readable: float, malformed: float)
 class Formatted(Rewarding):
     """Rewards an answer that the verifier can read, whether it is right or wrong.
 
-        reward=(Formatted(readable=1.0),)
-        --mechanism.reward formatted --mechanism.reward.0.readable 1.0
+    reward=(Formatted(readable=1.0),)
+    --mechanism.reward formatted --mechanism.reward.0.readable 1.0
     """
 
     readable: float = 1.0

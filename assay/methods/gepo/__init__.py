@@ -13,7 +13,7 @@ GEPO = Recipe(
     title="Group Expectation Policy Optimization for Heterogeneous Reinforcement Learning",
     paper="2508.17850",
     claim="a ratio over the group's expected likelihood, in place of the answer's own old likelihood: less than 3 % "
-          "lost at delays of 1800 s; 43.5 at the end where GSPO has 20.9, with samplers 64 steps behind",
+    "lost at delays of 1800 s; 43.5 at the end where GSPO has 20.9, with samplers 64 steps behind",
     missing="samplers on other machines: here their delay is that of a sampler some steps behind",
     mechanism=Mechanism(
         collect=(Lagged(model="behaviour"),),

@@ -1,5 +1,6 @@
-"""Many answers are sampled and few train: the shortest (`gfpo`), those with the most reward a token
-(`gfpo-efficiency`), or fewer for easier prompts (`gfpo-adaptive`).
+"""Many answers are sampled and few train: the shortest, or those with the most reward a token.
+
+`gfpo-efficiency` selects by reward a token, and `gfpo-adaptive` keeps fewer answers of easier prompts.
 """
 
 import dataclasses
@@ -26,7 +27,7 @@ GFPO = Recipe(
     title="Sample More to Think Less: Group Filtered Policy Optimization for Concise Reasoning",
     paper="2508.09726",
     claim="training on the shortest 8 of 24 answers takes back 52 to 59% of the length that GRPO added, without a "
-          "measurable loss of accuracy",
+    "measurable loss of accuracy",
     missing="rewards that fall with length and repetition",
     mechanism=SHORTEST,
     scale=Scale(num_prompts=64, group_size=24, max_new=31744, learning_rate=1e-7, num_steps=100, warmup_steps=10),
@@ -51,7 +52,7 @@ GFPO_EFFICIENCY = dataclasses.replace(
     GFPO,
     name="gfpo-efficiency",
     claim="training on the 8 of 16 answers with the most reward a token takes back 71 to 85% of the length that GRPO "
-          "added",
+    "added",
     mechanism=dataclasses.replace(SHORTEST, curate=(Filtered(keep=8, by="reward-per-token"),)),
     scale=dataclasses.replace(GFPO.scale, group_size=16),
     notes=(*GFPO.notes[:5], "Of wrong answers, worth -1, the longest lose least a token and come first."),

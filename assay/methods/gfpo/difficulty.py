@@ -32,8 +32,8 @@ def track_difficulty(memory: Memory, *, rows: Sequence[Row], place: str = STORE)
 class TrackDifficulty(Remembering):
     """Counts the mean reward of every group, to a thousandth, which gives quantiles of the whole run in little space.
 
-        remember=(TrackDifficulty(),)
-        --mechanism.remember track-difficulty
+    remember=(TrackDifficulty(),)
+    --mechanism.remember track-difficulty
     """
 
     keeps = STORE

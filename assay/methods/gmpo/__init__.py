@@ -11,7 +11,7 @@ GMPO = Recipe(
     title="Geometric-Mean Policy Optimization",
     paper="2507.20673",
     claim="the geometric mean of clipped token ratios is less sensitive to outliers, so that the clip can be wide: "
-          "4.1 points above GRPO on mathematics with 7B, 1.4 on multimodal reasoning",
+    "4.1 points above GRPO on mathematics with 7B, 1.4 on multimodal reasoning",
     mechanism=Mechanism(
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
         objective=Objective(gate=Geometric(low=0.4, high=0.4), aggregate=SequenceMean()),

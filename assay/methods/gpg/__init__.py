@@ -1,6 +1,4 @@
-"""Policy gradient without a ratio; a factor makes up for groups of equal rewards, and problems are drawn until enough
-groups are mixed.
-"""
+"""Policy gradient without a ratio; a factor makes up for groups of equal rewards, and problems are drawn anew."""
 
 from assay.collect import Refill
 from assay.credit import GroupRelative
@@ -15,7 +13,7 @@ GPG = Recipe(
     title="GPG: A Simple and Strong Reinforcement Learning Baseline for Model Reasoning",
     paper="2504.02546",
     claim="the plain policy gradient over the rows that have a gradient: 48.3 on five mathematics sets with "
-          "Qwen2.5-Math-7B, GRPO 43.7",
+    "Qwen2.5-Math-7B, GRPO 43.7",
     mechanism=Mechanism(
         expand=(Refill(max_rounds=20, wanted="mixed", share=0.6),),
         curate=(BandFirst(low=1e-6, high=1 - 1e-6, cut=True),),

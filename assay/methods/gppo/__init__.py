@@ -11,7 +11,7 @@ GPPO = Recipe(
     title="Klear-Reasoner: Advancing Reasoning Capability via Gradient-Preserving Clipping Policy Optimization",
     paper="2508.07629",
     claim="clipped tokens keep a bounded gradient: above clip-higher and CISPO in the ablations; an 8B model with "
-          "90.5 on AIME 2024 and 83.2 on AIME 2025",
+    "90.5 on AIME 2024 and 83.2 on AIME 2025",
     mechanism=Mechanism(
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
         objective=Objective(

@@ -21,8 +21,8 @@ def preserving(ratio: Tensor, advantage: Tensor, *, low: float, high: float) -> 
 class Preserving(Gate):
     """PPO's clip; a clipped token keeps the gradient that it would have at the bound (GPPO 2508.07629).
 
-        objective=Objective(gate=Preserving(low=0.2))
-        --mechanism.objective.gate preserving --mechanism.objective.gate.low 0.2
+    objective=Objective(gate=Preserving(high=0.28))
+    --mechanism.objective.gate preserving --mechanism.objective.gate.high 0.28
     """
 
     low: float = 0.2

@@ -1,5 +1,6 @@
-"""A prompt that every answer fails is asked again with a hint, and the gradient is taken without the hint; groups
-beyond a step's number train in the next step.
+"""A prompt that every answer fails is asked again with a hint; the gradient is taken without the hint.
+
+Groups beyond the number that a step trains on train in the next step.
 """
 
 from assay.collect import Refill
@@ -19,9 +20,9 @@ GUIDE = Recipe(
     title="Adaptive Guidance Accelerates Reinforcement Learning of Reasoning Models",
     paper="2506.13923",
     claim="hints for prompts that every answer fails, with the gradient taken without the hint: up to 4% "
-          "macro-average over GRPO on mathematics at 7B and 32B",
+    "macro-average over GRPO on mathematics at 7B and 32B",
     missing="hints written by a stronger model that sees the solution, and the measurement that tells compressed "
-            "pass@k from gained capability",
+    "pass@k from gained capability",
     mechanism=Mechanism(
         expand=(RetryWithHint(below=0.001, share=0.5, trained="question"), Refill(max_rounds=10)),
         curate=(MixedGroups(by="accuracy"), TakeTurns()),

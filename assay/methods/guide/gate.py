@@ -24,7 +24,7 @@ class ShapedBy(Gate):
     """The gate of the shaped ratio f(w) = w / (w + gamma), where gamma is the weight `gamma` of the token's row (Guide
     2506.13923).
 
-        gate=ShapedBy()
+        Case(over=Tagged("hint"), ratio=TokenRatio(), gate=ShapedBy())
         --mechanism.objective.cases.0.gate shaped-by
     """
 

@@ -43,8 +43,8 @@ class RatioQuantile(Forward):
 
     There is one gamma a step, and every row carries it as its weight `gamma`, so that mini-batches cannot change it.
 
-        forwards=(RatioQuantile(tag="hint"),)
-        --mechanism.forwards ratio-quantile --mechanism.forwards.0.tag hint
+        forwards=(RatioQuantile(quantile=0.9),)
+        --mechanism.forwards ratio-quantile --mechanism.forwards.0.quantile 0.9
     """
 
     tag: str = "hint"

@@ -53,8 +53,8 @@ class RetryWithHint(Expansion):
     The retry is a group of its own, tagged `hint`. If it is trained on the question, its ratio is pi(y | question)
     over pi_old(y | question, hint).
 
-        expand=(RetryWithHint(below=0.001),)
-        --mechanism.expand retry-with-hint --mechanism.expand.0.below 0.001
+        expand=(RetryWithHint(share=0.5),)
+        --mechanism.expand retry-with-hint --mechanism.expand.0.share 0.5
     """
 
     solutions = "some"

@@ -15,7 +15,7 @@ HPT = Recipe(
     title="Towards a Unified View of Large Language Model Post-Training",
     paper="2509.04419",
     claim="for each prompt either imitation or reinforcement, by whether the policy solves it: above SFT, GRPO, one "
-          "after the other, LUFFY and SRFT on six benchmarks with Qwen2.5-Math-7B",
+    "after the other, LUFFY and SRFT on six benchmarks with Qwen2.5-Math-7B",
     mechanism=Mechanism(
         expand=(AskTeachers(most=1, right=0),),
         curate=(SwitchToExpert(most=0),),

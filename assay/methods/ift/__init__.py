@@ -1,6 +1,4 @@
-"""The learner reads its own guesses beside the demonstration, and a token's loss is weighted by the loss that follows
-it.
-"""
+"""The learner reads its own guesses beside the demonstration; a token is weighted by the loss that follows it."""
 
 from assay.methods.ift.guesses import Guesses
 from assay.methods.ift.loss import Propagated
@@ -13,7 +11,7 @@ IFT = Like(
     title="Intuitive Fine-Tuning: Towards Simplifying Alignment into a Single Process",
     paper="2405.11870",
     claim="one pass over demonstrations that also reads the model's own guesses: 59.61 on average on the Open LLM "
-          "Leaderboard with Mistral-7B, where SFT gives 58.65 and DPO 58.28",
+    "Leaderboard with Mistral-7B, where SFT gives 58.65 and DPO 58.28",
     changes={
         "mechanism.forwards": (Guesses(share=0.2),),
         "mechanism.objective.whole": Propagated(gamma=0.95, form="product"),

@@ -28,6 +28,8 @@ KIMI_K15 = Recipe(
         "The report resets the optimiser at each iteration, because the reference policy changes then; here the "
         "optimiser's state stays.",
     ),
-    deviations=("ROLL squares the log-ratio of each token and averages over tokens, which is smaller by a factor of "
-                "the length.",),
+    deviations=(
+        "ROLL squares the log-ratio of each token and averages over tokens, which is smaller by a factor of "
+        "the length.",
+    ),
 )

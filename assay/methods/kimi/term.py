@@ -25,8 +25,8 @@ class SquaredRatio(Term):
 
     With the aggregation `sequence-sum` the term is the mean over answers of weight / 2 (log pi(y) / pi_old(y))^2.
 
-        objective=Objective(regularise=(SquaredRatio(mean="policy"),))
-        --mechanism.objective.regularise squared-ratio --mechanism.objective.regularise.0.mean policy
+        objective=Objective(regularise=(SquaredRatio(weight=0.1),))
+        --mechanism.objective.regularise squared-ratio --mechanism.objective.regularise.0.weight 0.1
     """
 
     weight: float = 0.1

@@ -32,8 +32,8 @@ class Adherence(Rewarding):
     If the prompt says exactly n, the penalty is |n - T| / unit. If it says at most n, a right answer keeps only
     clip((n - T) / unit + margin, 0, 1) of its reward of 1.
 
-        reward=(Adherence(unit=3333),)
-        --mechanism.reward adherence --mechanism.reward.0.unit 3333
+        reward=(Adherence(margin=0.5),)
+        --mechanism.reward adherence --mechanism.reward.0.margin 0.5
     """
 
     deducts: ClassVar[bool] = True

@@ -44,8 +44,8 @@ def budget(
 class Budget(Asking):
     """Adds a length to every prompt, a number of tokens drawn anew for each group (L1 2503.04697).
 
-        ask=(Budget(low=100),)
-        --mechanism.ask budget --mechanism.ask.0.low 100
+    ask=(Budget(high=4000),)
+    --mechanism.ask budget --mechanism.ask.0.high 4000
     """
 
     low: int = scales_with("max_new", 100, at=4096)

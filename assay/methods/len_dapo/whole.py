@@ -18,8 +18,8 @@ def whole_answers(rows: Sequence[Row]) -> list[Row]:
 class WholeAnswers(Curator):
     """Answers that the limit cut do not train, but count in their group's statistics (overlong filtering, 2503.14476).
 
-        curate=(WholeAnswers(),)
-        --mechanism.curate whole-answers
+    curate=(WholeAnswers(),)
+    --mechanism.curate whole-answers
     """
 
     does = whole_answers

@@ -21,7 +21,7 @@ LEN_KIMI = Recipe(
     title="Kimi k1.5: Scaling Reinforcement Learning with LLMs",
     paper="2501.12599",
     claim="a reward for being shorter than the other answers, after a first stage without it, makes short thinking "
-          "reach 60.8 on AIME with 3,272 tokens on average",
+    "reach 60.8 on AIME with 3,272 tokens on average",
     mechanism=SHORTER,
     scale=Scale(num_prompts=128, group_size=8, max_new=8192, learning_rate=1e-6, num_steps=500),
     stages=(Stage("free", share=0.2, mechanism=PLAIN), Stage("short", share=0.8)),

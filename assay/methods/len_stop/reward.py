@@ -24,8 +24,8 @@ def stop_properly(episodes: Sequence[Episode], *, right: float, wrong: float, cu
 class StopProperly(Rewarding):
     """The reward of a right and of a wrong answer, less if the limit cut the answer (stop-properly, as in ProRL).
 
-        reward=(StopProperly(cut=-0.5),)
-        --mechanism.reward stop-properly --mechanism.reward.0.cut -0.5
+    reward=(StopProperly(cut=-0.5),)
+    --mechanism.reward stop-properly --mechanism.reward.0.cut -0.5
     """
 
     right: float = 1.0
