@@ -11,7 +11,8 @@ pure function that does its work and takes the hyper-parameters as keyword argum
         high: float = 0.2
         does = clip
 
-A part is known by the name of its class, `ShapedBy` by `shaped-by`, unless it is `known_as` something else.
+A part is known by the name of its class, `ShapedBy` by `shaped-by`, unless it is `known_as` something else. What it was
+known by `formerly` is still read.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from assay.errors import ConfigError
+from assay.streams import Stream
 
 if TYPE_CHECKING:
     from assay.ask import Codec
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from assay.source import Pool
     from assay.types import Problem
 
-Scope = Literal["data", "row", "step"]
+LossScope = Literal["data", "row", "step"]
 """What a part of the objective has to see at once: the batch alone, whole rows, all rows of an optimiser step."""
 
 GIVEN = {
@@ -89,11 +91,14 @@ class Part:
 
     does: ClassVar[Callable[..., Any]]
     known_as: ClassVar[str] = ""
+    formerly: ClassVar[tuple[str, ...]] = ()  # names that older run folders call it by; they are read, never written
     slots: ClassVar[tuple[str, ...]] = ()  # of a kind: the fields of a recipe that take it
     given: ClassVar[tuple[str, ...]] = ()  # of a kind: what its functions are called with, in this order
     offers: ClassVar[tuple[str, ...]] = ()  # of a kind: names of `OFFERED` that its functions may ask for besides
 
     reads: ClassVar[tuple[type[Remembering], ...]] = ()  # one of these keeps what the part goes by
+    fills: ClassVar[tuple[Stream, ...]] = ()  # constants of the rows that it finds out for other parts
+    needs: ClassVar[tuple[Stream, ...]] = ()  # constants of the rows that another part has to find out for it
     solutions: ClassVar[Literal["none", "some", "all"]] = "none"  # how many problems must have a worked solution
 
     @property
@@ -245,7 +250,7 @@ class OfObjective(Part):
     """Base of the kinds of which an objective is made."""
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         """What it has to see at once: `data`, the batch alone; `row`, whole rows; `step`, all rows of the step."""
         return "row"
 

@@ -33,6 +33,7 @@ EQUIVALENT = ROOT / "tests" / "data" / "equivalent_mutants.toml"
 COPIED = ("assay", "tests", "bench", "examples", "pyproject.toml", "Makefile", "README.md", "docs", "CHANGELOG.md")
 LIMIT = 3600  # seconds; longer is a loop without an end
 OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", "--hypothesis-profile=mutants")
+OPTIONS += ("--drawn-by=mutants",)  # the same recipes for every mutant
 FAST = "not slow and not deep"
 UNTRAINED = "not learns and not stopped and not goes_on and not resumes"  # runs of the whole loop, the slowest of them
 FORMULAS = "tests/test_loop_invariance.py::test_gradient_is_that_of_the_formula_on_dense_rows"
@@ -67,6 +68,7 @@ TESTS = (
     "tests/test_configure.py",
     "tests/test_empty_hooks.py",
     "tests/test_composition.py",
+    FORMULAS,
 )
 
 

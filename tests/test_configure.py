@@ -16,6 +16,7 @@ import pytest
 from golden_text import defaults, golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_runs import ROOT
 
 from assay.errors import AssayError, ConfigError, UnknownName
 from assay.known import METHOD_OF, RECIPES, SLOTS
@@ -28,8 +29,8 @@ from assay.run.session import plan
 from assay.scale import Scale
 from assay.source import Pool, Share
 
-GOLDEN = Path(__file__).with_name("golden")
-METHODS = Path(__file__).with_name("methods")
+GOLDEN = ROOT / "tests" / "golden"
+METHODS = ROOT / "tests" / "methods"
 POOL = Pool((Share("countdown", (3,)), Share("lis", (8,), 2.0)), wording="natural")
 OWN = {"azr": Share("dsl-deduction", (2, 3))}  # tasks of recipes that are not for every task
 
@@ -46,7 +47,7 @@ def through_json(value: Any) -> Any:
 # --- there and back -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.thin(12)
+@pytest.mark.over_recipes
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_at_every_profile_goes_through_json_and_back(name: str, profile: Any) -> None:
@@ -217,8 +218,8 @@ def test_a_wrong_override_says_where_and_what(path: str, value: Any, kind: type[
 
 def test_a_missing_or_unknown_field_in_a_file_is_an_error_of_ours() -> None:
     data = to_data(experiment())
-    with pytest.raises(UnknownName, match=r"no setting in Experiment named 'modle'.*'model'"):
-        from_data(Experiment, {**data, "modle": "x"})
+    with pytest.raises(UnknownName, match=r"no setting in Experiment named 'modl'.*'model'"):
+        from_data(Experiment, {**data, "modl": "x"})
     with pytest.raises(ConfigError, match=r"recipe\.scale.*num_prompts"):
         del data["recipe"]["scale"]["num_prompts"]
         from_data(Experiment, data)

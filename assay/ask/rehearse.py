@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.memory import Harvest, HoldTagged, Memory
+from assay.memory.places import Named
 from assay.part import Asking
 from assay.types import Request
 
@@ -27,14 +28,10 @@ def rehearse(requests: Sequence[Request], memory: Memory, *, name: str, place: s
 
 
 @dataclass(frozen=True)
-class Rehearse(Asking):
+class Rehearse(Named, Asking):
     """In place of every request one of the answers that are held, each once an epoch, in a new order each time."""
 
     reads = (Harvest, HoldTagged)
 
     name: str = "harvest"  # of the part that holds them
     does = rehearse
-
-    @property
-    def called(self) -> str:
-        return self.name

@@ -50,7 +50,7 @@ class MixedGroups(Curator):
     does = mixed_groups
 
 
-def aside(rows: Sequence[Row], *, tag: str) -> list[Row]:
+def statistics_only(rows: Sequence[Row], *, tag: str) -> list[Row]:
     def others(row: Row) -> bool:
         return (row.tag or row.episode.request.tag) != tag
 
@@ -58,11 +58,13 @@ def aside(rows: Sequence[Row], *, tag: str) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class Aside(Curator):
-    """Rows with this tag do not train and are not counted, but the statistics of their group see them."""
+class StatisticsOnly(Curator):
+    """Rows with this tag count in the statistics of their group alone: they do not train and leave the denominator."""
+
+    formerly = ("aside",)
 
     tag: str = "probe"
-    does = aside
+    does = statistics_only
 
 
 def first_groups(rows: Sequence[Row], *, num_prompts: int) -> list[Row]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from assay.rng import Key
-from assay.types import Batch, Finish, Ids, Request, Segment, Stream
+from assay.streams import Floats, Stream
+from assay.types import Batch, Finish, Ids, Request, Segment
 
 if TYPE_CHECKING:
     import torch
@@ -43,8 +44,8 @@ class Span:
 class Scores:
     """Per token of a span: log-prob and entropy of the full softmax at its temperature."""
 
-    logp: Stream
-    entropy: Stream | None = None
+    logp: Floats
+    entropy: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ class Chunk:
     rows: np.ndarray
     row: Tensor  # int64[M] index in the chunk of the row of each token
     streams: Mapping[str, Tensor]  # the batch's token streams that are not None, as tensors [M]
+    term_weights: Mapping[str, Tensor] = field(default_factory=dict, kw_only=True)  # [M] likewise
+    constants: Mapping[Stream, Tensor] = field(default_factory=dict, kw_only=True)  # likewise, [M] or [B]
 
 
 class Engine(Protocol):
@@ -114,8 +117,8 @@ class Engine(Protocol):
     def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]: ...
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[Chunk]: ...
     def forward(self, chunk: Chunk, want: Want) -> Outputs:
-        """Where the batch has `beside` and `share`, response token m is read as e(ids) + share (e(beside) - e(ids)), e
-        the embeddings of now; they are given then, and no gradient goes back into them through what is read.
+        """Where the batch has `blend_ids`, response token m is read as (1 - share) e(ids) + share e(blend_ids), e the
+        embeddings of now and share its `blend_share`; no gradient goes back into embeddings that were blended.
         """
         ...
 

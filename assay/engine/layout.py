@@ -27,16 +27,16 @@ class Layout:
     context_of: np.ndarray  # int64[B] index of each row's context among the distinct ones
     start: np.ndarray  # int64[B] where a row's own inputs start
     length: np.ndarray  # int64[B] and how many they are
-    beside: np.ndarray | None = None  # int64[N] further ids that are read, and
-    share: np.ndarray | None = None  # float32[N] by how much in place of the first
+    blend_ids: np.ndarray | None = None  # int64[N] second tokens that are read in the same places
+    blend_share: np.ndarray | None = None  # float32[N] the share of the second in what is read
 
-    def mixed(self, beside: np.ndarray, share: np.ndarray) -> Layout:
-        """With these ids [M] read beside those of the rows. A context is read as it is."""
+    def blended(self, others: np.ndarray, share: np.ndarray) -> Layout:
+        """With these ids [M] blended, by these shares [M], into those of the rows. A context is read as it is."""
         ids, weight = self.ids.copy(), np.zeros(len(self.ids), np.float32)
         place = self.predict[1:]  # of each token but those that are last in their rows, which are not read
         read = np.flatnonzero(place >= self.context_at[-1])
-        ids[place[read]], weight[place[read]] = beside[read], share[read]
-        return replace(self, beside=ids, share=weight)
+        ids[place[read]], weight[place[read]] = others[read], share[read]
+        return replace(self, blend_ids=ids, blend_share=weight)
 
 
 def distinct(arrays: Sequence[Ids]) -> tuple[np.ndarray, list[int]]:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay.engine.cutting import cut
+from assay.engine.cutting import cut, tensors_of
 from assay.engine.footprint import SCORE_TOKENS
 from assay.engine.interface import Chunk, Generation, Outputs, Scores, Span, Want
 from assay.engine.layout import Layout, lay
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 
 Checkpointing = Literal["auto", "on", "off"]
 """Whether a layer's inside is computed again to go back instead of being kept; `auto`: where keeping it takes much."""
-
-STREAMS = ("ids", "mask", "counted", "advantage", "origin", "version", "old", "mu", "ref", "entropy", "value")
-STREAMS += ("sampled", "reward", "target", "continues", "node", "top_ids", "legal", "cost")
-INTEGER = ("ids", "top_ids", "version", "node")
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,24 +180,22 @@ class LocalEngine(ABC):
     # Learning
 
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[LaidChunk]:
-        """Chunks of at most `tokens` inputs (see `cut`). Streams are tensors; `weights` are under `weights/NAME`."""
+        """Chunks of at most `tokens` inputs (see `cut`)."""
         for rows in cut(batch, tokens=tokens):
             yield self._chunk(batch, rows)
 
     def _chunk(self, batch: Batch, rows: np.ndarray) -> LaidChunk:
         some = batch.select(rows)
         layout = self._lay(_split(some.context, some.context_at), _split(some.ids, some.at))
-        if some.beside is not None and some.share is not None:
-            layout = layout.mixed(some.beside, some.share)
-        arrays = {name: getattr(some, name) for name in STREAMS}
-        arrays |= {f"weights/{name}": value for name, value in some.weights.items()}
+        if some.blend_ids is not None and some.blend_share is not None:
+            layout = layout.blended(some.blend_ids, some.blend_share)
         return LaidChunk(
             batch=some,
             rows=rows,
             row=self._tensor(np.repeat(np.arange(len(rows)), some.lengths)),
-            streams={name: self._stream(name, value) for name, value in arrays.items() if value is not None},
             layout=layout,
             tau=self._tau(some.temperature, some.lengths),
+            **tensors_of(some, self._stream),
         )
 
     @property
@@ -310,10 +304,8 @@ class LocalEngine(ABC):
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
-    def _stream(self, name: str, array: np.ndarray) -> Tensor:
+    def _stream(self, array: np.ndarray) -> Tensor:
         tensor = self._tensor(array)
-        if name in INTEGER:
-            return tensor.long()
         return tensor.to(self.wide) if tensor.is_floating_point() else tensor
 
 

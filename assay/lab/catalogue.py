@@ -12,9 +12,7 @@ from assay.known import GROUPS, OTHER_PACKAGES, RECIPES, SLOTS, group_of, spelt
 from assay.lab.explain import factors_of, shown_stage
 from assay.lab.part_card import part_card, part_text
 from assay.recipe import PROFILES, Recipe, at_profile
-from assay.run.bases import BASES, describe
 from assay.run.configure import to_data
-from assay.run.experiment import Evaluation, Machine, Saving, Tracking
 from assay.tasks import TASKS
 
 
@@ -71,10 +69,16 @@ def _parts() -> list[dict[str, Any]]:
     return rows
 
 
+def _bases() -> list[dict[str, Any]]:
+    from assay.run.bases import BASES, describe
+
+    return [describe(made) for made in BASES.values()]
+
+
 _LISTS = {
     "recipes": _recipes,
     "tasks": _tasks,
-    "bases": lambda: [describe(made) for made in BASES.values()],
+    "bases": _bases,
     "parts": _parts,
     "gym": _gym,
 }
@@ -112,6 +116,8 @@ def listing_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def card(name: str) -> dict[str, Any]:
     """Everything about one recipe, task, base or part, or about `paper:NAME`."""
+    from assay.run.bases import BASES, describe
+
     if name.startswith("paper:"):
         return _paper_card(name.removeprefix("paper:"))
     if (known := spelt(name)) is not None:
@@ -141,6 +147,8 @@ def _paper_card(name: str) -> dict[str, Any]:
 
 
 def _recipe_card(recipe: Recipe) -> dict[str, Any]:
+    from assay.run.experiment import Evaluation, Machine, Saving, Tracking
+
     scales = {}
     for profile in PROFILES:
         at, rules = at_profile(recipe, profile)

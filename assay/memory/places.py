@@ -19,6 +19,16 @@ OURS = ("pass-rates", "rows", "stage")  # of the loop itself
 NOWHERE = ""  # where nobody keeps anything
 
 
+class Named:
+    """A part that keeps, or reads, the store of the name that a person gives it."""
+
+    name: str
+
+    @property
+    def called(self) -> str:
+        return self.name
+
+
 @dataclass(frozen=True)
 class Keeper:
     """A part of `remember` and the place of its store."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-    from assay.part import Scope
+    from assay.part import LossScope
 
 Level = Literal["token", "sequence"]
 """rho of each token, or for all tokens of an answer the product of its tokens' rho, that of the answer itself.
@@ -58,7 +58,7 @@ class Truncate(Correction):
         return frozenset({"old"})
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "step" if self.normalise else "row"
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-    from assay.part import Scope
+    from assay.part import LossScope
 
 
 def tagged(view: View, *, tag: str) -> Tensor:
@@ -28,7 +28,7 @@ class Tagged(Selector):
     does = tagged
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "data"
 
 
@@ -45,7 +45,7 @@ class Written(Selector):
     does = written
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "data"
 
 
@@ -62,7 +62,7 @@ class Judged(Selector):
     does = judged
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "data"
 
 
@@ -93,7 +93,7 @@ class HighEntropy(Selector):
     does = high_entropy
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return self.by
 
     @property

@@ -123,14 +123,14 @@ def _parse(kind: Any, text: str) -> Any:
 
 
 def _part(kind: type[Part], data: Any, place: str) -> Part:
-    from assay.known import PARTS  # methods are made of what this module reads
+    from assay.known import PARTS, part_named  # methods are made of what this module reads
 
-    known = PARTS[kind]
     fields = dict(data) if isinstance(data, Mapping) else {"part": data}
     name = fields.pop("part", None)
-    if name not in known:
-        raise unknown(f"part for {place}", str(name), known, "assay list parts")
-    return _record(known[name], fields, place)
+    found = part_named(kind, str(name))
+    if found is None:
+        raise unknown(f"part for {place}", str(name), PARTS[kind], "assay list parts")
+    return _record(found, fields, place)
 
 
 def _record(kind: Any, data: Any, place: str) -> Any:

@@ -166,13 +166,8 @@ class Recorder:
     def _write_rollouts(
         self, step: int, episodes: Sequence[Episode], rows: Sequence[Row], batches: Sequence[Batch]
     ) -> None:
-        advantages = {
-            batch.request[i]: batch.advantage[batch.at[i] : batch.at[i + 1]]
-            for batch in batches
-            for i in range(len(batch))
-        }
         shown = list(rows[: self.experiment.saving.rollouts_max])
-        self.folder.write_rollouts(step, rollout_table(shown, self.codec.decode, step=step, advantages=advantages))
+        self.folder.write_rollouts(step, rollout_table(shown, self.codec.decode, step=step, batches=batches))
 
     def _due(self, every: int, step: int) -> bool:
         return every > 0 and step % every == 0

@@ -210,9 +210,9 @@ def _lay(layout: Layout, ids: np.ndarray, tau: Tensor, top_ids: np.ndarray | Non
         "predict": layout.predict,
         "targets": ids,
         "top_ids": top_ids,
-        "beside": layout.beside,
+        "beside": layout.blend_ids,
     }
-    share = None if layout.share is None else np.ascontiguousarray(layout.share, dtype=np.float32)
+    share = None if layout.blend_share is None else np.ascontiguousarray(layout.blend_share, dtype=np.float32)
     arrays: dict[str, np.ndarray | None] = {"share": share}
     arrays |= {k: None if v is None else np.ascontiguousarray(v, dtype=np.int32) for k, v in parts.items()}
     result = PackedArrays(

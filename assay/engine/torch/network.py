@@ -268,7 +268,7 @@ class Network:
         """
         cos, sin = self.tables(packed.longest)
         cos, sin = cos[packed.positions], sin[packed.positions]
-        x = embedded(packed.ids, partial(F.embedding, weight=self.embedding), packed.beside, packed.share)
+        x = embedded(packed.ids, partial(F.embedding, weight=self.embedding), packed.blend_ids, packed.blend_share)
         tapes: list[_Tape | Tensor] = []
         for layer, held in zip(self.layers, known):
             before = x
@@ -334,7 +334,7 @@ class Network:
             assert tape is not None
             dx = self._layer_backward(layer, tape, dx, kept)
         embedding = self.model.model.embed_tokens.weight
-        if embedding.requires_grad and kept.packed.beside is None:
+        if embedding.requires_grad and kept.packed.blend_ids is None:
             gradient_of(embedding).index_add_(0, kept.packed.ids, dx.to(embedding.dtype))
 
     def _layer_backward(self, layer: Layer, tape: _Tape, dx: Tensor, kept: Activations) -> Tensor:

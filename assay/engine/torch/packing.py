@@ -69,8 +69,8 @@ class Packed:
     predict: Tensor  # int64[M]
     longest: int  # positions in use
     plan: AttentionPlan | Sequences
-    beside: Tensor | None = None  # int64[N]
-    share: Tensor | None = None  # [N]
+    blend_ids: Tensor | None = None  # int64[N]
+    blend_share: Tensor | None = None  # [N]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +105,8 @@ def pack(layout: Layout, *, heads: int, kv_heads: int, device: torch.device, fla
         predict=torch.from_numpy(layout.predict).to(device),
         longest=int(layout.positions.max(initial=0)) + 1,
         plan=Sequences.of(layout, heads=heads, device=device) if flash else _blocked(layout, heads, kv_heads, device),
-        beside=None if layout.beside is None else torch.from_numpy(layout.beside).to(device),
-        share=None if layout.share is None else torch.from_numpy(layout.share).to(device),
+        blend_ids=None if layout.blend_ids is None else torch.from_numpy(layout.blend_ids).to(device),
+        blend_share=None if layout.blend_share is None else torch.from_numpy(layout.blend_share).to(device),
     )
 
 

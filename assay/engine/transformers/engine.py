@@ -113,17 +113,17 @@ class AdapterEngine(LocalEngine):
         """Logits [M, V] that predict the response tokens, of all that are tokens."""
         padded = pad(layout, device=self.device)
         ids, read = padded.ids, {}
-        if padded.beside is not None and padded.share is not None:
-            ids, read = None, {"inputs_embeds": self._mixed(padded.ids, padded.beside, padded.share)}
+        if padded.blend_ids is not None and padded.blend_share is not None:
+            ids, read = None, {"inputs_embeds": self._blended(padded.ids, padded.blend_ids, padded.blend_share)}
         logits = self.run(ids, padded.mask, padded.positions, use_cache=False, **read).logits
         return logits[..., : self.vocab].flatten(0, 1).index_select(0, padded.predict)
 
     @torch.no_grad()
-    def _mixed(self, ids: Tensor, beside: Tensor, share: Tensor) -> Tensor:
+    def _blended(self, ids: Tensor, others: Tensor, share: Tensor) -> Tensor:
         """Embeddings [B, T, D] that are given: nothing goes back into them."""
         if "inputs_embeds" not in self.takes:
-            raise ConfigError(f"{self.model.config.family} reads ids alone: no token can be mixed into another.")
-        return embedded(ids, self.model.inner.get_input_embeddings(), beside, share)
+            raise ConfigError(f"{self.model.config.family} reads ids alone: no token can be blended with another.")
+        return embedded(ids, self.model.inner.get_input_embeddings(), others, share)
 
     def _format(self) -> AbstractContextManager[Any]:
         lower = self.compute == torch.bfloat16

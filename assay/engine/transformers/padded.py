@@ -21,8 +21,8 @@ class Padded:
     mask: Tensor  # int64[B, T], 1 where there is a token
     positions: Tensor  # int64[B, T]
     predict: Tensor  # int64[M]
-    beside: Tensor | None = None  # int64[B, T] and
-    share: Tensor | None = None  # [B, T] what is read with the ids
+    blend_ids: Tensor | None = None  # int64[B, T] second tokens that are read in the same places
+    blend_share: Tensor | None = None  # [B, T] the share of the second in what is read
 
 
 def pad(layout: Layout, *, device: torch.device) -> Padded:
@@ -51,9 +51,9 @@ def pad(layout: Layout, *, device: torch.device) -> Padded:
             result[b, : len(row)] = stream[row]
         return tensor(result)
 
-    beside = None if layout.beside is None else filled(layout.beside, np.int64)
-    share = None if layout.share is None else filled(layout.share, np.float32)
-    return Padded(tensor(ids), tensor(mask), tensor(positions), tensor(predict), beside, share)
+    blend_ids = None if layout.blend_ids is None else filled(layout.blend_ids, np.int64)
+    blend_share = None if layout.blend_share is None else filled(layout.blend_share, np.float32)
+    return Padded(tensor(ids), tensor(mask), tensor(positions), tensor(predict), blend_ids, blend_share)
 
 
 def rectangle(rows: Sequence[Ids], *, left: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -29,5 +29,5 @@ class Seeded(Condition):
 
     reads = (AdmitPosed,)
 
-    size: int = scales_with("num_prompts", 256, at=192)
+    size: int = scales_with("num_prompts", 256, at=192)  # problems of each task that must have been posed
     does = seeded

@@ -39,8 +39,8 @@ class OnAnchor(Curator):
         --mechanism.curate on-anchor --mechanism.curate.0.low 0.25
     """
 
-    low: float = 0.25
-    high: float = 0.75
+    low: float = 0.25  # share of right answers from which on a group is within the band
+    high: float = 0.75  # and up to which it is
     does = on_anchor
 
 

@@ -67,6 +67,6 @@ KL_COV = dataclasses.replace(
         "The penalty is |log pi - log pi_old| on the tokens of the largest covariance of the optimiser step. Its "
         "gradient is 0 where the policy has not moved, so with one update a rollout it does nothing.",
         "No token is clipped. The script names a clip of 0.2, but its loss does not read it.",
-        "If all advantages are 0, no token is selected.",
+        "Where all advantages are 0 nothing is selected.",
     ),
 )

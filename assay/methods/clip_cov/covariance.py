@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-    from assay.part import Scope
+    from assay.part import LossScope
 
 
 def covariance(view: View, *, share: float, pick: str, low: float, high: float, open: float, side: str) -> Tensor:
@@ -51,14 +51,14 @@ class Covariance(Selector):
 
     share: float = 2e-4
     pick: Literal["top", "draw"] = "top"
-    low: float = 1.0
-    high: float = 5.0
+    low: float = 1.0  # C of the band, from here
+    high: float = 5.0  # to here
     open: float = 1.0
     side: Literal["in", "out"] = "in"
     does = covariance
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "step"
 
 

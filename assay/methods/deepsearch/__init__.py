@@ -5,10 +5,10 @@ from assay.curate import Untrained
 from assay.methods.deepsearch.backed_up import BackedUp
 from assay.methods.deepsearch.credit import ProcessRelative
 from assay.methods.deepsearch.examined import KeepExamined
+from assay.methods.deepsearch.first_steps import FirstSteps, Recall
 from assay.methods.deepsearch.search import Search
 from assay.methods.deepsearch.solved import HoldSolved
 from assay.methods.deepsearch.source import Examine, Unsolved
-from assay.methods.deepsearch.steps import Recall, Steps
 from assay.objective import Clip, Objective, TokenMean
 from assay.recipe import Mechanism, Recipe, Stage
 from assay.reward import Outcome, SoftOverlong
@@ -31,7 +31,7 @@ DEEPSEARCH = Recipe(
     "62.95 on average over mathematics at 5.7 times fewer GPU hours than longer training",
     mechanism=Mechanism(
         source=Unsolved(size=512, most=0.25),
-        ask=(Recall(), Steps(width=8, depth=64, least=4)),
+        ask=(Recall(), FirstSteps(width=8, depth=64, least=4)),
         expand=(Search(explore=2.0, quality=0.4, doubt=0.0, depth=0.01),),
         reward=(Outcome(right=1.0, wrong=-1.0), SoftOverlong(buffer=4096, factor=1.0)),
         curate=(BackedUp(temperature=1.0),),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory.episodes import bare
+from assay.memory.places import Named
 from assay.part import Remembering, for_caller
 from assay.types import Episode, Row
 
@@ -36,7 +37,7 @@ def hold_solved(memory: Memory, *, rows: Sequence[Row], group_size: int, most: f
 
 
 @dataclass(frozen=True)
-class HoldSolved(Remembering):
+class HoldSolved(Named, Remembering):
     """Stores the right answers to problems with a pass rate of at most `most`, and forgets those of problems with a
     higher one.
 
@@ -47,10 +48,5 @@ class HoldSolved(Remembering):
     keeps = "solved"
 
     most: float = 0.25
-    name: str = for_caller("solved")
+    name: str = for_caller("solved")  # of the store; readers bear the same
     does = hold_solved
-
-    @property
-    def called(self) -> str:
-        """The store's name: part `recall` reads the store of the same name."""
-        return self.name

@@ -68,8 +68,8 @@ class Examine(Source):
 
     reads = (KeepExamined,)
 
-    size: int = scales_with("num_prompts", 512)
-    most: float = 0.25
+    size: int = scales_with("num_prompts", 512)  # problems of the set
+    most: float = 0.25  # share of right answers, at the last examination, up to which a problem stays
     does = examine
 
 

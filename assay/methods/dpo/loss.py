@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.curate.pairs import SIDES
 from assay.objective.preference import Preference, pairs
 
 if TYPE_CHECKING:
@@ -37,4 +38,5 @@ class DPO(Preference):
 
     beta: float = 0.1
     likelihood: float = 0.0
+    needs = (SIDES,)
     does = dpo

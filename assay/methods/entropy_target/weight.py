@@ -18,9 +18,8 @@ def entropy_weight(rows: Sequence[Row], *, memory: Memory, place: str = STORE) -
     kept, seen = memory.store(place), entropy_of(rows)
     low = seen is not None and seen <= kept.get("target", 0.0)
     weight = kept.get("weight", 0.0) if low else 0.0
-    marked = [
-        row.mark(weights={**row.weights, "entropy": np.full(len(row.episode), weight, np.float32)}) for row in rows
-    ]
+    known = [{"entropy": np.full(len(row.episode), weight, np.float32)} for row in rows]
+    marked = [row.mark(term_weights={**row.term_weights, **own}) for row, own in zip(rows, known, strict=True)]
     return marked, {"policy/entropy_weight": weight}
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.curate.grouping import groups, measure, spread
+from assay.credit.imagined import relative_to
+from assay.curate.grouping import measure
 from assay.part import Credit
 from assay.types import Row
 
@@ -16,17 +17,12 @@ def pseudo_failure(rows: Sequence[Row], *, failure: float, ddof: int, epsilon: f
     """A_i = (R_i - mean S) / (std S + epsilon), where S holds the group's rewards, and `failure` too if all answers
     are right.
     """
-    result = list(rows)
-    for members in groups(rows).values():
-        rewards = np.array([rows[i].reward for i in members], dtype=np.float64)
-        solved = all(measure(rows[i], "accuracy") for i in members)
-        compared = np.append(rewards, failure) if solved else rewards
-        advantage = np.zeros_like(rewards)
-        if spread(compared.tolist()):
-            advantage = (rewards - compared.mean()) / (compared.std(ddof=ddof) + epsilon)
-        for i, a in zip(members, advantage, strict=True):
-            result[i] = rows[i].mark(advantage=np.full(len(rows[i].episode), a))
-    return result
+
+    def compared(group: Sequence[Row], rewards: np.ndarray) -> np.ndarray:
+        solved = all(measure(row, "accuracy") for row in group)
+        return np.append(rewards, failure) if solved else rewards
+
+    return relative_to(rows, compared, ddof=ddof, epsilon=epsilon)
 
 
 @dataclass(frozen=True)

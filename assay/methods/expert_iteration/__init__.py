@@ -3,13 +3,13 @@
 from assay.ask import Rehearse
 from assay.credit import Constant
 from assay.memory.harvest import Harvest
-from assay.methods.expert_iteration.nobody import Nobody
+from assay.methods.expert_iteration.no_training import NoTraining
 from assay.objective import NoRatio, Objective, Open, TokenMean
 from assay.recipe import Mechanism, Recipe, Stage
 from assay.scale import Scale
 
 ROUNDS = 3
-SAMPLE = Mechanism(curate=(Nobody(),), remember=(Harvest(most=4),))
+SAMPLE = Mechanism(curate=(NoTraining(),), remember=(Harvest(most=4),))
 FIT = Mechanism(
     ask=(Rehearse(),),
     credit=Constant(value=1.0),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.methods.flowrl.partition import LOG_Z
 from assay.objective.ratios import CLAMP
 from assay.part import WholeLoss
 
@@ -19,7 +20,7 @@ def flowrl(view: View, *, weight: Tensor, beta: float, low: float, high: float) 
     policy and d = log Z + mean_t log pi - beta A - mean_t log ref.
     """
     ratio = view.sum(view.logp.detach() - view.old).clamp(-CLAMP, CLAMP).exp().clamp(1 - low, 1 + high)
-    worth = view.streams["weights/partition"] - beta * view.streams["advantage"]
+    worth = view.spread(view.constant(LOG_Z)) - beta * view.streams["advantage"]
     residual = view.mean(view.logp - view.streams["ref"] + worth)
     return (weight * view.mask * view.spread(ratio * residual.square())).sum()
 
@@ -29,8 +30,8 @@ class FlowRL(WholeLoss):
     """Makes answers as likely as exp(beta A) ref / Z, by the squared residual of trajectory balance (FlowRL
     2509.15207).
 
-    The part `partition` of `forwards` provides log Z, as the weight `partition` of each row. With the aggregation
-    `sequence-mean` the loss is a mean over answers.
+    The part `partition` of `forwards` provides log Z. With the aggregation `sequence-mean` the loss is a mean over
+    answers.
 
         objective=Objective(whole=FlowRL(beta=15.0))
         --mechanism.objective.whole flowrl --mechanism.objective.whole.beta 15.0
@@ -39,6 +40,7 @@ class FlowRL(WholeLoss):
     beta: float = 15.0
     low: float = 0.2
     high: float = 0.2
+    needs = (LOG_Z,)
     does = flowrl
     known_as = "flowrl"
 

@@ -16,18 +16,19 @@ from assay.forwards.critic import fit, values_of
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import Forward
+from assay.streams import Stream
 from assay.types import Row, Stats
 
 if TYPE_CHECKING:
     from assay.scale import Scale
 
+LOG_Z = Stream("log_z", per="row", filled_by="`partition` of `forwards`")
+
 
 def partition(
     rows: Sequence[Row], *, models: Models, memory: Memory, scale: Scale, micro_tokens: int, model: str, rate: float
 ) -> tuple[list[Row], Stats]:
-    """Gives all tokens of a row the weight `partition`: the value before the first token, read before the value
-    learns.
-    """
+    """Gives each row its log Z: the value before its first token, read before the value learns."""
     spec = models.specs.get(model)
     if model not in models or spec is None or spec.output != "value":
         raise ConfigError(
@@ -38,8 +39,7 @@ def partition(
     for i, row in zip(places, values_of(engine, [rows[i] for i in places], tokens=micro_tokens), strict=True):
         assert row.value is not None and row.ref is not None and row.old is not None
         count = len(row.value)
-        before = np.full(count, row.value[0] if count else 0.0, np.float32)
-        result[i] = rows[i].mark(weights={**rows[i].weights, "partition": before})
+        result[i] = rows[i].mark(constants={**rows[i].constants, LOG_Z: row.value[0] if count else 0.0})
         mine = trains(rows[i])
         apart = float((row.ref - row.old)[mine].mean()) if mine.any() else 0.0
         first = (np.arange(count) == 0) & mine.any()
@@ -63,6 +63,7 @@ class Partition(Forward):
         --mechanism.forwards partition --mechanism.forwards.0.rate 1.0
     """
 
-    model: str = "partition"
+    model: str = "partition"  # the set, by its name in the recipe's models
     rate: float = 1.0  # its learning rate, as a multiple of the policy's
+    fills = (LOG_Z,)
     does = partition

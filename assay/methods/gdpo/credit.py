@@ -45,7 +45,7 @@ class PerReward(Credit):
     """
 
     weights: tuple[float, ...] = ()  # one for each reward in the recipe's order; empty: 1 each
-    ddof: int = 1
+    ddof: int = 1  # divisor of the group's variance: rows less this
     epsilon: float = 1e-6
     does = per_reward
     compares = True

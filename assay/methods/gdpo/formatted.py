@@ -24,6 +24,6 @@ class Formatted(Rewarding):
     --mechanism.reward formatted --mechanism.reward.0.readable 1.0
     """
 
-    readable: float = 1.0
-    malformed: float = 0.0
+    readable: float = 1.0  # reward of an answer that can be read
+    malformed: float = 0.0  # of any other
     does = formatted

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-    from assay.part import Scope
+    from assay.part import LossScope
 
 
 def group_expectation(logp: Tensor, old: Tensor, *, view: View) -> Tensor:
@@ -42,5 +42,5 @@ class GroupExpectation(Ratio):
         return ("sequence-mean",)
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "step"

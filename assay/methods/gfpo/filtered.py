@@ -35,7 +35,7 @@ class Filtered(Curator):
     """
 
     keep: int = scales_with("group_size", 8, at=24)
-    by: By = "length"
+    by: By = "length"  # the shortest first, or those that earn most a token
     does = filtered
 
 
@@ -76,8 +76,8 @@ class FilteredByDifficulty(Curator):
 
     hard: int = scales_with("group_size", 8, at=16)  # rows kept of a group with a mean reward below the median
     medium: int = scales_with("group_size", 6, at=16)  # of a group between the median and the third quartile
-    easy: int = scales_with("group_size", 4, at=16)
-    by: By = "length"
+    easy: int = scales_with("group_size", 4, at=16)  # of all others
+    by: By = "length"  # which rows come first: the shortest, or those with the most reward a token
     warmup: int = 10  # steps in which all groups count as hard
     does = filtered_by_difficulty
 

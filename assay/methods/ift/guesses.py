@@ -27,7 +27,7 @@ def guesses(rows: Sequence[Row], *, models: Models, micro_tokens: int, share: fl
         found = forwarded(models.play(role), spans, Want(likeliest=1), "likeliest", tokens=micro_tokens)
         for i, (best,) in zip(places, found, strict=True):
             weight = np.float32(share) * (rows[i].episode.stream("origin") != Origin.ENV)
-            result[i] = rows[i].mark(beside=best[:, 0].astype(np.int32), share=weight.astype(np.float32))
+            result[i] = rows[i].mark(blend_ids=best[:, 0].astype(np.int32), blend_share=weight.astype(np.float32))
     return result, {}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.curate.pairs import SIDES
 from assay.objective.preference import Preference, pairs
 
 if TYPE_CHECKING:
@@ -29,4 +30,5 @@ class IPO(Preference):
     """
 
     tau: float = 0.1
+    needs = (SIDES,)
     does = ipo

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.curate.grouping import groups, spread
+from assay.credit.imagined import relative_to
 from assay.errors import ConfigError
 from assay.part import Credit
 from assay.types import Row
@@ -15,21 +15,16 @@ from assay.types import Row
 
 def virtual_best(rows: Sequence[Row], *, best: float, count: int, ddof: int, epsilon: float) -> list[Row]:
     """A_i = (R_i - mean S) / (std S + epsilon), where S holds the group's rewards and `count` times `best`."""
-    result = list(rows)
-    for members in groups(rows).values():
-        rewards = np.array([rows[i].reward for i in members], dtype=np.float64)
+
+    def compared(group: Sequence[Row], rewards: np.ndarray) -> np.ndarray:
         if rewards.max() > best + 1e-6:
             raise ConfigError(
                 f"credit.best must be the highest possible reward; it is {best:g}, and an answer earned "
                 f"{rewards.max():g}. Set it to the highest sum of all parts of the reward."
             )
-        compared = np.append(rewards, np.full(count, best))
-        advantage = np.zeros_like(rewards)
-        if spread(compared.tolist()):
-            advantage = (rewards - compared.mean()) / (compared.std(ddof=ddof) + epsilon)
-        for i, a in zip(members, advantage, strict=True):
-            result[i] = rows[i].mark(advantage=np.full(len(rows[i].episode), a))
-    return result
+        return np.append(rewards, np.full(count, best))
+
+    return relative_to(rows, compared, ddof=ddof, epsilon=epsilon)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from assay.curate.grouping import groups, spread
 from assay.errors import ConfigError
+from assay.methods.otb.energy import ENERGY
 from assay.part import Credit
 from assay.types import Origin, Row
 
@@ -51,6 +52,7 @@ class TokenBaseline(Credit):
 
     tail: Tail = "own"  # beyond the second longest answer: the formula's, none, or the last shared one
     epsilon: float = 1e-8
+    needs = (ENERGY,)
     does = token_baseline
     compares = True
 
@@ -68,8 +70,8 @@ def _baseline(energy: Sequence[np.ndarray], rewards: np.ndarray, tail: str, epsi
 
 
 def _energy(row: Row) -> np.ndarray:
-    if row.energy is None:
+    if ENERGY not in row.constants:
         raise ConfigError(
             "credit token-baseline weighs rewards by the energy of tokens: put token-energy into `forwards`."
         )
-    return np.asarray(row.energy, np.float64)
+    return np.asarray(row.constants[ENERGY], np.float64)

@@ -9,7 +9,10 @@ import numpy as np
 
 from assay.models import Models
 from assay.part import Forward
+from assay.streams import Stream
 from assay.types import Row, Stats
+
+ENERGY = Stream("energy", per="token", fill=0.0, filled_by="`token-energy` of `forwards`")
 
 
 def token_energy(rows: Sequence[Row], *, models: Models) -> tuple[list[Row], Stats]:
@@ -30,7 +33,7 @@ def token_energy(rows: Sequence[Row], *, models: Models) -> tuple[list[Row], Sta
         for i, whole, half in zip(places, scores[: len(places)], scores[len(places) :], strict=True):
             logp = whole.logp.astype(np.float64)
             energy = 1 - 2 * np.exp(logp) + np.exp(2 * logp - half.logp)
-            result[i] = rows[i].mark(energy=energy.astype(np.float32))
+            result[i] = rows[i].mark(constants={**rows[i].constants, ENERGY: energy.astype(np.float32)})
             total, count = total + float(energy.sum()), count + len(energy)
     return result, {"policy/energy": total / max(1, count)}
 
@@ -43,4 +46,5 @@ class TokenEnergy(Forward):
     --mechanism.forwards token-energy
     """
 
+    fills = (ENERGY,)
     does = token_energy

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-    from assay.part import Scope
+    from assay.part import LossScope
 
 
 def pacs(view: View, *, beta: float, balanced: bool) -> Tensor:
@@ -48,5 +48,5 @@ class PACS(WholeLoss):
     does = pacs
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "step"

@@ -59,8 +59,8 @@ class PassK(Credit):
     """
 
     k: int = scales_with("group_size", 8, at=32)
-    kind: Kind = "analytic"
-    epsilon: float = 1e-6
+    kind: Kind = "analytic"  # which sets of k: a partition, drawn ones, or all
+    epsilon: float = 1e-6  # added to the standard deviation
     does = pass_k
     compares = True
 

@@ -27,5 +27,5 @@ class OneSided(Curator):
     --mechanism.curate one-sided --mechanism.curate.0.keep right
     """
 
-    keep: Literal["right", "wrong"] = "right"
+    keep: Literal["right", "wrong"] = "right"  # which answers train
     does = one_sided

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-    from assay.part import Scope
+    from assay.part import LossScope
 
 
 def rapid(view: View, *, cap: float, ddof: int, epsilon: float) -> Tensor:
@@ -41,10 +41,10 @@ class RAPID(WholeLoss):
     """
 
     cap: float = 2.0
-    ddof: int = 1
+    ddof: int = 1  # divisor of the group's variance: rows less this
     epsilon: float = 1e-6
     does = rapid
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "step"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from assay.ask import Codec
 from assay.ask.demonstrate import worked
 from assay.memory import Memory
+from assay.memory.places import Named
 from assay.methods.relift.unsolved import HoldUnsolved
 from assay.part import Expansion, for_caller, scales_with
 from assay.types import Episode, Request
@@ -34,7 +35,7 @@ def study(
 
 
 @dataclass(frozen=True)
-class Study(Expansion):
+class Study(Named, Expansion):
     """When `size` failed problems are stored, their worked solutions are shown to another role of the policy (ReLIFT
     2506.07527).
 
@@ -47,10 +48,5 @@ class Study(Expansion):
 
     size: int = scales_with("num_prompts", 128, at=128)
     name: str = for_caller("unsolved")  # of the part that stores the problems
-    student: str = "student"
+    student: str = "student"  # the role that is shown the solutions
     does = study
-
-    @property
-    def called(self) -> str:
-        """The name of the store that this part reads."""
-        return self.name

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory.episodes import bare
+from assay.memory.places import Named
 from assay.part import Remembering, for_caller
 from assay.types import Episode, Row
 
@@ -36,7 +37,7 @@ def hold_unsolved(
 
 
 @dataclass(frozen=True)
-class HoldUnsolved(Remembering):
+class HoldUnsolved(Named, Remembering):
     """Stores each problem on which a whole group was wrong, the newest first, and drops those studied in this step.
 
     A problem that a policy posed has no worked solution and is not stored.
@@ -47,11 +48,6 @@ class HoldUnsolved(Remembering):
 
     keeps = "unsolved"
 
-    name: str = for_caller("unsolved")
+    name: str = for_caller("unsolved")  # of the store; readers bear the same
     student: str = "student"  # the role that studies the solutions
     does = hold_unsolved
-
-    @property
-    def called(self) -> str:
-        """The name of the store, by which `study` finds it."""
-        return self.name

@@ -1,6 +1,6 @@
 """The reward of the greedy answer is the baseline."""
 
-from assay.curate import Aside
+from assay.curate import StatisticsOnly
 from assay.forwards import TokenKL
 from assay.methods.remax.credit import GreedyRelative
 from assay.methods.remax.greedy import Greedy
@@ -15,7 +15,7 @@ REMAX = Recipe(
     claim="the reward of the greedy answer as baseline in place of a critic: half the memory of PPO, 1.6 times faster",
     mechanism=Mechanism(
         ask=(Greedy(),),
-        curate=(Aside(tag="greedy"),),
+        curate=(StatisticsOnly(tag="greedy"),),
         forwards=(TokenKL(weight=0.05),),
         credit=GreedyRelative(tag="greedy"),
         objective=Objective(ratio=NoRatio(), gate=Open(), aggregate=SequenceSum()),

@@ -42,5 +42,5 @@ class GreedyRelative(Credit):
     --mechanism.credit greedy-relative --mechanism.credit.tag greedy
     """
 
-    tag: str = "greedy"
+    tag: str = "greedy"  # of the answers that are the baseline
     does = greedy_relative

@@ -31,5 +31,5 @@ class Greedy(Asking):
     --mechanism.ask greedy --mechanism.ask.0.tag greedy
     """
 
-    tag: str = "greedy"
+    tag: str = "greedy"  # of the greedy answers, for those who tell them apart
     does = greedy

@@ -51,16 +51,15 @@ class ByCertainty(Credit):
     """
 
     alpha: float = 0.1
-    ddof: int = 1
-    epsilon: float = 1e-6
+    ddof: int = 1  # divisor of the group's variance: rows less this
+    epsilon: float = 1e-6  # added to the standard deviation
     does = by_certainty
     compares = True
 
 
 def entropy_of(row: Row) -> np.ndarray:
     """float64[T]: the entropy of the distribution before each of the policy's tokens, 0 at other tokens."""
-    known = row.episode.stream("entropy") if row.entropy is None else row.entropy
-    entropy = np.where(_written(row), known, 0.0).astype(np.float64)
+    entropy = np.where(_written(row), row.episode.stream("entropy"), 0.0).astype(np.float64)
     if np.isnan(entropy).any():
         raise DataError(
             f"the entropy of answer {row.episode.request.id} is not known, because its sampler reported none. Take "

@@ -10,7 +10,7 @@ from assay.credit import Constant, GroupRelative
 from assay.curate import Untrained
 from assay.memory import HoldTagged
 from assay.methods.rlad.abstract import Abstract, Distilled, WriteThenSolve
-from assay.methods.rlad.players import Helpful, Unpaid
+from assay.methods.rlad.players import Helpful, WithoutAdvantage
 from assay.methods.rlad.solve import SolveWith
 from assay.methods.rlad.usefulness import Usefulness
 from assay.objective import KL, Clip, Entropy, NoRatio, Objective, Open, TokenMean
@@ -49,7 +49,7 @@ TUNE = Mechanism(ask=(Abstract(num=4, longest=1024), Rehearse(name="helpful")), 
 SOLVE = Mechanism(
     ask=(Abstract(num=1, longest=1024, bare_every=8),),
     expand=(SolveWith(samples=16),),
-    curate=(Untrained(role="abstraction"), Unpaid(tag="bare")),
+    curate=(Untrained(role="abstraction"), WithoutAdvantage(tag="bare")),
     credit=GROUPS,
     objective=ONLINE,
     rules=(READ,),

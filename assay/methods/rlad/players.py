@@ -14,7 +14,7 @@ from assay.part import Curator
 from assay.types import Row
 
 
-def unpaid(rows: Sequence[Row], *, tag: str) -> list[Row]:
+def without_advantage(rows: Sequence[Row], *, tag: str) -> list[Row]:
     """Takes the rows with this tag out of their group's statistics, so that they get no advantage; they stay in loss
     and denominator.
     """
@@ -22,16 +22,18 @@ def unpaid(rows: Sequence[Row], *, tag: str) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class Unpaid(Curator):
+class WithoutAdvantage(Curator):
     """Rows with this tag have no advantage and no part in a baseline; other terms of the loss, such as a KL penalty,
     stay.
 
-        curate=(Unpaid(tag="bare"),)
-        --mechanism.curate unpaid --mechanism.curate.0.tag bare
+        curate=(WithoutAdvantage(tag="bare"),)
+        --mechanism.curate without-advantage --mechanism.curate.0.tag bare
     """
 
+    formerly = ("unpaid",)
+
     tag: str = "bare"
-    does = unpaid
+    does = without_advantage
 
 
 def helpful(rows: Sequence[Row], *, role: str, margin: float, least: int) -> list[Row]:
@@ -71,7 +73,7 @@ class Helpful(Curator):
 
     writes = True
 
-    role: str = "abstraction"
+    role: str = "abstraction"  # that writes the abstractions
     margin: float = 0.0
     least: int = 3  # characters; a shorter answer may occur in the abstraction by chance
     does = helpful

@@ -39,5 +39,5 @@ class SolveWith(Expansion):
     --mechanism.expand solve-with --mechanism.expand.0.samples 16
     """
 
-    samples: int = 4
+    samples: int = 4  # answers with each abstraction
     does = solve_with

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.methods.rover.mean_logp import MEAN_LOGP
 from assay.part import WholeLoss
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def rover(view: View, *, weight: Tensor, scale: float) -> Tensor:
     """sum w (Q - sg[A + N])^2, where Q = scale (log pi - log pi_old) of the token and N is the mean of that over the
     vocabulary at the next position that trains, 0 at the last.
     """
-    before = view.streams.get("weights/mean_logp")
+    before = view.constants.get(MEAN_LOGP)
     drift = view.logp.new_zeros(view.logp.shape)
     if before is not None:
         assert view.mean_logp is not None

@@ -43,8 +43,8 @@ class OldKL(Term):
     --mechanism.objective.regularise old-kl --mechanism.objective.regularise.0.divergence fkl
     """
 
-    weight: float = 1e-4
-    divergence: Divergence = "ufkl"
+    weight: float = 1e-4  # of the term in the loss
+    divergence: Divergence = "ufkl"  # forward or reverse KL; with u unnormalised
     does = old_kl
 
 
@@ -74,7 +74,7 @@ class RegularisedReinforce(WholeLoss):
     divergence: Divergence = "ufkl"
     low: float = 0.2
     high: float = 0.2
-    dual: float | None = None
+    dual: float | None = None  # upper bound of the ratio where A < 0; None: none
     does = regularised_reinforce
 
 

@@ -126,5 +126,5 @@ class KeepRate(Remembering):
 
     keeps = STORE
 
-    target: float = 0.5
+    target: float = 0.5  # share of right answers that the next visit is to have
     does = keep_rate

@@ -41,8 +41,8 @@ class HintRounds(Expansion):
 
     continues = True
 
-    rounds: int = 4
-    target: float = 0.5
+    rounds: int = 4  # of answers to each problem, the first one counted
+    target: float = 0.5  # share of right answers that the next round is to have
     does = hint_rounds
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:

@@ -37,8 +37,8 @@ class ClipLikeliest(Gate):
         --mechanism.objective.gate clip-likeliest --mechanism.objective.gate.factor 1.1
     """
 
-    low: float = 0.2
-    high: float = 0.2
+    low: float = 0.2  # PPO's clip below 1
+    high: float = 0.2  # PPO's clip above 1
     factor: float = 1.1
     share: float = 0.2  # of an answer's tokens, those with the highest entropy
     does = clip_likeliest

@@ -39,8 +39,8 @@ class ShareWithCandidates(Term):
     """
 
     weight: float = 0.01  # a in the formula
-    low: float = 0.2
-    high: float = 0.2
+    low: float = 0.2  # PPO's clip below 1
+    high: float = 0.2  # PPO's clip above 1
     share: float = 0.2  # of an answer's tokens, those with the highest entropy
     does = share_with_candidates
 

@@ -1,7 +1,7 @@
 """One answer a prompt, compared with a stored value of the prompt; uncertain prompts are drawn more often."""
 
 from assay.credit import Whiten
-from assay.curate import Aside
+from assay.curate import StatisticsOnly
 from assay.methods.spo.probe import Probe
 from assay.methods.spo.tracked import TrackedValue
 from assay.methods.spo.uncertain import Uncertain
@@ -20,7 +20,7 @@ SPO = Recipe(
     mechanism=Mechanism(
         source=Uncertain(size=8192, floor=0.05),
         ask=(Probe(num=8),),
-        curate=(Aside(tag="probe"),),
+        curate=(StatisticsOnly(tag="probe"),),
         credit=TrackedValue(),
         shape=(Whiten(by="batch", over="rows", ddof=1, epsilon=1e-8),),
         objective=Objective(gate=Clip(low=0.2, high=0.28, dual=10.0), aggregate=TokenMean()),

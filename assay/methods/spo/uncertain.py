@@ -46,6 +46,6 @@ class Uncertain(Source):
 
     reads = (TrackValues,)
 
-    size: int = scales_with("num_prompts", 8192, at=1024)
+    size: int = scales_with("num_prompts", 8192, at=1024)  # problems of the set
     floor: float = 0.05
     does = uncertain

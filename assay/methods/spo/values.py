@@ -85,7 +85,7 @@ class TrackValues(Remembering):
 
     half: float = 0.06  # the drift at which half of the past answers is forgotten
     least: float = 0.875
-    most: float = 0.96
+    most: float = 0.96  # upper bound of rho
     does = track_values
 
 

@@ -44,7 +44,7 @@ class TreeRelative(Credit):
     """
 
     share: Share = "root"
-    terms: Terms = "both"
+    terms: Terms = "both"  # value against the whole tree, against the piece before, or the sum of both
     does = tree_relative
     compares = True
 
