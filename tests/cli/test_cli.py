@@ -101,7 +101,7 @@ WRONG: dict[str, tuple[int, str, str]] = {  # line: exit code, what the message 
     "train gmpo --mechanism.objective.aggregate fixed-length": (78, "Geometric is one ratio", "a ratio of tokens"),
     "train pacs --mechanism.objective.gate shaped": (78, "a loss of its own", "set whole to none"),
     "train tis --mechanism.objective.anchor sampler": (78, "the same gap again", "anchor to old"),
-    "train passk --mechanism.credit.k 9": (78, "of 8 cannot be drawn", "credit.k to less"),
+    "train passk --mechanism.credit.k 9": (78, "cannot be drawn from 8", "credit.k to less"),
     "train grpo --scale.group-size 2.5": (78, "expected int", "'2.5'"),
     "train grpo --scale.max-new 0": (78, "scale.max_new must be at least 1", "not 0"),
     "train grpo --scale.learning-rate -1": (78, "scale.learning_rate must be a positive number", "-1"),

@@ -1,4 +1,4 @@
-"""First steps of answers that are written in steps, and answers that were found before."""
+"""Two ways to ask: for the first step of an answer alone, and with right answers that were stored earlier."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from assay.types import Request
 
 
 def first_steps(requests: Sequence[Request], memory: Memory, *, width: int, depth: int, least: int) -> list[Request]:
-    """What reaches the end of its step pauses. Groups in which an answer is given already are left alone.
+    """Requests for first steps; an answer that reaches the end of its step pauses. Groups with a given answer stay as
+    they are.
 
-    A step has max(ceil(limit / depth), least) tokens, and no more than half the limit, so that there are two.
+    A step has max(ceil(limit / depth), least) tokens, but at most half the limit, so that an answer has at least two
+    steps.
     """
     groups: dict[str, list[Request]] = {}
     for request in requests:
@@ -36,8 +38,12 @@ def first_steps(requests: Sequence[Request], memory: Memory, *, width: int, dept
 
 @dataclass(frozen=True)
 class FirstSteps(Asking):
-    """Ask for `width` first steps of each group, a step being one of `depth` equal parts of the answer limit, or of
-    fewer where they would have less than `least` tokens.
+    """Asks for `width` first steps of each group; a step is one of `depth` equal parts of the answer limit.
+
+    An answer has fewer steps if each of `depth` would have fewer than `least` tokens.
+
+        ask=(FirstSteps(least=4),)
+        --mechanism.ask first-steps --mechanism.ask.0.least 4
     """
 
     formerly = ("steps",)
@@ -51,13 +57,13 @@ class FirstSteps(Asking):
         if min(self.width, self.depth, self.least) >= 1:
             return None
         return (
-            f"first-steps: width, depth and least must be at least 1, not {self.width}, {self.depth} and {self.least}; "
-            "depth 1 is no search."
+            f"first-steps: width, depth and least must be at least 1, not {self.width}, {self.depth} and "
+            f"{self.least}; with depth 1 there is nothing to search."
         )
 
 
 def recall(requests: Sequence[Request], memory: Memory, *, place: str) -> list[Request]:
-    """At most one held answer a sample; nothing is generated for these."""
+    """The requests, of which the first ones of a problem are answered by its stored answers."""
     held: dict[str, list] = {}
     for episode in memory.kept.get(place, ()):
         held.setdefault(episode.request.problem.id, []).append(episode.segments)
@@ -71,9 +77,13 @@ def recall(requests: Sequence[Request], memory: Memory, *, place: str) -> list[R
 
 @dataclass(frozen=True)
 class Recall(Named, Asking):
-    """Right answers that are held for a problem take the place of its first samples."""
+    """The stored right answers to a problem replace its first samples; the policy is not asked for these.
+
+    ask=(Recall(),)
+    --mechanism.ask recall
+    """
 
     reads = (HoldSolved,)
 
-    name: str = for_caller("solved")  # of the part that holds them
+    name: str = for_caller("solved")  # of the part that stores the answers
     does = recall

@@ -1,4 +1,4 @@
-"""No answer of this step trains: what trains was held from earlier ones."""
+"""Rounds of sampling alone: the answers of the step are stored, and none trains."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ from assay.types import Row
 
 
 def no_training(rows: Sequence[Row]) -> list[Row]:
+    """Leaves out every row."""
     return leave_out(rows, set(range(len(rows))))
 
 
 @dataclass(frozen=True)
 class NoTraining(Curator):
-    """No answer of this step trains: answers are judged and remembered, and the policy does not learn from them now."""
+    """No answer of this step trains; the verifier judges the answers, and the memory may store them.
+
+    curate=(NoTraining(),)
+    --stages.0.mechanism.curate no-training
+    """
 
     formerly = ("nobody",)
 

@@ -1,4 +1,4 @@
-"""Trajectory balance: the likelihood of answers in proportion to the exponential of their reward."""
+"""Trajectory balance: the likelihood of an answer is to be proportional to the exponential of its reward."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def flowrl(view: View, *, weight: Tensor, beta: float, low: float, high: float) -> Tensor:
-    """sum_t w sg[clip(W, 1 - low, 1 + high)] d^2 of each answer, W its ratio to the old policy as a whole and
-    d = log Z + mean_t log pi - beta A - mean_t log ref.
+    """sum_t w sg[clip(W, 1 - low, 1 + high)] d^2 of each answer, where W is the ratio of the whole answer to the old
+    policy and d = log Z + mean_t log pi - beta A - mean_t log ref.
     """
     ratio = view.sum(view.logp.detach() - view.old).clamp(-CLAMP, CLAMP).exp().clamp(1 - low, 1 + high)
     worth = view.spread(view.constant(LOG_Z)) - beta * view.streams["advantage"]
@@ -27,10 +27,14 @@ def flowrl(view: View, *, weight: Tensor, beta: float, low: float, high: float) 
 
 @dataclass(frozen=True)
 class FlowRL(WholeLoss):
-    """Answers as likely as exp(beta A) times the reference makes them: squared residual of a balance (2509.15207).
+    """Makes answers as likely as exp(beta A) ref / Z, by the squared residual of trajectory balance (FlowRL
+    2509.15207).
 
-    The log of the normaliser is that of each row, from `partition` of `forwards`. With the
-    aggregation `sequence-mean` it is a mean over answers.
+    The part `partition` of `forwards` provides log Z. With the aggregation `sequence-mean` the loss is a mean over
+    answers.
+
+        objective=Objective(whole=FlowRL(beta=15.0))
+        --mechanism.objective.whole flowrl --mechanism.objective.whole.beta 15.0
     """
 
     beta: float = 15.0

@@ -1,4 +1,4 @@
-"""The shaped ratio of answers that were begun with a hint."""
+"""A shaped ratio for answers that were sampled with a hint."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ def shaped_by(ratio: Tensor, advantage: Tensor, *, view: View) -> Tensor:
 
 @dataclass(frozen=True)
 class ShapedBy(Gate):
-    """f(w) = w / (w + gamma) with the gamma of each row, from `ratio-quantile` of `forwards` (Guide 2506.13923)."""
+    """The gate of the shaped ratio f(w) = w / (w + gamma), with the gamma of `ratio-quantile` in `forwards` (Guide
+    2506.13923).
+
+        Case(over=Tagged("hint"), ratio=TokenRatio(), gate=ShapedBy())
+        --mechanism.objective.cases.0.gate shaped-by
+    """
 
     needs = (GAMMA,)
     does = shaped_by

@@ -1,3 +1,5 @@
+"""The scale gamma of the shaped ratio, from a quantile of the step's ratios."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -39,9 +41,13 @@ def ratio_quantile(
 
 @dataclass(frozen=True)
 class RatioQuantile(Forward):
-    """The scale of a shaped ratio: a quantile of the ratios of the rows with this tag, one number for the whole step.
+    """Computes gamma, the scale of the shaped ratio, as a quantile of the ratios of the rows with this tag (Guide
+    2506.13923).
 
-    Every row carries it, so that no cut of the batch can change it (Guide 2506.13923).
+    There is one gamma a step, and every row carries it, so that mini-batches cannot change it.
+
+        forwards=(RatioQuantile(quantile=0.9),)
+        --mechanism.forwards ratio-quantile --mechanism.forwards.0.quantile 0.9
     """
 
     tag: str = "hint"

@@ -1,4 +1,4 @@
-"""How much each token can move the weights: the squared norm of its log-prob's gradient by the logits."""
+"""The energy of a token: the squared norm of the gradient of its log-prob by the logits."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ ENERGY = Stream("energy", per="token", fill=0.0, filled_by="`token-energy` of `f
 
 
 def token_energy(rows: Sequence[Row], *, models: Models) -> tuple[list[Row], Stats]:
-    """ENERGY of the rows in the statistics of their group, under the sampling context.
+    """Writes `energy` to the rows that count in their group's statistics, under the sampling context.
 
-    With l the log-prob at the row's temperature and h that at half of it, sum_v pi(v)^2 = exp(2 l - h), whatever the
-    token: one scoring more in place of whole distributions.
+    If l is the log-prob at the row's temperature and h that at half of it, sum_v pi(v)^2 = exp(2 l - h) for every
+    token: a second forward pass replaces whole distributions.
     """
     from assay.engine.interface import Span
 
@@ -40,7 +40,11 @@ def token_energy(rows: Sequence[Row], *, models: Models) -> tuple[list[Row], Sta
 
 @dataclass(frozen=True)
 class TokenEnergy(Forward):
-    """e_t = 1 - 2 pi(y_t) + sum_v pi(v)^2 under the weights before the first update."""
+    """Measures e_t = 1 - 2 pi(y_t) + sum_v pi(v)^2 with the weights before the first update.
+
+    forwards=(TokenEnergy(),)
+    --mechanism.forwards token-energy
+    """
 
     fills = (ENERGY,)
     does = token_energy

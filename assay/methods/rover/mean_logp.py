@@ -1,3 +1,5 @@
+"""The mean log-prob over the vocabulary at each position, before the update."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,7 +17,7 @@ MEAN_LOGP = Stream("mean_logp", per="token", filled_by="`mean-log-prob` of `forw
 
 
 def keep_mean_log_prob(rows: Sequence[Row], *, models: Models, micro_tokens: int) -> tuple[list[Row], Stats]:
-    """mean_v log pi_old(v), under the context that was sampled under."""
+    """Stores mean_v log pi_old(v) at each position, under the sampling context."""
     from assay.engine.interface import Span, Want
 
     result = list(rows)
@@ -31,9 +33,13 @@ def keep_mean_log_prob(rows: Sequence[Row], *, models: Models, micro_tokens: int
 
 @dataclass(frozen=True)
 class MeanLogProb(Forward):
-    """What each position gave all tokens of the vocabulary on average before the update.
+    """Stores the mean log-prob over the vocabulary at each position before the update.
 
-    Only where `old` was asked for: with one update of fresh answers the weights before are those of now.
+    The part does nothing for rows whose old log-probs are not needed: with one update, the old policy is the current
+    one.
+
+        forwards=(MeanLogProb(),)
+        --mechanism.forwards mean-log-prob
     """
 
     fills = (MEAN_LOGP,)
