@@ -58,6 +58,7 @@ class MixedGroups(Curator):
 
 def statistics_only(rows: Sequence[Row], *, tag: str) -> list[Row]:
     """Marks the rows with this tag out of the loss and the denominator."""
+
     def others(row: Row) -> bool:
         return (row.tag or row.episode.request.tag) != tag
 

@@ -124,7 +124,7 @@ class Reject(Correction):
     token (a veto).
 
         objective=Objective(correct=(Reject(by="k2", high=0.01),))
-        --mechanism.objective.correct reject --mechanism.objective.correct.0.by k2 --mechanism.objective.correct.0.high 0.01
+        --mechanism.objective.correct reject --mechanism.objective.correct.0.by k2
     """
 
     by: Literal["geometric", "k2", "k3", "least"] = "geometric"  # the measure m
