@@ -1,4 +1,4 @@
-"""AdamW on fp32 (or fp64) parameters, with a clip of the global gradient norm; other gradients than finite ones are dropped.
+"""AdamW on fp32 (or fp64) parameters, with a clip of the global gradient norm. A gradient must be finite to count.
 
 The moments have the parameters' number format; the moments of matrices may be stored in eight bits instead (`low_bit`).
 """
