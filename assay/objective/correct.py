@@ -123,8 +123,8 @@ class Reject(Correction):
     m is the geometric mean of rho over the answer, an estimate of KL(mu, old) per token (k2, k3), or the least rho of a
     token (a veto).
 
-        objective=Objective(correct=(Reject(by="k2", high=0.01),))
-        --mechanism.objective.correct reject --mechanism.objective.correct.0.by k2 --mechanism.objective.correct.0.high 0.01
+        objective=Objective(correct=(Reject(high=1.01),))
+        --mechanism.objective.correct reject --mechanism.objective.correct.0.high 1.01
     """
 
     by: Literal["geometric", "k2", "k3", "least"] = "geometric"  # the measure m
