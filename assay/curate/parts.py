@@ -116,8 +116,7 @@ def band_first(rows: Sequence[Row], *, num_prompts: int, low: float, high: float
 
 @dataclass(frozen=True)
 class BandFirst(Curator):
-    """Keeps `num_prompts` groups: first those whose pass rate is in the band, then others, each in order of their
-    draws.
+    """Keeps `num_prompts` groups: first groups whose pass rate is in the band, then others, in the order of draws.
 
     curate=(BandFirst(low=0.2, high=0.8),)
     --mechanism.curate band-first --mechanism.curate.0.low 0.2 --mechanism.curate.0.high 0.8

@@ -44,12 +44,8 @@ class Objective(Part):
     whole: WholeLoss | None = None  # a loss that replaces ratio, gate and advantage
     ratio: Ratio = TokenRatio()
     gate: Gate = Clip()
-    anchor: Literal["old", "sampler"] = (
-        "old"  # the ratio's denominator: the log-probs of the learner, or of the sampler
-    )
-    cases: tuple[
-        Case, ...
-    ] = ()  # tokens with their own ratio and gate; a token belongs to the first case that covers it
+    anchor: Literal["old", "sampler"] = "old"  # the ratio's denominator: log-probs of the learner, or of the sampler
+    cases: tuple[Case, ...] = ()  # tokens with a ratio and gate of their own; the first case that covers a token has it
     keep: tuple[Selector, ...] = ()  # other tokens have no policy gradient; they stay in the denominator
     correct: tuple[Correction, ...] = ()  # weights against the mismatch of sampler and learner
     aggregate: Aggregate = TokenMean()  # how the loss averages over tokens and rows
