@@ -45,8 +45,7 @@ def parts_in(module: ModuleType) -> list[type[Part]]:
 
 
 def add(method: ModuleType) -> None:
-    """Registers the recipes and parts of a method, with the parts of all files of its folder. Refuses a name that is
-    taken.
+    """Registers the recipes of a method, and the parts of all files of its folder. Refuses a name that is taken.
 
     known.add(sys.modules[__name__])  # in a notebook
     """

@@ -191,9 +191,9 @@ class Curator(Part):
     slots = ("curate",)
     given = ("rows",)
     offers = (*_RUN, "memory", "models")
-    sets_aside: ClassVar[bool] = False  # the part saves rows, with their three marks, for a later step
-    returns_first: ClassVar[bool] = False  # the groups that it saved come before the groups of the step
-    writes: ClassVar[bool] = False  # it writes more on rows than the three marks; saved rows would lose that
+    sets_aside: ClassVar[bool] = False  # the part sets rows aside, with their three marks, for a later step
+    returns_first: ClassVar[bool] = False  # groups that it set aside come before the groups of the step
+    writes: ClassVar[bool] = False  # it writes more on rows than the three marks; rows set aside lose that
 
 
 @dataclasses.dataclass(frozen=True)

@@ -100,14 +100,10 @@ class Stage:
     name: str = "train"
     share: float = 1.0  # of all steps of the run
     mechanism: Mechanism | None = None  # None: the mechanism of the recipe
-    when: Condition = (
-        Steps()
-    )  # begins when this holds, and at the latest when the shares of the stages before are used up
+    when: Condition = Steps()  # begins when this holds, at the latest when the shares of earlier stages end
     start: Literal["continue", "base"] = "continue"  # base: from the weights of the base model, without optimiser state
     optimiser: Literal["keep", "reset"] = "keep"  # the optimiser state
-    memory: Literal["keep", "clear"] = (
-        "keep"  # the stores of the memory; the budget, what the run has spent, always stays
-    )
+    memory: Literal["keep", "clear"] = "keep"  # the stores of the memory; the budget always stays
 
 
 @dataclass(frozen=True)

@@ -62,9 +62,7 @@ class Model:
 
 
 def behind(steps: int) -> dict[str, Model]:
-    """The policy, and a chain of followers of which the last, `behaviour`, lags exactly `steps` steps behind the
-    policy.
-    """
+    """The policy, and a chain of followers. The last one, `behaviour`, lags exactly `steps` steps behind the policy."""
     names = ["policy", *(f"behaviour-{step}" for step in range(steps)), "behaviour"]
     chain = zip(names[1:], names[:-1], strict=True)
     return {"policy": Model()} | {name: Model(trained=False, follows=leader) for name, leader in chain}

@@ -208,9 +208,9 @@ def test_what_cannot_be_told_apart_is_refused_with_what_to_do() -> None:
         curate=(make("curate:filtered-by-difficulty"),),
         remember=(make("remember:track-difficulty"), make("remember:track-difficulty")),
     )
-    assert "FilteredByDifficulty reads the store of one part" in two and "'difficulty#2'" in two and "leave one" in two
+    assert "FilteredByDifficulty reads the store of one part" in two and "'difficulty#2'" in two and "Leave one" in two
     shared = refusal(curate=(make(TURNS), make(RECOMPOSE)), remember=(KeepLeftovers(),))
-    assert "take-turns and recompose are in `curate`" in shared and "of=take-turns" in shared
+    assert "`curate` has take-turns and recompose" in shared and "of=take-turns" in shared
     behind = refusal(curate=(make(OWN), make(TURNS)), remember=(KeepLeftovers(),))
     assert re.search("without what OwnTokens wrote on them. Put OwnTokens behind TakeTurns", behind)
     each = (KeepLeftovers(of="take-turns"), KeepLeftovers(of="recompose"))

@@ -91,14 +91,13 @@ class Hinted(Asking):
         return lengthened(problem, with_hint(problem, longest), codec)
 
 
-# by wording, a regular expression for one line of a solution with its end
+# wording -> a regular expression for one line of a solution with its end
 ENDS = {"natural": r"[^\n]*\n|[^\n]+", "compact": r"[^,#]*[,#]|[^,#]+"}
 
 
 def lines_of(problem: Problem) -> list[str]:
     """The lines of the worked solution; in compact wording a line ends at a comma and before the answer. Joined, the
-    lines are the solution again. Each line is to be encoded by itself, so that no token reaches from one line into the
-    next.
+    lines are the solution again. Each line is to be encoded by itself, so that no token reaches over a cut.
     """
     if not problem.solution:
         raise DataError(f"problem {problem.id} of '{problem.task}' has no worked solution to start inside of.")

@@ -30,7 +30,7 @@ Expand = Callable[..., list[Request]]
 """(episodes so far, *, models, memory, more, ...) -> the requests to generate next; an empty list when it is done."""
 
 Collect = Callable[[Models, Sequence[Request], Memory], tuple[list[Episode], Memory]]
-"""(models, requests, memory) -> the episodes that the step works on, and the memory with those that are held back.
+"""(models, requests, memory) -> (episodes of the step, the memory with the episodes that the collector holds back).
 
 A collector changes no weights, so that a run that is stopped while it collects can be saved. Models that follow the
 policy are updated by `remember`.

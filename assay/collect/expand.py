@@ -29,7 +29,7 @@ def refill(
 ) -> list[Request]:
     """Requests for the next `drawn` problems; none once there are enough wanted groups or after `max_rounds` rounds.
 
-    Groups that were saved in an earlier step count as wanted if `curate` puts them before the groups of this step:
+    Groups that were set aside in an earlier step count as wanted if `curate` puts them before the groups of this step:
     `waiting` names the stores that hold such groups.
     """
     outcomes: dict[str, set[bool]] = {}

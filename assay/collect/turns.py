@@ -77,9 +77,7 @@ def halted(episode: Episode) -> bool:
 
 
 def going_on(episode: Episode) -> Request:
-    """The request that continues a paused episode, for the tokens that are left of its limit. Replies count towards the
-    limit.
-    """
+    """The request that continues a paused episode, for the tokens that its limit leaves; replies count towards it."""
     request = episode.request
     left = request.max_new - (len(episode) - request.given)
     return dataclasses.replace(request, prefix=episode.segments, max_new=left, parent=_node(episode))

@@ -52,9 +52,7 @@ class Constant(Credit):
 
 
 def group_relative(reward: np.ndarray, group: np.ndarray, *, scale: DivideBy, ddof: int, epsilon: float) -> np.ndarray:
-    """A_i = (R_i - mean_g R) / s, where s is 1, std_g + epsilon or std of all rewards + epsilon; 0 if rewards are
-    equal.
-    """
+    """A_i = (R_i - mean_g R) / s, s = 1, std_g + epsilon or std of all rewards + epsilon; 0 if rewards are equal."""
     if scale not in ("none", "std", "batch"):
         raise ConfigError(f"credit.scale is 'none', 'std' or 'batch', not '{scale}'.")
 

@@ -15,7 +15,7 @@ from assay.types import Row
 def leave_out(rows: Sequence[Row], out: set[int], *, denominator: bool = False) -> list[Row]:
     """Marks the rows `out` as out of the loss and the group statistics, and by default out of the denominator too.
 
-    If a row among them was saved for a later step, it is saved no longer.
+    If one of these rows was set aside for a later step, it is set aside no longer.
     """
     return [
         row.mark(in_loss=False, in_group=False, in_denominator=denominator, wait=None) if i in out else row
@@ -89,7 +89,7 @@ def first_groups(rows: Sequence[Row], *, num_prompts: int) -> list[Row]:
 class FirstGroups(Curator):
     """Keeps the first `num_prompts` groups that still have a row in the loss, in the order of their draws.
 
-    Groups that were saved in an earlier step do not count here: the part that saved them limits their number.
+    Groups that were set aside in an earlier step do not count here: the part that set them aside limits their number.
 
         curate=(MixedGroups(), FirstGroups())
         --mechanism.curate mixed-groups,first-groups
@@ -106,7 +106,7 @@ def within(rows: Sequence[Row], low: float, high: float) -> bool:
 
 def band_first(rows: Sequence[Row], *, num_prompts: int, low: float, high: float, cut: bool) -> list[Row]:
     """Leaves out all groups but `num_prompts`, those in the band first. Neither groups without a row in the loss nor
-    groups saved in an earlier step are counted.
+    groups set aside in an earlier step are counted.
     """
 
     def second(members: Sequence[int]) -> bool:
@@ -118,8 +118,7 @@ def band_first(rows: Sequence[Row], *, num_prompts: int, low: float, high: float
 
 @dataclass(frozen=True)
 class BandFirst(Curator):
-    """Keeps `num_prompts` groups: first those whose pass rate is in the band, then others, each in order of their
-    draws.
+    """Keeps `num_prompts` groups: first groups whose pass rate is in the band, then others, in the order of draws.
 
     curate=(BandFirst(low=0.2, high=0.8),)
     --mechanism.curate band-first --mechanism.curate.0.low 0.2 --mechanism.curate.0.high 0.8

@@ -113,8 +113,7 @@ def critic(
 
 @dataclass(frozen=True)
 class Critic(Forward):
-    """Values of the state before each token, from a critic that is trained beside the policy on the targets A + V of
-    GAE.
+    """A critic: the value of the state before each token. It is trained beside the policy on the targets A + V of GAE.
 
     forwards=(Critic(model="critic", lam=0.95),)
     --mechanism.forwards critic --mechanism.forwards.0.lam 0.95

@@ -32,9 +32,8 @@ def follow(memory: Memory, *, models: Models, every: int, rate: float, names: tu
 class Follow(Remembering):
     """Every `every` steps, models that follow another copy its weights, or move towards them by the share `rate`.
 
-    With rate=1 a follower lags 0 to every - 1 steps behind. A follower of a follower gets the weights that its leader
-    had before this update: in a chain of k + 1 followers with every=1 the last one is exactly k steps behind the
-    policy.
+    With rate=1 a follower lags by 0 to every - 1 steps. A follower of a follower gets the weights that its leader had
+    before this update: with every=1 the last one in a chain of k + 1 followers lags by exactly k steps.
 
         remember=(Follow(every=5, rate=1.0),)
         --mechanism.remember follow --mechanism.remember.0.every 5

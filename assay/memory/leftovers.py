@@ -77,9 +77,7 @@ def leftovers(memory: Memory, place: str = STORE) -> dict[str, tuple[Mapping[str
 
 
 def aside(row: Row, place: str) -> Row:
-    """The row, marked out of the loss and the denominator of this step. In a later step it comes back with its present
-    marks.
-    """
+    """The row, out of the loss and the denominator of this step. In a later step it returns with its present marks."""
     return row.mark(
         in_loss=False, in_denominator=False, wait=Wait(place, in_loss=row.in_loss, in_denominator=row.in_denominator)
     )

@@ -21,7 +21,7 @@ from assay.part import Aggregate, Correction, Gate, OfObjective, Part, Ratio, Se
 
 @dataclass(frozen=True)
 class Case(Part):
-    """Some tokens of an objective that have a ratio and a gate of their own, for example tokens of a teacher.
+    """Tokens of an objective that have a ratio and a gate of their own, for example tokens of a teacher.
 
     Objective(cases=(Case(over=Written("injected"), ratio=Probability(), gate=Shaped(gamma=0.1)),))
     --mechanism.objective.cases.0.gate.gamma 0.2
@@ -34,8 +34,7 @@ class Case(Part):
 
 @dataclass(frozen=True)
 class Objective(Part):
-    """The loss that training minimises. The engine knows nothing of its parts: it gets one coefficient for each
-    log-prob.
+    """The loss that training minimises. The engine does not know its parts: it gets a coefficient for each log-prob.
 
     Objective(gate=Clip(high=0.28), aggregate=TokenMean(), regularise=(KL(weight=0.001),))
     --mechanism.objective.gate.high 0.28 --mechanism.objective.aggregate token-mean
@@ -44,13 +43,9 @@ class Objective(Part):
     whole: WholeLoss | None = None  # a loss that replaces ratio, gate and advantage
     ratio: Ratio = TokenRatio()
     gate: Gate = Clip()
-    anchor: Literal["old", "sampler"] = (
-        "old"  # the ratio's denominator: the log-probs of the learner, or of the sampler
-    )
-    cases: tuple[
-        Case, ...
-    ] = ()  # tokens with their own ratio and gate; a token belongs to the first case that covers it
-    keep: tuple[Selector, ...] = ()  # other tokens have no policy gradient; they stay in the denominator
+    anchor: Literal["old", "sampler"] = "old"  # the ratio's denominator: log-probs of the learner, or of the sampler
+    cases: tuple[Case, ...] = ()  # tokens with a ratio and gate of their own; the first case that covers a token has it
+    keep: tuple[Selector, ...] = ()  # only these tokens have a policy gradient; the others stay in the denominator
     correct: tuple[Correction, ...] = ()  # weights against the mismatch of sampler and learner
     aggregate: Aggregate = TokenMean()  # how the loss averages over tokens and rows
     regularise: tuple[Term, ...] = ()  # terms beside the policy loss that hold the policy: KL, entropy

@@ -47,8 +47,7 @@ def clip(ratio: Tensor, advantage: Tensor, *, low: float, high: float, dual: flo
 
 @dataclass(frozen=True)
 class Clip(Gate):
-    """The clip of PPO: a token whose ratio has left [1 - low, 1 + high] in the direction of its advantage has no
-    gradient.
+    """PPO's clip: no gradient if the ratio has left [1 - low, 1 + high] in the direction of the token's advantage.
 
     `high` > `low` is DAPO's clip-higher. `dual` is the dual clip; the two-sided clip with an upper bound delta on the
     ratio (2505.07291) has the same gradient with dual=delta.
@@ -59,7 +58,7 @@ class Clip(Gate):
 
     low: float = 0.2
     high: float = 0.2
-    dual: float | None = None  # a token with A < 0 has no gradient above this ratio; None: no such bound
+    dual: float | None = None  # a token with A < 0 and a ratio above this has no gradient; None: no such bound
     does = clip
 
 
@@ -90,8 +89,7 @@ def shaped(ratio: Tensor, advantage: Tensor, *, gamma: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Shaped(Gate):
-    """LUFFY's policy shaping f(w) = w / (w + gamma): raises the gradient of tokens with a small w, lowers that of
-    others.
+    """LUFFY's policy shaping f(w) = w / (w + gamma): a larger gradient for small w, a smaller one for large w.
 
     LUFFY applies this gate to off-policy tokens, with the probability of a token as its ratio w (2504.14945).
 

@@ -43,7 +43,7 @@ def written(view: View, *, by: str) -> Tensor:
 
 @dataclass(frozen=True)
 class Written(Selector):
-    """The tokens that the policy wrote, or those that others wrote into its answer, such as a teacher's.
+    """The tokens of an answer that the policy wrote, or the tokens that others wrote, such as a teacher.
 
     objective=Objective(keep=(Written(by="policy"),))
     --mechanism.objective.keep written --mechanism.objective.keep.0.by policy

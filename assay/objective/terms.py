@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 
 Estimator = Literal["k1", "k2", "k3", "k1+", "k3+", "weighted-k2", "weighted-k3", "distance"]
-"""With d = log pi - log anchor and w = pi / pi_old: the value of each estimator, and its gradient with respect to log
-pi.
+"""The value of each estimator, and its gradient with respect to log pi; d = log pi - log anchor, w = pi / pi_old:
 
     k1           d                      1                   the gradient is 0 in expectation: no penalty at all
     k2           d^2 / 2                d                   on policy the gradient of KL(policy, anchor)
@@ -37,7 +36,7 @@ pi.
 def kl(view: View, *, weight: float, estimator: str, anchor: str) -> Tensor:
     """weight times the estimator in the table of `Estimator`; 0 on tokens that the policy did not write.
 
-    In the first update of a step d from `old` is rounding error: then `distance` has no gradient.
+    In the first update of a step the difference d from `old` is rounding error: then `distance` has no gradient.
     """
     logp = view.logp.detach()
     d = logp - (view.streams["ref"] if anchor == "reference" else view.old)

@@ -41,15 +41,15 @@ class Share:
 
 
 Levels = Callable[[Share], Sequence[int]]
-"""(share) -> those of its levels that may be drawn now."""
+"""(share) -> the levels of this share that may be drawn now."""
 
 
 @dataclass(frozen=True)
 class Pool:
     """The problems of a run: a mixture of tasks. Training, validation and test problems never overlap.
 
-    Pool((Share("countdown", levels=(3, 4)), Share("sudoku", levels=(4,), weight=0.5)))
-    --task countdown:3,4
+    Pool((Share("countdown", levels=(3, 4)), Share("mod-chain", levels=(2,), weight=0.5)))
+    --task countdown:3,4 --task mod-chain:2
     """
 
     shares: tuple[Share, ...]
