@@ -120,16 +120,11 @@ def reject(view: View, *, by: str, low: float | None, high: float | None) -> Ten
 class Reject(Correction):
     """Rejects whole answers whose measure m is outside [low, high]; the other answers keep the weight 1.
 
-        m is the geometric mean of rho over the answer, an estimate of KL(mu, old) per token (k2, k3), or the least rho of a
-        token (a veto).
+    m is the geometric mean of rho over the answer, an estimate of KL(mu, old) per token (k2, k3), or the least rho of a
+    token (a veto).
 
-    <<<<<<< HEAD
-            objective=Objective(correct=(Reject(by="k2", high=0.01),))
-            --mechanism.objective.correct reject --mechanism.objective.correct.0.by k2
-    =======
-            objective=Objective(correct=(Reject(high=1.01),))
-            --mechanism.objective.correct reject --mechanism.objective.correct.0.high 1.01
-    >>>>>>> w/english3
+        objective=Objective(correct=(Reject(high=1.01),))
+        --mechanism.objective.correct reject --mechanism.objective.correct.0.high 1.01
     """
 
     by: Literal["geometric", "k2", "k3", "least"] = "geometric"  # the measure m
