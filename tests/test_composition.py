@@ -31,6 +31,7 @@ from assay.errors import ConfigError, DataError
 from assay.known import SLOTS
 from assay.memory import Harvest, HoldTagged, KeepLeftovers
 from assay.memory.places import keepers, place_for
+from assay.part import Remembering
 from assay.recipe import Mechanism, check
 
 ASIDE = {"recompose", "take-turns"}
@@ -73,7 +74,7 @@ def test_two_parts_that_remember_mark_or_draw_further_compose(first: Place) -> N
         order = [known[kind] for kind in stands if kind in known]
         clash = any(one in WRITES and other in ASIDE for one, other in itertools.combinations(order, 2))
         if clash:
-            with pytest.raises(ConfigError, match="sets rows aside, which come back without what"):
+            with pytest.raises(ConfigError, match="sets rows aside for a later step, and they come back without what"):
                 check(made)
             continue
         check(made)
@@ -207,7 +208,7 @@ def test_what_cannot_be_told_apart_is_refused_with_what_to_do() -> None:
         curate=(make("curate:filtered-by-difficulty"),),
         remember=(make("remember:track-difficulty"), make("remember:track-difficulty")),
     )
-    assert "FilteredByDifficulty reads what one part keeps" in two and "'difficulty#2'" in two and "leave one" in two
+    assert "FilteredByDifficulty reads the store of one part" in two and "'difficulty#2'" in two and "leave one" in two
     shared = refusal(curate=(make(TURNS), make(RECOMPOSE)), remember=(KeepLeftovers(),))
     assert "take-turns and recompose are in `curate`" in shared and "of=take-turns" in shared
     behind = refusal(curate=(make(OWN), make(TURNS)), remember=(KeepLeftovers(),))

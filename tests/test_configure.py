@@ -200,9 +200,9 @@ BAD: list[tuple[str, Any, type[AssayError], str]] = [
     ("recipe.mechanism.credit", "group_relativ", UnknownName, "Did you mean 'group-relative'"),
     ("recipe.mechanism.curate", "first-groups,mixed", UnknownName, "Did you mean 'mixed-groups'"),
     ("recipe.mechanism.objective", "fine", ConfigError, "expected the fields of Objective, came 'fine'"),
-    ("recipe.mechanism.expand.1", "refill", ConfigError, "'1' is no item; there are 1"),
-    ("recipe.mechanism.expand.first", "refill", ConfigError, "'first' is no item"),
-    ("recipe.scale.num_steps.x", "1", ConfigError, "nothing called 'x'"),
+    ("recipe.mechanism.expand.1", "refill", ConfigError, "no item '1'; there are 1"),
+    ("recipe.mechanism.expand.first", "refill", ConfigError, "no item 'first'"),
+    ("recipe.scale.num_steps.x", "1", ConfigError, "'x' does not exist"),
     ("recipe.scale.num_step", "1", UnknownName, "Did you mean 'num_steps'"),
     ("recipe.models.police.trained", "no", UnknownName, "Did you mean 'policy'"),
     ("pool.shares.0.levels", "3,x", ConfigError, "expected int, came 'x'"),
@@ -228,6 +228,7 @@ def test_a_missing_or_unknown_field_in_a_file_is_an_error_of_ours() -> None:
 # --- profiles -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thin(6)
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_number_that_a_profile_moves_is_printed(name: str, profile: Any) -> None:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 
 import pytest
 from small_runs import Shell
 
-from assay.known import SLOTS
+from assay.known import PARTS, RECIPES, SLOTS
 from assay.lab.part_card import part_card, part_text, questions
-from assay.part import GIVEN, KINDS, OFFERED
+from assay.objective import Case, Objective
+from assay.part import GIVEN, KINDS, OFFERED, Condition, Part, kind_of, name_of, parts_of
+from assay.recipe import Mechanism
+from assay.run.configure import override
 
 EVERY = [(slot, name) for slot, parts in SLOTS.items() for name in parts]
+PHASE_KINDS = [kind for kind in KINDS if kind is not Condition]  # a stage has conditions, a mechanism has none
+
+
+def of_a_phase(part: type[Part]) -> bool:
+    return not part.__module__.startswith("assay.methods.")
 
 
 @pytest.fixture
@@ -68,6 +77,20 @@ def test_every_name_and_every_question_has_a_meaning() -> None:
     for kind in KINDS:
         assert set(kind.given) <= set(GIVEN) and set(kind.offers) <= set(OFFERED)
         assert all(questions(kind).values()), kind
+
+
+@pytest.mark.parametrize("part", [part for kind in PHASE_KINDS for part in PARTS[kind].values() if of_a_phase(part)])
+def test_the_example_of_a_part_says_the_same_in_python_and_on_the_command_line(part: type[Part]) -> None:
+    """Its docstring ends with two lines: the argument of a `Mechanism`, and the same as options."""
+    python, options = part_card(kind_of(part).slots[0], name_of(part))["says"][-1].splitlines()
+    names = {record.__name__: record for parts in PARTS.values() for record in parts.values()}
+    written = eval(f"Mechanism({python})", {**names, "Mechanism": Mechanism, "Objective": Objective, "Case": Case})
+    named = RECIPES["reinforce"]
+    words = shlex.split(options)
+    for option, value in zip(words[::2], words[1::2], strict=True):
+        named = override(named, option.removeprefix("--"), value)
+    first, second = ([p for p in parts_of(found) if type(p) is part] for found in (written, named.mechanism))
+    assert first and first == second
 
 
 def test_who_uses_a_part_are_those_in_whose_recipe_it_stands() -> None:

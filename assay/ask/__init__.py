@@ -1,4 +1,4 @@
-"""What is asked about a problem: contexts, samples, temperatures, given beginnings of an answer."""
+"""Requests: how the policy is asked about a problem. Prompts and hints, prefixes of answers, samples, temperatures."""
 
 from __future__ import annotations
 
@@ -31,20 +31,24 @@ __all__ = [
 
 
 class Codec(Protocol):
-    """The tokenizer as the phases see it."""
+    """What the phases need of a tokenizer."""
 
     @property
-    def end_ids(self) -> frozenset[int]: ...
+    def end_ids(self) -> frozenset[int]: ...  # tokens that end an answer
     @property
-    def vocab(self) -> int: ...
-    def render(self, prompt: Any) -> Ids: ...
+    def vocab(self) -> int: ...  # number of tokens
+    def render(self, prompt: Any) -> Ids: ...  # a prompt, text or messages, as the model reads it
     def encode(self, text: str) -> Ids: ...
     def decode(self, ids: Sequence[int]) -> str: ...
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How answers are sampled, for every request of a step."""
+    """How answers are sampled, the same for every request of a step.
+
+    Sampling(max_new=1024, temperature=1.0, top_p=0.95)
+    --scale.max_new 1024 --scale.temperature 1.0 --scale.top_p 0.95
+    """
 
     max_new: int
     temperature: float = 1.0
@@ -54,7 +58,9 @@ class Sampling:
     stop: tuple[str, ...] = ()
 
     def of(self, problem: Problem) -> dict[str, Any]:
-        """The fields of a request for this problem: it also stops where its task's environment is to reply."""
+        """The sampling fields of a request for this problem. If the task has an environment, sampling also stops where
+        the environment replies.
+        """
         settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         environment = task(problem.task).environment
         return settings if environment is None else settings | {"stop": (*self.stop, *environment.stop)}
@@ -63,7 +69,7 @@ class Sampling:
 def first_requests(
     problems: Sequence[Problem], memory: Memory, *, first: int, samples: int, sampling: Sampling, codec: Codec
 ) -> list[Request]:
-    """`samples` requests for each problem; each draw of a problem is a group of its own."""
+    """`samples` requests for each problem, which form a group. A problem that is drawn twice has two groups."""
     requests = []
     for ordinal, problem in enumerate(problems, start=first):
         context, group = codec.render(problem.prompt), f"{memory.step}:{ordinal}"
@@ -75,7 +81,9 @@ def first_requests(
 
 
 def as_examined(parts: Sequence[Asking], codec: Codec) -> Callable[[list[Request]], list[Request]]:
-    """What those of these parts do to a request that a policy is to be asked with wherever it is measured."""
+    """The function that changes requests for held-out problems, by those of the parts that are `examined`: a policy
+    that is trained with such a part is also measured with it.
+    """
     bound = [bind(part, codec=codec) for part in parts if part.examined]
 
     def asked(requests: list[Request]) -> list[Request]:

@@ -1,4 +1,4 @@
-"""Worked solutions as answers."""
+"""Demonstrations: worked solutions take the place of generated answers."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) -> list[Request]:
+    """Each request gets the worked solution as its prefix and no new tokens, unless it has a prefix already."""
     return [
         request if request.prefix else dataclasses.replace(request, prefix=worked(request.problem, codec), max_new=0)
         for request in requests
@@ -29,8 +30,12 @@ def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) ->
 
 @dataclass(frozen=True)
 class Demonstrate(Asking):
-    """The worked solution is the answer, where there is none yet: nothing is generated, everything is imitated but an
-    environment's replies.
+    """Supervised fine-tuning: every answer is the worked solution, and the policy generates nothing.
+
+    A request that already has a prefix keeps it. The replies of an environment within a solution are not imitated.
+
+        ask=(Demonstrate(),)
+        --mechanism.ask demonstrate
     """
 
     solutions = "all"
@@ -39,7 +44,7 @@ class Demonstrate(Asking):
 
 
 def worked(problem: Problem, codec: Codec) -> tuple[Segment, ...]:
-    """The worked solution and its end token. What an environment replied in it is the environment's."""
+    """The worked solution and an end token, as segments. Replies of the environment have the origin `ENV`."""
     if problem.solution is None:
         raise DataError(f"problem {problem.id} of '{problem.task}' has no worked solution to imitate.")
     segments = []
@@ -52,7 +57,7 @@ def worked(problem: Problem, codec: Codec) -> tuple[Segment, ...]:
 
 
 def turns(problem: Problem) -> list[tuple[str, Origin]]:
-    """The worked solution cut where the environment replies: who wrote what, in order."""
+    """The worked solution, cut where the environment replies: (text, origin) of each piece, in order."""
     rest, environment = problem.solution or "", task(problem.task).environment
     if environment is None:
         return [(rest, Origin.INJECTED)]
@@ -65,7 +70,7 @@ def turns(problem: Problem) -> list[tuple[str, Origin]]:
         if reply is None or not rest.startswith(reply):
             raise DataError(
                 f"the worked solution of problem {problem.id} of '{problem.task}' goes on with {rest[:20]!r} after "
-                f"{before + call!r}; its environment replies {reply!r}."
+                f"{before + call!r}, but the task's environment replies {reply!r}."
             )
         pieces.append((reply, Origin.ENV))
         before, rest = before + call + reply, rest[len(reply) :]

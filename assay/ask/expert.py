@@ -1,4 +1,4 @@
-"""Demonstrations in the group: whole, as answers of somebody else, or begun, for the policy to go on."""
+"""Off-policy answers in a group: some of its answers are worked solutions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ EXPERT = "expert"
 
 
 def expert(requests: Sequence[Request], *, codec: Codec, group_size: int, count: int) -> list[Request]:
-    """Nothing is generated for these; one that is longer than the limit is cut there."""
+    """The requests for the last `count` samples of a group get the worked solution as their whole answer. A solution
+    longer than the generation limit is cut there.
+    """
     return [
         dataclasses.replace(
             request, prefix=first_tokens(worked(request.problem, codec), request.max_new), max_new=0, tag=EXPERT
@@ -33,11 +35,15 @@ def expert(requests: Sequence[Request], *, codec: Codec, group_size: int, count:
 
 @dataclass(frozen=True)
 class Expert(Asking):
-    """The last `count` answers of each group are the worked solution, verified like any other (LUFFY 2504.14945)."""
+    """The last `count` answers of each group are the worked solution, verified like any other (LUFFY 2504.14945).
+
+    ask=(Expert(count=1),)
+    --mechanism.ask expert --mechanism.ask.0.count 1
+    """
 
     solutions = "all"
 
-    count: int = 1
+    count: int = 1  # of the `group_size` answers
     does = expert
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
@@ -45,10 +51,10 @@ class Expert(Asking):
             return None
         return (
             f"ask.count: of {scale.group_size} answers from 0 to {scale.group_size - 1} are an expert's, not "
-            f"{self.count}."
+            f"{self.count}. Set ask.count or scale.group_size."
         )
 
 
 def solution_ids(request: Request, codec: Codec) -> np.ndarray:
-    """The worked solution and its end token, of a problem whose environment has no part in it."""
+    """Token ids of the worked solution and an end token, of a problem whose task has no environment."""
     return np.concatenate([segment.ids for segment in worked(request.problem, codec)])

@@ -1,4 +1,4 @@
-"""Help from a worked solution: a hint made of its first steps, and a prompt that holds a hint."""
+"""Hints: the first steps of a worked solution, written into the prompt or given as a prefix of the answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 def hint_of(problem: Problem, *, share: float) -> str:
-    """The problem's own hint, else this share of its steps: one at least, never the last. '' where there is none."""
+    """The problem's own hint if it has one, else the first `share` of the steps of its worked solution: at least one
+    step, never the last one. '' if the problem has neither.
+    """
     if problem.hints:
         return problem.hints[0]
     steps = steps_of(problem)
@@ -31,7 +33,7 @@ def hint_of(problem: Problem, *, share: float) -> str:
 
 
 def with_hint(problem: Problem, hint: str, *, title: str = "Hint: ") -> Any:
-    """The prompt with the hint at its end; the prompt itself where the hint is empty."""
+    """The prompt with the hint at its end; the prompt unchanged if the hint is empty."""
     if not hint:
         return problem.prompt
     note = f" [{hint}]" if problem.wording == "compact" else f"\n\n{title}{hint}"
@@ -42,27 +44,30 @@ def with_hint(problem: Problem, hint: str, *, title: str = "Hint: ") -> Any:
 
 
 def reworded(request: Request, prompt: Any, codec: Codec, *, hinted: bool) -> Request:
-    """The request asked by this prompt in place of its own; `hinted`: it holds more than the problem asks."""
+    """The request with this prompt in place of the problem's own. `hinted` says that the prompt helps: then the answer
+    does not count towards the pass rate.
+    """
     return dataclasses.replace(request, context=codec.render(prompt), hinted=hinted)
 
 
 def lengthened(problem: Problem, prompt: Any, codec: Codec) -> int:
-    """By how many tokens this prompt is longer than the problem's own."""
+    """The number of tokens by which this prompt is longer than the problem's own."""
     return len(codec.render(prompt)) - len(codec.render(problem.prompt))
 
 
 def written_by_others(ids: np.ndarray) -> Segment:
-    """Tokens that somebody else wrote, as the beginning of an answer."""
+    """A segment of tokens that the policy did not write, for the prefix of an answer."""
     return Segment(ids=ids, origin=np.full(len(ids), Origin.INJECTED, dtype=np.int8))
 
 
 def sometimes(request: Request, memory: Memory, purpose: str, *, share: float) -> str:
-    """With probability `share` the first steps of the worked solution, any number but all; else ''."""
+    """With probability `share` a hint: a random number of the first steps of the solution, never all. Else ''."""
     draw, length = memory.key(purpose, memory.step, request.id).generator().random(2).tolist()
     return hint_of(request.problem, share=length) if draw < share else ""
 
 
 def hinted(requests: Sequence[Request], memory: Memory, *, codec: Codec, share: float) -> list[Request]:
+    """Each request gets a hint in its prompt with probability `share`."""
     result = []
     for request in requests:
         hint = sometimes(request, memory, "hinted", share=share)
@@ -72,9 +77,13 @@ def hinted(requests: Sequence[Request], memory: Memory, *, codec: Codec, share: 
 
 @dataclass(frozen=True)
 class Hinted(Asking):
-    """A `share` of the requests reads the first steps of the worked solution in its prompt, any number but all."""
+    """Some requests have a hint in their prompt: the first steps of the worked solution, a random number, never all.
 
-    share: float = 0.3
+    ask=(Hinted(share=0.3),)
+    --mechanism.ask hinted --mechanism.ask.0.share 0.3
+    """
+
+    share: float = 0.3  # the probability that a request has a hint
     does = hinted
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
@@ -82,12 +91,14 @@ class Hinted(Asking):
         return lengthened(problem, with_hint(problem, longest), codec)
 
 
+# by wording, a regular expression for one line of a solution with its end
 ENDS = {"natural": r"[^\n]*\n|[^\n]+", "compact": r"[^,#]*[,#]|[^,#]+"}
 
 
 def lines_of(problem: Problem) -> list[str]:
-    """The solution cut after each line, in compact wording after each comma and before the answer; end to end it is
-    the solution again. Steps are encoded apart, so that no token reaches over a cut.
+    """The lines of the worked solution; in compact wording a line ends at a comma and before the answer. Joined, the
+    lines are the solution again. Each line is to be encoded by itself, so that no token reaches from one line into the
+    next.
     """
     if not problem.solution:
         raise DataError(f"problem {problem.id} of '{problem.task}' has no worked solution to start inside of.")
@@ -95,7 +106,7 @@ def lines_of(problem: Problem) -> list[str]:
 
 
 def answered(request: Request, text: str, codec: Codec) -> Request:
-    """The request with this answer, to which nothing is added."""
+    """The request with this text and an end token as its whole answer: the policy generates nothing."""
     end = np.array([min(codec.end_ids)], dtype=np.int32)
     return dataclasses.replace(
         request, prefix=(written_by_others(np.concatenate([codec.encode(text), end])),), max_new=0
@@ -103,6 +114,8 @@ def answered(request: Request, text: str, codec: Codec) -> Request:
 
 
 def holds_answer(problem: Problem, text: str, *, least: int = 1) -> bool:
-    """Whether the text has the answer in it; answers of fewer than `least` characters stand in anything."""
+    """Whether the text contains the problem's answer. An answer of fewer than `least` characters never counts, because
+    it may be in any text by chance.
+    """
     answer = find_answer(problem.solution or "", problem.wording)
     return answer is not None and len(answer) >= max(1, least) and answer in text

@@ -1,4 +1,4 @@
-"""Answers that were held are learnt from again, without anything being generated."""
+"""Replay: the policy learns from answers that the memory holds, and generates none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from assay.types import Request
 
 
 def rehearse(requests: Sequence[Request], memory: Memory, *, name: str, place: str) -> list[Request]:
-    """Epochs follow one another through the steps; as many answers a step as were asked for, none if none is held."""
+    """Each request becomes the next held answer, in epochs that go on from step to step. Returns no request if the
+    memory holds no answer.
+    """
     held = memory.kept.get(place, ())
     if not held:
         return []
@@ -29,9 +31,13 @@ def rehearse(requests: Sequence[Request], memory: Memory, *, name: str, place: s
 
 @dataclass(frozen=True)
 class Rehearse(Named, Asking):
-    """In place of every request one of the answers that are held, each once an epoch, in a new order each time."""
+    """Replaces every request by an answer that `harvest` or `hold-tagged` holds: each answer once an epoch, reshuffled.
+
+    ask=(Rehearse(name="harvest"),)
+    --mechanism.ask rehearse --mechanism.ask.0.name harvest
+    """
 
     reads = (Harvest, HoldTagged)
 
-    name: str = "harvest"  # of the part that holds them
+    name: str = "harvest"  # the name, or tag, of the part of `remember` that holds the answers
     does = rehearse

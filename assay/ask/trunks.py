@@ -1,4 +1,4 @@
-"""Trunks: a group whose further rows grow from its first ones."""
+"""Trunks: the first answers of a group, from which the other answers of the group branch off."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from assay.types import Request
 
 
 def trunks(requests: Sequence[Request], memory: Memory, *, group_size: int, share: float) -> list[Request]:
-    """The first round(share * group_size) samples of each group, at least one."""
+    """The requests for the first round(share * group_size) answers of each group, at least one."""
     if share <= 0:
-        raise ConfigError(f"trunks: share must be above 0, not {share}; 1 asks for all rows of a group, none branches.")
+        raise ConfigError(f"trunks: share must be above 0, not {share}. With 1 every answer of a group is a trunk.")
     groups: dict[str, list[Request]] = {}
     for request in requests:
         groups.setdefault(request.group, []).append(request)
@@ -27,7 +27,11 @@ def trunks(requests: Sequence[Request], memory: Memory, *, group_size: int, shar
 
 @dataclass(frozen=True)
 class Trunks(Asking):
-    """Ask for this share of a group only: its other rows branch off from what comes of these."""
+    """Asks for only a share of each group. A part of `expand` grows the other answers from these, the trunks.
 
-    share: float = 0.25
+    ask=(Trunks(share=0.25),)
+    --mechanism.ask trunks --mechanism.ask.0.share 0.25
+    """
+
+    share: float = 0.25  # of the `group_size` answers
     does = trunks

@@ -1,4 +1,4 @@
-"""Which rows train."""
+"""Curation: which rows train."""
 
 from assay.curate.pairs import Pairs, TrainAt
 from assay.curate.parts import BandFirst, FirstGroups, MixedGroups, StatisticsOnly, leave_out

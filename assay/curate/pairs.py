@@ -1,4 +1,4 @@
-"""Preferences from verdicts: a right answer is preferred to a wrong one of its group."""
+"""Preference pairs from verdicts: a right answer of a group is preferred to a wrong one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIDES = Stream("sides", per="row", fill=0.0, filled_by="`pairs` of `curate`")  #
 
 
 def pairs(rows: Sequence[Row], *, memory: Memory, most: int) -> list[Row]:
-    """In SIDES[K] the winner of the group's pair K has 1, its loser -1, and any other row 0."""
+    """Writes SIDES[K] on every row: 1 on the winner of the group's pair K, -1 on the loser, 0 on other rows."""
     signs = np.zeros((len(rows), most), np.float32)
     for name, members in groups(rows).items():
         alive = [i for i in members if rows[i].in_loss and (rows[i].episode.stream("origin") != Origin.ENV).any()]
@@ -34,16 +34,19 @@ def pairs(rows: Sequence[Row], *, memory: Memory, most: int) -> list[Row]:
 
 @dataclass(frozen=True)
 class Pairs(Curator):
-    """Up to `most` pairs of a right and a wrong answer in each group that has both; other rows do not train.
+    """Up to `most` pairs of a right and a wrong answer in each group that has both; rows in no pair do not train.
 
-    Either kind is taken in a random order, round and round, so that no pair comes twice. A truncated answer is no
-    loser: it would teach length.
+    Right answers and wrong answers are paired in random order, and no pair comes twice. A truncated answer is never
+    the loser, because it would teach length.
+
+        curate=(Pairs(most=2),)
+        --mechanism.curate pairs --mechanism.curate.0.most 2
     """
 
     writes = True
     fills = (SIDES,)
 
-    most: int = 1
+    most: int = 1  # pairs of a group
     does = pairs
 
 
@@ -53,16 +56,21 @@ def _paired(row: Row, signs: np.ndarray) -> Row:
 
 
 def train_at(rows: Sequence[Row], *, temperature: float) -> list[Row]:
+    """The rows at this temperature; rows sampled at another one lose the sampler's log-probs and entropies."""
     return [row if row.episode.request.temperature == temperature else _at(row, temperature) for row in rows]
 
 
 @dataclass(frozen=True)
 class TrainAt(Curator):
-    """Rows are trained at this temperature; what the sampler said of them at another is forgotten."""
+    """Trains all rows at one temperature, whatever temperature they were sampled at; log-probs are computed again.
+
+    curate=(TrainAt(temperature=1.0),)
+    --mechanism.curate train-at --mechanism.curate.0.temperature 1.0
+    """
 
     writes = True
 
-    temperature: float = 1.0
+    temperature: float = 1.0  # of the softmax whose log-probs are trained
     does = train_at
 
 

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 
 def cut(batch: Batch, *, tokens: int) -> list[np.ndarray]:
-    """Row indices of each chunk: at most `tokens` inputs (a longer row is alone), rows that share a context together.
+    """The row indices of each chunk. A chunk runs at most `tokens` input tokens; a longer row has a chunk of its own.
 
-    Groups of rows with one context go by their longest row, so that rows of a chunk are of similar length; a group is
-    divided only if it does not fit. Every row is in exactly one chunk, and the result depends on the batch alone.
+    Rows that share a context form a group, and a group is divided only if it does not fit: its context is run once a
+    chunk. Groups are taken in order of their longest row, so that the rows of a chunk have similar lengths. Every row
+    is in exactly one chunk, and the result depends on the batch alone.
     """
     contexts = [batch.context[a:b] for a, b in zip(batch.context_at[:-1], batch.context_at[1:])]
     which, _ = distinct(contexts)

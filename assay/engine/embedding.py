@@ -1,4 +1,4 @@
-"""What a network reads: embeddings of tokens, or of two at once."""
+"""The input of a network: the embedding of each token, or a blend of the embeddings of two tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forwards that rows need before the first update of the step: old, reference, and what a recipe's parts add."""
+"""Forward passes before the first update of a step: old and reference log-probs, and what the parts of a recipe add."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ __all__ = [
 
 
 Assessor = Callable[..., tuple[list[Row], Stats]]
-"""(rows, *, models, memory, ...) -> rows with what it found out. A partner that learns first makes its step here."""
+"""(rows, *, models, memory, ...) -> (the rows with the results, metrics). Models beside the policy, such as a critic,
+take their optimiser steps here too.
+"""
 
 
 def run_forwards(
@@ -36,11 +38,13 @@ def run_forwards(
     num_updates: int,
     parts: Sequence[Assessor] = (),
 ) -> tuple[list[Row], Stats]:
-    """Fills `old` and `ref` of the rows that go to the learner; `objective` and `batch_of` are those of a role.
+    """Fills the log-probs `old` and `ref` of the rows that go to the learner. `objective` and `batch_of` map a role to
+    its objective and to its batch.
 
-    With one update of what the current weights have just written the ratio is 1 by definition and no pass is spent.
-    Otherwise old is the sampler's where the current weights wrote it and sampler and learner agree bit for bit, and
-    is computed here where not: under the sampling context, by the weights before the first update of the step.
+    `old` is left out if the step has one update and the current weights generated all rows: then the ratio is 1 by
+    definition. Otherwise `old` is the log-prob of the sampler, if the current weights sampled the row and sampler and
+    learner agree bit for bit. In all other cases `old` is computed here: under the context in which the row was
+    sampled, by the weights before the first update of the step.
     """
     result = list(rows)
     kept = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
@@ -62,7 +66,7 @@ def run_forwards(
 
 
 def _fresh(row: Row, models: Models) -> bool:
-    """Whether the weights that are about to learn wrote it, under the context that they are about to learn it in."""
+    """Whether the current weights sampled the row, and its training context is the context that it was sampled in."""
     episode, version = row.episode, models.play(row.role).version
     sampled = [segment for segment in episode.segments if segment.old is not None]
     return episode.training_context is episode.request.context and all(s.version == version for s in sampled)
@@ -71,6 +75,7 @@ def _fresh(row: Row, models: Models) -> bool:
 def _fill(
     rows: list[Row], places: Sequence[int], models: Models, *, stream: Literal["old", "ref"], imitates: bool
 ) -> None:
+    """Fills one of the two streams of the rows at these places, where it is not known yet."""
     from assay.engine.interface import Span
 
     places = [i for i in places if getattr(rows[i], stream) is None]
@@ -87,7 +92,7 @@ def _fill(
     spans = []
     for i in places:
         episode = rows[i].episode
-        # the denominator of a ratio belongs to the context that was sampled under, a reference to the trained one
+        # `old`, the ratio's denominator, belongs to the context of sampling; the reference to the context of training
         context = episode.request.context if stream == "old" else episode.training_context
         spans.append(Span(context, episode.stream("ids").astype(np.int32), episode.request.temperature))
     for i, scores in zip(places, engine.score(spans) if spans else [], strict=True):
@@ -95,7 +100,7 @@ def _fill(
 
 
 def _known(episode: Episode, version: int, *, imitates: bool) -> bool:
-    """Whether these weights sampled every token that trains; imitated tokens were sampled by nobody."""
+    """Whether the weights of this version sampled every token that trains. No weights sampled an imitated token."""
     origin = episode.stream("origin")
     trains = origin != Origin.ENV if imitates else origin == Origin.POLICY
     unknown = np.isnan(episode.stream("old")) & trains

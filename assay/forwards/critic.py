@@ -1,4 +1,4 @@
-"""A critic: it says what each state is worth, and learns what it turned out to be worth."""
+"""The critic, which estimates the value of each state and learns it from returns, and a KL penalty in the reward."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def token_kl(rows: Sequence[Row], *, models: Models, weight: float, estimator: str) -> tuple[list[Row], Stats]:
-    """Added to what `process` holds already, on tokens that the policy wrote."""
+    """Adds - weight k to the per-token rewards (`process`) of the rows, on tokens that the policy wrote."""
     from assay.engine.interface import Span
 
     result, total, count = list(rows), 0.0, 0
@@ -54,14 +54,17 @@ def token_kl(rows: Sequence[Row], *, models: Models, weight: float, estimator: s
 
 @dataclass(frozen=True)
 class TokenKL(Forward):
-    """KL to the reference in the reward of each token: - weight k, with d = log pi_old - log pi_ref.
+    """The KL penalty in the reward of each token: - weight k, with d = log pi_old - log pi_ref (not in the loss: `kl`).
 
-    k1 = d is right where a token answers for all that comes after it; k2 = d^2 / 2 pulls towards nothing, and the pull
-    of k3 = exp(-d) - 1 + d vanishes near the reference: they are here because they are used.
+    k1 = d is the right estimator in a reward. k2 = d^2 / 2 and k3 = exp(-d) - 1 + d are here because papers use them:
+    in a reward the gradient of k2 does not pull towards the reference, and that of k3 vanishes near the reference.
+
+        forwards=(TokenKL(weight=0.05, estimator="k1"),)
+        --mechanism.forwards token-kl --mechanism.forwards.0.weight 0.05
     """
 
     weight: float = 0.05
-    estimator: Literal["k1", "k2", "k3"] = "k1"  # of the divergence
+    estimator: Literal["k1", "k2", "k3"] = "k1"  # the estimator k of the KL
     does = token_kl
 
 
@@ -80,11 +83,13 @@ def critic(
     num_minibatches: int | None,
     aggregate: Part,
 ) -> tuple[list[Row], Stats]:
-    """Values, then optimiser steps; of a set that learns first, values once more."""
+    """Computes the values of the rows, then takes the critic's optimiser steps. A critic that learns first computes the
+    values once more afterwards.
+    """
     spec = models.specs.get(model)
     if model not in models or spec is None or spec.output != "value":
         raise ConfigError(
-            f"forwards.model: '{model}' is no critic; the recipe needs a model of this name, output=value."
+            f"forwards.model: '{model}' is no critic. Give the recipe a model of this name with output='value'."
         )
     result, engine = list(rows), models[model]
     places = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
@@ -108,20 +113,25 @@ def critic(
 
 @dataclass(frozen=True)
 class Critic(Forward):
-    """Values of the states before each token, from a set that learns beside the policy towards A + V of GAE."""
+    """Values of the state before each token, from a critic that is trained beside the policy on the targets A + V of
+    GAE.
 
-    model: str = "critic"  # the set, by its name in the recipe's models
-    gamma: float = 1.0  # discount of what is later
+    forwards=(Critic(model="critic", lam=0.95),)
+    --mechanism.forwards critic --mechanism.forwards.0.lam 0.95
+    """
+
+    model: str = "critic"  # the name of the critic in the recipe's `models`
+    gamma: float = 1.0  # discount
     lam: float = 0.95  # lambda of GAE
-    clip: float = 0.2  # how far a value counts as moved from what it was before the step
-    rate: float = 1.0  # its learning rate, in units of the policy's
-    num_minibatches: int | None = None  # its optimiser steps a pass; None: the policy's
-    aggregate: Aggregate = SequenceMean()  # of its loss
+    clip: float = 0.2  # value clip: how far the loss lets a value move from the value before the step
+    rate: float = 1.0  # its learning rate, as a multiple of the policy's
+    num_minibatches: int | None = None  # its optimiser steps in a pass over the batch; None: as many as the policy's
+    aggregate: Aggregate = SequenceMean()  # how its loss averages over tokens and rows
     does = critic
 
 
 def values_of(engine: Engine, rows: Sequence[Row], *, tokens: int) -> list[Row]:
-    """The rows with `value`: V before each token of the answer, under the context that is trained."""
+    """The rows with `value`: V of the state before each token of the answer, in the training context."""
     import torch
 
     from assay.engine.interface import Span, Want
@@ -146,7 +156,7 @@ def fit(
     micro_tokens: int,
     aggregate: Part = SequenceMean(),
 ) -> float:
-    """Optimiser steps on the clipped squares of all tokens, weighed by `aggregate`; the mean loss."""
+    """Optimiser steps on the clipped squared error of the values, averaged by `aggregate`. Returns the mean loss."""
     from assay.engine.interface import Want
     from assay.objective.value import value_loss
 
@@ -162,7 +172,7 @@ def fit(
 
 
 def _explained(batch: Batch) -> float:
-    """1 - var(target - value) / var(target) over the tokens that train."""
+    """The explained variance, 1 - var(target - value) / var(target), over the tokens that train."""
     assert batch.target is not None and batch.value is not None
     target, value = batch.target[batch.mask], batch.value[batch.mask]
     return float(1 - (target - value).var() / (target.var() + 1e-8)) if len(target) else 0.0

@@ -1,4 +1,6 @@
-"""Next-token distributions, for methods that compare two of them: the likeliest tokens, and all others as one."""
+"""Next-token distributions, for methods that compare two of them. Kept are the log-probs of the k likeliest tokens; the
+rest of the vocabulary counts as one token.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ from assay.types import Episode, Row, Stats
 if TYPE_CHECKING:
     from assay.engine.interface import Engine, Span
 
-AT_ONCE = 1 << 22  # log-probs of whole distributions that are computed at a time
+AT_ONCE = 1 << 22  # the most log-probs of whole distributions that one pass computes
 
 
 def keep_distributions(rows: Sequence[Row], *, models: Models, micro_tokens: int, k: int) -> tuple[list[Row], Stats]:
-    """`all_logp` and `top_ids` of the segments of each row, under the context that was sampled under."""
+    """Fills `all_logp` and `top_ids` of the segments of each row, in the context that the row was sampled in."""
     from assay.engine.interface import Span
 
     result = list(rows)
@@ -44,15 +46,19 @@ def keep_distributions(rows: Sequence[Row], *, models: Models, micro_tokens: int
 
 @dataclass(frozen=True)
 class Distributions(Forward):
-    """Every token of an answer keeps the log-probs of the k tokens that were likeliest where it was drawn, before the
-    weights move: 8 k bytes a token. A vocabulary of at most k is kept whole.
+    """Keeps, for each token of an answer, the log-probs of the k likeliest next tokens under the weights of sampling.
+
+    This takes 8 k bytes a token. If the vocabulary has at most k tokens, the whole distribution is kept.
+
+        forwards=(Distributions(k=512),)
+        --mechanism.forwards distributions --mechanism.forwards.0.k 512
     """
 
-    k: int = 512
+    k: int = 512  # number of tokens kept of each distribution
     does = keep_distributions
 
     def refusal(self, **_: Any) -> str | None:
-        return f"forwards.k: at least 1 token is kept of a distribution, not {self.k}." if self.k < 1 else None
+        return f"forwards.k: at least 1 token of a distribution must be kept, not {self.k}." if self.k < 1 else None
 
 
 def _lacks(episode: Episode) -> bool:
@@ -62,8 +68,8 @@ def _lacks(episode: Episode) -> bool:
 def likeliest(
     engine: Engine, spans: Sequence[Span], *, count: int, tokens: int
 ) -> list[tuple[np.ndarray | None, np.ndarray]]:
-    """For each span int32[T, count], the likeliest tokens where each of its own stands in the order of their ids, and
-    their log-probs; no ids where these are all tokens that there are.
+    """For each span (ids int32[T, count], log-probs [T, count]): the `count` likeliest tokens at each of the T places,
+    in the order of their ids. The ids are None if `count` covers the whole vocabulary.
     """
     from assay.engine.interface import Want
 
@@ -78,7 +84,7 @@ def likeliest(
 
 
 def distributions(engine: Engine, spans: Sequence[Span], *, tokens: int) -> list[np.ndarray]:
-    """float32[T, V] for each span: the log-prob of every token where each of its own stands."""
+    """float32[T, V] for each span: the log-prob of every token of the vocabulary at each of the T places."""
     from assay.engine.interface import Want
 
     found: list[np.ndarray] = []

@@ -1,4 +1,4 @@
-"""How a partner learns: optimiser steps on a loss of its own."""
+"""Training of a model beside the policy, such as a critic: optimiser steps on a loss of its own."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ def fit(
     weigh: Callable[[Batch], np.ndarray],
     loss: Callable[[Outputs, Chunk, np.ndarray], Tensor],
 ) -> float:
-    """The steps of this scale; `loss` is a sum over the rows of a chunk, `weigh` the weights of a mini-batch's tokens.
+    """The optimiser steps that `scale` asks for. Returns the mean loss.
 
-    Returns the mean loss.
+    `weigh` gives the weight of each token of a mini-batch. `loss` gets the outputs, the micro-batch and these weights,
+    and returns the sum over the rows of the micro-batch.
     """
     from assay.objective.improve import learning_rate, minibatches
 

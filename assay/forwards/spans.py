@@ -1,4 +1,4 @@
-"""Spans as a batch, for outputs that only a forward pass of the learner has."""
+"""Forward passes of the learner over spans, for outputs that the sampler does not have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def laid(spans: Sequence[Span], **streams: Any) -> Batch:
-    """A row for each span, in which nothing is masked."""
+    """A batch with a row for each span. No token is masked."""
     lengths = np.array([len(span.ids) for span in spans], np.int64)
     count, names = int(lengths.sum()), tuple(str(i) for i in range(len(spans)))
     nothing = np.zeros(0, np.int32)
@@ -39,7 +39,7 @@ def laid(spans: Sequence[Span], **streams: Any) -> Batch:
 def forwarded(
     engine: Engine, spans: Sequence[Span], want: Want, *names: str, tokens: int, **streams: Any
 ) -> list[tuple[np.ndarray, ...]]:
-    """What a pass of the learner without a graph gives under these names, [T] or [T, K] each, for each span."""
+    """For each span, the outputs of these names, [T] or [T, K] each, from a pass of the learner without gradients."""
     import torch
 
     found: list[tuple[np.ndarray, ...]] = [()] * len(spans)

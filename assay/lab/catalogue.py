@@ -1,4 +1,4 @@
-"""What there is, by name: recipes, tasks, bases and parts, as rows and as cards."""
+"""`assay list` and `assay show`: recipes, tasks, bases, parts and papers, as a table of rows and as cards."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ from assay.tasks import TASKS
 
 
 def listing(what: str, words: str = "") -> list[dict[str, Any]]:
-    """Rows with at least `name` and `summary`; of papers those that the words mean."""
+    """A row for each item of `what`, with at least `name` and `summary`; of papers only those that the words name.
+
+    listing("papers", "dapo")[0]["recipes"]
+    assay list papers dapo --json
+    """
     if what == "papers":
         from assay.lab import papers
 
         return papers.rows(words)
     if words:
         raise UsageError(
-            f"`assay list {what}` takes no words, and '{words}' came: only `assay list papers WORDS` does."
+            f"`assay list {what}` takes no words, but got '{words}'. Only `assay list papers WORDS` takes some."
         )
     return _LISTS[what]()
 
@@ -98,7 +102,9 @@ HEADINGS = {
 
 
 def listing_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A line each, in groups below their headings where there are some; a few papers whole."""
+    """The rows as text, a line for each, below the headings of their groups if they have groups. Up to three papers are
+    shown as cards.
+    """
     if rows and "cited" in rows[0]:
         from assay.lab import papers
 
@@ -115,7 +121,11 @@ def listing_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def card(name: str) -> dict[str, Any]:
-    """Everything about one recipe, task, base or part, or about `paper:NAME`."""
+    """The card of a recipe, task or base, of a part `SLOT:NAME` or of `paper:NAME`, as data.
+
+    card("gate:clip")["used_by"]
+    assay show gate:clip --json
+    """
     from assay.run.bases import BASES, describe
 
     if name.startswith("paper:"):
@@ -134,7 +144,7 @@ def card(name: str) -> dict[str, Any]:
 
 
 def _paper_card(name: str) -> dict[str, Any]:
-    """Of several papers that the name means the one that is written so."""
+    """The card of a paper. If several papers match the name, that with exactly this name."""
     rows = listing("papers", name)
     if len(rows) > 1:
         rows = [row for row in rows if row["name"] == name] or rows
@@ -196,7 +206,7 @@ def _task_card(name: str) -> dict[str, Any]:
 
 
 def card_text(found: Mapping[str, Any]) -> str:
-    """A card for a person: nested data as indented lines."""
+    """A card as text for a terminal: nested data as indented lines."""
     if "cited" in found:
         return listing_text([found])
     if found["kind"] == "part":

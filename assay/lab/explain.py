@@ -1,6 +1,8 @@
-"""What a method is: its eight factors with their formulas, what it does to a token on policy, how it differs from GRPO.
+"""`assay explain RECIPE`: the loss of a method as eight factors with their formulas, what the loss does to a token on
+policy, and how the method differs from GRPO.
 
-Nothing is written twice: names and values are those of the recipe's parts, formulas those of their functions.
+Everything is read from the code: names and values from the recipe's parts, formulas from the docstrings of their
+functions.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from assay.types import Batch, Episode, Problem, Request, Reward, Row, Segment, 
 
 FACTORS = ("advantage", "ratio", "gate", "keep mask", "correction", "aggregation", "regulariser", "extra")
 BESIDE = ("source", "ask", "expand", "collect", "reward", "forwards", "remember")
-"""Phases of the loop whose parts are no factor of the loss."""
+"""The phases of the loop whose parts are not factors of the loss."""
 POLICY = "- sum_t  a_t k_t c_t g(w_t; A_t) A_t log pi_t"
 LIKELIHOOD, ENTROPY = "how likely the answers are", "how unsure the policy is"
 AT = {LIKELIHOOD: "a probability of 1/e of every token", ENTROPY: "an entropy of 1"}
@@ -33,14 +35,17 @@ SPELT = "a: weight of the aggregation, k: keep mask, c: correction, g: gate (det
 
 @dataclasses.dataclass(frozen=True)
 class Factor:
-    """A part in its role: `gate`, `clip`, its values, and what it computes."""
+    """A part as a factor of the loss.
 
-    name: str
-    part: str
+    Factor("gate", "clip", {"low": 0.2, "high": 0.28}, "The clip of PPO ...", "g = w, but 0 if ...").title
+    """
+
+    name: str  # the slot
+    part: str  # the name of the part
     values: Mapping[str, Any]
-    says: str  # what the part is, by its record
-    formula: str  # what it computes, by its function
-    where: str = ""  # of which tokens, where not of all
+    says: str  # the first paragraph of the docstring of the part's class
+    formula: str  # the first paragraph of the docstring of the part's function
+    where: str = ""  # the tokens that it applies to; "": all
 
     @property
     def title(self) -> str:
@@ -49,7 +54,11 @@ class Factor:
 
 
 def explain(name: str) -> dict[str, Any]:
-    """Everything that `assay explain` says of a recipe, as data."""
+    """Everything that `assay explain` says about a recipe, as data.
+
+    explain("dapo")["against_grpo"]
+    assay explain dapo --json
+    """
     method, grpo = recipe(name), RECIPES["grpo"]
     shown, mechanism = shown_stage(method)
     factors = factors_of(mechanism)
@@ -73,13 +82,13 @@ def explain(name: str) -> dict[str, Any]:
 
 
 def shown_stage(method: Recipe) -> tuple[Stage, Mechanism]:
-    """The first stage that goes by the recipe's own mechanism, else the first."""
+    """The stage to explain: the first with the recipe's own mechanism, else the first of all. And its mechanism."""
     shown = next((stage for stage in method.stages if stage.mechanism is None), method.stages[0])
     return shown, shown.mechanism or method.mechanism
 
 
 def factors_of(mechanism: Mechanism) -> dict[str, list[Factor]]:
-    """The eight factors of the loss. What is empty is not there: no correction, nothing left out."""
+    """The eight factors of the loss, each a list of parts. The list is empty if the mechanism has no such factor."""
     goal = mechanism.objective
     replaced = goal.whole is not None
     ratio = [] if replaced else [_factor("ratio", goal.ratio), *_cases(goal, "ratio")]
@@ -140,7 +149,7 @@ def _loss(whole: Part) -> str:
 
 
 def _against(mechanism: Mechanism, other: Mechanism) -> list[str]:
-    """A line for each factor and phase that is not GRPO's."""
+    """A line for each factor and phase in which the mechanism differs from GRPO."""
     mine, theirs = factors_of(mechanism), factors_of(other)
     mine |= {slot: list(_parts(slot, getattr(mechanism, slot))) for slot in BESIDE}
     theirs |= {slot: list(_parts(slot, getattr(other, slot))) for slot in BESIDE}
@@ -171,11 +180,12 @@ def _short(value: Any) -> str:
 
 
 def on_policy(goal: Objective) -> dict[str, Any]:
-    """What multiplies the advantage where the policy has not moved: of a right answer, and of a wrong one.
+    """The factor that multiplies the advantage on policy, before the first update: of a right and of a wrong answer.
 
-    Worked out on a group of four answers of three tokens, one of them right, with advantages of +1 and -1, all equally
-    likely; of a loss without a gate, the coefficient of log pi in units of a token's weight. None where it depends on
-    more than that. `depends`: on what of the policy it depends that has not moved.
+    It is computed for a group of four equally likely answers of three tokens, one right with the advantage +1 and three
+    wrong with -1. For a loss without a gate (`whole`) it is the coefficient of log pi, in units of a token's weight. It
+    is None if the loss needs more than such a group. `depends` lists whether it changes with the probability of the
+    answers or with the entropy of the policy.
     """
     goal = dataclasses.replace(goal, regularise=(), extra=())
     found = _push(goal)
@@ -189,7 +199,7 @@ def on_policy(goal: Objective) -> dict[str, Any]:
 def _push(
     goal: Objective, *, likely: tuple[float, float] = (-1.0, -1.0), entropy: float = 1.0
 ) -> tuple[float, float] | None:
-    """Of a right and of a wrong answer, with these log-probs a token and this entropy."""
+    """The factor for a right and for a wrong answer whose tokens have these log-probs, and this entropy."""
     import torch
 
     from assay.objective.loss import loss_of
@@ -206,7 +216,7 @@ def _push(
         leaf = sampled.clone().requires_grad_()
         view = dataclasses.replace(view, logp=leaf, constants={**view.constants, **constants(view, weights, goal)})
         loss_of(goal)(view, torch.from_numpy(weights)).value.backward()
-    except (KeyError, AssertionError, ConfigError):  # a part reads what only a run has
+    except (KeyError, AssertionError, ConfigError):  # a part reads streams that only a run has
         return None
     assert leaf.grad is not None
     push = -leaf.grad / weight
@@ -215,7 +225,7 @@ def _push(
 
 
 def _four(likely: tuple[float, float], entropy: float) -> Batch:
-    """Four answers to one question by the present policy, the first right."""
+    """A batch of four answers to one question, generated by the current policy. Only the first is right."""
     right, wrong = likely
     return pack([_answer(sample, right if sample == 0 else wrong, entropy) for sample in range(4)])
 
@@ -231,11 +241,11 @@ def _answer(sample: int, logp: float, entropy: float) -> Row:
     return Row(episode, advantage=advantage, old=known, ref=known)
 
 
-# For a person
+# As text for a terminal
 
 
 def text(found: Mapping[str, Any]) -> str:
-    """The card of a method."""
+    """The explanation of a method as text."""
     lines = [f"{found['name']}: {found['title']} ({found['paper']})", f"claim: {found['claim']}", ""]
     lines += [f"minimise  {found['formula']}", f"          {SPELT}", ""]
     for name, factors in found["factors"].items():
@@ -273,7 +283,7 @@ def _listed(name: str, factors: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _on_policy(push: Mapping[str, Any]) -> str:
     if push["right"] is None or push["wrong"] is None:
-        return "depends on more than the policy (a partner, a memory, other rows)"
+        return "depends on more than the policy (another model, a memory, other rows)"
     said = f"{push['right']:g} times the advantage of a right token, {push['wrong']:g} times that of a wrong one"
     if not push["depends"]:
         return said

@@ -1,7 +1,8 @@
-"""`assay new method|task|reward NAME`: a folder that trains and tests itself as it is, and says what to fill in.
+"""`assay new method|task|reward NAME`: writes a folder that trains and passes its tests as it is, and says what to fill
+in.
 
-The templates are real code, in `assay/lab/templates`: they are linted and type checked where they stand, and what is
-written differs from them in its names alone.
+The templates in `assay/lab/templates` are real code, which is linted and type checked there. The files that are written
+differ from the templates only in names.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from assay.known import GROUPS, METHOD_OF, SLOTS, spelt
 from assay.tasks import TASKS
 
 TEMPLATES = Path(__file__).with_name("templates")
-LISTING = Path("assay/methods/__init__.py")  # in a checkout, where the line of a method stands
+LISTING = Path("assay/methods/__init__.py")  # the file of a checkout that lists the methods, a line for each
 NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 
 
 @dataclass(frozen=True)
 class Made:
-    """What was written, what was changed, and what to do next."""
+    """The result of `assay new`: the files written, the files changed, and the commands to run next."""
 
     kind: str
     name: str
@@ -38,18 +39,21 @@ class Made:
 
 
 def new(kind: str, name: str, folder: Path, *, group: str | None = None) -> Made:
-    """Writes a method, a task or a reward of this name into `folder`. In a checkout of Assay a method goes where the
-    methods are, in this group of theirs; everywhere else it is a package of its own, as a task is.
+    """Writes a method, a task or a reward of this name into `folder`. If `folder` is a checkout of Assay, a method
+    becomes one of its methods, listed in `group`. Everywhere else a method is a package of its own. A task always is.
+
+        new("method", "soft-gate", Path("."))
+        assay new method soft-gate
     """
     if not NAME.fullmatch(name) or keyword.iskeyword(name):
         raise UsageError(
             f"'{name}' cannot be the name of a {kind}: expected lower-case words of letters and digits, joined by - or "
-            "_, such as `soft-gate`; no word of Python itself."
+            "_, such as `soft-gate`; no keyword of Python."
         )
     name = name.replace("_", "-")
     inside = kind == "method" and (folder / LISTING).is_file()
     if group is not None and not inside:
-        raise UsageError(f"--group is for a method in a checkout of Assay, and {folder} is none; leave it out.")
+        raise UsageError(f"--group is for a method in a checkout of Assay, and {folder} is none. Leave --group out.")
     if taken := _taken(kind, name, inside):
         raise ConfigError(f"the name '{name}' is taken: {taken}. Choose another.")
     if inside:
@@ -58,7 +62,7 @@ def new(kind: str, name: str, folder: Path, *, group: str | None = None) -> Made
 
 
 def _taken(kind: str, name: str, inside: bool) -> str:
-    """What has the name already; '' where it is free."""
+    """What has the name already; '' if the name is free."""
     module = _module(name)
     if kind == "method" and (known := spelt(name)) is not None:
         return f"'{known}' is a recipe of {METHOD_OF[known]}"
@@ -105,7 +109,7 @@ def _method_here(name: str, root: Path, group: str | None) -> Made:
 
 
 def _with_line(text: str, module: str, group: str) -> tuple[str, str]:
-    """The list of methods with this one at the end of a group, and the line that was added."""
+    """The text of `LISTING` with this method at the end of a group, and the line that was added."""
     table = next(node for node in ast.parse(text).body if isinstance(node, ast.Assign)).value
     assert isinstance(table, ast.Dict)
     known = {ast.literal_eval(key): value for key, value in zip(table.keys, table.values, strict=True) if key}
@@ -169,7 +173,7 @@ def _write(kind: str, name: str, files: Mapping[Path, Path], module: str, *, fir
 
 
 def _filled(text: str, kind: str, name: str, module: str) -> str:
-    """The template with this name in the place of its own."""
+    """The text of a template with this name in place of the template's."""
     spellings = {
         f"assay.lab.templates.{kind}.my_{kind}": module,
         f"my-{kind}": name,
@@ -183,7 +187,7 @@ def _filled(text: str, kind: str, name: str, module: str) -> str:
 
 
 def _sorted(text: str, first_party: str) -> str:
-    """The imports in the order in which a linter wants them: those of one's own package last."""
+    """The text with its imports in the order that the linter wants: imports of the own package last."""
     lines = text.splitlines(keepends=True)
     where = [i for i, line in enumerate(lines) if line.startswith(("import ", "from ")) and "__future__" not in line]
     sections: dict[int, list[str]] = {}

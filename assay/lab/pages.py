@@ -1,7 +1,8 @@
-"""The tables of docs/ that are printed from the records: of recipes, by group, and of papers.
+"""The tables in docs/ that are generated from the records: a table of recipes for each group of methods, and of papers.
 
-A page holds each between two comments, `<!-- recipes: gates -->` and `<!-- end -->`. `make docs`, which runs
-`python -m assay.lab.pages docs/*.md`, writes them anew; a test holds the pages equal to what it would write.
+In a page a table stands between two comments, `<!-- recipes: gates -->` and `<!-- end -->`. `make docs`, which runs
+`python -m assay.lab.pages docs/*.md`, writes the tables; a test fails if a page differs from what `make docs` would
+write.
 """
 
 from __future__ import annotations
@@ -19,24 +20,27 @@ from assay.known import GROUPS, METHOD_OF, RECIPES, SLOTS
 from assay.lab.papers import Paper, papers
 from assay.part import Part, name_of
 
-PLAIN = ("grpo", "dapo", "reinforce")  # whose parts a table does not name
+PLAIN = ("grpo", "dapo", "reinforce")  # recipes whose parts the tables leave out, because most recipes share them
 BLOCK = re.compile(r"^(<!-- (\w+): ([\w -]+?) -->\n).*?^(<!-- end -->)$", re.MULTILINE | re.DOTALL)
 
 
 def filled(page: str) -> str:
-    """The page with its tables as the records have them now."""
+    """The text of a page with its tables generated anew from the records."""
     return BLOCK.sub(lambda block: block[1] + table(block[2], block[3]) + block[4], page)
 
 
 def table(what: str, of: str) -> str:
-    """As Markdown, the rows that a kind of table has of a group or a kind."""
+    """A table as Markdown. `what` is recipes or papers; `of` is a group of methods, or a kind of papers.
+
+    table("recipes", "gates")
+    """
     if what not in TABLES:
         raise unknown("kind of table", what, TABLES, "assay/lab/pages.py")
     return "".join(f"| {' | '.join(row)} |\n" for row in TABLES[what](of))
 
 
 def _recipes(group: str) -> Iterator[Sequence[str]]:
-    """A row for each method of a group: its recipes, what it is, and its parts."""
+    """The rows for a group of methods: the recipes of each method, what the method is, and its parts."""
     if group not in GROUPS:
         raise unknown("group of methods", group, GROUPS, "assay/methods/__init__.py")
     yield "recipe", "in one line", f"parts beside those of {_names(PLAIN)}"
@@ -53,13 +57,13 @@ def _recipes(group: str) -> Iterator[Sequence[str]]:
 
 
 def in_one_line(method: str) -> str:
-    """What a method is: the first paragraph of its module's docstring, without the stop at its end."""
+    """What a method is: the first paragraph of the docstring of its module, without the full stop at the end."""
     first = (importlib.import_module(method).__doc__ or "").strip().split("\n\n")[0]
     return " ".join(first.split()).removesuffix(".")
 
 
 def _parts(name: str) -> list[tuple[str, str]]:
-    """The parts of a recipe with the slots in which they stand."""
+    """(slot, part) for each part of a recipe, by name."""
     return list(_placed((RECIPES[name].mechanism, RECIPES[name].stages)))
 
 
@@ -76,7 +80,7 @@ def _placed(record: Any) -> Iterator[tuple[str, str]]:
 
 
 def _papers(kind: str) -> Iterator[Sequence[str]]:
-    """A row for each paper of a kind, `cited` those that recipes cite, without the columns that all leave empty."""
+    """The rows for a kind of papers, without empty columns. The kind `cited` are the papers that recipes cite."""
     mine = [paper for paper in papers() if _kind(paper) == kind]
     if not mine:
         raise unknown("kind of papers", kind, {_kind(paper) for paper in papers()}, "assay/lab/papers.toml")
@@ -88,7 +92,7 @@ def _papers(kind: str) -> Iterator[Sequence[str]]:
 
 
 def _kind(paper: Paper) -> str:
-    """The kind that the page has a table for: papers that recipes cite have one of their own."""
+    """The kind of table that lists the paper: papers that recipes cite have a table of their own."""
     return "cited" if paper.name in METHOD_OF else paper.kind
 
 

@@ -1,7 +1,7 @@
-"""Papers by arXiv id, title or name: what of each runs here, with which command, and what of it is not here.
+"""Papers by arXiv id, title or name: what of each paper runs here, with which command, and what of it is not here.
 
-What a recipe cites is read from the recipes. Everything else of the field stands in `papers.toml`, most of it as not
-here yet.
+The papers of recipes are read from the recipes. Every other paper of the field is listed in `papers.toml`; most of
+these are not here yet.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from assay.reward import Outcome
 
 FILE = Path(__file__).with_name("papers.toml")
 ARXIV = re.compile(r"(?<!\d)(\d{4}\.\d{4,5})(?:v\d+)?(?!\d)")
-USUAL = "countdown:3,4"  # the task of a command where a recipe names none
-CARDS = 3  # as many papers are shown whole, more of them as a table
+USUAL = "countdown:3,4"  # the task in the command of a recipe that names no task
+CARDS = 3  # up to this many papers are shown as cards, more of them as a table
 Here = Literal["yes", "in part", "not yet"]
 
 
 @dataclass(frozen=True)
 class Paper:
-    """What there is of a paper, or of a data set, an environment or a framework.
+    """A paper, data set, environment or framework, and what of it runs here.
 
     Paper("dapo", title="DAPO: An Open-Source ...", cited="2503.14476", kind="method", recipes=("dapo", "len-dapo"))
     """
@@ -44,7 +44,7 @@ class Paper:
     recipes: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
     rewards: tuple[str, ...] = ()
-    commands: tuple[str, ...] = ()  # that run what is here
+    commands: tuple[str, ...] = ()  # commands that run what is here
     missing: str = ""  # what of it is not here
 
     @property
@@ -53,20 +53,21 @@ class Paper:
 
     @property
     def here(self) -> Here:
+        """Whether the paper runs here: yes, in part or not yet."""
         if not (self.recipes or self.tasks or self.rewards or self.commands):
             return "not yet"
         return "in part" if self.missing else "yes"
 
     @property
     def known_as(self) -> Iterator[str]:
-        """All names under which it is found; the recipes that cite it are some."""
+        """All names under which the paper is found, the names of its recipes included."""
         yield from (self.name, self.title, self.title.partition(":")[0], self.cited, *self.also)
         if self.name in self.recipes:
             yield from self.recipes
 
 
 def papers() -> list[Paper]:
-    """Those that recipes cite, in the order of the groups of methods, then the others."""
+    """All papers: first those that recipes cite, in the order of the groups of methods, then the others."""
     cited = _cited()
     ids = {paper.arxiv for paper in cited if paper.arxiv}
     return [*cited, *(paper for paper in others() if paper.arxiv not in ids)]
@@ -78,12 +79,12 @@ def _file() -> Mapping[str, Any]:
 
 
 def others() -> list[Paper]:
-    """What stands in `papers.toml`."""
+    """The papers in `papers.toml`."""
     return [_other(kind, line) for kind, lines in _file()["others"].items() for line in lines]
 
 
 def other_names() -> Mapping[str, Sequence[str]]:
-    """Other names of what recipes cite, by the name of a recipe."""
+    """Name of a recipe -> other names of the paper that the recipe cites."""
     return _file()["also"]
 
 
@@ -96,7 +97,7 @@ def _other(kind: str, line: Mapping[str, Any]) -> Paper:
 
 
 def _commands(recipes: Sequence[str], tasks: Sequence[str]) -> tuple[str, ...]:
-    """Those that run the first of these recipes, or the usual one on these tasks."""
+    """The commands that run the first of these recipes or, if there is none, GRPO on these tasks."""
     if recipes:
         return tuple(command(RECIPES[name]) for name in recipes[:1] if name in RECIPES)
     return tuple(f"assay train grpo --task {task}" for task in tasks)
@@ -112,7 +113,7 @@ def _cited() -> list[Paper]:
 
 
 def _of_recipes(recipes: Sequence[Recipe]) -> Paper:
-    """The paper that all these recipes cite; it bears the name and the title of the first."""
+    """The paper that all these recipes cite. Its name and title are those of the first recipe."""
     first = recipes[0]
     return Paper(
         name=first.name,
@@ -129,12 +130,14 @@ def _of_recipes(recipes: Sequence[Recipe]) -> Paper:
 
 
 def _others_of(recipe: Recipe) -> tuple[str, ...]:
-    """Other names of the paper that it cites; its title is one where another recipe writes it in another way."""
+    """Other names of the paper that the recipe cites, among them the title as this recipe writes it."""
     return (recipe.title, *other_names().get(recipe.name, ()))
 
 
 def _rewards(recipe: Recipe) -> list[str]:
-    """Its own beside the plain outcome: what it takes over from the recipe from which it starts is another paper's."""
+    """The rewards of a recipe, without the plain outcome, and without those of the recipe that it starts from: these
+    are of another paper.
+    """
     judged = (one for mechanism in recipe.mechanisms for one in (mechanism, *mechanism.rules))
     found = [name_of(part) for one in judged for part in one.reward]
     theirs = _rewards(RECIPES[LIKES[recipe.name].like]) if recipe.name in LIKES else []
@@ -146,13 +149,19 @@ def _unlike(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def command(recipe: Recipe) -> str:
-    """The command that trains with a recipe, on tasks that show what it is for."""
+    """The command that trains with a recipe, on tasks that show what the recipe is for.
+
+    command(RECIPES["grpo"])  # assay train grpo --task countdown:3,4
+    """
     return " ".join(["assay train", recipe.name, *(f"--task {task}" for task in recipe.tasks or (USUAL,))])
 
 
 def find(words: str) -> list[Paper]:
-    """The papers that these words mean: those of an arXiv id, however it is written, else those of this name or title,
-    else those of whose names they are a part, else those that have all of the words.
+    """The papers that these words name. An arXiv id finds its paper. Other words find, in this order: papers with
+    exactly this name or title, papers with the words as a part of a name, papers whose names contain all of the words.
+
+        find("2503.14476")
+        assay list papers 2503.14476
     """
     every = papers()
     if ids := ARXIV.findall(words):
@@ -169,7 +178,7 @@ def find(words: str) -> list[Paper]:
 
 
 def _has(paper: Paper, phrases: Sequence[str]) -> bool:
-    """Whether each of these stands in one of its names or its kind, from the beginning of a word on."""
+    """Whether one of the paper's names, or its kind, contains each of these phrases, from the beginning of a word."""
     names = [" " + " ".join(_words(name)) for name in (*paper.known_as, paper.kind)]
     return all(any(f" {phrase}" in name for name in names) for phrase in phrases)
 
@@ -187,7 +196,9 @@ def _what_else(every: Sequence[Paper]) -> str:
 
 @functools.cache
 def _plain(text: str) -> str:
-    """Without case, spaces and punctuation: `G²RPO-A` and `G^2RPO-A` are one. A plus stays: REINFORCE++ is another."""
+    """The text without case, spaces and punctuation, so that `G²RPO-A` equals `G^2RPO-A`. A plus stays, because
+    REINFORCE++ is not REINFORCE.
+    """
     return "".join(sign for sign in unicodedata.normalize("NFKC", text).casefold() if sign.isalnum() or sign == "+")
 
 
@@ -203,12 +214,12 @@ def row(paper: Paper) -> dict[str, Any]:
 
 
 def rows(words: str = "") -> list[dict[str, Any]]:
-    """Of all papers, or of those that the words mean."""
+    """All papers as data, or those that the words name."""
     return [row(paper) for paper in (find(words) if words else papers())]
 
 
 def text(found: Sequence[Mapping[str, Any]]) -> str:
-    """For a person: a few papers whole, more of them a line each."""
+    """Papers as text for a terminal: up to `CARDS` as cards, more of them with a line for each."""
     if len(found) <= CARDS:
         return "\n\n".join(_card(paper) for paper in found)
     width = max(len(paper["name"]) for paper in found)

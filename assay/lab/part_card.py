@@ -1,8 +1,8 @@
-"""`assay show SLOT:NAME`: all of a part. What its function is called with and may ask for, its fields and what they
-mean, what it answers to the questions that the program asks of every part, and who uses it.
+"""`assay show SLOT:NAME`: the card of a part. The card says what the part's function is called with and may ask for,
+what the fields mean, how the part answers the questions that the program asks every part, and which recipes use it.
 
-Nothing is written twice: names and their meanings are those of `assay.part`, and what a field means is the comment
-behind it.
+The card is read from the code: names and their meanings from `assay.part`, the meaning of a field from the comment
+behind the field.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import inspect
 import io
+import re
 import textwrap
 import tokenize
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,12 +22,17 @@ from assay.known import METHOD_OF, RECIPES, SLOTS
 from assay.part import GIVEN, OFFERED, Part, choices_of, kind_of, parts_of
 from assay.run.configure import to_data
 
-STRUCTURE = ("does", "known_as", "slots", "given", "offers", "reads")  # of a class, and no answer to a question
+STRUCTURE = ("does", "known_as", "slots", "given", "offers", "reads")  # attributes of a kind that answer no question
+EXAMPLE = re.compile(r"^ *--", re.MULTILINE)  # in a paragraph of a docstring: the line that the command line takes
 WIDTH = 116
 
 
 def part_card(slot: str, name: str) -> dict[str, Any]:
-    """Everything about the part of this name that fits this slot."""
+    """The card of the part of this name in this slot, as data.
+
+    part_card("gate", "clip")["fields"][0]["default"]  # 0.2
+    assay show gate:clip --json
+    """
     record = SLOTS[slot][name]
     kind = kind_of(record)
     asked = set(inspect.signature(record.does).parameters) - {field.name for field in dataclasses.fields(record)}
@@ -50,7 +56,7 @@ def part_card(slot: str, name: str) -> dict[str, Any]:
 
 @functools.cache
 def meanings(record: type) -> dict[str, str]:
-    """What the comment behind each annotated name of a class says, of the classes it is made from too."""
+    """The comment behind each annotated name of a class and of its base classes."""
     found: dict[str, str] = {}
     for owner in reversed(record.__mro__[:-1]):
         found |= _comments(owner)
@@ -73,7 +79,7 @@ def _comments(owner: type) -> dict[str, str]:
 
 @functools.cache
 def questions(kind: type[Part]) -> dict[str, str]:
-    """What the program asks of every part of this kind: name and meaning."""
+    """The questions that the program asks every part of this kind: name and meaning of each."""
     said = meanings(kind)
     found: dict[str, str] = {}
     for owner in reversed(kind.__mro__[:-1]):
@@ -87,7 +93,7 @@ def questions(kind: type[Part]) -> dict[str, str]:
 
 
 def _answer(record: type[Part], question: str) -> dict[str, Any]:
-    """A value where the class has one; of a function whether the part has its own."""
+    """A question with the part's answer: the value, or for a method whether the part overrides that of its kind."""
     item = inspect.getattr_static(record, question)
     own = item is not inspect.getattr_static(kind_of(record), question)
     value: Any = "its own" if own else "as its kind"
@@ -113,7 +119,7 @@ def _field(record: type[Part], field: dataclasses.Field[Any]) -> dict[str, Any]:
 
 
 def type_name(hint: Any) -> str:
-    """A type as a person says it: `float or none`."""
+    """A type in words: `float or none`."""
     if choices_of(hint):
         return "one of its choices" + (" or none" if type(None) in get_args(hint) else "")
     if get_origin(hint) is tuple:
@@ -124,8 +130,9 @@ def type_name(hint: Any) -> str:
 
 
 def _paragraphs(record: type) -> list[str]:
-    text = inspect.cleandoc(record.__doc__ or "")
-    return [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
+    """The paragraphs of a docstring, each as one line; an example keeps its lines."""
+    found = inspect.cleandoc(record.__doc__ or "").split("\n\n")
+    return [inspect.cleandoc(text) if EXAMPLE.search(text) else " ".join(text.split()) for text in found]
 
 
 def _uses(recipe: Any, record: type[Part]) -> bool:
@@ -133,29 +140,30 @@ def _uses(recipe: Any, record: type[Part]) -> bool:
 
 
 def _method(record: type[Part]) -> list[dict[str, str]]:
-    """The recipes of the method in whose folder the part stands, with their papers; none of a part that all share."""
+    """The recipes of the method in whose folder the part is, with their papers; none for a part that methods share."""
     place = record.__module__
     mine = [name for name, method in METHOD_OF.items() if place == method or place.startswith(f"{method}.")]
     return [{"recipe": name, "title": RECIPES[name].title, "paper": RECIPES[name].paper} for name in mine]
 
 
 def part_text(card: Mapping[str, Any]) -> str:
-    """The card for a person."""
+    """The card as text for a terminal."""
     lines = [f"name: {card['name']}", *_wrapped(card["summary"])]
     for paragraph in card["says"]:
-        lines += ["", *_wrapped(paragraph)]
+        example = EXAMPLE.search(paragraph)
+        lines += ["", *([f"  {line}" for line in paragraph.splitlines()] if example else _wrapped(paragraph))]
     lines += ["", f"function: {card['function']}", *(f"  {line}".rstrip() for line in card["formula"].splitlines())]
     lines += ["", "called with", *_table((row["name"], row["means"]) for row in card["called_with"])]
     if card["may_ask_for"]:
         rows = [(row["name"] + " *" * row["asks"], row["means"]) for row in card["may_ask_for"]]
-        lines += ["", "may ask for, by naming it as an argument (* it does)", *_table(rows)]
+        lines += ["", "may ask for, by an argument of this name (* this function does)", *_table(rows)]
     if card["fields"]:
         lines += ["", "fields", *_table((row["name"], _said(row)) for row in card["fields"])]
     rows = [(row["name"], f"{_plain(row['answer'])}: {row['means']}") for row in card["answers"] if row["own"]]
     if rows:
-        lines += ["", "answers that are its own", *_table(rows)]
+        lines += ["", "answers that differ from those of its kind", *_table(rows)]
     if card["reads"]:
-        lines += ["", f"reads what one of these keeps: {', '.join(card['reads'])}"]
+        lines += ["", f"reads the store of one of these parts: {', '.join(card['reads'])}"]
     lines += ["", *_wrapped(f"used by: {', '.join(card['used_by']) or 'no recipe'}")]
     for row in {(row["title"], row["paper"]): row for row in card["method"]}.values():
         lines.append(f"paper: {row['title']} ({row['paper']})")

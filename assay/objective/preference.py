@@ -1,7 +1,7 @@
-"""Losses on answers that are preferred to others, against a frozen reference.
+"""Preference losses: a preferred answer against another, relative to a frozen reference policy.
 
-Pairs are marked by `pairs` of `curate`: of each pair the winner has 1, its loser -1, and all other rows of the group 0.
-Sums and means are over the tokens of an answer that train.
+`pairs`, a part of `curate`, marks the pairs: of each pair the winner has 1, the loser -1, and every other row of the
+group 0. Sums and means are over the tokens of an answer that train.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from assay.objective.view import View
 
 FROM_VERDICTS = (
-    "All answers are those of the frozen reference, fresh in every step; a right one is preferred to a wrong one of "
-    "its group. Log-probs are those of temperature 1, whatever was sampled at.",
-    "The loss reads verdicts; the advantage is shown beside it. The scale is ours but for batch and rate.",
+    "The frozen reference generates all answers, new ones in every step; a right answer is preferred to a wrong one of "
+    "its group. Log-probs are those of temperature 1, whatever the temperature of sampling.",
+    "The loss reads verdicts; the advantage is only shown. The scale is ours, except batch size and learning rate.",
 )
-"""What is to be said of each recipe that learns preferences."""
+"""Notes of every recipe that learns from preferences."""
 
 
 @dataclass(frozen=True)
 class Preference(WholeLoss):
-    """What they have in common: rows are compared, and with a reference."""
+    """Base class of preference losses: they compare rows with each other, and need the reference policy."""
 
     @property
     def scope(self) -> LossScope:
@@ -39,7 +39,9 @@ class Preference(WholeLoss):
 
 
 def pairs(view: View, score: Tensor) -> tuple[Tensor, Tensor]:
-    """[P] score of the winner less that of the loser, and the winner's row, of all pairs that are here whole."""
+    """For the P pairs of which both rows are here: [P] score of the winner less score of the loser, and [P] the
+    winner's row.
+    """
     import torch
 
     sides = view.constant(SIDES).to(score.dtype) * (view.length > 0).unsqueeze(-1)

@@ -1,4 +1,4 @@
-"""Rollouts of a step as one parquet file: what was asked, what came, what it earned, token by token."""
+"""The rollouts of a step as one parquet file: prompt, completion, verdict, reward and token columns of each row."""
 
 from __future__ import annotations
 
@@ -39,10 +39,11 @@ def rollout_table(
     step: int,
     batches: Sequence[Batch] = (),
 ) -> dict[str, list[Any]]:
-    """Columns, one entry a row. Streams are lists over the answer's tokens, None where nobody computed them.
+    """The columns of the file, with one entry for each row.
 
-    What credit found out of a row, its advantage for one, is that of the batch of `batches` in which it trained. A part
-    of the reward has a column `reward/<name>`, None where it is absent.
+    Token columns (log-probabilities, entropy, advantage, ...) hold a list over the tokens of the completion, or None if
+    the run did not compute it. Columns that credit computed, such as the advantage, come from the batch of `batches` in
+    which the row trained. Each reward part has a column `reward/<name>`, with None for rows that lack this part.
     """
     trained = {request: (batch, i) for batch in batches for i, request in enumerate(batch.request)}
     records = [_record(row, decode, step, trained.get(_episode(row).request.id)) for row in rows]
@@ -95,7 +96,7 @@ def _record(row: Row | Episode, decode: Decode, step: int, trained: Place | None
 
 
 def _streams(episode: Episode, row: Row | None, trained: Place | None) -> dict[str, Any]:
-    """Per-token columns. What a forward of the learner found stands before what the sampler knew."""
+    """The token columns. A value that the learner computed replaces the one that the sampler computed."""
     versions = [np.full(len(segment), segment.version) for segment in episode.segments]
     streams: dict[str, Any] = {
         "context": episode.training_context,
@@ -106,7 +107,7 @@ def _streams(episode: Episode, row: Row | None, trained: Place | None) -> dict[s
         stream = next((stream for stream in found if stream is not None), None)
         if stream is not None and len(stream) != len(episode):
             raise StorageError(
-                f"stream {name} of request {episode.request.id} has {len(stream)} values for {len(episode)} tokens."
+                f"column {name} of request {episode.request.id} has {len(stream)} values for {len(episode)} tokens."
             )
         streams[_COLUMN.get(name, name)] = stream
     return {name: None if stream is None else np.asarray(stream).tolist() for name, stream in streams.items()}
@@ -137,7 +138,7 @@ def file_of(folder: Path, step: int) -> Path:
 
 
 def write_rollouts(folder: Path, step: int, columns: Mapping[str, Sequence[Any]]) -> Path:
-    """Writes `folder/step-N.parquet` at once and durably. Types are by column name, so an empty step has them too."""
+    """Writes `folder/step-N.parquet` atomically and durably. The name of a column decides its type, even if empty."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -150,7 +151,7 @@ def write_rollouts(folder: Path, step: int, columns: Mapping[str, Sequence[Any]]
 
 
 def _arrow_type(name: str) -> Any:
-    """None, for arrow to infer, where the column is not one of `rollout_table`."""
+    """The type of a column of `rollout_table`; None for another column, whose type Arrow then infers."""
     import pyarrow as pa
 
     families = (
@@ -168,10 +169,10 @@ def _arrow_type(name: str) -> Any:
 
 
 def read_rollouts(path: Path, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
-    """The columns of a file, as they were given to `write_rollouts`."""
+    """The columns of a file as they were given to `write_rollouts`; all columns unless some are named."""
     names = list(columns or columns_of(path))
-    found: dict[str, list[Any]] = {name: [] for name in names}
+    table: dict[str, list[Any]] = {name: [] for name in names}
     for row in rows_of(path, names):
         for name in names:
-            found[name].append(row[name])
-    return found
+            table[name].append(row[name])
+    return table

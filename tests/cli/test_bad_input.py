@@ -203,6 +203,7 @@ def test_a_folder_in_use_is_refused_and_the_holder_is_named(shell: Shell, calm: 
     assert steps_of(calm) == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_steps_behind_those_done_are_refused_and_a_finished_run_says_so(shell: Shell, calm: Path) -> None:
     before = came_to(calm)
     refused(shell("resume", calm, "--steps", 2, "--json"), 2, "has done 4 steps", "--steps 2")
@@ -321,6 +322,7 @@ def test_a_disk_that_stays_full_stops_the_run_where_it_can_be_resumed(
     assert came_to(run) == came_to(calm)
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_at_the_start_leaves_no_run(
     shell: Shell, model: Path, tmp_path: Path, armed: Callable[[str | None], None]
 ) -> None:

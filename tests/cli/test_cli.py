@@ -117,8 +117,8 @@ WRONG: dict[str, tuple[int, str, str]] = {  # line: exit code, what the message 
     "train grpo --machine.micro-tokens 0": (78, "machine.micro_tokens must be at least 1", "not 0"),
     "train grpo --saving.keep 1": (78, "saving.keep must be at least 2", "not 1"),
     "train grpo --evaluation.temperature nan": (78, "evaluation.temperature must be 0", "nan"),
-    "train grpo --scale.group-size.x 3": (78, "nothing called 'x'", "below a single value"),
-    "train dapo --mechanism.expand.7 refill": (78, "'7' is no item", "there are 1"),
+    "train grpo --scale.group-size.x 3": (78, "'x' does not exist", "single value"),
+    "train dapo --mechanism.expand.7 refill": (78, "no item '7'", "there are 1"),
 }
 
 

@@ -22,7 +22,7 @@ def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
 
 
 def here(message: str) -> str:
-    found = re.search(r"here: (.*)", message)
+    found = re.search(r"In Assay write: (.*)", message)
     assert found is not None, message
     return found[1]
 
@@ -82,7 +82,7 @@ def test_what_a_recipe_lacks_is_added_or_said(shell: Shell) -> None:
     planned = shell("train", "dr-grpo", *here(added.err).split(), "--dry-run", "--json")
     assert planned.document["recipe"]["mechanism"]["objective"]["regularise"][0]["weight"] == 0.1
     lacks = shell("train", "reinforce", "--epsilon", "0.1", "--dry-run")
-    assert "here:" not in lacks.err and "reinforce has nothing called objective.gate.low" in lacks.err
+    assert "In Assay write:" not in lacks.err and "reinforce has nothing called objective.gate.low" in lacks.err
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_every_name_has_an_answer(name: str) -> None:
     """With a value that it may have, and with one that it never has."""
     for value in ("1", "nonsense", ""):
         message = str(trl_names.refusal({name: value}, recipe("grpo"), write=json.dumps))
-        assert name in message and ("here: " in message or re.search(rf"\n?{name}: .{{10}}", message))
+        assert name in message and ("In Assay write: " in message or re.search(rf"\n?{name}: .{{10}}", message))
 
 
 @pytest.mark.parametrize(

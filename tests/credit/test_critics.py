@@ -20,7 +20,7 @@ from assay.curate.parts import band_first
 from assay.known import RECIPES
 from assay.objective import DeltaL, FixedLength, Objective, PromptMean, SequenceMean
 from assay.objective.value import outcome_loss
-from assay.part import Part
+from assay.part import Aggregate
 from assay.types import Row
 
 
@@ -123,7 +123,7 @@ def test_the_ends_of_the_further_aggregates(lengths: list[int]) -> None:
     apart = [Row(episode([1] * n, group=f"g{i}", sample=i)) for i, n in enumerate(lengths)]
     batch = pack(apart)
 
-    def weights(aggregate: Part) -> np.ndarray:
+    def weights(aggregate: Aggregate) -> np.ndarray:
         return weights_of(batch, Objective(aggregate=aggregate), max_new=7)
 
     np.testing.assert_allclose(weights(DeltaL(power=0.0)), weights(FixedLength()), rtol=1e-12)

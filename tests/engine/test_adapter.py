@@ -200,7 +200,7 @@ def test_a_run_on_another_family(
     model = folders["mistral"]
     reply = shell(*train_line(model, tmp_path / "whole", *more, recipe="sft"))
     assert reply.code == 0, reply.err
-    assert "mistral is none of the families" in reply.err
+    assert "do not run the model family mistral" in reply.err
     step, files, metrics, _ = came_to(tmp_path / "whole")
     assert step == 4
     half = copy_of(tmp_path / "whole", tmp_path / "half")

@@ -344,7 +344,7 @@ def test_a_run_remembers_the_profile_that_was_chosen_and_its_memory(
 def test_a_dry_run_prints_the_budget_and_doctor_sums_it_up(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     shell, model = Shell(capsys), make_model(tmp_path / "model")
     told = " ".join(shell(*train_line(model, tmp_path / "run", "--dry-run")).out.split())
-    for words in ("memory ", "optimiser, two moments", "keys and values of", "rows in flight: ", "peak"):
+    for words in ("memory ", "optimiser, two moments", "keys and values of", "answers generated at once: ", "peak"):
         assert words in told
     found = shell("doctor", "--model", str(model), "--json").document
     assert found["training"]["state"] == "ok" and "GiB" in found["training"]["found"]

@@ -109,6 +109,7 @@ def test_log_records_and_warnings_are_spelt(
 PROGRAM = "from assay.host import terminal; terminal.hand_over('a\\x1b]0;owned\\x07b')"
 
 
+@pytest.mark.slow
 def test_an_answer_is_spelt_on_a_terminal_and_kept_in_a_pipe() -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     piped = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, env=environment, check=True)

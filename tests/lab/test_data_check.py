@@ -100,7 +100,7 @@ def test_overlap_with_held_out_rows(tmp_path: Path) -> None:
     assert found["overlap"]["exact"] == {"count": 1, "rows": [1]}
     assert found["overlap"]["alike"] == {"count": 2, "rows": [1, 2]}
     assert found["splits"]["train"] == 2
-    assert "2 rows are among the held-out ones too (1 word for word)" in text(found)
+    assert "2 rows are also held out (1 word for word)" in text(found)
 
 
 def test_answers_that_cannot_be_read_and_those_that_are_missing(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_templates_that_do_not_open_the_answer(template: str | None, unopened: i
     folder = save_model(tmp_path / "model", template=template)
     found = check_data(str(prompts(tmp_path / "rows.jsonl", ["One?", "Two?"])), model=str(folder))
     assert found["lengths"]["no_generation_prompt"]["count"] == unopened
-    assert ("mend the chat template" in text(found)) == bool(unopened)
+    assert ("correct the chat template" in text(found)) == bool(unopened)
 
 
 def test_prompts_that_spell_special_tokens(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_prompts_that_spell_special_tokens(tmp_path: Path) -> None:
 
 def test_how_to_mark_the_answer_is_asked_for(tmp_path: Path) -> None:
     path = str(jsonl(tmp_path / "rows.jsonl", sums(4)))
-    assert "no prompt says how to mark the answer" in text(check_data(path))
+    assert "no prompt says how to mark the final answer" in text(check_data(path))
     marked = check_data(path, system="Put the final answer in \\boxed{}.")
     assert marked["marks"] == 4
     assert "how to mark" not in text(marked)
@@ -258,7 +258,7 @@ def test_a_gold_that_is_lost_when_written_carelessly_is_named(tmp_path: Path, mo
     found = check_data(str(jsonl(tmp_path / "rows.jsonl", rows)))
     expected = {"row": 2, "gold": "10,\\!080", "without": "all of these", "as": "10080", "why": "wrong"}
     assert found["answers"]["careless"] == {"count": 1, "rows": [expected]}
-    assert "1 answers that are not known again where something is left out" in text(found)
+    assert "1 answers that the verifier no longer recognises if a part is left out" in text(found)
 
 
 PROSE = (
@@ -296,7 +296,7 @@ def test_prompts_without_answers_pass_as_data_for_a_reward_function(
 def test_a_gold_on_which_the_verifier_hangs_is_named_before_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from assay.run.data_needs import tell_golds
+    from assay.run.data_needs import answer_warnings
     from assay.source import Pool, Share
     from assay.tasks.data.task import data
     from assay.verifiers.mathematics import shares
@@ -305,6 +305,6 @@ def test_a_gold_on_which_the_verifier_hangs_is_named_before_training(
     rows = [{"prompt": "a", "answer": "5"}, {"prompt": "b", "answer": r"\sum_{k=1}^{10^9} \frac{1}{k}"}]
     path = str(jsonl(tmp_path / "rows.jsonl", rows))
     pool = Pool((Share(data(path).name),), wording="natural")
-    (line,) = tell_golds(pool)
+    (line,) = answer_warnings(pool)
     assert line.startswith("warning: 1 answer of ") and r"row 2, '\\sum_{k=1}^{10^9}" in line
     assert check_data(path)["answers"]["unreadable"]["rows"][0]["row"] == 2

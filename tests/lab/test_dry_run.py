@@ -47,7 +47,7 @@ def test_so_do_many_notes_long_names_and_many_tasks(shell: Shell, tmp_path: Path
     tasks = [part for level in range(3, 7) for part in ("--task", f"countdown:{level}")]
     system = ["--system", "Think step by step. " * 40]
     found = lines_of(shell, "dapo", *files, *tasks, *system, "--model", "a/b", "--scale.max-new", "64")
-    assert any("--json has all of it" in line for line in found)
+    assert any("--json shows all of it" in line for line in found)
 
 
 def test_it_says_what_the_run_will_use(shell: Shell, model: Path, tmp_path: Path) -> None:
@@ -60,14 +60,14 @@ def test_it_says_what_the_run_will_use(shell: Shell, model: Path, tmp_path: Path
     for said in (
         "grpo: DeepSeekMath",
         f"{model}: ",
-        "rows.jsonl: 60 rows; questions of 'question', answers of 'answer'",
+        "rows.jsonl: 60 rows; questions in 'question', answers in 'answer'",
         "system: 'Be brief.'",
         reward,
         "6 prompts x 3 answers of up to",
         "rate 0.0003",
         "7 steps, seed 5",
         "runs/grpo-rows-N",
-        "told to trackio",
+        "tracked by trackio",
         "GiB at the peak",
         "gate clip(low=0.2, high=0.2",
     ):
@@ -94,7 +94,7 @@ def test_what_the_run_would_refuse_is_refused(shell: Shell, model: Path, tmp_pat
         *("--dry-run", "--json"),
     )
     assert len(skipped.document["pool"]["left_out"]) == 1
-    assert any("1 of 61 rows left out" in note for note in skipped.document["notes"])
+    assert any("1 of 61 rows are left out" in note for note in skipped.document["notes"])
 
 
 @pytest.mark.slow

@@ -197,7 +197,7 @@ def test_a_run_that_holds_answers_goes_on_where_it_was(tmp_path: Path, capsys: p
 def test_columns_that_hold_something_else_are_refused_in_words() -> None:
     columns = to_columns({"x": held(2)})
     del columns["request/draw"]
-    with pytest.raises(StorageError, match="hold no episodes: KeyError: 'request/draw'"):
+    with pytest.raises(StorageError, match="cannot read episodes from these columns: KeyError: 'request/draw'"):
         of_columns(columns)
 
 

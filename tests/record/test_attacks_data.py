@@ -58,7 +58,7 @@ RUNS: dict[str, tuple[Harm, str, tuple[tuple[str, ...], ...]]] = {
     "run.json nested": (written("run.json", f'{{"schema":1,"a":{NESTED}}}'), "nested deeper than", (RESUME,)),
     "run.json nested a little": (edited("run.json", warnings=json.loads(DEEP)), "nested deeper than", (RESUME, REPORT)),
     "run.json of 64 gigabytes": (hole("run.json", 1 << 36), "such a file has at most", (RESUME,)),
-    "an experiment that is a word": (edited("run.json", experiment="x"), "says of no experiment", (RESUME, REPORT)),
+    "an experiment that is a word": (edited("run.json", experiment="x"), "has no field 'experiment'", (RESUME, REPORT)),
     "an experiment of nothing": (edited("run.json", experiment={}), "run.json", (REPORT,)),
     "metrics as a pipe": (pipe("metrics.jsonl"), "is a pipe", (RESUME, REPORT)),
     "metrics without end": (endless("metrics.jsonl"), "is a device", (RESUME, REPORT)),
@@ -72,15 +72,15 @@ RUNS: dict[str, tuple[Harm, str, tuple[tuple[str, ...], ...]]] = {
         "nested deeper than",
         (RESUME, REPORT),
     ),
-    "metrics of words": (written("metrics.jsonl", ODD), "and no number", (REPORT,)),
+    "metrics of words": (written("metrics.jsonl", ODD), "which is not a number", (REPORT,)),
     "scores of words": (
         written("evals.jsonl", '{"step":1,"set":"test","pass":{"x":5},"bank":7}\n'),
-        "no part of an evaluation",
+        "which no evaluation has there",
         (REPORT,),
     ),
     "memory nested": (resealed("memory.json", NESTED), "nested deeper than", (RESUME,)),
-    "memory that is a word": (resealed("memory.json", '"x"'), "is not what this assay writes there", (RESUME,)),
-    "counters in a list": (resealed("counters.json", "[1]"), "is not what this assay writes there", (RESUME,)),
+    "memory that is a word": (resealed("memory.json", '"x"'), "does not have the fields that Assay writes", (RESUME,)),
+    "counters in a list": (resealed("counters.json", "[1]"), "does not have the fields that Assay writes", (RESUME,)),
     "rollouts as pipes": (piped_rollouts, "is a pipe", (REPORT,)),
 }
 
@@ -140,8 +140,8 @@ def opened(begun: str, size: int) -> Harm:
 LINES = ("x" * 100 + "\n") * 200_000
 WIDE = ",".join(f"c{i}" for i in range(100_000)) + "\n" + ",".join(["1"] * 100_000) + "\n"
 FILES: dict[str, tuple[str, Harm, str]] = {
-    "a parquet bomb of rows": ("rows.parquet", bomb, "holds rows of"),
-    "a parquet bomb of cells": ("rows.parquet", cells, "holds rows of"),
+    "a parquet bomb of rows": ("rows.parquet", bomb, "unpacks to rows of"),
+    "a parquet bomb of cells": ("rows.parquet", cells, "unpacks to rows of"),
     "parquet as a pipe": ("rows.parquet", os.mkfifo, "is a pipe"),
     "rows as a pipe": ("rows.jsonl", os.mkfifo, "is a pipe"),
     "rows nested": ("rows.jsonl", text(f'{{"prompt":"1","answer":{NESTED}}}\n'), "nested too deeply"),

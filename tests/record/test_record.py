@@ -208,7 +208,7 @@ def test_another_identity_is_refused_with_the_fields(run: RunFolder, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("schema", "todo"), [(99, "Upgrade assay"), (0, "the assay that wrote it"), (None, "wrote it")]
+    ("schema", "todo"), [(99, "Upgrade assay"), (0, "the version of assay that wrote it"), (None, "wrote it")]
 )
 def test_other_schema_versions_are_refused(run: RunFolder, schema: object, todo: str) -> None:
     save(run, 1)

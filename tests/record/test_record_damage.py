@@ -100,7 +100,7 @@ def test_damage_is_set_aside_and_the_one_before_is_used(run: RunFolder, case: st
     save(run, 1)
     save(run, 2)
     harm(checkpoint_of(run, 2))
-    with pytest.raises(StorageError, match=r"(?s)step 2 cannot be used.*Steps there: 1, 2"):
+    with pytest.raises(StorageError, match=r"(?s)step 2 cannot be used.*Saved steps: 1, 2"):
         run.load(2)
     checkpoint = run.load()
     assert checkpoint is not None and checkpoint.step == 1

@@ -49,9 +49,7 @@ def test_a_flipped_bit_in_the_metrics_is_noticed_with_the_steps_between_which_it
     run = written(tmp_path / "run")
     lines = (run / "metrics.jsonl").read_bytes().splitlines(keepends=True)
     flip(run / "metrics.jsonl", len(b"".join(lines[:2])) + lines[2].index(b"333"))
-    sentence = (
-        "metrics.jsonl was changed after it was written, up to the records of step 3 behind the records of step 2"
-    )
+    sentence = "metrics.jsonl was changed after it was written, between the records of steps 2 and 3"
     assert noticed(run) == [sentence]
     with RunFolder.open(run) as again:
         assert again.document["damaged"] == [sentence]
@@ -88,9 +86,9 @@ def test_rollouts_that_are_gone_or_others_are_noticed(tmp_path: Path) -> None:
     flip(run / "rollouts/step-00000002.parquet", 40)
     assert noticed(run) == ["rollouts/step-00000002.parquet was changed after it was written"]
     (run / "rollouts/step-00000001.parquet").unlink()
-    assert noticed(run)[0] == "rollouts/ lacks 1 of 3 files that were written, the first step-00000001.parquet"
+    assert noticed(run)[0] == "rollouts/ lacks 1 of 3 files that were written, first of all step-00000001.parquet"
     shutil.rmtree(run / "rollouts")
-    assert noticed(run) == ["rollouts/ lacks 3 of 3 files that were written, the first step-00000001.parquet"]
+    assert noticed(run) == ["rollouts/ lacks 3 of 3 files that were written, first of all step-00000001.parquet"]
 
 
 def test_a_run_without_its_list_of_rollouts_goes_on(tmp_path: Path) -> None:

@@ -69,11 +69,11 @@ def test_a_sink_that_blocks_loses_its_oldest_records_and_the_run_is_told_once() 
         time.sleep(0.001)
     for step in range(1, 11):
         feeder.log(step, {})
-    assert feeder.news() == ["slow is too slow; its oldest records are dropped; metrics.jsonl has all of them"]
+    assert feeder.news() == ["slow is too slow; its oldest records are dropped; metrics.jsonl holds all records"]
     gate.set()
     feeder.close(30)
     assert [step for step, _ in sink.records] == [0, 8, 9, 10]
-    assert feeder.news() == ["slow lacks 7 records; metrics.jsonl has all of them"]
+    assert feeder.news() == ["slow lacks 7 records; metrics.jsonl holds all records"]
 
 
 def test_the_end_of_a_run_does_not_wait_for_a_sink_that_hangs() -> None:
@@ -85,7 +85,9 @@ def test_the_end_of_a_run_does_not_wait_for_a_sink_that_hangs() -> None:
     while len(feeder._waiting) > 3:
         time.sleep(0.001)
     feeder.close(0.0)  # the gate is shut: whoever waits for the thread waits for ever
-    assert feeder.news() == ["stuck did not finish in time; 3 records did not reach it; metrics.jsonl has all of them"]
+    assert feeder.news() == [
+        "stuck did not finish in time; 3 records did not reach it; metrics.jsonl holds all records"
+    ]
     feeder.log(9, {})
     gate.set()
     feeder._thread.join(30)
@@ -100,8 +102,8 @@ def test_a_sink_that_refuses_a_record_is_told_the_others() -> None:
     feeder.close(30)
     assert [step for step, _ in sink.records] == [0, 1, 3, 4]
     assert feeder.news() == [
-        "picky refused step 2 (RuntimeError: no room); metrics.jsonl has all of them",
-        "picky lacks 1 records; metrics.jsonl has all of them",
+        "picky refused step 2 (RuntimeError: no room); metrics.jsonl holds all records",
+        "picky lacks 1 records; metrics.jsonl holds all records",
     ]
 
 
@@ -126,7 +128,7 @@ def test_a_sink_that_cannot_be_opened_is_told_nothing_and_the_run_once() -> None
     feeder.close(30)
     assert sink.records == [] and sink.closed == 0
     told = feeder.news()
-    assert told[0] == "locked could not be opened (RuntimeError: no key); metrics.jsonl has all of them"
+    assert told[0] == "locked could not be opened (RuntimeError: no key); metrics.jsonl holds all records"
 
 
 def test_one_sink_that_hangs_does_not_keep_another_from_its_records(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,7 +306,7 @@ def test_wandb_without_a_key_asks_nobody_and_says_what_to_do(monkeypatch: pytest
     told: list[str] = []
     with tracking(["wandb"], SERIES, told.append) as tracker:
         tracker.log(1, {})
-    assert "`wandb login`, or --tracking.offline true" in told[0]
+    assert "`wandb login`, or take --tracking.offline true" in told[0]
 
 
 def until(holds: Callable[[], bool], *, seconds: float = 60) -> None:

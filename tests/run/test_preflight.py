@@ -64,14 +64,14 @@ def test_answers_at_the_limit() -> None:
     text = told(experiment(), episodes=[*cut, *sound])
     assert f"25% of 16 probe answers were cut at {limit} tokens. A cut answer" in text
     assert f"--scale.max-new may be up to {512 - 40} in this context" in text
-    assert "none wrote an end token" in told(experiment(), episodes=cut)
+    assert "none ended with an end token" in told(experiment(), episodes=cut)
     assert "cut at" not in told(experiment(), episodes=[*cut, *sound, *sound])
 
 
 def test_a_reward_that_never_varies() -> None:
     flat = told(experiment(), episodes=answers([[0, 0], [0, 0]]))
     assert "does not vary within any of 2 groups of the probe: all 4 answers earned 0" in flat
-    assert "each group's answers earned the same" in told(experiment(), episodes=answers([[0, 0], [1, 1]]))
+    assert "within each group all answers earned the same" in told(experiment(), episodes=answers([[0, 0], [1, 1]]))
     assert told(experiment(), episodes=answers([[0, 0], [1, 0]])) == ""
     assert told(experiment("reinforce"), episodes=answers([[0, 0], [0, 0]])) == "", "it compares no group"
 
@@ -83,7 +83,7 @@ def test_a_verifier_that_fails() -> None:
 
 def test_a_template_without_a_generation_prompt() -> None:
     template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
-    assert "knows no generation prompt" in told(experiment(), template=template)
+    assert "does not use add_generation_prompt" in told(experiment(), template=template)
     whole = template + "{% if add_generation_prompt %}<|assistant|>{% endif %}"
     assert told(experiment(), template=whole) == ""
 
@@ -132,7 +132,7 @@ def test_a_context_that_is_nearly_full() -> None:
 
 def test_updates_of_few_answers() -> None:
     assert "an update sees 4 answers" in told(experiment(num_prompts=2, group_size=2))
-    assert "2 groups are cut into 4 mini-batches" in told(experiment(num_prompts=2, group_size=8, num_minibatches=4))
+    assert "2 groups are split into 4 mini-batches" in told(experiment(num_prompts=2, group_size=8, num_minibatches=4))
 
 
 # With a model

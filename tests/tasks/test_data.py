@@ -266,7 +266,7 @@ def test_rows_that_repeat_are_kept_once_and_counted(tmp_path: Path) -> None:
     rows = [{"prompt": "a", "answer": 1}, {"prompt": "b", "answer": 1}, {"answer": 1, "prompt": "a"}]
     table = table_of(jsonl(tmp_path / "rows.jsonl", rows))
     assert (table.num_rows, len(table.problems), table.repeats) == (3, 2, (3,))
-    assert "1 row stood earlier already, kept once: line 3" in table.notes
+    assert "1 row left out, because an earlier row is the same: line 3" in table.notes
 
 
 def test_bad_rows_are_left_out_only_if_that_is_said(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_names_are_plain_where_they_can_be() -> None:
     assert Data.of("data:/a/b c.jsonl").places == ("/a/b c.jsonl",)
     assert short("data:/long/way/my.jsonl?system=Think") == "my"
     assert short("data:owner/name:test") == "owner-name-test"
-    with pytest.raises(UsageError, match="data has no 'colour'"):
+    with pytest.raises(UsageError, match="data has no setting 'colour'"):
         Data.of("data:/a.jsonl?colour=red")
 
 
@@ -474,7 +474,7 @@ def test_a_run_on_a_file_and_its_continuation_bit_for_bit(
     shell = Shell(capsys)
     reply = shell(*line(model, tmp_path / "whole", steps=4))
     assert reply.code == 0, reply.err
-    assert "62 rows; questions of 'question', answers of 'answer'" in reply.err
+    assert "62 rows; questions in 'question', answers in 'answer'" in reply.err
     assert "evaluation.final_problems: 256 -> 6 (all rows of 'test')" in reply.err
     stopped = copy_of(tmp_path / "whole", tmp_path / "stopped")
     for step in (3, 4):
@@ -520,7 +520,7 @@ def test_an_exam_asks_all_rows_or_those_that_a_run_did_not_see(
     assert shell("eval", model, "--data", EXAMPLE, *few).document["problems"] == 62
     reply = shell("eval", run, "--data", EXAMPLE, *few)
     assert reply.document["problems"] == 6
-    assert "56 of 62 rows were trained on, or watched while training, by run: only the other 6 are asked" in reply.err
+    assert "56 of 62 rows were used by run" in reply.err and "evaluated on the other 6 only" in reply.err
     policy = next((run / "ckpt").glob("step-*")) / "policy"
     assert shell("eval", policy, "--data", EXAMPLE, *few).document["problems"] == 6
     assert shell("eval", model, "--data", EXAMPLE, "--problems", "5", *few).document["problems"] == 5

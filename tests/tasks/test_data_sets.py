@@ -110,7 +110,9 @@ def test_what_stands_in_both_files_is_kept_once_and_told(files: tuple[Path, Path
     table = table_of(files)  # type: ignore[arg-type]
     assert (table.num_rows, len(table.problems)) == (100, 90)
     assert table.repeats == tuple(f"b.jsonl:{number}" for number in range(1, 11))
-    assert any(note.startswith("10 rows stood in an earlier file already, kept once: lines b") for note in table.notes)
+    assert any(
+        note.startswith("10 rows left out, because an earlier file has the same row: lines b") for note in table.notes
+    )
     assert where(table.problems[59]) == "line 60 of a.jsonl"
     assert where(table.problems[60]) == "line 11 of b.jsonl"
 
@@ -155,7 +157,7 @@ def test_what_is_wrong_with_each_file_is_told_at_once(tmp_path: Path) -> None:
 
 def test_a_set_asks_in_one_way(tmp_path: Path) -> None:
     talk = jsonl(tmp_path / "talk.jsonl", [{"prompt": [{"role": "user", "content": "Q"}], "answer": "1"}])
-    with pytest.raises(DataError, match=r"sums\.jsonl asks by text and .*talk\.jsonl by lists of messages"):
+    with pytest.raises(DataError, match=r"sums\.jsonl are texts, and those of .*talk\.jsonl are lists of messages"):
         table_of([jsonl(tmp_path / "sums.jsonl", sums(3)), talk])  # type: ignore[arg-type]
 
 
@@ -247,6 +249,7 @@ def test_a_run_is_examined_as_it_asked(shell: Shell, run: Path, files: tuple[Pat
     assert (other["system"], other["max_new"], other["temperature"]) == ("Think.", 4, 1.0)
 
 
+@pytest.mark.slow
 def test_a_prompt_is_answered_as_the_run_would(shell: Shell, run: Path, model: Path) -> None:
     (own,) = shell("sample", run, "1 + 1", "--json").document["answers"]
     assert own["tokens"] <= 6
@@ -344,7 +347,7 @@ def test_an_exam_of_known_rows_alone_is_refused(
 ) -> None:
     known = [row for row in sums(90) if row["question"] in known_rows(files)]
     reply = shell("eval", run, "--data", jsonl(tmp_path / "known.jsonl", known), "--n", "1")
-    assert reply.code == 64 and f"all {len(known)} rows were trained on" in reply.err
+    assert reply.code == 64 and f"all {len(known)} rows were used by" in reply.err
 
 
 @pytest.mark.slow
@@ -362,7 +365,7 @@ def test_rows_are_remembered_where_the_files_are_gone(
     (tmp_path / "run" / "learnt.txt").unlink()
     reply = shell("eval", tmp_path / "run", "--data", again, "--n", "1", "--json")
     assert reply.document["problems"] == 60
-    assert "warning: what run was trained on is not known, and may be asked" in reply.err
+    assert "warning: the rows that run was trained on are not known" in reply.err
     (tmp_path / "elsewhere.jsonl").rename(place)
     assert exam(shell, tmp_path / "run", "--data", again)["problems"] == here["problems"]
     assert shell("resume", tmp_path / "run", "--steps", "2", "--quiet").code == 0

@@ -168,8 +168,8 @@ def without_datasets() -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--eval-data", "x.jsonl"], "--eval-data is about a file of rows: name it with --data."),
-        (["--skip-bad-rows"], "--skip-bad-rows is about a file of rows: name it with --data."),
+        (["--eval-data", "x.jsonl"], "--eval-data needs a data file: name it with --data."),
+        (["--skip-bad-rows"], "--skip-bad-rows needs a data file: name it with --data."),
         (["--data", "{rows}"], "no base was made for rows: name a model with --model."),
         (["--dta", "{rows}"], "unknown argument '--dta'. Did you mean '--data'?"),
     ],

@@ -413,7 +413,7 @@ def test_explain_says_which_step_decided(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["explain", "1/2"], 2, "takes a gold and an answer"),
+        (["explain", "1/2"], 2, "takes a reference answer and an answer"),
         (["audit", "a", "b"], 2, "takes one file, not 2"),
         (["audit", "nowhere.jsonl"], 64, "nowhere.jsonl cannot be read"),
         (["explian", "1", "2"], 2, "Did you mean 'explain'?"),  # codespell:ignore explian

@@ -363,7 +363,7 @@ HOSTILE = {
     ),
     "a list whose length raises": (
         "return type('Odd', (list,), {'__len__': lambda self: 1 / 0})()",
-        "gave what cannot be read (ZeroDivisionError: division by zero)",
+        "gave a result that cannot be read (ZeroDivisionError: division by zero)",
     ),
     "an exception whose text raises": (
         "raise type('Odd', (Exception,), {'__str__': lambda self: 1 / 0})()",
@@ -372,7 +372,7 @@ HOSTILE = {
     "an exception with a book in it": ("raise ValueError('x' * 10 ** 7)", "raised ValueError: xxx"),
     "a number that raises": (
         "import fractions; return [type('Odd', (fractions.Fraction,), {'__float__': lambda self: 1 / 0})(1), 1]",
-        "gave what cannot be read (ZeroDivisionError: division by zero)",
+        "gave a result that cannot be read (ZeroDivisionError: division by zero)",
     ),
 }
 

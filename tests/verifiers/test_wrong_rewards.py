@@ -110,18 +110,18 @@ def test_what_a_function_gives_wrongly_is_told(case: str, tmp_path: Path) -> Non
 ASKS = {
     "a column that is not there": (
         "def f(completions, anwser): return [0.0]",  # codespell:ignore anwser
-        "the reward function 'f' ({dir}/my.py:f) asks for 'anwser', which there is not. Did you mean 'answer'? There "
-        "are prompts, completions, completion_ids and the columns answer, gold, source.",
+        "the reward function 'f' ({dir}/my.py:f) asks for 'anwser', but there is no such column. Did you mean "
+        "'answer'? There are prompts, completions, completion_ids and the columns answer, gold, source.",
     ),
     "one answer at a time": (
         "def f(completion, answer): return 0.0",
-        "the reward function 'f' ({dir}/my.py:f) asks for 'completion', which there is not. Did you mean "
+        "the reward function 'f' ({dir}/my.py:f) asks for 'completion', but there is no such column. Did you mean "
         "'completions'? There are prompts, completions, completion_ids and the columns answer, gold, source.",
     ),
     "arguments by position": (
         "def f(prompts, completions, /): return [0.0]",
-        "the reward function 'f' ({dir}/my.py:f) takes arguments by position alone; arguments are given by name. "
-        "Remove the `/`.",
+        "the reward function 'f' ({dir}/my.py:f) takes arguments by position alone, but a reward function gets them by "
+        "name. Remove the `/`.",
     ),
 }
 
@@ -243,7 +243,7 @@ def test_a_recipe_without_an_outcome_has_no_place_for_a_function() -> None:
     rewards = scored_by(RECIPES["grpo"], ["/a/my.py:f"])
     with pytest.raises(AssayError) as caught:
         scored_by(rewards, ["/a/my.py:g"])
-    assert str(caught.value) == "grpo rewards no outcome, so that a reward function has nothing to replace."
+    assert str(caught.value).startswith("grpo has no outcome reward that a reward function could replace.")
 
 
 def test_enough_kinds_of_mistakes_are_covered() -> None:

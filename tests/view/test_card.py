@@ -44,6 +44,7 @@ def changed(run: Path, target: Path, change: dict[str, Any]) -> Path:
     return target
 
 
+@pytest.mark.slow
 def test_the_front_matter_parses_and_leaves_the_license_open(run: Path) -> None:
     card = model_card(run)
     assert front_of(card) == {
@@ -99,7 +100,7 @@ def test_the_code_of_the_card_is_python(run: Path) -> None:
 def test_a_run_without_examinations_has_a_card_too(run: Path, tmp_path: Path) -> None:
     other = changed(run, tmp_path / "run", {})
     (other / "evals.jsonl").write_text("")
-    assert "No held-out evaluation was made." in model_card(other)
+    assert "The model was not evaluated on held-out problems." in model_card(other)
 
 
 def test_the_card_is_written_beside_the_run_or_where_asked(

@@ -133,6 +133,7 @@ def test_a_run_that_fails_leaves_its_report(model: Path, tmp_path: Path) -> None
     assert shown(tmp_path / "run") == 3
 
 
+@pytest.mark.slow
 def test_a_run_that_is_over_has_its_report_before_anybody_asks(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,6 @@
-"""Rows as a rectangle, for networks that know no other form: padded on the right to learn, on the left to go on."""
+"""Rows padded to a rectangle, the form that networks of `transformers` take: on the right to learn, on the left to
+sample.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from assay.types import Batch, Ids
 
 @dataclass(frozen=True, eq=False)
 class Padded:
-    """`predict[m]` is the place in the flat rectangle whose logits predict response token m."""
+    """A layout as a rectangle [B, T]. The logits at `predict[m]` of the flat rectangle predict response token m."""
 
     ids: Tensor  # int64[B, T]
     mask: Tensor  # int64[B, T], 1 where there is a token
@@ -26,11 +28,11 @@ class Padded:
 
 
 def pad(layout: Layout, *, device: torch.device) -> Padded:
-    """Each row with its context before it. A context whose rows share it is run again for each."""
+    """A rectangle with each row behind its context. A context that several rows share is repeated for each of them."""
     starts, ends = layout.context_at[:-1], layout.context_at[1:]
-    rows: list[np.ndarray] = []  # the laid tokens of each
-    place = np.zeros(len(layout.ids), np.int64)  # of a laid token: its row and column in the rectangle, made flat below
-    column = np.zeros(len(layout.ids), np.int64)
+    rows: list[np.ndarray] = []  # the tokens of each row, as indices into the layout
+    place = np.zeros(len(layout.ids), np.int64)  # the row in the rectangle of each token of the layout,
+    column = np.zeros(len(layout.ids), np.int64)  # and its column there
     for b in range(len(layout.start)):
         own = slice(int(layout.start[b]), int(layout.start[b] + layout.length[b]))
         shared = slice(int(starts[layout.context_of[b]]), int(ends[layout.context_of[b]]))
@@ -57,7 +59,7 @@ def pad(layout: Layout, *, device: torch.device) -> Padded:
 
 
 def rectangle(rows: Sequence[Ids], *, left: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Ids int64[B, T] and a mask of the same shape. What fills up repeats a token of the row: any id that exists."""
+    """Ids int64[B, T] and a mask of the same shape. Padding repeats the row's first token, an id that surely exists."""
     width = max((len(row) for row in rows), default=0)
     ids, mask = np.zeros((len(rows), width), np.int64), np.zeros((len(rows), width), np.int64)
     for b, row in enumerate(rows):
@@ -68,7 +70,10 @@ def rectangle(rows: Sequence[Ids], *, left: bool) -> tuple[np.ndarray, np.ndarra
 
 
 def cut_rectangles(batch: Batch, *, tokens: int) -> list[np.ndarray]:
-    """Row indices of each chunk: rows of similar length in a rectangle of at most `tokens` places, or a longer row."""
+    """The row indices of each chunk: rows of similar length whose rectangle has at most `tokens` places.
+
+    A row that is longer than `tokens` has a chunk of its own.
+    """
     size = np.diff(batch.context_at) + np.maximum(batch.lengths - 1, 0)
     order = np.argsort(-size, kind="stable")
     chunks: list[np.ndarray] = []

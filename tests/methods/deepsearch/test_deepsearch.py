@@ -289,6 +289,7 @@ def test_answers_of_one_step_are_plain_rollouts() -> None:
     assert batch.mask.all() and batch.request == other.request
 
 
+@pytest.mark.slow
 def test_an_environment_may_reply_within_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its reply is waited for as ever; the step goes on and pauses at its own end."""
 
