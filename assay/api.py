@@ -1,4 +1,4 @@
-"""The same from Python in five lines. Torch is imported when a run starts."""
+"""The same from Python in five lines. What a call needs is imported when it is made, torch when a run starts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.recipe import Recipe, Wish
-from assay.verify.function_process import SECONDS
-
 if TYPE_CHECKING:
+    from assay.recipe import Recipe, Wish
     from assay.source import Pool
     from assay.tasks.data import Places
 
@@ -77,7 +75,7 @@ def train(
     reward: Reward | Sequence[Reward] | None = None,
     reward_weights: Sequence[float] | None = None,
     right_from: float = 1.0,
-    reward_timeout: float = SECONDS,
+    reward_timeout: float | None = None,
 ) -> Run:
     """Trains and returns the run: on a generated task (countdown unless named), on the rows of a file, of several that
     are one set, or of a data set of the Hub, or on both mixed. `system` is put before prompts that have no system
@@ -86,7 +84,7 @@ def train(
 
     `reward` is a function f(prompts, completions, **columns) that gives a number for each, "FILE.py:FUNCTION", or
     several of them; an answer is right where their weighted sum is at least `right_from`. A call of one may take
-    `reward_timeout` seconds.
+    `reward_timeout` seconds, 300 unless said.
     """
     from assay import session
     from assay.bases import base_for
@@ -94,6 +92,7 @@ def train(
     from assay.known import recipe as named
     from assay.plugins import load
     from assay.record.folder import Numbered
+    from assay.verify.function_process import SECONDS
 
     load()
     said = {"prompt_column": prompt_column, "answer_column": answer_column, "skip_bad_rows": skip_bad_rows}
@@ -112,7 +111,7 @@ def train(
         system=system or None,
         rewards=rewards,
         right_from=right_from,
-        reward_timeout=reward_timeout,
+        reward_timeout=SECONDS if reward_timeout is None else reward_timeout,
     )
     place = Path(run) if run is not None else Numbered(Path("runs"), _name_of(method, pool))
     command = f"assay.train({method.name!r}, ...)"

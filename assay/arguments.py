@@ -9,14 +9,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from assay import terminal, trl
-from assay.configure import settings
+from assay import terminal
 from assay.errors import UsageError, unknown
-from assay.experiment import Evaluation, Machine, Saving, Tracking
-from assay.known import RECIPES, spelt
-from assay.policy.conversation import Chat
-from assay.policy.lora import Lora
-from assay.record.sinks import SINKS
 
 SINKS_OF_RUN = "tracking.sinks"
 SHORT = {"--lora": "lora.rank"}  # settings that are written without their field
@@ -52,19 +46,18 @@ def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     return rest, found
 
 
-TRACK: tuple[tuple[str, ...], dict[str, Any]] = (
-    ("--track",),
-    {
-        "nargs": "+",
-        "action": "extend",
-        "metavar": "SINK",
-        "help": f"also tell of the run there, any or all of: {', '.join(SINKS)}; default none",
-    },
-)
+def track() -> Argument:
+    """`--track`, with the names that it takes."""
+    from assay.record.sinks import SINKS
+
+    said = f"also tell of the run there, any or all of: {', '.join(SINKS)}; default none"
+    return ("--track",), {"nargs": "+", "action": "extend", "metavar": "SINK", "help": said}
 
 
 def tracked(names: Sequence[str] | None, found: Mapping[str, str]) -> dict[str, str]:
     """The settings with the one that `--track` is short for."""
+    from assay.record.sinks import SINKS
+
     for name in names or ():
         if name not in SINKS:
             raise unknown("sink", name, SINKS, "assay train --help")
@@ -83,12 +76,18 @@ def _require_alike(path: str, one: str, other: str) -> None:
 
 def refuse_theirs(words: Sequence[str]) -> None:
     """Names of TRL's on the line of `train` are refused together, with ours and their values."""
+    from assay import trl
+
     given: dict[str, str] = {}
     for word, then in zip(words, [*words[1:], "--"], strict=True):
         name, equals, value = word.partition("=")
         if word.startswith("--") and trl.is_theirs(name[2:]):
             given[name] = value if equals or then.startswith("--") else then
     if given:
+        from assay.known import RECIPES, spelt
+        from assay.plugins import load
+
+        load()
         recipe = next((RECIPES[known] for word in words if (known := spelt(word)) is not None), None)
         raise trl.refusal(given, recipe, write=in_shell)
 
@@ -115,6 +114,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def settings_help() -> str:
+    from assay.configure import settings
+    from assay.experiment import Evaluation, Machine, Saving, Tracking
+    from assay.policy.conversation import Chat
+    from assay.policy.lora import Lora
+
     groups = {"evaluation": Evaluation(), "machine": Machine(), "saving": Saving()}
     groups |= {"tracking": Tracking(), "lora": Lora(), "chat": Chat()}
     rows = [row for prefix, record in groups.items() for row in settings(record, prefix)]

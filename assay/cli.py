@@ -1,6 +1,5 @@
 """The command line. One JSON document on standard output with `--json`, of an error too; everything for people goes to
-standard error or, without `--json`, as plain tables to standard output. Heavy libraries are imported by the verb that
-needs them.
+standard error or, without `--json`, as plain tables to standard output.
 """
 
 from __future__ import annotations
@@ -12,30 +11,12 @@ import os
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 from assay import __version__, terminal
-from assay.arguments import (
-    TRACK,
-    Argument,
-    Parser,
-    Told,
-    one_of,
-    overrides,
-    refuse_theirs,
-    settings_help,
-    strange,
-    tracked,
-)
-from assay.command_problems import CHECK, HELD_OUT, SYSTEM, TASKS, exam_of, pool_of, run_check
-from assay.command_verify import REWARD, REWARD_TIMEOUT, VERIFY, judge_of, run_verify, timeout_of
+from assay.arguments import Parser, Told, overrides, refuse_theirs, settings_help, strange
 from assay.errors import AssayError, ConfigError, StorageError, UsageError, unknown
-from assay.lab.explain import VERB as EXPLAIN
-from assay.lab.export import VERB as EXPORT
-from assay.plugins import load
-from assay.recipe import PROFILES
+from assay.verbs import VERBS
 
 INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ended
 
@@ -47,10 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         terminal.guard()
         with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
-            for offer in load():
-                if offer.problem:
-                    terminal.say(f"warning: {offer.problem}")
             known = parse(arguments)
+            tell_broken()
             result = known.run_verb(known)
         if as_json:
             terminal.show(json.dumps(result, allow_nan=False))
@@ -82,6 +61,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def tell_broken() -> None:
+    """Warns of what other packages offer and cannot be used; whatever a verb does begins with what they offer."""
+    from assay.plugins import broken
+
+    for offer in broken():
+        terminal.say(f"warning: {offer.problem}")
+
+
 def where_ended(done: SystemExit) -> str:
     place = traceback.extract_tb(done.__traceback__)[-1]
     return (
@@ -110,11 +97,11 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         raise unknown("verb", verb, VERBS, "assay --help")
     if verb == "train":
         refuse_theirs(rest)
-    known, others = build_parser().parse_known_args(rest)
+    known, others = build_parser(verb).parse_known_args(rest)
     if verb is None:
         raise UsageError(f"say what to do: {', '.join(VERBS)}. `assay --help` explains them.")
     if others:
-        raise strange(others[0], [flag for flags, _ in VERBS[verb][1] for flag in flags], verb)
+        raise strange(others[0], [flag for flags, _ in VERBS[verb][1]() for flag in flags], verb)
     if found and verb != "train":
         raise UsageError(f"`assay {verb}` has no settings such as --{next(iter(found))}; `assay train` has.")
     known.overrides = found
@@ -122,7 +109,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return known
 
 
-def build_parser() -> Parser:
+def build_parser(asked: str | None = None) -> Parser:
+    """Of all verbs the names, and of the one that is asked for its arguments."""
     parser = Parser(
         prog="assay",
         description="Reinforcement learning with verifiable rewards: one engine and one laboratory.",
@@ -137,275 +125,12 @@ def build_parser() -> Parser:
             name,
             help=summary,
             description=summary,
-            epilog=settings_help() if name == "train" else None,
+            epilog=settings_help() if name == asked == "train" else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        for flags, options in arguments:
+        for flags, options in arguments() if name == asked else ():
             verb.add_argument(*flags, **options)
         verb.add_argument("--json", action="store_true", help="one JSON document on standard output")
         verb.set_defaults(run_verb=run)
     return parser
-
-
-def run_train(arguments: argparse.Namespace) -> Any:
-    from assay import session
-    from assay.bases import base_for
-    from assay.known import recipe
-    from assay.lab import dry_run
-    from assay.lab.results import finished
-    from assay.record.folder import Numbered
-    from assay.tasks import short
-
-    pool = pool_of(arguments)
-    experiment, rules = session.plan(
-        recipe(arguments.recipe),
-        model=arguments.model or base_for(pool),
-        pool=pool,
-        profile=arguments.profile,
-        seed=arguments.seed,
-        steps=arguments.steps,
-        overrides=tracked(arguments.track, arguments.overrides),
-        system=arguments.system or None,
-        rewards=arguments.reward or (),
-        right_from=arguments.right_from,
-        reward_timeout=timeout_of(arguments),
-    )
-    default = Numbered(Path("runs"), f"{experiment.recipe.name}-{short(pool.shares[0].task)}")
-    if arguments.dry_run:
-        plan = dry_run.planned(experiment, rules)
-        if not arguments.json:
-            terminal.show(dry_run.text(plan, run=str(arguments.run or f"{default.root / default.name}-N")))
-        return dry_run.document(plan)
-    for rule in rules:
-        session.say(f"  {experiment.profile}: {rule}")
-    path = session.start(experiment, arguments.run or default, command=arguments.command, quiet=arguments.quiet)
-    return finished(path)
-
-
-def run_resume(arguments: argparse.Namespace) -> Any:
-    from assay import session
-    from assay.lab.results import finished
-
-    said = {"reward_timeout": arguments.reward_timeout, "trust_code": arguments.trust_code}
-    return finished(session.resume(arguments.run, steps=arguments.steps, quiet=arguments.quiet, **said))
-
-
-def run_report(arguments: argparse.Namespace) -> Any:
-    from assay.lab.results import finished
-
-    return finished(arguments.run)
-
-
-def run_sample(arguments: argparse.Namespace) -> Any:
-    from assay.lab.sample import sample
-
-    found = sample(
-        arguments.model,
-        arguments.prompt,
-        count=arguments.n,
-        max_new=arguments.max_new,
-        temperature=arguments.temperature,
-        top_p=arguments.top_p,
-        seed=arguments.seed,
-        system=arguments.system,
-    )
-    if not arguments.json:
-        for answer in found["answers"]:
-            terminal.hand_over(answer["text"] if arguments.n == 1 else f"{answer['logp']:9.3f}  {answer['text']}")
-    return found
-
-
-def run_eval(arguments: argparse.Namespace) -> Any:
-    from assay.lab.results import eval_table
-    from assay.lab.sample import examine
-
-    with judge_of(arguments) as judge:
-        found = examine(
-            arguments.model,
-            exam_of(arguments),
-            problems=arguments.problems,
-            samples=arguments.n,
-            ks=arguments.k,
-            temperature=arguments.temperature,
-            max_new=arguments.max_new,
-            seed=arguments.seed,
-            system=arguments.system,
-            judge=judge,
-        )
-    if not arguments.json:
-        terminal.show(eval_table(found))
-    return found
-
-
-def run_compare(arguments: argparse.Namespace) -> Any:
-    from assay.lab.compare import as_json, compare_runs, plot, show
-
-    comparison = compare_runs(arguments.runs)
-    if arguments.plot:
-        for path in plot(comparison, arguments.plot):
-            terminal.say(f"plot  {path}")
-    if not arguments.json:
-        show(comparison)
-    return as_json(comparison)
-
-
-def run_list(arguments: argparse.Namespace) -> Any:
-    from assay.lab.catalogue import listing, listing_text
-
-    rows = listing(arguments.what)
-    if not arguments.json:
-        terminal.show(listing_text(rows))
-    return rows
-
-
-def run_show(arguments: argparse.Namespace) -> Any:
-    from assay.lab.catalogue import card, card_text
-
-    found = card(arguments.name)
-    if not arguments.json:
-        terminal.show(card_text(found))
-    return found
-
-
-def run_base(arguments: argparse.Namespace) -> Any:
-    from assay.bases import base, build, describe
-
-    path = build(arguments.name, quiet=arguments.quiet, force=arguments.force)
-    if not arguments.json:
-        terminal.show(str(path))
-    return describe(base(arguments.name))
-
-
-def run_doctor(arguments: argparse.Namespace) -> Any:
-    from assay.lab.doctor import examination, text
-
-    found = examination(arguments.model)
-    if not arguments.json:
-        terminal.show(text(found))
-    return found
-
-
-def run_demo(arguments: argparse.Namespace) -> Any:
-    from assay.lab.demo import demo
-
-    return demo(arguments.run, seed=arguments.seed, quiet=arguments.quiet, command=arguments.command)
-
-
-QUIET: Argument = (("--quiet",), {"action": "store_true", "help": "no panel"})
-SEED: Argument = (("--seed",), {"type": int, "default": 0, "help": "default 0"})
-RUN: Argument = (("run",), {"type": Path, "metavar": "RUN", "help": "a run folder"})
-
-VERBS: dict[str, tuple[str, list[Argument], Callable[[argparse.Namespace], Any]]] = {
-    "train": (
-        "train a model with a recipe; any setting of it as --a.b.c VALUE (see `assay show RECIPE`)",
-        [
-            (("recipe",), {"metavar": "RECIPE", "help": "a name of `assay list recipes`"}),
-            *TASKS,
-            HELD_OUT,
-            *REWARD,
-            (("--model",), {"help": "a folder, a hub id, or a base (default: the base of the task)"}),
-            (
-                ("--profile",),
-                one_of(
-                    "profile", ("auto", *PROFILES), see="assay train --help", default="auto", help="scale; default auto"
-                ),
-            ),
-            (("--steps",), {"type": int, "help": "default: the profile's"}),
-            SEED,
-            (("--run",), {"type": Path, "help": "run folder; default runs/RECIPE-TASK-N"}),
-            TRACK,
-            (
-                ("--dry-run",),
-                {"action": "store_true", "help": "print what the run will use and stop; --json has all of it"},
-            ),
-            QUIET,
-        ],
-        run_train,
-    ),
-    "resume": (
-        "continue a run from its last checkpoint",
-        [
-            RUN,
-            (("--steps",), {"type": int, "help": "extend the run; default: the steps it began with"}),
-            (
-                ("--trust-code",),
-                {"action": "store_true", "help": "run the reward functions that RUN names, though they have changed"},
-            ),
-            REWARD_TIMEOUT,
-            QUIET,
-        ],
-        run_resume,
-    ),
-    "sample": (
-        "answers of a model to a prompt",
-        [
-            (("model",), {"metavar": "MODEL|RUN"}),
-            (("prompt",), {"metavar": "PROMPT"}),
-            (("--n",), {"type": int, "default": 1, "help": "answers; default 1"}),
-            (("--max-new",), {"type": int, "help": "tokens; default 64, of a run its own limit"}),
-            (("--top-p",), {"type": float, "default": 1.0, "help": "default 1.0"}),
-            (("--temperature",), {"type": float, "default": 1.0, "help": "default 1.0; 0 is greedy"}),
-            SYSTEM,
-            SEED,
-        ],
-        run_sample,
-    ),
-    "eval": (
-        "unbiased pass@k on held-out problems, with intervals",
-        [
-            (("model",), {"metavar": "MODEL|RUN"}),
-            *TASKS,
-            *REWARD,
-            (("--problems",), {"type": int, "help": "default 256; of --data all rows"}),
-            (("--n",), {"type": int, "default": 16, "help": "samples a problem; default 16"}),
-            (("--k",), {"type": int, "nargs": "+", "action": "extend", "help": "default 1, 2, 4 ... n"}),
-            (("--max-new",), {"type": int, "help": "tokens; default: the run's own limit, else what the task needs"}),
-            (
-                ("--temperature",),
-                {"type": float, "help": "0 is greedy; default 1.0, of a run that of its exams"},
-            ),
-            SEED,
-        ],
-        run_eval,
-    ),
-    "data": ("look at a file of rows before anything is trained on it", CHECK, run_check),
-    "compare": (
-        "several runs in one table and one plot",
-        [
-            (("runs",), {"type": Path, "nargs": "+", "metavar": "RUN"}),
-            (("--plot",), {"type": Path, "help": "write the curves to this file (png and svg); default: no plot"}),
-        ],
-        run_compare,
-    ),
-    "list": (
-        "what there is",
-        [(("what",), one_of("list", ("recipes", "tasks", "bases", "parts", "gym"), see="assay list --help"))],
-        run_list,
-    ),
-    "show": ("all of a recipe, task, base or part", [(("name",), {"metavar": "NAME"})], run_show),
-    "explain": EXPLAIN,
-    "base": (
-        "make a proxy base model from scratch (cached)",
-        [
-            (("action",), one_of("action", ("build",), see="assay base --help")),
-            (("name",), {"metavar": "NAME", "help": "a name of `assay list bases`"}),
-            (("--force",), {"action": "store_true", "help": "make it again"}),
-            QUIET,
-        ],
-        run_base,
-    ),
-    "export": EXPORT,
-    "report": ("write the report of a run again", [RUN], run_report),
-    "verify": ("how a mathematics answer is judged, and how well answers are judged", VERIFY, run_verify),
-    "doctor": (
-        "what this machine has, and what each missing piece would need",
-        [(("--model",), {"help": "a folder or a base: also what training it would need; default none"})],
-        run_doctor,
-    ),
-    "demo": (
-        "train a small model that visibly learns; ends with a table and a report",
-        [(("--run",), {"type": Path, "help": "run folder; default runs/demo-N"}), SEED, QUIET],
-        run_demo,
-    ),
-}

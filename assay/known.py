@@ -63,10 +63,10 @@ def add_whole(method: ModuleType) -> None:
     before = [dict(table) for table in tables]
     try:
         add(method)
+        for part in (part for kind in PARTS.values() for part in kind.values() if _below(part.__module__, method)):
+            _require_usable(part)
         for name in (name for name, place in METHOD_OF.items() if place == method.__name__):
             check(resolve(name))
-        for part in (part for kind in PARTS.values() for part in kind.values() if _below(part.__module__, method)):
-            _require_defaults(part)
     except AssayError:
         for table, was in zip(tables, before, strict=True):
             table.clear()
@@ -76,8 +76,6 @@ def add_whole(method: ModuleType) -> None:
 
 def add_part(part: type[Part]) -> None:
     """Makes a part known by its kind and name."""
-    if problem := misspelt(part):
-        raise ConfigError(f"{part.__module__}: {problem}")
     kind, name = kind_of(part), name_of(part)
     if PARTS[kind].setdefault(name, part) is not part:
         other = PARTS[kind][name].__module__
@@ -103,7 +101,10 @@ def resolve(name: str, through: tuple[str, ...] = ()) -> Recipe:
     return RECIPES[name]
 
 
-def _require_defaults(part: type[Part]) -> None:
+def _require_usable(part: type[Part]) -> None:
+    """Its function can be called, and its record be made without values."""
+    if problem := misspelt(part):
+        raise ConfigError(f"{part.__module__}: {problem}")
     try:
         part()
     except Exception as error:  # of that package's code, whatever it is

@@ -78,7 +78,9 @@ class Tree:
     @property
     def environment(self) -> dict[str, str]:
         own = {"PYTHONPATH": str(self.folder), "ASSAY_CACHE": str(self.keep / f"cache-{self.code}")}
-        return os.environ | own | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        own |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        # each job is a process that imports what the one before it compiled
+        return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | own
 
     def recipes(self) -> list[str]:
         """The names of its recipes; it must be this tree that is imported, and no installed one."""

@@ -205,7 +205,7 @@ def test_what_the_system_refuses_has_a_code_of_its_own(
 def test_help_names_every_default(shell: Shell, verb: str) -> None:
     reply = shell(verb, "--help")
     assert reply.code == 0
-    for flags, options in VERBS[verb][1]:
+    for flags, options in VERBS[verb][1]():
         assert flags[0] in reply.out or options.get("metavar", flags[0]) in reply.out
         optional = flags[0].startswith("--") and options.get("action") != "store_true"
         if optional:

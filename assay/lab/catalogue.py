@@ -7,10 +7,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.bases import BASES, describe
 from assay.configure import to_data
 from assay.errors import unknown
-from assay.experiment import Evaluation, Machine, Saving, Tracking
 from assay.known import GROUPS, OTHERS, RECIPES, SLOTS, group_of, spelt
 from assay.lab.explain import factors_of, shown_stage
 from assay.recipe import PROFILES, Recipe, at_profile
@@ -62,10 +60,16 @@ def _parts() -> list[dict[str, Any]]:
     return rows
 
 
+def _bases() -> list[dict[str, Any]]:
+    from assay.bases import BASES, describe
+
+    return [describe(made) for made in BASES.values()]
+
+
 _LISTS = {
     "recipes": _recipes,
     "tasks": _tasks,
-    "bases": lambda: [describe(made) for made in BASES.values()],
+    "bases": _bases,
     "parts": _parts,
     "gym": _gym,
 }
@@ -94,6 +98,8 @@ def listing_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def card(name: str) -> dict[str, Any]:
     """Everything about one recipe, task, base or part."""
+    from assay.bases import BASES, describe
+
     if (known := spelt(name)) is not None:
         return _recipe_card(RECIPES[known])
     if name in TASKS or name.startswith("gym:"):
@@ -108,6 +114,8 @@ def card(name: str) -> dict[str, Any]:
 
 
 def _recipe_card(recipe: Recipe) -> dict[str, Any]:
+    from assay.experiment import Evaluation, Machine, Saving, Tracking
+
     scales = {}
     for profile in PROFILES:
         at, rules = at_profile(recipe, profile)

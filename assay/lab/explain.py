@@ -285,10 +285,3 @@ def run_explain(arguments: argparse.Namespace) -> dict[str, Any]:
     if not arguments.json:
         terminal.show(text(found))
     return found
-
-
-VERB = (
-    "the formula of a recipe: its factors, what differs from GRPO, and where other implementations deviate",
-    [(("recipe",), {"metavar": "RECIPE", "help": "a name of `assay list recipes`"})],
-    run_explain,
-)

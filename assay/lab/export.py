@@ -51,14 +51,3 @@ def run_export(arguments: argparse.Namespace) -> Any:
         "merged": arguments.merge,
         "card": None if card is None else str(card),
     }
-
-
-VERB = (
-    "write a trained model, or its adapter, as a folder that others load",
-    [
-        (("model",), {"metavar": "MODEL|RUN"}),
-        (("folder",), {"type": Path, "metavar": "FOLDER", "help": "new or empty"}),
-        (("--merge",), {"action": "store_true", "help": "an adapter becomes one model with its base"}),
-    ],
-    run_export,
-)
