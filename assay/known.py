@@ -1,38 +1,41 @@
-"""What there is by name: the parts of the phases, and the recipes and parts of the methods."""
+"""The registries: the parts of the phases, and the recipes and parts of the methods, by name."""
 
 from __future__ import annotations
 
 import importlib
 import re
 from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from types import ModuleType
 
-from assay import assess, augment, collect, credit, curate, memory, objective, reward, source, stages
+from assay import ask, collect, credit, curate, forwards, memory, objective, reward, source, stages, tasks
 from assay.errors import AssayError, ConfigError, unknown
+from assay.host import offers
+from assay.host.offers import Offer
 from assay.methods import METHODS
 from assay.part import KINDS, Part, kind_of, misspelt, name_of
 from assay.recipe import Like, Recipe, check
 
-PHASES = (source, augment, collect, reward, curate, assess, credit, objective, memory, stages)
+PHASES = (source, ask, collect, reward, curate, forwards, credit, objective, memory, stages)
 
 PARTS: dict[type[Part], dict[str, type[Part]]] = {kind: {} for kind in KINDS}
-"""All parts, by kind and by name."""
+"""Kind -> name -> part."""
 
 SLOTS = {slot: PARTS[kind] for kind in KINDS for slot in kind.slots}
-"""All parts, by the slot of a recipe that they fit and by name."""
+"""Slot of a recipe -> name -> part that the slot takes."""
 
 RECIPES: dict[str, Recipe] = {}
-"""All recipes, by name."""
+"""Name -> recipe."""
 
 LIKES: dict[str, Like] = {}
-"""Of those, the ones that are others with changes, as they were written."""
+"""Name -> `Like`, for the recipes that are written as another recipe with changes."""
 
 METHOD_OF: dict[str, str] = {}
-"""The module in which each recipe stands, by the recipe's name."""
+"""Name of a recipe -> the module of its method."""
 
 GROUPS = {group: tuple(f"assay.methods.{name}" for name in names) for group, names in METHODS.items()}
-OTHERS = "others"  # of other packages
-ALIASES = {"reinforce++": "rfpp", "reinforce++baseline": "rfpp-baseline"}  # names that no other spelling leads to
+OTHER_PACKAGES = "others"  # the group of the recipes of other packages
+ALIASES = {"reinforce++": "rfpp", "reinforce++baseline": "rfpp-baseline"}  # other names of recipes
 
 
 def parts_in(module: ModuleType) -> list[type[Part]]:
@@ -42,14 +45,21 @@ def parts_in(module: ModuleType) -> list[type[Part]]:
 
 
 def add(method: ModuleType) -> None:
-    """Makes the recipes and the parts of a method known, parts of its files too; refuses a name that is taken."""
+    """Registers the recipes and parts of a method, with the parts of all files of its folder. Refuses a name that is
+    taken.
+
+    known.add(sys.modules[__name__])  # in a notebook
+    """
     for module in (method, *_files_of(method)):
         for part in parts_in(module):
             if _below(part.__module__, method):
                 add_part(part)
     for found in _recipes_of(method):
         if found.name in METHOD_OF:
-            raise ConfigError(f"{method.__name__} has a recipe '{found.name}', and there is one already. Rename it.")
+            raise ConfigError(
+                f"{method.__name__} has a recipe '{found.name}', and there is one already in {METHOD_OF[found.name]}. "
+                "Rename one of them."
+            )
         METHOD_OF[found.name] = method.__name__
         if isinstance(found, Like):
             LIKES[found.name] = found
@@ -58,7 +68,7 @@ def add(method: ModuleType) -> None:
 
 
 def add_whole(method: ModuleType) -> None:
-    """The method, if everything of it can be used; else nothing of it, and the error says why."""
+    """Registers a method if all of its recipes and parts can be used; else registers nothing and raises the error."""
     tables = (RECIPES, LIKES, METHOD_OF, *PARTS.values())
     before = [dict(table) for table in tables]
     try:
@@ -74,28 +84,53 @@ def add_whole(method: ModuleType) -> None:
         raise
 
 
+def others() -> tuple[Offer, ...]:
+    """Registers the methods and tasks of other packages, once in a process, and returns what they offer.
+
+    Call this before reading the name of a recipe, part or task from a person.
+    """
+    return (*offers.load("method", add_offered), *tasks.others())
+
+
+def add_offered(entry: EntryPoint) -> None:
+    """Registers a method that another package offers, or nothing of it."""
+    found = offers.imported(entry)
+    if not isinstance(found, ModuleType):
+        raise offers.wrong(entry, "a module", found)
+    try:
+        add_whole(found)
+    except AssayError as error:
+        raise ConfigError(f"{offers.said(entry)}: {error} Mend that package, or uninstall it.") from None
+
+
 def add_part(part: type[Part]) -> None:
-    """Makes a part known by its kind and name."""
+    """Registers a part by its kind and name."""
     kind, name = kind_of(part), name_of(part)
     if PARTS[kind].setdefault(name, part) is not part:
         other = PARTS[kind][name].__module__
         raise ConfigError(
-            f"{part.__module__} has a part '{kind.slots[0]}:{name}', and {other} has one already. Rename its class, or "
-            "say what it is `known_as`."
+            f"{part.__module__} has a part '{kind.slots[0]}:{name}', and {other} has one already. Rename one of the "
+            "classes, or set its `known_as`."
         )
 
 
+def part_named(kind: type[Part], name: str) -> type[Part] | None:
+    """The part of this kind and name, or that was formerly called so; None where there is none."""
+    known = PARTS[kind]
+    return known.get(name) or next((part for part in known.values() if name in part.formerly), None)
+
+
 def resolve(name: str, through: tuple[str, ...] = ()) -> Recipe:
-    """The recipe of this name, worked out where it is another one with changes."""
+    """The recipe of this name. A `Like` is resolved: its changes are applied to the recipe that it starts from."""
     if name in RECIPES:
         return RECIPES[name]
     if name in through:
-        raise ConfigError(f"recipes start from each other in a circle: {' -> '.join((*through, name))}.")
+        raise ConfigError(f"recipes start from each other in a circle: {' -> '.join((*through, name))}. Break it.")
     if name not in LIKES:
         users = ", ".join(sorted(other for other, like in LIKES.items() if like.like == name))
         raise ConfigError(
             f"there is no recipe '{name}', and others start from it: {users}. Delete these too, or let them start from "
-            "another."
+            "another recipe."
         )
     RECIPES[name] = LIKES[name].of(resolve(LIKES[name].like, (*through, name)))
     return RECIPES[name]
@@ -107,28 +142,30 @@ def _require_usable(part: type[Part]) -> None:
         raise ConfigError(f"{part.__module__}: {problem}")
     try:
         part()
-    except Exception as error:  # of that package's code, whatever it is
-        raise ConfigError(f"the record {part.__name__} wants a default for each field: {error}.") from error
+    except Exception as error:  # code of another package may raise anything
+        raise ConfigError(f"the part {part.__name__} needs a default for each field: {error}.") from error
 
 
 def _files_of(method: ModuleType) -> list[ModuleType]:
-    """What a method's folder has imported of its own files."""
+    """The modules of a method's own folder that the method has imported."""
     found = [item for item in vars(method).values() if isinstance(item, ModuleType)]
     return sorted((module for module in found if _below(module.__name__, method)), key=lambda module: module.__name__)
 
 
 def _below(place: str, method: ModuleType) -> bool:
+    """Whether a module, by its name, belongs to the method."""
     return place == method.__name__ or place.startswith(f"{method.__name__}.")
 
 
 def _recipes_of(method: ModuleType) -> Iterator[Recipe | Like]:
-    """Its recipes, in tuples too."""
+    """The recipes that a module defines, including those in tuples."""
     for item in vars(method).values():
         members = item if isinstance(item, tuple) else (item,)
         yield from (found for found in members if isinstance(found, Recipe | Like))
 
 
 def _ours() -> None:
+    """Registers the parts of the phases, and the methods of this package."""
     for phase in PHASES:
         for part in parts_in(phase):
             add_part(part)
@@ -142,7 +179,11 @@ _ours()
 
 
 def recipe(name: str) -> Recipe:
-    """The recipe of this name, however it is written: `Dr.GRPO` and `dr_grpo` are `dr-grpo`."""
+    """The recipe of this name. The spelling is free: `Dr.GRPO` and `dr_grpo` are `dr-grpo`.
+
+    recipe("dapo").mechanism.objective.gate  # Clip(low=0.2, high=0.28, dual=10.0)
+    assay show dapo
+    """
     known = spelt(name)
     if known is None:
         raise unknown("recipe", name, RECIPES, "assay list recipes")
@@ -150,7 +191,7 @@ def recipe(name: str) -> Recipe:
 
 
 def spelt(name: str) -> str | None:
-    """The name of a recipe as it is written here: case, spaces, dots and dashes make no difference."""
+    """The registered name of a recipe, whatever its case, spaces, dots and dashes; None if there is no such recipe."""
     if name in RECIPES:
         return name
     return {**{_plain(known): known for known in RECIPES}, **ALIASES}.get(_plain(name))
@@ -161,5 +202,5 @@ def _plain(name: str) -> str:
 
 
 def group_of(name: str) -> str:
-    """What a recipe is about; those of other packages are `others`."""
-    return next((group for group, places in GROUPS.items() if METHOD_OF[name] in places), OTHERS)
+    """The group of methods that a recipe belongs to; `others` for a recipe of another package."""
+    return next((group for group, places in GROUPS.items() if METHOD_OF[name] in places), OTHER_PACKAGES)

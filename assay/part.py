@@ -1,7 +1,7 @@
 """Parts: the records of which a recipe is made.
 
-A part is a frozen dataclass of hyper-parameters. Its kind says which slot of a recipe it fits, and `does` names the
-pure function that does its work and takes the hyper-parameters as keyword arguments:
+A part is a frozen dataclass of hyper-parameters. Its base class, the kind, says which slot of a recipe takes the part.
+`does` names the pure function that does the work and gets the hyper-parameters as keyword arguments:
 
     def clip(ratio, advantage, *, low, high): ...
 
@@ -11,7 +11,11 @@ pure function that does its work and takes the hyper-parameters as keyword argum
         high: float = 0.2
         does = clip
 
-A part is known by the name of its class, `ShapedBy` by `shaped-by`, unless it is `known_as` something else.
+A recipe in Python writes the part as a value. The command line writes its name, which is the name of the class in lower
+case with dashes, unless the class sets `known_as`. Names that a part had `formerly` are still read:
+
+    Objective(gate=Clip(high=0.28))
+    --mechanism.objective.gate clip --mechanism.objective.gate.high 0.28
 """
 
 from __future__ import annotations
@@ -20,43 +24,66 @@ import dataclasses
 import difflib
 import inspect
 import re
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args, get_type_hints
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from assay.errors import ConfigError
+from assay.streams import Stream
 
 if TYPE_CHECKING:
-    from assay.recipe import Mechanism, Scale
+    from assay.ask import Codec
+    from assay.recipe import Mechanism
+    from assay.scale import Scale
     from assay.source import Pool
     from assay.types import Problem
 
-Scope = Literal["data", "row", "step"]
-"""What a part of the objective has to see at once: the batch alone, whole rows, all rows of an optimiser step."""
+LossScope = Literal["data", "row", "step"]
+"""What a part of an objective must see at once: the packed batch alone, whole rows, or all rows of the step."""
+
+GIVEN = {
+    "memory": "what the run remembers between steps (assay.memory.Memory)",
+    "first": "the ordinal of the first problem to draw; the draws of a step are numbered from 0",
+    "count": "number of problems to draw",
+    "requests": "the requests of the step so far (assay.types.Request); one request asks for one answer",
+    "collect": "the collector to wrap: a function (models, requests, memory) -> (episodes, memory)",
+    "episodes": "the answers that the step has generated so far (assay.types.Episode); for a reward, those of one role",
+    "rows": "the episodes on their way to the learner, with marks and per-token streams (assay.types.Row)",
+    "seen": "the values of each metric, one a step, since the present stage began",
+    "logp": "log-prob of each token under the current weights, with a gradient",
+    "old": "log-prob of each token under the weights before the first update of the step",
+    "ratio": "the importance ratio w of each token, without a gradient",
+    "advantage": "the advantage A of each token",
+    "batch": "all rows of an optimiser step, packed (assay.types.Batch)",
+    "view": "whole rows as tensors (assay.objective.view.View)",
+}
+"""The positional arguments of parts' functions. `given` of a kind says which of them it uses, and in which order."""
 
 OFFERED = {
     "pool": "where problems come from (assay.source.Pool)",
-    "codec": "the tokenizer (assay.augment.Codec)",
-    "sampling": "how answers are sampled (assay.augment.Sampling)",
-    "num_prompts": "prompts whose groups are trained on in a step",
-    "group_size": "answers to each prompt",
-    "max_new": "the generation limit in tokens",
-    "drawn": "problems drawn a round: num_prompts times oversample",
-    "num_steps": "steps of the run",
-    "micro_tokens": "tokens of one forward and backward pass",
-    "scale": "all numbers of the set-up (assay.recipe.Scale)",
+    "codec": "the tokenizer (assay.ask.Codec)",
+    "sampling": "how answers are sampled (assay.ask.Sampling)",
+    "num_prompts": "number of prompts whose groups a step trains on",
+    "group_size": "number of answers to each prompt",
+    "max_new": "the generation limit: the most tokens that an answer may have",
+    "drawn": "number of problems that each round of a step draws: num_prompts times oversample",
+    "num_steps": "number of steps of the run",
+    "micro_tokens": "the most tokens in one micro-batch, which is one forward and backward pass",
+    "scale": "all numbers of the recipe's scale (assay.scale.Scale)",
     "memory": "what the run remembers between steps (assay.memory.Memory)",
     "models": "the parameter sets by name and by role (assay.models.Models)",
     "more": "function (memory, first ordinal, count) -> requests for further problems of the same step",
-    "paused": "episodes that wait for their next turn",
+    "paused": "the episodes that wait for their next turn",
     "everyone": "the episodes of all roles so far",
-    "episodes": "what was generated in this step",
-    "rows": "what went to the learner in this step",
-    "stats": "what this step measured",
+    "episodes": "all answers that the step generated",
+    "rows": "the rows of this step, as the learner got them",
+    "stats": "the metrics of this step",
     "view": "whole rows as tensors (assay.objective.view.View)",
-    "weight": "weight of each token in the loss",
-    "place": "the name of the store in the memory that the part keeps, or that a part of `reads` keeps for it",
+    "weight": "the weight of each token in the loss, as `aggregate` gives it",
+    "place": "the name in the memory of the part's own store, or of the store that the part `reads`",
 }
-"""What a part's function may ask for by naming it as an argument; `Part.offers` says what its kind is offered of it."""
+"""What a function may ask for besides: it gets each of these that it names as an argument. `offers` of a kind says
+which of them the functions of this kind may name.
+"""
 _RUN = (
     *("pool", "codec", "sampling", "num_prompts", "group_size", "max_new"),
     *("drawn", "num_steps", "micro_tokens", "scale", "place"),
@@ -65,73 +92,81 @@ _RUN = (
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """Base of all kinds; has no fields."""
+    """Base class of all kinds of parts. It has no fields."""
 
     does: ClassVar[Callable[..., Any]]
     known_as: ClassVar[str] = ""
-    slots: ClassVar[tuple[str, ...]] = ()  # of a kind: the fields of a recipe that take it
-    given: ClassVar[tuple[str, ...]] = ()  # of a kind: what its functions are called with, in this order
-    offers: ClassVar[tuple[str, ...]] = ()  # of a kind: names of `OFFERED` that its functions may ask for besides
+    formerly: ClassVar[tuple[str, ...]] = ()  # names that older run folders call it by; they are read, never written
+    slots: ClassVar[tuple[str, ...]] = ()  # set by a kind: the fields of a recipe that take its parts
+    given: ClassVar[tuple[str, ...]] = ()  # set by a kind: the positional arguments of its functions, in this order
+    offers: ClassVar[tuple[str, ...]] = ()  # set by a kind: names of `OFFERED` that its functions may ask for
 
-    reads: ClassVar[tuple[type[Remembering], ...]] = ()  # one of these keeps what the part goes by
+    reads: ClassVar[tuple[type[Remembering], ...]] = ()  # the classes of which one keeps the store that this part reads
+    fills: ClassVar[tuple[Stream, ...]] = ()  # constants of rows that this part computes for other parts
+    needs: ClassVar[tuple[Stream, ...]] = ()  # constants of rows that another part must compute for this one
     solutions: ClassVar[Literal["none", "some", "all"]] = "none"  # how many problems must have a worked solution
 
     @property
     def called(self) -> str:
-        """Tells stores of one kind apart: who keeps and who reads it bear the same; '' where one kind has one store."""
+        """The name of the part's store, where a recipe may have several of a kind: the part that keeps a store and the
+        parts that read it give the same name. '' where there is only one store of the kind.
+        """
         return ""
 
     def refusal(self, *, scale: Scale, mechanism: Mechanism) -> str | None:
-        """Why the part cannot work at this scale beside the other parts of this mechanism, and what to change; None
-        where it can. Asked before anything is loaded.
+        """Why the part cannot work at this scale or with the other parts of this mechanism, and what to change; None if
+        it can. The program asks before it loads anything.
         """
         return None
 
-    def grows(self, problem: Problem, render: Callable[[Any], Any], max_new: int) -> int:
-        """By how many tokens the part may make the prompt of this problem longer."""
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        """The most tokens by which the part lengthens the prompt of this problem. A prefix of the answer counts too, if
+        the policy may still write `max_new` tokens after it. The program adds this number when it checks that prompts
+        and answers fit into the model's context.
+        """
         return 0
 
 
 @dataclasses.dataclass(frozen=True)
 class Source(Part):
-    """Which problems a step works on. Its function gives `count` problems; ordinals number a step's draws from 0."""
+    """Which problems a step works on. Its function returns `count` problems; a step numbers its draws from 0."""
 
     slots = ("source",)
     given = ("memory", "first", "count")
     offers = _RUN
-    world: ClassVar[str] = ""  # what its problems are, where it takes those of one kind alone
-    posed: ClassVar[bool] = False  # the policy itself is asked for new problems of the pool's tasks
+    world: ClassVar[str] = ""  # what the problems are, of a source that can draw only one kind of problem
+    posed: ClassVar[bool] = False  # the policy itself writes new problems of the pool's tasks
 
     def unfit(self, pool: Pool) -> str | None:
-        """Why the problems of this pool cannot be drawn in this way; None where they can."""
+        """Why this source cannot draw from this pool; None if it can."""
         return None
 
 
 @dataclasses.dataclass(frozen=True)
 class Asking(Part):
-    """What is asked about the problems: hints, given beginnings, temperatures. Its function gives the requests anew."""
+    """How the policy is asked: hints, prefixes, temperatures. Its function returns the changed requests."""
 
-    slots = ("augment",)
+    slots = ("ask",)
     given = ("requests",)
     offers = (*_RUN, "memory", "models")
-    examined: ClassVar[bool] = False  # held-out problems are asked with it too
-    replies: ClassVar[bool] = True  # it can be used where a task's environment answers back
-    imitates: ClassVar[bool] = False  # the answers are there already: the policy is not asked
+    examined: ClassVar[bool] = False  # the part changes the requests for held-out problems too
+    replies: ClassVar[bool] = True  # the part works with tasks whose environment replies within an answer
+    imitates: ClassVar[bool] = False  # the part supplies the answers itself, and the policy generates none
 
 
 @dataclasses.dataclass(frozen=True)
 class Expansion(Part):
-    """What is asked next, given what exists so far: retries, branches, refills. Its function gives further requests."""
+    """What to generate next, given the answers so far: retries, branches, refills. Its function returns requests."""
 
     slots = ("expand",)
     given = ("episodes",)
     offers = (*_RUN, "memory", "models", "more", "paused")
-    continues: ClassVar[bool] = False  # it asks for answers that begin like others of the same step
+    continues: ClassVar[bool] = False  # its requests have prefixes of answers of the same step
 
 
 @dataclasses.dataclass(frozen=True)
 class Collecting(Part):
-    """How answers are collected. Its function makes another collector of the one that it is given."""
+    """How answers are collected. Its function wraps a collector and returns the new one."""
 
     slots = ("collect",)
     given = ("collect",)
@@ -140,50 +175,50 @@ class Collecting(Part):
 
 @dataclasses.dataclass(frozen=True)
 class Rewarding(Part):
-    """What an answer is worth. Its function gives a reward for each episode, or None where it has nothing to say."""
+    """What an answer is worth. Its function returns a reward for each episode, or None for one without this reward."""
 
     slots = ("reward",)
     given = ("episodes",)
     offers = (*_RUN, "everyone")
-    outcome: ClassVar[bool] = False  # it says whether the answer is right: reward functions of a user take its place
-    deducts: ClassVar[bool] = False  # it never gives, it only takes
+    outcome: ClassVar[bool] = False  # it says whether the answer is right; a user's reward functions replace it
+    deducts: ClassVar[bool] = False  # the reward is a penalty: never above 0
 
 
 @dataclasses.dataclass(frozen=True)
 class Curator(Part):
-    """Which rows train. Its function marks rows; it deletes none."""
+    """Which rows train. Its function marks rows and deletes none."""
 
     slots = ("curate",)
     given = ("rows",)
     offers = (*_RUN, "memory", "models")
-    sets_aside: ClassVar[bool] = False  # rows wait for a later step, with their three marks
-    returns_first: ClassVar[bool] = False  # what waited takes the place of groups of the step
-    writes: ClassVar[bool] = False  # on rows, more than the three marks; what waits would lose it
+    sets_aside: ClassVar[bool] = False  # the part saves rows, with their three marks, for a later step
+    returns_first: ClassVar[bool] = False  # the groups that it saved come before the groups of the step
+    writes: ClassVar[bool] = False  # it writes more on rows than the three marks; saved rows would lose that
 
 
 @dataclasses.dataclass(frozen=True)
 class Forward(Part):
-    """What a model says of the rows before the update. Its function gives the rows with it, and what it measured."""
+    """What models compute for the rows before the update. Its function returns the rows with it, and metrics."""
 
-    slots = ("assess",)
+    slots = ("forwards",)
     given = ("rows",)
     offers = (*_RUN, "memory", "models")
 
 
 @dataclasses.dataclass(frozen=True)
 class Credit(Part):
-    """How hard each token is pushed. Its function gives the rows with their advantages."""
+    """The advantage estimator. Its function returns the rows with an advantage for each token."""
 
     slots = ("credit",)
     given = ("rows",)
     offers = (*_RUN, "memory")
-    compares: ClassVar[bool] = False  # with the other answers of the group: a group of one teaches nothing
-    targets: ClassVar[bool] = False  # it says what a critic is to learn too, of rows that count in their group
+    compares: ClassVar[bool] = False  # it compares the answers of a group, so that a group of one teaches nothing
+    targets: ClassVar[bool] = False  # it also sets the return targets of a critic, for rows in the group statistics
 
 
 @dataclasses.dataclass(frozen=True)
 class Shape(Part):
-    """What is made of advantages after they were estimated. Its function gives the rows with other advantages."""
+    """How estimated advantages are changed. Its function returns the rows with the changed advantages."""
 
     slots = ("shape",)
     given = ("rows",)
@@ -192,21 +227,21 @@ class Shape(Part):
 
 @dataclasses.dataclass(frozen=True)
 class Remembering(Part):
-    """What a run keeps between steps. Its function gives the memory after the step."""
+    """What a run keeps between steps. Its function returns the memory after the step."""
 
     slots = ("remember",)
     given = ("memory",)
     offers = (*_RUN, "models", "episodes", "rows", "stats")
-    keeps: ClassVar[str] = ""  # the name of its store in a checkpoint, unless it is `called` otherwise
+    keeps: ClassVar[str] = ""  # the name of its store in a checkpoint, unless `called` gives another; "": no store
 
     def keeps_for(self, reader: Part) -> bool:
-        """Whether this is the store that the reader means."""
+        """Whether the reader reads the store of this part."""
         return self.called == reader.called
 
 
 @dataclasses.dataclass(frozen=True)
 class Condition(Part):
-    """When a stage begins. Its function sees the metrics since the present stage began, and says whether it is time."""
+    """When a stage begins. Its function reads the metrics since the present stage began and returns true or false."""
 
     slots = ("when",)
     given = ("seen",)
@@ -214,32 +249,35 @@ class Condition(Part):
 
     @property
     def watches(self) -> str | None:
-        """The metric of the steps that it waits for."""
+        """The name of the metric that the condition reads; None if it reads none."""
         return None
 
 
 @dataclasses.dataclass(frozen=True)
 class OfObjective(Part):
-    """Base of the kinds of which an objective is made."""
+    """Base class of the kinds of parts of which an objective is made."""
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
+        """What the part must see at once: `data`, the packed batch alone; `row`, whole rows; `step`, all rows of the
+        optimiser step.
+        """
         return "row"
 
     @property
     def wants(self) -> frozenset[str]:
-        """Beside the log-prob of the token itself: `entropy`, `top`, `mean`, `ref`, `old`."""
+        """What the part needs of each token beside its log-prob: `entropy`, `top`, `mean`, `ref`, `old`."""
         return frozenset()
 
     @property
     def aggregations(self) -> tuple[str, ...]:
-        """The names of the aggregations beside which alone the part means what it says; none: beside all."""
+        """The names of the aggregations that the part is correct with; () if it is correct with all."""
         return ()
 
 
 @dataclasses.dataclass(frozen=True)
 class Ratio(OfObjective):
-    """What stands for w = pi_theta / pi_old. Its function gives a ratio for each token."""
+    """The importance ratio w, usually pi_theta / pi_old. Its function returns w for each token."""
 
     slots = ("ratio",)
     given = ("logp", "old")
@@ -248,7 +286,7 @@ class Ratio(OfObjective):
 
 @dataclasses.dataclass(frozen=True)
 class Gate(OfObjective):
-    """How far the policy may move. Its function gives the multiplier of each token's advantage."""
+    """How far the policy may move. Its function returns the factor that multiplies each token's advantage."""
 
     slots = ("gate",)
     given = ("ratio", "advantage")
@@ -257,7 +295,7 @@ class Gate(OfObjective):
 
 @dataclasses.dataclass(frozen=True)
 class Aggregate(OfObjective):
-    """What each token weighs in the loss. Its function gives a weight for each token of an optimiser step."""
+    """How the loss averages over tokens and rows. Its function returns the weight of each token of a step."""
 
     slots = ("aggregate",)
     given = ("batch",)
@@ -266,7 +304,7 @@ class Aggregate(OfObjective):
 
 @dataclasses.dataclass(frozen=True)
 class Selector(OfObjective):
-    """Which tokens. Its function gives true or false for each token."""
+    """Which tokens: to train, to treat as a case, or to add a term to. Its function returns true or false for each."""
 
     slots = ("over", "keep")
     given = ("view",)
@@ -274,7 +312,7 @@ class Selector(OfObjective):
 
 @dataclasses.dataclass(frozen=True)
 class Correction(OfObjective):
-    """Who really sampled. Its function gives a weight for each token."""
+    """Correction for sampling by another distribution than pi_old. Its function returns a weight for each token."""
 
     slots = ("correct",)
     given = ("view",)
@@ -282,26 +320,26 @@ class Correction(OfObjective):
 
 @dataclasses.dataclass(frozen=True)
 class WholeLoss(OfObjective):
-    """A loss in place of ratio, gate and advantage. Its function gives one number, denominators included."""
+    """A loss that replaces ratio, gate and advantage. Its function returns one number, already divided by its count."""
 
     slots = ("whole",)
     given = ("view",)
     offers = ("weight",)
 
 
-def kept(default: Any, **metadata: Any) -> Any:
-    """A field that whoever calls the part's function goes by; the function does not get it."""
+def for_caller(default: Any, **metadata: Any) -> Any:
+    """A field for the caller of the part's function; the function itself does not get this field."""
     return dataclasses.field(default=default, metadata={**metadata, "kept": True})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Term(OfObjective):
-    """What is added to the policy's loss. Its function gives a term for each token."""
+    """A term that is added to the policy loss. Its function returns the term for each token."""
 
     slots = ("regularise", "extra")
     given = ("view",)
-    over: Selector | None = kept(None)  # where it acts; None: everywhere
-    mean: Literal["policy", "own"] = kept("policy")  # by what it is averaged
+    over: Selector | None = for_caller(None)  # the tokens that have the term; None: all
+    mean: Literal["policy", "own"] = for_caller("policy")  # averaged like the policy loss, or over its own tokens
 
 
 KINDS: tuple[type[Part], ...] = (
@@ -311,13 +349,13 @@ KINDS: tuple[type[Part], ...] = (
 
 
 def kind_of(part: Part | type[Part]) -> type[Part]:
-    """Of a part, the kind that says which slot it fits."""
+    """The kind of a part: the base class that says which slot takes the part."""
     record = part if isinstance(part, type) else type(part)
     return next(kind for kind in KINDS if issubclass(record, kind))
 
 
 def name_of(part: Part | type[Part]) -> str:
-    """By which a person and a file call a part: `shaped-by` for the class `ShapedBy`."""
+    """The name of a part on the command line and in files: `shaped-by` for the class `ShapedBy`."""
     record = part if isinstance(part, type) else type(part)
     if record.known_as:
         return record.known_as
@@ -325,10 +363,10 @@ def name_of(part: Part | type[Part]) -> str:
 
 
 def bind(part: Part, **offered: Any) -> Callable[..., Any]:
-    """The part's function with the record's values filled in.
+    """The part's function with the fields of the record filled in.
 
-    Of what is offered, here and at each call, it is given what its signature names: a part that needs the memory, the
-    models or the tokenizer says so by an argument of that name, and no other part has to know.
+    Of the values that are offered, here and at each call, the function gets those that its signature names. So a part
+    that needs the memory, the models or the tokenizer has an argument of that name, and other parts need not know.
     """
     function = type(part).does
     asked = inspect.signature(function).parameters
@@ -347,12 +385,12 @@ def _kept(field: dataclasses.Field[Any]) -> bool:
 
 
 def asks(bound: Callable[..., Any], name: str) -> bool:
-    """Whether the function that was bound has an argument of this name."""
+    """Whether a bound function has an argument of this name."""
     return name in bound.asked  # type: ignore[attr-defined]
 
 
 def misspelt(record: type[Part]) -> str | None:
-    """What is wrong with the signature of a part's function; None where it can be called."""
+    """What is wrong with the signature of a part's function; None if the function can be called."""
     kind = kind_of(record)
     known = (*kind.given, *kind.offers)
     if wrong := [name for name in _asked(record) if name not in known]:
@@ -360,17 +398,17 @@ def misspelt(record: type[Part]) -> str | None:
         hint = f" Did you mean '{near[0]}'?" if near else ""
         offers = ", ".join(kind.offers) or "nothing else"
         return (
-            f"the function of {record.__name__} asks for '{wrong[0]}', which is no field of the record, and which a "
-            f"part of `{kind.slots[0]}` is not offered.{hint} It is called with {', '.join(kind.given)}, and may ask "
-            f"for {offers}."
+            f"the function of {record.__name__} asks for '{wrong[0]}', which is neither a field of {record.__name__} "
+            f"nor offered to parts of `{kind.slots[0]}`.{hint} The function is called with {', '.join(kind.given)}, "
+            f"and may ask for {offers}."
         )
     return None
 
 
 def _asked(record: type[Part]) -> Iterator[str]:
-    """Arguments without a default that are neither fields of the record nor given by position."""
+    """The arguments without a default that are no fields of the record."""
     fields = {field.name for field in dataclasses.fields(record)}
-    # a wrapped function is called as what wraps it, and asks for what it asks itself by keyword
+    # the wrapper of a wrapped function computes its positional arguments; only its keyword arguments are asked for
     wrapped = hasattr(record.does, "__wrapped__")
     for parameter in inspect.signature(record.does).parameters.values():
         positional = parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
@@ -382,19 +420,38 @@ def _asked(record: type[Part]) -> Iterator[str]:
 
 
 def _require_kind(part: object, kind: type[Part], place: str) -> None:
-    """Refuses what does not belong into a slot, and names the slot into which it does."""
+    """Refuses a part in the wrong slot, and names the slot in which the part belongs."""
     if isinstance(part, kind):
         return
     if isinstance(part, Part) and isinstance(part, KINDS):
         slots = " or ".join(f"`{slot}`" for slot in kind_of(part).slots)
         own, found = type(part).__name__, kind_of(part).__name__
-        raise ConfigError(f"{place} takes a {kind.__name__}, and {own} is a {found}: it belongs into {slots}.")
+        raise ConfigError(f"{place} takes a {kind.__name__}, but {own} is a {found}. Put {own} in {slots}.")
     raise ConfigError(f"{place} takes a {kind.__name__} of `assay list parts`, not {part!r}.")
 
 
+def check_choices(record: Any, place: str, hints: Mapping[str, Any] | None = None) -> None:
+    """Refuses a field whose value is not one of its choices. Only recipes in Python need this check: values from a file
+    or the command line are checked when they are read.
+    """
+    for name, hint in (hints or get_type_hints(type(record))).items():
+        choices, value = choices_of(hint), getattr(record, name, None)
+        if choices and value not in choices and not (value is None and type(None) in get_args(hint)):
+            raise ConfigError(f"{place}.{name} is one of {', '.join(map(str, choices))}, not {value!r}.")
+
+
+def choices_of(hint: Any) -> tuple[Any, ...]:
+    """The values that a field of this `Literal` type may have; () for any other type."""
+    literal = next((found for found in (hint, *get_args(hint)) if get_origin(found) is Literal), None)
+    return get_args(literal)
+
+
 def check_parts(record: Any, place: str) -> None:
-    """Refuses, below a record, a part in the wrong slot and a part whose function cannot be called."""
+    """Checks a record and all parts in it. Refuses a part in the wrong slot, a part whose function asks for an unknown
+    argument, and a value that is not one of the choices of its field.
+    """
     hints = get_type_hints(type(record))
+    check_choices(record, place, hints)
     for field in dataclasses.fields(record):
         value, hint, where = getattr(record, field.name), hints[field.name], f"{place}.{field.name}"
         kind = next((found for found in (hint, *get_args(hint)) if found in KINDS), None)
@@ -408,16 +465,18 @@ def check_parts(record: Any, place: str) -> None:
 
 
 def scales_with(measure: str, default: Any, *, at: int | None = None, inverse: bool = False) -> Any:
-    """A hyper-parameter that a paper states for its own `measure` (a field of Scale) and that moves in proportion.
+    """A hyper-parameter that changes in proportion to `measure`, a field of `Scale`, when a run has another scale than
+    the paper. With `inverse=True` it changes in inverse proportion: it is a share, and share times measure stays.
 
-    In inverse proportion if it is a share of that measure, and what it comes to is to stay. `at` is the measure for
-    which the default is stated, where it is stated for one.
+        buffer: int = scales_with("max_new", 4096, at=20480)  # 4096 for answers of 20480 tokens, 205 for 1024
+
+    `at` is the value of the measure for which the default is stated, if the paper states one.
     """
     return dataclasses.field(default=default, metadata={"scales_with": measure, "inverse": inverse, "at": at})
 
 
 def parts_of(record: Any) -> Iterator[Part]:
-    """All parts that a mechanism, a rule or a tuple of them is made of, and those within parts."""
+    """All parts in a mechanism, a rule or a tuple of these, including the parts within parts."""
     if isinstance(record, tuple):
         for item in record:
             yield from parts_of(item)

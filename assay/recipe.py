@@ -1,13 +1,14 @@
-"""Recipes: a paper's method as data. Mechanism (parts) and scale (numbers that depend on model, machine and data) are
-apart; the paper's scale ships whole, the other profiles derive theirs by rules that are printed. No torch here.
+"""Recipes: a paper's method as data. A recipe has a mechanism, which is made of parts, and a scale: the numbers that
+depend on model, machine and data. The recipe states the paper's scale; the other profiles derive theirs from it by
+rules that are printed. This module does not import torch.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from assay.credit import GroupRelative
 from assay.errors import ConfigError, unknown
@@ -21,180 +22,158 @@ from assay.part import (
     Curator,
     Expansion,
     Forward,
+    Part,
     Remembering,
     Rewarding,
     Shape,
     Source,
+    check_choices,
     check_parts,
     parts_of,
 )
 from assay.reward import Outcome
+from assay.scale import Model, Scale
 from assay.source import Uniform
 from assay.stages import Steps
+from assay.streams import Stream
 
 Profile = Literal["paper", "laptop", "one-gpu"]
 PROFILES: tuple[Profile, ...] = ("paper", "laptop", "one-gpu")
-Wish = Literal["auto", "paper", "laptop", "one-gpu"]  # auto: by model and machine
+ProfileChoice = Literal["auto", "paper", "laptop", "one-gpu"]  # auto: chosen by model and machine
 
 
 @dataclass(frozen=True)
 class Rule:
-    """By what the rows of one role are judged and learnt from, where the mechanism itself does not say it."""
+    """How the answers of one role are judged and trained, if not as the mechanism says.
+
+    Mechanism(rules=(Rule("proposer", verified=False, credit=GroupRelative(scale="none")),))
+    --mechanism.rules.0.credit.scale none
+    """
 
     role: str
-    verified: bool = True  # what it writes is an answer, to be checked by the task
+    verified: bool = True  # the task's verifier checks its answers
     reward: tuple[Rewarding, ...] = (Outcome(),)
     credit: Credit = GroupRelative()
     shape: tuple[Shape, ...] = ()
     objective: Objective = field(default_factory=Objective)
-    every: int = 1  # it learns every so many steps
-    moments: str = ""  # of which set of moments its optimiser steps are; "": of those that everybody shares
+    every: int = 1  # the role is trained in every step whose number is a multiple of this
+    moments: str = ""  # the optimiser moments that its updates use, by name; "": those that all roles share
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """What a method does, phase by phase, in the order of the loop."""
+    """What a method does in each phase of the training loop, in the order of the loop.
+
+    Mechanism(credit=GroupRelative(scale="none"), objective=Objective(aggregate=FixedLength()))
+    --mechanism.credit.scale none --mechanism.objective.aggregate fixed-length
+    """
+
+    EARLIER: ClassVar[Mapping[str, str]] = {"augment": "ask", "assess": "forwards"}  # field names in old run folders
 
     source: Source = Uniform()
-    augment: tuple[Asking, ...] = ()
-    expand: tuple[Expansion, ...] = ()  # the first that asks for something has the round
-    collect: tuple[Collecting, ...] = ()  # each makes another collector of the one before it
+    ask: tuple[Asking, ...] = ()
+    expand: tuple[Expansion, ...] = ()  # in each round, the first part that has requests
+    collect: tuple[Collecting, ...] = ()  # each part wraps the collector of the part before it
     reward: tuple[Rewarding, ...] = (Outcome(),)
     curate: tuple[Curator, ...] = ()
-    assess: tuple[Forward, ...] = ()
+    forwards: tuple[Forward, ...] = ()
     credit: Credit = GroupRelative()
-    shape: tuple[Shape, ...] = ()  # of advantages, after they were estimated
+    shape: tuple[Shape, ...] = ()  # changes of the estimated advantages, one after the other
     objective: Objective = field(default_factory=Objective)
     remember: tuple[Remembering, ...] = ()
-    rules: tuple[Rule, ...] = ()  # roles that do not go by the above
+    rules: tuple[Rule, ...] = ()  # for roles with a reward, credit, shape or objective of their own
 
     def rule(self, role: str) -> Rule:
-        """By what the rows of this role are judged and learnt from."""
+        """How the answers of this role are judged and trained."""
         named = [rule for rule in self.rules if rule.role == role]
         return named[0] if named else Rule(role, True, self.reward, self.credit, self.shape, self.objective)
 
 
 @dataclass(frozen=True)
-class Scale:
-    """The numbers of a set-up."""
-
-    num_prompts: int  # prompts whose groups are trained on in a step
-    group_size: int  # answers to each
-    max_new: int  # generation limit in tokens, a constant of the run
-    learning_rate: float
-    num_steps: int
-    oversample: int = 1  # prompts drawn a round, in multiples of num_prompts
-    num_minibatches: int = 1  # optimiser steps a rollout batch is cut into
-    num_epochs: int = 1  # passes over it
-    temperature: float = 1.0
-    top_p: float = 1.0
-    top_k: int = 0
-    min_p: float = 0.0
-    warmup_steps: int = 0  # optimiser steps
-    schedule: Literal["constant", "linear", "cosine"] = "constant"
-    weight_decay: float = 0.0
-    beta1: float = 0.9
-    beta2: float = 0.999
-    clip_norm: float | None = 1.0
-
-    @property
-    def num_updates(self) -> int:
-        return self.num_minibatches * self.num_epochs
-
-
-@dataclass(frozen=True)
 class Stage:
-    """A stretch of the run: its length as a share of all steps, and its own mechanism where it has one."""
+    """A section of the run: its share of all steps, and its own mechanism if it has one.
+
+    stages=(Stage("warm-up", share=0.1, mechanism=IMITATE), Stage("train", share=0.9))
+    --stages.0.share 0.2
+    """
 
     name: str = "train"
-    share: float = 1.0
-    mechanism: Mechanism | None = None  # None: that of the recipe
-    when: Condition = Steps()  # it begins when this holds, and at the latest when the shares before end
-    start: Literal["continue", "base"] = "continue"  # with which weights; those of the base have no optimiser state
-    optimiser: Literal["keep", "reset"] = "keep"
-    memory: Literal["keep", "clear"] = "keep"  # what parts keep between steps; the count of what was spent always stays
-
-
-@dataclass(frozen=True)
-class Model:
-    """A named parameter set. Partners step inside `assess`; learn-first ones do so before their scores are used."""
-
-    start: Literal["base", "policy"] = "base"  # whose weights it has when a stage begins: its own, or the policy's then
-    trained: bool = True
-    learns_first: bool = False
-    output: Literal["tokens", "value"] = "tokens"  # value: one number a token in place of a distribution, a critic
-    follows: str | None = None  # a set without optimiser whose weights `remember` takes from this one: lagged, averaged
-
-    @property
-    def saved(self) -> bool:
-        """Whether its weights are state of the run; others come back from where they came from."""
-        return self.trained or self.follows is not None or self.start == "policy"
-
-
-def behind(steps: int) -> dict[str, Model]:
-    """The policy, and a chain of followers whose last, `behaviour`, is exactly so many steps behind it."""
-    names = ["policy", *(f"behaviour-{step}" for step in range(steps)), "behaviour"]
-    chain = zip(names[1:], names[:-1], strict=True)
-    return {"policy": Model()} | {name: Model(trained=False, follows=leader) for name, leader in chain}
+    share: float = 1.0  # of all steps of the run
+    mechanism: Mechanism | None = None  # None: the mechanism of the recipe
+    when: Condition = (
+        Steps()
+    )  # begins when this holds, and at the latest when the shares of the stages before are used up
+    start: Literal["continue", "base"] = "continue"  # base: from the weights of the base model, without optimiser state
+    optimiser: Literal["keep", "reset"] = "keep"  # the optimiser state
+    memory: Literal["keep", "clear"] = (
+        "keep"  # the stores of the memory; the budget, what the run has spent, always stays
+    )
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One paper: its values, its citation, its claim."""
+    """One method of a paper: its mechanism and scale as the paper states them, its citation and its claim.
+
+    Recipe(name="grpo", title="DeepSeekMath", paper="2402.03300", claim="...", mechanism=MECHANISM, scale=SCALE)
+    assay train grpo --task countdown:3
+    """
 
     name: str
     title: str
     paper: str  # arXiv id
-    claim: str
+    claim: str  # what the paper says the method achieves
     mechanism: Mechanism
     scale: Scale
-    notes: tuple[str, ...] = ()  # where values come from, and what is ours
-    deviations: tuple[str, ...] = ()  # where well-known implementations compute something else under this name
+    notes: tuple[str, ...] = ()  # where the values come from, and which are ours
+    deviations: tuple[str, ...] = ()  # known implementations that compute something else under this name
+    missing: str = ""  # what of the paper is not here; if the paper has several recipes, one of them says it
+    tasks: tuple[str, ...] = ()  # tasks that show what the method is for; () if any task does
     models: Mapping[str, Model] = field(default_factory=lambda: {"policy": Model()})
-    roles: Mapping[str, str] = field(default_factory=lambda: {"policy": "policy"})  # role -> who plays it
+    roles: Mapping[str, str] = field(default_factory=lambda: {"policy": "policy"})  # role -> the model that plays it
     stages: tuple[Stage, ...] = (Stage(),)
 
     @property
     def solutions(self) -> Literal["none", "some", "all"]:
-        """How many problems must have a worked solution: what its parts say, those of stages without steps aside."""
+        """How many problems must have a worked solution, by the parts of all stages that have steps."""
         stages = [stage for stage in self.stages if stage.share > 0]
         found = {part.solutions for stage in stages for part in parts_of(stage.mechanism or self.mechanism)}
         return "all" if "all" in found else "some" if "some" in found else "none"
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """Its own, and those of the stages that have one."""
+        """The mechanism of the recipe, and those of the stages that have one of their own."""
         return (self.mechanism, *(stage.mechanism for stage in self.stages if stage.mechanism))
 
 
 @dataclass(frozen=True)
 class Like:
-    """A recipe that is another one with changes: what is not said here is as it is there.
+    """A recipe that is another recipe with changes. Everything that is not changed is as in the other recipe.
 
     CISPO = Like("dapo", name="cispo", changes={"mechanism.objective.gate": Bounded(most=5.0)}, ...)
     """
 
-    like: str  # the recipe from which it starts, by name
+    like: str  # the name of the recipe from which it starts
     name: str
     claim: str
-    changes: Mapping[str, Any]  # dotted path below the recipe -> the value that stands there
+    changes: Mapping[str, Any]  # dotted path within the recipe -> the new value
     title: str | None = None
     paper: str | None = None
     notes: tuple[str, ...] | None = None
     deviations: tuple[str, ...] | None = None
+    missing: str = ""  # what of its own paper is not here
 
     def of(self, base: Recipe) -> Recipe:
-        """The recipe that this means."""
+        """The full recipe: `base` with the changes."""
         own = {"title": self.title, "paper": self.paper, "notes": self.notes, "deviations": self.deviations}
-        said = {name: value for name, value in own.items() if value is not None}
-        found = dataclasses.replace(base, name=self.name, claim=self.claim, **said)  # type: ignore[arg-type]
+        said: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+        found = dataclasses.replace(base, name=self.name, claim=self.claim, missing=self.missing, tasks=(), **said)
         for path, value in self.changes.items():
             found = _changed(found, path.split("."), value, f"{self.name}: {path}")
         return found
 
 
 def _changed(record: Any, path: Sequence[str], value: Any, whole: str) -> Any:
-    """The record with this value at a path of fields."""
+    """The record with this value at the path of fields. `whole` names the path in an error."""
     head, *rest = path
     known = [item.name for item in dataclasses.fields(record)]
     if head not in known:
@@ -219,17 +198,17 @@ ONE_GPU = {
     "oversample": (1, "as many prompts a round as are trained on: further rounds refill"),
     "num_steps": (500, "500 steps"),
 }
-LORA_FACTOR = 10.0  # by which the rate of adapters exceeds that of all weights
+LORA_FACTOR = 10.0  # the learning rate of LoRA adapters, as a multiple of that of full fine-tuning
 LORA_RULE = "adapters take about ten times the rate of all weights, whatever their rank: LoRA Without Regret, 2025"
-KEPT = (("group_size", 1), ("schedule", "cosine"))  # what a recipe means by itself, no profile changes
+KEPT = (("group_size", 1), ("schedule", "cosine"))  # values that no profile changes, because they belong to the method
 
 
 def at_profile(
     recipe: Recipe, profile: Profile, *, max_new: int | None = None, adapted: bool = False
 ) -> tuple[Recipe, list[str]]:
-    """The recipe at a profile's scale, and the rules that were applied, one line each, to be printed.
+    """The recipe at a profile's scale, and a line to print for each number that changed.
 
-    `max_new` is the answer length that the task needs; `adapted`: low-rank adapters train, not all weights.
+    `max_new` is the answer length that the task needs. `adapted` says that LoRA adapters are trained, not all weights.
     """
     scale, lines = profiled(recipe.scale, profile, max_new=max_new, adapted=adapted)
     found, moved = at_scale(recipe, scale)
@@ -239,7 +218,7 @@ def at_profile(
 def profiled(
     paper: Scale, profile: Profile, *, max_new: int | None = None, adapted: bool = False
 ) -> tuple[Scale, list[str]]:
-    """A paper's scale at a profile, and a line for each number that moved."""
+    """The scale of a profile, derived from the paper's scale, and a line for each number that changed."""
     if profile not in PROFILES:
         raise ConfigError(f"profile is one of {', '.join(PROFILES)}, not '{profile}'.")
     rules: dict[str, tuple[Any, str]] = {"paper": {}, "laptop": LAPTOP, "one-gpu": ONE_GPU}[profile]
@@ -272,30 +251,28 @@ def profiled(
 
 
 def warmed(before: Scale, after: Scale) -> tuple[Scale, list[str]]:
-    """`after` with a warm-up over as many rollouts as before, and a line if that is another number of updates."""
+    """`after` with a warm-up over as many rollouts as in `before`, and a line if that changes the number of updates."""
     steps = before.warmup_steps and max(1, round(before.warmup_steps * after.num_updates / before.num_updates))
     told = f"warmup_steps: {before.warmup_steps} -> {steps} (over as many rollouts)"
     return dataclasses.replace(after, warmup_steps=steps), [told] if steps != before.warmup_steps else []
 
 
 def at_scale(recipe: Recipe, scale: Scale) -> tuple[Recipe, list[str]]:
-    """The recipe at another scale, with a line for each constant that is stated for a number of its own scale, and
-    follows it.
-    """
+    """The recipe at another scale, and a line for each constant of a part that changes with it (`scales_with`)."""
     stated = lambda item: getattr(recipe.scale, item.metadata["scales_with"])  # noqa: E731
     (mechanism, stages), moved = _rescale((recipe.mechanism, recipe.stages), stated, scale)
     found = dataclasses.replace(recipe, scale=scale, mechanism=mechanism, stages=stages)
-    return found, list(dict.fromkeys(moved))  # a constant of several stages moves once
+    return found, list(dict.fromkeys(moved))  # a constant that several stages have is told once
 
 
 def as_named(parts: Any, scale: Scale) -> tuple[Any, list[str]]:
-    """Parts that a person named, without numbers, at this scale: a default that is stated for a measure follows it."""
+    """Parts that a person gave by name alone, at this scale: their defaults change with the scale (`scales_with`)."""
     return _rescale(parts, lambda item: item.metadata["at"] or getattr(scale, item.metadata["scales_with"]), scale)
 
 
 def _rescale(record: Any, stated: Callable[[Any], float], scale: Scale) -> tuple[Any, list[str]]:
-    """Moves every constant marked with `scales_with` in proportion to its measure, through all nested parts; `stated`
-    gives the measure that a field's value is stated for.
+    """Changes every constant marked with `scales_with` in proportion to its measure, in all nested parts. `stated`
+    gives, for a field, the measure for which its value is stated.
     """
     if isinstance(record, tuple):
         pairs = [_rescale(item, stated, scale) for item in record]
@@ -323,7 +300,7 @@ def _rescale(record: Any, stated: Callable[[Any], float], scale: Scale) -> tuple
 
 
 def check_memory(recipe: Recipe) -> None:
-    """Refuses parts that would share what they keep between steps, or of which one would undo what another marked."""
+    """Refuses parts that would share a store of the memory, and parts of `curate` that would undo each other."""
     keepers = places.keepers([mechanism.remember for mechanism in recipe.mechanisms])
     everyone = [keeper for kept in keepers for keeper in kept]
     for mechanism in recipe.mechanisms:
@@ -331,6 +308,17 @@ def check_memory(recipe: Recipe) -> None:
             raise ConfigError(f"{recipe.name}: {problem}")
     for reader in parts_of((recipe.mechanisms, recipe.stages)):
         places.place_for(reader, everyone)
+
+
+def _unfilled(part: Part, filled: Collection[Stream]) -> str | None:
+    """Which constant of the rows no part finds out for this one, and who would; None where it has all that it needs."""
+    stream = next((stream for stream in part.needs if stream not in filled), None)
+    if stream is None:
+        return None
+    return (
+        f"{type(part).__name__} reads a constant of the rows, {stream.name}, that no part of the recipe finds out: put "
+        f"{stream.filled_by} into it."
+    )
 
 
 def check(recipe: Recipe) -> None:
@@ -344,6 +332,9 @@ def check(recipe: Recipe) -> None:
             check_parts(rule, f"mechanism.rules.{rule.role}")
     for stage in recipe.stages:
         check_parts(stage, f"stages.{stage.name}")
+    check_choices(scale, "scale")
+    for name, model in recipe.models.items():
+        check_choices(model, f"models.{name}")
     positive = ("num_prompts", "group_size", "max_new", "num_steps", "oversample", "num_minibatches", "num_epochs")
     for name in positive:
         if getattr(scale, name) < 1:
@@ -354,8 +345,9 @@ def check(recipe: Recipe) -> None:
             "nothing to compare with. Set scale.group_size to 2 or more, or take `reinforce`, which needs no group."
         )
     for one in recipe.mechanisms:
+        filled = {stream for part in parts_of(one) for stream in part.fills}
         for part in parts_of(one):
-            if problem := part.refusal(scale=scale, mechanism=one):
+            if problem := part.refusal(scale=scale, mechanism=one) or _unfilled(part, filled):
                 raise ConfigError(f"{recipe.name}: {problem}")
         for goal in (one.objective, *(rule.objective for rule in one.rules)):
             if problem := contradiction(goal):
@@ -377,7 +369,9 @@ def check(recipe: Recipe) -> None:
     if scale.num_minibatches > scale.num_prompts * scale.group_size:
         raise ConfigError(
             f"scale.num_minibatches = {scale.num_minibatches} is more than the rows of a step, "
-            f"{scale.num_prompts} x {scale.group_size}."
+            f"{scale.num_prompts} x {scale.group_size}. Set it to at most their number."
         )
     if missing := [model for model in recipe.roles.values() if model not in recipe.models]:
-        raise ConfigError(f"{recipe.name}: role table names the model '{missing[0]}', which `models` does not have.")
+        raise ConfigError(
+            f"{recipe.name}: `roles` names the model '{missing[0]}', which is not in `models`. Add it there."
+        )

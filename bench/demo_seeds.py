@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay import bases, session
 from assay.known import add_part, recipe
 from assay.lab import demo
-from assay.lab.results import outcome
 from assay.part import Rewarding
 from assay.rng import Key, digest
+from assay.run import bases, session
 from assay.types import Episode, Reward
+from assay.view.results import outcome
 from bench.equivalence import MARGIN, equivalence
 
 RESULTS = Path(__file__).parent / "results" / "demo_seeds.jsonl"

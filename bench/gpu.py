@@ -196,7 +196,7 @@ def shares(
     """Of sampling: rows a step / (weights and keys and values read at the mean context, by the bandwidth). Of
     learning: 6N operations for each token of an answer, prompts once a group.
     """
-    from assay.engine.memory import row_bytes
+    from assay.engine.footprint import row_bytes
     from assay.policy.config import parameters
 
     read = parameters(shape) * size + rows * row_bytes(shape, sizes.prompt + sizes.answer // 2, size)
@@ -207,7 +207,7 @@ def shares(
 
 def against_trl(shape: Any, device: str, sizes: Sizes, until: float) -> dict[str, Any]:
     """The fields of a row about TRL; micro-batches are of as many answers as ours hold, with their prompts."""
-    from assay.engine.memory import CONTEXT
+    from assay.engine.footprint import CONTEXT
     from assay.policy.hf_config import config_to_hf
 
     if missing := [name for name in TRL if importlib.util.find_spec(name) is None]:
@@ -235,9 +235,9 @@ def against_trl(shape: Any, device: str, sizes: Sizes, until: float) -> dict[str
 
 def bench(name: str, numbers: Sequence[int], device: str, sizes: Sizes, until: float, ceiling: Ceiling) -> Row:
     """Random weights: sampling and one update, the median of some rounds; skipped where it cannot fit or time is up."""
-    from assay.engine.memory import Work, budget, gib
+    from assay.engine.footprint import Work, budget, gib
+    from assay.host.space import room_of
     from assay.policy.config import parameters
-    from assay.room import room_of
     from bench.gpu_checks import qwen
 
     shape = qwen(*numbers)  # type: ignore[arg-type]
@@ -282,12 +282,12 @@ def _rounds(shape: Any, device: str, sizes: Sizes, cache: int) -> tuple[int, flo
     import torch
 
     from assay.engine.optimiser import AdamW
-    from assay.engine.torch_engine import TorchEngine
+    from assay.engine.torch.engine import TorchEngine
     from assay.objective import Clip, Objective
     from assay.objective.improve import improve
     from assay.policy.transformer import Transformer
-    from assay.recipe import Scale
     from assay.rng import Key
+    from assay.scale import Scale
     from bench.gpu_checks import batch_of, requests_of
 
     with torch.device(device):
@@ -326,7 +326,7 @@ def _peak(device: str) -> int:
     if device == "cuda":
         import torch
 
-        from assay.engine.memory import CONTEXT
+        from assay.engine.footprint import CONTEXT
 
         return torch.cuda.max_memory_allocated() + CONTEXT
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10

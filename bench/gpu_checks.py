@@ -14,7 +14,7 @@ import torch
 from assay.assemble import assemble
 from assay.engine.interface import Generation, Span, Want
 from assay.engine.optimiser import AdamW
-from assay.engine.torch_engine import TorchEngine
+from assay.engine.torch.engine import TorchEngine
 from assay.known import RECIPES
 from assay.loop import train
 from assay.memory import Memory

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.engine.memory import Work, budget, gib
+from assay.engine.footprint import Work, budget, gib
 from assay.policy.config import PolicyConfig, parameters
 
 ROOT = Path(__file__).parents[1]
@@ -74,14 +74,14 @@ def step_of(arm: Arm, shape: PolicyConfig = SHAPE) -> dict[str, Any]:
     import torch
 
     from assay.engine.optimiser import AdamW
-    from assay.engine.torch_engine import TorchEngine
+    from assay.engine.torch.engine import TorchEngine
     from assay.objective import Clip, Objective
     from assay.objective.improve import improve
     from assay.policy.adapted import attach
     from assay.policy.lora import Lora
     from assay.policy.transformer import Transformer
-    from assay.recipe import Scale
     from assay.rng import Key
+    from assay.scale import Scale
     from bench.gpu_checks import batch_of, requests_of
 
     model = Transformer(shape).initialise(torch.Generator().manual_seed(0))

@@ -19,8 +19,8 @@ from assay.models import Models
 from assay.objective import Clip, Objective, TokenMean
 from assay.objective.improve import improve
 from assay.policy.checkpoint import Policy
-from assay.recipe import Scale
 from assay.rng import Key
+from assay.scale import Scale
 from assay.types import Episode, Reward, Row
 from bench import ours, workload
 from bench.channel import Channel, Closed, Job, job

@@ -15,6 +15,7 @@ import argparse
 import hashlib
 import importlib
 import json
+import pkgutil
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -26,13 +27,13 @@ import numpy as np
 from scipy import stats
 
 import assay
-from assay import bases, session
-from assay.configure import to_data
-from assay.evaluate.bank import Bank, powers, summary
-from assay.experiment import Experiment
 from assay.known import recipe
 from assay.record.folder import RunFolder
 from assay.rng import digest
+from assay.run import bases, session
+from assay.run.configure import to_data
+from assay.run.experiment import Experiment
+from assay.scoring.bank import Bank, powers, summary
 from assay.source import Pool
 from bench import bases as _unfinished  # noqa: F401 - registers them
 
@@ -50,8 +51,8 @@ SETTINGS = {
     "machine.threads": "1",
     "saving.rollouts-every": "0",
 }
-COMPUTES = ("assess", "augment", "collect", "credit", "curate", "engine", "memory", "objective", "policy", "reward")
-COMPUTES += ("source", "tasks", "assemble.py", "loop.py", "rng.py", "types.py")
+COMPUTES = ("forwards", "ask", "collect", "credit", "curate", "engine", "memory", "objective", "policy", "reward")
+COMPUTES += ("methods", "source", "tasks", "assemble.py", "loop.py", "rng.py", "streams.py", "types.py")
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,8 @@ class Proxy:
 def code() -> str:
     """Eight digits of everything that decides what a run computes."""
     root, total = Path(assay.__file__).parent, hashlib.sha256()
+    if missing := [name for name in COMPUTES if not (root / name).exists()]:
+        raise FileNotFoundError(f"COMPUTES names {', '.join(missing)}, and {root} has no such file or folder.")
     files = [p for name in COMPUTES for p in ([root / name] if name.endswith(".py") else (root / name).rglob("*"))]
     for path in sorted(p for p in files if p.suffix in (".py", ".h", ".cpp")):
         total.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
@@ -117,7 +120,7 @@ def code() -> str:
 
 
 def proxies() -> dict[str, Proxy]:
-    names = sorted(path.stem for path in (HERE / "proxies").glob("*.py") if path.stem != "__init__")
+    names = sorted(module.name for module in pkgutil.iter_modules([str(HERE / "proxies")]))
     found = [importlib.import_module(f"bench.proxies.{name}").PROXY for name in names]
     return {proxy.method: proxy for proxy in found}
 
@@ -229,8 +232,8 @@ def _section(
         mine = [by[arm, s] for s in seeds]
 
         def mean(*path: str, mine: Sequence[Mapping[str, Any]] = mine) -> str:
-            values = [_dig(record, path) for record in mine]
-            return "-" if any(v is None for v in values) else f"{np.mean(values):,.3f}".rstrip("0").rstrip(".")
+            values = [v for record in mine if (v := _dig(record, path)) is not None]
+            return "-" if len(values) < len(mine) else f"{np.mean(values):,.3f}".rstrip("0").rstrip(".")
 
         tokens, updates = (np.mean([r["spent"][k] for r in mine]) for k in ("generated_tokens", "optimiser_steps"))
         lines.append(

@@ -28,9 +28,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from assay import bases
+from assay.ask import Trunks
 from assay.assemble import assemble
-from assay.augment import Trunks
 from assay.collect import Fork
 from assay.engine.choose import engine_for, processor_of
 from assay.engine.local import LocalEngine
@@ -43,6 +42,7 @@ from assay.policy.config import PolicyConfig
 from assay.policy.transformer import Transformer
 from assay.recipe import Recipe, at_profile
 from assay.rng import Key
+from assay.run import bases
 from assay.source import Pool, Share
 from assay.types import Episode, Origin, Problem, Request, Segment
 from bench.machine import load
@@ -62,7 +62,7 @@ SHAPES = {
 
 def shaped(share: float, fork: Fork) -> Recipe:
     recipe, _ = at_profile(RECIPES["cure"], "laptop", max_new=MAX_NEW)
-    mechanism = dataclasses.replace(recipe.mechanism, augment=(Trunks(share),), expand=(fork,))
+    mechanism = dataclasses.replace(recipe.mechanism, ask=(Trunks(share),), expand=(fork,))
     scale = dataclasses.replace(recipe.scale, num_prompts=32, group_size=16)
     return dataclasses.replace(recipe, mechanism=mechanism, scale=scale)
 
@@ -155,8 +155,9 @@ def kept_and_not(model: str, pairs: int) -> None:
         flush=True,
     )
     policy, s1 = load_policy(bases.locate(model)), MODELS["S1"]
-    shape = {"hidden": s1.hidden, "layers": s1.layers, "heads": s1.heads, "kv_heads": s1.heads, "ffn": s1.ffn}
-    config = PolicyConfig("qwen2", VOCAB, **shape, head_dim=s1.hidden // s1.heads, context=1024, attention_bias=True)
+    sizes = {"hidden": s1.hidden, "layers": s1.layers, "heads": s1.heads, "kv_heads": s1.heads, "ffn": s1.ffn}
+    shape: dict[str, Any] = {**sizes, "head_dim": s1.hidden // s1.heads, "context": 1024, "attention_bias": True}
+    config = PolicyConfig("qwen2", VOCAB, **shape)
     made = Transformer(config).initialise(torch.Generator().manual_seed(0))
     for kind in ("native", "torch"):
         make = engine_for(kind, "cpu", "fp32").engine  # type: ignore[arg-type]
@@ -167,7 +168,7 @@ def kept_and_not(model: str, pairs: int) -> None:
 
                 def collect(player: Any, phases: Any = phases) -> None:
                     models = Models({"policy": player}, {"policy": "policy"})
-                    phases.collect(models, phases.augment(models, phases.source(Memory(0)), Memory(0)), Memory(0))
+                    phases.collect(models, phases.ask(models, phases.source(Memory(0)), Memory(0)), Memory(0))
 
                 print(compare(name, engine, collect, pairs), flush=True)
         engine = make(made, end_ids=frozenset(), optimiser=None)
@@ -192,7 +193,7 @@ def main() -> None:
     alone = 0
     for name, (share, fork) in SHAPES.items():
         phases = assemble(shaped(share, fork), pool=POOL, codec=policy.tokenizer, micro_tokens=4096)[0]
-        requests = phases.augment(models, phases.source(Memory(0)), Memory(0))
+        requests = phases.ask(models, phases.source(Memory(0)), Memory(0))
         episodes, _ = phases.collect(models, requests, Memory(0))
         print(line(name, episodes, alone))
         alone = alone or sum(map(len, episodes))

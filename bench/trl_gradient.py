@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from assay import bases
 from assay.policy import load_policy
 from assay.rng import digest
+from assay.run import bases
 from assay.types import Row
 from bench.pair import ROOT, System
 from bench.trl_ours import (

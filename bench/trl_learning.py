@@ -24,8 +24,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from assay import bases
 from assay.rng import Key, digest
+from assay.run import bases
 from assay.types import Problem
 from bench.equivalence import MARGIN, equivalence
 from bench.pair import ROOT, System

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from assay import bases
-from assay.assess import assess
 from assay.collect import generate
 from assay.credit import Lesson, credit
 from assay.engine.interface import Span
 from assay.engine.local import LocalEngine
-from assay.engine.torch_engine import TorchEngine
+from assay.engine.torch.engine import TorchEngine
+from assay.forwards import run_forwards
 from assay.memory import Memory
 from assay.models import Models
 from assay.objective import NoRatio, Objective
@@ -26,8 +25,10 @@ from assay.objective.improve import improve
 from assay.objective.view import view_of_batch
 from assay.part import Part, bind
 from assay.policy import Policy, load_policy, save_policy
-from assay.recipe import Mechanism, Scale
+from assay.recipe import Mechanism
 from assay.rng import Key
+from assay.run import bases
+from assay.scale import Scale
 from assay.types import Batch, Request, Reward, Row, Verdict
 from bench import countdown_reward
 
@@ -97,14 +98,14 @@ def packed(rows: Sequence[Row], part: Part) -> Batch:
 def assessed(rows: Sequence[Row], mechanism: Mechanism, reference: LocalEngine) -> list[Row]:
     """The rows with what the recipe's parts and objective want of policy and reference before the first update."""
     models = Models({"policy": fresh(policy_folder()), "reference": reference}, {"policy": "policy"})
-    found, _ = assess(
+    found, _ = run_forwards(
         models,
         rows,
         Memory(0),
         objective=lambda role: mechanism.objective,
         batch_of=lambda role: role,
         num_updates=1,
-        parts=[bind(part) for part in mechanism.assess],
+        parts=[bind(part) for part in mechanism.forwards],
     )
     return found
 

@@ -11,10 +11,11 @@ from typing import Any, Literal
 import numpy as np
 
 from assay.credit import Constant
+from assay.curate.grouping import MISMATCHED
+from assay.curate.pairs import SIDES
 from assay.engine.local import LocalEngine
-from assay.grouping import MISMATCHED
 from assay.known import recipe
-from assay.methods.preferences.losses import DPO, IPO, KTO
+from assay.part import WholeLoss
 from assay.recipe import Mechanism
 from assay.types import Row
 from bench.trl_ours import GROUP, Taught, assessed, curated, loss_of, packed
@@ -47,8 +48,7 @@ class Paired:
 
     def options(self, rows: Sequence[Row]) -> dict[str, Any]:
         whole, kinds = self.mechanism.objective.whole, LOSSES[self.recipe]
-        assert isinstance(whole, DPO | IPO)
-        beta = whole.tau if isinstance(whole, IPO) else whole.beta
+        beta = numbers_of(whole)["tau" if self.recipe == "ipo" else "beta"]
         return {"loss_type": kinds, "loss_weights": [1.0] * len(kinds), "beta": beta}
 
     def data(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -69,23 +69,30 @@ class Paired:
         mechanism, goal = self.mechanism, self.mechanism.objective
         marked = assessed(curated(rows, mechanism), mechanism, reference)
         batch, whole = packed(marked, mechanism.credit), goal.whole
-        if not (theirs and isinstance(whole, DPO) and whole.likelihood):
+        likelihood = numbers_of(whole).get("likelihood", 0.0)
+        if not (theirs and likelihood):
             return [Taught(batch, goal)]
-        alone = dataclasses.replace(goal, whole=dataclasses.replace(whole, likelihood=0.0))
+        alone = dataclasses.replace(goal, whole=dataclasses.replace(whole, likelihood=0.0))  # type: ignore[type-var]
         winners = packed([marked[winner] for winner, _ in couples(marked)], Constant(1.0))
-        return [Taught(batch, alone), Taught(winners, recipe("sft").mechanism.objective, whole.likelihood)]
+        return [Taught(batch, alone), Taught(winners, recipe("sft").mechanism.objective, likelihood)]
 
     def loss(self, taught: Sequence[Taught]) -> float | None:
         return sum(map(loss_of, taught)) if self.iterations == 1 else None
 
 
+def numbers_of(whole: WholeLoss | None) -> dict[str, float]:
+    """The hyper-parameters of a loss."""
+    assert whole is not None
+    return dataclasses.asdict(whole)
+
+
 def couples(rows: Sequence[Row]) -> list[tuple[int, int]]:
     """Winner and loser of all pairs that are marked."""
     found = []
-    for name in sorted({name for row in rows for name in row.weights if name.startswith("pair/")}):
+    for k in range(max((len(row.constants[SIDES]) for row in rows), default=0)):
         sides: dict[str, dict[float, int]] = defaultdict(dict)
         for place, row in enumerate(rows):
-            sides[row.group][float(row.weights[name][0])] = place
+            sides[row.group][float(row.constants[SIDES][k])] = place
         found += [(both[1.0], both[-1.0]) for both in sides.values() if 1.0 in both]
     return found
 
@@ -125,13 +132,7 @@ class Unpaired:
 
     def options(self, rows: Sequence[Row]) -> dict[str, Any]:
         told = {"desirable_weight": 1 / odds(rows) if self.balanced else 1.0, "undesirable_weight": 1.0}
-        return told | {"beta": self.whole.beta}
-
-    @property
-    def whole(self) -> KTO:
-        whole = self.mechanism.objective.whole
-        assert isinstance(whole, KTO)
-        return whole
+        return told | {"beta": numbers_of(self.mechanism.objective.whole)["beta"]}
 
     def data(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
         starts = range(0, len(rows), GROUP)
@@ -151,7 +152,7 @@ class Unpaired:
         """What these answers teach by the recipe's parts, or with TRL's formulas."""
         mechanism, goal = self.mechanism, self.mechanism.objective
         if theirs and not self.balanced:
-            goal = dataclasses.replace(goal, whole=dataclasses.replace(self.whole, balance=odds(rows)))
+            goal = dataclasses.replace(goal, whole=dataclasses.replace(goal.whole, balance=odds(rows)))  # type: ignore[type-var]
         marked = [*rows, *rotated(rows)] if theirs and not self.mixed else curated(rows, mechanism)
         return [Taught(packed(assessed(marked, mechanism, reference), mechanism.credit), goal)]
 

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from assay.assess import TokenKL
 from assay.credit import GroupRelative
 from assay.engine.local import LocalEngine
+from assay.forwards import TokenKL
 from assay.known import recipe
-from assay.methods.gmpo.gate import Geometric
 from assay.objective import Bounded, Clip, Objective, SequenceRatio
+from assay.part import Gate
 from assay.types import Batch, Row
 from bench.trl_ours import GROUP, MAX_NEW, Taught, assessed, loss_of, packed
 
@@ -112,8 +112,11 @@ def batch_of(case: Rollout, rows: Sequence[Row], *, theirs: bool) -> Batch:
 def objective_of(case: Rollout) -> Objective:
     """The recipe's ratio and aggregate under the bounds that TRL was told; no reference."""
     goal = recipe(case.recipe).mechanism.objective
-    told = {"cispo": Bounded(least=0.0, most=case.high), "gmpo": Geometric(low=CLIP, high=case.high)}
-    gate = goal.gate if case.recipe == "sapo" else told.get(case.recipe, Clip(low=CLIP, high=case.high))
+    gate: Gate = Bounded(least=0.0, most=case.high) if case.recipe == "cispo" else Clip(low=CLIP, high=case.high)
+    if case.recipe == "gmpo":
+        gate = dataclasses.replace(goal.gate, low=CLIP, high=case.high)  # type: ignore[call-arg]
+    elif case.recipe == "sapo":
+        gate = goal.gate
     return Objective(ratio=goal.ratio, gate=gate, aggregate=goal.aggregate)
 
 
@@ -146,7 +149,7 @@ class LeaveOneOut:
 
     @property
     def beta(self) -> float:
-        (penalty,) = recipe(self.recipe).mechanism.assess
+        (penalty,) = recipe(self.recipe).mechanism.forwards
         assert isinstance(penalty, TokenKL)
         return penalty.weight * self.penalised
 
@@ -169,7 +172,7 @@ class LeaveOneOut:
         self, rows: Sequence[Row], reference: LocalEngine, seen: dict[str, Any], *, theirs: bool
     ) -> list[Taught]:
         mechanism = recipe(self.recipe).mechanism
-        parts = mechanism if self.penalised else dataclasses.replace(mechanism, assess=())
+        parts = mechanism if self.penalised else dataclasses.replace(mechanism, forwards=())
         goal = mechanism.objective
         if theirs and self.formulas:
             clip = Clip(low=CLIP, high=CLIP)

@@ -10,13 +10,14 @@ import numpy as np
 
 from assay.collect.lagged import Frozen, Lagged
 from assay.credit.pack import pack
+from assay.curate import Pairs
 from assay.engine.interface import Span
 from assay.engine.local import LocalEngine
 from assay.known import RECIPES
 from assay.memory import Memory
-from assay.methods.preferences.losses import KTO, Preference
-from assay.methods.preferences.pairs import mismatch, pairs
 from assay.objective import Objective, Tagged
+from assay.objective.preference import Preference
+from assay.part import bind, parts_of
 from assay.recipe import Mechanism, Recipe
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Verdict
 from bench.micro_engine import Shape
@@ -66,7 +67,7 @@ def rows_of(engine: LocalEngine, shape: Shape, case: Case) -> list[Row]:
 
 
 def as_asked(engine: LocalEngine, rows: list[Row], case: Case) -> list[Row]:
-    """Answers as they come to `assess`: sampled by the weights of now, or by others where another set writes.
+    """Answers as they come to `forwards`: sampled by the weights of now, or by others where another set writes.
 
     Where an objective imitates, every eighth answer is somebody else's, and where it tells a tag apart, every fourth
     has it. Preferences are marked by the parts of the recipes that mark them.
@@ -84,8 +85,9 @@ def as_asked(engine: LocalEngine, rows: list[Row], case: Case) -> list[Row]:
         result.append(row.mark(episode=episode, tag=tags[0] if tags and sample % 4 == 0 else ""))
     if isinstance(case.objective.whole, Preference):
         most = max(row.episode.request.sample for row in rows) // 2 + 1
-        kto = isinstance(case.objective.whole, KTO)
-        result = mismatch(result) if kto else pairs(result, memory=Memory(0), most=most)
+        for part in case.mechanism.curate:
+            marks = dataclasses.replace(part, most=most) if isinstance(part, Pairs) else part
+            result = bind(marks, memory=Memory(0))(result)
     return _sampled(engine, result)
 
 
@@ -98,7 +100,7 @@ def _sampled(engine: LocalEngine, rows: list[Row]) -> list[Row]:
         if segment.origin[0] != Origin.POLICY:
             known = dict.fromkeys(known)
         segment = dataclasses.replace(segment, **known)
-        result.append(row.mark(episode=dataclasses.replace(row.episode, segments=(segment,)), entropy=score.entropy))
+        result.append(row.mark(episode=dataclasses.replace(row.episode, segments=(segment,))))
     return result
 
 
@@ -115,7 +117,8 @@ def batch_of(engine: LocalEngine, rows: list[Row], case: Case, *, vocab: int, mo
         mu = None if segment.old is None else score.logp + np.float32(moved) * other
         stale = dataclasses.replace(segment, mu=mu, version=STALE)
         top = np.stack([random.choice(vocab, CANDIDATES, replace=False) for _ in range(count)])
-        known = {"gamma": 0.7, "partition": 0.3, "mean_logp": -np.log(vocab)}
+        known = {"gamma": 0.7, "log_z": 0.3, "mean_logp": np.full(count, -np.log(vocab))}
+        filled = [stream for part in parts_of(case.mechanism) for stream in part.fills if stream.name in known]
         learnt.append(
             row.mark(
                 episode=dataclasses.replace(row.episode, segments=(stale,)),
@@ -124,7 +127,7 @@ def batch_of(engine: LocalEngine, rows: list[Row], case: Case, *, vocab: int, mo
                 advantage=worth if row.in_denominator else None,
                 value=value,
                 top_ids=top.astype(np.int32),
-                weights={**row.weights, **{name: np.full(count, x, np.float32) for name, x in known.items()}},
+                constants={**row.constants, **{stream: known[stream.name] for stream in filled}},
             )
         )
     return pack(learnt, injected={case.role} if case.objective.injected == "train" else ())

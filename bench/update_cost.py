@@ -9,7 +9,7 @@ The bare update is `improve` with the likelihood weighed by the advantages: no r
 Each objective's update and the bare one take turns on one engine and one batch of 128 answers, at one thread; who goes
 first alternates. Ratios are of the processor's time, which other work disturbs less; the wall clock's are kept beside.
 Passes over all rows that come before are counted and timed by themselves: the survey of a step (`objective.survey`),
-and what `assess` does at the laptop profile. What was measured on a shape is not measured again.
+and what `forwards` does at the laptop profile. What was measured on a shape is not measured again.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from assay.assess import assess
 from assay.engine.choose import processor_of
 from assay.engine.interface import Chunk, Outputs, Scores, Span, Want
 from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
-from assay.engine.value_engine import ValueEngine
+from assay.engine.torch.value_engine import ValueEngine
+from assay.forwards import run_forwards
 from assay.known import RECIPES
 from assay.memory import Memory
 from assay.models import Models
@@ -41,8 +41,9 @@ from assay.objective.improve import improve
 from assay.objective.survey import survey
 from assay.part import bind
 from assay.policy.adapted import twin
-from assay.recipe import Recipe, Scale, at_profile
+from assay.recipe import Recipe, at_profile
 from assay.rng import Key
+from assay.scale import Scale
 from assay.types import Batch
 from bench import kept
 from bench.machine import describe, load
@@ -140,17 +141,17 @@ def models_of(engine: LocalEngine, recipe: Recipe) -> tuple[Models, dict[str, Co
 
 
 def cost_before(engine: LocalEngine, batch: Batch, case: Case, shape: Shape, repeats: int) -> Costs:
-    """Of `assess`, in units of the bare update; passes over all answers without a gradient, and those that train."""
+    """Of `forwards`, in units of the bare update; passes over all answers without a gradient, and those that train."""
     recipe, _ = at_profile(case.recipe, "laptop", max_new=shape.answer)
     models, engines = models_of(engine, recipe)
     known = {"scale": recipe.scale, "micro_tokens": TOKENS}
-    parts = [bind(part, **known) for part in case.mechanism.assess]
+    parts = [bind(part, **known) for part in case.mechanism.forwards]
     settings = {"batch_of": lambda role: role, "parts": parts, "num_updates": recipe.scale.num_updates}
     settings["objective"] = lambda role: case.mechanism.rule(role).objective
 
     def once() -> float:
         rows = rows_of(engine, shape, case)  # of the weights of now, which the bare update moves
-        return seconds(lambda: assess(models, rows, Memory(0), **settings))[0]
+        return seconds(lambda: run_forwards(models, rows, Memory(0), **settings))[0]
 
     once()
     answers = shape.prompts * shape.samples * shape.answer

@@ -73,8 +73,9 @@ _HEAD = (
     "- update: one optimiser step without its survey. What sees tokens or whole rows (scope `row`) has none.",
     "- survey: the pass with which a step of scope `step` begins. Nothing is spent where the weights of now sampled",
     "  all rows and the sampler's numbers are the learner's bit for bit: on the core in the first step after sampling.",
-    "- before: what `assess` does for a rollout batch at the laptop profile, in passes over all answers: `1f` without",
-    "  a gradient, `1t` that trains (a critic, a process model). Its cost is for all optimiser steps of that batch.",
+    "- before: what `forwards` does for a rollout batch at the laptop profile, in passes over all answers: `1f`",
+    "  without a gradient, `1t` that trains (a critic, a process model). Its cost is for all optimiser steps of that",
+    "  batch.",
 )
 
 

@@ -30,7 +30,7 @@ def pages(name: str) -> int:
 
 
 def child(line: list[str], said: int) -> None:
-    from assay.cli import main
+    from assay.cli.main import main
 
     os.dup2(said, 1)
     os.dup2(said, 2)
@@ -70,9 +70,9 @@ def serve() -> None:
     import torch
     import transformers  # noqa: F401
 
-    import assay.engine.torch_engine
+    import assay.engine.torch.engine
     import assay.policy.checkpoint
-    import assay.session  # noqa: F401
+    import assay.run.session  # noqa: F401
 
     torch.set_num_threads(1)
     for scenario in sys.stdin:

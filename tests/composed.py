@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import worked
+from of_methods import make, said
 from tiny import POOL, Letters, Notes, policy, recipe_of, run, stages_of
 
 from assay import known
@@ -17,73 +18,30 @@ from assay.collect import Refill
 from assay.curate import FirstGroups, MixedGroups
 from assay.engine.interface import Generation, Scores, Span
 from assay.loop import train
-from assay.memory import HoldTagged, KeepLeftovers, Memory
+from assay.memory import KeepLeftovers, Memory
 from assay.memory.columns import to_columns
 from assay.memory.places import OURS, keepers
-from assay.methods.arpo.forks import ForkAtReplies
-from assay.methods.azr.pose import Pose, PoseSeeds
-from assay.methods.bread.anchors import AnchorSearch
-from assay.methods.deepsearch.source import Examine, Unsolved
-from assay.methods.deepsearch.steps import Steps
-from assay.methods.gfpo.filtered import Filtered, FilteredByDifficulty
-from assay.methods.guide.surplus import TakeTurns
-from assay.methods.passk.credit import PassK
-from assay.methods.questa.partial_solution import PartialSolution
-from assay.methods.relift.study import Study
-from assay.methods.rlad.abstract import Abstract
-from assay.methods.rorecomp.recompose import Recompose
-from assay.methods.rstar2.resample import ResampleOnCorrect
-from assay.methods.spec_rl.speculate import Speculate
-from assay.methods.spo.uncertain import Uncertain
 from assay.models import Models
-from assay.part import Part, bind
+from assay.part import Curator, Part, Remembering, bind, name_of
 from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
 from assay.rng import Key, uniforms
-from assay.source import Epochs
 from assay.types import Batch, Episode, Request, Row, Segment, Stats
 
 PROMPTS, GROUP, STEPS, MAX_NEW = 3, 4, 3, 4
 ROLES = ("policy", "abstraction", "student", "proposer")
 SLOTS = {
     name: known.SLOTS[name]
-    for name in ("source", "augment", "expand", "curate", "assess", "reward", "credit", "shape", "remember")
+    for name in ("source", "ask", "expand", "curate", "forwards", "reward", "credit", "shape", "remember")
 }
-SMALL: dict[type[Part], dict[str, Any]] = {
-    Epochs: {"size": 1},
-    Unsolved: {"size": 1},
-    Examine: {"size": 1},
-    Uncertain: {"size": 1},
-    PoseSeeds: {"size": 1},
-    Steps: {"width": 2, "depth": 2},
-    Abstract: {"num": 2, "bare": 2},
-    Study: {"size": 1},
-    ForkAtReplies: {"total": GROUP + 1},
-    AnchorSearch: {"pieces": 3},
-    Filtered: {"keep": 2},
-    FilteredByDifficulty: {"hard": 3, "medium": 2, "easy": 1, "warmup": 1},
-    ResampleOnCorrect: {"keep": 2},
-    PassK: {"k": 2},
-    PartialSolution: {"least": 1},
-    Speculate: {"residual": False},
-    Recompose: {"often": 1.0, "seldom": 1.0},
-    HoldTagged: {"tag": "harvest"},  # what `rehearse` would read, were it not called so by another
+SMALL: dict[str, dict[str, Any]] = {
+    "source:epochs": {"size": 1},
+    "remember:hold-tagged": {"tag": "harvest"},  # what `rehearse` would read, were it not called so by another
+    **said("SMALL"),
 }
-ALONG: dict[str, tuple[tuple[str, str], ...]] = {  # without these in their slots a part has nothing to work on
-    "search": (("augment", "steps"), ("curate", "backed-up")),
-    "backed-up": (("augment", "steps"), ("expand", "search")),
-    "solve-with": (("augment", "abstract"),),
-    "helpful": (("augment", "abstract"), ("expand", "solve-with")),
-    "hold-tagged": (("augment", "abstract"), ("expand", "solve-with"), ("curate", "helpful")),
-    "solve-posed": (("source", "pose"),),
-    "admit-posed": (("source", "pose"),),
-    "label-steps": (("expand", "complete-steps"),),
-    "on-anchor": (("expand", "anchor-search"),),
-    "make-room": (("expand", "ask-teachers"),),
-    "switch-to-expert": (("augment", "expert"),),
-    "draw-leaves": (("expand", "fork"),),
-    "token-baseline": (("assess", "token-energy"),),
-    "own-tokens": (("expand", "fork"),),
+ALONG: dict[str, tuple[str, ...]] = {  # without these in their slots a part has nothing to work on
+    "remember:hold-tagged": ("ask:abstract", "expand:solve-with", "curate:helpful"),
+    **said("ALONG"),
 }
 Place = tuple[str, str]  # slot, name
 
@@ -135,8 +93,7 @@ class Dice:
 
 
 def part_of(slot: str, name: str) -> Part:
-    kind = SLOTS[slot][name]
-    return kind(**SMALL.get(kind, {}))
+    return make(f"{slot}:{name}", **SMALL.get(f"{slot}:{name}", {}))
 
 
 def mechanism_of(*places: Place) -> Mechanism:
@@ -145,14 +102,14 @@ def mechanism_of(*places: Place) -> Mechanism:
     A source or an estimator stands alone in its slot: the last one named has it. Everything in `curate` stands in the
     order in which it is named.
     """
-    named = [*(needed for _, name in places for needed in ALONG.get(name, ())), *places]
-    chosen: dict[str, list[Part]] = {slot: [] for slot in SLOTS}
+    needed = [place for slot, name in places for place in ALONG.get(f"{slot}:{name}", ())]
+    named = [*((slot, name) for slot, _, name in (place.partition(":") for place in needed)), *places]
+    chosen: dict[str, list[Any]] = {slot: [] for slot in SLOTS}  # of the slot's kind each
     for slot, name in dict.fromkeys(named):
         chosen[slot].append(part_of(slot, name))
     if chosen["expand"]:  # whoever asks in rounds of its own goes before the refill
         chosen["expand"].sort(key=lambda part: isinstance(part, Refill))
-    if any(isinstance(part, Steps) for part in chosen["augment"]):  # they leave alone what is answered already
-        chosen["augment"].sort(key=lambda part: isinstance(part, Steps))
+    chosen["ask"].sort(key=lambda part: name_of(part) == "first-steps")  # they leave alone what is answered already
     aside = [part for part in chosen["curate"] if part.sets_aside]
     for part in [one for parts in chosen.values() for one in parts if one.reads]:
         if not any(type(kept) in part.reads and kept.keeps_for(part) for kept in chosen["remember"]):
@@ -161,15 +118,20 @@ def mechanism_of(*places: Place) -> Mechanism:
         source=chosen["source"][-1] if chosen["source"] else Mechanism().source,
         credit=chosen["credit"][-1] if chosen["credit"] else Mechanism().credit,
         reward=(Outcome(), *chosen["reward"]),
-        **{slot: tuple(chosen[slot]) for slot in ("augment", "expand", "curate", "assess", "shape", "remember")},
+        ask=tuple(chosen["ask"]),
+        expand=tuple(chosen["expand"]),
+        curate=tuple(chosen["curate"]),
+        forwards=tuple(chosen["forwards"]),
+        shape=tuple(chosen["shape"]),
+        remember=tuple(chosen["remember"]),
     )
 
 
-def _keeper(reader: Part, *, several: bool) -> Part:
+def _keeper(reader: Part, *, several: bool) -> Remembering:
     kind = reader.reads[0]
     if kind is KeepLeftovers:
         return KeepLeftovers(max_age=2, of=reader.called if several else "")
-    return kind(**SMALL.get(kind, {}))
+    return part_of("remember", name_of(kind))
 
 
 def recipe(mechanism: Mechanism, **scale: Any) -> Recipe:
@@ -180,7 +142,7 @@ def recipe(mechanism: Mechanism, **scale: Any) -> Recipe:
 
 def world_of(mechanism: Mechanism) -> dict[str, Any]:
     """Problems whose solutions have steps, or those that can be posed where they are to be."""
-    posed = isinstance(mechanism.source, Pose | PoseSeeds)
+    posed = mechanism.source.posed
     return {} if posed else {"pool": worked.POOL, "codec": Signs()}
 
 
@@ -233,7 +195,7 @@ def _bits(kept: Any) -> Any:
 
 
 def constants(made: Recipe, world: Mapping[str, Any]) -> dict[str, Any]:
-    from assay.augment import Sampling
+    from assay.ask import Sampling
 
     scale = made.scale
     return {
@@ -289,9 +251,9 @@ def groups_of(rows: Sequence[Row], *, batch: str | None = None) -> list[str]:
     return list(dict.fromkeys(row.group for row in rows if row.in_loss and batch in (None, row.batch)))
 
 
-def wanted_groups(*extra: Part) -> Mechanism:
+def wanted_groups(*extra: Curator) -> Mechanism:
     """Groups that are mixed, drawn until there are enough, with these parts behind the choice of them."""
-    first: tuple[Part, ...] = () if any(isinstance(part, TakeTurns) for part in extra) else (FirstGroups(),)
+    first: tuple[Curator, ...] = () if "take-turns" in map(name_of, extra) else (FirstGroups(),)
     aside = [part for part in extra if part.sets_aside]
     kept = tuple(_keeper(part, several=len(aside) > 1) for part in aside)
     return Mechanism(expand=(Refill(max_rounds=50),), curate=(MixedGroups(), *first, *extra), remember=kept)

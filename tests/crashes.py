@@ -17,12 +17,12 @@ import sys
 import time
 from pathlib import Path
 
-from assay.experiment import Experiment
+from assay.host import failpoint
 from assay.known import RECIPES
-from assay.record import failpoint
 from assay.record.folder import RunFolder
-from assay.record.recorder import timeless
-from assay.session import plan, resume, start
+from assay.run.experiment import Experiment
+from assay.run.recorder import timeless
+from assay.run.session import plan, resume, start
 from assay.source import Pool, Share
 
 PHASES = ("between", "collect", "verify", "update", "save")
@@ -65,12 +65,12 @@ def experiment(model: Path) -> Experiment:
 
 def watch(place: mmap.mmap, inside: str | None, nth: int) -> None:
     """Writes into shared memory what the run is doing, so that the parent knows where a kill hit."""
-    import assay.judging
+    import assay.run.grader
     from assay.engine.local import LocalEngine
     from assay.engine.native.engine import NativeEngine
-    from assay.engine.torch_engine import TorchEngine
+    from assay.engine.torch.engine import TorchEngine
 
-    visits = dict.fromkeys(PHASES, 0)
+    visits: dict[str, int] = dict.fromkeys(PHASES, 0)
 
     def marked(name: str, function, pause: float = 0.0):
         def wrapped(*arguments, **keywords):
@@ -87,7 +87,7 @@ def watch(place: mmap.mmap, inside: str | None, nth: int) -> None:
 
         return wrapped
 
-    assay.judging.verify = marked("verify", assay.judging.verify, PAUSE)
+    assay.run.grader.verify = marked("verify", assay.run.grader.verify, PAUSE)
     for engine in (NativeEngine, TorchEngine):
         engine.generate = marked("collect", engine.generate)
         engine.forward = marked("update", engine.forward)
@@ -195,7 +195,7 @@ def main() -> None:
     import assay.engine.native.engine
     import assay.loop
     import assay.policy
-    import assay.record.recorder  # noqa: F401 - once here instead of in every child
+    import assay.run.recorder  # noqa: F401 - once here instead of in every child
 
     calm = run_scenario({"name": "calm"}, model, root, 0)
     print(json.dumps(calm), flush=True)

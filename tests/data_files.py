@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.tasks.data import data, tables
-from assay.tasks.data_rows import Table
+from assay.tasks.data.rows import Table
+from assay.tasks.data.task import data, tables
 from assay.types import Problem
 
 

@@ -10,14 +10,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING
 from typing import Any
 
-from assay.experiment import Evaluation, Machine, Saving, Tracking
 from assay.objective import Objective
 from assay.part import KINDS, name_of
 from assay.policy.conversation import Chat
 from assay.policy.lora import Lora
-from assay.recipe import PROFILES, Mechanism, Recipe, Rule, Scale, Stage, at_profile
+from assay.recipe import PROFILES, Mechanism, Recipe, Rule, Stage, at_profile
+from assay.run.experiment import Evaluation, Machine, Saving, Tracking
+from assay.scale import Scale
 
-WORDS = ("name", "title", "paper", "claim", "notes", "deviations")  # prose, which no run depends on
+WORDS = ("name", "title", "paper", "claim", "notes", "deviations", "missing", "tasks")  # prose, which no run depends on
 NAMED = ("name", "role")  # said though they are what they are by default
 DEFAULTS = (Mechanism(), Objective(), Rule(""), Stage())
 

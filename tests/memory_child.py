@@ -17,7 +17,7 @@ from assay.engine.choose import processor_of
 from assay.engine.interface import Generation, Want
 from assay.engine.native.engine import NativeEngine
 from assay.engine.optimiser import AdamW
-from assay.engine.torch_engine import TorchEngine
+from assay.engine.torch.engine import TorchEngine
 from assay.policy.adapted import attach
 from assay.policy.config import PolicyConfig
 from assay.policy.lora import Lora

@@ -12,22 +12,22 @@ FOLDERS = (
     "assay/objective",
     "assay/credit",
     "assay/source",
-    "assay/augment",
+    "assay/ask",
     "assay/collect",
-    "assay/assess",
+    "assay/forwards",
     "assay/curate",
     "assay/memory",
     "assay/reward",
-    "assay/evaluate",
+    "assay/scoring",
     "assay/methods",
 )
 FILES = (
     "assay/assemble.py",
     "assay/engine/optimiser.py",
-    "assay/grouping.py",
+    "assay/curate/grouping.py",
     "assay/recipe.py",
     "assay/record/measure.py",
-    "assay/record/recorder.py",
+    "assay/run/recorder.py",
     "assay/stages.py",
 )
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from crashes import small_policy
 
-from assay.cli import main
+from assay.cli.main import main
 from assay.record.folder import RunFolder
-from assay.record.recorder import timeless
+from assay.run.recorder import timeless
 
 ROOT = Path(__file__).parents[1]
 SIZES = {

@@ -23,23 +23,15 @@ from composed import (
     train_with_dice,
     wanted_groups,
 )
+from of_methods import make
 
-from assay.augment.rehearse import Rehearse
+from assay.ask.rehearse import Rehearse
 from assay.curate import FirstGroups, MixedGroups
 from assay.errors import ConfigError, DataError
 from assay.known import SLOTS
 from assay.memory import Harvest, HoldTagged, KeepLeftovers
 from assay.memory.places import keepers, place_for
-from assay.methods.cure.own_tokens import OwnTokens
-from assay.methods.deepsearch.solved import HoldSolved
-from assay.methods.deepsearch.steps import Recall
-from assay.methods.gfpo.difficulty import TrackDifficulty
-from assay.methods.gfpo.filtered import FilteredByDifficulty
-from assay.methods.guide.surplus import TakeTurns
-from assay.methods.preferences.pairs import Mismatch
-from assay.methods.rlep.successes import KeepSuccesses
-from assay.methods.rorecomp.recompose import Recompose
-from assay.part import Part
+from assay.part import Remembering
 from assay.recipe import Mechanism, check
 
 ASIDE = {"recompose", "take-turns"}
@@ -51,6 +43,7 @@ NEEDS_SOLUTION = {"anchor-search", "on-anchor", "switch-to-expert", "expert-pref
     "partial-solution",
     "cut-anywhere",
 }  # cannot do without
+TURNS, RECOMPOSE, OWN = "curate:take-turns", "curate:recompose", "curate:own-tokens"
 MANY = {"num_prompts": 6, "num_steps": 5, "group_size": 8, "oversample": 3}  # more mixed groups than are wanted
 
 
@@ -77,11 +70,11 @@ def test_two_parts_that_remember_mark_or_draw_further_compose(first: Place) -> N
         names = [name for _, name in pair]
         made = recipe(mechanism_of(*pair))
         stands = [type(part) for part in made.mechanism.curate]
-        known = {type(part_of("curate", name)): name for name in WRITES | ASIDE}
+        known = {kind: name for name, kind in SLOTS["curate"].items() if name in WRITES | ASIDE}
         order = [known[kind] for kind in stands if kind in known]
         clash = any(one in WRITES and other in ASIDE for one, other in itertools.combinations(order, 2))
         if clash:
-            with pytest.raises(ConfigError, match="sets rows aside, which come back without what"):
+            with pytest.raises(ConfigError, match="sets rows aside for a later step, and they come back without what"):
                 check(made)
             continue
         check(made)
@@ -107,7 +100,7 @@ def drawn_pairs(count: int) -> list[tuple[Place, Place]]:
 def test_two_hundred_other_pairs_compose_and_train(pair: tuple[Place, Place]) -> None:
     made, names = recipe(mechanism_of(*pair)), {name for _, name in pair}
     if "mismatch" in names and type(made.mechanism.credit).targets:
-        assert "count in none" in refusal(curate=(Mismatch(),), credit=made.mechanism.credit)
+        assert "count in none" in refusal(curate=(make("curate:mismatch"),), credit=made.mechanism.credit)
         return
     check(made)
     if names & UNSOLVABLE and names & NEEDS_SOLUTION:
@@ -126,31 +119,34 @@ def test_two_hundred_other_pairs_compose_and_train(pair: tuple[Place, Place]) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("extra", [(), (TakeTurns(),), (Recompose(),), (TakeTurns(), Recompose()), (OwnTokens(),)])
-def test_six_wanted_groups_train_in_every_step(extra: tuple[Part, ...]) -> None:
+@pytest.mark.parametrize("names", [(), (TURNS,), (RECOMPOSE,), (TURNS, RECOMPOSE), (OWN,)], ids=str)
+def test_six_wanted_groups_train_in_every_step(names: tuple[str, ...]) -> None:
     """Refill draws until there are six mixed ones, whatever waits for the parts that set rows aside."""
+    extra = [make(name) for name in names]
     made = recipe(wanted_groups(*extra), **MANY)
     check(made)
     watch = train_with_dice(made)
     for rows in watch.rows:
         assert len(groups_of([row for row in rows if row.batch != "second"])) == 6
     waited = {row.waited for rows in watch.rows for row in rows if row.in_loss} - {""}
-    assert len(waited) == sum(part.sets_aside for part in extra)
+    assert len(waited) == sum(type(part).sets_aside for part in extra)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_what_waits_for_one_part_is_not_given_back_by_another() -> None:
     """Each keeps groups of its own."""
-    made = recipe(wanted_groups(TakeTurns(), Recompose()), **MANY)
+    made = recipe(wanted_groups(make(TURNS), make(RECOMPOSE)), **MANY)
     memory = train_with_dice(made).before
     own = {name: set(store) for name, store in memory.stores.items() if name.startswith("left-over")}
     assert set(own) == {"left-over/take-turns", "left-over/recompose"} and all(own.values())
     assert not own["left-over/take-turns"] & own["left-over/recompose"], "what has not trained was not recomposed"
 
 
+@pytest.mark.slow
 def test_what_was_filtered_is_counted_in_the_step_in_which_its_group_trains() -> None:
     """Of each group two train, and all are in the denominator: a group that waited comes back with these marks."""
-    mechanism = wanted_groups(TakeTurns())
-    curate = (MixedGroups(), part_of("curate", "filtered"), TakeTurns())
+    mechanism = wanted_groups(make(TURNS))
+    curate = (MixedGroups(), part_of("curate", "filtered"), make(TURNS))
     watch = train_with_dice(recipe(dataclasses.replace(mechanism, curate=curate), **MANY))
     back = [row for rows in watch.rows for row in rows if row.waited]
     assert back
@@ -163,21 +159,29 @@ def test_what_was_filtered_is_counted_in_the_step_in_which_its_group_trains() ->
 # Whose stores they are
 
 
-def of(*parts: Part, stage: tuple[Part, ...] = ()) -> list[list[str]]:
+def of(*parts: Remembering, stage: tuple[Remembering, ...] = ()) -> list[list[str]]:
     return [[keeper.place for keeper in kept] for kept in keepers([parts, stage])]
 
 
 def test_two_parts_have_two_stores_and_stages_share_one() -> None:
-    two = (TrackDifficulty(), TrackDifficulty())
+    two = (make("remember:track-difficulty"), make("remember:track-difficulty"))
     assert of(*two) == [["difficulty", "difficulty#2"], []]
-    assert of(KeepSuccesses(most=4), stage=(KeepSuccesses(most=2),)) == [["successes"], ["successes"]]
-    assert of(HoldSolved(name="x"), Harvest(name="x")) == [["x", "x#2"], []]
-    assert of(Harvest(name="x"), stage=(HoldSolved(name="x"), Harvest(name="x"))) == [["x"], ["x#2", "x"]]
+    assert of(make("remember:keep-successes", most=4), stage=(make("remember:keep-successes", most=2),)) == [
+        ["successes"],
+        ["successes"],
+    ]
+    assert of(make("remember:hold-solved", name="x"), Harvest(name="x")) == [["x", "x#2"], []]
+    assert of(Harvest(name="x"), stage=(make("remember:hold-solved", name="x"), Harvest(name="x"))) == [
+        ["x"],
+        ["x#2", "x"],
+    ]
     assert of(Harvest(name="pass-rates"), HoldTagged(tag="rows")) == [["pass-rates#2", "rows#2"], []]
 
 
 def test_checkpoints_of_earlier_versions_find_their_stores() -> None:
-    found = of(*(kind() for kind in SLOTS["remember"].values()))[0]
+    keepers_of_all = [kind() for kind in SLOTS["remember"].values() if issubclass(kind, Remembering)]
+    assert len(keepers_of_all) == len(SLOTS["remember"])
+    found = of(*keepers_of_all)[0]
     assert sorted(found) == sorted(
         [
             *("levels", "hint-rates", "difficulty", "temperatures", "solved", "successes", "values", "harvest"),
@@ -187,10 +191,10 @@ def test_checkpoints_of_earlier_versions_find_their_stores() -> None:
 
 
 def test_a_reader_means_one_part() -> None:
-    (mine,) = keepers([(HoldSolved(name="x"), Harvest(name="x"), Harvest(), HoldTagged(tag="y"))])
-    assert place_for(Recall(name="x"), mine) == "x" and place_for(Rehearse(name="x"), mine) == "x#2"
+    (mine,) = keepers([(make("remember:hold-solved", name="x"), Harvest(name="x"), Harvest(), HoldTagged(tag="y"))])
+    assert place_for(make("ask:recall", name="x"), mine) == "x" and place_for(Rehearse(name="x"), mine) == "x#2"
     assert place_for(Rehearse(), mine) == "harvest" and place_for(Rehearse(name="y"), mine) == "y"
-    assert place_for(Recall(name="y"), mine) == "", "what another kind of part holds is not read"
+    assert place_for(make("ask:recall", name="y"), mine) == "", "what another kind of part holds is not read"
 
 
 def refusal(**slots: Any) -> str:
@@ -200,26 +204,29 @@ def refusal(**slots: Any) -> str:
 
 
 def test_what_cannot_be_told_apart_is_refused_with_what_to_do() -> None:
-    two = refusal(curate=(FilteredByDifficulty(),), remember=(TrackDifficulty(), TrackDifficulty()))
-    assert "FilteredByDifficulty reads what one part keeps" in two and "'difficulty#2'" in two and "leave one" in two
-    shared = refusal(curate=(TakeTurns(), Recompose()), remember=(KeepLeftovers(),))
+    two = refusal(
+        curate=(make("curate:filtered-by-difficulty"),),
+        remember=(make("remember:track-difficulty"), make("remember:track-difficulty")),
+    )
+    assert "FilteredByDifficulty reads the store of one part" in two and "'difficulty#2'" in two and "leave one" in two
+    shared = refusal(curate=(make(TURNS), make(RECOMPOSE)), remember=(KeepLeftovers(),))
     assert "take-turns and recompose are in `curate`" in shared and "of=take-turns" in shared
-    behind = refusal(curate=(OwnTokens(), TakeTurns()), remember=(KeepLeftovers(),))
+    behind = refusal(curate=(make(OWN), make(TURNS)), remember=(KeepLeftovers(),))
     assert re.search("without what OwnTokens wrote on them. Put OwnTokens behind TakeTurns", behind)
     each = (KeepLeftovers(of="take-turns"), KeepLeftovers(of="recompose"))
-    check(recipe(Mechanism(curate=(FirstGroups(), TakeTurns(), Recompose()), remember=each)))
+    check(recipe(Mechanism(curate=(FirstGroups(), make(TURNS), make(RECOMPOSE)), remember=each)))
 
 
 def extended(slot: str, name: str) -> Mechanism:
     """The choice of six mixed groups, with one part more behind it, and all that this part works on."""
-    alone, chosen = mechanism_of((slot, name)), wanted_groups(*([TakeTurns()] if name == "take-turns" else []))
+    alone, chosen = mechanism_of((slot, name)), wanted_groups(*([make(TURNS)] if name == "take-turns" else []))
     kept = chosen.remember if name == "take-turns" else alone.remember
     curate = chosen.curate + tuple(part for part in alone.curate if part not in chosen.curate)
     return dataclasses.replace(alone, expand=(*alone.expand, *chosen.expand), curate=curate, remember=kept)
 
 
 FEWER = {
-    "nobody": "nobody trains",
+    "no-training": "no answer trains",
     "examine": "asks all that there is once, however many are wanted",
     "rehearse": "learns from what is held, and nothing is drawn",
     "pairs": "a group whose wrong answers were all cut has no pair",

@@ -8,125 +8,46 @@ from typing import Any
 
 import pytest
 import torch
+from of_methods import busy, made, said
 from tiny import policy, recipe_of, register, run
 from torch import Tensor
 
-from assay.augment import Expert
-from assay.augment.hints import Hinted
+from assay.ask import Expert
+from assay.ask.hints import Hinted
 from assay.collect import Refill
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
-from assay.curate import Aside, BandFirst
+from assay.curate import BandFirst, StatisticsOnly
 from assay.curate.parts import FirstGroups
 from assay.curate.players import Untrained
 from assay.known import SLOTS
 from assay.memory.harvest import Harvest
 from assay.memory.helpful import HoldTagged
 from assay.memory.leftovers import KeepLeftovers
-from assay.methods.ampo.make_room import MakeRoom
-from assay.methods.arpo.forks import ForkAtReplies
-from assay.methods.azr.memory import AdmitPosed
-from assay.methods.azr.without_tag import WithoutTag
-from assay.methods.bread.anchors import AnchorSearch
-from assay.methods.bread.curate import OnAnchor
-from assay.methods.cure.own_tokens import OwnTokens
-from assay.methods.deepsearch.examined import KeepExamined
-from assay.methods.deepsearch.solved import HoldSolved
-from assay.methods.deepsearch.steps import Recall
-from assay.methods.erpo.temperature import OwnTemperature
-from assay.methods.erpo.track import TrackTemperature
-from assay.methods.gfpo.difficulty import TrackDifficulty
-from assay.methods.gfpo.filtered import Filtered, FilteredByDifficulty
-from assay.methods.guide.retry import RetryWithHint
-from assay.methods.guide.surplus import TakeTurns
-from assay.methods.hpt.switch import SwitchToExpert
-from assay.methods.questa.band import Band
-from assay.methods.questa.partial_solution import CutAnywhere, PartialSolution
-from assay.methods.rcrl.completions import CompleteSteps
-from assay.methods.relift.study import Study
-from assay.methods.relift.unsolved import HoldUnsolved
-from assay.methods.rlad.players import Helpful, Unpaid
-from assay.methods.rlep.replay import Replay
-from assay.methods.rlep.successes import KeepSuccesses
-from assay.methods.rlve.levels import Promote
-from assay.methods.rorecomp.recompose import Recompose
-from assay.methods.rstar2.resample import ResampleOnCorrect
-from assay.methods.seele.rates import KeepRate
-from assay.methods.seele.rounds import HintRounds
-from assay.methods.spec_rl.drafts import Drafts
-from assay.methods.spo.probe import Probe
-from assay.methods.spo.values import TrackValues
 from assay.part import Part
 from assay.recipe import Mechanism
 
 GROUP = 4
 IDLE: list[tuple[str, Part]] = [
-    ("augment", Expert(count=0)),
-    ("augment", Probe(num=0)),
-    ("augment", Replay(num=0)),
-    ("expand", AnchorSearch(probes=0)),
-    ("expand", Study()),
-    ("expand", CompleteSteps(num=0)),
-    ("curate", Aside()),
-    ("curate", BandFirst(low=-1.0, high=2.0)),
-    ("curate", Filtered(keep=GROUP)),
-    ("curate", FilteredByDifficulty(hard=GROUP, medium=GROUP, easy=GROUP)),
-    ("curate", OnAnchor()),
-    ("curate", SwitchToExpert()),
-    ("curate", TakeTurns()),
-    ("remember", Harvest()),
-    ("remember", HoldTagged()),
-    ("remember", HoldUnsolved()),
-    ("remember", KeepSuccesses()),
-    ("remember", TrackDifficulty()),
-    ("remember", TrackValues()),
-    ("augment", Hinted(share=0.0)),
-    ("augment", CutAnywhere(share=0.0)),
-    ("augment", OwnTemperature()),
-    ("augment", PartialSolution(percent=0.0)),
-    ("augment", Recall()),
+    ("ask", Expert(count=0)),
+    ("ask", Hinted(share=0.0)),
     ("expand", AskTeachers(most=0)),
     ("expand", Fork(branches=0, places=0)),
-    ("expand", ForkAtReplies(total=GROUP)),
-    ("expand", HintRounds(rounds=1)),
     ("expand", Refill(max_rounds=1)),
-    ("expand", RetryWithHint(share=0.0)),
-    ("curate", Band(low=-1.0, high=2.0)),
+    ("curate", StatisticsOnly()),
+    ("curate", BandFirst(low=-1.0, high=2.0)),
     ("curate", FirstGroups()),
-    ("curate", Helpful()),
-    ("curate", MakeRoom()),
-    ("curate", OwnTokens()),
-    ("curate", Recompose(share=1.0)),
-    ("curate", ResampleOnCorrect(keep=GROUP)),
-    ("curate", Unpaid()),
     ("curate", Untrained()),
-    ("curate", WithoutTag()),
-    ("remember", AdmitPosed()),
-    ("remember", Drafts()),
-    ("remember", HoldSolved()),
-    ("remember", KeepExamined()),
+    ("remember", Harvest()),
+    ("remember", HoldTagged()),
     ("remember", KeepLeftovers()),
-    ("remember", KeepRate()),
-    ("remember", Promote()),
-    ("remember", TrackTemperature()),
+    *made(said("IDLE")),
 ]
-HOOKS = ("augment", "expand", "curate", "remember")
-BUSY = {
-    "augment": {"demonstrate", "as-role", "trunks", "steps", "begin-at-rate", "speculate", "abstract", "start-states"}
-    | {
-        "budget",
-        "distilled",
-        "expert-prefix",
-        "greedy",
-        "rehearse",
-        "teach-abstractions",
-        "write-then-solve",
-        "conditioned",
-    },
-    "expand": {"search", "solve-posed", "solve-with"},
-    "curate": {"mixed-groups", "solved-groups", "draw-leaves", "backed-up"}
-    | {"nobody", "one-sided", "unsolved-groups", "whole-answers", "pairs", "mismatch", "train-at", "label-steps"},
-    "remember": {"follow", "adapt-entropy"},
+HOOKS = ("ask", "expand", "curate", "remember")
+BUSY = busy() | {
+    *("ask:demonstrate", "ask:rehearse", "ask:trunks"),
+    *("curate:mixed-groups", "curate:pairs", "curate:train-at"),
+    "remember:follow",
 }
 """Parts that have no value at which they do nothing: they are what a method is."""
 
@@ -172,4 +93,5 @@ def test_the_plain_run_learns_something(plain: Any, expected: dict[str, Any]) ->
 def test_every_hook_is_idle_somewhere_or_busy() -> None:
     for slot in HOOKS:
         idle = {type(part) for place, part in IDLE if place == slot}
-        assert {name for name, part in SLOTS[slot].items() if part not in idle} == BUSY[slot]
+        hooks = {f"{slot}:{name}" for name, part in SLOTS[slot].items() if part not in idle}
+        assert hooks == {place for place in BUSY if place.startswith(f"{slot}:")}

@@ -61,7 +61,7 @@ def test_every_file_with_a_formula_has_mutants_and_names_are_unique() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "assay/record/recorder.py:_exam: 'valid'  ->  'train'",
+        "assay/run/recorder.py:_exam: 'valid'  ->  'train'",
         "assay/methods/rlep/replay.py:replay: memory.key('replay', memory.step, request.group)  ->  "
         "memory.key('replay', request.group)",
         "assay/methods/seele/rates.py:keep_rate: points_of(members)  ->  points_of(members[-1:])",
@@ -71,6 +71,7 @@ def test_what_once_survived_is_among_them(name: str) -> None:
     assert name in {mutant.name for mutant in mutants.mutants()}
 
 
+@pytest.mark.slow
 def test_what_is_called_equivalent_exists_and_has_a_reason() -> None:
     known = mutants.equivalent()
     assert set(known) <= {mutant.name for mutant in mutants.mutants()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 import os
@@ -15,12 +16,13 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from small_runs import ROOT
 
-from assay import errors, known, plugins, tasks
+from assay import errors, known, tasks
+from assay.host import offers
 from assay.lab import doctor
 from assay.tasks import TASKS
 
-ROOT = Path(__file__).parents[1]
 MODULE = '''
 import dataclasses
 
@@ -64,7 +66,7 @@ OFFERS = {"assay.methods": {"halved": "tiny_assay"}}
 WRONG = {  # what is changed in the module, and what is said of it
     "a name of ours": ("class Half", "class Clip", "has a part 'gate:clip', and assay.objective.gates has one already"),
     "a recipe of ours": ('name="halved"', 'name="grpo"', "has a recipe 'grpo', and there is one already"),
-    "a base that is not": ('Like("grpo"', 'Like("grop"', "there is no recipe 'grop', and others start from it: halved"),
+    "a base that is not": ('Like("grpo"', 'Like("grpq"', "there is no recipe 'grpq', and others start from it: halved"),
     "no such field": ('"mechanism.objective"', '"mechanism.objectiv"', "Did you mean 'objective'?"),
     "a misspelt wish": ("advantage, *, factor", "advantage, *, vieuw, factor", "Did you mean 'view'?"),
     "no default": ("factor: float = 0.5", "factor: float", "missing 1 required positional argument: 'factor'"),
@@ -169,7 +171,7 @@ def test_broken_offers_are_named_and_the_rest_works(tmp_path: Path) -> None:
 
 
 TABLES = (known.RECIPES, known.LIKES, known.METHOD_OF, *known.PARTS.values())
-Offering = Callable[..., tuple[plugins.Offer, ...]]
+Offering = Callable[..., tuple[offers.Offer, ...]]
 
 
 @pytest.fixture
@@ -179,16 +181,14 @@ def offering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Offeri
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "tiny_assay", raising=False)
 
-    def offer(*given: tuple[str, str, str]) -> tuple[plugins.Offer, ...]:
+    def offer(*given: tuple[str, str, str]) -> tuple[offers.Offer, ...]:
         entries = [EntryPoint(name, value, group) for group, name, value in given]
-        monkeypatch.setattr(plugins, "entry_points", lambda group: [one for one in entries if one.group == group])
-        monkeypatch.setattr(plugins, "TASKS", dict(TASKS))
-        monkeypatch.setattr(tasks, "TASKS", plugins.TASKS)
-        monkeypatch.setattr(plugins, "WITHHELD", {})
-        monkeypatch.setattr(errors, "WITHHELD", plugins.WITHHELD)
-        found = plugins.load.__wrapped__()
-        monkeypatch.setattr(plugins, "load", lambda: found)
-        return found
+        monkeypatch.setattr(offers, "entry_points", lambda group: [one for one in entries if one.group == group])
+        monkeypatch.setattr(tasks, "TASKS", dict(TASKS))
+        monkeypatch.setattr(offers, "WITHHELD", {})
+        monkeypatch.setattr(errors, "WITHHELD", offers.WITHHELD)
+        monkeypatch.setattr(offers, "load", functools.cache(offers.load.__wrapped__))
+        return known.others()
 
     before = [dict(table) for table in TABLES]
     yield offer
@@ -199,7 +199,7 @@ def offering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Offeri
 
 def test_a_task_of_another_package_is_one_like_ours(offering: Offering) -> None:
     (offer,) = offering(("assay.tasks", "theirs", "tiny_assay:TASK"))
-    assert not offer.problem and plugins.broken() == []
+    assert not offer.problem
     assert tasks.task("theirs").levels == range(1, 3)
     with pytest.raises(errors.UnknownName, match="Did you mean 'theirs'"):
         tasks.task("their")

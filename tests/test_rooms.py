@@ -1,4 +1,4 @@
-"""Which way imports point: phases know no method, and a method knows no other one."""
+"""Which way imports point: down, from room to room; phases know no method, and a method knows no other one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rooms import FOR_TYPES, LAYERS, PAGE, arrows, drawn, height, modules, room_of
+from small_runs import ROOT
 
 from assay.known import GROUPS, LIKES, METHOD_OF, PARTS, RECIPES
 from assay.methods import METHODS
 
-ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "assay"
 METHOD = "assay.methods."
-KNOWS_METHODS = ("known.py", "plugins.py")  # what there is by name; everybody else asks there
+KNOWS_METHODS = ("known.py",)  # what there is by name; everybody else asks there
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -44,6 +45,22 @@ def test_no_method_imports_another() -> None:
         assert not others, f"{path.relative_to(ROOT)} imports {others}"
 
 
+def test_of_tests_and_benches_only_those_of_a_method_import_it() -> None:
+    """Else they would fail when it is deleted."""
+    for path in sorted([*(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]):
+        places = [*path.relative_to(ROOT).parts[:-1], path.stem]
+        others = [m for m in imported(path) if m.startswith(METHOD) and m.split(".")[2] not in places]
+        assert not others, f"{path.relative_to(ROOT)} imports {others}"
+
+
+def test_tests_and_proxies_of_methods_are_those_of_methods_that_there_are() -> None:
+    listed = {name for names in METHODS.values() for name in names}
+    proxies = {path.stem for path in (ROOT / "bench" / "proxies").iterdir() if not path.name.startswith("__")}
+    assert {
+        path.name for path in (ROOT / "tests" / "methods").iterdir() if any(path.glob("*.*"))
+    } == listed and proxies <= listed
+
+
 def test_every_method_has_its_line_and_every_line_its_method() -> None:
     listed = [name for names in METHODS.values() for name in names]
     assert sorted(listed) == sorted({method_in(path) for path in FILES} - {""})
@@ -67,3 +84,28 @@ def test_a_part_of_a_method_is_used_by_no_other() -> None:
         mine = METHOD_OF[name].split(".")[2]
         used = {owner[type(part)] for part in parts_of((recipe.mechanism, recipe.stages)) if type(part) in owner}
         assert used <= {mine}, name
+
+
+def test_every_room_has_its_layer() -> None:
+    rooms = {room_of(module) for module in modules()} - {"", "__main__"}
+    assert rooms == {room for layer in LAYERS for room in layer}
+    assert sum(map(len, LAYERS)) == len(rooms), "a room stands in one layer"
+
+
+def test_no_arrow_runs_back_up() -> None:
+    back = {f"{one} -> {two}": files for (one, two), files in arrows().items() if height(two) >= height(one)}
+    assert not back, back
+
+
+def test_arrows_for_the_type_checker_that_run_back_up_are_few_and_explained() -> None:
+    back = {(one, two) for one, two in arrows(typed=True) if height(two) >= height(one)}
+    assert back == set(FOR_TYPES)
+
+
+def test_the_package_shows_few_files_at_its_top() -> None:
+    assert len(list(PACKAGE.glob("*.py"))) <= 16
+
+
+def test_the_page_shows_the_rooms_as_they_are() -> None:
+    page = PAGE.read_text()
+    assert drawn(page) == page, "`python tests/rooms.py` draws them anew"

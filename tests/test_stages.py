@@ -14,9 +14,9 @@ from tiny import POOL, Letters, episode, models_for, policy, recipe_of, register
 
 from assay import stages
 from assay.assemble import assemble
-from assay.configure import from_data, to_data
 from assay.memory import Memory
 from assay.recipe import Recipe, Stage
+from assay.run.configure import from_data, to_data
 from assay.stages import Plateau, Threshold, plateau, threshold
 
 

@@ -13,7 +13,7 @@ from assay.part import misspelt
 HEAVY = ("torch", "transformers", "pyarrow", "rich", "matplotlib", "tokenizers", "safetensors", "asyncio", "sympy")
 CODE = """
 import contextlib, io, json, sys
-from assay.cli import main
+from assay.cli.main import main
 with contextlib.redirect_stdout(io.StringIO()) as told:
     assert main({line!r}) == 0
 json.dump([told.getvalue(), sorted(sys.modules)], sys.stdout)
@@ -39,7 +39,7 @@ def test_help_imports_neither_a_method_nor_numpy() -> None:
 def test_a_listing_of_recipes_imports_the_methods_and_nothing_that_runs_them() -> None:
     told, modules = imported("list", "recipes")
     assert "dr-grpo" in told and "assay.methods.grpo" in modules
-    assert not modules & {*HEAVY, "assay.session", "assay.experiment", "assay.bases"}
+    assert not modules & {*HEAVY, "assay.session", "assay.run.experiment", "assay.run.bases"}
     assert not {name for name in modules if name.startswith(("assay.engine", "assay.policy", "assay.verify"))}
 
 

@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from small_runs import ROOT
 
 from assay.engine.native import build
 
@@ -16,7 +17,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="such wheels are made for Linux"),
 ]
-ROOT = Path(__file__).parent.parent
 FIND = "from assay.engine.native import build; print(build.library(build.chosen()))"
 USE = """
 import torch
@@ -76,6 +76,14 @@ def test_a_wheel_is_for_this_platform_if_it_brings_the_core(wheel: Path, tmp_pat
     assert wheel.name.endswith(f"-py3-none-linux_{build.chosen().machine}.whl")
     assert hatch(tmp_path, "").returncode == 0
     assert [path.name.endswith("-py3-none-any.whl") for path in tmp_path.iterdir()] == [True]
+
+
+def test_a_wheel_has_the_templates_of_new_methods(package: Path) -> None:
+    def files(root: Path) -> set[Path]:
+        found = (root / "assay/lab/templates").rglob("*")
+        return {path.relative_to(root) for path in found if path.is_file() and "__pycache__" not in path.parts}
+
+    assert files(package) == files(ROOT)
 
 
 def test_a_variant_that_is_not_there_is_refused(tmp_path: Path) -> None:

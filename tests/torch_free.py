@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 VERBS = ("train", "resume", "sample", "eval", "data", "compare", "list", "show", "base", "export", "report", "verify")
-VERBS += ("doctor", "demo", "explain")
+VERBS += ("doctor", "demo", "explain", "new")
 EXAMPLE = Path(__file__).parents[1] / "examples" / "word_problems.jsonl"
 LINES = [
     "--help",
     *(f"{verb} --help" for verb in VERBS),
-    *(f"list {what}" for what in ("recipes", "tasks", "bases", "parts", "gym")),
-    *(f"show {name}" for name in ("dapo", "countdown", "gate:clip")),
+    *(f"list {what}" for what in ("recipes", "tasks", "bases", "parts", "gym", "papers", "papers GRPO")),
+    *(f"show {name}" for name in ("dapo", "countdown", "gate:clip", "paper:dapo")),
     *(
         f"train {recipe} --dry-run"
         for recipe in ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "cure", "treerl")
@@ -32,7 +32,7 @@ class Blocker:
             raise ImportError(f"{name} is not needed for this")
 
 sys.meta_path.insert(0, Blocker())
-from assay.cli import main
+from assay.cli.main import main
 
 for line in json.load(sys.stdin):
     code = main(line.split())

@@ -1,4 +1,4 @@
-"""Expansion: given what exists so far, which further requests should be generated? An empty list when done."""
+"""Expansion: given the answers so far, which further requests should be generated? An empty list means none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assay.part import Expansion
 from assay.types import Episode, Request
 
 More = Callable[[Memory, int, int], list[Request]]
-"""(memory, first ordinal, number of problems) -> their requests: source and augment, continued within the step."""
+"""(memory, first ordinal, number of problems) -> requests for further problems of this step, made by source and ask."""
 
 
 def refill(
@@ -27,10 +27,10 @@ def refill(
     share: float,
     waiting: Sequence[str] = (),
 ) -> list[Request]:
-    """The next `drawn` problems, or none once enough groups are as wanted or the cap is reached.
+    """Requests for the next `drawn` problems; none once there are enough wanted groups or after `max_rounds` rounds.
 
-    Groups that wait since the step before are as wanted where `curate` puts them before those of the step: `waiting`
-    names the places where such groups are kept.
+    Groups that were saved in an earlier step count as wanted if `curate` puts them before the groups of this step:
+    `waiting` names the stores that hold such groups.
     """
     outcomes: dict[str, set[bool]] = {}
     for episode in episodes:
@@ -48,12 +48,15 @@ def refill(
 
 @dataclass(frozen=True)
 class Refill(Expansion):
-    """Draw further problems until `num_prompts` groups are as wanted, at most `max_rounds` times in all (DAPO).
+    """Draws further problems until `num_prompts` groups are as wanted, in at most `max_rounds` rounds (DAPO).
 
-    A smaller share of them leaves the rest of the step to other groups (GPG 2504.02546).
+    With a smaller `share` the rest of the step may be other groups (GPG 2504.02546).
+
+        expand=(Refill(max_rounds=10, wanted="mixed"),)
+        --mechanism.expand refill --mechanism.expand.0.max_rounds 10
     """
 
-    max_rounds: int = 10
-    wanted: Literal["mixed", "solved"] = "mixed"  # a right and a wrong answer in them, or a right one
-    share: float = 1.0  # of `num_prompts`
+    max_rounds: int = 10  # the first draw counts as a round
+    wanted: Literal["mixed", "solved"] = "mixed"  # groups with a right and a wrong answer, or with a right answer
+    share: float = 1.0  # the share of `num_prompts` groups that must be as wanted
     does = refill

@@ -1,4 +1,4 @@
-"""Collectors in which another set writes: a policy of some steps ago, or the one with which the stage began."""
+"""Collectors in which another model generates the answers: a lagging copy of the policy, or a frozen one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def lagged(collect: Collect, *, model: str, role: str) -> Collect:
-    """`collect` with the role played by the follower."""
+    """`collect` with a follower of the policy playing the role."""
 
     def collect_behind(models: Models, requests: Sequence[Request], memory: Memory) -> tuple[list[Episode], Memory]:
         if models.roles[role] not in models.leaders(model):
@@ -33,23 +33,28 @@ def lagged(collect: Collect, *, model: str, role: str) -> Collect:
 
 @dataclass(frozen=True)
 class Lagged(Collecting):
-    """A set that follows the policy, or another follower, writes in its stead. What asynchronous systems do, without
-    their chance.
+    """A model that lags behind the policy generates the answers, as in asynchronous training, but reproducibly.
+
+    The recipe has a model of this name that `follows` the policy, or follows another follower, and `remember` has a
+    `follow` that moves this model.
+
+        collect=(Lagged(model="behaviour"),)
+        --mechanism.collect lagged --mechanism.collect.0.model behaviour
     """
 
-    model: str = "behaviour"
-    role: str = "policy"
+    model: str = "behaviour"  # the model that generates, by its name in the recipe's `models`
+    role: str = "policy"  # the role that the model plays
     does = lagged
 
 
 def frozen(collect: Collect, *, model: str, role: str) -> Collect:
-    """`collect` with the role played by this set."""
+    """`collect` with a frozen model playing the role."""
 
     def collect_frozen(models: Models, requests: Sequence[Request], memory: Memory) -> tuple[list[Episode], Memory]:
         spec = models.specs.get(model)
         if model not in models or spec is None or spec.trained:
             raise ConfigError(
-                f"collect.model: '{model}' is no frozen set. Give the recipe a model of this name with trained=False."
+                f"collect.model: '{model}' is no frozen model. Give the recipe a model of this name with trained=False."
             )
         return collect(dataclasses.replace(models, roles={**models.roles, role: model}), requests, memory)
 
@@ -58,11 +63,15 @@ def frozen(collect: Collect, *, model: str, role: str) -> Collect:
 
 @dataclass(frozen=True)
 class Frozen(Collecting):
-    """A set that never learns writes in the policy's stead: all answers of a stage are of one policy.
+    """A frozen model generates the answers, so that all answers of a stage come from one distribution.
 
-    With a model of start=policy each stage is a round: what is learnt from is what the round before it could do.
+    A model with start="policy" copies the policy when a stage begins: then each stage learns from the answers of the
+    policy that the stage before it left.
+
+        collect=(Frozen(model="reference"),)
+        --mechanism.collect frozen --mechanism.collect.0.model reference
     """
 
-    model: str = "reference"
-    role: str = "policy"
+    model: str = "reference"  # the name in the recipe's `models`
+    role: str = "policy"  # the role that the model plays
     does = frozen

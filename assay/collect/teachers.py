@@ -1,4 +1,4 @@
-"""Teachers: correct answers of others, for the groups in which the policy has none."""
+"""Teachers: worked solutions that join the groups in which the policy found no right answer, or too few."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Literal
 
 import numpy as np
 
-from assay.augment import Codec
-from assay.augment.hints import answered
+from assay.ask import Codec
+from assay.ask.hints import answered
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import Expansion
 from assay.tasks import task
-from assay.tasks.task import before_answer, find_answer
 from assay.types import Episode, Request
+from assay.verifiers.answers import before_answer, find_answer
 
 
 def ask_teachers(
@@ -29,6 +29,7 @@ def ask_teachers(
     right: int,
     choice: str,
 ) -> list[Request]:
+    """Requests whose whole answer is a teacher's trace, for each group with too few right answers; once a group."""
     groups: dict[str, list[Episode]] = {}
     for episode in episodes:
         groups.setdefault(episode.request.group, []).append(episode)
@@ -53,23 +54,26 @@ def ask_teachers(
 
 @dataclass(frozen=True)
 class AskTeachers(Expansion):
-    """`most` worked solutions of the task join a group with no more than `right` right answers (AMPO 2510.02227).
+    """Up to `most` worked solutions join a group with no more than `right` right answers (AMPO 2510.02227).
 
-    They are answers of the group like any other: verified, and rewarded by what the verifier says.
+    They are answers of the group like any other: the verifier checks them and its verdict gives their reward.
+
+        expand=(AskTeachers(most=2, right=0),)
+        --mechanism.expand ask-teachers --mechanism.expand.0.most 2
     """
 
     solutions = "some"
 
     most: int = 2
     right: int = 0
-    choice: Literal["best", "random", "worst"] = "best"  # of those whose comprehension is the highest
+    choice: Literal["best", "random", "worst"] = "best"  # the solutions that the policy comprehends best, worst, or any
     does = ask_teachers
 
 
 def comprehension(request: Request, traces: Sequence[str], models: Models, codec: Codec) -> list[float]:
-    """c = max(0, mean_j pi(a_j | question, trace without its answer, a_<j) - the same without the trace).
+    """c of each trace = max(0, p(answer | question, trace without its answer) - p(answer | question)).
 
-    A mean of probabilities over the tokens of the answer a, not of their logarithms.
+    p is the mean probability of the answer's tokens a_j, mean_j pi(a_j | ..., a_<j): not a mean of log-probs.
     """
     from assay.engine.interface import Span
 

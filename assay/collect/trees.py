@@ -1,7 +1,7 @@
-"""Trees of answers: a branch goes on from within an answer that exists already.
+"""Trees of answers: a branch continues an existing answer from one of its tokens.
 
-A branch's prefix is made of the segments of the answers before it, so that every sampled token belongs to one node, the
-request that sampled it, and branches of one place ask for one prompt, which the engine runs once.
+The prefix of a branch consists of segments of the answer that it leaves. So every sampled token belongs to one node,
+the request that sampled it. Branches from one place have the same prompt and prefix, which the engine runs only once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from assay.augment import Codec
+from assay.ask import Codec
 from assay.errors import ConfigError
 from assay.memory import Memory
 from assay.part import Expansion
@@ -22,7 +22,7 @@ from assay.types import Episode, Origin, Request, first_tokens
 
 
 def branch(episode: Episode, at: int, *, sample: int) -> Request:
-    """A request that goes on from before token `at` of an answer, which is sampled anew, up to the answer's limit."""
+    """A request that keeps the first `at` tokens of an answer and samples the rest again, within the answer's limit."""
     request, ends = episode.request, np.cumsum([len(segment) for segment in episode.segments])
     segment = episode.segments[index := int(np.searchsorted(ends, at, side="right"))]
     limit = request.given + request.max_new
@@ -38,7 +38,7 @@ def branch(episode: Episode, at: int, *, sample: int) -> Request:
 
 
 def trees(episodes: Sequence[Episode]) -> dict[str, list[Episode]]:
-    """The episodes that grew from one trunk, by the trunk's id, in order of appearance."""
+    """Id of a trunk -> the episodes that grew from this trunk, itself included, in their order."""
     root_of: dict[str, str] = {}
     grown: dict[str, list[Episode]] = {}
     for episode in episodes:
@@ -65,13 +65,13 @@ def fork(
 ) -> list[Request]:
     """`branches` requests from each of `places` tokens of every tree that has forked less than `rounds` times.
 
-    A tree without a possible place forks at its root, where the policy began to write; one of which it wrote nothing
-    does not fork.
+    A tree without a token where it may fork does so before the first token that the policy wrote. A tree in which the
+    policy wrote nothing does not fork.
     """
     if min(places, branches, rounds, among, skip) < 0:
         raise ConfigError(
-            "fork: places, branches, rounds, among and skip are counts, not "
-            f"{places}, {branches}, {rounds}, {among} and {skip}; branches 0 forks nowhere."
+            "fork: places, branches, rounds, among and skip must be 0 or more, not "
+            f"{places}, {branches}, {rounds}, {among} and {skip}. With branches 0 nothing forks."
         )
     taken: dict[str, int] = {}
     for episode in episodes:
@@ -96,18 +96,22 @@ def fork(
 
 @dataclass(frozen=True)
 class Fork(Expansion):
-    """Every tree forks at uncertain tokens: by the entropy there, by how surprising the token was, or anywhere."""
+    """Every tree forks at uncertain tokens: those of high entropy, of low probability (surprisal), or random ones.
+
+    expand=(Fork(places=1, branches=3, by="entropy"),)
+    --mechanism.expand fork --mechanism.expand.0.places 1 --mechanism.expand.0.by entropy
+    """
 
     continues = True
 
-    places: int = 1  # of a tree, in a round
-    branches: int = 3  # from each place
-    rounds: int = 1
-    by: Literal["entropy", "surprisal", "random"] = "entropy"
-    among: int = 20  # the places are drawn from so many of the highest
-    skip: int = 1  # first tokens of a trunk that are no places; the first token of a branch never is one
-    letters: int = 2  # a place holds a token of so many letters, if any token of the tree is that long
-    until: tuple[str, ...] = ()  # a token with one of these in it is the last place of its answer
+    places: int = 1  # number of tokens at which a tree forks in a round
+    branches: int = 3  # number of branches from each of these tokens
+    rounds: int = 1  # how often a tree forks
+    by: Literal["entropy", "surprisal", "random"] = "entropy"  # the score of a token
+    among: int = 20  # the places are drawn at random among this many tokens with the highest scores
+    skip: int = 1  # the first tokens of a trunk where it does not fork; a branch never forks at its first token
+    letters: int = 2  # forks only at tokens of at least this many letters, if the tree has any
+    until: tuple[str, ...] = ()  # an answer does not fork after a token that contains one of these texts
     does = fork
 
 
@@ -122,13 +126,13 @@ class _Place:
 
 
 def _root(trunk: Episode) -> list[_Place]:
-    """Before the first token that its own request sampled: what was given belongs to no node."""
+    """The place before the first sampled token of a trunk; none if nothing was sampled. A given prefix has no node."""
     given = trunk.request.given
     return [_Place(trunk, given)] if len(trunk) > given else []
 
 
 def _places(episode: Episode, codec: Codec, by: str, skip: int, until: tuple[str, ...]) -> Iterator[_Place]:
-    """Tokens of the episode's own node where the policy could have gone on otherwise."""
+    """The tokens that this episode's own request sampled and at which a tree may fork."""
     ids, origin, start = episode.stream("ids"), episode.stream("origin"), episode.request.given
     score = {"entropy": episode.stream("entropy"), "surprisal": -episode.stream("old")}.get(by, np.zeros(len(ids)))
     first = start + (1 if start else skip)
@@ -141,7 +145,7 @@ def _places(episode: Episode, codec: Codec, by: str, skip: int, until: tuple[str
 
 
 def _chosen(scores: Sequence[float], places: int, among: int, by: str, key: Key) -> list[int]:
-    """`places` indices, drawn without return from those of the `among` highest scores."""
+    """`places` different indices, drawn at random from those of the `among` highest scores."""
     random = key.generator()
     drawn = random.permutation(len(scores)) if by == "random" else np.argsort(-np.array(scores), kind="stable")
     best = drawn[: max(among, places)]

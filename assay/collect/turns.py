@@ -1,6 +1,7 @@
-"""Answers in turns: where a task has an environment, what it replies is appended and the policy goes on from there.
+"""Answers in turns: if the task has an environment, its reply is appended to the answer and the policy continues.
 
-Ids are appended and never encoded again: the policy's are those it sampled, a reply's are encoded once, by themselves.
+Token ids are appended and never encoded again: the policy's tokens stay as they were sampled, and a reply is encoded
+once, by itself.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from assay.augment import Codec
+from assay.ask import Codec
 from assay.models import Models
 from assay.rng import Key
 from assay.tasks import task
@@ -19,9 +20,9 @@ from assay.types import Episode, Origin, Request, Segment
 
 
 def generate(models: Models, requests: Sequence[Request], key: Key, codec: Codec) -> list[Episode]:
-    """An episode for each request, in their order, up to its end or to the next reply of its environment (`pause`).
+    """An episode for each request, in the same order, up to its end or to the next reply of the environment (`pause`).
 
-    A request for no new tokens is answered by its prefix alone.
+    The answer to a request for 0 new tokens is its prefix.
     """
     found: dict[int, Episode] = {}
     for role in dict.fromkeys(request.role for request in requests):
@@ -40,8 +41,8 @@ def generate(models: Models, requests: Sequence[Request], key: Key, codec: Codec
 
 
 def _given(request: Request, codec: Codec) -> Episode:
-    """What a teacher wrote in part or whole is the teacher's; what the policy wrote once is replayed, unless its
-    log-probs are known: then it stands for what the policy would write now.
+    """The episode whose answer is the prefix of its request. Its provenance is `teacher` if others wrote a token of it,
+    and `replay` if the policy wrote it and the log-probs are not known. Otherwise it counts as fresh.
     """
     episode = Episode(request, request.prefix, "stop", text=text_of(request.prefix, codec))
     origin = episode.stream("origin")
@@ -53,7 +54,7 @@ def _given(request: Request, codec: Codec) -> Episode:
 
 
 def whole(models: Models, requests: Sequence[Request], key: Key, codec: Codec) -> list[Episode]:
-    """An episode for each request, in their order, with all their turns."""
+    """An episode for each request, in the same order, with all its turns."""
     with models.keeping() if any(map(in_turns, requests)) else nullcontext():
         found = dict(enumerate(generate(models, requests, key, codec)))
         while paused := [i for i, episode in found.items() if episode.finish == "pause"]:
@@ -64,28 +65,33 @@ def whole(models: Models, requests: Sequence[Request], key: Key, codec: Codec) -
 
 
 def in_turns(request: Request) -> bool:
-    """Whether there is an environment that may reply within its answer."""
+    """Whether the task of this request has an environment that may reply within the answer."""
     return bool(request.stop) and task(request.problem.task).environment is not None
 
 
 def halted(episode: Episode) -> bool:
-    """It waits at the boundary of its request, not for its next turn: nobody goes on but who asks for it."""
+    """Whether the episode paused because its request `pauses` at the token limit, and not for a reply. Only a part of
+    `expand` continues such an episode.
+    """
     return episode.finish == "pause" and episode.segments[-1].origin[-1] == Origin.POLICY
 
 
 def going_on(episode: Episode) -> Request:
-    """What a paused episode asks for next: as many tokens as its request leaves, replies counted."""
+    """The request that continues a paused episode, for the tokens that are left of its limit. Replies count towards the
+    limit.
+    """
     request = episode.request
     left = request.max_new - (len(episode) - request.given)
     return dataclasses.replace(request, prefix=episode.segments, max_new=left, parent=_node(episode))
 
 
 def _node(episode: Episode) -> str:
+    """The node of the last segment that has one."""
     return next((s.node for s in reversed(episode.segments) if s.node), episode.request.parent)
 
 
 def _replied(episode: Episode, codec: Codec) -> Episode:
-    """With the reply of the environment, if what was written asks for one and there is room for another token."""
+    """The episode with the environment's reply, if the answer calls for one and the limit leaves a token after it."""
     problem = episode.request.problem
     if not episode.request.stop or _ended(episode, codec):
         return episode
@@ -104,12 +110,13 @@ def _replied(episode: Episode, codec: Codec) -> Episode:
 
 
 def _ended(episode: Episode, codec: Codec) -> bool:
+    """Whether the answer ends with an end token."""
     ids = episode.stream("ids")
     return len(ids) > 0 and int(ids[-1]) in codec.end_ids
 
 
 def text_of(segments: Sequence[Segment], codec: Codec) -> str:
-    """The text of an answer, without the end tokens after it."""
+    """The text of an answer, without end tokens at its end."""
     ids = [token for segment in segments for token in segment.ids.tolist()]
     while ids and ids[-1] in codec.end_ids:
         ids.pop()

@@ -1,4 +1,4 @@
-"""Rows -> per-token advantages -> batches."""
+"""Credit: from rows to an advantage for each token, and from these rows to batches."""
 
 from assay.credit.advantage import Constant, GroupRelative, LeaveOneOut, Score
 from assay.credit.branches import SharedMean

@@ -1,6 +1,6 @@
-"""Advantages: what is pushed, and how hard. Numpy in, numpy out; float64, in the reward's own scale.
+"""Advantage estimators: functions of the rewards and the group of each row, in numpy and float64.
 
-Group-relative estimators give exactly zero where all rewards of a group are equal (max - min <= 1e-6 max(1, max|r|)).
+Group-relative estimators give exactly 0 if all rewards of a group are equal: max - min <= 1e-6 max(1, max|r|).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from assay.credit.pack import by_reward
 from assay.errors import ConfigError
 from assay.part import Credit
 
-Scale = Literal["none", "std", "batch"]
+DivideBy = Literal["none", "std", "batch"]
 
 
 def score(reward: np.ndarray, group: np.ndarray) -> np.ndarray:
@@ -25,7 +25,11 @@ def score(reward: np.ndarray, group: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Score(Credit):
-    """A_i = R_i: the plain score function, no baseline."""
+    """A_i = R_i: REINFORCE without a baseline.
+
+    credit=Score()
+    --mechanism.credit score
+    """
 
     does = by_reward(score)
 
@@ -37,14 +41,20 @@ def constant(reward: np.ndarray, group: np.ndarray, *, value: float) -> np.ndarr
 
 @dataclass(frozen=True)
 class Constant(Credit):
-    """A_i = value, whatever the reward: likelihood of demonstrations."""
+    """A_i = value, whatever the reward: for the likelihood of demonstrations.
+
+    credit=Constant(value=1.0)
+    --mechanism.credit constant --mechanism.credit.value 1.0
+    """
 
     value: float = 1.0
     does = by_reward(constant)
 
 
-def group_relative(reward: np.ndarray, group: np.ndarray, *, scale: Scale, ddof: int, epsilon: float) -> np.ndarray:
-    """A_i = (R_i - mean_g R) / s_g, s_g = 1, std_g(ddof) or std of all, + epsilon; 0 in a group of equal rewards."""
+def group_relative(reward: np.ndarray, group: np.ndarray, *, scale: DivideBy, ddof: int, epsilon: float) -> np.ndarray:
+    """A_i = (R_i - mean_g R) / s, where s is 1, std_g + epsilon or std of all rewards + epsilon; 0 if rewards are
+    equal.
+    """
     if scale not in ("none", "std", "batch"):
         raise ConfigError(f"credit.scale is 'none', 'std' or 'batch', not '{scale}'.")
 
@@ -58,14 +68,17 @@ def group_relative(reward: np.ndarray, group: np.ndarray, *, scale: Scale, ddof:
 
 @dataclass(frozen=True)
 class GroupRelative(Credit):
-    """A_i = (R_i - mean_g R) / s_g with s_g = 1 or std_g + epsilon (GRPO 2402.03300, Dr. GRPO 2503.20783).
+    """A_i = (R_i - mean_g R) / s: s = std_g + epsilon in GRPO (2402.03300), s = 1 in Dr. GRPO (2503.20783).
 
-    Or the standard deviation of all rewards of the step, what groups differ by included (LitePPO 2508.08221).
+    With scale="batch" s is the standard deviation of all rewards of the step, + epsilon (LitePPO 2508.08221).
+
+        credit=GroupRelative(scale="none")
+        --mechanism.credit group-relative --mechanism.credit.scale none
     """
 
-    scale: Scale = "std"
-    ddof: int = 1
-    epsilon: float = 1e-6
+    scale: DivideBy = "std"  # divide by nothing, by the std of the group, or by the std of all rewards of the step
+    ddof: int = 1  # the std divides by the number of rewards less ddof
+    epsilon: float = 1e-6  # is added to the std
     does = by_reward(group_relative)
     compares = True
 
@@ -77,14 +90,18 @@ def leave_one_out(reward: np.ndarray, group: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LeaveOneOut(Credit):
-    """A_i = R_i - mean of the others' rewards (RLOO 2402.14740). Unbiased."""
+    """A_i = R_i - mean reward of the other answers of the group (RLOO 2402.14740). An unbiased estimator.
+
+    credit=LeaveOneOut()
+    --mechanism.credit leave-one-out
+    """
 
     does = by_reward(leave_one_out)
     compares = True
 
 
 def by_group(reward: np.ndarray, group: np.ndarray, one: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """`one` on each group whose rewards differ; zero elsewhere, so also in a group that shrank to one row."""
+    """The function `one` applied to each group whose rewards differ; 0 in all other groups and in groups of one."""
     reward = reward.astype(np.float64)
     advantage = np.zeros_like(reward)
     order = np.argsort(group, kind="stable")

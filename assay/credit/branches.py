@@ -1,4 +1,4 @@
-"""Advantages where answers share beginnings."""
+"""Advantages of answers that share tokens, such as branches of one tree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assay.types import Row
 
 
 def shared_mean(rows: Sequence[Row]) -> list[Row]:
-    """A_t = mean over the rows that hold token t of their advantage at t; a node may be held in part."""
+    """A_t = mean of the advantages at token t over the rows that contain t. A row may contain only a part of a node."""
     own = [np.zeros(len(r.episode)) if r.advantage is None else np.array(r.advantage, np.float64) for r in rows]
     copies: dict[tuple[str, str], list[np.ndarray]] = {}
     for row, advantage in zip(rows, own, strict=True):
@@ -30,13 +30,17 @@ def shared_mean(rows: Sequence[Row]) -> list[Row]:
 
 @dataclass(frozen=True)
 class SharedMean(Shape):
-    """A token that stands in several rows gets the mean of their advantages (the hard attribution of ARPO)."""
+    """A token that several rows share gets the mean of their advantages (the hard advantage attribution of ARPO).
+
+    shape=(SharedMean(),)
+    --mechanism.shape shared-mean
+    """
 
     does = shared_mean
 
 
 def _mean(pieces: Sequence[np.ndarray]) -> np.ndarray:
-    """Token by token over the pieces that reach so far."""
+    """The mean at each token over the pieces that are long enough to have this token."""
     total, count = np.zeros((2, max(map(len, pieces))))
     for piece in pieces:
         total[: len(piece)] += piece
@@ -45,6 +49,6 @@ def _mean(pieces: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _nodes(row: Row) -> list[tuple[str, int, int]]:
-    """(node, first token, tokens) of each of the row's segments that is a node."""
+    """(node, first token, number of tokens) of each segment of the row that belongs to a node."""
     starts = np.cumsum([0, *(len(segment) for segment in row.episode.segments)])
     return [(s.node, int(at), len(s)) for s, at in zip(row.episode.segments, starts, strict=False) if s.node]

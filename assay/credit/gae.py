@@ -1,4 +1,4 @@
-"""Generalised advantage estimation over the tokens that the policy wrote."""
+"""Generalised advantage estimation (GAE) over the tokens that the policy wrote."""
 
 from __future__ import annotations
 
@@ -12,26 +12,31 @@ from assay.types import Origin, Row
 
 
 def gae(rows: Sequence[Row], *, gamma: float, lam: float) -> list[Row]:
-    """Advantages, and A + V as the critic's targets.
+    """Rows with advantages A and the return targets A + V of the critic.
 
-    Tokens of others are no steps: the value after a token is that before the policy's next one, and 0 after the last. A
-    row's reward falls on its last token, its `process` rewards where they are; where no critic spoke, V = 0.
+    Only tokens of the policy are steps: V_{t+1} is the value before the policy's next token, and 0 after its last one.
+    The reward of a row is given at its last token; per-token rewards (`process`) at their own tokens. Without a critic
+    V = 0.
     """
     return [estimated(row, gamma, lam) for row in rows]
 
 
 @dataclass(frozen=True)
 class GAE(Credit):
-    """A_t = sum_l (gamma lam)^l d_{t+l}, d_t = r_t + gamma V_{t+1} - V_t (1506.02438)."""
+    """A_t = sum_l (gamma lam)^l d_{t+l}, d_t = r_t + gamma V_{t+1} - V_t (1506.02438).
 
-    gamma: float = 1.0
-    lam: float = 0.95
+    credit=GAE(gamma=1.0, lam=0.95)
+    --mechanism.credit gae --mechanism.credit.lam 0.95
+    """
+
+    gamma: float = 1.0  # discount
+    lam: float = 0.95  # lambda: 1 takes whole returns, 0 only the next value
     does = gae
     targets = True
 
 
 def estimated(row: Row, gamma: float, lam: float) -> Row:
-    """The row with its advantages and targets."""
+    """The row with advantages and return targets."""
     mine = np.flatnonzero(row.episode.stream("origin") == Origin.POLICY)
     value = np.zeros(len(mine)) if row.value is None else np.asarray(row.value, np.float64)[mine]
     reward = np.zeros(len(mine)) if row.process is None else np.asarray(row.process, np.float64)[mine]
@@ -44,7 +49,7 @@ def estimated(row: Row, gamma: float, lam: float) -> Row:
 
 
 def estimate(reward: np.ndarray, value: np.ndarray, *, gamma: float, lam: float) -> np.ndarray:
-    """The sum above, from the end."""
+    """A_t of GAE for the tokens of one answer, computed from the last token backwards."""
     following = np.append(value[1:], 0.0)[: len(value)]
     error, total, result = reward + gamma * following - value, 0.0, np.zeros(len(value))
     for t in range(len(value) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Advantages in units of their own spread, over all tokens that train."""
+"""Advantage whitening: subtract the mean, divide by the standard deviation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assay.types import Row
 
 
 def whiten(rows: Sequence[Row], *, by: str, over: str, ddof: int, epsilon: float) -> list[Row]:
-    """Zero where all advantages of a set are equal."""
+    """A <- (A - mean A) / (std A + epsilon) within each set of rows; 0 if all advantages of the set are equal."""
     if by not in ("batch", "tag"):
         raise ConfigError(f"shape.by is 'batch' or 'tag', not '{by}'.")
     if over not in ("tokens", "rows"):
@@ -37,14 +37,19 @@ def whiten(rows: Sequence[Row], *, by: str, over: str, ddof: int, epsilon: float
 
 @dataclass(frozen=True)
 class Whiten(Shape):
-    """A <- (A - mean A) / (std A + epsilon) over the tokens of the batch that the policy wrote and that train."""
+    """A <- (A - mean A) / (std A + epsilon), with mean and std over the policy's tokens of the batch that train.
 
-    by: Literal["batch", "tag"] = "batch"  # all rows together, or those of one tag
+    shape=(Whiten(by="batch", over="tokens"),)
+    --mechanism.shape whiten --mechanism.shape.0.over tokens
+    """
+
+    by: Literal["batch", "tag"] = "batch"  # whiten all rows together, or the rows of each tag by themselves
     over: Literal["tokens", "rows"] = "tokens"  # rows: each answer counts once, with the mean of its tokens
-    ddof: int = 1
-    epsilon: float = 1e-8
+    ddof: int = 1  # the variance divides by the number of tokens or rows less ddof
+    epsilon: float = 1e-8  # is added to the std
     does = whiten
 
 
 def _set(row: Row, by: str) -> str:
+    """The name of the set in which the row is whitened."""
     return (row.tag or row.episode.request.tag) if by == "tag" else ""

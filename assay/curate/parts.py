@@ -1,5 +1,5 @@
-"""Curation: which rows train. Rows are marked, never deleted: out of the loss, out of the statistics of their group,
-and out of the denominator are three different things.
+"""Curation: which rows train. Rows are marked, never deleted. The three marks are independent: a row can be out of the
+loss, out of the statistics of its group (mean and standard deviation), and out of the denominator of the loss.
 """
 
 from __future__ import annotations
@@ -7,15 +7,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.grouping import Measure, groups, measure, spread
+from assay.curate.grouping import Measure, groups, measure, spread
 from assay.part import Curator
 from assay.types import Row
 
 
 def leave_out(rows: Sequence[Row], out: set[int], *, denominator: bool = False) -> list[Row]:
-    """Marks these rows out of the loss and the group statistics, and by default out of the denominator too.
+    """Marks the rows `out` as out of the loss and the group statistics, and by default out of the denominator too.
 
-    What waited for a later step waits no more.
+    If a row among them was saved for a later step, it is saved no longer.
     """
     return [
         row.mark(in_loss=False, in_group=False, in_denominator=denominator, wait=None) if i in out else row
@@ -24,15 +24,15 @@ def leave_out(rows: Sequence[Row], out: set[int], *, denominator: bool = False) 
 
 
 def alive_groups(rows: Sequence[Row]) -> list[list[int]]:
-    """The groups of this step that have a row in the loss, in the order of their draws."""
+    """The groups that have a row of this step in the loss, as indices of their rows, in the order of their draws."""
     found = groups(rows).values()
     return [members for members in found if any(rows[i].in_loss and not rows[i].waited for i in members)]
 
 
 def mixed_groups(rows: Sequence[Row], *, num_prompts: int, by: Measure) -> list[Row]:
-    """A group that was asked for one answer is kept; one that errors of ours shrank to a single answer is not.
+    """Leaves out every group whose answers all have the same measure.
 
-    Judged on raw accuracy: a shaped reward varies where nothing was learnt.
+    A group that has one answer by design is kept. A group in which verifier errors left only one valid answer is not.
     """
     out: set[int] = set()
     for members in groups(rows).values():
@@ -44,13 +44,21 @@ def mixed_groups(rows: Sequence[Row], *, num_prompts: int, by: Measure) -> list[
 
 @dataclass(frozen=True)
 class MixedGroups(Curator):
-    """Keep the groups that are neither all alike right nor all alike wrong (DAPO's dynamic sampling)."""
+    """Keeps the groups that have both right and wrong answers (DAPO's dynamic sampling).
 
-    by: Measure = "accuracy"
+    The default measure is accuracy: a shaped reward also differs between answers that are all right.
+
+        curate=(MixedGroups(by="accuracy"), FirstGroups())
+        --mechanism.curate mixed-groups,first-groups --mechanism.curate.0.by accuracy
+    """
+
+    by: Measure = "accuracy"  # the measure that must differ within a group
     does = mixed_groups
 
 
-def aside(rows: Sequence[Row], *, tag: str) -> list[Row]:
+def statistics_only(rows: Sequence[Row], *, tag: str) -> list[Row]:
+    """Marks the rows with this tag out of the loss and the denominator."""
+
     def others(row: Row) -> bool:
         return (row.tag or row.episode.request.tag) != tag
 
@@ -58,35 +66,48 @@ def aside(rows: Sequence[Row], *, tag: str) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class Aside(Curator):
-    """Rows with this tag do not train and are not counted, but the statistics of their group see them."""
+class StatisticsOnly(Curator):
+    """Rows with this tag do not train and are not in the denominator, but count in the statistics of their group.
 
-    tag: str = "probe"
-    does = aside
+    curate=(StatisticsOnly(tag="probe"),)
+    --mechanism.curate statistics-only --mechanism.curate.0.tag probe
+    """
+
+    formerly = ("aside",)
+
+    tag: str = "probe"  # of the row, else of its request
+    does = statistics_only
 
 
 def first_groups(rows: Sequence[Row], *, num_prompts: int) -> list[Row]:
+    """Leaves out all groups with a row in the loss but the first `num_prompts`."""
     alive = alive_groups(rows)
     return leave_out(rows, {i for members in alive[num_prompts:] for i in members})
 
 
 @dataclass(frozen=True)
 class FirstGroups(Curator):
-    """Keep the first `num_prompts` groups that still have a row in the loss, in the order of their draws.
+    """Keeps the first `num_prompts` groups that still have a row in the loss, in the order of their draws.
 
-    Groups that waited since an earlier step were counted by whoever set them aside.
+    Groups that were saved in an earlier step do not count here: the part that saved them limits their number.
+
+        curate=(MixedGroups(), FirstGroups())
+        --mechanism.curate mixed-groups,first-groups
     """
 
     does = first_groups
 
 
 def within(rows: Sequence[Row], low: float, high: float) -> bool:
+    """Whether the pass rate of these answers is from `low` to `high`."""
     right = [measure(row, "accuracy") for row in rows if row.in_group]
     return bool(right) and low <= sum(right) / len(right) <= high
 
 
 def band_first(rows: Sequence[Row], *, num_prompts: int, low: float, high: float, cut: bool) -> list[Row]:
-    """A group without a row in the loss is no group to keep, and one that waited was kept before."""
+    """Leaves out all groups but `num_prompts`, those in the band first. Neither groups without a row in the loss nor
+    groups saved in an earlier step are counted.
+    """
 
     def second(members: Sequence[int]) -> bool:
         whole = cut or all(rows[i].episode.finish != "length" for i in members)
@@ -97,9 +118,14 @@ def band_first(rows: Sequence[Row], *, num_prompts: int, low: float, high: float
 
 @dataclass(frozen=True)
 class BandFirst(Curator):
-    """Keep `num_prompts` groups: those within the band first, then the others, either in the order of their draws."""
+    """Keeps `num_prompts` groups: first those whose pass rate is in the band, then others, each in order of their
+    draws.
 
-    low: float = 0.2
-    high: float = 0.8
-    cut: bool = False  # whether a group with an answer that the limit cut may be within it
+    curate=(BandFirst(low=0.2, high=0.8),)
+    --mechanism.curate band-first --mechanism.curate.0.low 0.2 --mechanism.curate.0.high 0.8
+    """
+
+    low: float = 0.2  # the lowest pass rate in the band
+    high: float = 0.8  # the highest pass rate in the band
+    cut: bool = False  # whether a group with a truncated answer may be in the band
     does = band_first

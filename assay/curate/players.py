@@ -1,4 +1,4 @@
-"""Which rows of which player train."""
+"""Curation by role: which role's rows train."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ HELPFUL = "helpful"
 
 
 def untrained(rows: Sequence[Row], *, role: str) -> list[Row]:
+    """Marks the rows of this role out of the loss, the group statistics and the denominator."""
     return leave_out(rows, {i for i, row in enumerate(rows) if row.role == role})
 
 
 @dataclass(frozen=True)
 class Untrained(Curator):
-    """Rows of a role are there for others only."""
+    """The rows of one role do not train: the role only writes for others to read.
+
+    curate=(Untrained(role="abstraction"),)
+    --mechanism.curate untrained --mechanism.curate.0.role abstraction
+    """
 
     role: str = "abstraction"
     does = untrained

@@ -1,0 +1,1 @@
+"""The laboratory: comparing runs, explaining methods, inspecting data and models. Training itself never uses it."""

@@ -1,4 +1,4 @@
-"""What there is, by name: recipes, tasks, bases and parts, as rows and as cards."""
+"""`assay list` and `assay show`: recipes, tasks, bases, parts and papers, as a table of rows and as cards."""
 
 from __future__ import annotations
 
@@ -7,21 +7,34 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.configure import to_data
-from assay.errors import unknown
-from assay.known import GROUPS, OTHERS, RECIPES, SLOTS, group_of, spelt
+from assay.errors import UsageError, unknown
+from assay.known import GROUPS, OTHER_PACKAGES, RECIPES, SLOTS, group_of, spelt
 from assay.lab.explain import factors_of, shown_stage
+from assay.lab.part_card import part_card, part_text
 from assay.recipe import PROFILES, Recipe, at_profile
+from assay.run.configure import to_data
 from assay.tasks import TASKS
 
 
-def listing(what: str) -> list[dict[str, Any]]:
-    """Rows with at least `name` and `summary`."""
+def listing(what: str, words: str = "") -> list[dict[str, Any]]:
+    """A row for each item of `what`, with at least `name` and `summary`; of papers only those that the words name.
+
+    listing("papers", "dapo")[0]["recipes"]
+    assay list papers dapo --json
+    """
+    if what == "papers":
+        from assay.lab import papers
+
+        return papers.rows(words)
+    if words:
+        raise UsageError(
+            f"`assay list {what}` takes no words, but got '{words}'. Only `assay list papers WORDS` takes some."
+        )
     return _LISTS[what]()
 
 
 def _recipes() -> list[dict[str, Any]]:
-    ordered = sorted(RECIPES.values(), key=lambda r: [*GROUPS, OTHERS].index(group_of(r.name)))
+    ordered = sorted(RECIPES.values(), key=lambda r: [*GROUPS, OTHER_PACKAGES].index(group_of(r.name)))
     return [
         {
             "name": r.name,
@@ -46,7 +59,7 @@ def _tasks() -> list[dict[str, Any]]:
 
 
 def _gym() -> list[dict[str, Any]]:
-    from assay.tasks.gym import gym_names
+    from assay.tasks.gym.task import gym_names
 
     return [{"name": f"gym:{name}", "summary": f"reasoning-gym's {name}, with our splits"} for name in gym_names()]
 
@@ -61,7 +74,7 @@ def _parts() -> list[dict[str, Any]]:
 
 
 def _bases() -> list[dict[str, Any]]:
-    from assay.bases import BASES, describe
+    from assay.run.bases import BASES, describe
 
     return [describe(made) for made in BASES.values()]
 
@@ -76,15 +89,26 @@ _LISTS = {
 
 
 HEADINGS = {
-    "objectives": "objectives: baselines, ratios, gates, corrections, whole losses, preferences, demonstrations",
+    "baselines": "baselines: what the reward of an answer is compared with, critics among them",
+    "gates": "gates: ratios, clips and masks, how far a step may go",
+    "corrections": "corrections: for answers that others sampled, or an older policy",
+    "regularisers": "regularisers: KL to a reference, entropy",
+    "losses": "losses: of whole answers, pairs and preferences",
+    "demonstrations": "demonstrations: worked solutions beside own answers",
     "shaping": "shaping: advantages, lengths, streams, replay",
     "exploration": "exploration: problems, hints, start states, forks, trees, drafts, buffers, teachers, self-play",
-    OTHERS: "of other packages",
+    OTHER_PACKAGES: "of other packages",
 }
 
 
 def listing_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A line each, in groups below their headings where there are some."""
+    """The rows as text, a line for each, below the headings of their groups if they have groups. Up to three papers are
+    shown as cards.
+    """
+    if rows and "cited" in rows[0]:
+        from assay.lab import papers
+
+        return papers.text(rows)
     width = max((len(row["name"]) for row in rows), default=0)
     lines = []
     for group, found in itertools.groupby(rows, key=lambda row: row.get("group")):
@@ -97,24 +121,43 @@ def listing_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def card(name: str) -> dict[str, Any]:
-    """Everything about one recipe, task, base or part."""
-    from assay.bases import BASES, describe
+    """The card of a recipe, task or base, of a part `SLOT:NAME` or of `paper:NAME`, as data.
 
+    card("gate:clip")["used_by"]
+    assay show gate:clip --json
+    """
+    from assay.run.bases import BASES, describe
+
+    if name.startswith("paper:"):
+        return _paper_card(name.removeprefix("paper:"))
     if (known := spelt(name)) is not None:
         return _recipe_card(RECIPES[known])
     if name in TASKS or name.startswith("gym:"):
         return _task_card(name)
     if name in BASES:
         return {"kind": "base", **describe(BASES[name]), "recipe": to_data(BASES[name])}
-    parts = {row["name"]: row for row in _parts()}
-    if name in parts:
-        return {"kind": "part", **parts[name]}
-    names = [*RECIPES, *TASKS, *BASES, *parts]
-    raise unknown("recipe, task, base or part", name, names, "assay list recipes|tasks|bases|parts")
+    slot, _, part = name.partition(":")
+    if part in SLOTS.get(slot, ()):
+        return part_card(slot, part)
+    names = [*RECIPES, *TASKS, *BASES, *(f"{slot}:{part}" for slot, parts in SLOTS.items() for part in parts)]
+    raise unknown("recipe, task, base or part", name, names, "assay list recipes|tasks|bases|parts|papers")
+
+
+def _paper_card(name: str) -> dict[str, Any]:
+    """The card of a paper. If several papers match the name, that with exactly this name."""
+    rows = listing("papers", name)
+    if len(rows) > 1:
+        rows = [row for row in rows if row["name"] == name] or rows
+    if len(rows) > 1:
+        raise UsageError(
+            f"'{name}' means several papers: {', '.join(row['name'] for row in rows)}. "
+            f"`assay list papers {name}` shows them, `assay show paper:{rows[0]['name']}` the first."
+        )
+    return rows[0]
 
 
 def _recipe_card(recipe: Recipe) -> dict[str, Any]:
-    from assay.experiment import Evaluation, Machine, Saving, Tracking
+    from assay.run.experiment import Evaluation, Machine, Saving, Tracking
 
     scales = {}
     for profile in PROFILES:
@@ -138,6 +181,7 @@ def _recipe_card(recipe: Recipe) -> dict[str, Any]:
             }.items()
         },
         "notes": list(recipe.notes),
+        "missing": recipe.missing,
     }
 
 
@@ -162,7 +206,11 @@ def _task_card(name: str) -> dict[str, Any]:
 
 
 def card_text(found: Mapping[str, Any]) -> str:
-    """A card for a person: nested data as indented lines."""
+    """A card as text for a terminal: nested data as indented lines."""
+    if "cited" in found:
+        return listing_text([found])
+    if found["kind"] == "part":
+        return part_text(found)
     return "\n".join(_lines(found, 0))
 
 

@@ -1,6 +1,8 @@
-"""What a method is: its eight factors with their formulas, what it does to a token on policy, how it differs from GRPO.
+"""`assay explain RECIPE`: the loss of a method as eight factors with their formulas, what the loss does to a token on
+policy, and how the method differs from GRPO.
 
-Nothing is written twice: names and values are those of the recipe's parts, formulas those of their functions.
+Everything is read from the code: names and values from the recipe's parts, formulas from the docstrings of their
+functions.
 """
 
 from __future__ import annotations
@@ -13,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from assay import terminal
 from assay.credit import pack
 from assay.errors import ConfigError
+from assay.host import terminal
 from assay.known import RECIPES, recipe
 from assay.objective import Objective, Term
 from assay.part import Part, name_of
@@ -23,8 +25,8 @@ from assay.recipe import Mechanism, Recipe, Stage
 from assay.types import Batch, Episode, Problem, Request, Reward, Row, Segment, Verdict
 
 FACTORS = ("advantage", "ratio", "gate", "keep mask", "correction", "aggregation", "regulariser", "extra")
-BESIDE = ("source", "augment", "expand", "collect", "reward", "assess", "remember")
-"""Phases of the loop whose parts are no factor of the loss."""
+BESIDE = ("source", "ask", "expand", "collect", "reward", "forwards", "remember")
+"""The phases of the loop whose parts are not factors of the loss."""
 POLICY = "- sum_t  a_t k_t c_t g(w_t; A_t) A_t log pi_t"
 LIKELIHOOD, ENTROPY = "how likely the answers are", "how unsure the policy is"
 AT = {LIKELIHOOD: "a probability of 1/e of every token", ENTROPY: "an entropy of 1"}
@@ -33,14 +35,17 @@ SPELT = "a: weight of the aggregation, k: keep mask, c: correction, g: gate (det
 
 @dataclasses.dataclass(frozen=True)
 class Factor:
-    """A part in its role: `gate`, `clip`, its values, and what it computes."""
+    """A part as a factor of the loss.
 
-    name: str
-    part: str
+    Factor("gate", "clip", {"low": 0.2, "high": 0.28}, "The clip of PPO ...", "g = w, but 0 if ...").title
+    """
+
+    name: str  # the slot
+    part: str  # the name of the part
     values: Mapping[str, Any]
-    says: str  # what the part is, by its record
-    formula: str  # what it computes, by its function
-    where: str = ""  # of which tokens, where not of all
+    says: str  # the first paragraph of the docstring of the part's class
+    formula: str  # the first paragraph of the docstring of the part's function
+    where: str = ""  # the tokens that it applies to; "": all
 
     @property
     def title(self) -> str:
@@ -49,7 +54,11 @@ class Factor:
 
 
 def explain(name: str) -> dict[str, Any]:
-    """Everything that `assay explain` says of a recipe, as data."""
+    """Everything that `assay explain` says about a recipe, as data.
+
+    explain("dapo")["against_grpo"]
+    assay explain dapo --json
+    """
     method, grpo = recipe(name), RECIPES["grpo"]
     shown, mechanism = shown_stage(method)
     factors = factors_of(mechanism)
@@ -66,19 +75,20 @@ def explain(name: str) -> dict[str, Any]:
         "stages": [stage.name for stage in method.stages] if len(method.stages) > 1 else [],
         "stage": shown.name,
         "roles": {rule.role: _factors_as_data(method, rule.role) for rule in mechanism.rules},
+        "missing": method.missing,
         "deviations": list(method.deviations),
         "notes": list(method.notes),
     }
 
 
 def shown_stage(method: Recipe) -> tuple[Stage, Mechanism]:
-    """The first stage that goes by the recipe's own mechanism, else the first."""
+    """The stage to explain: the first with the recipe's own mechanism, else the first of all. And its mechanism."""
     shown = next((stage for stage in method.stages if stage.mechanism is None), method.stages[0])
     return shown, shown.mechanism or method.mechanism
 
 
 def factors_of(mechanism: Mechanism) -> dict[str, list[Factor]]:
-    """The eight factors of the loss. What is empty is not there: no correction, nothing left out."""
+    """The eight factors of the loss, each a list of parts. The list is empty if the mechanism has no such factor."""
     goal = mechanism.objective
     replaced = goal.whole is not None
     ratio = [] if replaced else [_factor("ratio", goal.ratio), *_cases(goal, "ratio")]
@@ -91,7 +101,7 @@ def factors_of(mechanism: Mechanism) -> dict[str, list[Factor]]:
         "correction": [*_parts("correct", goal.correct)],
         "aggregation": [_factor("aggregate", goal.aggregate)],
         "regulariser": [*_parts("regularise", goal.regularise)],
-        "extra": [*_parts("extra", goal.extra), *_parts("assess", mechanism.assess)],
+        "extra": [*_parts("extra", goal.extra), *_parts("forwards", mechanism.forwards)],
     }
 
 
@@ -139,13 +149,13 @@ def _loss(whole: Part) -> str:
 
 
 def _against(mechanism: Mechanism, other: Mechanism) -> list[str]:
-    """A line for each factor and phase that is not GRPO's."""
+    """A line for each factor and phase in which the mechanism differs from GRPO."""
     mine, theirs = factors_of(mechanism), factors_of(other)
     mine |= {slot: list(_parts(slot, getattr(mechanism, slot))) for slot in BESIDE}
     theirs |= {slot: list(_parts(slot, getattr(other, slot))) for slot in BESIDE}
     lines = []
     for name in mine:
-        if mine[name] != theirs[name] and name != "assess":
+        if mine[name] != theirs[name] and name != "forwards":
             lines.append(f"{name}: {_titles(mine[name])} (GRPO: {_titles(theirs[name])})")
     if mechanism.objective.anchor != other.objective.anchor:
         lines.append("the ratio's denominator is the sampler's own log-prob (GRPO: the learner's before the step)")
@@ -170,11 +180,12 @@ def _short(value: Any) -> str:
 
 
 def on_policy(goal: Objective) -> dict[str, Any]:
-    """What multiplies the advantage where the policy has not moved: of a right answer, and of a wrong one.
+    """The factor that multiplies the advantage on policy, before the first update: of a right and of a wrong answer.
 
-    Worked out on a group of four answers of three tokens, one of them right, with advantages of +1 and -1, all equally
-    likely; of a loss without a gate, the coefficient of log pi in units of a token's weight. None where it depends on
-    more than that. `depends`: on what of the policy it depends that has not moved.
+    It is computed for a group of four equally likely answers of three tokens, one right with the advantage +1 and three
+    wrong with -1. For a loss without a gate (`whole`) it is the coefficient of log pi, in units of a token's weight. It
+    is None if the loss needs more than such a group. `depends` lists whether it changes with the probability of the
+    answers or with the entropy of the policy.
     """
     goal = dataclasses.replace(goal, regularise=(), extra=())
     found = _push(goal)
@@ -188,7 +199,7 @@ def on_policy(goal: Objective) -> dict[str, Any]:
 def _push(
     goal: Objective, *, likely: tuple[float, float] = (-1.0, -1.0), entropy: float = 1.0
 ) -> tuple[float, float] | None:
-    """Of a right and of a wrong answer, with these log-probs a token and this entropy."""
+    """The factor for a right and for a wrong answer whose tokens have these log-probs, and this entropy."""
     import torch
 
     from assay.objective.loss import loss_of
@@ -202,11 +213,10 @@ def _push(
     view = view_of_batch(batch, logp=sampled, entropy=torch.full((12,), entropy), key=Key(0))
     weights = np.full(12, weight, np.float32)
     try:
-        more = {f"weights/{name}": value for name, value in constants(view, weights, goal).items()}
         leaf = sampled.clone().requires_grad_()
-        view = dataclasses.replace(view, logp=leaf, streams={**view.streams, **more})
+        view = dataclasses.replace(view, logp=leaf, constants={**view.constants, **constants(view, weights, goal)})
         loss_of(goal)(view, torch.from_numpy(weights)).value.backward()
-    except (KeyError, AssertionError, ConfigError):  # a part reads what only a run has
+    except (KeyError, AssertionError, ConfigError):  # a part reads streams that only a run has
         return None
     assert leaf.grad is not None
     push = -leaf.grad / weight
@@ -215,7 +225,7 @@ def _push(
 
 
 def _four(likely: tuple[float, float], entropy: float) -> Batch:
-    """Four answers to one question by the present policy, the first right."""
+    """A batch of four answers to one question, generated by the current policy. Only the first is right."""
     right, wrong = likely
     return pack([_answer(sample, right if sample == 0 else wrong, entropy) for sample in range(4)])
 
@@ -231,11 +241,11 @@ def _answer(sample: int, logp: float, entropy: float) -> Row:
     return Row(episode, advantage=advantage, old=known, ref=known)
 
 
-# For a person
+# As text for a terminal
 
 
 def text(found: Mapping[str, Any]) -> str:
-    """The card of a method."""
+    """The explanation of a method as text."""
     lines = [f"{found['name']}: {found['title']} ({found['paper']})", f"claim: {found['claim']}", ""]
     lines += [f"minimise  {found['formula']}", f"          {SPELT}", ""]
     for name, factors in found["factors"].items():
@@ -250,6 +260,7 @@ def text(found: Mapping[str, Any]) -> str:
     lines += ["", f"on policy, one right of four: {_on_policy(found['on_policy'])}"]
     if found["stages"]:
         lines.append(f"stages: {', '.join(found['stages'])} (above: {found['stage']})")
+    lines += ["", f"of the paper not here: {found['missing']}"] if found["missing"] else []
     for title, name in (
         ("what differs from grpo", "against_grpo"),
         ("where known implementations deviate", "deviations"),
@@ -272,7 +283,7 @@ def _listed(name: str, factors: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _on_policy(push: Mapping[str, Any]) -> str:
     if push["right"] is None or push["wrong"] is None:
-        return "depends on more than the policy (a partner, a memory, other rows)"
+        return "depends on more than the policy (another model, a memory, other rows)"
     said = f"{push['right']:g} times the advantage of a right token, {push['wrong']:g} times that of a wrong one"
     if not push["depends"]:
         return said

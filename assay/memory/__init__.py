@@ -1,4 +1,4 @@
-"""What a run remembers between steps: one store, part of every checkpoint."""
+"""The memory: what a run keeps between steps beside weights. Every checkpoint contains it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Budget:
-    """What was spent so far. Every curve can be drawn against each of these."""
+    """What the run has spent so far, in five units; a curve can be drawn against each of these."""
 
     generated_tokens: int = 0
     verified_answers: int = 0
@@ -45,14 +45,18 @@ class Budget:
 
 @dataclass(frozen=True)
 class Memory:
-    """State of the loop that is not weights. A new value after each step; phases only read it."""
+    """The state of the training loop that is not weights. It is immutable: each step makes a new memory of the last.
+
+    Memory(seed=0).keep("cuts", {"problem": 0.5}).store("cuts")  # JSON data of a part
+    Memory(seed=0).hold("harvest", episodes).kept["harvest"]  # episodes, such as a replay buffer
+    """
 
     seed: int
-    step: int = 0  # steps completed
+    step: int = 0  # number of steps that are complete
     stage: int = 0
     budget: Budget = Budget()
-    stores: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # JSON data, a mapping per part
-    kept: Mapping[str, tuple[Episode, ...]] = field(default_factory=dict)  # buffers, queues and caches, by part
+    stores: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # name -> JSON data of a part
+    kept: Mapping[str, tuple[Episode, ...]] = field(default_factory=dict)  # name -> replay buffer or queue of a part
 
     @property
     def key(self) -> Key:
@@ -63,39 +67,45 @@ class Memory:
         return dict(self.stores.get(name, {}))
 
     def keep(self, name: str, store: Mapping[str, Any]) -> Memory:
+        """The memory with this store in place of the part's old one."""
         return dataclasses.replace(self, stores={**self.stores, name: store})
 
     def hold(self, name: str, episodes: Sequence[Episode]) -> Memory:
-        """These episodes, under the name of the part that wants them back, in place of what it held."""
+        """The memory with these episodes in place of the episodes that it held under this name."""
         others = {other: held for other, held in self.kept.items() if other != name}
         return dataclasses.replace(self, kept=others | {name: tuple(episodes)} if episodes else others)
 
     def to_data(self) -> dict[str, Any]:
-        """JSON data of all but what is held."""
+        """The memory without the held episodes, as JSON data."""
         data = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "kept"}
         return {**data, "budget": dataclasses.asdict(self.budget)}
 
     def to_columns(self) -> Columns:
-        """The episodes that are held."""
+        """The held episodes, as arrays."""
         return to_columns(self.kept)
 
     @classmethod
     def of(cls, data: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> Memory:
-        """The memory of which these are the two halves. Earlier versions had what is held in the first one."""
+        """The memory from its two halves, `to_data` and `to_columns`. Checkpoints of earlier versions have the held
+        episodes in the first half.
+        """
         held = {place: tuple(map(episode_of, items)) for place, items in data.get("kept", {}).items()}
         kept = of_columns(columns) if columns else held
         return cls(**{**data, "budget": Budget(**data["budget"]), "kept": kept})
 
 
 Remember = Callable[..., Memory]
-"""(memory, *, models, episodes, rows, stats) -> the memory after the step. Weights that follow others move here too."""
+"""(memory, *, models, episodes, rows, stats) -> the memory after the step. Models that follow the policy are updated
+here too.
+"""
 
 
 def pass_rates(memory: Memory, episodes: Sequence[Episode]) -> Memory:
-    """Right answers and attempts by task and level, over all that was begun afresh and without help, before any filter.
+    """The memory with the pass rates: right answers and attempts for each task and level, before any filter of
+    `curate`.
 
-    What goes on from within another answer, was picked among steps, or was written without chance says nothing of how
-    often the policy is right.
+    Only answers that the policy sampled from the bare problem count. Branches of other answers, answers with a hint or
+    a given prefix, answers that a search picked, and greedy answers (temperature 0) would bias the pass rate.
     """
     store = memory.store("pass-rates")
     for episode in episodes:

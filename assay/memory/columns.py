@@ -1,9 +1,9 @@
-"""Episodes as columns and back, bit by bit: what buffers, queues and caches hold between steps.
+"""Episodes as columns and back, bit for bit: how a checkpoint stores replay buffers and queues.
 
-A table has a column for each field of its records, and a table below it for each field that holds records. Problems,
-texts and arrays that several rows share are stored once, and so is a value that stands in every row. Columns are plain
-arrays without floating-point types, so that a log-prob that is not known passes through them like any other bits;
-`schema` says what they mean.
+A table has a column for each field of its records. A field that holds records has a table of its own below. A problem,
+text or array that several rows share is stored once, and so is a value that is the same in every row. Columns are
+integer arrays: floats are stored as their bits, so that NaN, which stands for an unknown log-prob, survives unchanged.
+The column `schema` says what the other columns mean.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assay.errors import StorageError
 from assay.memory.episodes import problem_of
 from assay.types import Episode, Problem, Request, Reward, Segment, Verdict
 
-FILE = "memory.safetensors"  # of a checkpoint
+FILE = "memory.safetensors"  # the file of a checkpoint that has the columns
 
 Columns = dict[str, np.ndarray]
 RECORDS: dict[str, type] = {kind.__name__: kind for kind in (Episode, Request, Segment, Reward, Verdict)}
@@ -28,7 +28,7 @@ BITS = {"<f8": "<u8"}
 
 
 def to_columns(kept: Mapping[str, Sequence[Episode]]) -> Columns:
-    """Columns of all episodes, place after place."""
+    """The columns of the episodes of all stores, one store after the other."""
     writer = _Writer()
     writer.schema["places"] = {place: len(episodes) for place, episodes in kept.items()}
     writer.table("Episode", "", [episode for episodes in kept.values() for episode in episodes])
@@ -36,17 +36,17 @@ def to_columns(kept: Mapping[str, Sequence[Episode]]) -> Columns:
 
 
 def of_columns(columns: Mapping[str, np.ndarray]) -> dict[str, tuple[Episode, ...]]:
-    """What `to_columns` was given."""
+    """The inverse of `to_columns`."""
     try:
         reader = _Reader(columns)
         episodes = iter(reader.table(""))
         return {place: tuple(next(episodes) for _ in range(count)) for place, count in reader.schema["places"].items()}
     except (KeyError, IndexError, ValueError, TypeError, StopIteration) as error:
-        raise StorageError(f"these columns hold no episodes: {type(error).__name__}: {error}.") from error
+        raise StorageError(f"cannot read episodes from these columns: {type(error).__name__}: {error}.") from error
 
 
 class _Writer:
-    """Columns as they come, and what they mean."""
+    """Collects the columns of a table and of the tables below, and their schema."""
 
     def __init__(self) -> None:
         self.columns: Columns = {}
@@ -60,7 +60,7 @@ class _Writer:
         self.schema["tables"][path] = {"of": kind, "rows": len(records), "fields": kinds}
 
     def _column(self, path: str, values: Sequence[Any]) -> str:
-        """Writes a column; its kind is that of the values that stand in it."""
+        """Writes the column of a field and returns its kind, which follows from the types of the values."""
         found = {type(value) for value in values}
         if len(found) == 1 and (number := NUMBERS.get(next(iter(found)), "")):
             self.columns[path] = _short(np.array(values, number).view(BITS.get(number, number)))
@@ -83,7 +83,9 @@ class _Writer:
         return kind
 
     def _distinct(self, path: str, values: Sequence[Any], kind: str, encode: Callable[[Any], str]) -> str:
-        """Texts, each once. One object is encoded once however often it stands here."""
+        """Writes a column of texts: each different text once, and for each row which text it has. An object that
+        several rows share is encoded only once.
+        """
         texts: dict[int, str] = {}
         for value in values:
             if id(value) not in texts:
@@ -94,7 +96,7 @@ class _Writer:
         return kind
 
     def _arrays(self, path: str, values: Sequence[np.ndarray | None]) -> str:
-        """Arrays of any type and shape, each object once."""
+        """Writes a column of arrays of any type and shape. An array object that several rows share is stored once."""
         distinct = list({id(value): value for value in values if value is not None}.values())
         places = {id(value): place for place, value in enumerate(distinct)}
         kinds: dict[tuple[str, tuple[int, ...]], int] = {}
@@ -120,12 +122,12 @@ class _Writer:
 
 
 def _short(column: np.ndarray) -> np.ndarray:
-    """One row where all are equal."""
+    """The column, cut to one row if all rows are equal."""
     return column[:1] if len(column) and (column == column[0]).all() else column
 
 
 def _long(column: np.ndarray, rows: int) -> list[Any]:
-    """As many rows as the table has."""
+    """The column at its full length: the inverse of `_short`."""
     return column.tolist() if len(column) == rows else column.tolist() * rows
 
 
@@ -135,7 +137,7 @@ class _Reader:
         self.schema = json.loads(columns["schema"].tobytes())
 
     def table(self, path: str) -> list[Any]:
-        """The records of a table. A field that they have no longer is passed over, a new one has its default."""
+        """The records of a table. A field that the type no longer has is skipped; a new field has its default."""
         about = self.schema["tables"][path]
         kind = RECORDS[about["of"]]
         known = {field.name for field in dataclasses.fields(kind)}
@@ -168,18 +170,18 @@ class _Reader:
             yield found if several else (found[0] if found else None)
 
     def _pieces(self, name: str) -> list[np.ndarray]:
-        """Copies: an array that lives on does not keep all others alive."""
+        """The pieces of a column of bytes, as copies: a view would keep the whole column in memory."""
         ends = self.columns[f"{name}:end"].tolist()
         return [self.columns[name][start:end].copy() for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def to_text(value: Any) -> str:
-    """JSON of a value in which no arrays stand."""
+    """The JSON text of a value that contains no arrays."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def tuples(value: Any) -> Any:
-    """Lists are the tuples that they were."""
+    """The value with every list turned back into a tuple: JSON has no tuples."""
     return tuple(map(tuples, value)) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Episodes from JSON data, as checkpoints of earlier versions hold them: each with its problem, arrays as base64."""
+"""Episodes from JSON data, the format of earlier versions' checkpoints: each with its problem, arrays as base64."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from assay.types import Episode, Problem, Request, Reward, Segment, Verdict
 
 
 def episode_of(data: Mapping[str, Any]) -> Episode:
+    """The episode with these fields."""
     fields = {
         "request": _request(data["request"]),
         "segments": tuple(_record(Segment, item) for item in data["segments"]),
@@ -35,7 +36,7 @@ def _request(data: Mapping[str, Any]) -> Request:
 
 
 def _record(kind: type, data: Mapping[str, Any]) -> Any:
-    """A record from its fields; encoded arrays are decoded, and lists of plain data are the tuples they were."""
+    """A record from its fields. Encoded arrays are decoded, and lists become tuples, which JSON does not have."""
     plain = {"spec"}  # the task's own JSON data
     return kind(**{name: item if name in plain else _value(item) for name, item in data.items()})
 
@@ -48,7 +49,9 @@ def _value(item: Any) -> Any:
 
 
 def bare(episode: Episode) -> Episode:
-    """The answer as one segment of no node, without the log-probs of weights that are no more."""
+    """The episode for later replay: its answer as one segment, without nodes, and without log-probs, which belong to
+    old weights.
+    """
     origin = episode.stream("origin").astype(np.int8)
     whole = Segment(episode.stream("ids").astype(np.int32), origin, version=episode.segments[-1].version)
     request = dataclasses.replace(episode.request, prefix=(), parent="", fork=0)

@@ -1,4 +1,4 @@
-"""Parameter sets that follow others from afar."""
+"""Models that follow others: lagging copies and moving averages."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 def follow(memory: Memory, *, models: Models, every: int, rate: float, names: tuple[str, ...]) -> Memory:
     """w <- rate w_leader + (1 - rate) w, at the end of step s (from 0) if s + 1 is a multiple of `every`."""
     moved = [name for name in models.follows if not names or name in names] if (memory.step + 1) % every == 0 else []
-    for name in sorted(moved, key=lambda name: len(models.leaders(name)), reverse=True):  # the last of a chain first
+    for name in sorted(
+        moved, key=lambda name: len(models.leaders(name)), reverse=True
+    ):  # the last of a chain first, so that each gets the old weights of its leader
         state = models[models.follows[name]].state()
         weights = {key: value for key, value in state.items() if not key.startswith("optimiser/")}
-        if rate != 1:  # a mixture is no version of the policy
+        if rate != 1:  # an average of weights is no version of the policy
             own = models[name].state()
             weights = {key: own[key] + rate * (new - own[key]) for key, new in weights.items() if key != "version"}
             weights["version"] = own["version"]
@@ -28,13 +30,17 @@ def follow(memory: Memory, *, models: Models, every: int, rate: float, names: tu
 
 @dataclass(frozen=True)
 class Follow(Remembering):
-    """Every so many steps followers take over the weights of those they follow, or move a share of the way.
+    """Every `every` steps, models that follow another copy its weights, or move towards them by the share `rate`.
 
-    With one follower that takes over, the lag is 0 to every - 1 steps. A follower of a follower gets what that one was
-    before: a chain of k + 1 that moves at every step ends exactly k steps behind.
+    With rate=1 a follower lags 0 to every - 1 steps behind. A follower of a follower gets the weights that its leader
+    had before this update: in a chain of k + 1 followers with every=1 the last one is exactly k steps behind the
+    policy.
+
+        remember=(Follow(every=5, rate=1.0),)
+        --mechanism.remember follow --mechanism.remember.0.every 5
     """
 
     every: int = 5
-    rate: float = 1.0
-    names: tuple[str, ...] = ()  # the followers that move so; (): all
+    rate: float = 1.0  # 1: copy; below 1: exponential moving average
+    names: tuple[str, ...] = ()  # the models that are updated so; (): all that follow another
     does = follow

@@ -1,4 +1,4 @@
-"""Right answers of all rounds, to be learnt from later."""
+"""A replay buffer of right answers, from which a later stage learns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory.episodes import bare
-from assay.part import Remembering, kept
+from assay.memory.places import Named
+from assay.part import Remembering, for_caller
 from assay.types import Episode
 
 if TYPE_CHECKING:
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def harvest(memory: Memory, *, episodes: Sequence[Episode], most: int, place: str) -> Memory:
-    """An answer is the same if its tokens are. Those of earlier stages stay."""
+    """The memory with the new right answers of this step. Two answers are the same if their tokens are. Answers of
+    earlier stages stay.
+    """
     held = list(memory.kept.get(place, ()))
     known = {(e.request.problem.id, e.stream("ids").tobytes()) for e in held}
     counts: dict[str, int] = dict(memory.store(place))
@@ -30,15 +33,15 @@ def harvest(memory: Memory, *, episodes: Sequence[Episode], most: int, place: st
 
 
 @dataclass(frozen=True)
-class Harvest(Remembering):
-    """Hold the right answers that were written, each once, at most so many of a problem and stage."""
+class Harvest(Named, Remembering):
+    """Holds the right answers that the policy generated, each once, at most `most` for each problem in each stage.
+
+    remember=(Harvest(most=4),)
+    --mechanism.remember harvest --mechanism.remember.0.most 4
+    """
 
     keeps = "harvest"
 
     most: int = 4
-    name: str = kept("harvest")
+    name: str = for_caller("harvest")  # of the store; readers bear the same
     does = harvest
-
-    @property
-    def called(self) -> str:
-        return self.name

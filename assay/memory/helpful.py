@@ -1,4 +1,4 @@
-"""What was found worth imitating, held until there is enough to learn from."""
+"""A buffer of rows with a tag, to be imitated in a later step."""
 
 from __future__ import annotations
 
@@ -15,16 +15,21 @@ if TYPE_CHECKING:
 
 
 def hold_tagged(memory: Memory, *, rows: Sequence[Row], tag: str, place: str) -> Memory:
+    """The memory with the rows of this step that have the tag added to those that it holds."""
     return memory.hold(place, [*memory.kept.get(place, ()), *(bare(row.episode) for row in rows if row.tag == tag)])
 
 
 @dataclass(frozen=True)
 class HoldTagged(Remembering):
-    """Hold the texts of the rows with this tag, under its name, as long as the memory is kept."""
+    """Holds the answers of all rows with this tag, until a stage clears the memory. `rehearse` reads them by the tag.
+
+    remember=(HoldTagged(tag="helpful"),)
+    --mechanism.remember hold-tagged --mechanism.remember.0.tag helpful
+    """
 
     keeps = "tagged"
 
-    tag: str = "helpful"
+    tag: str = "helpful"  # also the name of the store
     does = hold_tagged
 
     @property

@@ -1,4 +1,6 @@
-"""Groups of which rows were set aside, whole, so that an advantage is what it was in its own group."""
+"""Rows that wait for a later step. The whole group of such a row is kept, so that its advantage is later computed
+within its own group.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assay.part import Part, Remembering, kept
+from assay.part import Part, Remembering, for_caller
 from assay.types import Episode, Row, Wait
 
 if TYPE_CHECKING:
@@ -18,11 +20,13 @@ if TYPE_CHECKING:
 STORE = "left-over"
 
 Marks = Sequence[bool]
-"""Whether a row is in the loss, in the statistics of its group and in the denominator when it comes back."""
+"""The three marks with which a row comes back: in the loss, in the group statistics, in the denominator."""
 
 
 def keep_leftovers(memory: Memory, *, rows: Sequence[Row], max_age: int, place: str = STORE) -> Memory:
-    """Of a group in which a row waits all rows are kept; a group that came back in this step is not kept for longer."""
+    """The memory with all rows of each group in which a row waits. Groups that came back in this step are removed, and
+    so are groups that are `max_age` steps old.
+    """
     returned = {row.group for row in rows if row.waited == place}
     waiting = {row.group for row in rows if row.wait is not None and row.wait.place == place}
     store = {
@@ -41,15 +45,19 @@ def keep_leftovers(memory: Memory, *, rows: Sequence[Row], max_age: int, place: 
 
 @dataclass(frozen=True)
 class KeepLeftovers(Remembering):
-    """Rows that a part of `curate` set aside are kept with their groups until they come back, at most `max_age` steps.
+    """Keeps the rows that a part of `curate` set aside, with their groups, until they come back or are `max_age` old.
 
-    One part's rows: where several set rows aside, each has a keeper of its own, which names it in `of`.
+    It keeps the rows of one part of `curate`. If several parts set rows aside, each needs a `keep-leftovers` that names
+    it in `of`.
+
+        remember=(KeepLeftovers(max_age=8),)
+        --mechanism.remember keep-leftovers --mechanism.remember.0.max_age 8
     """
 
     keeps = STORE
 
-    max_age: int = 8
-    of: str = kept("")  # recompose or take-turns; "": whichever of them the recipe has
+    max_age: int = 8  # in steps
+    of: str = for_caller("")  # the part of `curate`: recompose or take-turns; "": the only one that the recipe has
     does = keep_leftovers
 
     @property
@@ -61,7 +69,7 @@ class KeepLeftovers(Remembering):
 
 
 def leftovers(memory: Memory, place: str = STORE) -> dict[str, tuple[Mapping[str, Marks], list[Episode]]]:
-    """Group by group, the oldest first: the marks of its rows by the ids of their requests, and its episodes."""
+    """Group -> (request id -> marks of the row, episodes of the group), the oldest group first."""
     found = {group: (_by_request(entry), []) for group, entry in memory.store(place).items()}
     for episode in memory.kept.get(place, ()):
         found[episode.request.group][1].append(episode)
@@ -69,14 +77,16 @@ def leftovers(memory: Memory, place: str = STORE) -> dict[str, tuple[Mapping[str
 
 
 def aside(row: Row, place: str) -> Row:
-    """The row out of the loss and the denominator, to come back as it is now."""
+    """The row, marked out of the loss and the denominator of this step. In a later step it comes back with its present
+    marks.
+    """
     return row.mark(
         in_loss=False, in_denominator=False, wait=Wait(place, in_loss=row.in_loss, in_denominator=row.in_denominator)
     )
 
 
 def returned(episode: Episode, marks: Mapping[str, Marks], place: str, *, batch: str = "") -> Row:
-    """The row of an episode that waited, with the log-probs with which it was sampled as its denominators."""
+    """The row of an episode that waited. `old`, the ratio's denominator, is the log-prob with which it was sampled."""
     own = episode.stream("old")
     old = np.where(np.isnan(own), np.float32(0), own)
     in_loss, in_group, counted = marks.get(episode.request.id, (False, True, False))
@@ -84,18 +94,18 @@ def returned(episode: Episode, marks: Mapping[str, Marks], place: str, *, batch:
 
 
 def _marks(row: Row, place: str) -> list[bool]:
-    """Of a row that does not wait here its group alone makes use."""
+    """The marks to keep for a row. A row that does not wait itself only counts in the statistics of its group."""
     if row.wait is None or row.wait.place != place:
         return [False, row.in_group, False]
     return [row.wait.in_loss, row.in_group, row.wait.in_denominator]
 
 
 def _by_request(entry: Mapping[str, Any]) -> Mapping[str, Marks]:
-    """Checkpoints of earlier versions list the rows that train, and keep no others than a group's statistics need."""
+    """Request id -> marks. Checkpoints of earlier versions only list the rows, all of which train."""
     rows = entry["rows"]
     return rows if isinstance(rows, Mapping) else dict.fromkeys(rows, (True, True, True))
 
 
 def _held(episode: Episode) -> Episode:
-    """A teacher's answer stays a teacher's."""
+    """The episode as it is kept: a fresh one becomes a replayed one, a teacher's stays a teacher's."""
     return dataclasses.replace(episode, provenance="replay") if episode.provenance == "fresh" else episode

@@ -1,11 +1,12 @@
 """Methods: what a paper contributes, each in a file of its own, or in a folder with the parts that nobody else uses.
 
-Its recipes are all the `Recipe` and `Like` of that module, its parts all the parts that are defined in it. A line here
-makes it known; `assay.known` imports it. The groups are those of the pages of docs/ that tell of them.
+Its recipes are all the `Recipe` and `Like` of that module, its parts all the parts that are defined in it, and the
+first paragraph of its docstring is what the tables of docs/ say of it. A line here makes it known; `assay.known`
+imports it. The groups are those of `assay list recipes` and of the tables.
 """
 
 METHODS = {
-    "objectives": (
+    "baselines": (
         "reinforce",
         "rloo",
         "grpo",
@@ -20,29 +21,48 @@ METHODS = {
         "liteppo",
         "opo",
         "gpg",
-        "sft",
-        "clip_cov",
+    ),
+    "gates": (
         "cispo",
+        "gppo",
+        "sapo",
         "gspo",
         "gmpo",
-        "gppo",
         "gepo",
-        "sapo",
-        "dppo",
         "topr",
+        "dppo",
+        "two_sided_clip",
+        "sequence_mask",
         "fork_mask",
+        "clip_cov",
+    ),
+    "corrections": (
         "tis",
+        "icepop",
+        "seq_mis",
         "areal",
-        "two_sided",
-        "kl_anchor",
-        "entropy_bonus",
+    ),
+    "regularisers": (
+        "kl_reference",
+        "kl_ema",
+        "kl_reset",
+        "entropy_target",
+        "entropy_advantage",
+    ),
+    "losses": (
         "pacs",
+        "rapid",
         "rover",
         "flowrl",
-        "rpg",
-        "rapid",
         "kimi",
-        "preferences",
+        "rpg",
+        "dpo",
+        "iter_dpo",
+        "ipo",
+        "kto",
+    ),
+    "demonstrations": (
+        "sft",
         "luffy",
         "rl_plus",
         "srft",
@@ -65,12 +85,14 @@ METHODS = {
         "gdpo",
         "spo",
         "gfpo",
-        "l1",
-        "length",
-        "rew_qwen",
-        "rlep",
         "simko",
         "archer",
+        "l1",
+        "len_kimi",
+        "len_dapo",
+        "len_stop",
+        "rew_qwen",
+        "rlep",
     ),
     "exploration": (
         "rlve",

@@ -1,15 +1,19 @@
-from assay.augment import Demonstrate
+"""Worked solutions are imitated: the mean log-likelihood of their tokens."""
+
+from assay.ask import Demonstrate
 from assay.credit import Constant
 from assay.objective import NoRatio, Objective, Open, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
+from assay.scale import Scale
 
 SFT = Recipe(
     name="sft",
     title="Supervised fine-tuning on worked solutions",
     paper="-",
-    claim="likelihood of demonstrations: the policy gradient with reward 1 for the demonstrated answer and weight 1/pi",
+    claim="likelihood of demonstrations, which is the policy gradient with reward 1 for the demonstrated answer and "
+    "weight 1/pi",
     mechanism=Mechanism(
-        augment=(Demonstrate(),),
+        ask=(Demonstrate(),),
         credit=Constant(value=1.0),
         objective=Objective(ratio=NoRatio(), gate=Open(), aggregate=TokenMean(), injected="train"),
     ),

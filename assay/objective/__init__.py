@@ -1,6 +1,6 @@
-"""The objective as a record of parts:
+"""The objective of a recipe, as a record of parts. Each part is one factor of the policy loss, or a term beside it:
 
-aggregate( keep * correct * gate(ratio; advantage) * log pi )  +  regularise  +  extra
+aggregate( keep * correct * gate(ratio; advantage) * advantage * log pi )  +  regularise  +  extra
 """
 
 from __future__ import annotations
@@ -10,14 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from assay.objective.aggregate import (
-    DeltaL,
-    FixedLength,
-    PromptMean,
-    SequenceMean,
-    SequenceSum,
-    TokenMean,
-)
+from assay.objective.aggregate import DeltaL, FixedLength, PromptMean, SequenceMean, SequenceSum, TokenMean
 from assay.objective.correct import Drop, Reject, Truncate
 from assay.objective.gates import Bounded, Clip, Open, Plain, Shaped, Shut
 from assay.objective.ratios import NoRatio, Probability, SequenceRatio, TokenRatio
@@ -28,37 +21,50 @@ from assay.part import Aggregate, Correction, Gate, OfObjective, Part, Ratio, Se
 
 @dataclass(frozen=True)
 class Case(Part):
-    """Tokens that go by a ratio and a gate of their own."""
+    """Some tokens of an objective that have a ratio and a gate of their own, for example tokens of a teacher.
 
-    over: Selector
+    Objective(cases=(Case(over=Written("injected"), ratio=Probability(), gate=Shaped(gamma=0.1)),))
+    --mechanism.objective.cases.0.gate.gamma 0.2
+    """
+
+    over: Selector  # the tokens
     ratio: Ratio = TokenRatio()
     gate: Gate = Open()
 
 
 @dataclass(frozen=True)
 class Objective(Part):
-    """What is minimised. Only these parts know that the loss is about a policy; the engine sees coefficients."""
+    """The loss that training minimises. The engine knows nothing of its parts: it gets one coefficient for each
+    log-prob.
 
-    whole: WholeLoss | None = None  # a loss in place of ratio, gate and advantage
+    Objective(gate=Clip(high=0.28), aggregate=TokenMean(), regularise=(KL(weight=0.001),))
+    --mechanism.objective.gate.high 0.28 --mechanism.objective.aggregate token-mean
+    """
+
+    whole: WholeLoss | None = None  # a loss that replaces ratio, gate and advantage
     ratio: Ratio = TokenRatio()
     gate: Gate = Clip()
-    anchor: Literal["old", "sampler"] = "old"  # the ratio's denominator: the learner's numbers, or the sampler's own
-    cases: tuple[Case, ...] = ()  # the first that covers a token has it; a token without one goes by the above
-    keep: tuple[Selector, ...] = ()  # what is outside is not pushed, and counted all the same
-    correct: tuple[Correction, ...] = ()
-    aggregate: Aggregate = TokenMean()
-    regularise: tuple[Term, ...] = ()
-    extra: tuple[Term, ...] = ()
-    injected: Literal["mask", "train"] = "mask"  # tokens that somebody else wrote for the policy: left out, or trained
+    anchor: Literal["old", "sampler"] = (
+        "old"  # the ratio's denominator: the log-probs of the learner, or of the sampler
+    )
+    cases: tuple[
+        Case, ...
+    ] = ()  # tokens with their own ratio and gate; a token belongs to the first case that covers it
+    keep: tuple[Selector, ...] = ()  # other tokens have no policy gradient; they stay in the denominator
+    correct: tuple[Correction, ...] = ()  # weights against the mismatch of sampler and learner
+    aggregate: Aggregate = TokenMean()  # how the loss averages over tokens and rows
+    regularise: tuple[Term, ...] = ()  # terms beside the policy loss that hold the policy: KL, entropy
+    extra: tuple[Term, ...] = ()  # other terms beside the policy loss, such as a likelihood
+    injected: Literal["mask", "train"] = "mask"  # tokens that others wrote within an answer: left out, or trained
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Everything that is added to the policy's term."""
+        """All terms that are added to the policy loss."""
         return (*self.regularise, *self.extra)
 
     @property
     def parts(self) -> Iterator[OfObjective]:
-        """All parts, those within parts too."""
+        """All parts, including the parts within cases and terms."""
         yield from (self.ratio, self.gate, *self.keep, *self.correct, *self.terms)
         yield from () if self.whole is None else (self.whole,)
         for case in self.cases:
@@ -67,17 +73,18 @@ class Objective(Part):
 
     @property
     def wants(self) -> frozenset[str]:
+        """What the parts together need of each token beside its log-prob."""
         return frozenset().union(*(part.wants for part in self.parts))
 
     @property
     def surveys(self) -> bool:
-        """Whether an optimiser step begins with a pass over all its rows."""
+        """Whether an optimiser step begins with a forward pass over all its rows, for parts that must see them all."""
         own = [term.over for term in self.terms if term.mean == "own" and term.over is not None]
         return any(part.scope == "step" for part in self.parts) or any(part.scope != "data" for part in own)
 
 
 def contradiction(goal: Objective) -> str | None:
-    """Why parts of an objective cannot stand beside each other, and what to do; None where they can."""
+    """Why the parts of an objective contradict each other, and what to change; None if they do not."""
     plain = Objective()
     if goal.whole is not None:
         bare = dataclasses.replace(plain, ratio=NoRatio(), gate=Open())
@@ -86,12 +93,12 @@ def contradiction(goal: Objective) -> str | None:
         if idle:
             return (
                 f"objective.whole = {type(goal.whole).__name__} is a loss of its own, and objective.{idle[0]} would do "
-                f"nothing. Leave {idle[0]} as it is, or set whole to none."
+                f"nothing. Leave {idle[0]} at its default, or set whole to none."
             )
     if goal.anchor == "sampler" and goal.correct:
         return (
-            "objective.anchor = sampler takes the ratio to what the sampler said, and objective.correct would count "
-            "the same gap again. Set anchor to old, or correct to none."
+            "objective.anchor = sampler takes the ratio to the log-probs of the sampler, and objective.correct would "
+            "correct for the same gap again. Set anchor to old, or correct to none."
         )
     for ratio, gate in [(goal.ratio, goal.gate), *((case.ratio, case.gate) for case in goal.cases)]:
         answer = next((part for part in (ratio, gate) if part.aggregations), None)
@@ -99,7 +106,7 @@ def contradiction(goal: Objective) -> str | None:
             return (
                 f"{type(answer).__name__} is one ratio for a whole answer, and {type(goal.aggregate).__name__} would "
                 f"weigh it by the answer's length once more. Set objective.aggregate to "
-                f"{' or '.join(answer.aggregations)}, or take a ratio of tokens."
+                f"{' or '.join(answer.aggregations)}, or objective.ratio to a ratio of single tokens."
             )
     return None
 

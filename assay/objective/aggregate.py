@@ -1,9 +1,10 @@
-"""Aggregation: the weight of each token in the loss of one optimiser step.
+"""Aggregation: how the loss of an optimiser step averages over tokens and rows.
 
-Every operator is linear, so it is a weight per token, worked out once from the counts of the whole optimiser step. The
-loss of any part of the batch is then a plain weighted sum, and micro-batches, order and packing cannot change it.
+Every aggregation is linear, so it is a weight for each token, computed once from the counts of the whole optimiser
+step. The loss of a micro-batch is then a weighted sum, and the cut into micro-batches, their order and packing change
+nothing.
 
-Notation: row i has T_i trainable tokens; B rows and N trainable tokens are in the denominator.
+Notation: row i has T_i tokens that train; the denominator counts B rows and N tokens.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ def token_mean(batch: Batch, *, max_new: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class TokenMean(Aggregate):
-    """Every token of the step weighs the same: 1 / N (DAPO)."""
+    """Mean over all tokens of the step, each with the weight 1 / N (DAPO).
+
+    objective=Objective(aggregate=TokenMean())
+    --mechanism.objective.aggregate token-mean
+    """
 
     does = token_mean
 
@@ -35,7 +40,11 @@ def sequence_mean(batch: Batch, *, max_new: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SequenceMean(Aggregate):
-    """Mean over rows of the mean over tokens: 1 / (B T_i) (GRPO). Long answers weigh less per token."""
+    """Mean over rows of the mean over tokens: 1 / (B T_i) (GRPO). A token of a long answer weighs less.
+
+    objective=Objective(aggregate=SequenceMean())
+    --mechanism.objective.aggregate sequence-mean
+    """
 
     does = sequence_mean
 
@@ -47,7 +56,11 @@ def sequence_sum(batch: Batch, *, max_new: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SequenceSum(Aggregate):
-    """Mean over rows of the sum over tokens: 1 / B (REINFORCE, RLOO). The true policy gradient."""
+    """Mean over rows of the sum over tokens: 1 / B (REINFORCE, RLOO). The true policy gradient.
+
+    objective=Objective(aggregate=SequenceSum())
+    --mechanism.objective.aggregate sequence-sum
+    """
 
     does = sequence_sum
 
@@ -59,13 +72,17 @@ def fixed_length(batch: Batch, *, max_new: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class FixedLength(Aggregate):
-    """Sum over tokens by a constant length: 1 / (B L), L the generation limit of the run (Dr. GRPO)."""
+    """Mean over rows of the sum over tokens divided by a constant: 1 / (B L), L the generation limit (Dr. GRPO).
+
+    objective=Objective(aggregate=FixedLength())
+    --mechanism.objective.aggregate fixed-length
+    """
 
     does = fixed_length
 
 
 def prompt_mean(batch: Batch, *, max_new: int) -> np.ndarray:
-    """1 / (P N_g), N_g the tokens of group g in the denominator; P counts the groups that have a row in it."""
+    """1 / (P N_g): the denominator has N_g tokens of group g, and rows of P groups."""
     names, group = np.unique(batch.group, return_inverse=True)
     tokens = np.bincount(group, weights=_per_row(batch.counted, batch), minlength=len(names))
     groups = np.count_nonzero(np.bincount(group, weights=batch.counted_rows, minlength=len(names)))
@@ -74,13 +91,17 @@ def prompt_mean(batch: Batch, *, max_new: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class PromptMean(Aggregate):
-    """Mean over groups of the mean over their tokens: 1 / (P N_g) (DAPO's formula read literally)."""
+    """Mean over groups of the mean over their tokens: 1 / (P N_g) (DAPO's formula read literally).
+
+    objective=Objective(aggregate=PromptMean())
+    --mechanism.objective.aggregate prompt-mean
+    """
 
     does = prompt_mean
 
 
 def delta_l(batch: Batch, *, max_new: int, power: float) -> np.ndarray:
-    """T_i^-a / (L sum_j T_j^-a), L the generation limit, j the rows of the denominator that have a token."""
+    """T_i^-a / (L sum_j T_j^-a), L the generation limit, j over the rows with tokens in the denominator."""
     weight = np.maximum(1.0, _per_row(batch.mask | batch.counted, batch)) ** -power
     total = weight[_per_row(batch.counted, batch) > 0].sum() or 1.0
     return np.repeat(weight / (max_new * total), batch.lengths)
@@ -88,19 +109,23 @@ def delta_l(batch: Batch, *, max_new: int, power: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class DeltaL(Aggregate):
-    """Sum over tokens, rows weighed by T^-a: the least variance among unbiased means at a = 1 (2509.07558).
+    """Sum over tokens with row weights T_i^-a: at a = 1 the unbiased mean of least variance (Delta L, 2509.07558).
 
-    a = 0 is the fixed length. The paper takes 1 for countdown and 0.75 for mathematics.
+    a = 0 is `fixed-length`. The paper takes 1 for countdown and 0.75 for mathematics.
+
+        objective=Objective(aggregate=DeltaL(power=0.75))
+        --mechanism.objective.aggregate delta-l --mechanism.objective.aggregate.power 0.75
     """
 
-    power: float = 1.0
+    power: float = 1.0  # a
     does = delta_l
 
 
 def _per_row(stream: np.ndarray, batch: Batch) -> np.ndarray:
-    """Sums of a token stream, row by row."""
+    """The sum of a per-token stream over each row."""
     return np.add.reduceat(np.append(stream, False).astype(np.int64), batch.at[:-1]) * (batch.lengths > 0)
 
 
 def _rows(batch: Batch) -> int:
+    """B, the number of rows in the denominator; at least 1."""
     return max(1, int(np.count_nonzero(batch.counted_rows)))

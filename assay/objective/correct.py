@@ -1,5 +1,8 @@
-"""Corrections: a detached weight for who really wrote a token. With rho = pi_old / mu, mu the distribution that was
-sampled from, the policy term is multiplied by c = sg[f(rho)]. The tokens stay in every denominator.
+"""Corrections for the mismatch between the sampler and the learner (rollout importance sampling).
+
+mu is the distribution from which a token was really sampled, pi_old that of the learner before the update. With rho =
+pi_old / mu the policy loss of a token is multiplied by c = f(rho), without a gradient. A token with c = 0 stays in the
+denominator.
 """
 
 from __future__ import annotations
@@ -15,18 +18,28 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-    from assay.part import Scope
+    from assay.part import LossScope
 
 Level = Literal["token", "sequence"]
-"""rho of each token, or for all tokens of an answer the product of its tokens' rho, that of the answer itself.
+"""`token`: rho of each token. `sequence`: the product of these over the answer, the same for all its tokens.
 
-The first is right about each next token alone, not about how often its beginning comes. The second is right, and at
-equal drift per token it takes long answers out: 1.1^100 is 13,781.
+The token level corrects the choice of each next token, but not how often the sampler reached the prefix before that
+token. The sequence level corrects both, but its rho grows with the length: 100 tokens of 1.1 have a rho of 13,781.
 """
+
+NOTES = (
+    "The correction is the source's; everything else, the scale included, is DAPO's.",
+    "Here sampler and learner share weights and nearly agree: rho differs from 1 with top_p, top_k or min_p, with an "
+    "adapter in lower precision, or if a follower generates (`areal`). The metrics policy/sampler_mismatch and "
+    "policy/correction_effective say by how much.",
+    "The learner computes its own log-probs before the first update, even if a step has only one update.",
+    "Tokens with the weight 0 stay in the denominator; terms beside the policy loss are not weighted.",
+)
+"""Notes of every recipe that adds a correction to DAPO."""
 
 
 def truncate(view: View, *, cap: float, level: str, normalise: bool) -> Tensor:
-    """c = min(rho, cap), or that by its mean."""
+    """c = min(rho, cap), or min(rho, cap) / mean of min(rho, cap)."""
     weight = rho(view, level).clamp(max=cap)
     if not normalise:
         return weight
@@ -36,11 +49,15 @@ def truncate(view: View, *, cap: float, level: str, normalise: bool) -> Tensor:
 
 @dataclass(frozen=True)
 class Truncate(Correction):
-    """Held at a cap (TIS); with `normalise` then divided by its mean over the tokens of the step, or answers."""
+    """Truncated importance sampling (TIS): the weight is rho, at most `cap`.
+
+    objective=Objective(correct=(Truncate(cap=2.0),))
+    --mechanism.objective.correct truncate --mechanism.objective.correct.0.cap 2
+    """
 
     cap: float = 2.0
-    level: Level = "token"
-    normalise: bool = False
+    level: Level = "token"  # rho of each token, or of the whole answer
+    normalise: bool = False  # divide the weights by their mean over the tokens, or answers, of the step
     does = truncate
 
     @property
@@ -48,7 +65,7 @@ class Truncate(Correction):
         return frozenset({"old"})
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "step" if self.normalise else "row"
 
 
@@ -60,11 +77,17 @@ def drop(view: View, *, low: float, high: float, level: str) -> Tensor:
 
 @dataclass(frozen=True)
 class Drop(Correction):
-    """Out where it leaves a range (IcePop and AReaL by tokens, seq-MIS by answers)."""
+    """Masked importance sampling: the weight is rho, but 0 if rho is outside [low, high].
+
+    IcePop and AReaL mask tokens, sequence-level MIS masks answers.
+
+        objective=Objective(correct=(Drop(low=0.5, high=5.0),))
+        --mechanism.objective.correct drop --mechanism.objective.correct.0.low 0.5
+    """
 
     low: float = 0.0
     high: float = 5.0
-    level: Level = "token"
+    level: Level = "token"  # rho of each token, or of the whole answer
     does = drop
 
     @property
@@ -73,7 +96,7 @@ class Drop(Correction):
 
 
 def reject(view: View, *, by: str, low: float | None, high: float | None) -> Tensor:
-    """c = 1[low <= m <= high], m one of exp(mean log rho), mean (log rho)^2 / 2, mean (rho - 1 - log rho), min rho."""
+    """c = 1[low <= m <= high], m = exp(mean log rho), mean (log rho)^2 / 2, mean (rho - 1 - log rho) or min rho."""
     weight = rho(view)
     far = weight.log()
     if by == "geometric":
@@ -95,13 +118,18 @@ def reject(view: View, *, by: str, low: float | None, high: float | None) -> Ten
 
 @dataclass(frozen=True)
 class Reject(Correction):
-    """Whole answers out, and no weight on the others: by the geometric mean of their tokens' rho, by an estimate of the
-    divergence of old from mu per token (k2, k3), or by their least rho (a veto).
+    """Rejects whole answers whose measure m is outside [low, high]; the other answers keep the weight 1.
+
+    m is the geometric mean of rho over the answer, an estimate of KL(mu, old) per token (k2, k3), or the least rho of a
+    token (a veto).
+
+        objective=Objective(correct=(Reject(by="k2", high=0.01),))
+        --mechanism.objective.correct reject --mechanism.objective.correct.0.by k2
     """
 
-    by: Literal["geometric", "k2", "k3", "least"] = "geometric"
-    low: float | None = None
-    high: float | None = None
+    by: Literal["geometric", "k2", "k3", "least"] = "geometric"  # the measure m
+    low: float | None = None  # None: no lower limit
+    high: float | None = None  # None: no upper limit
     does = reject
 
     @property
@@ -110,7 +138,7 @@ class Reject(Correction):
 
 
 def rho(view: View, level: str = "token") -> Tensor:
-    """pi_old / mu of each token, or of each answer; tokens that nobody sampled count as 1."""
+    """rho = pi_old / mu of each token, or of its answer. A token that was not sampled has rho = 1."""
     each = token_ratio(view.old, view.mu).detach()
     if level == "token":
         return each

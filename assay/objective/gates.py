@@ -1,10 +1,10 @@
-"""Gates: how a trust region limits the push. The gradient of the policy term is that of
+"""Gates: how a trust region limits the update. The policy loss of a token has the gradient of
 
-    - sg[ A * g(w; A) ] * log pi,
+    - sg[ A * g(w; A) ] * log pi,        sg: stop gradient
 
-so a gate is the multiplier g of A at ratio w: non-negative, computed without a graph, and logged. Where a method names
-a function f of the ratio instead, d f(w) = f'(w) w d log pi, so its gate is w f'(w). A gate that has to see whole rows
-asks for the `view`.
+A gate is the factor g at the importance ratio w: not negative, computed without a gradient, and logged. If a paper
+states a surrogate f(w) A instead, its gate is g = w f'(w), because d f(w) = f'(w) w d log pi. A gate that must see
+whole rows asks for the `view`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ def open_gate(ratio: Tensor, advantage: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Open(Gate):
-    """No trust region and no ratio: g = 1. The score function itself."""
+    """g = 1: no trust region and no importance ratio, as in REINFORCE.
+
+    objective=Objective(ratio=NoRatio(), gate=Open())
+    --mechanism.objective.ratio none --mechanism.objective.gate open
+    """
 
     does = open_gate
 
@@ -33,7 +37,7 @@ class Open(Gate):
 def clip(ratio: Tensor, advantage: Tensor, *, low: float, high: float, dual: float | None) -> Tensor:
     """g = w, but 0 if (A > 0 and w > 1 + high) or (A < 0 and w < 1 - low) or (A < 0 and w > dual).
 
-    1707.06347; dual clip 1912.09729.
+    PPO: 1707.06347; dual clip: 1912.09729.
     """
     shut = ((advantage > 0) & (ratio > 1 + high)) | ((advantage < 0) & (ratio < 1 - low))
     if dual is not None:
@@ -43,13 +47,19 @@ def clip(ratio: Tensor, advantage: Tensor, *, low: float, high: float, dual: flo
 
 @dataclass(frozen=True)
 class Clip(Gate):
-    """The one-sided clip of PPO. `high` > `low` is DAPO's clip-higher; `dual` bounds the ratio where A < 0: the dual
-    clip, and also the two-sided clip whose ratio is held at delta before (2505.07291), for both push alike.
+    """The clip of PPO: a token whose ratio has left [1 - low, 1 + high] in the direction of its advantage has no
+    gradient.
+
+    `high` > `low` is DAPO's clip-higher. `dual` is the dual clip; the two-sided clip with an upper bound delta on the
+    ratio (2505.07291) has the same gradient with dual=delta.
+
+        objective=Objective(gate=Clip(low=0.2, high=0.28))
+        --mechanism.objective.gate clip --mechanism.objective.gate.high 0.28
     """
 
     low: float = 0.2
     high: float = 0.2
-    dual: float | None = None
+    dual: float | None = None  # a token with A < 0 has no gradient above this ratio; None: no such bound
     does = clip
 
 
@@ -60,13 +70,16 @@ def bounded(ratio: Tensor, advantage: Tensor, *, least: float, most: float | Non
 
 @dataclass(frozen=True)
 class Bounded(Gate):
-    """A weight that is held, and no token dropped: what is bounded is the weight itself, not how far it is from 1.
+    """The ratio as a weight between `least` and `most`. No token loses its gradient, unlike with `clip`.
 
-    With token ratios CISPO (2506.13585), truncated importance sampling, and without bounds the plain weight.
+    With token ratios this is CISPO (2506.13585) and truncated importance sampling.
+
+        objective=Objective(gate=Bounded(most=5.0))
+        --mechanism.objective.gate bounded --mechanism.objective.gate.most 5
     """
 
     least: float = 0.0
-    most: float | None = 5.0
+    most: float | None = 5.0  # None: no upper bound
     does = bounded
 
 
@@ -77,9 +90,13 @@ def shaped(ratio: Tensor, advantage: Tensor, *, gamma: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Shaped(Gate):
-    """f(w) = w / (w + gamma): near zero a token is pushed 1 / gamma times as hard, far above gamma hardly any more.
+    """LUFFY's policy shaping f(w) = w / (w + gamma): raises the gradient of tokens with a small w, lowers that of
+    others.
 
-    With the probability itself as ratio it is LUFFY's shaping of tokens that others wrote (2504.14945).
+    LUFFY applies this gate to off-policy tokens, with the probability of a token as its ratio w (2504.14945).
+
+        objective=Objective(ratio=Probability(), gate=Shaped(gamma=0.1))
+        --mechanism.objective.ratio probability --mechanism.objective.gate shaped --mechanism.objective.gate.gamma 0.1
     """
 
     gamma: float = 0.1
@@ -93,7 +110,11 @@ def shut(ratio: Tensor, advantage: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Shut(Gate):
-    """g = 0: no policy gradient. For tokens that another term of the loss is for."""
+    """g = 0: no policy gradient, for tokens of a case that only another term of the loss trains.
+
+    objective=Objective(gate=Shut())
+    --mechanism.objective.gate shut
+    """
 
     does = shut
 
@@ -105,6 +126,10 @@ def plain(ratio: Tensor, advantage: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Plain(Gate):
-    """No trust region: the ratio itself is the weight."""
+    """g = w: plain importance sampling, without a trust region.
+
+    objective=Objective(gate=Plain())
+    --mechanism.objective.gate plain
+    """
 
     does = plain

@@ -15,8 +15,8 @@ from assay.objective.loss import COEFFICIENT, Loss, loss_of, want_of
 from assay.objective.survey import survey
 from assay.objective.view import view_of
 from assay.part import bind
-from assay.recipe import Scale
 from assay.rng import Key
+from assay.scale import Scale
 from assay.types import Batch, Origin, Stats
 
 if TYPE_CHECKING:
@@ -149,8 +149,8 @@ def useful_rows(batch: Batch, objective: Objective) -> np.ndarray:
     acts = batch.mask.copy()
     if not objective.terms and objective.whole is None:
         acts &= batch.advantage != 0
-    elif not objective.terms and COEFFICIENT in batch.weights:
-        acts &= batch.weights[COEFFICIENT] != 0
+    elif not objective.terms and COEFFICIENT in batch.constants:
+        acts &= batch.constants[COEFFICIENT] != 0
     return np.flatnonzero(np.add.reduceat(np.append(acts, False), batch.at[:-1]) * (batch.lengths > 0))
 
 

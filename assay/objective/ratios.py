@@ -1,5 +1,5 @@
-"""Ratios: what stands for w = pi_theta / pi_old. Log-ratios are clamped to [-20, 20] before the exponential. A ratio of
-whole rows asks for the `view`.
+"""The importance ratio w = pi_theta / pi_old and what papers put in its place. Log-ratios are clamped to [-20, 20]
+before the exponential. A ratio of whole answers asks for the `view`.
 """
 
 from __future__ import annotations
@@ -18,53 +18,72 @@ CLAMP = 20.0
 
 
 def token_ratio(logp: Tensor, old: Tensor) -> Tensor:
+    """w = exp(log pi - log pi_old)."""
     return (logp - old).clamp(-CLAMP, CLAMP).exp()
 
 
 @dataclass(frozen=True)
 class TokenRatio(Ratio):
-    """w = exp(log pi - log pi_old), token by token."""
+    """The importance ratio of each token, w = exp(log pi - log pi_old), as in PPO.
+
+    objective=Objective(ratio=TokenRatio())
+    --mechanism.objective.ratio token
+    """
 
     does = token_ratio
     known_as = "token"
 
 
 def no_ratio(logp: Tensor, old: Tensor) -> Tensor:
+    """w = 1."""
     return logp.new_ones(logp.shape)
 
 
 @dataclass(frozen=True)
 class NoRatio(Ratio):
-    """w = 1: the score function on policy, likelihood on demonstrations."""
+    """w = 1: no importance ratio. On policy this is REINFORCE, on demonstrations the likelihood.
+
+    objective=Objective(ratio=NoRatio(), gate=Open())
+    --mechanism.objective.ratio none --mechanism.objective.gate open
+    """
 
     does = no_ratio
     known_as = "none"
 
 
 def probability(logp: Tensor, old: Tensor) -> Tensor:
+    """w = pi."""
     return logp.exp()
 
 
 @dataclass(frozen=True)
 class Probability(Ratio):
-    """w = pi(token): for tokens that nobody sampled, so that there is nothing to divide by."""
+    """w = pi(token), for off-policy tokens: no policy sampled them, so that there is no pi_old to divide by.
+
+    objective=Objective(ratio=Probability(), gate=Shaped(gamma=0.1))
+    --mechanism.objective.ratio probability --mechanism.objective.gate shaped
+    """
 
     does = probability
 
 
 def sequence_ratio(logp: Tensor, old: Tensor, *, view: View, of: str) -> Tensor:
-    """s = exp(mean_t (log pi - log pi_old)), or W = exp(sum_t ...), over the tokens that train."""
+    """w = exp(mean_t (log pi - log pi_old)), or exp(sum_t (log pi - log pi_old)), t over the tokens that train."""
     far = logp - old
     return view.spread((view.mean(far) if of == "mean" else view.sum(far)).clamp(max=CLAMP).exp())
 
 
 @dataclass(frozen=True)
 class SequenceRatio(Ratio):
-    """One ratio for a whole answer, on all its tokens: s, the geometric mean of its token ratios (GSPO), or W, their
-    product, the ratio of the answer's probabilities.
+    """One ratio for all tokens of an answer: the geometric mean of its token ratios (GSPO), or their product.
+
+    The product is the ratio of the probabilities of the answer.
+
+        objective=Objective(ratio=SequenceRatio(of="mean"), aggregate=SequenceMean())
+        --mechanism.objective.ratio sequence --mechanism.objective.aggregate sequence-mean
     """
 
-    of: Literal["mean", "product"] = "mean"
+    of: Literal["mean", "product"] = "mean"  # the geometric mean, or the product
     does = sequence_ratio
     known_as = "sequence"
 

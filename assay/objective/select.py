@@ -1,4 +1,4 @@
-"""Selectors: which tokens. They mask the policy term, tell cases apart, and say where a further term acts."""
+"""Selectors: sets of tokens. A selector says which tokens `keep` trains, a case covers, or a term is added to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-    from assay.part import Scope
+    from assay.part import LossScope
 
 
 def tagged(view: View, *, tag: str) -> Tensor:
@@ -22,13 +22,17 @@ def tagged(view: View, *, tag: str) -> Tensor:
 
 @dataclass(frozen=True)
 class Tagged(Selector):
-    """Tokens of the rows with this tag."""
+    """The tokens of the rows with this tag.
 
-    tag: str = ""
+    objective=Objective(keep=(Tagged(tag="probe"),))
+    --mechanism.objective.keep tagged --mechanism.objective.keep.0.tag probe
+    """
+
+    tag: str = ""  # of the row, else of its request
     does = tagged
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "data"
 
 
@@ -39,35 +43,43 @@ def written(view: View, *, by: str) -> Tensor:
 
 @dataclass(frozen=True)
 class Written(Selector):
-    """Tokens by who wrote them: the policy, or somebody else for it."""
+    """The tokens that the policy wrote, or those that others wrote into its answer, such as a teacher's.
+
+    objective=Objective(keep=(Written(by="policy"),))
+    --mechanism.objective.keep written --mechanism.objective.keep.0.by policy
+    """
 
     by: Literal["policy", "injected"] = "injected"
     does = written
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "data"
 
 
 def judged(view: View, *, right: bool) -> Tensor:
-    """1[verdict of the row]."""
+    """1[the answer is right], or with right=False 1[the answer is wrong]."""
     return view.spread(view.right == right)
 
 
 @dataclass(frozen=True)
 class Judged(Selector):
-    """Tokens of the answers that were judged right, or of those that were judged wrong."""
+    """The tokens of right answers, or with right=False of all other answers.
+
+    objective=Objective(extra=(Likelihood(weight=0.1, over=Judged(right=True)),))
+    --mechanism.objective.extra likelihood --mechanism.objective.extra.0.over judged
+    """
 
     right: bool = True
     does = judged
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "data"
 
 
 def high_entropy(view: View, *, share: float, by: str, side: str, ties: bool) -> Tensor:
-    """1[H > q] or 1[H >= q], q the (1 - share)-quantile of H over the tokens that train; or the others."""
+    """1[H > q] or 1[H >= q], q the (1 - share)-quantile of the entropy H over the tokens that train; or the others."""
     assert view.entropy is not None
     entropy, trained = view.entropy.detach(), view.mask > 0
     of = view.row if by == "row" else view.row.new_zeros(view.row.shape)
@@ -80,20 +92,22 @@ def high_entropy(view: View, *, share: float, by: str, side: str, ties: bool) ->
 
 @dataclass(frozen=True)
 class HighEntropy(Selector):
-    """The tokens where the policy hesitates most, or with `side=low` all others.
+    """The `share` of the tokens that has the highest entropy (forking tokens), or with side="low" all other tokens.
 
-    The quantile is that of each answer by itself, or of all trained tokens of the optimiser step; never of a chunk. A
-    tie with the quantile is high where `ties`, and everything is where the quantile is 0.
+    If the quantile is 0, all tokens are high, because a tie cannot be decided there.
+
+        objective=Objective(keep=(HighEntropy(share=0.2),))
+        --mechanism.objective.keep high-entropy --mechanism.objective.keep.0.share 0.2
     """
 
     share: float = 0.2
-    by: Literal["row", "step"] = "row"
+    by: Literal["row", "step"] = "row"  # the quantile of each answer, or of all tokens of the optimiser step
     side: Literal["high", "low"] = "high"
-    ties: bool = False
+    ties: bool = False  # whether a token whose entropy equals the quantile is high
     does = high_entropy
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return self.by
 
     @property
@@ -102,7 +116,9 @@ class HighEntropy(Selector):
 
 
 def _quantiles(x: Tensor, of: Tensor, among: Tensor, share: float) -> Tensor:
-    """For each number in `of` the linear quantile of x over its tokens that are `among`; anything where it has none."""
+    """For each number in `of`, the linear quantile of x over the tokens of this number that are in `among`. Of a number
+    without such tokens the result means nothing.
+    """
     values, order = x[among].sort()
     owner, order = of[among][order].sort(stable=True)
     count = owner.bincount(minlength=int(of.max()) + 1 if len(of) else 0)

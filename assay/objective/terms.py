@@ -1,7 +1,7 @@
-"""Terms beside the policy's: differentiable per token, each with its own weight.
+"""Terms that are added to the policy loss: a differentiable value for each token, times the weight of the term.
 
-A term acts where its selector says, `over` = none everywhere. It is averaged like the policy's term, or with
-`mean=own` over its own tokens of the whole optimiser step.
+The selector `over` says which tokens have the term; None means all. A term is averaged like the policy loss, or with
+mean="own" over its own tokens of the whole optimiser step.
 """
 
 from __future__ import annotations
@@ -21,25 +21,27 @@ if TYPE_CHECKING:
 
 
 Estimator = Literal["k1", "k2", "k3", "k1+", "k3+", "weighted-k2", "weighted-k3", "distance"]
-"""With d = log pi - log anchor and w = pi / pi_old, the value of an estimator and its slope by log pi:
+"""With d = log pi - log anchor and w = pi / pi_old: the value of each estimator, and its gradient with respect to log
+pi.
 
-    k1           d                      1                   the slope is 0 in the mean: no pull at all
+    k1           d                      1                   the gradient is 0 in expectation: no penalty at all
     k2           d^2 / 2                d                   on policy the gradient of KL(policy, anchor)
     k3           exp(-d) - 1 + d        1 - exp(-d)         on policy the gradient of KL(anchor, policy); customary
-    k1+, k3+     that of k1, k3         d
+    k1+, k3+     as k1, k3              d
     weighted-k2  w d^2 / 2              w d                 the gradient of KL(policy, anchor), off policy too
-    weighted-k3  w (exp(-d) - 1 + d)    w d                 the same, and its value is right as well
-    distance     |d|                    sign d              KL-Cov's; 0 of what the weights have just written
+    weighted-k3  w (exp(-d) - 1 + d)    w d                 the same gradient, and its value is unbiased too
+    distance     |d|                    sign d              of KL-Cov; 0 for tokens that the current weights sampled
 """
 
 
 def kl(view: View, *, weight: float, estimator: str, anchor: str) -> Tensor:
-    """The table above; 0 on tokens that others wrote. Before the first update of a step the difference from the policy
-    before it is rounding, whose sign is no slope.
+    """weight times the estimator in the table of `Estimator`; 0 on tokens that the policy did not write.
+
+    In the first update of a step d from `old` is rounding error: then `distance` has no gradient.
     """
     logp = view.logp.detach()
     d = logp - (view.streams["ref"] if anchor == "reference" else view.old)
-    # bounded only where exp overflows: a policy that has left the reference is pulled all the same
+    # clamped only so that exp does not overflow: the penalty still acts on a policy far from the reference
     pull = -(-d).clamp(max=CLAMP).expm1()
     forms = {
         "k1": (d, d.new_ones(d.shape)),
@@ -64,14 +66,18 @@ def kl(view: View, *, weight: float, estimator: str, anchor: str) -> Tensor:
 
 @dataclass(frozen=True)
 class KL(Term):
-    """KL to the reference, or to the policy before the step, in the loss, on tokens of the policy (2506.09477).
+    """The KL penalty in the loss, to the reference policy or to the policy before the step (estimators: 2506.09477).
 
-    The reference is the frozen one or what the recipe's model of that name is: one that follows the policy moves.
+    The reference policy is the base model, unless the recipe has a model named `reference`: that one may follow the
+    policy. Only tokens that the policy wrote have the penalty.
+
+        objective=Objective(regularise=(KL(weight=0.001),))
+        --mechanism.objective.regularise kl --mechanism.objective.regularise.0.weight 0.001
     """
 
-    weight: float = 0.04
-    estimator: Estimator = "weighted-k3"
-    anchor: Literal["reference", "old"] = "reference"
+    weight: float = 0.04  # of the term in the loss
+    estimator: Estimator = "weighted-k3"  # of the KL; assay/objective/terms.py has the table
+    anchor: Literal["reference", "old"] = "reference"  # the policy to which the KL is measured
     does = kl
 
     @property
@@ -87,7 +93,11 @@ def entropy(view: View, *, weight: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Entropy(Term):
-    """Entropy bonus, over the full vocabulary."""
+    """The entropy bonus: the entropy of the next-token distribution over the full vocabulary.
+
+    objective=Objective(regularise=(Entropy(weight=0.001),))
+    --mechanism.objective.regularise entropy --mechanism.objective.regularise.0.weight 0.001
+    """
 
     weight: float = 0.001
     does = entropy
@@ -104,7 +114,11 @@ def likelihood(view: View, *, weight: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Likelihood(Term):
-    """Likelihood beside the policy gradient: of demonstrations, of right answers, of whatever `over` selects."""
+    """The negative log-likelihood of the tokens that `over` selects, such as demonstrations or right answers.
+
+    objective=Objective(extra=(Likelihood(weight=0.1),))
+    --mechanism.objective.extra likelihood --mechanism.objective.extra.0.weight 0.1
+    """
 
     weight: float = 1.0
     does = likelihood

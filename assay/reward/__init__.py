@@ -1,4 +1,4 @@
-"""Verdict -> named rewards."""
+"""Rewards: what an answer is worth, from its verdict, its length or a function of the user."""
 
 from assay.reward.lengths import SoftOverlong
 from assay.reward.parts import Graded, Outcome

@@ -1,4 +1,4 @@
-"""Rewards: from a verdict to named numbers. A part sees all episodes of a round, because some rewards compare rows."""
+"""Rewards by verdict. A reward sees all episodes of a role at once, because some rewards compare answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ def outcome(episodes: Sequence[Episode], *, max_new: int, right: float, wrong: f
 
 @dataclass(frozen=True)
 class Outcome(Rewarding):
-    """What a right and a wrong answer are worth."""
+    """The outcome reward: one number for a right answer, another for a wrong one.
+
+    reward=(Outcome(right=1.0, wrong=-1.0),)
+    --mechanism.reward outcome --mechanism.reward.0.wrong -1
+    """
 
     right: float = 1.0
     wrong: float = 0.0
@@ -24,11 +28,11 @@ class Outcome(Rewarding):
     outcome = True
 
 
-MALFORMED = ("format", "empty", "truncated")
+MALFORMED = ("format", "empty", "truncated")  # kinds of a failed verdict
 
 
 def graded(episodes: Sequence[Episode], *, right: float, wrong: float, malformed: float) -> list[Reward | None]:
-    """`right` if the verdict is ok, `malformed` where no answer could be read, else `wrong`."""
+    """`right` if the verdict is ok, `malformed` if the verifier could read no answer, else `wrong`."""
     verdicts = [episode.verdict or Verdict.fail("wrong") for episode in episodes]
     worth = {"ok": right, "malformed": malformed, "wrong": wrong}
     kinds = ["ok" if v.status == "ok" else "malformed" if v.kind in MALFORMED else "wrong" for v in verdicts]
@@ -37,7 +41,11 @@ def graded(episodes: Sequence[Episode], *, right: float, wrong: float, malformed
 
 @dataclass(frozen=True)
 class Graded(Rewarding):
-    """What a right, a wrong and a malformed answer are worth."""
+    """The outcome reward with a third number for a malformed answer: bad format, empty or truncated.
+
+    reward=(Graded(right=1.0, wrong=-0.5, malformed=-1.0),)
+    --mechanism.reward graded --mechanism.reward.0.wrong -0.5
+    """
 
     right: float = 1.0
     wrong: float = 0.0

@@ -1,4 +1,4 @@
-"""The reward that a user's function gave, times its weight."""
+"""The score of a user's reward function, times a weight."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from assay.types import Episode, Reward
 
 
 def scored(episodes: Sequence[Episode], *, name: str, weight: float) -> list[Reward | None]:
-    """weight * score; None where the function does not apply."""
+    """weight * score; None for an answer to which the reward function gave no score."""
     scores = [(episode.verdict.scores if episode.verdict else {}).get(name) for episode in episodes]
     return [None if score is None else Reward(name, weight * score) for score in scores]
 
 
 @dataclass(frozen=True)
 class Scored(Rewarding):
-    """What one reward function says. `train --reward` puts one for each in the place of right and wrong."""
+    """The score of one reward function of the user. `assay train --reward` adds one such part for each function.
 
-    name: str = "score"
+    reward=(Scored(name="brevity", weight=0.5),)
+    --mechanism.reward scored --mechanism.reward.0.name brevity --mechanism.reward.0.weight 0.5
+    """
+
+    name: str = "score"  # of the reward function
     weight: float = 1.0
     does = scored

@@ -1,4 +1,4 @@
-"""Which problems a step works on."""
+"""Sources: which problems a step works on. A pool holds the tasks of a run, and a source draws problems from it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from assay.rng import Key
 from assay.source.epochs import Epochs
 from assay.source.rows import draw
 from assay.tasks import short, task
-from assay.tasks.task import Split, Wording
+from assay.tasks.task import Split
 from assay.types import Problem
+from assay.verifiers.answers import Wording
 
 __all__ = [
     "Epochs",
@@ -29,26 +30,34 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Share:
-    """One task at some levels, and how often it is drawn beside the others."""
+    """One task of a pool, the levels at which it is drawn, and how often it is drawn relative to the other tasks.
+
+    Share("countdown", levels=(3, 4), weight=2.0)
+    """
 
     task: str
     levels: tuple[int, ...] = (1,)
-    weight: float = 1.0
+    weight: float = 1.0  # the share is drawn with probability weight / sum of the weights
 
 
 Levels = Callable[[Share], Sequence[int]]
+"""(share) -> those of its levels that may be drawn now."""
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Where problems come from: a mixture of tasks, endless, in splits that cannot overlap."""
+    """The problems of a run: a mixture of tasks. Training, validation and test problems never overlap.
+
+    Pool((Share("countdown", levels=(3, 4)), Share("sudoku", levels=(4,), weight=0.5)))
+    --task countdown:3,4
+    """
 
     shares: tuple[Share, ...]
     wording: Wording = "compact"
-    left_out: tuple[str, ...] = ()  # ids of rows that are not asked: too long for the model, or of an exam known to it
+    left_out: tuple[str, ...] = ()  # ids of rows never drawn: too long for the model, or part of a known exam
 
     def problem(self, key: Key, split: Split = "train", *, levels: Levels | None = None) -> Problem:
-        """The problem that this key names; `levels` says which of a share's levels may be drawn, if not all."""
+        """The problem that this key draws: the same key draws the same problem. `levels` restricts a share's levels."""
         share = self.share_of(key)
         if task(share.task).rows is not None:
             rows = self.rows_of(share, split)
@@ -58,7 +67,7 @@ class Pool:
         return task(share.task).problem(key("instance"), level=level, split=split, wording=self.wording)
 
     def share_of(self, key: Key) -> Share:
-        """The share in which a number of [0, 1) falls when the weights are laid end to end."""
+        """The share that this key draws, with a probability in proportion to its weight."""
         left = key("share").bits / 2**64 * sum(share.weight for share in self.shares)
         for share in self.shares:
             left -= share.weight
@@ -68,24 +77,24 @@ class Pool:
 
     @property
     def finite(self) -> bool:
-        """Whether all of its problems are rows of files."""
+        """Whether all problems of the pool are rows of files, so that their number is limited."""
         return all(task(share.task).rows is not None for share in self.shares)
 
     def rows_of(self, share: Share, split: Split) -> Sequence[Problem]:
-        """The rows of a finite share that are of this split and may be asked; at least one."""
+        """The rows of this split in a share that is a file, without those of `left_out`; at least one."""
         found, left_out = task(share.task), frozenset(self.left_out)
         rows = found.rows_of(split)
         if left_out and not (rows := [row for row in rows if row.id not in left_out]):
-            raise DataError(f"{found.summary}: all that fall into '{split}' are left out; nothing can be asked.")
+            raise DataError(f"{found.summary}: every row of the split '{split}' is left out; none can be drawn.")
         return rows
 
     def rows(self, split: Split) -> list[Problem]:
-        """All different rows of a finite pool that are of this split and may be asked."""
+        """All different rows of this split in a finite pool, without those of `left_out`."""
         rows = (problem for share in self.shares for problem in self.rows_of(share, split))
         return list({problem.id: problem for problem in rows}.values())
 
     def held_out(self, key: Key, count: int, split: Split) -> list[Problem]:
-        """`count` different problems of a split; all that there are where a finite pool has no more."""
+        """`count` different problems of a split; fewer only if a finite pool has fewer."""
         if self.finite:
             rows = self.rows(split)
             return [rows[i] for i in key("order").generator().permutation(len(rows))[:count]]
@@ -96,40 +105,47 @@ class Pool:
             if len(found) == count:
                 return list(found.values())
         raise DataError(
-            f"only {len(found)} different '{split}' problems in {20 * count} draws, {count} were asked for; "
-            "ask for fewer or add levels."
+            f"{count} different '{split}' problems were asked for, and {20 * count} draws gave only {len(found)}. "
+            "Ask for fewer, or add levels."
         )
 
 
 Draw = Callable[[Memory, int, int], list[Problem]]
-"""(memory, first ordinal, count) -> problems of this step. Ordinals number the draws of a step from 0."""
+"""(memory, first, count) -> `count` problems of this step. `first` is the ordinal of the first of them: the draws of a
+step are numbered from 0, and a refill goes on where the draw before it ended.
+"""
 
 
 def uniform(memory: Memory, first: int, count: int, *, pool: Pool) -> list[Problem]:
+    """Problems by the weights of the pool, and by nothing that the run has learnt."""
     return draw(memory, first, count, pool=pool)
 
 
 @dataclass(frozen=True)
 class Uniform(Source):
-    """Fresh problems from the pool, every draw independent of what was learnt; of a file every row once an epoch."""
+    """Draws problems by the weights of the pool alone. A task that is a file gives every row once in each epoch.
+
+    source=Uniform()
+    --mechanism.source uniform
+    """
 
     does = uniform
 
 
 def check_pool(pool: Pool) -> None:
-    """Fails on an empty mixture, an unknown task or level, before a run starts."""
+    """Refuses an empty pool, an unknown task and an unknown level, before a run starts."""
     if not pool.shares or not any(share.weight > 0 for share in pool.shares):
-        raise DataError("no problems: the task mixture is empty. Name one with --task; `assay list tasks` shows all.")
+        raise DataError("there are no problems: no task was given. Name one with --task; `assay list tasks` shows all.")
     for share in pool.shares:
         known: Sequence[int] = task(share.task).levels
         if not share.levels:
-            raise DataError(f"task '{share.task}' is drawn at no level: name some of {known[0]} to {known[-1]}.")
+            raise DataError(f"task '{share.task}' is given without a level: name some of {known[0]} to {known[-1]}.")
         if not 0 <= share.weight < math.inf:
             raise DataError(f"task '{share.task}' has the weight {share.weight}: a weight is a number of 0 or more.")
         if task(share.task).rows is not None and pool.wording != "natural":
             raise DataError(
-                f"{short(share.task)}: rows of a file stand in natural wording. Leave --wording out, or make the pool "
-                "with wording='natural'."
+                f"{short(share.task)}: the rows of a file have natural wording alone. Leave --wording out, or make the "
+                "pool with wording='natural'."
             )
         if missing := [level for level in share.levels if level not in known]:
             raise DataError(f"task '{share.task}' has levels {known[0]} to {known[-1]}, not {missing[0]}.")

@@ -1,4 +1,4 @@
-"""A fixed set of problems: in epochs, what of it is not solved yet, and that as a whole to be examined."""
+"""A fixed set of problems, which the steps of a run go through in epochs."""
 
 from __future__ import annotations
 
@@ -17,21 +17,27 @@ if TYPE_CHECKING:
 
 
 def epochs(memory: Memory, first: int, count: int, *, pool: Pool, drawn: int, size: int) -> list[Problem]:
-    """Steps follow one another through the epochs; a refill reads ahead, and the next step reads that again."""
+    """Each step takes the next `drawn` problems of the epochs. A refill takes problems of the next step in advance, and
+    the next step takes them once more.
+    """
     key, begin = Key(memory.seed)("epochs"), memory.step * drawn + first
     return in_epochs(set_of(pool, memory.seed, size), key, begin, count)
 
 
 @dataclass(frozen=True)
 class Epochs(Source):
-    """A fixed set of `size` problems, all of them once an epoch, in an order of its own each time."""
+    """Draws from a fixed set of problems: each problem once in an epoch, in a new random order in each epoch.
 
-    size: int = scales_with("num_prompts", 512)
+    source=Epochs(size=512)
+    --mechanism.source epochs --mechanism.source.size 512
+    """
+
+    size: int = scales_with("num_prompts", 512)  # number of problems in the set
     does = epochs
 
 
 def in_epochs(problems: Sequence[Problem], key: Key, begin: int, count: int) -> list[Problem]:
-    """The problems at these places of endless epochs."""
+    """The problems at the places `begin` to `begin + count - 1` of a sequence of epochs without end."""
     size = len(problems)
     touched = range(begin // size, (begin + count) // size + 1)
     orders = {epoch: key("order", epoch).generator().permutation(size) for epoch in touched}
@@ -39,11 +45,13 @@ def in_epochs(problems: Sequence[Problem], key: Key, begin: int, count: int) -> 
 
 
 def set_of(pool: Pool, seed: int, size: int) -> tuple[Problem, ...]:
-    """The set; a file may have fewer rows, and may have changed since another run."""
+    """The fixed set of problems. It is not cached for files, because a file may have changed since the last run of this
+    process. A file with fewer rows gives a smaller set.
+    """
     return (problem_set.__wrapped__ if pool.finite else problem_set)(pool, seed, size)
 
 
 @functools.lru_cache(maxsize=4)
 def problem_set(pool: Pool, seed: int, size: int) -> tuple[Problem, ...]:
-    """`size` different problems for training, the same in every process."""
+    """`size` different training problems; they depend on pool and seed alone."""
     return tuple(pool.held_out(Key(seed)("epochs", "problems"), size, "train"))

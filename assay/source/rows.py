@@ -1,4 +1,4 @@
-"""Drawing from a pool: what a generator makes is drawn afresh, the rows of a file every one once an epoch."""
+"""Drawing from a pool: a generator makes a new problem at every draw, a file gives each row once in an epoch."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from assay.types import Episode, Problem
 if TYPE_CHECKING:
     from assay.source import Levels, Pool
 
-STORE = "rows"  # of the memory: how many rows each share has given so far, by its place in the pool
+STORE = "rows"  # a store of the memory: place of a share in the pool -> how many rows the share has given so far
 
 
 def draw(memory: Memory, first: int, count: int, *, pool: Pool, levels: Levels | None = None) -> list[Problem]:
-    """The problems of these ordinals of the step. A share of rows goes on where it ended: after those that the steps
-    before took from it, and those of the ordinals before.
+    """The problems with the ordinals `first` to `first + count - 1` of this step. A share that is a file goes on with
+    the row after the last one that earlier steps, or earlier ordinals of this step, took from the file.
     """
     key, taken = memory.key("problem", memory.step), memory.stores.get(STORE, {})
     finite = finite_shares(pool)
@@ -39,22 +39,24 @@ def draw(memory: Memory, first: int, count: int, *, pool: Pool, levels: Levels |
 
 
 def finite_shares(pool: Pool) -> set[int]:
+    """The places in the pool of the shares that are files."""
     return {place for place, share in enumerate(pool.shares) if task(share.task).rows is not None}
 
 
 def shares_of(memory: Memory, pool: Pool, count: int) -> list[int]:
-    """From which share each of the first ordinals of this step is drawn."""
+    """For each of the first `count` ordinals of this step, the place of the share that it is drawn from."""
     key = memory.key("problem", memory.step)
     return [pool.shares.index(pool.share_of(key(ordinal))) for ordinal in range(count)]
 
 
 @functools.lru_cache(maxsize=16)
 def _order(seed: int, place: int, epoch: int, size: int) -> list[int]:
+    """The random order of a file's rows in one epoch."""
     return Key(seed)("rows", place, epoch).generator().permutation(size).tolist()
 
 
 def count_rows(memory: Memory, episodes: Sequence[Episode], *, pool: Pool, drawn: int) -> Memory:
-    """The memory with what this step took of each share of rows, its refills included."""
+    """The memory after this step has added the number of rows that it took from each file, refills included."""
     finite = finite_shares(pool)
     if not finite:
         return memory

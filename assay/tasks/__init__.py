@@ -1,14 +1,18 @@
-"""The tasks by name. Nothing here imports torch."""
+"""All tasks by name. This package does not import torch."""
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
+
 from assay.errors import ConfigError, unknown
+from assay.host import offers
+from assay.host.offers import Offer
 from assay.tasks.activities import ACTIVITY
 from assay.tasks.boolean import BOOL
 from assay.tasks.calculator import CALCULATOR
 from assay.tasks.compose import COMPOSE
 from assay.tasks.countdown import COUNTDOWN
-from assay.tasks.data import Data, data_task, is_data
+from assay.tasks.data.task import Data, data_task, is_data
 from assay.tasks.dsl import ABDUCTION, DEDUCTION, INDUCTION
 from assay.tasks.knights import KNIGHTS
 from assay.tasks.lists import LIST_FN
@@ -46,13 +50,17 @@ _GYM = "gym:"
 
 
 def task(name: str) -> Task:
-    """The task of this name: ours, that of posing one (`pose:NAME`), a generator of reasoning-gym (`gym:NAME`), the
-    rows of a file (`data:PATH`), or one that a package registers.
+    """The task of this name.
+
+    A name is that of a built-in task or of another package's task, `pose:NAME` (posing problems
+    of a task), `gym:NAME` (a generator of reasoning-gym) or `data:PATH` (the rows of a file).
+
+        task("countdown").problem(Key(0), level=3)
     """
     if name in TASKS:
         return TASKS[name]
     if name.startswith(_GYM):
-        from assay.tasks.gym import gym_task
+        from assay.tasks.gym.task import gym_task
 
         return gym_task(name.removeprefix(_GYM))
     if is_data(name):
@@ -61,16 +69,32 @@ def task(name: str) -> Task:
         posed = task(name.removeprefix(PREFIX))
         if posed.posing is None:
             able = ", ".join(n for n, t in TASKS.items() if t.posing is not None)
-            raise ConfigError(f"problems of '{posed.name}' cannot be posed by a policy; those of {able} can.")
+            raise ConfigError(f"problems of '{posed.name}' cannot be posed by a policy; problems of {able} can.")
         return pose(posed)
-    from assay.plugins import load
-
-    load()
+    others()
     if name not in TASKS:
         raise unknown("task", name, TASKS, "assay list tasks")
     return TASKS[name]
 
 
+def others() -> tuple[Offer, ...]:
+    """Adds the tasks of other packages to `TASKS`, once in a process, and returns what these packages offer."""
+    return offers.load("task", add)
+
+
+def add(entry: EntryPoint) -> None:
+    """Adds a task of another package to `TASKS`. An object that is no task, or a name that is taken, is an error."""
+    found = offers.imported(entry)
+    if not isinstance(found, Task) or found.name != entry.name:
+        raise offers.wrong(entry, f"a Task of the name '{entry.name}'", found)
+    if not isinstance(found.levels, range) or not found.levels:
+        raise ConfigError(
+            f"{offers.said(entry)}, whose levels are {found.levels!r}: expected a range that is not empty."
+        )
+    if TASKS.setdefault(entry.name, found) is not found:
+        raise ConfigError(f"{offers.said(entry)}, and there is a task of this name already. Give it another name.")
+
+
 def short(name: str) -> str:
-    """A task's name in titles and folders: that of a file without where it lies."""
+    """A task's name in titles and folders. For rows of a file, it is the file's name without its folder."""
     return Data.of(name).label if is_data(name) else name.replace(":", "-")

@@ -6,7 +6,7 @@ from assay.source import Pool, Share
 from bench.proxy import Arm, Proxy
 
 SCALE = {"scale.num-prompts": "64", "scale.group-size": "8"}
-SEARCH = SCALE | {"mechanism.augment.1.depth": "8"}
+SEARCH = SCALE | {"mechanism.ask.1.depth": "8"}
 
 PROXY = Proxy(
     method="deepsearch",
@@ -15,7 +15,7 @@ PROXY = Proxy(
     pool=Pool((Share("countdown", (4,)),)),
     arms={
         "deepsearch": Arm("deepsearch", SEARCH),
-        "off": Arm("deepsearch", SCALE | {"mechanism.augment.1.depth": "1"}),
+        "off": Arm("deepsearch", SCALE | {"mechanism.ask.1.depth": "1"}),
         "baseline": Arm("grpo", SCALE),
     },
     steps=30,

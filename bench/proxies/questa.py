@@ -1,20 +1,32 @@
 """The beginning of a solution in the question: half, then a quarter, then examined without."""
 
+import dataclasses
+
+from assay.methods.questa.partial_solution import CutAnywhere
+from assay.run.bases import BASES
 from assay.source import Pool, Share
 from bench.proxy import Arm, Proxy
 
+BASE = dataclasses.replace(
+    BASES["countdown"],
+    name="countdown-hinted",
+    summary="expressions that reach a target, some with the beginning of one in the prompt, cut anywhere",
+    ask=(CutAnywhere(share=0.4),),
+)
+BASES[BASE.name] = BASE
+
 SMALL = {"scale.num-prompts": "32", "mechanism.expand.0.max-rounds": "2", "stages.1.mechanism.expand.0.max-rounds": "2"}
-HINTS = SMALL | {"mechanism.augment.0.least": "1", "stages.1.mechanism.augment.0.least": "1"}
+HINTS = SMALL | {"mechanism.ask.0.least": "1", "stages.1.mechanism.ask.0.least": "1"}
 PROXY = Proxy(
     method="questa",
     expects="more groups with a right answer than without hints, and without hints a higher pass@1 and pass@64 on the "
     "hard levels; half a solution throughout transfers less than half and then a quarter",
-    model="countdown-hinted",
+    model=BASE.name,
     pool=Pool((Share("countdown", (4,)),)),
     arms={
         "questa": Arm("questa", HINTS),
-        "half": Arm("questa", {**HINTS, "stages.1.mechanism.augment.0.percent": "50"}),
-        "off": Arm("questa", {**SMALL, "mechanism.augment": "", "stages.1.mechanism.augment": ""}),
+        "half": Arm("questa", {**HINTS, "stages.1.mechanism.ask.0.percent": "50"}),
+        "off": Arm("questa", {**SMALL, "mechanism.ask": "", "stages.1.mechanism.ask": ""}),
         "baseline": Arm("grpo", {"scale.num-prompts": "32"}),
     },
     steps=30,

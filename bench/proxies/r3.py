@@ -13,7 +13,7 @@ PROXY = Proxy(
     arms={
         "r3": Arm("r3", SMALL),
         "staged": Arm("r3-staged", SMALL),
-        "off": Arm("r3", {**SMALL, "mechanism.augment": ""}),
+        "off": Arm("r3", {**SMALL, "mechanism.ask": ""}),
         "baseline": Arm("reinforce", SMALL),
     },
     steps=30,

@@ -13,7 +13,7 @@ PROXY = Proxy(
     pool=Pool((Share("mod-chain-7", (2, 4, 6, 8)),)),
     arms={
         "seele": Arm("seele", SCALE),
-        "off": Arm("seele", {**WHOLE, "mechanism.augment.0.rate": "0.5"}),
+        "off": Arm("seele", {**WHOLE, "mechanism.ask.0.rate": "0.5"}),
         "one round": Arm("seele", WHOLE),
         "without imitation": Arm("seele", {**SCALE, "mechanism.objective.extra.0.weight": "0"}),
         "baseline": Arm("dapo", {"scale.num-prompts": "16", "scale.max-new": "60"}),

@@ -1,14 +1,17 @@
+"""The prompt names a budget of tokens, and an answer of another length loses reward."""
+
 import dataclasses
 
 from assay.credit import GroupRelative
 from assay.methods.l1.adherence import Adherence
 from assay.methods.l1.budget import Budget
 from assay.objective import KL, Clip, Objective, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
+from assay.scale import Scale
 
 EXACT = Mechanism(
-    augment=(Budget(low=100, high=4000, at_most=0.0),),
+    ask=(Budget(low=100, high=4000, at_most=0.0),),
     reward=(Outcome(right=1.0, wrong=0.0), Adherence(unit=3333)),
     credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
     objective=Objective(
@@ -32,17 +35,18 @@ L1_EXACT = Recipe(
         temperature=0.6,
     ),
     notes=(
-        "Values are those of the published code and scripts (cmu-l3/l1): budgets from 100 to 4000, 0.0003 (1/3333) a "
-        "token. 700 steps are the paper's.",
-        "All answers of a group have one budget, drawn anew at every draw of the problem; there every row of the data "
-        "has its own. The reward counts all tokens of the answer, its end too.",
-        "A wrong answer of the right length is worth 0, a right one 3333 tokens off as well.",
+        "Values are those of the published code and scripts (cmu-l3/l1): budgets from 100 to 4000, a penalty of "
+        "0.0003 (1/3333) a token. 700 steps are the paper's.",
+        "All answers of a group have one budget, drawn anew at every draw of the problem; in the published code every "
+        "row of the data has a fixed budget. The reward counts all tokens of the answer, the end token included.",
+        "A wrong answer of the right length has reward 0, and so has a right answer that misses its budget by 3333 "
+        "tokens.",
         "In compact wording the budget stands in brackets after the question.",
-        "The aggregation is that of the framework's version then; ddof and epsilon likewise.",
+        "The aggregation is that of the framework's version at the time; so are ddof and epsilon.",
     ),
     deviations=(
-        "The framework's own defaults, which neither paper nor scripts mention, have an entropy bonus of 0.001, and in "
-        "the configuration that was published two months later a dual clip of 3; not here.",
+        "The framework's defaults, which neither paper nor scripts mention, have an entropy bonus of 0.001 and, in "
+        "the configuration published two months later, a dual clip of 3; neither is used here.",
     ),
 )
 
@@ -52,19 +56,19 @@ L1_MAX = dataclasses.replace(
     claim="answers at most as long as the prompt asks for, shorter where the problem is easy",
     mechanism=dataclasses.replace(
         EXACT,
-        augment=(Budget(low=100, high=4000, at_most=0.5),),
+        ask=(Budget(low=100, high=4000, at_most=0.5),),
         reward=(Outcome(right=1.0, wrong=0.0), Adherence(unit=3333, margin=0.5)),
     ),
     scale=dataclasses.replace(L1_EXACT.scale, max_new=4500, learning_rate=4e-6, num_steps=120),
     notes=(
         *L1_EXACT.notes,
-        "It goes on from l1-exact: give it that run as --model. Half the prompts say exactly, half at most; 120 steps "
-        "are the paper's, rate and length the script's.",
+        "The recipe continues l1-exact: give that run as --model. Half the prompts say exactly, half at most. 120 "
+        "steps are the paper's; rate and length are the script's.",
     ),
     deviations=(
         *L1_EXACT.deviations,
-        "The released reward of at-most prompts is (clip((n - T) / 3333, -1, 1) + 1) / 2, half as steep; "
-        "multiplied by correctness it pays exact rows nothing at all, so those go by the sum here; and the released "
-        "script sets no reward option and trains on correctness.",
+        "The released reward of at-most prompts is (clip((n - T) / 3333, -1, 1) + 1) / 2, half as steep as here. The "
+        "released code multiplies it by correctness, which would leave exact rows without any reward, so exact rows "
+        "use the sum here. The released script sets no reward option and trains on correctness.",
     ),
 )

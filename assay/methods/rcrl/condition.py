@@ -1,35 +1,46 @@
-"""Prompts that say how good an answer is wanted."""
+"""A label in the prompt that says how good an answer is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from assay.augment.hints import reworded, with_hint
+from assay.ask.hints import lengthened, reworded, with_hint
 from assay.part import Asking
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
-    from assay.augment import Codec
+    from assay.ask import Codec
 
-LABELS = GOOD, BAD = "GOOD", "BAD"
+Label = Literal["GOOD", "BAD"]
+GOOD: Label = "GOOD"
+BAD: Label = "BAD"
+LABELS = GOOD, BAD
 
 
 def conditioned(requests: Sequence[Request], *, codec: Codec, label: str) -> list[Request]:
+    """The requests with the label at the end of each prompt."""
     return [reworded(request, labelled(request.problem, label), codec, hinted=False) for request in requests]
 
 
 @dataclass(frozen=True)
 class Conditioned(Asking):
-    """Every prompt ends in this label, those of held-out problems too: the policy is asked for what it names."""
+    """Adds this label to every prompt, those of held-out problems included; the policy is asked for such an answer.
+
+    ask=(Conditioned(label="GOOD"),)
+    --mechanism.ask conditioned --mechanism.ask.0.label GOOD
+    """
 
     examined = True
 
-    label: str = GOOD
+    label: Label = GOOD
     does = conditioned
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        return lengthened(problem, labelled(problem, self.label), codec)
 
 
 def labelled(problem: Problem, label: str) -> Any:
-    """The prompt, and the label in brackets at its end."""
+    """The problem with the label in brackets at the end of its prompt."""
     return with_hint(problem, label if problem.wording == "compact" else f"[{label}]", title="")

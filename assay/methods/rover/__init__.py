@@ -1,9 +1,12 @@
+"""Log-ratios are the values of the uniformly random policy, regressed to their Bellman equation."""
+
 from assay.credit import GroupRelative
 from assay.methods.rover.loss import Rover
 from assay.methods.rover.mean_logp import MeanLogProb
 from assay.objective import NoRatio, Objective, Open, TokenMean
-from assay.recipe import Mechanism, Recipe, Scale
+from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
+from assay.scale import Scale
 
 ROVER = Recipe(
     name="rover",
@@ -13,7 +16,7 @@ ROVER = Recipe(
     "diversity with Qwen3-8B-Base on AIME24, AIME25 and HMMT25",
     mechanism=Mechanism(
         reward=(Outcome(right=1.0, wrong=0.0),),
-        assess=(MeanLogProb(),),
+        forwards=(MeanLogProb(),),
         credit=GroupRelative(scale="none"),
         objective=Objective(whole=Rover(scale=1.0), ratio=NoRatio(), gate=Open(), aggregate=TokenMean()),
     ),
@@ -29,9 +32,9 @@ ROVER = Recipe(
     notes=(
         "The scale is that of the released script for mathematics, which goes through its data 30 times; num_steps is "
         "ours.",
-        "The mean over the vocabulary is taken at the temperature of sampling, like all log-probs here.",
-        "The value after a masked token is that of the next token that trains.",
-        "At the old policy it is twice REINFORCE with the group's mean.",
+        "The mean over the vocabulary is taken at the sampling temperature, like all log-probs here.",
+        "If the next token is masked, the value of the next token that trains takes its place.",
+        "At the old policy the gradient is twice that of REINFORCE with the group's mean as baseline.",
     ),
     deviations=("The released script for mathematics divides the advantage by the standard deviation, as GRPO does.",),
 )

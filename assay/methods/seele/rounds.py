@@ -1,18 +1,21 @@
+"""Rounds of answers with hints of adapted length."""
+
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.augment import Codec
-from assay.methods.seele.begin import begun
+from assay.ask import Codec
+from assay.methods.seele.begin import begun, longest_beginning
 from assay.methods.seele.rates import by_group, points_of, rate_for
 from assay.part import Expansion
 from assay.tasks.task import steps_of
-from assay.types import Episode, Request
+from assay.types import Episode, Problem, Request
 
 
 def hint_rounds(episodes: Sequence[Episode], *, codec: Codec, rounds: int, target: float) -> list[Request]:
+    """Requests for the next round of each group."""
     asked: list[Request] = []
     for members in by_group(episodes):
         done = 1 + max(episode.request.round for episode in members)
@@ -25,14 +28,22 @@ def hint_rounds(episodes: Sequence[Episode], *, codec: Codec, rounds: int, targe
 
 @dataclass(frozen=True)
 class HintRounds(Expansion):
-    """Rounds of answers to each problem, all one group; after each the share of the steps that is given is chosen anew,
-    so that half of the answers are right (SEELE 2509.06923).
+    """Asks for several rounds of answers to each problem, all in one group (SEELE 2509.06923).
+
+    After each round a new share of the solution is chosen, such that a share `target` of the next answers should be
+    right.
+
+        expand=(HintRounds(rounds=4),)
+        --mechanism.expand hint-rounds --mechanism.expand.0.rounds 4
     """
 
     solutions = "some"
 
     continues = True
 
-    rounds: int = 4
-    target: float = 0.5
+    rounds: int = 4  # of answers to each problem, the first one counted
+    target: float = 0.5  # share of right answers that the next round is to have
     does = hint_rounds
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        return longest_beginning(problem, codec)

@@ -1,0 +1,94 @@
+"""Requests: how the policy is asked about a problem. Prompts and hints, prefixes of answers, samples, temperatures."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from assay.ask.demonstrate import Demonstrate
+from assay.ask.expert import Expert
+from assay.ask.hints import Hinted
+from assay.ask.rehearse import Rehearse
+from assay.ask.trunks import Trunks
+from assay.memory import Memory
+from assay.part import Asking, bind
+from assay.tasks import task
+from assay.types import Ids, Problem, Request
+
+__all__ = [
+    "Codec",
+    "Demonstrate",
+    "Expert",
+    "Hinted",
+    "Rehearse",
+    "Sampling",
+    "Trunks",
+    "as_examined",
+    "first_requests",
+]
+
+
+class Codec(Protocol):
+    """What the phases need of a tokenizer."""
+
+    @property
+    def end_ids(self) -> frozenset[int]: ...  # tokens that end an answer
+    @property
+    def vocab(self) -> int: ...  # number of tokens
+    def render(self, prompt: Any) -> Ids: ...  # a prompt, text or messages, as the model reads it
+    def encode(self, text: str) -> Ids: ...
+    def decode(self, ids: Sequence[int]) -> str: ...
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How answers are sampled, the same for every request of a step.
+
+    Sampling(max_new=1024, temperature=1.0, top_p=0.95)
+    --scale.max_new 1024 --scale.temperature 1.0 --scale.top_p 0.95
+    """
+
+    max_new: int
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+    stop: tuple[str, ...] = ()
+
+    def of(self, problem: Problem) -> dict[str, Any]:
+        """The sampling fields of a request for this problem. If the task has an environment, sampling also stops where
+        the environment replies.
+        """
+        settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        environment = task(problem.task).environment
+        return settings if environment is None else settings | {"stop": (*self.stop, *environment.stop)}
+
+
+def first_requests(
+    problems: Sequence[Problem], memory: Memory, *, first: int, samples: int, sampling: Sampling, codec: Codec
+) -> list[Request]:
+    """`samples` requests for each problem, which form a group. A problem that is drawn twice has two groups."""
+    requests = []
+    for ordinal, problem in enumerate(problems, start=first):
+        context, group = codec.render(problem.prompt), f"{memory.step}:{ordinal}"
+        settings = sampling.of(problem)
+        requests += [
+            Request(problem, context, group, draw=ordinal, sample=sample, **settings) for sample in range(samples)
+        ]
+    return requests
+
+
+def as_examined(parts: Sequence[Asking], codec: Codec) -> Callable[[list[Request]], list[Request]]:
+    """The function that changes requests for held-out problems, by those of the parts that are `examined`: a policy
+    that is trained with such a part is also measured with it.
+    """
+    bound = [bind(part, codec=codec) for part in parts if part.examined]
+
+    def asked(requests: list[Request]) -> list[Request]:
+        for part in bound:
+            requests = part(requests)
+        return requests
+
+    return asked

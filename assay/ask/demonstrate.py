@@ -1,0 +1,77 @@
+"""Demonstrations: worked solutions take the place of generated answers."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.errors import DataError
+from assay.memory import Memory
+from assay.part import Asking
+from assay.tasks import task
+from assay.types import Origin, Problem, Request, Segment
+
+if TYPE_CHECKING:
+    from assay.ask import Codec
+
+
+def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) -> list[Request]:
+    """Each request gets the worked solution as its prefix and no new tokens, unless it has a prefix already."""
+    return [
+        request if request.prefix else dataclasses.replace(request, prefix=worked(request.problem, codec), max_new=0)
+        for request in requests
+    ]
+
+
+@dataclass(frozen=True)
+class Demonstrate(Asking):
+    """Supervised fine-tuning: every answer is the worked solution, and the policy generates nothing.
+
+    A request that already has a prefix keeps it. The replies of an environment within a solution are not imitated.
+
+        ask=(Demonstrate(),)
+        --mechanism.ask demonstrate
+    """
+
+    solutions = "all"
+    does = demonstrate
+    imitates = True
+
+
+def worked(problem: Problem, codec: Codec) -> tuple[Segment, ...]:
+    """The worked solution and an end token, as segments. Replies of the environment have the origin `ENV`."""
+    if problem.solution is None:
+        raise DataError(f"problem {problem.id} of '{problem.task}' has no worked solution to imitate.")
+    segments = []
+    for text, origin in turns(problem):
+        ids = codec.encode(text)
+        segments.append(Segment(ids=ids, origin=np.full(len(ids), origin, dtype=np.int8)))
+    last = segments[-1]
+    ids = np.append(last.ids, np.int32(min(codec.end_ids)))
+    return (*segments[:-1], Segment(ids=ids, origin=np.append(last.origin, last.origin[-1:])))
+
+
+def turns(problem: Problem) -> list[tuple[str, Origin]]:
+    """The worked solution, cut where the environment replies: (text, origin) of each piece, in order."""
+    rest, environment = problem.solution or "", task(problem.task).environment
+    if environment is None:
+        return [(rest, Origin.INJECTED)]
+    pieces, before = [], ""
+    stop = re.compile("|".join(map(re.escape, environment.stop)))
+    while found := stop.search(rest):
+        call, rest = rest[: found.end()], rest[found.end() :]
+        reply = environment.reply(problem.spec, before + call)
+        pieces.append((call, Origin.INJECTED))
+        if reply is None or not rest.startswith(reply):
+            raise DataError(
+                f"the worked solution of problem {problem.id} of '{problem.task}' goes on with {rest[:20]!r} after "
+                f"{before + call!r}, but the task's environment replies {reply!r}."
+            )
+        pieces.append((reply, Origin.ENV))
+        before, rest = before + call + reply, rest[len(reply) :]
+    return [*pieces, (rest, Origin.INJECTED)]

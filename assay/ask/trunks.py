@@ -1,0 +1,37 @@
+"""Trunks: the first answers of a group, from which the other answers of the group branch off."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.errors import ConfigError
+from assay.memory import Memory
+from assay.part import Asking
+from assay.types import Request
+
+
+def trunks(requests: Sequence[Request], memory: Memory, *, group_size: int, share: float) -> list[Request]:
+    """The requests for the first round(share * group_size) answers of each group, at least one."""
+    if share <= 0:
+        raise ConfigError(f"trunks: share must be above 0, not {share}. With 1 every answer of a group is a trunk.")
+    groups: dict[str, list[Request]] = {}
+    for request in requests:
+        groups.setdefault(request.group, []).append(request)
+    count = max(1, round(share * group_size))
+    return [
+        dataclasses.replace(members[i % len(members)], sample=i) for members in groups.values() for i in range(count)
+    ]
+
+
+@dataclass(frozen=True)
+class Trunks(Asking):
+    """Asks for only a share of each group. A part of `expand` grows the other answers from these, the trunks.
+
+    ask=(Trunks(share=0.25),)
+    --mechanism.ask trunks --mechanism.ask.0.share 0.25
+    """
+
+    share: float = 0.25  # of the `group_size` answers
+    does = trunks

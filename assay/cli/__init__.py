@@ -1,0 +1,1 @@
+"""The command line: verbs, their arguments, and what they print."""

@@ -1,0 +1,149 @@
+"""Reading a command line: separates settings from other arguments, and turns wrong usage into errors with advice."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from assay.errors import UsageError, unknown
+from assay.host import terminal
+
+SINKS_OF_RUN = "tracking.sinks"
+SHORT = {"--lora": "lora.rank"}  # short option -> the setting that it stands for
+
+Argument = tuple[tuple[str, ...], dict[str, Any]]
+"""The names of an argument, and the keyword arguments of `ArgumentParser.add_argument`."""
+
+
+def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """(the other arguments, {path: text} of the settings that are written `--a.b value` or `--a.b=value`)."""
+    rest: list[str] = []
+    values: dict[str, str] = {}
+    names: dict[str, str] = {}  # path -> the option that set it
+    items = iter(arguments)
+    for item in items:
+        if item == "--":
+            rest += [item, *items]
+            break
+        name, equals, value = item.partition("=")
+        if name in SHORT:
+            name = f"--{SHORT[name]}"
+        if not name.startswith("--") or "." not in name:
+            rest.append(item)
+            continue
+        if not equals:
+            value = next(items, "--")
+            if value.startswith("--"):
+                raise UsageError(f"{name} wants a value: {name} VALUE.")
+        path, option = name[2:], item.partition("=")[0]
+        if names.setdefault(path, option) != option:
+            _require_alike(path, values[path], value)
+        values[path] = value
+    return rest, values
+
+
+def track() -> Argument:
+    """The option `--track`, with the names of the trackers."""
+    from assay.record.sinks import SINKS
+
+    said = f"also send the metrics to these trackers, any or all of: {', '.join(SINKS)}; default none"
+    return ("--track",), {"nargs": "+", "action": "extend", "metavar": "SINK", "help": said}
+
+
+def tracked(names: Sequence[str] | None, values: Mapping[str, str]) -> dict[str, str]:
+    """The settings, with `tracking.sinks` set to the names that `--track` gives."""
+    from assay.record.sinks import SINKS
+
+    for name in names or ():
+        if name not in SINKS:
+            raise unknown("sink", name, SINKS, "assay train --help")
+    if not names:
+        return dict(values)
+    sinks = ",".join(dict.fromkeys(names))
+    _require_alike(SINKS_OF_RUN, values.get(SINKS_OF_RUN, sinks), sinks)
+    return {**values, SINKS_OF_RUN: sinks}
+
+
+def _require_alike(path: str, one: str, other: str) -> None:
+    """Refuses a setting that two options set to two values."""
+    if one != other:
+        raise UsageError(f"--{path} is given twice, as '{one}' and as '{other}': leave one out.")
+
+
+def refuse_theirs(words: Sequence[str]) -> None:
+    """Refuses all options of TRL on the command line of `train`, with one error that names Assay's options."""
+    from assay.run import trl_names
+
+    given: dict[str, str] = {}
+    for word, then in zip(words, [*words[1:], "--"], strict=True):
+        name, equals, value = word.partition("=")
+        if word.startswith("--") and trl_names.is_theirs(name[2:]):
+            given[name] = value if equals or then.startswith("--") else then
+    if given:
+        from assay.known import RECIPES, others, spelt
+
+        others()
+        recipe = next((RECIPES[known] for word in words if (known := spelt(word)) is not None), None)
+        raise trl_names.refusal(given, recipe, write=in_shell)
+
+
+def in_shell(settings: Mapping[str, str]) -> str:
+    """Settings as options of the command line, for messages."""
+    return " ".join(f"--{name} {shlex.quote(value)}" for name, value in settings.items())
+
+
+class Told(Exception):
+    """Raised after the text of `--help` or `--version` was printed: the command is done."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are UsageErrors, with the form and the exit code of Assay's other errors."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}. `{self.prog} --help` shows all arguments.")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        terminal.write(file or sys.stderr, message)
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        raise Told
+
+
+def settings_help() -> str:
+    """The settings of a run beside those of its recipe, one line each, for `--help`."""
+    from assay.policy.conversation import Chat
+    from assay.policy.lora import Lora
+    from assay.run.configure import settings
+    from assay.run.experiment import Evaluation, Machine, Saving, Tracking
+
+    groups = {"evaluation": Evaluation(), "machine": Machine(), "saving": Saving()}
+    groups |= {"tracking": Tracking(), "lora": Lora(), "chat": Chat()}
+    rows = [row for prefix, record in groups.items() for row in settings(record, prefix)]
+    lines = [f"  --{path.replace('_', '-'):<30} {kind}, default {_shown(value)}" for path, kind, value in rows]
+    return "\n".join(["settings (those of a recipe, --scale.* and --mechanism.*: `assay show RECIPE`):", *lines])
+
+
+def _shown(value: Any) -> str:
+    return str(value) if value not in ("", ()) else "none"
+
+
+def one_of(kind: str, names: Sequence[str], *, see: str, **options: Any) -> dict[str, Any]:
+    """Keyword arguments for an argument that takes one of these names; the error for another offers the nearest one."""
+
+    def known(text: str) -> str:
+        if text not in names:
+            raise unknown(kind, text, names, see)
+        return text
+
+    return {"type": known, "metavar": f"{{{','.join(names)}}}", **options}
+
+
+def strange(argument: str, flags: Sequence[str], verb: str) -> UsageError:
+    """The error for an argument that a verb does not have."""
+    near = difflib.get_close_matches(argument, flags, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    return UsageError(f"unknown argument '{argument}'.{hint} `assay {verb} --help` shows all arguments.")

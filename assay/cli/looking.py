@@ -1,0 +1,129 @@
+"""The verbs that look, at models, runs, files, names and this machine, and those that write a folder for others.
+
+What each needs is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from assay.host import terminal
+
+
+def run_sample(arguments: argparse.Namespace) -> Any:
+    from assay.lab.sample import sample
+
+    found = sample(
+        arguments.model,
+        arguments.prompt,
+        count=arguments.n,
+        max_new=arguments.max_new,
+        temperature=arguments.temperature,
+        top_p=arguments.top_p,
+        seed=arguments.seed,
+        system=arguments.system,
+    )
+    if not arguments.json:
+        for answer in found["answers"]:
+            terminal.hand_over(answer["text"] if arguments.n == 1 else f"{answer['logp']:9.3f}  {answer['text']}")
+    return found
+
+
+def run_eval(arguments: argparse.Namespace) -> Any:
+    from assay.cli.problems import exam_of
+    from assay.cli.verify import judge_of
+    from assay.lab.sample import examine
+    from assay.view.results import eval_table
+
+    with judge_of(arguments) as judge:
+        found = examine(
+            arguments.model,
+            exam_of(arguments),
+            problems=arguments.problems,
+            samples=arguments.n,
+            ks=arguments.k,
+            temperature=arguments.temperature,
+            max_new=arguments.max_new,
+            seed=arguments.seed,
+            system=arguments.system,
+            judge=judge,
+        )
+    if not arguments.json:
+        terminal.show(eval_table(found))
+    return found
+
+
+def run_compare(arguments: argparse.Namespace) -> Any:
+    from assay.lab.compare import as_json, compare_runs, plot, show
+
+    comparison = compare_runs(arguments.runs)
+    if arguments.plot:
+        for path in plot(comparison, arguments.plot):
+            terminal.say(f"plot  {path}")
+    if not arguments.json:
+        show(comparison)
+    return as_json(comparison)
+
+
+def run_report(arguments: argparse.Namespace) -> Any:
+    from assay.view.results import finished
+
+    return finished(arguments.run)
+
+
+def run_list(arguments: argparse.Namespace) -> Any:
+    from assay.lab.catalogue import listing, listing_text
+
+    rows = listing(arguments.what, " ".join(arguments.words))
+    if not arguments.json:
+        terminal.show(listing_text(rows))
+    return rows
+
+
+def run_show(arguments: argparse.Namespace) -> Any:
+    from assay.lab.catalogue import card, card_text
+
+    found = card(arguments.name)
+    if not arguments.json:
+        terminal.show(card_text(found))
+    return found
+
+
+def run_explain(arguments: argparse.Namespace) -> Any:
+    from assay.lab import explain
+
+    return explain.run_explain(arguments)
+
+
+def run_data(arguments: argparse.Namespace) -> Any:
+    from assay.cli.problems import run_check
+
+    return run_check(arguments)
+
+
+def run_verify(arguments: argparse.Namespace) -> Any:
+    from assay.cli import verify
+
+    return verify.run_verify(arguments)
+
+
+def run_export(arguments: argparse.Namespace) -> Any:
+    from assay.lab import export
+
+    return export.run_export(arguments)
+
+
+def run_doctor(arguments: argparse.Namespace) -> Any:
+    from assay.lab.doctor import examination, text
+
+    found = examination(arguments.model)
+    if not arguments.json:
+        terminal.show(text(found))
+    return found
+
+
+def run_new(arguments: argparse.Namespace) -> Any:
+    from assay.cli import new
+
+    return new.run_new(arguments)

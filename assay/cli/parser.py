@@ -1,0 +1,59 @@
+"""From a command line to a verb and its arguments."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+
+from assay import __version__
+from assay.cli.arguments import Parser, overrides, refuse_theirs, settings_help, strange
+from assay.cli.verbs import VERBS
+from assay.errors import UsageError, unknown
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The arguments of a verb, the settings as `overrides` and the whole line as `command`."""
+    rest, found = overrides(arguments)
+    verb = next((item for item in rest if not item.startswith("-")), None)
+    if verb is not None and verb not in VERBS:
+        raise unknown("verb", verb, VERBS, "assay --help")
+    if verb == "train":
+        refuse_theirs(rest)
+    known, others = build_parser(verb).parse_known_args(rest)
+    if verb is None:
+        raise UsageError(f"say what to do: {', '.join(VERBS)}. `assay --help` explains them.")
+    if others:
+        raise strange(others[0], [flag for flags, _ in VERBS[verb][1]() for flag in flags], verb)
+    if found and verb != "train":
+        raise UsageError(f"`assay {verb}` has no settings such as --{next(iter(found))}; `assay train` has.")
+    known.overrides = found
+    known.command = shlex.join(["assay", *arguments])
+    return known
+
+
+def build_parser(asked: str | None = None) -> Parser:
+    """Of all verbs the names, and of the one that is asked for its arguments."""
+    parser = Parser(
+        prog="assay",
+        description="Reinforcement learning with verifiable rewards: one engine and one laboratory.",
+        epilog="Exit codes: 0 done, 2 wrong usage, 64 bad data, 69 endpoint away, 70 a bug of ours, 74 input or "
+        "output, 75 stopped and resumable, 78 configuration.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"assay {__version__}")
+    verbs = parser.add_subparsers(metavar="VERB")
+    for name, (summary, arguments, run) in VERBS.items():
+        verb = verbs.add_parser(
+            name,
+            help=summary,
+            description=summary,
+            epilog=settings_help() if name == asked == "train" else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        for flags, options in arguments() if name == asked else ():
+            verb.add_argument(*flags, **options)
+        verb.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        verb.set_defaults(run_verb=run)
+    return parser

@@ -1,0 +1,195 @@
+"""The arguments by which a command names its problems (generated tasks, data files), and `assay data check`."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from typing import TYPE_CHECKING, Any, get_args
+
+from assay.cli.arguments import Argument, one_of
+from assay.cli.verify import REWARD_TIMEOUT, timeout_of
+from assay.errors import UsageError
+from assay.host import terminal
+from assay.verifiers.answers import Wording
+
+if TYPE_CHECKING:
+    from assay.source import Pool, Share
+
+DEFAULT_TASK = "countdown:3,4"
+
+READ = ("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows")  # how data files are read
+
+COLUMNS: list[Argument] = [
+    (
+        ("--prompt-column",),
+        {"default": "", "metavar": "NAME", "help": "default: prompt, messages, question or problem"},
+    ),
+    (("--answer-column",), {"default": "", "metavar": "NAME", "help": "default: see docs/data.md"}),
+    (
+        ("--answer-from-messages",),
+        {"action": "store_true", "help": "the last message of each conversation is the assistant's: the answer"},
+    ),
+    (("--skip-bad-rows",), {"action": "store_true", "help": "leave out rows that cannot be used or do not fit"}),
+]
+SYSTEM: Argument = (
+    ("--system",),
+    {
+        "metavar": "TEXT",
+        "help": "system message of prompts that have none, short for --chat.system; default none, or the run's",
+    },
+)
+HELD_OUT: Argument = (
+    ("--eval-data",),
+    {
+        "action": "append",
+        "metavar": "FILE",
+        "help": "held-out rows, repeat for several files; all rows of --data are then trained on; default: a fifth of "
+        "--data is held out",
+    },
+)
+TASKS: list[Argument] = [
+    (
+        ("--task",),
+        {
+            "action": "append",
+            "metavar": "NAME[:LEVELS][=WEIGHT]",
+            "help": f"repeat for a mixture; default {DEFAULT_TASK}, for eval the run's own tasks",
+        },
+    ),
+    (
+        ("--wording",),
+        one_of(
+            "wording",
+            get_args(Wording),
+            see="assay train --help",
+            help="compact for bases, natural for pretrained models; default compact, with --data natural, or the run's",
+        ),
+    ),
+    (
+        ("--data",),
+        {
+            "action": "append",
+            "metavar": "FILE|HUB",
+            "help": "rows: .jsonl, .json, .csv, .tsv, .parquet, or owner/name:split; repeat for several files, which "
+            "are joined to one set; default: generated tasks only",
+        },
+    ),
+    SYSTEM,
+    *COLUMNS,
+]
+CHECK: list[Argument] = [
+    (("action",), one_of("action", ("check",), see="assay data --help")),
+    (("files",), {"nargs": "+", "metavar": "FILE|HUB", "help": "several files are joined to one set"}),
+    (("--model",), {"help": "measure prompts in tokens of this model; default: in characters"}),
+    HELD_OUT,
+    SYSTEM,
+    *COLUMNS,
+    (
+        ("--reward",),
+        {"metavar": "FILE.py:FUNCTION", "help": "a reward function to try on the answers of the rows; default: none"},
+    ),
+    REWARD_TIMEOUT,
+]
+
+
+def pool_of(arguments: argparse.Namespace) -> Pool:
+    """The pool of `--data` and every `--task`, mixed; that of the default task if neither is given."""
+    from assay.source import Pool, Share, check_pool
+    from assay.tasks.data.task import data
+
+    _refuse_lone_columns(arguments)
+    files = []
+    if arguments.data:
+        held_out = getattr(arguments, "eval_data", None)
+        files = [Share(data(arguments.data, held_out=held_out, **reading(arguments)).name)]
+    named = arguments.task or ([] if files else [DEFAULT_TASK])
+    wording = arguments.wording or ("natural" if files else "compact")
+    pool = Pool((*files, *(_task_share(text) for text in named)), wording=wording)
+    check_pool(pool)
+    return pool
+
+
+def exam_of(arguments: argparse.Namespace) -> Pool:
+    """The problems that `assay eval` asks a model: all rows of `--data`, the tasks of `--task`, or the run's own test.
+
+    Rows that the model was trained on are left out.
+    """
+    from assay.run.ancestry import origin, unknown_to
+    from assay.run.data_needs import require_answers
+    from assay.source import Share
+    from assay.tasks.data.task import data
+
+    run = origin(arguments.model)
+    if run is not None and arguments.wording is None and not arguments.data:
+        arguments.wording = run.experiment.pool.wording
+    if run is not None and not arguments.task and not arguments.data:
+        _refuse_lone_columns(arguments)
+        pool = run.experiment.pool
+    else:
+        pool = pool_of(arguments)
+    if arguments.data:
+        whole = Share(data(arguments.data, rows="test", **reading(arguments)).name)
+        pool = dataclasses.replace(pool, shares=(whole, *pool.shares[1:]))
+    if not arguments.reward:
+        require_answers(pool)
+        if run is not None and run.experiment.rewards:
+            flags = " ".join(f"--reward {reward}" for reward in run.experiment.rewards)
+            terminal.say(
+                f"{run.path.name} was trained with reward functions; here the verifiers of the tasks judge. To use its "
+                f"reward functions: {flags}"
+            )
+    return unknown_to(arguments.model, pool)
+
+
+def reading(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The arguments that say how data files are read."""
+    return {name: getattr(arguments, name) for name in READ}
+
+
+def _task_share(text: str) -> Share:
+    """The share of a pool that is written `NAME`, `NAME:LEVEL,LEVEL` or `NAME:LEVEL=WEIGHT`."""
+    from assay.source import Share
+    from assay.tasks import task
+
+    mixed, _, weight = text.partition("=")
+    name, levels = _split_task(mixed)
+    known = task(name).levels
+    try:
+        chosen = tuple(int(level) for level in levels.split(",")) if levels else (known[0],)
+        return Share(name, chosen, float(weight or 1))
+    except ValueError:
+        raise UsageError(f"--task {text}: write NAME, NAME:1,2 or NAME:1,2=0.5.") from None
+
+
+def _split_task(text: str) -> tuple[str, str]:
+    """(name, levels) of `NAME:LEVELS`; a name such as `gym:NAME` contains a colon itself."""
+    if text.startswith("gym:"):
+        name, _, levels = text[4:].partition(":")
+        return f"gym:{name}", levels
+    name, _, levels = text.partition(":")
+    return name, levels
+
+
+def _refuse_lone_columns(arguments: argparse.Namespace) -> None:
+    """Refuses options that say how a data file is read, if no data file is given."""
+    flags = ("eval_data", *READ)
+    if not arguments.data and (lone := [flag for flag in flags if getattr(arguments, flag, None)]):
+        raise UsageError(f"--{lone[0].replace('_', '-')} needs a data file: name it with --data.")
+
+
+def run_check(arguments: argparse.Namespace) -> Any:
+    from assay.lab.data_check import check_data, require_some_gold, text
+
+    found = check_data(
+        arguments.files,
+        held_out=arguments.eval_data,
+        system=arguments.system or "",
+        model=arguments.model,
+        reward=arguments.reward,
+        reward_timeout=timeout_of(arguments),
+        **reading(arguments),
+    )
+    if not arguments.json:
+        terminal.show(text(found))
+    require_some_gold(found)
+    return found

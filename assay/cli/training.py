@@ -1,0 +1,70 @@
+"""The verbs that train: `train`, `resume`, `base`, `demo`. What each needs is imported when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from assay.cli.arguments import tracked
+from assay.host import terminal
+
+
+def run_train(arguments: argparse.Namespace) -> Any:
+    from assay.cli.problems import pool_of
+    from assay.cli.verify import timeout_of
+    from assay.known import recipe
+    from assay.lab import dry_run
+    from assay.record.folder import Numbered
+    from assay.run import session
+    from assay.run.bases import base_for
+    from assay.tasks import short
+    from assay.view.results import finished
+
+    pool = pool_of(arguments)
+    experiment, rules = session.plan(
+        recipe(arguments.recipe),
+        model=arguments.model or base_for(pool),
+        pool=pool,
+        profile=arguments.profile,
+        seed=arguments.seed,
+        steps=arguments.steps,
+        overrides=tracked(arguments.track, arguments.overrides),
+        system=arguments.system or None,
+        rewards=arguments.reward or (),
+        right_from=arguments.right_from,
+        reward_timeout=timeout_of(arguments),
+    )
+    default = Numbered(Path("runs"), f"{experiment.recipe.name}-{short(pool.shares[0].task)}")
+    if arguments.dry_run:
+        plan = dry_run.planned(experiment, rules)
+        if not arguments.json:
+            terminal.show(dry_run.text(plan, run=str(arguments.run or f"{default.root / default.name}-N")))
+        return dry_run.document(plan)
+    for rule in rules:
+        session.say(f"  {experiment.profile}: {rule}")
+    path = session.start(experiment, arguments.run or default, command=arguments.command, quiet=arguments.quiet)
+    return finished(path)
+
+
+def run_resume(arguments: argparse.Namespace) -> Any:
+    from assay.run import session
+    from assay.view.results import finished
+
+    said = {"reward_timeout": arguments.reward_timeout, "trust_code": arguments.trust_code}
+    return finished(session.resume(arguments.run, steps=arguments.steps, quiet=arguments.quiet, **said))
+
+
+def run_base(arguments: argparse.Namespace) -> Any:
+    from assay.run.bases import base, build, describe
+
+    path = build(arguments.name, quiet=arguments.quiet, force=arguments.force)
+    if not arguments.json:
+        terminal.show(str(path))
+    return describe(base(arguments.name))
+
+
+def run_demo(arguments: argparse.Namespace) -> Any:
+    from assay.lab.demo import demo
+
+    return demo(arguments.run, seed=arguments.seed, quiet=arguments.quiet, command=arguments.command)

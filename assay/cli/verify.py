@@ -1,0 +1,108 @@
+"""The arguments that name reward functions, and the verb `assay verify`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from assay.cli.arguments import Argument, one_of
+from assay.errors import UsageError
+from assay.host import terminal
+from assay.run.grader import Grader, grader
+from assay.verifiers.functions.process import SECONDS, check_timeout
+
+REWARD_TIMEOUT: Argument = (
+    ("--reward-timeout",),
+    {
+        "type": float,
+        "metavar": "SECONDS",
+        "help": f"time limit of one call of a reward function; default {SECONDS:g}, or that of the resumed run",
+    },
+)
+REWARD: list[Argument] = [
+    (
+        ("--reward",),
+        {
+            "action": "append",
+            "metavar": "FILE.py:FUNCTION[=WEIGHT]",
+            "help": "f(prompts, completions, **columns) -> numbers, repeat for several; default: the task's verifier",
+        },
+    ),
+    (
+        ("--right-from",),
+        {
+            "type": float,
+            "default": 1.0,
+            "metavar": "SCORE",
+            "help": "an answer is right if the weighted sum of its rewards is at least this; default 1.0",
+        },
+    ),
+    REWARD_TIMEOUT,
+]
+VERIFY: list[Argument] = [
+    (("action",), one_of("action", ("explain", "audit"), see="assay verify --help")),
+    (
+        ("inputs",),
+        {
+            "nargs": "+",
+            "metavar": "GOLD ANSWER | FILE",
+            "help": "explain: a reference answer, and an answer or a whole completion; audit: a file with lines "
+            '{"gold", "answer", "label": true or false, "type"}',
+        },
+    ),
+]
+
+
+def judge_of(arguments: argparse.Namespace) -> Grader:
+    """The grader with the reward functions of `--reward`, or with the verifiers of the tasks."""
+    return grader(arguments.reward or (), right_from=arguments.right_from, timeout=timeout_of(arguments))
+
+
+def timeout_of(arguments: argparse.Namespace) -> float:
+    """The seconds of `--reward-timeout`, checked."""
+    seconds = SECONDS if arguments.reward_timeout is None else arguments.reward_timeout
+    check_timeout(seconds)
+    return seconds
+
+
+def run_verify(arguments: argparse.Namespace) -> Any:
+    return (_explain if arguments.action == "explain" else _audit)(arguments)
+
+
+def _explain(arguments: argparse.Namespace) -> dict[str, Any]:
+    from assay.verifiers.mathematics import verdicts
+
+    if len(arguments.inputs) != 2:
+        raise UsageError(
+            "assay verify explain takes a reference answer and an answer, each in quotes: explain '1/2' '0.5'."
+        )
+    gold, response = arguments.inputs
+    (one,) = verdicts.explain([(gold, response)])
+    verdict = one.verdict
+    found = {
+        "verdict": verdict.status,
+        "kind": verdict.kind or None,
+        "gold": one.gold,
+        "answer": one.answer,
+        "mark": one.mark,
+        "layer": one.layer,
+        "why": one.why,
+    }
+    if not arguments.json:
+        kind = f"({verdict.kind})" if verdict.kind else ""
+        terminal.show(f"{verdict.status}{kind}")
+        terminal.show(f"gold    {one.gold}")
+        terminal.show(f"answer  {one.answer}  (found by: {one.mark})")
+        terminal.show(f"decided by {one.layer}: {one.why}")
+    return found
+
+
+def _audit(arguments: argparse.Namespace) -> dict[str, Any]:
+    from assay.verifiers.audit import audit, read_rows, table
+
+    if len(arguments.inputs) != 1:
+        raise UsageError(f"assay verify audit takes one file, not {len(arguments.inputs)}.")
+    found = audit(read_rows(arguments.inputs[0]))
+    if not arguments.json:
+        terminal.show(table(found))
+    return found

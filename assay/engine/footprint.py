@@ -1,0 +1,349 @@
+"""How much memory a run will need, from shapes alone: the engines' allocations, counted before anything is loaded.
+
+The peak is the memory that is always held, plus the memory of the phase that adds most. Names in the formulas: b bytes
+of a number, q and k the widths of all query heads and of all key heads. This module does not import torch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from assay.policy.config import PolicyConfig, matrices, parameters
+
+Phase = Literal["always", "sampling", "scoring", "learning"]
+
+WIDE = 4  # bytes of a parameter, of its gradient and of each of its two moments
+LIBRARIES = 320 << 20  # Python and torch on a processor, with the libraries that torch's products load
+BESIDE_CORE = 256 << 20  # Python and torch where the core multiplies, so that those libraries are not loaded
+CONTEXT = 700 << 20  # GPU memory that the driver and the libraries take
+PREFILL_TOKENS, NATIVE_PREFILL = 4096, 512  # prompt tokens that are run together: in torch, and on a thread of the core
+SCORE_TOKENS = 4096  # tokens that are scored together
+LOGITS, NATIVE_LOGITS = 1 << 24, 1 << 22  # elements of logits at a time: in torch, and on a thread of the core
+CACHED = 1 << 16  # elements of logits that stay in the cache of a processor's thread through several operations
+KEEP_SCORES = 1 << 26  # attention scores of a chunk beyond which the backward pass computes probabilities again
+TAPE_BYTES = 1 << 30  # activations of a chunk beyond which the backward pass computes them again
+CACHE_BYTES = 24 << 20  # keys and values of the rows in flight that still fit into a processor's outer cache
+STEP_ELEMENTS = 64_000  # hidden elements of a decoding step below which its calls cost more than its products
+LEAST_ROWS, MOST_ROWS = 64, 512
+NATIVE_SLOTS = 56  # rows in flight on a thread: enough for good products; more only make its keys and values larger
+CORE_LIMIT = 100_000_000  # `auto` takes the core up to so many parameters: it packs each weight twice after every step
+CODED_BLOCK = 256  # moments in eight bits that share a scale
+KEPT_SHARE = 4  # the prefix cache may take a quarter of the memory that rows in flight may take
+LANES = 16  # tokens of a block of keys in the core
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work of one step, as far as it decides how much memory the engines need.
+
+    Example:
+        work = Work(answers=64, group=8, prompt=100, max_new=500, micro_tokens=8192, cache_bytes=2 << 30)
+        gib(budget(config, work).peak)
+    """
+
+    answers: int  # that are sampled in one round of a step
+    group: int  # answers to one prompt
+    prompt: int  # tokens of the longest prompt
+    max_new: int
+    micro_tokens: int  # input tokens of a micro-batch
+    cache_bytes: int  # for the keys and values of the rows in flight
+    evaluated: int = 0  # answers of the largest evaluation
+    native: bool = False
+    cuda: bool = False
+    threads: int = 1
+    compute: int = 4  # bytes of a number in the compute format
+    trained: int = 1  # parameter sets with an optimiser
+    frozen: int = 0  # parameter sets without one: references, teachers
+    lora: int = 0  # rank of the adapters; 0: all weights are trained
+    players: int = 0  # parameter sets whose answers branch or have turns
+    lora_targets: tuple[str, ...] = ()  # the matrices that have an adapter; (): all matrices of a layer
+    more_moments: int = 0  # sets of moments beside the one that each trained parameter set has
+    optimiser_bits: int = 32  # of a moment; moments in 8 bits share a scale by 256
+    again: bool | None = None  # whether the backward pass computes activations again; None: beyond TAPE_BYTES
+
+    @property
+    def length(self) -> int:
+        return self.prompt + self.max_new
+
+
+@dataclass(frozen=True)
+class Item:
+    """An allocation: how many bytes, what for, and in which phase of a step."""
+
+    phase: Phase
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Budget:
+    """All allocations of a run, and how many rows its sampler has in flight."""
+
+    items: tuple[Item, ...]
+    rows: int
+
+    def of(self, phase: Phase) -> int:
+        return sum(item.bytes for item in self.items if item.phase == phase)
+
+    @property
+    def phases(self) -> dict[Phase, int]:
+        """The bytes that each phase needs, including the bytes that are always held."""
+        names: tuple[Phase, ...] = ("sampling", "scoring", "learning")
+        return {name: self.of("always") + self.of(name) for name in names}
+
+    @property
+    def peak(self) -> int:
+        return max(self.phases.values())
+
+
+# Shapes
+
+
+def adapters(c: PolicyConfig, rank: int, targets: Sequence[str] = ()) -> int:
+    """How many numbers the low-rank adapters have: rank x (out + in) for each matrix that has an adapter."""
+    known = matrices(c)
+    return c.layers * rank * sum(sum(known[name]) for name in targets or known if name in known)
+
+
+def folded(c: PolicyConfig) -> int:
+    """How many numbers the matrices after a norm have; the network keeps a copy with the norm's weight folded in."""
+    return _numbers(c, "q_proj", "k_proj", "v_proj", "gate_proj", "up_proj")
+
+
+def plain(c: PolicyConfig) -> int:
+    """How many numbers the matrices have that come after no norm."""
+    return _numbers(c, "o_proj", "down_proj")
+
+
+def _numbers(c: PolicyConfig, *names: str) -> int:
+    return c.layers * sum(math.prod(matrices(c)[name]) for name in names)
+
+
+# Rows in flight
+
+
+def row_bytes(c: PolicyConfig, length: int, itemsize: int) -> int:
+    """Bytes of the keys and values of one row."""
+    return 2 * c.layers * c.kv_heads * c.head_dim * length * itemsize
+
+
+def slots(c: PolicyConfig, *, length: int, count: int, memory_bytes: int, itemsize: int, cuda: bool) -> int:
+    """How many rows the torch sampler has in flight, in even waves and never beyond `memory_bytes`.
+
+    On a processor, rows are few enough for its cache, or enough for large products if these need more rows.
+    """
+    size = row_bytes(c, length, itemsize)
+    preferred = max(LEAST_ROWS, CACHE_BYTES // size, STEP_ELEMENTS // c.hidden)
+    preferred = MOST_ROWS if cuda else min(preferred, MOST_ROWS)
+    waves = max(1, round(count / preferred))
+    return max(1, min(-(-count // waves), memory_bytes // size))
+
+
+def native_slots(c: PolicyConfig, *, length: int, count: int, memory_bytes: int, threads: int) -> int:
+    """How many rows one thread of the core has in flight. The core always keeps keys and values in fp32."""
+    share = -(-count // threads)
+    wave = -(-share // max(1, round(share / NATIVE_SLOTS)))
+    return max(1, min(wave, memory_bytes // (row_bytes(c, length, 4) * threads)))
+
+
+def kept_tokens(c: PolicyConfig, *, memory_bytes: int, itemsize: int) -> int:
+    """How many tokens the prefix cache may hold beside the rows in flight."""
+    return memory_bytes // KEPT_SHARE // row_bytes(c, 1, itemsize)
+
+
+# The budget
+
+
+def budget(c: PolicyConfig, work: Work) -> Budget:
+    """All allocations of a run that does this work on a model of this shape."""
+    items = [*_always(c, work), *_learning(c, work), *_keeping(c, work)]
+    sampling, rows = _native_sampling(c, work) if work.native else _sampling(c, work)
+    if work.frozen or not work.native:
+        items += _scoring(c, work)
+    return Budget(tuple(item for item in [*items, *sampling] if item.bytes > 0), rows)
+
+
+def _always(c: PolicyConfig, w: Work) -> list[Item]:
+    weights, sets = WIDE * parameters(c), w.trained + w.frozen
+    learnt = WIDE * (adapters(c, w.lora, w.lora_targets) if w.lora else parameters(c))
+    libraries = CONTEXT if w.cuda else BESIDE_CORE if w.native else LIBRARIES
+    items = [
+        Item("always", "GPU libraries" if w.cuda else "Python and libraries", libraries),
+        # with adapters, all parameter sets share the base weights, which are kept in the compute format alone
+        Item("always", "weights", w.compute * parameters(c) if w.lora else sets * weights),
+        Item("always", "adapters", w.trained * learnt if w.lora else 0),
+        Item("always", "gradients", w.trained * learnt),
+        Item("always", "optimiser, two moments", 2 * (w.trained + w.more_moments) * _moment(learnt, w.optimiser_bits)),
+    ]
+    if w.native:
+        packed = (folded(c) + plain(c) + c.vocab * c.hidden) * w.compute
+        items.append(Item("always", "norms folded in", sets * WIDE * folded(c)))
+        items.append(Item("always", "weights in the core's orders", packed * (2 * w.trained + w.frozen)))
+    else:
+        copied = folded(c) if w.compute == WIDE else folded(c) + plain(c) + 2 * c.vocab * c.hidden
+        name = "norms folded in" if w.compute == WIDE else "weights to compute with"
+        items.append(Item("always", name, 0 if w.lora else sets * w.compute * copied))
+    return items
+
+
+def _moment(learnt: int, bits: int) -> int:
+    """Bytes of one moment of weights that take `learnt` bytes."""
+    return learnt if bits == 32 else learnt // WIDE + learnt // CODED_BLOCK
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """The tokens of one micro-batch: whole rows, with each group's prompt once."""
+
+    tokens: int
+    contexts: int
+    rows: int
+    answer: int  # tokens of a row's answer
+    prompt: int
+
+    @classmethod
+    def of(cls, w: Work, tokens: int) -> _Chunk:
+        answer = max(1, w.max_new - 1)
+        whole = w.prompt + w.group * answer
+        if tokens >= whole:
+            contexts = min(tokens // whole, max(1, w.answers // w.group))
+            return cls(contexts * whole, contexts, contexts * w.group, answer, w.prompt)
+        rows = max(1, (tokens - w.prompt) // answer)
+        return cls(w.prompt + rows * answer, 1, rows, answer, w.prompt)
+
+    @property
+    def predicted(self) -> int:
+        return self.rows * (self.answer + 1)
+
+    def scores(self, heads: int) -> int:
+        """How many attention scores are computed: a token attends to the tokens before it, in pieces of 64 queries."""
+        own = self.answer * (self.prompt + (self.answer + 64) / 2)
+        return int(heads * (self.rows * own + self.contexts * self.prompt * (self.prompt + 64) / 2))
+
+
+def tape_bytes(c: PolicyConfig, tokens: int, itemsize: int) -> int:
+    """Bytes of the activations that all layers keep for so many tokens, without attention's probabilities."""
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    width = 2 * c.hidden + 3 * q + (q + k) * (3 if c.qk_norm else 1) + 4 * c.ffn
+    return c.layers * width * tokens * itemsize
+
+
+def _layer(c: PolicyConfig, chunk: _Chunk, b: int, *, flash: bool) -> int:
+    """Bytes of the activations that one layer keeps for its backward pass.
+
+    These are h, h2, queries, o, keys and values (a prompt's again for each of its rows), gate, up, silu(gate) and their
+    product. Attention's probabilities are kept too if they are few. The flash kernel of a GPU never keeps them; it
+    keeps the rotated keys a second time instead.
+    """
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    kept = chunk.tokens * (2 * c.hidden + 2 * q + 2 * k + 4 * c.ffn) + chunk.rows * chunk.prompt * 2 * k
+    kept += chunk.tokens * (q + k) if c.qk_norm else 0
+    scores = chunk.tokens * k if flash else chunk.scores(c.heads)
+    return b * (kept + (scores if scores <= KEEP_SCORES else 0))
+
+
+def _learning(c: PolicyConfig, w: Work) -> list[Item]:
+    chunk, b = _Chunk.of(w, w.micro_tokens), w.compute
+    if w.native:
+        return _native_learning(c, w, chunk)
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    inside = chunk.tokens * (3 * c.ffn + 2 * c.hidden + 3 * q + 4 * k) * b
+    rows = min(chunk.predicted, max(1, LOGITS // c.vocab))
+    held = 3 if rows == chunk.predicted else 4  # logits, logits / tau, log-probs; and the log-probs of the rows before
+    folded_grads = 0 if w.lora else WIDE * folded(c)
+    again = tape_bytes(c, chunk.tokens, b) > TAPE_BYTES if w.again is None else w.again
+    layer = _layer(c, chunk, b, flash=w.cuda and b < WIDE)
+    tapes = c.layers * chunk.tokens * c.hidden * b + layer if again else c.layers * layer
+    name = f"{'inputs of layers' if again else 'activations'}, {chunk.tokens} tokens"
+    return [
+        Item("learning", name, tapes + inside),
+        Item("learning", "output layer", held * WIDE * rows * c.vocab + 3 * chunk.predicted * c.hidden * b),
+        Item("learning", "gradients of folded weights", folded_grads),
+    ]
+
+
+def _native_learning(c: PolicyConfig, w: Work, chunk: _Chunk) -> list[Item]:
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    layer = 2 * c.hidden + (q + 2 * k) + q + 3 * c.ffn + (q + k if c.qk_norm else 0)
+    inside = 6 * c.hidden + 2 * c.ffn + q + (q + 2 * k)
+    rows = min(chunk.predicted, max(2, NATIVE_LOGITS // c.vocab) * w.threads)
+    kept = chunk.predicted * c.vocab if chunk.predicted * c.vocab <= 4 * NATIVE_LOGITS else 0
+    return [
+        Item("always", f"activations of {chunk.tokens} tokens", WIDE * chunk.tokens * (c.layers * layer + inside)),
+        Item("always", "output layer", WIDE * (2 * rows * c.vocab + kept + 2 * rows * c.hidden)),
+        Item("learning", "gradients of folded weights", WIDE * folded(c)),
+    ]
+
+
+def _sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
+    b, q, k = w.compute, c.heads * c.head_dim, c.kv_heads * c.head_dim
+    settings = {"length": w.length, "memory_bytes": w.cache_bytes, "itemsize": b, "cuda": w.cuda}
+    rows = max(slots(c, count=count, **settings) for count in (w.answers, w.evaluated or w.answers))
+    prompts = math.ceil(rows / w.group)
+    tokens = max(w.prompt, min(prompts * w.prompt, PREFILL_TOKENS))
+    prefill = tokens * b * (c.layers * (2 * q + 3 * k) + 3 * c.hidden + 4 * c.ffn + 3 * q)
+    words = rows * c.vocab * (20 + (b if b < WIDE else 0))  # logits, log-probs, probabilities; their sums in fp64
+    return [
+        Item("sampling", f"keys and values of {rows} rows", rows * row_bytes(c, w.length, b)),
+        Item("sampling", "prompts", prefill),
+        Item("sampling", "next tokens", words),
+        Item("sampling", "recorded steps", _recorded(c, rows, w.length, b) if w.cuda else 0),
+    ], rows
+
+
+def _recorded(c: PolicyConfig, rows: int, length: int, b: int) -> int:
+    """Bytes of the CUDA graphs of decoding steps, which share one pool: the scores twice, and one layer's
+    activations.
+    """
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    return rows * b * (2 * c.heads * length + length + 6 * c.hidden + 3 * (q + 2 * k) + 5 * c.ffn)
+
+
+def _native_sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
+    settings = {"length": w.length, "memory_bytes": w.cache_bytes, "threads": w.threads}
+    each = max(native_slots(c, count=count, **settings) for count in (w.answers, w.evaluated or w.answers))
+    own = min(w.prompt, LANES) + w.max_new
+    shared = math.ceil(each / w.group) * row_bytes(c, w.prompt, WIDE)
+    words = WIDE * min(each, max(2, NATIVE_LOGITS // c.vocab)) * c.vocab
+    token = 2 * c.hidden + 2 * c.heads * c.head_dim + 2 * c.kv_heads * c.head_dim + 3 * c.ffn + 3 * c.hidden
+    prefill = WIDE * max(w.prompt, min(NATIVE_PREFILL, math.ceil(each / w.group) * w.prompt)) * token
+    return [
+        Item(
+            "sampling",
+            f"keys and values of {each * w.threads} rows",
+            w.threads * (each * row_bytes(c, own, WIDE) + shared),
+        ),
+        Item("sampling", "prompts and next tokens", w.threads * (prefill + words)),
+    ], each * w.threads
+
+
+def _keeping(c: PolicyConfig, w: Work) -> list[Item]:
+    """The prefix cache, for answers that branch or have turns; it never needs more than all answers of a step."""
+    b = WIDE if w.native else w.compute
+    tokens = min(kept_tokens(c, memory_bytes=w.cache_bytes, itemsize=b), w.answers * w.length)
+    return [Item("sampling", "keys and values kept for branches", w.players * row_bytes(c, tokens, b))]
+
+
+def _scoring(c: PolicyConfig, w: Work) -> list[Item]:
+    """Scoring the step's answers, a few thousand tokens at a time; no layer keeps activations."""
+    chunk, b = _Chunk.of(w, max(SCORE_TOKENS, w.length)), w.compute
+    q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
+    inside = chunk.tokens * (4 * c.hidden + 4 * c.ffn + 4 * q + 4 * k) + chunk.rows * chunk.prompt * 2 * k
+    words = 3 * WIDE * min(chunk.predicted, max(1, LOGITS // c.vocab)) * c.vocab
+    return [Item("scoring", f"{chunk.tokens} tokens", b * inside + words)]
+
+
+def gib(count: float) -> str:
+    """`1.25 GiB`."""
+    return f"{count / 2**30:.2f} GiB"
+
+
+def as_data(made: Budget) -> Mapping[str, object]:
+    return {
+        "items": [{"phase": item.phase, "name": item.name, "bytes": item.bytes} for item in made.items],
+        "rows_in_flight": made.rows,
+        "peak_bytes": made.peak,
+    }

@@ -1,0 +1,53 @@
+"""The prefix cache of the core's sampler. Python holds the cache; the core reads and fills it by memory addresses."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from assay.engine.layout import offsets
+from assay.engine.native.library import Rows
+from assay.engine.prefix_cache import PrefixCache
+from assay.policy.config import PolicyConfig
+from assay.types import Ids
+
+
+class Keeping:
+    """The prefix cache during one call of the sampler: cached pieces of the
+    prompts, and places for new keys and values.
+    """
+
+    def __init__(
+        self, store: PrefixCache[Rows], config: PolicyConfig, *, prompts: Sequence[Ids], answers: int, max_new: int
+    ) -> None:
+        self.store, self.prompts = store, prompts
+        for prompt in prompts:
+            store.known(prompt)  # marks the prompt's runs as used, so that `make_room` drops others first
+        self.room = store.make_room(sum(map(len, prompts)) + max_new)
+        found = [store.known(prompt) for prompt in prompts]
+        pieces = [piece for some in found for piece in some]
+        self.held = pieces  # keeps their memory alive until the call is over
+        token = 4 * 2 * config.layers * config.kv_heads * config.head_dim
+        self.known = [sum(piece.count for piece in some) for some in found]
+        self.arrays = {
+            "piece_at": offsets(np.array([len(some) for some in found])),
+            "pieces": np.array([piece.rows.address + piece.skip * token for piece in pieces], np.uintp),
+            "piece_size": np.array([piece.count for piece in pieces], np.int32),
+            "kept": np.zeros(len(prompts) + answers, np.uintp),
+        }
+
+    def taken(self, library: ctypes.CDLL) -> list[Rows | None]:
+        """The keys and values that the call left, even if it failed: of each prompt, then of each answer."""
+        return [Rows(library, int(address)) if address else None for address in self.arrays["kept"]]
+
+    def put(self, rows: Sequence[Rows | None], answers: Iterable[tuple[int, int, Ids]]) -> None:
+        """Store these keys and values. An answer is (index of its prompt, length of its prompt's part, ids written)."""
+        count = len(self.prompts)
+        for prompt, start, some in zip(self.prompts, self.known, rows):
+            if some:
+                self.store.add(prompt, start, some)
+        for (prompt, size, written), some in zip(answers, rows[count:], strict=True):
+            if some:
+                self.store.add(np.concatenate([self.prompts[prompt][:size], written[:-1]]), int(size), some)

@@ -1,0 +1,128 @@
+"""The engine in torch: sampler and learner on any torch device, in fp32, bf16 or fp64."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from assay.engine.footprint import TAPE_BYTES, tape_bytes
+from assay.engine.head import NUMBERS, Coefficients, Readout, pull, read
+from assay.engine.interface import Chunk, Generation, Outputs, Want
+from assay.engine.layout import Layout
+from assay.engine.local import LaidChunk
+from assay.engine.sampling_call import Limits
+from assay.engine.torch import sampler
+from assay.engine.torch.lowrank import gradient_of
+from assay.engine.torch.network import Activations
+from assay.engine.torch.network_engine import NetworkEngine
+from assay.engine.torch.packing import Packed, pack
+from assay.errors import UsageError
+from assay.rng import Key
+from assay.types import Request
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """What a forward pass keeps for its backward pass: the activations, and the output layer's input and results."""
+
+    kept: Activations
+    predicting: Tensor  # [M, D] hidden states that predict the response tokens
+    readout: Readout
+
+
+class TorchEngine(NetworkEngine):
+    """A parameter set on any torch device.
+
+    Example:
+        engine = TorchEngine(policy.transformer, end_ids=policy.end_ids, device="cuda")
+        engine.generate(requests, key)
+    """
+
+    name = "torch"
+    exact = False
+
+    def __init__(self, *arguments, **settings) -> None:
+        super().__init__(*arguments, **settings)
+        self._held: weakref.WeakKeyDictionary[Outputs, _Held] = weakref.WeakKeyDictionary()
+
+    def checkpoints(self, tokens: int) -> bool:
+        """Whether the backward pass of a chunk with so many tokens computes
+        activations again instead of keeping them.
+        """
+        if self.checkpointing == "auto":
+            return tape_bytes(self.network.config, tokens, self.network.dtype.itemsize) > TAPE_BYTES
+        return self.checkpointing == "on"
+
+    def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]:
+        limits = Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
+        about = {"limits": limits, "version": self.version, "kept": self.kept}
+        made, prefilled = sampler.generate(self.network, requests, key, **about)
+        self.prefilled += prefilled
+        return made
+
+    def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
+        packed = self._packed(layout)
+        hidden = self.network.forward(packed)[0].index_select(0, packed.predict)
+        out = read(hidden, self.network.head, torch.from_numpy(ids).to(self.device), tau, entropy=entropy)
+        return out.logp, out.entropy
+
+    def forward(self, chunk: Chunk, want: Want) -> Outputs:
+        assert isinstance(chunk, LaidChunk)
+        self._refuse_unknown(chunk, want)
+        packed = self._packed(chunk.layout)
+        learns = torch.is_grad_enabled() and self.optimiser is not None
+        again = self.checkpoints(len(packed.ids))
+        hidden, kept = self.network.forward(packed, keep=learns, again=again)
+        predicting = hidden.index_select(0, packed.predict)
+        readout = read(
+            predicting,
+            self.network.head,
+            chunk.streams["ids"],
+            chunk.tau,
+            entropy=want.entropy,
+            top_ids=chunk.streams["top_ids"] if want.top_ids else None,
+            mean_logp=want.mean_logp,
+            likeliest=want.likeliest,
+            keep=learns,
+        )
+        leaves = (readout.logp, readout.entropy, readout.top_logp)
+        if learns:
+            leaves = tuple(None if x is None else x.requires_grad_(True) for x in leaves)
+        logp, entropy, top_logp = leaves
+        assert logp is not None
+        numbers = {name: getattr(readout, name) for name in NUMBERS}
+        outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp, **numbers)
+        if kept is not None:
+            self._held[outputs] = _Held(kept, predicting, readout)
+        return outputs
+
+    def backward(self, chunk: Chunk, outputs: Outputs) -> None:
+        assert isinstance(chunk, LaidChunk)
+        held = self._held.pop(outputs, None)
+        if held is None:
+            raise UsageError("backward needs the outputs of a forward with gradients, once")
+        grads = [None if x is None else x.grad for x in (outputs.logp, outputs.entropy, outputs.top_logp)]
+        if all(g is None for g in grads):
+            return
+        head = self.model.lm_head.weight
+        by_hidden = pull(
+            held.predicting,
+            self.network.head,
+            chunk.streams["ids"],
+            chunk.tau,
+            Coefficients(*grads),
+            gradient_of(head)[: self.vocab] if head.requires_grad else None,
+            top_ids=chunk.streams.get("top_ids"),
+            all_logp=held.readout.all_logp,
+        )
+        whole = torch.zeros_like(held.kept.x).index_add_(0, held.kept.packed.predict, by_hidden)
+        self.network.backward(held.kept, whole)
+
+    def _packed(self, layout: Layout) -> Packed:
+        c = self.model.config
+        return pack(layout, heads=c.heads, kv_heads=c.kv_heads, device=self.device, flash=self.network.flash)

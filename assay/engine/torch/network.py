@@ -1,0 +1,400 @@
+"""The policy network as sampler and learner run it: packed weights, a forward pass, a backward pass written by hand.
+
+It computes the same function as `Transformer.forward`, by fewer and larger products and fewer passes over memory:
+
+- A norm's weight is folded into the projections after it, rms(x) * w @ W' = (x / rms) @ (W * w)', so activations are
+  only divided. Gradients are gathered for W * w, and once a step they are turned into those of W and of w.
+- Query, key and value are one product, gate and up another. The products themselves add the residuals.
+- The products accumulate the gradients of weights over all chunks of a step.
+
+Under an adapter the base never changes, so no norm is folded in: the layers' weights are views of the stacked weights.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from assay.engine.embedding import embedded
+from assay.engine.torch.attention import Attended, attend, attend_backward
+from assay.engine.torch.lowrank import LowRank, add_product, gradient_of
+from assay.engine.torch.packing import Packed
+from assay.engine.torch.varlen import Seen, fits
+from assay.policy.transformer import Transformer
+
+
+@dataclass(eq=False)
+class Folded:
+    """Linear layers that follow a norm, stacked to one matrix with the norm's weight folded in, and its gradient."""
+
+    norm: Any
+    parts: list[Any]  # the linear layers
+    weight: Tensor
+    bias: Tensor | None
+    gain: Tensor | None = None  # the norm's weight, if it is not folded in
+    low: LowRank | None = None
+    grad: Tensor | None = None  # by `weight`
+    bias_grad: Tensor | None = None
+
+    @classmethod
+    def of(cls, norm: Any, parts: list[Any], dtype: torch.dtype, *, fold: bool) -> Folded:
+        bias = torch.cat([part.bias for part in parts]).to(dtype) if parts[0].bias is not None else None
+        if fold:
+            return cls(norm, parts, (torch.cat([part.weight for part in parts]) * norm.weight).to(dtype), bias)
+        return cls(norm, parts, stacked(parts, dtype), bias, norm.weight.detach().to(dtype), LowRank.of(parts, dtype))
+
+    def product(self, h: Tensor) -> Tensor:
+        """The output of the layers for h = x / rms."""
+        if self.gain is None:
+            return F.linear(h, self.weight, self.bias)
+        h = h * self.gain
+        y = F.linear(h, self.weight, self.bias)
+        return y if self.low is None else self.low.add(y, h)
+
+    def backward(self, grad: Tensor, h: Tensor) -> Tensor:
+        """The gradient by h. The gradients of trained weights are gathered."""
+        if self.gain is None:
+            _gather_folded(self, grad, h)
+            return grad @ self.weight
+        by_h = grad @ self.weight
+        if self.low is not None:
+            by_h += self.low.backward(grad, h * self.gain)
+        return by_h.mul_(self.gain)
+
+    def hand_out(self) -> None:
+        """Add to the parameters' gradients: dW = d(W w) * w, dw = column sums of d(W w) * W."""
+        if self.grad is None:
+            return
+        at = 0
+        for part in self.parts:
+            size = len(part.weight)
+            grad = self.grad[at : at + size]
+            _accumulate(self.norm.weight, (grad * part.weight).sum(0))
+            _accumulate(part.weight, grad * self.norm.weight)
+            if self.bias_grad is not None:
+                _accumulate(part.bias, self.bias_grad[at : at + size])
+            at += size
+        self.grad = self.bias_grad = None
+
+
+@dataclass(eq=False)
+class Plain:
+    """A linear layer that follows no norm."""
+
+    part: Any
+    weight: Tensor
+    bias: Tensor | None
+    low: LowRank | None
+
+    @classmethod
+    def of(cls, part: Any, dtype: torch.dtype) -> Plain:
+        bias = None if part.bias is None else part.bias.detach().to(dtype)
+        return cls(part, part.weight.detach().to(dtype), bias, LowRank.of([part], dtype))
+
+    def backward(self, grad: Tensor, x: Tensor) -> Tensor:
+        """The gradient by x. The gradients of trained weights are gathered."""
+        if self.part.weight.requires_grad:
+            _gather_plain(self, grad, x)
+        by_x = grad @ self.weight
+        return by_x if self.low is None else by_x.add_(self.low.backward(grad, x))
+
+
+@dataclass(eq=False)
+class Layer:
+    block: Any
+    qkv: Folded
+    qk_weight: Tensor | None  # [heads + kv_heads, d] weights of the norms of queries and keys
+    out: Plain
+    up: Folded
+    down: Plain
+
+
+@dataclass(eq=False)
+class _Tape:
+    """The activations of one layer that its backward pass needs."""
+
+    h: Tensor  # x / rms before attention
+    r: Tensor  # 1 / rms
+    qk: tuple[Tensor, Tensor] | None  # normed queries and keys, and 1 / rms of each
+    attended: Attended | Seen | None
+    o: Tensor  # attention's output
+    h2: Tensor  # x / rms before the gated unit
+    r2: Tensor  # 1 / rms
+    both: Tensor  # gate and up
+    gated: Tensor  # silu(gate)
+    act: Tensor  # silu(gate) * up
+
+
+@dataclass(eq=False)
+class Activations:
+    """Everything of a forward pass that its backward pass needs."""
+
+    packed: Packed
+    cos: Tensor
+    sin: Tensor
+    layers: list[_Tape | Tensor]  # a tensor is a layer's input, from which the layer's tape is computed again
+    x: Tensor  # x / rms of the last norm
+    r: Tensor  # 1 / rms
+
+
+def rotations(model: Transformer, count: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Cosines and signed sines [count, 1, d] of the model's rotary positions, read off by rotating a basis vector."""
+    d = model.config.head_dim
+    basis = torch.zeros(count, 1, d, dtype=dtype, device=device)
+    basis[..., : d // 2] = 1.0
+    turned = model.rotary(torch.arange(count, device=device), dtype)(basis)
+    cos, sin = turned[..., : d // 2], turned[..., d // 2 :]
+    return torch.cat([cos, cos], -1), torch.cat([-sin, sin], -1)
+
+
+def turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """x * cos + swap(x) * sin, where swap exchanges the halves of the last dimension and sin has the signs."""
+    half = x.shape[-1] // 2
+    result = x * cos
+    result[..., :half].addcmul_(x[..., half:], sin[..., :half])
+    result[..., half:].addcmul_(x[..., :half], sin[..., half:])
+    return result
+
+
+def inverse_rms(x: Tensor, eps: float) -> Tensor:
+    """1 / sqrt(mean(x^2) + eps) over the last dimension, which stays with size 1."""
+    wide = torch.promote_types(x.dtype, torch.float32)
+    norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=wide)
+    return norm.square_().div_(x.shape[-1]).add_(eps).rsqrt_()
+
+
+def scale_rows(x: Tensor, r: Tensor) -> Tensor:
+    return x * r.to(x.dtype)
+
+
+def add_linear(x: Tensor, y: Tensor, layer: Plain) -> Tensor:
+    """x + y W' + b"""
+    x = torch.addmm(x, y, layer.weight.t())
+    if layer.low is not None:
+        layer.low.add(x, y)
+    return x if layer.bias is None else x.add_(layer.bias)
+
+
+@torch.no_grad()
+def stacked(parts: list[Any], dtype: torch.dtype) -> Tensor:
+    """The weights of these layers as one matrix. From then on the layers' weights are views of that matrix."""
+    weights = [part.weight for part in parts]
+    first, at = weights[0], weights[0].storage_offset()
+    rows = sum(len(weight) for weight in weights)
+    for weight in weights:
+        one_piece = weight.is_contiguous() and weight.untyped_storage().data_ptr() == first.untyped_storage().data_ptr()
+        if not one_piece or weight.storage_offset() != at or weight.dtype != dtype:
+            break
+        at += weight.numel()
+    else:
+        return first.detach().as_strided((rows, first.shape[1]), (first.shape[1], 1))
+    whole = torch.cat([weight.detach().to(dtype) for weight in weights])
+    for weight, view in zip(weights, whole.split([len(weight) for weight in weights])):
+        weight.data = view
+    return whole
+
+
+class Network:
+    """One version of the weights in the compute format, with the forward and the backward pass over packed tokens.
+    Rows of the output layer from `vocab` on are no tokens and are left out.
+    """
+
+    def __init__(self, model: Transformer, dtype: torch.dtype, *, vocab: int | None = None) -> None:
+        self.model, self.config, self.dtype = model, model.config, dtype
+        self.vocab = vocab or self.config.vocab
+        self.device = model.model.embed_tokens.weight.device
+        self.flash = fits(self.device, dtype, self.config.head_dim)
+        self._tables: tuple[Tensor, Tensor] | None = None
+        if self.config.rope.stretches and model.rotary.length is None:
+            model.rotary.fit(self.config.context)  # sampler and learner use one set of angles for rows of every length
+        self.refresh()
+
+    @torch.no_grad()
+    def refresh(self) -> None:
+        """Pack the current parameters."""
+        c, decoder = self.config, self.model.model
+        fold = self.model.lora is None
+        self.layers: list[Layer] = []
+        for module in decoder.layers:
+            block: Any = module
+            attention, mlp = block.self_attn, block.mlp
+            qkv = [attention.q_proj, attention.k_proj, attention.v_proj]
+            weight = None
+            if c.qk_norm:
+                q, k = attention.q_norm.weight, attention.k_norm.weight
+                weight = torch.cat([q.expand(c.heads, -1), k.expand(c.kv_heads, -1)]).to(self.dtype)
+            self.layers.append(
+                Layer(
+                    block=block,
+                    qkv=Folded.of(block.input_layernorm, qkv, self.dtype, fold=fold),
+                    qk_weight=weight,
+                    out=Plain.of(attention.o_proj, self.dtype),
+                    up=Folded.of(block.post_attention_layernorm, [mlp.gate_proj, mlp.up_proj], self.dtype, fold=fold),
+                    down=Plain.of(mlp.down_proj, self.dtype),
+                )
+            )
+        self.embedding = decoder.embed_tokens.weight.detach().to(self.dtype)
+        self.final = decoder.norm.weight.detach().to(self.dtype)
+        self.head = self.model.lm_head.weight.detach()[: self.vocab].to(self.dtype)
+
+    def tables(self, count: int) -> tuple[Tensor, Tensor]:
+        """Cosines and sines of at least `count` positions, kept from call to call."""
+        if self._tables is None or len(self._tables[0]) < count:
+            self._tables = rotations(self.model, max(count, 256), self.dtype, self.device)
+        return self._tables
+
+    @torch.no_grad()
+    def forward(
+        self,
+        packed: Packed,
+        *,
+        keep: bool = False,
+        again: bool = False,
+        cache: list[tuple[Tensor, Tensor]] | None = None,
+        known: Iterable[tuple[Tensor, Tensor] | None] = itertools.repeat(None),
+    ) -> tuple[Tensor, Activations | None]:
+        """Hidden states [N, D] after the last norm and, with `keep`, the activations for the backward pass.
+
+        `cache` receives the rotated keys and the values of each layer; `known` are those of cached prefixes
+        (`packing.Onward`). With `again`, only each layer's input is kept; its other activations are computed again.
+        """
+        cos, sin = self.tables(packed.longest)
+        cos, sin = cos[packed.positions], sin[packed.positions]
+        x = embedded(packed.ids, partial(F.embedding, weight=self.embedding), packed.blend_ids, packed.blend_share)
+        tapes: list[_Tape | Tensor] = []
+        for layer, held in zip(self.layers, known):
+            before = x
+            x, tape = self._layer(layer, x, cos, sin, packed, keep and not again, cache, held)
+            if keep:
+                tapes.append(before if tape is None else tape)
+        r = inverse_rms(x, self.model.model.norm.eps)
+        x = scale_rows(x, r)
+        return x * self.final, Activations(packed, cos, sin, tapes, x, r) if keep else None
+
+    def project(
+        self, layer: Layer, x: Tensor, cos: Tensor, sin: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, tuple[Tensor, Tensor] | None]:
+        """(x / rms, 1 / rms, all heads, rotated queries and keys, normed
+        queries and keys with their 1 / rms or None).
+        """
+        c = self.config
+        r = inverse_rms(x, layer.qkv.norm.eps)
+        h = scale_rows(x, r)
+        heads = layer.qkv.product(h).view(len(x), -1, c.head_dim)
+        qk, normed = heads[:, : c.heads + c.kv_heads], None
+        if layer.qk_weight is not None:
+            rr = inverse_rms(qk, layer.block.self_attn.q_norm.eps)
+            qk = scale_rows(qk, rr)
+            normed = (qk, rr)
+            qk = qk * layer.qk_weight
+        return h, r, heads, turn(qk, cos, sin), normed
+
+    def _layer(
+        self,
+        layer: Layer,
+        x: Tensor,
+        cos: Tensor,
+        sin: Tensor,
+        packed: Packed,
+        keep: bool,
+        cache: list[tuple[Tensor, Tensor]] | None = None,
+        known: tuple[Tensor, Tensor] | None = None,
+    ) -> tuple[Tensor, _Tape | None]:
+        c = self.config
+        h, r, heads, qk, normed = self.project(layer, x, cos, sin)
+        if cache is not None:
+            cache.append((qk[:, c.heads :], heads[:, c.heads + c.kv_heads :]))
+        o, attended = attend(qk, heads, packed.plan, keep=keep, known=known)
+        x = add_linear(x, o, layer.out)
+        r2 = inverse_rms(x, layer.up.norm.eps)
+        h2 = scale_rows(x, r2)
+        both = layer.up.product(h2)
+        gated = F.silu(both[:, : c.ffn])
+        act = gated * both[:, c.ffn :]
+        x = add_linear(x, act, layer.down)
+        return x, _Tape(h, r, normed, attended, o, h2, r2, both, gated, act) if keep else None
+
+    @torch.no_grad()
+    def backward(self, kept: Activations, grad: Tensor) -> None:
+        """Add to the parameters' gradients, given the loss's gradient [N, D] by the hidden states."""
+        norm = self.model.model.norm
+        if norm.weight.requires_grad:
+            _accumulate(norm.weight, (grad * kept.x).sum(0))
+        dx = _through_norm(None, grad * self.final, kept.x, kept.r)
+        for layer in reversed(self.layers):
+            tape = kept.layers.pop()
+            if isinstance(tape, Tensor):
+                _, tape = self._layer(layer, tape, kept.cos, kept.sin, kept.packed, True)
+            assert tape is not None
+            dx = self._layer_backward(layer, tape, dx, kept)
+        embedding = self.model.model.embed_tokens.weight
+        if embedding.requires_grad and kept.packed.blend_ids is None:
+            gradient_of(embedding).index_add_(0, kept.packed.ids, dx.to(embedding.dtype))
+
+    def _layer_backward(self, layer: Layer, tape: _Tape, dx: Tensor, kept: Activations) -> Tensor:
+        c = self.config
+        gate, up = tape.both[:, : c.ffn], tape.both[:, c.ffn :]
+        dact = layer.down.backward(dx, tape.act)
+        dboth = torch.empty_like(tape.both)
+        torch.mul(dact, tape.gated, out=dboth[:, c.ffn :])
+        dboth[:, : c.ffn] = torch.ops.aten.silu_backward(dact.mul_(up), gate)
+        dx = _through_norm(dx, layer.up.backward(dboth, tape.h2), tape.h2, tape.r2)
+        assert tape.attended is not None
+        dqk, dv = attend_backward(layer.out.backward(dx, tape.o), tape.attended, kept.packed.plan)
+        dqk = turn(dqk, kept.cos, -kept.sin)
+        if layer.qk_weight is not None and tape.qk is not None:
+            dqk = self._qk_norm_backward(layer, dqk, *tape.qk)
+        dheads = torch.cat([dqk, dv], 1).view(len(dx), -1)
+        return _through_norm(dx, layer.qkv.backward(dheads, tape.h), tape.h, tape.r)
+
+    def _qk_norm_backward(self, layer: Layer, grad: Tensor, x: Tensor, r: Tensor) -> Tensor:
+        assert layer.qk_weight is not None
+        attention = layer.block.self_attn
+        if attention.q_norm.weight.requires_grad:
+            by_weight, heads = (grad * x).sum(0), self.config.heads
+            _accumulate(attention.q_norm.weight, by_weight[:heads].sum(0))
+            _accumulate(attention.k_norm.weight, by_weight[heads:].sum(0))
+        return _through_norm(None, grad * layer.qk_weight, x, r)
+
+    @torch.no_grad()
+    def hand_out(self) -> None:
+        """Turn the gradients that were gathered for folded weights into gradients of the parameters."""
+        for layer in self.layers:
+            layer.qkv.hand_out()
+            layer.up.hand_out()
+
+
+def _through_norm(residual: Tensor | None, grad: Tensor, h: Tensor, r: Tensor) -> Tensor:
+    """residual + r (grad - h mean(grad h)), for h = r x. The memory of `grad` and of `residual` is overwritten."""
+    mean = torch.linalg.vecdot(grad, h).div_(h.shape[-1]).neg_().unsqueeze(-1)
+    grad.addcmul_(h, mean)
+    if residual is None:
+        return grad.mul_(r)
+    return residual.addcmul_(grad, r.to(grad.dtype))
+
+
+def _accumulate(parameter: Tensor, grad: Tensor) -> None:
+    gradient_of(parameter).add_(grad)
+
+
+def _gather_plain(layer: Plain, grad: Tensor, x: Tensor) -> None:
+    add_product(gradient_of(layer.part.weight), grad, x)
+    if layer.bias is not None:
+        _accumulate(layer.part.bias, grad.sum(0))
+
+
+def _gather_folded(layer: Folded, grad: Tensor, h: Tensor) -> None:
+    wide = layer.norm.weight.dtype
+    if layer.grad is None:
+        layer.grad = torch.zeros_like(layer.weight, dtype=wide)
+        layer.bias_grad = None if layer.bias is None else torch.zeros_like(layer.bias, dtype=wide)
+    add_product(layer.grad, grad, h)
+    if layer.bias_grad is not None:
+        layer.bias_grad.add_(grad.sum(0))

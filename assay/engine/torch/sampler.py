@@ -1,0 +1,268 @@
+"""Sampling by continuous batching: a row leaves when it is finished and a new one enters, so no step feeds dead rows.
+
+Each distinct prompt is run once, and its keys and values are copied into the slots
+of the rows that continue it. A prefix that the prefix cache knows is not run. Only
+its last token is run again, because a row needs that token's hidden state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from assay.engine import footprint
+from assay.engine.footprint import PREFILL_TOKENS
+from assay.engine.interface import Generation
+from assay.engine.layout import hosted, offsets
+from assay.engine.prefix_cache import PrefixCache
+from assay.engine.sampling_call import Limits, SamplingCall, check, prompt_of
+from assay.engine.torch.decode import Decoder
+from assay.engine.torch.graphs import stepper
+from assay.engine.torch.network import Network
+from assay.engine.torch.packing import Onward, pack_onward
+from assay.rng import Key
+from assay.types import Request
+
+
+@dataclass(eq=False)
+class _Prefilled:
+    """Prompts that were run: their keys and values, and the hidden states from which rows draw their first tokens."""
+
+    prompts: list[int]
+    where: list[np.ndarray]  # for each prompt, which of the N tokens of `cache` are its tokens
+    ends: list[dict[int, int]]  # for each prompt: length of the part that a row continues -> index into `hidden`
+    cache: list[tuple[Tensor, Tensor]]  # keys and values [N, kv_heads, d] of each layer
+    hidden: Tensor
+
+    def alone(self, j: int) -> _Prefilled:
+        """Prompt number j alone."""
+        where = torch.from_numpy(self.where[j]).to(self.hidden.device)
+        ends = torch.tensor(list(self.ends[j].values()), device=self.hidden.device)
+        cache = [(k[where], v[where]) for k, v in self.cache]
+        places = {size: i for i, size in enumerate(self.ends[j])}
+        return _Prefilled([self.prompts[j]], [np.arange(len(where))], [places], cache, self.hidden[ends])
+
+    def joined(self, more: _Prefilled) -> _Prefilled:
+        """These prompts and then those of `more`."""
+        tokens, ends = len(self.cache[0][0]), len(self.hidden)
+        return _Prefilled(
+            self.prompts + more.prompts,
+            self.where + [where + tokens for where in more.where],
+            self.ends + [{size: i + ends for size, i in some.items()} for some in more.ends],
+            [(torch.cat([a, k]), torch.cat([b, v])) for (a, b), (k, v) in zip(self.cache, more.cache)],
+            torch.cat([self.hidden, more.hidden]),
+        )
+
+
+def row_bytes(network: Network, length: int) -> int:
+    return footprint.row_bytes(network.config, length, network.dtype.itemsize)
+
+
+def slots_for(network: Network, length: int, count: int, memory_bytes: int) -> int:
+    """How many rows this network has in flight."""
+    size, cuda = network.dtype.itemsize, network.device.type == "cuda"
+    return footprint.slots(
+        network.config, length=length, count=count, memory_bytes=memory_bytes, itemsize=size, cuda=cuda
+    )
+
+
+@torch.inference_mode()
+def generate(
+    network: Network, requests: Sequence[Request], key: Key, *, limits: Limits, version: int, kept: PrefixCache[Tensor]
+) -> tuple[list[Generation], int]:
+    """(one generation for each request, in the order of the requests; how many prompt tokens were run).
+
+    The rows' key-value cache lives as long as the call. The prefix cache `kept`
+    outlives it; its rows are keys and values [layers, 2, tokens, kv_heads, d].
+    """
+    check(requests, limits)
+    if not requests:
+        return [], 0
+    wide = torch.promote_types(network.dtype, torch.float32)
+    run = _Run(network, SamplingCall(requests, key, limits, version, network.vocab, wide), kept)
+    made, prefilled = run.all(), run.prefilled
+    if network.device.type == "cuda":
+        del run  # frees the cache and the CUDA graphs, so that the learner can use their memory
+        torch.cuda.empty_cache()
+    return made, prefilled
+
+
+@dataclass(eq=False)
+class _Run:
+    """One call of the sampler: requests wait in `queue`, and the rows in flight have the slots 0 .. active - 1."""
+
+    network: Network
+    flight: SamplingCall
+    kept: PrefixCache[Tensor]
+    active: int = 0
+    prefilled: int = 0
+
+    def __post_init__(self) -> None:
+        flight, requests = self.flight, self.flight.requests
+        prompts = [prompt_of(r) for r in requests]
+        self.which, first = hosted(prompts)
+        self.prompts = [prompts[i] for i in first]
+        self.queue = np.argsort(self.which, kind="stable")
+        self.next = 0
+        self.size = np.array([len(p) for p in prompts])
+        self.begins: list[set[int]] = [set() for _ in first]
+        for prompt, size in zip(self.which, self.size):
+            self.begins[prompt].add(int(size))
+        for prompt in self.prompts:
+            self.kept.known(prompt)  # marks the prompt's runs as used, so that `make_room` drops others first
+        self.kept.make_room(sum(map(len, self.prompts)) + int(flight.limit.sum()))
+        length = int((self.size + flight.limit).max())
+        self.slots = slots_for(self.network, length, len(requests), flight.limits.memory_bytes)
+        self.decoder = Decoder(self.network, slots=self.slots, length=length)
+        self.step = stepper(self.decoder)
+        flight.reserve(self.slots)
+        self.rows = flight.rows
+        self.carry: _Prefilled | None = None
+
+    def all(self) -> list[Generation]:
+        while self.active or self.next < len(self.queue):
+            free = self.slots - self.active
+            if self.next < len(self.queue) and (self.active == 0 or free >= max(1, self.slots // 4)):
+                while self.next < len(self.queue) and self.active < self.slots:
+                    self._admit()
+                continue
+            self._step()
+        return [self.flight.results[i] for i in range(len(self.flight.requests))]
+
+    def _admit(self) -> None:
+        """Admit the next rows of the queue, with as many new prompts as one prefill takes."""
+        queue = self.queue[self.next : self.next + self.slots - self.active]
+        held = set(self.carry.prompts) if self.carry else set()
+        new: list[int] = []
+        tokens = taken = 0
+        for i in queue:
+            prompt = int(self.which[i])
+            if prompt not in held and prompt not in new:
+                tokens += len(self.prompts[prompt])
+                if new and tokens > PREFILL_TOKENS:
+                    break
+                new.append(prompt)
+            taken += 1
+        ready = self._prefill(new)
+        rows = queue[:taken]
+        self.next += taken
+        place = {prompt: j for j, prompt in enumerate(ready.prompts)}
+        local, size = [place[int(self.which[i])] for i in rows], self.size[rows]
+        index = np.zeros((taken, int(size.max())), np.int64)
+        for i, j in enumerate(local):
+            index[i, : size[i]] = ready.where[j][: size[i]]
+        low, high = self.active, self.active + taken
+        self.decoder.admit(low, index, ready.cache)
+        self.flight.begin(low, rows, size)
+        self.active = high
+        ends, own = np.unique([ready.ends[j][int(n)] for j, n in zip(local, size)], return_inverse=True)
+        logits = self._logits(ready.hidden[torch.from_numpy(ends).to(ready.hidden.device)])
+        self._settle(np.arange(low, high), logits[torch.from_numpy(own).to(logits.device)])
+        self._keep_last(ready)
+
+    def _keep_last(self, ready: _Prefilled) -> None:
+        """Keep the last prompt if some of its rows still wait, so that it is not run again."""
+        self.carry = None
+        if self.next < len(self.queue):
+            prompt = int(self.which[self.queue[self.next]])
+            if prompt in ready.prompts:
+                self.carry = ready.alone(ready.prompts.index(prompt))
+
+    def _prefill(self, prompts: list[int]) -> _Prefilled:
+        if not prompts:
+            assert self.carry is not None
+            return self.carry
+        ready = self._computed(prompts)
+        return ready if self.carry is None else self.carry.joined(ready)
+
+    def _computed(self, prompts: list[int]) -> _Prefilled:
+        """Run the tokens of prompts that the prefix cache does not know, and
+        known tokens whose hidden states are needed.
+        """
+        c, device = self.network.config, self.decoder.device
+        pieces = [self.kept.known(self.prompts[i]) for i in prompts]
+        known = np.array([sum(piece.count for piece in some) for some in pieces])
+        known_at, total = offsets(known)[:-1], int(known.sum())
+        stretches = [(j, int(known[j]), len(self.prompts[i])) for j, i in enumerate(prompts)]
+        stretches = [(j, low, high) for j, low, high in stretches if low < high]
+        for j, i in enumerate(prompts):
+            stretches += [(j, size - 1, size) for size in sorted(self.begins[i]) if size <= known[j]]
+        which, lows, highs = np.array(stretches).T
+        ids = np.concatenate([self.prompts[prompts[j]][low:high] for j, low, high in stretches]).astype(np.int64)
+        onward = Onward(ids, highs - lows, known_at[which], lows, total)
+        packed = pack_onward(onward, heads=c.heads, kv_heads=c.kv_heads, device=device)
+        cache: list[tuple[Tensor, Tensor]] = []
+        if total:
+            parts = [p.rows[:, :, p.skip : p.skip + p.count] for some in pieces for p in some]
+            before = [(k, v) for k, v in torch.cat(parts, 2)]
+            hidden, _ = self.network.forward(packed, cache=cache, known=before)
+            cache = [(torch.cat([k, a]), torch.cat([v, b])) for (k, v), (a, b) in zip(cache, before)]
+        else:
+            hidden, _ = self.network.forward(packed, cache=cache)
+        self.prefilled += len(ids)
+        where = [len(ids) + known_at[j] + np.arange(known[j]) for j in range(len(prompts))]
+        ends: list[dict[int, int]] = [{} for _ in prompts]
+        for (j, low, high), at in zip(stretches, offsets(highs - lows)):
+            if low == known[j]:
+                where[j] = np.concatenate([where[j], at + np.arange(high - low)])
+                self._keep_prompt(prompts[j], low, cache, int(at))
+            ends[j] |= {size: int(at) + size - 1 - low for size in self.begins[prompts[j]] if low < size <= high}
+        return _Prefilled(prompts, where, ends, cache, hidden)
+
+    def _keep_prompt(self, prompt: int, low: int, cache: list[tuple[Tensor, Tensor]], at: int) -> None:
+        """Put a prompt's tokens from `low` on into the prefix cache; their keys and values begin at `at` in `cache`."""
+        if self.kept.most:
+            cut = slice(at, at + len(self.prompts[prompt]) - low)
+            rows = torch.stack([torch.stack((k[cut], v[cut])) for k, v in cache])
+            self.kept.add(self.prompts[prompt], low, rows)
+
+    def _keep_answer(self, slot: int) -> None:
+        """Put the answer of a finished row into the prefix cache, with the keys and values of its slot."""
+        i, position = self.rows.who[slot], int(self.rows.position[slot])
+        size = int(self.size[i])
+        if position > size:
+            ids = np.concatenate([self.prompts[self.which[i]][:size], self.rows.ids[slot, : position - size]])
+            self.kept.add(ids, size, self.decoder.held(slot, size, position))
+
+    def _logits(self, hidden: Tensor) -> Tensor:
+        return (hidden @ self.network.head.t()).to(self.flight.wide)
+
+    def _step(self) -> None:
+        """Feed one token to every row in flight, and draw its next token."""
+        n, state = self.active, self.rows
+        position = state.position[:n]
+        device = self.decoder.device
+        top = int(position.max())
+        hidden = self.step(
+            torch.from_numpy(state.token[:n]).to(device),
+            torch.from_numpy(position).to(device),
+            top + 1,
+            int(position.min()) == top,
+        )
+        state.position[:n] += 1
+        self._settle(np.arange(n), self._logits(hidden))
+
+    def _settle(self, slots: np.ndarray, logits: Tensor) -> None:
+        """Draw a token for each of these slots, and free the slots of finished rows."""
+        freed = self.flight.settle(slots, logits)
+        if self.kept.most:
+            for slot in freed:
+                self._keep_answer(int(slot))
+        if len(freed):
+            self._compact(freed)
+
+    def _compact(self, freed: np.ndarray) -> None:
+        """Move the last rows in flight into the freed slots."""
+        left = self.active - len(freed)
+        gone = np.zeros(self.active, bool)
+        gone[freed] = True
+        source = np.flatnonzero(~gone[left:]) + left
+        target = np.flatnonzero(gone[:left])
+        if len(source):
+            self.decoder.move(source, target, int(self.rows.position[source].max()))
+            self.rows.move(source, target)
+        self.active = left

@@ -1,0 +1,1 @@
+"""The engine for other architectures: it runs the network of the library `transformers` behind the same interface."""

@@ -1,0 +1,140 @@
+"""The engine for any causal language model of `transformers`: that library's network and torch's autograd.
+
+It is slower than the engines for our own network, for three reasons: rows are padded, a context that several rows share
+is run again for each row, and the logits of a whole chunk exist at once.
+"""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from assay.engine.embedding import embedded
+from assay.engine.head import NUMBERS, Coefficients, pull, read
+from assay.engine.interface import Chunk, Generation, Outputs, Want
+from assay.engine.layout import Layout
+from assay.engine.local import LaidChunk, LocalEngine
+from assay.engine.sampling_call import Limits
+from assay.engine.transformers.padded import cut_rectangles, pad
+from assay.engine.transformers.sampler import generate
+from assay.errors import ConfigError, UsageError
+from assay.rng import Key
+from assay.types import Batch, Request
+
+
+class AdapterEngine(LocalEngine):
+    """A parameter set whose network belongs to `transformers`.
+
+    Dropout is off in training too; with dropout, the ratio of a policy to itself would not be 1.
+
+    Example:
+        engine = AdapterEngine(policy.transformer, end_ids=policy.end_ids)
+        engine.generate(requests, key)
+    """
+
+    name = "transformers"
+    exact = False
+
+    def _prepare(self) -> None:
+        if self.checkpointing == "on":
+            raise ConfigError(
+                "machine.checkpointing is on, but this model runs through transformers, whose activations are always "
+                "kept for the backward pass. Set machine.checkpointing to auto."
+            )
+        self.model.eval()
+        self.takes = frozenset(inspect.signature(self.model.inner.forward).parameters)
+        # the logits of each forward pass, with their autograd graph, until `backward` takes them
+        self._held: weakref.WeakKeyDictionary[Outputs, Tensor] = weakref.WeakKeyDictionary()
+
+    def _refresh(self) -> None:
+        """Nothing to do: the network computes on the parameters themselves, not on a copy."""
+
+    def hand_out(self) -> None:
+        """Nothing to do: autograd has added the gradients to the parameters already."""
+
+    def run(self, ids: Tensor | None, mask: Tensor, positions: Tensor, **more: Any) -> Any:
+        """The output of the network, computed in the compute format. Arguments that the network does not take are left
+        out.
+        """
+        given = {"attention_mask": mask, "position_ids": positions, **more}
+        given = {name: value for name, value in given.items() if name in self.takes}
+        with self._format():
+            return self.model.inner(input_ids=ids, **given)
+
+    def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]:
+        limits = Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
+        return generate(self, requests, key, limits=limits)
+
+    def chunks(self, batch: Batch, *, tokens: int) -> Iterator[LaidChunk]:
+        for rows in cut_rectangles(batch, tokens=tokens):
+            yield self._chunk(batch, rows)
+
+    def forward(self, chunk: Chunk, want: Want) -> Outputs:
+        assert isinstance(chunk, LaidChunk)
+        self._refuse_unknown(chunk, want)
+        learns = torch.is_grad_enabled() and self.optimiser is not None
+        with torch.set_grad_enabled(learns):
+            logits = self._logits(chunk.layout)
+        readout = read(
+            logits.detach(),
+            None,
+            chunk.streams["ids"],
+            chunk.tau,
+            entropy=want.entropy,
+            top_ids=chunk.streams["top_ids"] if want.top_ids else None,
+            mean_logp=want.mean_logp,
+            likeliest=want.likeliest,
+        )
+        leaves = (readout.logp, readout.entropy, readout.top_logp)
+        if learns:
+            leaves = tuple(None if x is None else x.requires_grad_(True) for x in leaves)
+        logp, entropy, top_logp = leaves
+        assert logp is not None
+        numbers = {name: getattr(readout, name) for name in NUMBERS}
+        outputs = Outputs(logp=logp, entropy=entropy, top_logp=top_logp, **numbers)
+        if learns:
+            self._held[outputs] = logits
+        return outputs
+
+    def backward(self, chunk: Chunk, outputs: Outputs) -> None:
+        assert isinstance(chunk, LaidChunk)
+        logits = self._held.pop(outputs, None)
+        if logits is None:
+            raise UsageError("backward needs the outputs of a forward with gradients, once")
+        grads = [None if x is None else x.grad for x in (outputs.logp, outputs.entropy, outputs.top_logp)]
+        if all(g is None for g in grads):
+            return
+        ids, top_ids = chunk.streams["ids"], chunk.streams.get("top_ids")
+        by_logits = pull(logits.detach(), None, ids, chunk.tau, Coefficients(*grads), None, top_ids=top_ids)
+        torch.autograd.backward(logits, by_logits)
+
+    def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
+        out = read(self._logits(layout), None, torch.from_numpy(ids).to(self.device), tau, entropy=entropy)
+        return out.logp, out.entropy
+
+    def _logits(self, layout: Layout) -> Tensor:
+        """The logits [M, V] that predict the response tokens, without rows of the output layer that are no tokens."""
+        padded = pad(layout, device=self.device)
+        ids, read = padded.ids, {}
+        if padded.blend_ids is not None and padded.blend_share is not None:
+            ids, read = None, {"inputs_embeds": self._blended(padded.ids, padded.blend_ids, padded.blend_share)}
+        logits = self.run(ids, padded.mask, padded.positions, use_cache=False, **read).logits
+        return logits[..., : self.vocab].flatten(0, 1).index_select(0, padded.predict)
+
+    @torch.no_grad()
+    def _blended(self, ids: Tensor, others: Tensor, share: Tensor) -> Tensor:
+        """Embeddings [B, T, D] that are given: nothing goes back into them."""
+        if "inputs_embeds" not in self.takes:
+            raise ConfigError(f"{self.model.config.family} reads ids alone: no token can be blended with another.")
+        return embedded(ids, self.model.inner.get_input_embeddings(), others, share)
+
+    def _format(self) -> AbstractContextManager[Any]:
+        lower = self.compute == torch.bfloat16
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=lower)

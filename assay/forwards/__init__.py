@@ -1,0 +1,107 @@
+"""Forward passes before the first update of a step: old and reference log-probs, and what the parts of a recipe add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+
+from assay.forwards.critic import Critic, TokenKL
+from assay.forwards.distributions import Distributions
+from assay.memory import Memory
+from assay.models import Models
+from assay.objective import Objective
+from assay.types import Episode, Origin, Row, Stats, joined
+
+__all__ = [
+    "Critic",
+    "Distributions",
+    "TokenKL",
+    "run_forwards",
+]
+
+
+Assessor = Callable[..., tuple[list[Row], Stats]]
+"""(rows, *, models, memory, ...) -> (the rows with the results, metrics). Models beside the policy, such as a critic,
+take their optimiser steps here too.
+"""
+
+
+def run_forwards(
+    models: Models,
+    rows: Sequence[Row],
+    memory: Memory,
+    *,
+    objective: Callable[[str], Objective],
+    batch_of: Callable[[str], str],
+    num_updates: int,
+    parts: Sequence[Assessor] = (),
+) -> tuple[list[Row], Stats]:
+    """Fills the log-probs `old` and `ref` of the rows that go to the learner. `objective` and `batch_of` map a role to
+    its objective and to its batch.
+
+    `old` is left out if the step has one update and the current weights generated all rows: then the ratio is 1 by
+    definition. Otherwise `old` is the log-prob of the sampler, if the current weights sampled the row and sampler and
+    learner agree bit for bit. In all other cases `old` is computed here: under the context in which the row was
+    sampled, by the weights before the first update of the step.
+    """
+    result = list(rows)
+    kept = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
+    for player in dict.fromkeys(models.roles[rows[i].role] for i in kept):
+        mine = [i for i in kept if models.roles[rows[i].role] == player]
+        several = num_updates > 1 or len({(rows[i].batch, batch_of(rows[i].role)) for i in mine}) > 1
+        asks_old = several or not all(_fresh(rows[i], models) for i in mine)
+        for role in dict.fromkeys(rows[i].role for i in mine):
+            places, goal = [i for i in mine if rows[i].role == role], objective(role)
+            if asks_old or "old" in goal.wants:
+                _fill(result, places, models, stream="old", imitates=goal.injected == "train")
+            if "ref" in goal.wants:
+                _fill(result, places, models, stream="ref", imitates=False)
+    stats: Stats = {}
+    for part in parts:
+        result, found = part(result, models=models, memory=memory)
+        stats = joined(stats, found)
+    return result, stats
+
+
+def _fresh(row: Row, models: Models) -> bool:
+    """Whether the current weights sampled the row, and its training context is the context that it was sampled in."""
+    episode, version = row.episode, models.play(row.role).version
+    sampled = [segment for segment in episode.segments if segment.old is not None]
+    return episode.training_context is episode.request.context and all(s.version == version for s in sampled)
+
+
+def _fill(
+    rows: list[Row], places: Sequence[int], models: Models, *, stream: Literal["old", "ref"], imitates: bool
+) -> None:
+    """Fills one of the two streams of the rows at these places, where it is not known yet."""
+    from assay.engine.interface import Span
+
+    places = [i for i in places if getattr(rows[i], stream) is None]
+    if not places:
+        return
+    role = rows[places[0]].role
+    engine = models.play(role) if stream == "old" else models.reference(role)
+    if stream == "old" and engine.exact:
+        for i in places:
+            if _known(rows[i].episode, engine.version, imitates=imitates):
+                sampled = rows[i].episode.stream("old")
+                rows[i] = rows[i].mark(old=np.where(np.isnan(sampled), np.float32(0), sampled))
+        places = [i for i in places if rows[i].old is None]
+    spans = []
+    for i in places:
+        episode = rows[i].episode
+        # `old`, the ratio's denominator, belongs to the context of sampling; the reference to the context of training
+        context = episode.request.context if stream == "old" else episode.training_context
+        spans.append(Span(context, episode.stream("ids").astype(np.int32), episode.request.temperature))
+    for i, scores in zip(places, engine.score(spans) if spans else [], strict=True):
+        rows[i] = rows[i].mark(**{stream: scores.logp})
+
+
+def _known(episode: Episode, version: int, *, imitates: bool) -> bool:
+    """Whether the weights of this version sampled every token that trains. No weights sampled an imitated token."""
+    origin = episode.stream("origin")
+    trains = origin != Origin.ENV if imitates else origin == Origin.POLICY
+    unknown = np.isnan(episode.stream("old")) & trains
+    return not unknown.any() and all(s.version == version for s in episode.segments if s.old is not None)

@@ -1,0 +1,178 @@
+"""The critic, which estimates the value of each state and learns it from returns, and a KL penalty in the reward."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from assay.credit.gae import gae
+from assay.credit.pack import pack
+from assay.errors import ConfigError
+from assay.forwards.fit import fit as steps
+from assay.forwards.spans import laid
+from assay.memory import Memory
+from assay.models import Models
+from assay.objective.aggregate import SequenceMean
+from assay.objective.ratios import CLAMP
+from assay.part import Aggregate, Forward, Part, bind
+from assay.types import Batch, Origin, Row, Stats
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.engine.interface import Chunk, Engine, Outputs
+    from assay.rng import Key
+    from assay.scale import Scale
+
+
+def token_kl(rows: Sequence[Row], *, models: Models, weight: float, estimator: str) -> tuple[list[Row], Stats]:
+    """Adds - weight k to the per-token rewards (`process`) of the rows, on tokens that the policy wrote."""
+    from assay.engine.interface import Span
+
+    result, total, count = list(rows), 0.0, 0
+    for role in dict.fromkeys(row.role for row in rows):
+        places = [i for i, row in enumerate(rows) if row.role == role and (row.in_loss or row.in_denominator)]
+        episodes = [rows[i].episode for i in places]
+        spans = [Span(e.training_context, e.stream("ids").astype(np.int32), e.request.temperature) for e in episodes]
+        scores = models.reference(role).score(spans) if spans else []
+        for i, episode, ref in zip(places, episodes, scores, strict=True):
+            known = rows[i].old
+            old = episode.stream("old") if known is None else known
+            mine = episode.stream("origin") == Origin.POLICY
+            far = np.where(mine, np.nan_to_num(old) - ref.logp, 0.0).astype(np.float32)
+            before = rows[i].process
+            penalty = {"k1": far, "k2": far**2 / 2, "k3": np.expm1(np.minimum(-far, CLAMP)) + far}[estimator]
+            result[i] = rows[i].mark(process=(0.0 if before is None else before) - weight * penalty)
+            total, count = total + float(far.sum()), count + int(mine.sum())
+    return result, {"policy/reference_kl": total / max(1, count)}
+
+
+@dataclass(frozen=True)
+class TokenKL(Forward):
+    """The KL penalty in the reward of each token: - weight k, with d = log pi_old - log pi_ref (not in the loss: `kl`).
+
+    k1 = d is the right estimator in a reward. k2 = d^2 / 2 and k3 = exp(-d) - 1 + d are here because papers use them:
+    in a reward the gradient of k2 does not pull towards the reference, and that of k3 vanishes near the reference.
+
+        forwards=(TokenKL(weight=0.05, estimator="k1"),)
+        --mechanism.forwards token-kl --mechanism.forwards.0.weight 0.05
+    """
+
+    weight: float = 0.05
+    estimator: Literal["k1", "k2", "k3"] = "k1"  # the estimator k of the KL
+    does = token_kl
+
+
+def critic(
+    rows: Sequence[Row],
+    *,
+    models: Models,
+    memory: Memory,
+    scale: Scale,
+    micro_tokens: int,
+    model: str,
+    gamma: float,
+    lam: float,
+    clip: float,
+    rate: float,
+    num_minibatches: int | None,
+    aggregate: Part,
+) -> tuple[list[Row], Stats]:
+    """Computes the values of the rows, then takes the critic's optimiser steps. A critic that learns first computes the
+    values once more afterwards.
+    """
+    spec = models.specs.get(model)
+    if model not in models or spec is None or spec.output != "value":
+        raise ConfigError(
+            f"forwards.model: '{model}' is no critic. Give the recipe a model of this name with output='value'."
+        )
+    result, engine = list(rows), models[model]
+    places = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
+    seen = values_of(engine, [rows[i] for i in places], tokens=micro_tokens)
+    lessons = gae(seen, gamma=gamma, lam=lam)
+    batch = pack(lessons)
+    stats = {"critic/explained": _explained(batch)}
+    settings = dataclasses.replace(
+        scale,
+        learning_rate=rate * scale.learning_rate,
+        num_minibatches=num_minibatches or scale.num_minibatches,
+    )
+    key = memory.key("critic", memory.step)
+    stats["critic/loss"] = fit(engine, batch, key, settings, clip, micro_tokens, aggregate)
+    if spec.learns_first:
+        seen = values_of(engine, seen, tokens=micro_tokens)
+    for i, row in zip(places, seen, strict=True):
+        result[i] = row
+    return result, stats
+
+
+@dataclass(frozen=True)
+class Critic(Forward):
+    """Values of the state before each token, from a critic that is trained beside the policy on the targets A + V of
+    GAE.
+
+    forwards=(Critic(model="critic", lam=0.95),)
+    --mechanism.forwards critic --mechanism.forwards.0.lam 0.95
+    """
+
+    model: str = "critic"  # the name of the critic in the recipe's `models`
+    gamma: float = 1.0  # discount
+    lam: float = 0.95  # lambda of GAE
+    clip: float = 0.2  # value clip: how far the loss lets a value move from the value before the step
+    rate: float = 1.0  # its learning rate, as a multiple of the policy's
+    num_minibatches: int | None = None  # its optimiser steps in a pass over the batch; None: as many as the policy's
+    aggregate: Aggregate = SequenceMean()  # how its loss averages over tokens and rows
+    does = critic
+
+
+def values_of(engine: Engine, rows: Sequence[Row], *, tokens: int) -> list[Row]:
+    """The rows with `value`: V of the state before each token of the answer, in the training context."""
+    import torch
+
+    from assay.engine.interface import Span, Want
+
+    spans = [Span(row.episode.training_context, row.episode.stream("ids").astype(np.int32)) for row in rows]
+    result = [row.mark(value=np.zeros(len(row.episode), np.float32)) for row in rows]
+    with torch.no_grad():
+        for chunk in engine.chunks(laid(spans), tokens=tokens) if rows else ():
+            out = engine.forward(chunk, Want(value=True)).value
+            assert out is not None
+            for row, piece in zip(chunk.rows, np.split(out.float().cpu().numpy(), chunk.batch.at[1:-1]), strict=True):
+                result[row] = result[row].mark(value=piece)
+    return result
+
+
+def fit(
+    engine: Engine,
+    batch: Batch,
+    key: Key,
+    scale: Scale,
+    clip: float,
+    micro_tokens: int,
+    aggregate: Part = SequenceMean(),
+) -> float:
+    """Optimiser steps on the clipped squared error of the values, averaged by `aggregate`. Returns the mean loss."""
+    from assay.engine.interface import Want
+    from assay.objective.value import value_loss
+
+    def loss(out: Outputs, chunk: Chunk, weight: np.ndarray) -> Tensor:
+        assert out.value is not None
+        s = chunk.streams
+        each = value_loss(out.value, s["target"], s["value"], clip=clip)
+        return (out.value.new_tensor(weight) * s["mask"] * each).sum()
+
+    weigh = partial(bind(aggregate), max_new=scale.max_new)
+    settings = {"key": key, "scale": scale, "micro_tokens": micro_tokens, "want": Want(value=True)}
+    return steps(engine, batch, weigh=weigh, loss=loss, **settings)
+
+
+def _explained(batch: Batch) -> float:
+    """The explained variance, 1 - var(target - value) / var(target), over the tokens that train."""
+    assert batch.target is not None and batch.value is not None
+    target, value = batch.target[batch.mask], batch.value[batch.mask]
+    return float(1 - (target - value).var() / (target.var() + 1e-8)) if len(target) else 0.0

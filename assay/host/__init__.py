@@ -1,0 +1,1 @@
+"""What this machine gives: files, processes, memory, the terminal, installed packages. Everything else may use it."""

@@ -1,0 +1,231 @@
+"""A child process that runs a person's reward functions, and that can be killed with all processes it has started.
+
+Parent and child exchange frames (bytes with their length) over a socket. Unlike a worker (see `workers.py`) the child
+has all rights of its parent, because the code is the person's own. Whatever the child prints goes to the parent's
+standard error, its standard input is empty, and the kernel kills it when its parent ends for any reason.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from collections.abc import Sequence
+from typing import IO
+
+from assay.errors import ConfigError
+from assay.host import terminal
+
+FAREWELL = 5.0  # seconds that a child has to end by itself before it is killed
+LAST_WORDS = 0.5  # seconds that a hanging child has to report where in its code it is
+LONGEST_LINE = 1 << 14  # bytes of a printed line; a longer line is split
+MOST_HEARD = 1 << 20  # bytes of printed text that are read at a time
+_HEAD = struct.Struct("!Q")
+
+
+class Child:
+    """A process whose fresh interpreter calls `program(channel, words, parent)`; see `Parent` for the other side.
+
+    child = Child("assay.verifiers.functions.process:serve")
+    child.send(b"..."); frames = listen([child], 1.0)
+
+    `program` is written `module:function`. `words` is a file in which the child writes where it is when asked.
+    """
+
+    def __init__(self, program: str) -> None:
+        module, _, function = program.partition(":")
+        ours, theirs = socket.socketpair()
+        output, printed = os.pipe()
+        self.words = tempfile.TemporaryFile()  # noqa: SIM115  (stack traces of a crash, or of SIGUSR1)
+        given = (theirs.fileno(), self.words.fileno())
+        start = f"import sys; sys.path[:] = {sys.path!r}; from {module} import {function} as program; "
+        command = [sys.executable, "-u", "-c", start + f"program({given[0]}, {given[1]}, {os.getpid()})"]
+        try:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=printed,
+                pass_fds=given,
+                start_new_session=True,
+            )
+        except OSError as error:
+            for number in (ours, self.words):
+                number.close()
+            os.close(output)
+            raise ConfigError(f"no process can be started: {error}. Running fewer programs may help.") from None
+        finally:
+            theirs.close()
+            os.close(printed)
+        ours.setblocking(False)
+        os.set_blocking(output, False)
+        self._channel, self._output = ours, output
+        self._unsent = self._received = self._line = b""
+        self._finish = weakref.finalize(self, _end, self.process, ours, output, self.words)
+
+    def send(self, frame: bytes) -> None:
+        """Queues a frame for the child; `listen` sends it."""
+        self._unsent += _HEAD.pack(len(frame)) + frame
+
+    @property
+    def gone(self) -> bool:
+        """Whether the process has ended. It is reaped only by `close`, so that its process group can be killed then."""
+        return _status(self.process) is not None
+
+    def ending(self) -> str:
+        """How the process ended, in words."""
+        how, number = _status(self.process) or (os.CLD_EXITED, 0)
+        if how == os.CLD_EXITED:
+            return f"ended its process with exit code {number}"
+        with contextlib.suppress(ValueError):
+            return f"was ended by {signal.Signals(number).name}"
+        return f"was ended by signal {number}"
+
+    def place(self, path: str) -> str:
+        """`, line N` for the line of file `path` that a hanging or crashed child is in; '' if that is unknown."""
+        if not self.gone:
+            self.process.send_signal(signal.SIGUSR1)
+        end = time.monotonic() + LAST_WORDS
+        while not (found := _line_of(self.words, path)) and not self.gone and time.monotonic() < end:
+            time.sleep(0.01)
+        return found
+
+    def close(self, *, now: bool = False) -> None:
+        """Lets the process end by itself, or kills it at once with `now`; then kills all processes it has started."""
+        if not self._finish.alive:
+            return
+        if not now:
+            with contextlib.suppress(OSError):
+                self._channel.shutdown(socket.SHUT_WR)
+            end = time.monotonic() + FAREWELL
+            while not self.gone and time.monotonic() < end:
+                listen([self], 0.05)
+        self._hear()
+        self._finish()
+
+    def _frames(self) -> list[bytes]:
+        """The frames that have arrived from the child."""
+        with contextlib.suppress(BlockingIOError, ConnectionError):
+            while data := self._channel.recv(1 << 16):
+                self._received += data
+        frames = []
+        while len(self._received) >= _HEAD.size:
+            end = _HEAD.size + _HEAD.unpack_from(self._received)[0]
+            if len(self._received) < end:
+                break
+            frames.append(self._received[_HEAD.size : end])
+            self._received = self._received[end:]
+        return frames
+
+    def _write(self) -> None:
+        with contextlib.suppress(BlockingIOError, ConnectionError):  # `gone` will show if the child has ended
+            self._unsent = self._unsent[self._channel.send(self._unsent) :]
+
+    def _hear(self) -> None:
+        """Prints what the child has printed, whole lines only; after the child's end also an unfinished line."""
+        data, ended = b"", self.gone
+        with contextlib.suppress(BlockingIOError):
+            while len(data) < MOST_HEARD and (more := os.read(self._output, 1 << 16)):
+                data += more
+        *lines, self._line = (self._line + data).replace(b"\r", b"\n").split(b"\n")
+        if len(self._line) > LONGEST_LINE or ended:
+            lines, self._line = [*lines, self._line], b""
+        for line in filter(None, lines):
+            terminal.tell(line.decode(errors="replace"))
+
+
+def listen(children: Sequence[Child], seconds: float) -> list[tuple[Child, bytes]]:
+    """(child, frame) for each frame that arrived; waits up to `seconds` for the first. Also prints what they print."""
+    with selectors.DefaultSelector() as selector:
+        for child in children:
+            if not child.gone:
+                writes = selectors.EVENT_WRITE if child._unsent else 0
+                selector.register(child._channel, selectors.EVENT_READ | writes, child)
+                selector.register(child._output, selectors.EVENT_READ)
+        ready = selector.select(seconds) if selector.get_map() else []
+    for key, mask in ready:
+        if key.data is not None and mask & selectors.EVENT_WRITE:
+            key.data._write()
+    arrived = [(child, frame) for child in children for frame in child._frames()]
+    for child in children:
+        child._hear()
+    return arrived
+
+
+def _status(process: subprocess.Popen[bytes]) -> tuple[int, int] | None:
+    """(how, exit code or signal) of a process that has ended, else None. The process is not reaped."""
+    if process.returncode is not None:
+        return (os.CLD_KILLED, -process.returncode) if process.returncode < 0 else (os.CLD_EXITED, process.returncode)
+    status = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    return None if status is None else (status.si_code, status.si_status)
+
+
+def _end(process: subprocess.Popen[bytes], channel: socket.socket, output: int, words: IO[bytes]) -> None:
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    channel.close()
+    os.close(output)
+    words.close()
+
+
+def _line_of(words: IO[bytes], path: str) -> str:
+    """`, line N` of the innermost call in file `path`, from the stack trace that faulthandler wrote."""
+    for line in os.pread(words.fileno(), 1 << 20, 0).decode(errors="replace").splitlines():
+        head, _, rest = line.strip().partition(f'File "{path}", line ')
+        if not head and " in " in rest:
+            return f", line {rest.partition(' ')[0]}"
+    return ""
+
+
+# --- in the child -------------------------------------------------------------------------------------------
+
+
+class Parent:
+    """The child's side of the channel: reads frames from the parent and sends frames to it.
+
+    parent = Parent(channel, words, parent)
+    while (frame := parent.read()) is not None: parent.say(answer(frame))
+    """
+
+    def __init__(self, channel: int, words: int, parent: int) -> None:
+        import faulthandler
+
+        _end_with(parent)
+        for number in (channel, words):
+            os.set_inheritable(number, False)
+        faulthandler.enable(words)
+        faulthandler.register(signal.SIGUSR1, words, all_threads=True)
+        self._file = socket.socket(fileno=channel).makefile("rwb")
+
+    def read(self) -> bytes | None:
+        """The next frame; None when the parent has closed the channel."""
+        head = self._file.read(_HEAD.size)
+        return self._file.read(_HEAD.unpack(head)[0]) if len(head) == _HEAD.size else None
+
+    def say(self, frame: bytes) -> None:
+        """Sends a frame; everything printed before is flushed first, so that it arrives before the frame."""
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):  # a person's code may have closed it
+                stream.flush()
+        self._file.write(_HEAD.pack(len(frame)) + frame)
+        self._file.flush()
+
+
+def _end_with(parent: int) -> None:
+    """Asks the kernel to kill this process when its parent ends, even while this process hangs."""
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if os.getppid() != parent:
+        sys.exit(0)

@@ -1,0 +1,315 @@
+"""Worker processes that can be killed, for work on text of a model: such text may hang any library that reads it.
+
+A worker is a fresh interpreter with few environment variables. It answers one job at a time, in lines of JSON over its
+standard streams. The kernel counts the processor time of the worker and kills it when a job has used up its seconds; a
+new worker takes its place. Because processor time is counted and not the clock, a busy machine changes no outcome.
+Nothing is forked, no thread is killed, and the parent waits for no signal.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import IO, Any, Literal, Self
+
+from assay.errors import ConfigError
+
+START_SECONDS = 120.0  # imports of a cold disk
+STARVED = 30  # a job still running after so many times its seconds by the clock got no processor time
+PATIENCE = 60.0  # seconds by the clock that every job has at least
+MOST = 8  # processes by default: each takes some hundred megabytes
+LIFE = 2_000  # jobs after which a process is replaced, because libraries cache what they have seen
+PASSED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT")
+
+Json = Any
+Answer = Callable[[Json, Callable[[str], None]], Json]
+"""(job, tell) -> result. A job calls `tell` to report how far it has come; reports outlive the process."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a job, or how the job ended without one: `Outcome("done", result=42)`.
+
+    `error`: it raised; `time` and `memory`: it exceeded its limit; `lost`: its process ended for an unknown reason.
+    """
+
+    status: Literal["done", "error", "time", "memory", "lost"]
+    result: Json = None
+    reached: str = ""  # the job's last report of how far it had come
+    detail: str = ""
+    seconds: float = 0.0  # processor time since that report
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: subprocess.Popen[bytes]
+    errors: IO[bytes]
+    pending: bytes = b""
+    ready: bool = False
+    jobs: int = 0
+    job: int | None = None  # index of the job that it works on
+    began: float = 0.0
+    until: float = 0.0
+    reached: str = ""
+
+
+class Workers:
+    """A pool of worker processes for one function, written `module:function`, of type `Answer`.
+
+    with Workers("package.module:answer", deadline=2.0) as workers:
+        outcomes = workers.map([{"question": 1}, {"question": 2}])
+
+    The processes start with the first job. They end with `close`, with the program, or with the last reference to the
+    pool. A job has `deadline` seconds of processor time, and as many again after each report of how far it has come.
+    """
+
+    def __init__(
+        self, function: str, *, count: int = 0, deadline: float = 5.0, memory_mb: int = 1024, life: int = LIFE
+    ) -> None:
+        self.function = function
+        self.count = count or max(2, min(MOST, len(os.sched_getaffinity(0))))
+        self.deadline, self.memory_mb, self.life = deadline, memory_mb, life
+        self.started = 0  # processes so far
+        self._workers: list[_Worker] = []
+        self._lock = threading.Lock()
+        _OPEN.add(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def warm(self) -> None:
+        """Starts the processes without waiting for them."""
+        with self._lock:
+            self._fill(self.count)
+
+    def map(self, jobs: Sequence[Json], *, seconds: float | None = None) -> list[Outcome]:
+        """One outcome for each job, in the order of the jobs, which run in parallel.
+
+        Each job has `seconds` of processor time, by default the deadline. A job whose process is lost is tried again
+        once.
+        """
+        if not jobs:
+            return []
+        with self._lock:
+            try:
+                return self._map(jobs, self.deadline if seconds is None else seconds)
+            except BaseException:
+                self._drop(self._workers)  # else the result of an unfinished job would be taken for that of the next
+                raise
+
+    def close(self) -> None:
+        """Ends all processes and waits for them."""
+        with self._lock:
+            self._drop(self._workers)
+        _OPEN.discard(self)
+
+    def _map(self, jobs: Sequence[Json], seconds: float) -> list[Outcome]:
+        outcomes: dict[int, Outcome] = {}
+        waiting = list(range(len(jobs)))[::-1]
+        tries = [0] * len(jobs)
+        while len(outcomes) < len(jobs):
+            self._fill(len(jobs) - len(outcomes))
+            for worker in self._workers:
+                if worker.ready and worker.job is None and waiting:
+                    index = waiting.pop()
+                    tries[index] += 1
+                    _give(worker, index, jobs[index], seconds)
+            for worker, outcome in self._listen():
+                index, worker.job = worker.job, None
+                if outcome.status not in ("done", "error") or worker.jobs >= self.life:
+                    self._drop([worker])
+                if index is None:
+                    continue
+                if outcome.status == "lost" and tries[index] < 2:
+                    waiting.append(index)
+                else:
+                    outcomes[index] = outcome
+        return [outcomes[i] for i in range(len(jobs))]
+
+    def _fill(self, wanted: int) -> None:
+        while len(self._workers) < min(self.count, wanted):
+            self._workers.append(self._start())
+            self.started += 1
+
+    def _start(self) -> _Worker:
+        environment = {name: os.environ[name] for name in PASSED if name in os.environ}
+        environment |= {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "PYTHONHASHSEED": "0"}
+        environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        errors = tempfile.TemporaryFile()  # noqa: SIM115
+        program = f"from assay.host.workers import serve; serve({self.function!r}, {self.memory_mb})"
+        command = [sys.executable, "-c", program]
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment, bufsize=0
+            )
+        except OSError as error:
+            errors.close()
+            raise ConfigError(f"no worker process can be started: {error}. Running fewer programs may help.") from None
+        return _Worker(process, errors, began=time.monotonic())
+
+    def _listen(self) -> list[tuple[_Worker, Outcome]]:
+        """Outcomes of workers that have answered or ended; waits up to a second if there are none."""
+        found: list[tuple[_Worker, Outcome]] = []
+        with selectors.DefaultSelector() as selector:
+            for worker in self._workers:
+                if worker.job is not None or not worker.ready:
+                    assert worker.process.stdout is not None
+                    selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
+            events = selector.select(self._patience())
+        for key, _ in events:
+            worker = key.data
+            data = os.read(key.fd, 1 << 16)
+            found += self._read(worker, data) if data else [(worker, self._ended(worker))]
+        heard = {id(worker) for worker, _ in found}
+        late = [worker for worker in self._workers if id(worker) not in heard and self._late(worker)]
+        starved = "the worker process was given no processor"
+        return found + [(worker, Outcome("lost", reached=worker.reached, detail=starved)) for worker in late]
+
+    def _patience(self) -> float:
+        now = time.monotonic()
+        left = [worker.until - now for worker in self._workers if worker.job is not None]
+        return min(max(min(left, default=1.0), 0.02), 1.0)
+
+    def _read(self, worker: _Worker, data: bytes) -> list[tuple[_Worker, Outcome]]:
+        *lines, worker.pending = (worker.pending + data).split(b"\n")
+        found = []
+        for line in lines:
+            message = json.loads(line)
+            if "ready" in message:
+                worker.ready = True
+            elif "reached" in message:
+                worker.reached = message["reached"]
+            else:
+                worker.jobs += 1
+                found.append((worker, Outcome(**message, reached=worker.reached)))
+        return found
+
+    def _ended(self, worker: _Worker) -> Outcome:
+        """The outcome of a job whose process has ended; ConfigError if the process did not even start."""
+        code = worker.process.wait()
+        if not worker.ready:
+            worker.errors.seek(0)
+            printed = worker.errors.read()[-600:].decode(errors="replace").strip()
+            raise ConfigError(f"a worker process for {self.function} did not start (exit code {code}): {printed}")
+        if code == -signal.SIGPROF:
+            return Outcome("time", reached=worker.reached)
+        return Outcome("lost", reached=worker.reached, detail=f"the worker process ended with code {code}")
+
+    def _late(self, worker: _Worker) -> bool:
+        if not worker.ready:
+            if time.monotonic() - worker.began > START_SECONDS:
+                raise ConfigError(f"a worker process for {self.function} was not ready within {START_SECONDS:.0f} s.")
+            return False
+        return worker.job is not None and time.monotonic() > worker.until
+
+    def _drop(self, workers: Sequence[_Worker]) -> None:
+        """Ends these processes, by force if need be, and waits until they are gone."""
+        for worker in list(workers):
+            if worker.process.poll() is None:
+                worker.process.kill() if worker.job is not None else worker.process.terminate()
+        for worker in list(workers):
+            try:
+                worker.process.wait(timeout=2)
+            except subprocess.TimeoutExpired:
+                worker.process.kill()
+                worker.process.wait()
+            for stream in (worker.process.stdin, worker.process.stdout, worker.errors):
+                if stream is not None:
+                    with contextlib.suppress(OSError):
+                        stream.close()
+            self._workers.remove(worker)
+
+
+_OPEN: weakref.WeakSet[Workers] = weakref.WeakSet()
+
+
+@atexit.register
+def close_all() -> None:
+    for workers in list(_OPEN):
+        workers.close()
+
+
+def _give(worker: _Worker, index: int, job: Json, seconds: float) -> None:
+    worker.job, worker.reached = index, ""
+    worker.until = time.monotonic() + max(PATIENCE, STARVED * seconds)
+    assert worker.process.stdin is not None
+    line = json.dumps({"job": job, "seconds": seconds}) + "\n"
+    with contextlib.suppress(OSError):  # `_listen` will notice that the process is gone
+        worker.process.stdin.write(line.encode())
+
+
+# --- in the worker ------------------------------------------------------------------------------------------
+
+
+def serve(function: str, memory_mb: int) -> None:
+    """The main function of a worker: answers jobs until the standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # sent when a job has used up its seconds; ends the process
+    reply = os.dup(1)
+    os.dup2(2, 1)  # printing of libraries goes to standard error, so that it cannot be taken for an answer
+    module, _, name = function.partition(":")
+    answer: Answer = getattr(importlib.import_module(module), name)
+    _limit_memory(memory_mb)
+
+    def say(**message: Json) -> None:
+        os.write(reply, json.dumps(message).encode() + b"\n")
+
+    say(ready=True)
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        clock = _Clock(message["seconds"])
+
+        def tell(reached: str, clock: _Clock = clock) -> None:
+            say(reached=reached)
+            clock.start()
+
+        outcome: dict[str, Json]
+        try:
+            clock.start()
+            outcome = {"status": "done", "result": answer(message["job"], tell)}
+        except MemoryError:
+            outcome = {"status": "memory"}
+        except Exception as error:  # a library may raise anything; only the type is reported, its text may be hostile
+            outcome = {"status": "error", "detail": type(error).__name__}
+        say(**outcome, seconds=clock.stop())
+
+
+def _limit_memory(megabytes: int) -> None:
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        size = megabytes << 20
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+class _Clock:
+    """The kernel's timer of this process's processor time. When it runs out, its signal ends the process."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.began = seconds, 0.0
+
+    def start(self) -> None:
+        self.began = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, self.seconds)
+
+    def stop(self) -> float:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        return time.process_time() - self.began

@@ -1,0 +1,122 @@
+"""The tables in docs/ that are generated from the records: a table of recipes for each group of methods, and of papers.
+
+In a page a table stands between two comments, `<!-- recipes: gates -->` and `<!-- end -->`. `make docs`, which runs
+`python -m assay.lab.pages docs/*.md`, writes the tables; a test fails if a page differs from what `make docs` would
+write.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from assay.errors import unknown
+from assay.known import GROUPS, METHOD_OF, RECIPES, SLOTS
+from assay.lab.papers import Paper, papers
+from assay.part import Part, name_of
+
+PLAIN = ("grpo", "dapo", "reinforce")  # recipes whose parts the tables leave out, because most recipes share them
+BLOCK = re.compile(r"^(<!-- (\w+): ([\w -]+?) -->\n).*?^(<!-- end -->)$", re.MULTILINE | re.DOTALL)
+
+
+def filled(page: str) -> str:
+    """The text of a page with its tables generated anew from the records."""
+    return BLOCK.sub(lambda block: block[1] + table(block[2], block[3]) + block[4], page)
+
+
+def table(what: str, of: str) -> str:
+    """A table as Markdown. `what` is recipes or papers; `of` is a group of methods, or a kind of papers.
+
+    table("recipes", "gates")
+    """
+    if what not in TABLES:
+        raise unknown("kind of table", what, TABLES, "assay/lab/pages.py")
+    return "".join(f"| {' | '.join(row)} |\n" for row in TABLES[what](of))
+
+
+def _recipes(group: str) -> Iterator[Sequence[str]]:
+    """The rows for a group of methods: the recipes of each method, what the method is, and its parts."""
+    if group not in GROUPS:
+        raise unknown("group of methods", group, GROUPS, "assay/methods/__init__.py")
+    yield "recipe", "in one line", f"parts beside those of {_names(PLAIN)}"
+    yield "---", "---", "---"
+    plain = {place for name in PLAIN for place in _parts(name)}
+    for method in GROUPS[group]:
+        names = [name for name in RECIPES if METHOD_OF[name] == method]
+        found: dict[str, list[str]] = {}
+        for slot, part in dict.fromkeys(place for name in names for place in _parts(name)):
+            if (slot, part) not in plain:
+                found.setdefault(slot, []).append(part)
+        told = [f"`{slot}` {' and '.join(found[slot])}" for slot in SLOTS if slot in found]
+        yield _names(names), in_one_line(method), ", ".join(told)
+
+
+def in_one_line(method: str) -> str:
+    """What a method is: the first paragraph of the docstring of its module, without the full stop at the end."""
+    first = (importlib.import_module(method).__doc__ or "").strip().split("\n\n")[0]
+    return " ".join(first.split()).removesuffix(".")
+
+
+def _parts(name: str) -> list[tuple[str, str]]:
+    """(slot, part) for each part of a recipe, by name."""
+    return list(_placed((RECIPES[name].mechanism, RECIPES[name].stages)))
+
+
+def _placed(record: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(record, tuple):
+        for item in record:
+            yield from _placed(item)
+    elif dataclasses.is_dataclass(record):
+        for field in dataclasses.fields(record):
+            value = getattr(record, field.name)
+            parts = [item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, Part)]
+            yield from ((field.name, name_of(part)) for part in parts)
+            yield from _placed(value)
+
+
+def _papers(kind: str) -> Iterator[Sequence[str]]:
+    """The rows for a kind of papers, without empty columns. The kind `cited` are the papers that recipes cite."""
+    mine = [paper for paper in papers() if _kind(paper) == kind]
+    if not mine:
+        raise unknown("kind of papers", kind, {_kind(paper) for paper in papers()}, "assay/lab/papers.toml")
+    heads = ("name", "title", "cited as", "here", "what runs", "what of it is not here")
+    rows = [(_names([p.name]), p.title, p.cited, p.here, _runs(p), p.missing) for p in mine]
+    told = [column for column in range(len(heads)) if any(row[column] for row in rows)]
+    for row in (heads, ["---"] * len(heads), *rows):
+        yield [row[column] for column in told]
+
+
+def _kind(paper: Paper) -> str:
+    """The kind of table that lists the paper: papers that recipes cite have a table of their own."""
+    return "cited" if paper.name in METHOD_OF else paper.kind
+
+
+def _runs(paper: Paper) -> str:
+    told = [f"{what} {_names(found)}" for what in ("recipes", "tasks", "rewards") if (found := getattr(paper, what))]
+    if not paper.recipes and not paper.tasks:
+        told += [f"`{command}`" for command in paper.commands]
+    return "; ".join(told)
+
+
+def _names(names: Sequence[str]) -> str:
+    *first, last = [f"`{name}`" for name in names]
+    return " and ".join([", ".join(first), last]) if len(first) == 1 else ", ".join([*first, last])
+
+
+TABLES = {"recipes": _recipes, "papers": _papers}
+
+
+def main(pages: Sequence[Path]) -> None:
+    for page in pages:
+        before = page.read_text(encoding="utf-8")
+        if (after := filled(before)) != before:
+            page.write_text(after, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main([Path(name) for name in sys.argv[1:]])

@@ -1,0 +1,54 @@
+"""Fill in: what is asked. Here digits are added up: `T 3+9+4` is answered by `16`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from assay.tasks.task import Solution, Spec, Task
+from assay.types import Verdict
+
+
+def instance(generator: np.random.Generator, level: int) -> Spec:
+    """A random instance as plain JSON data; the level is the number of additions."""
+    return {"digits": generator.integers(0, 10, size=level + 1).tolist()}
+
+
+def canonical(spec: Spec) -> str:
+    """What makes two instances the same problem: the order of the digits does not."""
+    return "".join(map(str, sorted(spec["digits"])))
+
+
+def compact(spec: Spec) -> str:
+    return "T " + "+".join(map(str, spec["digits"]))
+
+
+def natural(spec: Spec) -> str:
+    return f"What is the sum of {', '.join(map(str, spec['digits']))}? Give the number in \\boxed{{}}."
+
+
+def solve(spec: Spec) -> Solution:
+    """Running sums as worked steps, then the answer."""
+    sums = np.cumsum(spec["digits"]).tolist()
+    return Solution(answer=str(sums[-1]), steps=",".join(map(str, sums[1:])))
+
+
+def check(spec: Spec, answer: str) -> Verdict:
+    """Total on any text: an answer is data, and never raises."""
+    if not (answer.isascii() and answer.isdigit() and len(answer) <= 4):
+        return Verdict.fail("format", "expected a whole number")
+    value = int(answer)
+    return Verdict.ok(str(value)) if value == sum(spec["digits"]) else Verdict.fail("wrong", answer=str(value))
+
+
+MY_TASK = Task(
+    name="my-task",
+    domain="arithmetic",
+    summary="the sum of digits; the level is the number of additions",
+    levels=range(4, 9),
+    instance=instance,
+    canonical=canonical,
+    compact=compact,
+    natural=natural,
+    solve=solve,
+    check=check,
+)

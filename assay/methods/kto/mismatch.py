@@ -1,0 +1,54 @@
+"""Answers paired with the question of another group."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.curate.grouping import MISMATCHED, groups
+from assay.part import Curator
+from assay.types import Row
+
+if TYPE_CHECKING:
+    from assay.recipe import Mechanism
+    from assay.scale import Scale
+
+
+def mismatch(rows: Sequence[Row]) -> list[Row]:
+    """Adds the answers of each group under the question of the next group with another question, if there is one."""
+    members = [[rows[i] for i in places if rows[i].in_loss] for places in groups(rows).values()]
+    members = [group for group in members if group]
+    result = list(rows)
+    for place, group in enumerate(members):
+        others = [*members[place + 1 :], *members[:place]]
+        own = group[0].episode.request.problem.id
+        asked = next((o[0].episode for o in others if o[0].episode.request.problem.id != own), None)
+        if asked is None:
+            continue
+        for row in group:
+            episode = dataclasses.replace(row.episode, context=asked.training_context)
+            result.append(row.mark(episode=episode, in_group=False, in_denominator=False, tag=MISMATCHED))
+    return result
+
+
+@dataclass(frozen=True)
+class Mismatch(Curator):
+    """Adds to each answer that trains a copy under another question; copies are scored and do not train (KTO
+    2402.01306).
+
+        curate=(Mismatch(),)
+        --mechanism.curate mismatch
+    """
+
+    writes = True
+    does = mismatch
+
+    def refusal(self, *, scale: Scale, mechanism: Mechanism) -> str | None:
+        if not mechanism.credit.targets:
+            return None
+        return (
+            f"{type(mechanism.credit).__name__} gives a critic targets for answers that count in their group, and "
+            "answers under another question count in none. Leave mismatch out of curate, or take another credit."
+        )

@@ -1,0 +1,39 @@
+"""A reward for being shorter than the other answers of the group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.part import Rewarding
+from assay.types import Episode, Reward
+
+
+def shortness(episodes: Sequence[Episode], *, weight: float) -> list[Reward | None]:
+    """weight * l_i, or weight * min(0, l_i) for wrong answers, where l_i = 1/2 - (T_i - min T) / (max T - min T); 0 if
+    all lengths of the group are equal. Replies of tools do not count in T.
+    """
+    lengths: dict[str, list[int]] = {}
+    for episode in episodes:
+        lengths.setdefault(episode.request.group, []).append(episode.written)
+    result: list[Reward | None] = []
+    for episode in episodes:
+        group = lengths[episode.request.group]
+        low, high = min(group), max(group)
+        worth = 0.5 - (episode.written - low) / (high - low) if high > low else 0.0
+        result.append(Reward("shortness", weight * (worth if episode.right else min(0.0, worth))))
+    return result
+
+
+@dataclass(frozen=True)
+class Shortness(Rewarding):
+    """The shortest answer of a group gains half a reward, the longest loses half a reward (Kimi k1.5 2501.12599).
+
+    A wrong answer can only lose by its length.
+
+        reward=(Shortness(weight=1.0),)
+        --mechanism.reward shortness --mechanism.reward.0.weight 1.0
+    """
+
+    weight: float = 1.0
+    does = shortness

@@ -1,0 +1,158 @@
+"""Everything that decides a run, as one record. The run folder holds it as JSON, from which the run can be repeated."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from assay.errors import ConfigError
+from assay.policy.conversation import Chat
+from assay.policy.lora import Lora
+from assay.policy.lora import check as check_lora
+from assay.recipe import Profile, Recipe
+from assay.recipe import check as check_recipe
+from assay.source import Pool, check_pool
+from assay.tasks import task
+from assay.verifiers.functions.naming import names, parse
+from assay.verifiers.functions.process import SECONDS, check_timeout
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """When the policy is evaluated on held-out problems, and on how many.
+
+    During training it is evaluated on the split `valid`, to choose the best checkpoint; before and after training on
+    the larger split `test`.
+
+    Evaluation(every=50, num_samples=8)
+    """
+
+    every: int = 25  # steps between evaluations during training; 0: only before and after training
+    num_problems: int = 128  # during training
+    num_samples: int = 4  # completions for each problem, during training
+    final_problems: int = 256  # before and after training
+    final_samples: int = 16  # completions for each problem, before and after training
+    temperature: float = 1.0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where and how the run computes. These settings change no result except by rounding.
+
+    Machine(device="cuda", micro_tokens=16384, cache_mb=8192)
+    """
+
+    device: str = "auto"
+    engine: Literal["auto", "native", "torch"] = "auto"  # native: the compiled core, on processors
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    threads: int = 0  # 0: all cores
+    micro_tokens: int = 2048  # tokens in one forward and backward pass; on a processor as many as its caches hold
+    cache_mb: int = 512  # memory for the KV cache of the completions that are generated at once
+    probe: int = 16  # completions that are generated and checked before the first step, for warnings; 0: none
+    checkpointing: Literal["auto", "on", "off"] = "auto"  # with torch: recompute activations instead of storing them
+    optimiser_bits: Literal[32, 8] = 32  # of each of the two moments of a weight; 8 needs the extra low-bit
+
+
+@dataclass(frozen=True)
+class Saving:
+    """Which checkpoints and rollouts a run writes to its folder.
+
+    Saving(every=100, rollouts_every=10)
+    """
+
+    every: int = 25  # steps between checkpoints
+    keep: int = 2  # the newest checkpoints, beside the best one; older ones are deleted
+    rollouts_every: int = 25  # steps between saved rollouts; 0: only those of the first and the last step
+    rollouts_max: int = 512  # the most rollouts that are saved of one step
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """Trackers that also receive the metrics, beside the run folder. A tracker that fails never delays or stops a run.
+
+    Tracking(sinks=("tensorboard", "wandb"), project="maths")
+    """
+
+    sinks: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()  # the option --track names them
+    project: str = "assay"
+    name: str = ""  # of the run; empty: the name of the run folder
+    offline: bool = False  # wandb keeps the run on this machine until `wandb sync`
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """All settings of a run. `assay.run.session.plan` makes one, `start` trains by it.
+
+    experiment, rules = session.plan(RECIPES["grpo"], model="countdown", pool=Pool((Share("countdown", (3, 4)),)))
+    folder = session.start(experiment, Path("runs/first"))
+    """
+
+    recipe: Recipe
+    model: str  # a folder, a hub id, or the name of a base
+    pool: Pool
+    seed: int = 0
+    profile: Profile = "laptop"
+    evaluation: Evaluation = field(default_factory=Evaluation)
+    machine: Machine = field(default_factory=Machine)
+    saving: Saving = field(default_factory=Saving)
+    rewards: tuple[str, ...] = ()  # reward functions, FILE.py:FUNCTION=WEIGHT; empty: the verifiers of the tasks judge
+    right_from: float = 1.0  # an answer counts as right if the weighted sum of its rewards is at least this
+    reward_timeout: float = SECONDS  # seconds for one call of a reward function, with all answers of a round
+    tracking: Tracking = field(default_factory=Tracking)
+    lora: Lora = field(default_factory=Lora)
+    chat: Chat = field(default_factory=Chat)
+
+
+def check_replies(experiment: Experiment) -> None:
+    """Refuses parts that cannot work with an environment that replies, if a task of the pool has an environment."""
+    talking = [share.task for share in experiment.pool.shares if task(share.task).environment is not None]
+    for part in (part for mechanism in experiment.recipe.mechanisms for part in mechanism.ask):
+        if talking and not part.replies:
+            raise ConfigError(
+                f"{experiment.recipe.name}: {type(part).__name__} continues given beginnings of an answer, and in "
+                f"'{talking[0]}' an environment writes parts of the answer. Take a task without an environment."
+            )
+
+
+LEAST = {
+    "evaluation.every": 0,
+    "evaluation.num_problems": 1,
+    "evaluation.num_samples": 1,
+    "evaluation.final_problems": 1,
+    "evaluation.final_samples": 1,
+    "machine.threads": 0,
+    "machine.micro_tokens": 1,
+    "machine.cache_mb": 1,
+    "machine.probe": 0,
+    "saving.every": 1,
+    "saving.keep": 2,  # if the newest checkpoint is damaged, the one before it is loaded
+    "saving.rollouts_every": 0,
+    "saving.rollouts_max": 0,
+}
+
+
+def check(experiment: Experiment) -> None:
+    """Refuses settings that cannot work, before anything is loaded or written."""
+    check_recipe(experiment.recipe)
+    check_pool(experiment.pool)
+    for mechanism in experiment.recipe.mechanisms:
+        if problem := mechanism.source.unfit(experiment.pool):
+            raise ConfigError(problem)
+    check_replies(experiment)
+    check_lora(experiment.lora)
+    for place, least in LEAST.items():
+        group, _, name = place.partition(".")
+        if (value := getattr(getattr(experiment, group), name)) < least:
+            raise ConfigError(f"{place} must be at least {least}, not {value}.")
+    if experiment.machine.optimiser_bits == 8 and importlib.util.find_spec("bitsandbytes") is None:
+        raise ConfigError(
+            "machine.optimiser_bits 8 needs the package bitsandbytes: `pip install 'assay-rl[low-bit]'`, or take 32."
+        )
+    names([parse(reward) for reward in experiment.rewards])
+    if not math.isfinite(experiment.right_from):
+        raise ConfigError(f"right_from must be a number, not {experiment.right_from}.")
+    check_timeout(experiment.reward_timeout)
+    if not 0 <= (heat := experiment.evaluation.temperature) < math.inf:
+        raise ConfigError(f"evaluation.temperature must be 0 (greedy) or more, not {heat}.")

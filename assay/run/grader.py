@@ -1,0 +1,185 @@
+"""Judging the answers of a run: by its reward functions if the run has some, else by the verifiers of its tasks."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+from assay.errors import ConfigError, UsageError
+from assay.recipe import Mechanism, Recipe
+from assay.reward import Scored
+from assay.rng import Key
+from assay.run.experiment import Experiment
+from assay.source import Pool
+from assay.tasks.verdicts import verify
+from assay.types import Episode, Stats, Verdict
+from assay.verifiers.functions.naming import RewardName, load, named, names, parse
+from assay.verifiers.functions.process import SECONDS
+from assay.verifiers.functions.scorer import Scorer
+
+PROBE = 16  # problems whose columns are compared with the arguments of reward functions before a run starts
+SLOW = 0.5  # a reward function that takes a larger share of a step gets a warning
+
+Reward = str | Callable[..., Any]
+
+
+class Grader:
+    """Gives each episode its verdict, and measures how long that takes.
+
+    A grader is a context manager, because reward functions may run in processes of their own, which must end with it.
+
+    with grader(["rewards.py:correct"]) as judge:
+        verdicts = judge(episodes)
+    """
+
+    def __init__(self, scorer: Scorer | None = None) -> None:
+        self.scorer = scorer
+        self.seconds = 0.0
+        self._warned = False  # of a slow reward function: one warning a run is enough
+
+    def __call__(self, episodes: Sequence[Episode]) -> list[Verdict]:
+        began = time.monotonic()
+        try:
+            return verify(episodes) if self.scorer is None else self.scorer(episodes)
+        finally:
+            self.seconds += time.monotonic() - began
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        if self.scorer is not None:
+            self.scorer.__exit__(*problem)
+
+    def tell(self, warn: Callable[[str], None]) -> None:
+        """From now on calls `warn` with each warning about reward functions."""
+        if self.scorer is not None:
+            self.scorer.warn = warn
+
+    def at(self, step: int) -> None:
+        """Begins a step: reward functions learn its number, and measurements start from zero."""
+        self.seconds = 0.0
+        if self.scorer is not None:
+            self.scorer.step = step
+            self.scorer.taken()
+
+    def measured(self) -> Stats:
+        """The metrics of this step so far: seconds spent on judging, and those of each reward function."""
+        own = {} if self.scorer is None else self.scorer.taken()
+        return {"time/reward": self.seconds, **own}
+
+    def slow(self, stats: Stats) -> str | None:
+        """A warning when a reward function takes most of a step; None if none does, or after the first warning."""
+        if self.scorer is None or self._warned or not stats.get("time/step"):
+            return None
+        for function in self.scorer.functions:
+            share = stats.get(f"time/reward/{function.name}", 0.0) / stats["time/step"]
+            if share > SLOW:
+                self._warned = True
+                return f"warning: {function} took {share:.0%} of the step; the run waits for it."
+        return None
+
+
+def grader(
+    rewards: Sequence[str],
+    *,
+    right_from: float = 1.0,
+    max_steps: int = 0,
+    timeout: float = SECONDS,
+    given: Mapping[str, Callable[..., Any]] | None = None,
+) -> Grader:
+    """A grader with these reward functions, written FILE.py:FUNCTION=WEIGHT; without any it uses the tasks' verifiers.
+
+    `given` holds reward functions that the calling program passes as Python functions, by name. `timeout` is in seconds
+    and holds for one call of one function.
+    """
+    if not rewards:
+        return Grader()
+    functions = load([parse(text) for text in rewards], given, seconds=timeout)
+    return Grader(Scorer(functions, right_from, max_steps, timeout))
+
+
+def grader_of(experiment: Experiment, given: Mapping[str, Callable[..., Any]] | None = None) -> Grader:
+    return grader(
+        experiment.rewards,
+        right_from=experiment.right_from,
+        max_steps=experiment.recipe.scale.num_steps,
+        timeout=experiment.reward_timeout,
+        given=given,
+    )
+
+
+def check_functions(judge: Grader, pool: Pool) -> None:
+    """Refuses reward functions with arguments that are no columns of this pool's problems."""
+    if judge.scorer is not None:
+        key = Key("probe")
+        judge.scorer.check([pool.problem(key(i)) for i in range(PROBE)])
+
+
+def absolute(rewards: Sequence[str]) -> tuple[str, ...]:
+    """The names of reward functions with absolute paths, so that a run can be resumed from any working directory."""
+    return tuple(str(parse(text)) for text in rewards)
+
+
+def scored_by(recipe: Recipe, rewards: Sequence[str]) -> Recipe:
+    """The recipe with these reward functions in place of its outcome reward; its other rewards stay."""
+    parsed = [parse(text) for text in rewards]
+    parts = tuple(Scored(name, function.weight) for name, function in zip(names(parsed), parsed, strict=True))
+    changed = dataclasses.replace(
+        recipe,
+        mechanism=_scored(recipe.mechanism, parts),
+        stages=tuple(
+            dataclasses.replace(stage, mechanism=_scored(stage.mechanism, parts)) if stage.mechanism else stage
+            for stage in recipe.stages
+        ),
+    )
+    if changed == recipe:
+        raise ConfigError(
+            f"{recipe.name} has no outcome reward that a reward function could replace. Take a recipe that rewards "
+            "right answers, such as grpo."
+        )
+    return changed
+
+
+def _scored(mechanism: Mechanism, parts: tuple[Scored, ...]) -> Mechanism:
+    def replaced(rewards: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not any(part.outcome for part in rewards):
+            return rewards
+        return (*parts, *(part for part in rewards if not part.outcome))
+
+    rules = tuple(
+        dataclasses.replace(rule, reward=replaced(rule.reward)) if rule.verified else rule for rule in mechanism.rules
+    )
+    return dataclasses.replace(mechanism, reward=replaced(mechanism.reward), rules=rules)
+
+
+def reward_names_of(
+    reward: Reward | Sequence[Reward] | None, weights: Sequence[float] | None
+) -> tuple[tuple[str, ...], dict[str, Callable[..., Any]]]:
+    """(the reward functions as `--reward` would name them, those given as Python functions by name)."""
+    items = [] if reward is None else [reward] if isinstance(reward, str) or callable(reward) else list(reward)
+    if weights is not None and len(weights) != len(items):
+        raise UsageError(f"reward_weights has {len(weights)} numbers for {len(items)} reward functions.")
+    functions: list[RewardName] = [parse(item) if isinstance(item, str) else named(item) for item in items]
+    if weights is not None:
+        functions = [dataclasses.replace(one, weight=float(w)) for one, w in zip(functions, weights, strict=True)]
+    given = {name: item for name, item in zip(names(functions), items, strict=True) if not isinstance(item, str)}
+    return tuple(str(function) for function in functions), given
+
+
+def sources(judge: Grader) -> dict[str, str]:
+    """Reward function -> digest of its source, for run.json."""
+    return {function.name: function.digest for function in judge.scorer.functions} if judge.scorer else {}
+
+
+def changes(judge: Grader, before: Mapping[str, str]) -> list[str]:
+    """A warning for each reward function whose source has changed since the run began; `before` is from run.json."""
+    now = sources(judge)
+    return [
+        f"the source of the reward function '{name}' has changed since the run began; later steps are rewarded by the "
+        "new source"
+        for name, was in before.items()
+        if was and now.get(name, was) != was
+    ]

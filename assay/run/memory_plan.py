@@ -1,0 +1,241 @@
+"""The memory that a run needs and that the machine has, and the profile that fits a model.
+
+The plan is made from the shape of the model before the model is loaded. A run that cannot fit is refused, with advice
+on which settings would make it fit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from assay.engine.footprint import CORE_LIMIT, Budget, Work, budget, gib
+from assay.errors import AssayError, ConfigError
+from assay.host.files import read_json
+from assay.host.space import Room, room_of
+from assay.policy.config import PolicyConfig, parameters
+from assay.recipe import Mechanism, Profile
+from assay.rng import Key
+from assay.run.experiment import Experiment
+from assay.tasks import task
+
+PROBE = 64  # problems whose prompts are measured
+LETTERS = 3  # characters per token, guessed low: a prompt planned too long costs memory, one too short stops the run
+SMALL, SMALL_ON_GPU = 50_000_000, 10_000_000  # models with at most so many parameters get the profile laptop
+
+
+def shape_of(model: str) -> PolicyConfig | None:
+    """The shape of a model, read without loading or building it; None for models of the Hub and unreadable files."""
+    from assay.run.bases import BASES
+
+    if not Path(model).exists() and model in BASES:
+        return BASES[model].shape
+    try:
+        from assay.policy.hf_config import config_from_hf
+        from assay.policy.lora import CONFIG, read_config
+
+        path = _folder(model)
+        if is_adapter(model):
+            path = Path(read_config(read_json(path / CONFIG))[1])  # the base below an adapter
+        return config_from_hf(read_json(path / "config.json"))
+    except (OSError, AssayError):
+        return None  # loading the model will report the same problem, with advice
+
+
+def is_adapter(model: str) -> bool:
+    """Whether a model folder or a run folder holds a LoRA adapter instead of full weights."""
+    from assay.policy.lora import CONFIG
+
+    try:
+        return (_folder(model) / CONFIG).is_file()
+    except AssayError:
+        return False  # loading the model will report the same problem, with advice
+
+
+def _folder(model: str) -> Path:
+    """The model folder: for a run folder that of the policy in its last checkpoint, else the folder itself."""
+    if not (Path(model) / "run.json").is_file():
+        return Path(model)
+    from assay.run.bases import locate
+
+    return Path(locate(model))
+
+
+# The profile
+
+
+def choose_profile(model: str) -> tuple[Profile, str]:
+    """The profile for this model on this machine, and why."""
+    shape = shape_of(model)
+    return profile_for(None if shape is None else parameters(shape), gpu=has_gpu())
+
+
+def profile_for(count: int | None, *, gpu: bool) -> tuple[Profile, str]:
+    """(profile, reason) for a model of `count` parameters: laptop for small models, one-gpu for all others.
+
+    Small models learn well at learning rates that would ruin large ones.
+    """
+    where = "on a GPU" if gpu else "on a processor"
+    if count is None:
+        return "one-gpu", f"a model of unknown size, {where}: treated as a large one"
+    size = f"{count / 1e6:,.1f} million parameters {where}"
+    if count <= (SMALL_ON_GPU if gpu else SMALL):
+        return "laptop", f"{size}: a small model, which gets a high learning rate and many prompts a step"
+    slow = "" if gpu else "; a step may take minutes"
+    return "one-gpu", f"{size}: a large model, which keeps the paper's learning rate{slow}"
+
+
+def has_gpu() -> bool:
+    try:
+        import torch
+    except ImportError:  # a dry run works without torch
+        return False
+    return torch.cuda.is_available()
+
+
+# The memory
+
+
+def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt: int | None = None) -> Work:
+    """The work of a run that needs memory. `prompt`: tokens of the longest prompt; None: guessed from characters."""
+    recipe, machine, plan = experiment.recipe, experiment.machine, experiment.evaluation
+    mechanisms = [recipe.mechanism, *(stage.mechanism for stage in recipe.stages if stage.mechanism)]
+    trained = sum(model.trained for model in recipe.models.values())
+    reference = any("ref" in mechanism.objective.wants for mechanism in mechanisms)
+    longest = longest_prompt(experiment) if prompt is None else prompt
+    small = device == "cpu" and parameters(shape) <= CORE_LIMIT and not experiment.lora.rank
+    native = machine.engine == "native" or (machine.engine == "auto" and small)
+    return Work(
+        answers=recipe.scale.num_prompts * recipe.scale.group_size * recipe.scale.oversample,
+        group=recipe.scale.group_size,
+        prompt=longest,
+        max_new=max(1, min(recipe.scale.max_new, shape.context - longest)),  # answers are cut to the context
+        micro_tokens=machine.micro_tokens,
+        cache_bytes=machine.cache_mb << 20,
+        evaluated=max(plan.num_problems * plan.num_samples, plan.final_problems * plan.final_samples),
+        native=native,
+        cuda=device.startswith("cuda"),
+        threads=machine.threads or os.cpu_count() or 1,
+        compute=_itemsize(machine.precision, device),
+        trained=trained,
+        frozen=len(recipe.models) - trained + reference,
+        players=len(set(recipe.roles.values())) if _continues(experiment, mechanisms) else 0,
+        lora=experiment.lora.rank,
+        lora_targets=experiment.lora.targets,
+        more_moments=len({rule.moments for mechanism in mechanisms for rule in mechanism.rules if rule.moments}),
+        optimiser_bits=machine.optimiser_bits,
+        again={"auto": None, "on": True, "off": False}[machine.checkpointing],
+    )
+
+
+def _continues(experiment: Experiment, mechanisms: Sequence[Mechanism]) -> bool:
+    """Whether answers are continued: those of other requests by parts of `expand`, or their own after a reply."""
+    turns = any(task(share.task).environment is not None for share in experiment.pool.shares)
+    return turns or any(part.continues for mechanism in mechanisms for part in mechanism.expand)
+
+
+def _itemsize(precision: str, device: str) -> int:
+    if precision == "auto":
+        try:
+            import torch
+
+            from assay.engine.precision import choose
+        except ImportError:
+            return 4
+
+        return choose("auto", torch.device(device))[0].itemsize
+    return 2 if precision == "bf16" else 4
+
+
+def longest_prompt(experiment: Experiment) -> int:
+    """Tokens of the longest of some prompts, guessed from their characters; bases have one token per character."""
+    key, pool = Key("probe"), experiment.pool
+    texts = (pool.problem(key(i)).prompt for i in range(PROBE))
+    lengths = [sum(len(str(m.get("content", ""))) for m in t) if not isinstance(t, str) else len(t) for t in texts]
+    return max(lengths) if pool.wording == "compact" else max(lengths) // LETTERS + 32
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The memory that a run needs, and the memory that is free on this machine.
+
+    plan = plan_memory(experiment, shape_of(experiment.model), device="cpu")
+    print(plan.fits, *plan.lines(), sep="\\n")
+    """
+
+    shape: PolicyConfig
+    work: Work
+    budget: Budget
+    room: Room
+
+    @property
+    def fits(self) -> bool:
+        return self.budget.peak <= self.room.bytes
+
+    def lines(self) -> list[str]:
+        """The plan as lines to print: the peak, the answers generated at once, and each phase, largest item first."""
+        needed, phases = self.budget, {}
+        for item in sorted(needed.items, key=lambda item: -item.bytes):
+            phases.setdefault(item.phase, []).append(f"{item.name} {gib(item.bytes)}")
+        worst = max(needed.phases, key=needed.phases.__getitem__)
+        limited = f", limited by machine.cache_mb {self.work.cache_bytes >> 20}" if self.limited else ""
+        return [
+            *([] if self.fits else [f"! this run would be refused here. {advice(self)}"]),
+            f"{gib(needed.peak)} at the peak, while {worst}, of {gib(self.room.bytes)} free {self.room.where}",
+            f"answers generated at once: {needed.rows}, each of up to {self.work.length} tokens{limited}",
+            *(f"{phase}: {', '.join(items)}" for phase, items in phases.items()),
+        ]
+
+    @property
+    def limited(self) -> bool:
+        """Whether more memory for the KV cache would let more answers be generated at once."""
+        return budget(self.shape, dataclasses.replace(self.work, cache_bytes=1 << 50)).rows > self.budget.rows
+
+
+def plan_memory(
+    experiment: Experiment, shape: PolicyConfig, *, device: str, prompt: int | None = None, room: Room | None = None
+) -> Plan:
+    work = work_of(experiment, shape, device=device, prompt=prompt)
+    return Plan(shape, work, budget(shape, work), room or room_of(device))
+
+
+def require_memory(plan: Plan) -> None:
+    """Refuses a run that does not fit into memory, and says which settings would make it fit."""
+    if plan.fits:
+        return
+    worst = max(plan.budget.phases, key=plan.budget.phases.__getitem__)
+    largest = sorted((i for i in plan.budget.items if i.phase in ("always", worst)), key=lambda item: -item.bytes)[:3]
+    parts = ", ".join(f"{item.name} {gib(item.bytes)}" for item in largest)
+    raise ConfigError(
+        f"this run would need {gib(plan.budget.peak)} while {worst}, and {gib(plan.room.bytes)} are free "
+        f"{plan.room.where}. Most of it: {parts}. {advice(plan)} `--dry-run` prints the whole budget."
+    )
+
+
+def advice(plan: Plan) -> str:
+    """A sentence on which settings to change, one or two together, so that the run fits: the smallest such change."""
+    work, room = plan.work, plan.room.bytes
+    steps: list[tuple[str, dict[str, int]]] = []
+    for name, field, least, unit in (
+        ("machine.micro_tokens", "micro_tokens", 256, 0),
+        ("machine.cache_mb", "cache_bytes", 32 << 20, 20),
+        ("scale.max_new", "max_new", 64, 0),
+    ):
+        value = getattr(work, field)
+        while (value := value // 2) >= least:
+            steps.append((f"{name} {value >> unit}", {field: value}))
+    if not work.lora:
+        steps.append(("LoRA of rank 16 (--lora 16)", {"lora": 16, "native": False}))
+    steps += [(f"{a} and {b}", x | y) for a, x in steps for b, y in steps if x.keys().isdisjoint(y)]
+    needs = [(text, budget(plan.shape, dataclasses.replace(work, **change)).peak) for text, change in steps]
+    fitting = [(text, need) for text, need in needs if need <= room]
+    if fitting:
+        text, need = fitting[0]
+        other = next(((t, n) for t, n in fitting if t.split()[0] != text.split()[0] and " and " not in t), None)
+        more = f" {other[0]} would need {gib(other[1])}." if other else ""
+        return f"With {text} it would need {gib(need)}.{more}"
+    text, need = min(needs, key=lambda pair: pair[1], default=("", plan.budget.peak))
+    return f"Even with {text} it would need {gib(need)}: take a smaller model or a larger machine."

@@ -1,0 +1,228 @@
+"""The recorder: writes metrics after every step, and rollouts, evaluations and checkpoints every so many steps.
+
+The recorder also stops the run in an orderly way when a signal asks for it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from assay.ask import Codec, Sampling, as_examined
+from assay.host.failpoint import failpoint
+from assay.memory import Memory, columns
+from assay.models import Models
+from assay.record.folder import RunFolder
+from assay.record.measure import step_stats
+from assay.record.rollouts import rollout_table
+from assay.record.signals import StopFlag
+from assay.rng import Key
+from assay.run.experiment import Experiment
+from assay.run.grader import Grader
+from assay.run.live_report import Page
+from assay.scoring import bank
+from assay.source import Pool
+from assay.types import Batch, Episode, Problem, Row, Stats
+
+if TYPE_CHECKING:
+    from assay.record.panel import Panel
+
+STILL = ("", "collect", "forwards")  # phases in which no weight changes
+
+Exams = Mapping[str, Sequence[Problem]]
+"""Held-out problems by set: `valid` is evaluated during training, `test` before and after it."""
+
+
+def exams(experiment: Experiment) -> dict[str, list[Problem]]:
+    """The held-out problems of a run. Runs on one pool get the same problems at every seed, for paired comparison."""
+    plan, pool = experiment.evaluation, experiment.pool
+    sets = {"test": plan.final_problems} | ({"valid": plan.num_problems} if plan.every else {})
+    return {name: _exam(pool, name, count) for name, count in sets.items()}
+
+
+def _exam(pool: Pool, name: str, count: int) -> list[Problem]:
+    return pool.held_out(Key("exam", name), count, "valid" if name == "valid" else "test")
+
+
+@dataclass
+class Recorder:
+    """Writes what a run leaves behind. The loop calls `started` once, `phase` within a step, and `step` after it.
+
+    Within a step the order is: metrics, rollouts, evaluation, checkpoint. A checkpoint therefore stands after all
+    records of its step; a resumed run repeats the steps after its last checkpoint and records them anew.
+
+    train(stages, models, memory, Recorder(folder, experiment, codec, files, exams(experiment), panel, stop))
+    """
+
+    folder: RunFolder
+    experiment: Experiment
+    codec: Codec
+    files: Mapping[str, bytes]  # the files beside the weights that make `policy/` a Hugging Face folder
+    exams: Exams
+    panel: Panel
+    stop: StopFlag
+    judge: Grader = field(default_factory=Grader)
+    page: Page | None = None  # the report, which is rewritten while the run goes on
+    track: Callable[[int, Mapping[str, float]], None] = lambda step, values: None  # passes metrics to the trackers
+    clock: dict[str, float] = field(default_factory=dict)  # seconds of this step, by phase
+    began: float = field(default_factory=time.monotonic)
+    entered: tuple[str, float] = ("", 0.0)  # the present phase, and when it began
+    settled: tuple[Memory, Models] | None = None  # the state after the last step, which a stop may still save
+
+    def started(self, memory: Memory, models: Models) -> None:
+        if memory.step == 0 and not self.folder.store.steps():  # with a checkpoint of step 0 this was done already
+            self._evaluate("test", memory, models)
+            if "valid" in self.exams:
+                self.panel.update(0, self._evaluate("valid", memory, models))
+            self._save(memory, models)
+        if self.page:
+            self.page.now()
+        self.settled = (memory, models)
+        self.judge.at(memory.step)
+        self._tick("")
+
+    def phase(self, name: str) -> None:
+        self.panel.phase(name)
+        self._tick(name)
+        if self.stop and name != "improve":
+            self.keep()
+            self.stop.check()
+
+    def keep(self) -> None:
+        """Saves a checkpoint of the state before this step, if no weight has changed since then."""
+        if self.settled and self.entered[0] in STILL:
+            self._save(*self.settled)
+
+    def step(
+        self,
+        memory: Memory,
+        models: Models,
+        episodes: Sequence[Episode],
+        rows: Sequence[Row],
+        batches: Sequence[Batch],
+        stats: Stats,
+    ) -> None:
+        self._tick("record")
+        last = memory.step >= self.experiment.recipe.scale.num_steps
+        stats = {**step_stats(episodes, rows), **stats, **_spent(memory), **self._times(episodes)}
+        stats |= self.judge.measured()
+        if slow := self.judge.slow(stats):
+            self.panel.note(slow)
+        self.folder.append("metrics", {"step": memory.step, **finite(stats)})
+        self.track(memory.step, finite(stats))
+        if self._due(self.experiment.saving.rollouts_every, memory.step) or last or memory.step == 1:
+            self._write_rollouts(memory.step, episodes, rows, batches)
+        scored = "valid" in self.exams and (last or self._due(self.experiment.evaluation.every, memory.step))
+        if scored:
+            self.panel.phase("evaluate")
+            stats |= self._evaluate("valid", memory, models)
+        if last:
+            self._evaluate("test", memory, models)
+        if scored or last or self.stop or self._due(self.experiment.saving.every, memory.step):
+            self._save(memory, models, score=stats["eval/valid/pass@1"] if scored else None)
+        self.panel.update(memory.step, stats)
+        if self.page:
+            self.page.turn()
+        self.settled = (memory, models)
+        self.judge.at(memory.step)
+        self.clock = {}
+        if not last:
+            self.stop.check()
+
+    def _evaluate(self, name: str, memory: Memory, models: Models) -> dict[str, float]:
+        plan, scale = self.experiment.evaluation, self.experiment.recipe.scale
+        samples = plan.final_samples if name == "test" else plan.num_samples
+        found = bank.evaluate(
+            models["policy"],
+            self.exams[name],
+            samples=samples,
+            key=memory.key("exam", name, memory.step),
+            sampling=Sampling(scale.max_new, plan.temperature),
+            codec=self.codec,
+            verify=self.judge,
+            asked=as_examined(self.experiment.recipe.mechanism.ask, self.codec),
+        )
+        entry = bank.entry(found, step=memory.step, set=name)
+        self.folder.append("evals", entry)
+        scores = bank.scores(entry)
+        self.track(memory.step, finite(scores))
+        return scores
+
+    def _save(self, memory: Memory, models: Models, score: float | None = None) -> None:
+        failpoint("loop.save")
+        tensors: dict[str, Mapping[str, Any]] = {}
+        counters: dict[str, Any] = {}
+        for name in models:
+            if self.saved(name):
+                state = models[name].view()
+                tensors[f"{name}/{models[name].weights_file}"] = below(state, "parameter/")
+                tensors[f"optimiser/{name}.safetensors"] = below(state, "optimiser/")
+                counters[name] = {"version": state["version"]}
+        tensors[columns.FILE] = memory.to_columns()
+        documents = {"memory.json": memory.to_data(), "counters.json": counters}
+        place = models["policy"].place
+        self.folder.save(memory.step, tensors=tensors, documents=documents, files=self.files, score=score, place=place)
+
+    def saved(self, name: str) -> bool:
+        """Whether checkpoints hold this model. A frozen model is loaded again from where it was loaded at first."""
+        known = self.experiment.recipe.models
+        return name in known and known[name].saved
+
+    def _write_rollouts(
+        self, step: int, episodes: Sequence[Episode], rows: Sequence[Row], batches: Sequence[Batch]
+    ) -> None:
+        shown = list(rows[: self.experiment.saving.rollouts_max])
+        self.folder.write_rollouts(step, rollout_table(shown, self.codec.decode, step=step, batches=batches))
+
+    def _due(self, every: int, step: int) -> bool:
+        return every > 0 and step % every == 0
+
+    def _tick(self, name: str) -> None:
+        now = time.monotonic()
+        before, since = self.entered
+        if before:
+            self.clock[f"time/{before}"] = self.clock.get(f"time/{before}", 0.0) + now - since
+        self.entered = (name, now)
+
+    def _times(self, episodes: Sequence[Episode]) -> Stats:
+        total = sum(self.clock.values())
+        generated = sum(len(e) - e.request.given for e in episodes)
+        spent = {"time/step": total, "time/total": time.monotonic() - self.began, **self.clock}
+        rate = generated / self.clock["time/collect"] if self.clock.get("time/collect") else 0.0
+        trained = sum(len(e) for e in episodes)
+        return spent | {"perf/tokens_per_s": rate, "perf/step_tokens_per_s": trained / total if total else 0.0}
+
+
+def counters_of(data: Any) -> dict[str, dict[str, int]]:
+    """Model -> its counters, from the data of `counters.json` in a checkpoint."""
+    return {str(name): {"version": int(counter["version"])} for name, counter in data.items()}
+
+
+def _spent(memory: Memory) -> Stats:
+    budget = memory.budget
+    return {
+        "budget/generated_tokens": float(budget.generated_tokens),
+        "budget/verified_answers": float(budget.verified_answers),
+        "budget/update_tokens": float(budget.update_tokens),
+        "budget/optimiser_steps": float(budget.optimiser_steps),
+        "budget/rollouts": float(budget.rollouts),
+    }
+
+
+def below(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The entries of a state whose names begin with `prefix`, under their names without it."""
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+
+
+def timeless(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A metrics record without times and speeds: two runs of one seed have equal records then."""
+    return {name: value for name, value in record.items() if not name.startswith(("time/", "perf/"))}
+
+
+def finite(stats: Mapping[str, float]) -> dict[str, float]:
+    """The values that are finite; JSON has no way to write the others."""
+    return {name: value for name, value in stats.items() if np.isfinite(value)}

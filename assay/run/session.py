@@ -1,0 +1,392 @@
+"""Planning, starting and resuming a run: from settings to a trained model in a run folder."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.engine.footprint import as_data
+from assay.errors import ConfigError, DataError, Stopped, StorageError, UsageError
+from assay.host.space import device_of
+from assay.host.terminal import say
+from assay.memory import Memory, columns
+from assay.models import Models
+from assay.policy.conversation import Chat, resolved
+from assay.recipe import Profile, ProfileChoice, Recipe
+from assay.record.checkpoint import Checkpoint
+from assay.record.folder import Numbered, RunFolder, require_vacant
+from assay.record.panel import panel
+from assay.record.signals import StopFlag
+from assay.record.sinks import require as require_packages
+from assay.record.sinks import series_of, tracking
+from assay.rng import Key
+from assay.run import data_needs, settings
+from assay.run.configure import from_data, override, to_data
+from assay.run.context_fit import check_lengths
+from assay.run.experiment import Experiment, Machine, check
+from assay.run.grader import Grader, absolute, changes, check_functions, grader_of, scored_by, sources
+from assay.run.memory_plan import Plan, choose_profile, plan_memory, require_memory, shape_of
+from assay.run.scaling import at_its_scale, named_at
+from assay.run.trust import code_of, require_trust
+from assay.source import Pool, check_pool
+from assay.tasks import short
+from assay.verifiers.functions.process import SECONDS
+
+if TYPE_CHECKING:
+    from assay.policy import Policy
+
+Functions = Mapping[str, Callable[..., Any]]
+"""Reward functions that the calling program passes as Python functions, by name."""
+IDENTITY = ("model", "pool", "seed", "profile")  # fields of the experiment that no resume may change
+
+
+def plan(
+    recipe: Recipe,
+    *,
+    model: str,
+    pool: Pool,
+    profile: ProfileChoice = "auto",
+    seed: int = 0,
+    steps: int | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    system: str | None = None,
+    rewards: Sequence[str] = (),
+    right_from: float = 1.0,
+    reward_timeout: float = SECONDS,
+) -> tuple[Experiment, list[str]]:
+    """The checked experiment that these arguments describe, and a line for each number that differs from the paper's.
+
+    experiment, rules = plan(RECIPES["grpo"], model="countdown", pool=pool, overrides={"scale.learning_rate": 1e-3})
+    """
+    profile, reasons = (profile, []) if profile != "auto" else _chosen(model)
+    if Path(model).is_dir():
+        model = str(Path(model).resolve())  # a run may be resumed from another working directory
+    recipe = scored_by(recipe, rewards) if rewards else recipe
+    experiment = Experiment(recipe, model, pool, seed=seed, profile=profile, rewards=absolute(rewards))
+    experiment = dataclasses.replace(experiment, right_from=right_from, reward_timeout=reward_timeout)
+    asked = settings.asked(recipe, overrides or {}, steps=steps, system=system)
+    for path in [path for path in asked if path.split(".")[0] in ("pool", "lora")]:
+        experiment = override(experiment, path, asked.pop(path))
+    check_pool(experiment.pool)
+    numbers = {path: asked.pop(path) for path in list(asked) if f"{path}.".startswith("recipe.scale.")}
+    experiment, rules = at_its_scale(experiment, numbers)
+    for path, value in asked.items():
+        experiment = override(experiment, path, value, named=partial(named_at, experiment.recipe.scale, rules))
+    experiment = dataclasses.replace(experiment, chat=resolved(experiment.chat))
+    check(experiment)
+    data_needs.require_solutions(experiment.recipe, experiment.pool)
+    if not experiment.rewards:
+        data_needs.require_answers(experiment.pool)
+    experiment, fewer = data_needs.at_most_rows(experiment)
+    return experiment, [*reasons, *rules, *fewer]
+
+
+def _chosen(model: str) -> tuple[Profile, list[str]]:
+    profile, reason = choose_profile(model)
+    return profile, [reason]
+
+
+def start(
+    experiment: Experiment,
+    place: Path | Numbered,
+    *,
+    command: str = "",
+    quiet: bool = False,
+    extra: Mapping[str, Any] | None = None,
+    functions: Functions | None = None,
+) -> Path:
+    """Trains in a new run folder and returns its path.
+
+    path = start(experiment, Path("runs/first"), command="assay train grpo --run runs/first")
+
+    `extra` holds further fields for run.json.
+    """
+    from assay.policy import fingerprint
+
+    check(experiment)
+    if isinstance(place, Path):
+        require_vacant(place)
+    require_packages(experiment.tracking.sinks)
+    judge = grader_of(experiment, functions)
+    check_functions(judge, experiment.pool)
+    for line in data_needs.notes(experiment.pool, experiment.chat):
+        say(f"  {line}")
+    for line in data_needs.answer_warnings(experiment.pool) if not experiment.rewards else ():
+        say(f"  {line}")
+    memory = memory_of(experiment)  # a run that does not fit is refused before its model is loaded
+    if memory is not None:
+        require_memory(memory)
+    policy = load_model(experiment)
+    experiment, longest, lines = check_lengths(experiment, policy)
+    for line in lines:
+        say(f"  {line}")
+    path = place if isinstance(place, Path) else place.take()
+    identity = {name: to_data(getattr(experiment, name)) for name in IDENTITY}
+    identity |= {"recipe": experiment.recipe.name, "weights": fingerprint(policy)}
+    identity |= data_needs.identity(experiment.pool)
+    document = {
+        "command": command,
+        "python": f"assay.resume({str(path)!r})",
+        "recipe": experiment.recipe.name,
+        "task": [short(share.task) for share in experiment.pool.shares],
+        "experiment": to_data(experiment),
+        "rewards": sources(judge),
+        "code": code_of(experiment.rewards),
+        "memory": None if memory is None else as_data(memory.budget),
+        **(extra or {}),
+    }
+    folder = RunFolder.create(path, identity=identity, document=document, keep=experiment.saving.keep)
+    with folder:
+        _run(folder, experiment, policy, Memory(experiment.seed), quiet=quiet, judge=judge, longest=longest)
+    return path
+
+
+def memory_of(experiment: Experiment) -> Plan | None:
+    """The memory that a run will need; None for a model whose shape is not known before it is loaded."""
+    shape = shape_of(experiment.model)
+    return None if shape is None else plan_memory(experiment, shape, device=device_of(experiment.machine.device))
+
+
+def resume(
+    path: Path | str,
+    *,
+    steps: int | None = None,
+    quiet: bool = False,
+    functions: Functions | None = None,
+    reward_timeout: float | None = None,
+    trust_code: bool = False,
+) -> Path:
+    """Continues a run from its last checkpoint and returns its path; `steps` extends a finished run.
+
+    resume("runs/first", steps=400)
+
+    From now on one call of a reward function may take `reward_timeout` seconds. Files of reward functions that have
+    changed since the run began are imported only with `trust_code`, or if a person at the terminal agrees.
+    """
+    from assay.policy import fingerprint
+
+    with RunFolder.open(path) as folder:
+        experiment = from_data(Experiment, folder.experiment)
+        if steps is not None:
+            experiment = override(experiment, "recipe.scale.num_steps", steps)
+        if reward_timeout is not None:
+            experiment = dataclasses.replace(experiment, reward_timeout=reward_timeout)
+        check(experiment)
+        device_of(experiment.machine.device)
+        for sentence in folder.noticed:
+            say(f"warning: {sentence}. Training does not read these records; curves and reports of this run do.")
+        data_needs.require_unchanged(experiment.pool, folder.document["identity"])
+        rewards = experiment.rewards
+        trusted = require_trust(Path(path), rewards, folder.document, given=functions or {}, trusted=trust_code)
+        judge = grader_of(experiment, functions)
+        for change in changes(judge, folder.document.get("rewards", {})):
+            say(f"warning: {change}")
+        if trusted:
+            folder.amend(rewards=sources(judge), code=code_of(rewards))
+        policy = load_model(experiment)
+        if (digest := fingerprint(policy)) != folder.document["identity"]["weights"]:
+            raise ConfigError(
+                f"the model {experiment.model} has changed since {path} began: the digest of its weights was "
+                f"{folder.document['identity']['weights']} and is now {digest}. Put the old model back, or start a new "
+                "run."
+            )
+        checkpoint = folder.load()
+        if checkpoint is not None and steps is not None and steps < checkpoint.step:
+            raise UsageError(f"{path} has done {checkpoint.step} steps already; --steps {steps} would be fewer.")
+        if checkpoint is not None and checkpoint.step >= experiment.recipe.scale.num_steps:
+            say(f"all {checkpoint.step} steps of {path} are done; --steps N extends the run to N.")
+        if steps is not None or reward_timeout is not None:
+            folder.amend(experiment=to_data(experiment))
+        folder.rewind(checkpoint)
+        memory = Memory(experiment.seed)
+        if checkpoint is not None:
+            buffers = checkpoint.tensors(columns.FILE) if columns.FILE in checkpoint.names else {}
+            memory = checkpoint.read("memory.json", lambda data: Memory.of(data, buffers))
+        _run(folder, experiment, policy, memory, quiet=quiet, judge=judge, checkpoint=checkpoint)
+    return Path(path)
+
+
+def tell_differences(checkpoint: Checkpoint, place: str) -> None:
+    """Warns of newer checkpoints that could not be used, and of a machine that differs from the one of the save."""
+    for sentence in checkpoint.rejected:
+        say(f"warning: {sentence}")
+    for change in checkpoint.environment_changes(place):
+        say(f"warning: {change}; the resumed run may differ in its last bits from a run without the stop")
+
+
+def _run(
+    folder: RunFolder,
+    experiment: Experiment,
+    policy: Policy,
+    memory: Memory,
+    *,
+    quiet: bool,
+    judge: Grader,
+    checkpoint: Any = None,
+    longest: int | None = None,
+) -> None:
+    """Builds the models and trains. `longest`: tokens of the longest prompt; None for a run that is resumed."""
+    from assay.engine.choose import processor_of
+
+    set_threads(experiment.machine)
+    if data_needs.files(experiment.pool) and folder.learnt() is None:
+        folder.keep_learnt(data_needs.learnt(experiment.pool))
+    policy = with_adapter(experiment, policy)
+    models = build_models(experiment, policy)
+    with processor_of(models["policy"]), judge:
+        rest = {"quiet": quiet, "judge": judge, "checkpoint": checkpoint, "longest": longest}
+        _train(folder, experiment, policy, models, memory, **rest)
+
+
+def _train(
+    folder: RunFolder,
+    experiment: Experiment,
+    policy: Policy,
+    models: Models,
+    memory: Memory,
+    *,
+    quiet: bool,
+    judge: Grader,
+    checkpoint: Any,
+    longest: int | None,
+) -> None:
+    from assay.assemble import assemble
+    from assay.host.interrupt import asking
+    from assay.loop import train
+    from assay.run.live_report import Page
+    from assay.run.preflight import warn
+    from assay.run.recorder import Recorder, counters_of, exams
+    from assay.view.report import write_report
+
+    if checkpoint is not None:
+        tell_differences(checkpoint, models["policy"].place)
+        counters = checkpoint.read("counters.json", counters_of)
+        for name, counter in counters.items():
+            if name not in models:
+                raise StorageError(f"{checkpoint.path} holds a model '{name}', which this recipe does not have.")
+            weights = checkpoint.tensors(f"{name}/{models[name].weights_file}", framework="torch")
+            moments = checkpoint.tensors(f"optimiser/{name}.safetensors", framework="torch")
+            state = {f"parameter/{key}": value for key, value in weights.items()}
+            models[name].load(state | {f"optimiser/{key}": value for key, value in moments.items()} | counter)
+    codec = policy.tokenizer
+    micro_tokens = experiment.machine.micro_tokens
+    stages = assemble(experiment.recipe, pool=experiment.pool, codec=codec, micro_tokens=micro_tokens, verify=judge)
+    total = experiment.recipe.scale.num_steps
+    title = f"{experiment.recipe.name} on {' '.join(short(share.task) for share in experiment.pool.shares)}"
+    with panel(total, quiet=quiet, title=title) as shown, StopFlag() as stop, asking(stop.check):
+        judge.tell(shown.note)
+        if longest is not None:
+            warn(folder, shown, experiment, policy, models, longest=longest, verify=judge)
+        with tracking(experiment.tracking.sinks, series_of(folder, experiment, memory.step), shown.note) as tracker:
+            files, examined = _policy_files(policy), exams(experiment)
+            page = Page(lambda: write_report(folder.path, checked=False), shown.note)
+            recorder = Recorder(folder, experiment, codec, files, examined, shown, stop, judge, page, tracker.log)
+            try:
+                train(stages, models, memory, recorder)
+            except (Stopped, DataError) as error:
+                recorder.keep()
+                if not isinstance(error, Stopped):
+                    raise
+                raise Stopped(
+                    f"{str(error).split(';')[0]}; `assay resume {folder.path}` continues from there."
+                ) from error
+            finally:
+                page.now()  # also after a stop or an error
+        for failure in folder.failures:
+            shown.note(f"warning: {failure}")
+
+
+def load_model(experiment: Experiment) -> Policy:
+    """Loads the model of an experiment: a base (built on first use), a model folder, a run folder or a Hub id."""
+    from assay.policy import load_policy
+    from assay.run.bases import locate
+
+    policy = load_policy(locate(experiment.model))
+    if experiment.chat == Chat():
+        return policy
+    return dataclasses.replace(policy, tokenizer=policy.tokenizer.speaking(experiment.chat))
+
+
+def with_adapter(experiment: Experiment, policy: Policy) -> Policy:
+    """The policy with a new adapter if the run asks for one; a policy that is an adapter already stays as it is."""
+    has = policy.transformer.lora
+    if not experiment.lora.rank:
+        return policy
+    if has is not None:
+        raise ConfigError(
+            f"{experiment.model} is an adapter of rank {has.rank} already. Leave --lora out to train this adapter "
+            f"further, or merge it into its model first: `assay export {experiment.model} FOLDER --merge`."
+        )
+    from assay.policy.adapter_folder import put_on
+    from assay.run.bases import locate
+
+    key = Key(experiment.seed)("lora")
+    return put_on(policy, experiment.lora, place=locate(experiment.model), key=key)
+
+
+def build_models(experiment: Experiment, policy: Policy) -> Models:
+    """An engine for each parameter set of the recipe, and for the frozen reference model if an objective needs one."""
+    from assay.engine.choose import engine_of
+    from assay.engine.optimiser import AdamW
+    from assay.engine.torch.value_engine import ValueEngine
+    from assay.policy.adapted import twin
+    from assay.policy.transformer import Transformer
+
+    scale, machine, recipe = experiment.recipe.scale, experiment.machine, experiment.recipe
+    device = device_of(machine.device)
+    choice = engine_of(policy.transformer, machine.engine, device, machine.precision)
+    if machine.engine == "auto" and device == "cpu" and choice.reason:
+        slower = ", which takes 1.5 times as long as the compiled core" if choice.refused else ""
+        say(f"this run computes with torch{slower}: {choice.reason}")
+    settings = {
+        "end_ids": policy.end_ids,
+        "decode": policy.tokenizer.decode,
+        "vocab": policy.tokenizer.vocab,
+        "device": device,
+        "precision": machine.precision,
+        "memory_bytes": machine.cache_mb << 20,
+        "checkpointing": machine.checkpointing,
+    }
+    betas = (scale.beta1, scale.beta2)
+    optimiser = AdamW(betas=betas, weight_decay=scale.weight_decay, bits=machine.optimiser_bits)
+    wanted = {name: model.trained for name, model in recipe.models.items()}
+    if any("ref" in mechanism.objective.wants for mechanism in recipe.mechanisms):
+        wanted["reference"] = False
+    values = {name for name, model in recipe.models.items() if model.output == "value"}
+    if values and machine.engine == "native":
+        say(f"with torch is computed: {', '.join(sorted(values))}; the compiled core computes everything else")
+    if values and not isinstance(policy.transformer, Transformer):
+        raise ConfigError(
+            f"{recipe.name} has a critic, which needs a model of the families llama, qwen2 or qwen3; "
+            f"{experiment.model} is of the family {policy.config.family}. Take a recipe without a critic."
+        )
+    *others, last = wanted  # the last set takes the loaded network itself; all others take copies of it
+    networks = {name: twin(policy.transformer) for name in others} | {last: policy.transformer}
+    engines = {
+        name: (ValueEngine if name in values else choice.engine)(
+            networks.pop(name), optimiser=optimiser if trained else None, **settings
+        )
+        for name, trained in wanted.items()
+    }
+    restarts = any(stage.start == "base" for stage in recipe.stages)
+    starts = {name: engines[name].state() for name, model in recipe.models.items() if restarts and model.saved}
+    return Models(engines, recipe.roles, recipe.models, starts)
+
+
+def _policy_files(policy: Policy) -> dict[str, bytes]:
+    """The files of `policy/` beside the weights, in the Hugging Face layout, or in PEFT's layout for an adapter."""
+    from assay.policy.adapter_folder import adapter_files
+    from assay.policy.checkpoint import model_files
+
+    made = model_files(policy) if policy.transformer.lora is None else adapter_files(policy)
+    return {f"policy/{name}": content for name, content in made.items()}
+
+
+def set_threads(machine: Machine) -> None:
+    import torch
+
+    if machine.threads:
+        torch.set_num_threads(machine.threads)

@@ -1,0 +1,51 @@
+"""The settings that a person gave, under their full paths in the experiment.
+
+Short paths and options such as --steps are turned into full paths; names of settings in TRL are refused with advice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from assay.errors import UsageError, unknown
+from assay.recipe import Recipe
+from assay.run import trl_names
+from assay.run.experiment import Experiment
+
+SHORT = ("scale", "mechanism", "models", "roles", "stages")  # paths that begin so are written without `recipe.`
+
+
+def asked(recipe: Recipe, overrides: Mapping[str, Any], *, steps: int | None, system: str | None) -> dict[str, Any]:
+    """{path in the experiment: value}. A setting given both by its option and by its path must have one value."""
+    if of_trl := {path: str(value) for path, value in overrides.items() if trl_names.is_theirs(path)}:
+        raise trl_names.refusal(of_trl, recipe, write=in_python)
+    values = {full(path): value for path, value in overrides.items()}
+    for flag, path, value in (("steps", "recipe.scale.num_steps", steps), ("system", "chat.system", system)):
+        if value is None:
+            continue
+        if str(values.get(path, value)) != str(value):
+            raise UsageError(
+                f"{flag} and {path.removeprefix('recipe.')} are one setting, given as {value!r} and as "
+                f"{values[path]!r}: leave one out."
+            )
+        values[path] = value
+    return values
+
+
+def full(path: str) -> str:
+    """`scale.x` and `mechanism.x` are short for `recipe.scale.x` and `recipe.mechanism.x`."""
+    path = path.replace("-", "_")
+    head = path.split(".")[0]
+    names = (*SHORT, *(field.name for field in dataclasses.fields(Experiment)))
+    if head not in names:
+        raise unknown("setting", head, names, "assay show RECIPE")
+    return f"recipe.{path}" if head in SHORT else path
+
+
+def in_python(settings: Mapping[str, str]) -> str:
+    """Settings as arguments of `assay.train`, for messages."""
+    arguments = [f"{name}={value!r}" for name, value in settings.items() if "." not in name]
+    dotted = {name.replace("-", "_"): value for name, value in settings.items() if "." in name}
+    return ", ".join([*arguments, *([f"settings={dotted}"] if dotted else [])])

@@ -1,0 +1,70 @@
+"""The scale of a recipe: the numbers that do not belong to its mechanism, and the models that it needs. This module
+does not import torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The numbers of a run that depend on model, machine and data.
+
+    Scale(num_prompts=16, group_size=64, max_new=1024, learning_rate=1e-6, num_steps=500)
+    --scale.num_prompts 16 --scale.group_size 64 --scale.learning_rate 1e-6
+    """
+
+    num_prompts: int  # number of prompts whose groups a step trains on
+    group_size: int  # number of answers to each prompt
+    max_new: int  # the generation limit: the most tokens that an answer may have
+    learning_rate: float
+    num_steps: int  # number of steps of the run; a step collects one batch of rollouts and trains on it
+    oversample: int = 1  # each round draws this many times num_prompts
+    num_minibatches: int = 1  # number of mini-batches of a batch of rollouts, each an optimiser step
+    num_epochs: int = 1  # number of passes over a batch of rollouts
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+    warmup_steps: int = 0  # optimiser steps
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    weight_decay: float = 0.0
+    beta1: float = 0.9
+    beta2: float = 0.999
+    clip_norm: float | None = 1.0
+
+    @property
+    def num_updates(self) -> int:
+        """Number of optimiser steps on a batch of rollouts."""
+        return self.num_minibatches * self.num_epochs
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of a recipe: a named set of parameters, such as the policy, a reference policy or a critic.
+
+    models={"policy": Model(), "critic": Model(output="value"), "reference": Model(trained=False)}
+    --models.reference.start policy
+    """
+
+    start: Literal["base", "policy"] = "base"  # policy: copies the policy's weights when a stage begins
+    trained: bool = True
+    learns_first: bool = False  # takes its optimiser steps in `forwards` before its outputs are used, not after
+    output: Literal["tokens", "value"] = "tokens"  # value: a critic, with one number a token and no distribution
+    follows: str | None = None  # the model whose weights `follow` of `remember` copies or averages into this one
+
+    @property
+    def saved(self) -> bool:
+        """Whether a checkpoint contains the weights. All other weights are loaded again from the base model."""
+        return self.trained or self.follows is not None or self.start == "policy"
+
+
+def behind(steps: int) -> dict[str, Model]:
+    """The policy, and a chain of followers of which the last, `behaviour`, lags exactly `steps` steps behind the
+    policy.
+    """
+    names = ["policy", *(f"behaviour-{step}" for step in range(steps)), "behaviour"]
+    chain = zip(names[1:], names[:-1], strict=True)
+    return {"policy": Model()} | {name: Model(trained=False, follows=leader) for name, leader in chain}

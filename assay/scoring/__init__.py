@@ -1,0 +1,1 @@
+"""How good a model is: banks of sampled answers, pass@k, intervals."""

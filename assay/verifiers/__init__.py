@@ -1,0 +1,1 @@
+"""Verifiers judge answers: the mathematics verifier, and reward functions that users bring."""

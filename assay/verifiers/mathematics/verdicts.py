@@ -1,0 +1,195 @@
+"""Verdicts on mathematics answers. Golds that our grammar cannot read go to a
+computer algebra system in child processes, which are killed at a deadline.
+
+An answer on which the computer algebra system hangs is wrong (`time`). If such an answer were ignored, a policy could
+learn to hang the verifier instead of being wrong. A gold on which the system hangs, or that it cannot read, gives an
+invalid verdict: the answer is not to blame.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from assay.errors import ConfigError
+from assay.host.workers import Outcome, Workers
+from assay.types import Problem, Verdict
+from assay.verifiers.mathematics.compare import Decision, compare
+from assay.verifiers.mathematics.expressions import plain_number
+from assay.verifiers.mathematics.shares import Known, shared
+from assay.verifiers.mathematics.symbolic import GOLD_READ
+from assay.verifiers.mathematics.writing import ONE_LINE, balanced, clean, find, squeezed
+
+GOLD_LONGEST = 200_000
+REMEMBERED = 65_536  # results of the worker processes that are kept, because answers of a group are often the same
+WORKER = "assay.verifiers.mathematics.symbolic_worker:answer"
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A verdict, and how the verifier came to it.
+
+    Example:
+        (one,) = explain([("1/2", "so it is \\\\boxed{0.5}")])
+        one.verdict.status, one.layer  # ("ok", "number")
+    """
+
+    verdict: Verdict
+    gold: str | None  # the gold answer as it was compared
+    answer: str | None  # the answer that was found in the response
+    mark: str  # the mark by which it was found: box, ####, ...
+    layer: str  # the layer that decided: text, words, number, ...
+    why: str
+
+
+def judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    """Verdicts on whole responses to problems whose spec has a `gold`, in order."""
+    golds = [as_asked(problem.spec.get("gold"), problem.prompt) for problem, _ in pairs]
+    return [one.verdict for one in explain([(gold, text) for gold, (_, text) in zip(golds, pairs, strict=True)])]
+
+
+_ROUNDED = re.compile(
+    r"\\(?:thick)?approx|nearest|decimal (?:place|digit)|significant (?:figure|digit)|\bround(?:ed|ing)?\b",
+    re.IGNORECASE,
+)
+
+
+def as_asked(gold: Any, question: str | Sequence[Mapping[str, Any]]) -> Any:
+    """The gold, marked as rounded (`\\approx`) if it is a decimal and the question asks for rounding."""
+    text = question if isinstance(question, str) else " ".join(str(message.get("content")) for message in question)
+    decimal = isinstance(gold, str) and re.search(r"\d\.\d|(?<!\d)\.\d", gold) and "approx" not in gold
+    return rf"\approx {gold_of(gold)[0] or gold}" if decimal and _ROUNDED.search(text) else gold
+
+
+def explain(pairs: Sequence[tuple[str | None, str]]) -> list[Explained]:
+    """Judges (gold, response) pairs, in order."""
+    first = [_exactly(gold, response) for gold, response in pairs]
+    open_pairs = [(one.gold or "", one.answer or "") for one in first if one.verdict.kind == OPEN]
+    decided = _symbolically(list(dict.fromkeys(open_pairs)))
+    return [
+        _settled(one, decided[one.gold or "", one.answer or ""]) if one.verdict.kind == OPEN else one for one in first
+    ]
+
+
+OPEN = "undecided"
+
+
+def _exactly(gold: str | None, response: str) -> Explained:
+    wanted, trouble = gold_of(gold)
+    if wanted is None:
+        return Explained(Verdict.invalid("bad_gold", trouble), None, None, "", "gold", trouble)
+    found = find(response)
+    if found.text is None:
+        kind = "empty" if not response.strip() else "format"
+        why = {"unclosed": "a box that does not close", "unfinished-thought": "the reasoning does not end"}
+        reason = why.get(found.mark, "no marked answer")
+        return Explained(Verdict.fail(kind, reason), wanted, None, found.mark, "extraction", reason)
+    if not found.text.strip():
+        return Explained(Verdict.fail("empty", "an empty answer"), wanted, "", found.mark, "extraction", "empty")
+    decision = compare(wanted, found.text)
+    more = f"; the last of {found.different} different ones" if found.different > 1 else ""
+    verdict = _verdict(decision, found.text, more)
+    return Explained(verdict, wanted, found.text, found.mark, decision.layer, decision.why + more)
+
+
+def gold_of(gold: str | None) -> tuple[str | None, str]:
+    """(the answer that a gold states, or the reason why there is none). Of a
+    worked solution, the marked answer is taken.
+    """
+    if not isinstance(gold, str) or not gold.strip():
+        return None, "the row has no gold answer"
+    found = find(gold[-GOLD_LONGEST:])
+    marks = ("box", "####", "answer-tag", *(("anchor",) if len(gold) > ONE_LINE else ()))
+    wanted = found.text if found.text is not None and found.mark in marks else gold.strip()
+    if not wanted.strip():
+        return None, "the gold answer is empty"
+    if not balanced(clean(wanted)):
+        return None, "the gold's braces do not close"
+    return wanted.strip(), ""
+
+
+def _verdict(decision: Decision, answer: str, more: str = "") -> Verdict:
+    detail = f"{decision.layer}: {decision.why}{more}"
+    shown = canonical(answer)
+    if decision.equal is None:
+        return Verdict("invalid", OPEN, detail, shown)
+    if decision.equal:
+        return Verdict("ok", "", detail, shown)
+    return Verdict.fail("format" if decision.layer == "form" else "wrong", detail, shown)
+
+
+@lru_cache(maxsize=4096)
+def canonical(answer: str) -> str:
+    """One spelling for equal answers, so that they can be counted together. Numbers are written as fractions."""
+    text = squeezed(clean(answer))[:200]
+    number = plain_number(text)
+    short = number is not None and max(abs(number.value.numerator), number.value.denominator) < 10**60
+    return str(number.value) if number is not None and short else text
+
+
+# --- pairs that exact arithmetic leaves undecided -----------------------------------------------------------
+
+_pool: list[Workers] = []
+_known: OrderedDict[tuple[str, str], Known] = OrderedDict()
+
+
+def require() -> None:
+    """Raises ConfigError if Math-Verify is not installed. Called when a run is
+    planned, not at the first hard answer.
+    """
+    if importlib.util.find_spec("math_verify") is None:
+        raise ConfigError(
+            "judging mathematics answers needs math-verify, which is not installed. Install it with "
+            "`pip install 'assay-rl[math]'`, or bring a reward function of your own with --reward."
+        )
+
+
+def pool() -> Workers:
+    """The workers of this process, started when first needed."""
+    if not _pool:
+        require()
+        _pool.append(Workers(WORKER))
+    return _pool[0]
+
+
+def warm() -> None:
+    """Starts the workers while something else is being loaded."""
+    pool().warm()
+
+
+def _symbolically(pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Outcome]:
+    def run(missing: Sequence[tuple[str, str]], seconds: float) -> Sequence[Outcome]:
+        return pool().map([{"gold": gold, "answer": answer} for gold, answer in missing], seconds=seconds)
+
+    outcomes = shared(pairs, run, _known, pool().deadline) if pairs else []
+    while len(_known) > REMEMBERED:
+        _known.popitem(last=False)
+    return dict(zip(pairs, outcomes, strict=True))
+
+
+def _settled(one: Explained, outcome: Outcome) -> Explained:
+    """The verdict for an undecided pair, given the outcome of its worker process.
+
+    If the worker was stopped while it read the gold, the gold is to blame; after that, the answer is.
+    """
+    shown = one.verdict.answer
+    if outcome.status == "done" and not outcome.result.get("bad_gold"):
+        decision = Decision(**outcome.result)
+        verdict = _verdict(decision, one.answer or "")
+    elif outcome.status == "lost":
+        decision = Decision(None, "symbolic", outcome.detail)
+        verdict = Verdict.invalid("worker_lost", outcome.detail)
+    elif outcome.status == "done" or outcome.reached != GOLD_READ:
+        decision = Decision(None, "symbolic", "the gold cannot be read as mathematics")
+        verdict = Verdict.invalid("bad_gold", f"{decision.why}: {(one.gold or '')[:80]}")
+    else:
+        kind = {"time": "time", "memory": "memory"}.get(outcome.status, "wrong")
+        why = {"time": "past the deadline", "memory": "out of memory"}.get(outcome.status, f"raised {outcome.detail}")
+        decision = Decision(False, "symbolic", why)
+        verdict = Verdict.fail(kind, f"symbolic: {why}", shown)
+    return Explained(verdict, one.gold, one.answer, one.mark, decision.layer, decision.why)

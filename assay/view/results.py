@@ -1,0 +1,106 @@
+"""The results of a run: held-out pass@k before and after training, with intervals, and their paired difference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from assay.host import terminal
+from assay.record.folder import RunFolder
+from assay.scoring.bank import Bank, difference, powers
+
+
+def outcome(path: Path | str, *, step: int | None = None) -> dict[str, Any]:
+    """The results as JSON data: steps, cost, pass@k of the first and the last test, their difference, best checkpoint.
+
+    With `step`: the cost up to this step, and the test of the weights after it, if there was one.
+    """
+    folder = RunFolder.read_only(path)
+    metrics = [record for record in folder.read("metrics") if step is None or record["step"] <= step]
+    tests = [entry for entry in folder.read("evals") if entry["set"] == "test"]
+    tests = [entry for i, entry in enumerate(tests) if step is None or i == 0 or entry["step"] == step]
+    best = folder.best()
+    last: Mapping[str, Any] = metrics[-1] if metrics else {}
+    result: dict[str, Any] = {
+        "run": str(path),
+        "recipe": str(folder.document.get("recipe", "")),
+        "steps": len(metrics),
+        "seconds": last.get("time/total"),
+        "generated_tokens": last.get("budget/generated_tokens"),
+        "best": None if best is None else {"step": best.step, "score": best.score},
+        "before": _brief(tests[0]) if tests else None,
+        "after": _brief(tests[-1]) if len(tests) > 1 else None,
+        "difference": None,
+    }
+    if len(tests) > 1:
+        first, after = Bank.from_json(tests[0]["bank"]), Bank.from_json(tests[-1]["bank"])
+        result["difference"] = difference(first, after, powers(int(min(first.n.min(), after.n.min()))))
+    return result
+
+
+def finished(path: Path) -> dict[str, Any]:
+    """Writes the report and the model card of a run, prints its results as a table, and returns them as data."""
+    from assay.view.card import write_card
+    from assay.view.report import write_report
+
+    report = write_report(path)
+    write_card(path)
+    result = outcome(path) | {"report": str(report)}
+    terminal.tell(f"{table(result)}\nrun     {path}\nreport  {report}")
+    return result
+
+
+def _brief(entry: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("step", "problems", "samples", "invalid", "truncated", "length", "pass", "scores")
+    return {name: entry[name] for name in names if name in entry}
+
+
+def table(result: Mapping[str, Any]) -> str:
+    """pass@k before and after training and the difference, as a table of plain text."""
+    before, after = result["before"], result["after"]
+    if before is None:
+        return "no held-out evaluation yet"
+    rows: list[Sequence[str]] = [("", "before", "after", "difference")]
+    for k, first in before["pass"].items():
+        row = [f"pass@{k}", _interval(first)]
+        if after is not None:
+            row += [_interval(after["pass"].get(k)), _interval(result["difference"]["pass"].get(k), signed=True)]
+        rows.append((*row, "", "")[:4])
+    for name, first in before.get("scores", {}).items():
+        then = "-" if after is None else _interval(after.get("scores", {}).get(name))
+        rows.append((f"mean {name}", _interval(first), then, ""))
+    shape = f"{before['problems']} held-out problems x {before['samples']} samples"
+    heading = f"{result['recipe']}: {result['steps']} steps, {shape}"
+    return "\n".join([heading, *_columns(rows), "intervals: 95 %, over problems"])
+
+
+def eval_table(summary: Mapping[str, Any]) -> str:
+    """pass@k of one evaluation as a table of plain text, for `assay eval`."""
+    rows = [("", "pass", "95 % interval")]
+    for k, value in summary["pass"].items():
+        rows.append((f"pass@{k}", f"{value['mean']:.3f}", _bounds(value)))
+    for name, value in summary.get("scores", {}).items():
+        rows.append((f"mean {name}", f"{value['mean']:.3f}", _bounds(value)))
+    truncated = f"{summary['truncated']:.1%} cut at the length limit"
+    shape = f"{summary['problems']} problems x {summary['samples']} samples, {truncated}"
+    return "\n".join([shape, *_columns(rows)])
+
+
+def _interval(value: Mapping[str, float] | None, *, signed: bool = False) -> str:
+    if value is None:
+        return "-"
+    mean = f"{value['mean']:+.3f}" if signed else f"{value['mean']:.3f}"
+    return f"{mean} {_bounds(value, signed=signed)}"
+
+
+def _bounds(value: Mapping[str, float], *, signed: bool = False) -> str:
+    if value["low"] is None:
+        return ""
+    form = "+.3f" if signed else ".3f"
+    return f"[{value['low']:{form}}, {value['high']:{form}}]"
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

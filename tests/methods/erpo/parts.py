@@ -1,0 +1,5 @@
+"""What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
+
+IDLE = {"ask:own-temperature": {}, "remember:track-temperature": {}}
+
+BUSY = ("curate:solved-groups",)

@@ -1,0 +1,5 @@
+"""What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
+
+ALONG = {"curate:switch-to-expert": ("ask:expert",)}
+
+IDLE = {"curate:switch-to-expert": {}}

@@ -1,0 +1,7 @@
+"""What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
+
+ALONG = {"curate:label-steps": ("expand:complete-steps",)}
+
+IDLE = {"expand:complete-steps": {"num": 0}}
+
+BUSY = ("ask:conditioned", "curate:label-steps")

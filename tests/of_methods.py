@@ -1,0 +1,47 @@
+"""What tests over all parts know of those of methods: each says it in `tests/methods/NAME/parts.py`, as data.
+
+    SMALL = {"ask:first-steps": {"width": 2, "depth": 2}}     values at which a part works in a run of a few rows
+    ALONG = {"expand:search": ("ask:first-steps",)}           what a part has nothing to work on without
+    IDLE = {"ask:probe": {"num": 0}}                    values at which it changes nothing, in groups of four
+    BUSY = ("curate:no-training",)                          it has no such values: it is what the method is
+
+A part without a line is as it is by default, alone, and no hook.
+"""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from assay.known import SLOTS
+from assay.part import Part
+
+SAID = sorted((Path(__file__).parent / "methods").glob("*/parts.py"))
+
+
+@cache
+def _all() -> tuple[dict[str, Any], ...]:
+    return tuple(runpy.run_path(str(path)) for path in SAID)
+
+
+def said(table: str) -> dict[str, Any]:
+    """Of all methods, what one table says: by `slot:name`."""
+    return {place: value for one in _all() for place, value in dict(one.get(table, {})).items()}
+
+
+def busy() -> set[str]:
+    return {place for one in _all() for place in one.get("BUSY", ())}
+
+
+def make(place: str, **values: Any) -> Part:
+    """The part `slot:name` with these values, the others being its defaults."""
+    slot, _, name = place.partition(":")
+    return SLOTS[slot][name](**values)
+
+
+def made(table: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, Part]]:
+    """Each part of a table with its slot."""
+    return [(place.partition(":")[0], make(place, **values)) for place, values in table.items()]

@@ -1,0 +1,50 @@
+"""Runs that earlier versions wrote: they open, are reported and go on, though names have changed since."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+from small_runs import Shell, steps_of
+
+from assay.errors import ConfigError
+from assay.known import recipe
+from assay.recipe import Recipe
+from assay.run.configure import from_data, override, to_data
+
+ARCHIVE = Path(__file__).parent / "data" / "old_run.tar.xz"
+"""Four steps of spec-rl by the version whose parts lay in `augment`, `assess` and `verify`."""
+
+
+@pytest.fixture
+def old_run(tmp_path: Path) -> Path:
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path / "assay-old" / "spec-rl"
+
+
+@pytest.mark.slow
+def test_a_run_of_an_earlier_version_goes_on(old_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shell = Shell(capsys)
+    written = json.loads((old_run / "run.json").read_text())["experiment"]["recipe"]["mechanism"]
+    assert written["augment"][0]["part"] == "speculate" and written["assess"][0]["part"] == "distributions"
+    assert shell("report", old_run, "--json").code == 0
+    assert shell("resume", old_run, "--steps", 6, "--quiet", "--json").code == 0
+    assert steps_of(old_run) == [1, 2, 3, 4, 5, 6]
+    memory = json.loads((old_run / "ckpt" / "step-00000006" / "memory.json").read_text())
+    assert memory["stores"]["pass-rates"] == {"countdown/3": [0, 6 * 4]}  # four answers a step, the old steps included
+
+
+def test_earlier_names_of_fields_are_read_from_documents() -> None:
+    now = recipe("spec-rl")
+    data = to_data(now)
+    mechanism = data["mechanism"]
+    mechanism["augment"], mechanism["assess"] = mechanism.pop("ask"), mechanism.pop("forwards")
+    assert from_data(Recipe, data) == now
+
+
+def test_earlier_names_are_told_on_the_command_line() -> None:
+    with pytest.raises(ConfigError, match="'assess' is called 'forwards' now"):
+        override(recipe("spec-rl"), "mechanism.assess", "none")
