@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 PLACES = {  # what is asked of a tree: where it stands, or stood before
-    "main": ("assay.cli.main.main:main", "assay.cli.main:main"),
+    "main": ("assay.cli.main:main", "assay.cli:main"),
     "errors": ("assay.errors",),
     "recipes": ("assay.known:RECIPES", "assay.recipes:RECIPES"),
     "assemble": ("assay.assemble:assemble", "assay.run.assemble:assemble"),
@@ -43,7 +43,7 @@ PLACES = {  # what is asked of a tree: where it stands, or stood before
     "config": ("assay.policy.config",),
 }
 FIELDS = {  # of records: what is asked for, and what else it was or will be called
-    "forwards": ("forwards", "forwards"),
+    "assess": ("assess", "forwards"),
     "old": ("old",),
     "ref": ("ref",),
     "entropy": ("entropy",),
@@ -263,7 +263,7 @@ def fixed(name: str, engine: str, task: str, model: str) -> Digests:
                 where[0] = f"stage {number} step {step}"
                 episodes = answers(made.recipe, 10 * number + step)
                 rows = with_streams(stage.curate(models, episodes, memory), models["policy"], 10 * number + step)
-                rows, stats = getattr(stage, field_of(stage, "forwards"))(models, rows, memory)
+                rows, stats = getattr(stage, field_of(stage, "assess"))(models, rows, memory)
                 for place, batch in enumerate(stage.credit(rows, memory)):
                     found |= of_batch(batch, f"{where[0]}/batch {place}")
                     stats = {**stats, **stage.improve(models, batch, memory)}
