@@ -3,12 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
-PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -q -p no:cacheprovider
-VERSIONS := 3.12 3.13
-NO_TORCH := numpy pytest hypothesis rich
-TORCH_FREE := tests/test_versions.py tests/test_configure.py tests/test_rng.py tests/test_tasks.py \
-	tests/test_tasks_blind.py tests/test_tasks_oracles.py tests/test_evaluate_intervals.py \
-	tests/test_evaluate_passk.py tests/test_panel.py
+# Bytecode is kept: without it every process that a test starts compiles the package anew.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PY) -m pytest -q -p no:cacheprovider
 
 .DEFAULT_GOAL := help
 
@@ -25,21 +21,18 @@ install: $(STAMP)  ## create .venv and install everything into it
 demo: $(STAMP)  ## train a small model that visibly learns; ends with a table and a report
 	$(PY) -m assay demo
 
-test: $(STAMP)  ## all tests (under 25 minutes on two cores)
+test: check  ## lint, format, spelling and types, then all tests (under 25 minutes on two cores)
 	$(PYTEST) -n 2 -m "not deep"
 
 test-fast: $(STAMP)  ## the tests to run on every save (under a minute)
-	$(PYTEST) -n 2 -m "not deep and not slow"
+	$(PYTEST) -n 2 -m "not deep and not slow" --hypothesis-profile=fast
 
-test-deep: $(STAMP)  ## soaks: hundreds of kills, long simulations
-	$(PYTEST) -m deep
+test-deep: $(STAMP)  ## everything: the suites over all recipes, soaks of hundreds of kills, long simulations
+	$(PYTEST) -n 2 -m "not deep" --all-recipes
+	$(PYTEST) -m deep --all-recipes
 
-test-versions:  ## what needs no torch, on Python 3.12 and 3.13
-	@for version in $(VERSIONS); do \
-		test -x .venv-$$version/bin/python || python$$version -m venv .venv-$$version || exit 1; \
-		.venv-$$version/bin/python -m pip install --quiet $(NO_TORCH) && \
-		.venv-$$version/bin/python -m pytest -q -p no:cacheprovider -m "not deep" $(TORCH_FREE) || exit 1; \
-	done
+test-versions: $(STAMP)  ## all tests on Python 3.12 and 3.13, where they are installed
+	$(PY) tests/versions.py
 
 mutants: $(STAMP)  ## do the tests notice wrong formulas? 120 mutants of what decides what is trained or reported, two hours
 	$(PY) tests/mutants.py
@@ -47,9 +40,10 @@ mutants: $(STAMP)  ## do the tests notice wrong formulas? 120 mutants of what de
 parity: $(STAMP)  ## gradients of TRL's trainers against ours on the same answers (needs .venv-trl: bash bench/setup.sh)
 	OMP_NUM_THREADS=1 $(PY) -m bench.trl_gradient
 
-check: $(STAMP)  ## lint, format, types
+check: $(STAMP)  ## lint, format, spelling, types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
+	$(PY) -m codespell_lib
 	$(PY) -m pyright
 
 docs: $(STAMP)  ## print the tables of recipes and papers in docs/ anew from the records

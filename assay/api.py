@@ -1,4 +1,8 @@
-"""The same from Python in five lines. Torch is imported when a run starts."""
+"""Training from Python: what `assay train` and `assay resume` do, as functions. Torch is imported when a run starts.
+
+run = assay.train("grpo", task="countdown", steps=20)
+print(run.scores(), run.report())
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.recipe import ProfileChoice, Recipe
-from assay.verifiers.functions.process import SECONDS
-
 if TYPE_CHECKING:
+    from assay.recipe import ProfileChoice, Recipe
     from assay.source import Pool
     from assay.tasks.data.task import Places
 
@@ -19,37 +21,41 @@ Reward = str | Callable[..., Any]
 
 @dataclass(frozen=True)
 class Run:
-    """A finished or stopped run, by its folder."""
+    """A finished or stopped run, known by its folder.
+
+    run = Run(Path("runs/grpo-countdown"))
+    accuracy = [record["reward/accuracy"] for record in run.metrics()]
+    """
 
     path: Path
 
     def metrics(self) -> list[dict[str, Any]]:
-        """One record a step."""
+        """The metrics of the run: one dictionary for each step, name -> value."""
         from assay.record.folder import RunFolder
 
         return RunFolder.read_only(self.path).read("metrics")
 
     def scores(self) -> dict[str, Any]:
-        """Held-out pass@k before and after, with intervals and their paired difference."""
+        """pass@k on held-out problems before and after training, with intervals, and their paired difference."""
         from assay.view.results import outcome
 
         return outcome(self.path)
 
     def report(self) -> Path:
-        """Writes report.html and says where it is."""
+        """Writes report.html into the run folder and returns its path."""
         from assay.view.report import write_report
 
         return write_report(self.path)
 
     def card(self) -> Path:
-        """Writes the model card README.md and says where it is."""
+        """Writes the model card README.md into the run folder and returns its path."""
         from assay.view.card import write_card
 
         return write_card(self.path)
 
     @property
     def model(self) -> Path:
-        """The trained weights of the last checkpoint, in the Hugging Face layout."""
+        """The folder with the trained weights of the last checkpoint, in the Hugging Face layout."""
         from assay.run.bases import locate
 
         return Path(locate(str(self.path)))
@@ -77,16 +83,20 @@ def train(
     reward: Reward | Sequence[Reward] | None = None,
     reward_weights: Sequence[float] | None = None,
     right_from: float = 1.0,
-    reward_timeout: float = SECONDS,
+    reward_timeout: float | None = None,
 ) -> Run:
-    """Trains and returns the run: on a generated task (countdown unless named), on the rows of a file, of several that
-    are one set, or of a data set of the Hub, or on both mixed. `system` is put before prompts that have no system
-    message of their own; it is the setting `chat.system`. `settings` are those of the command line:
-    {"scale.learning_rate": 1e-3}.
+    """Trains a model with a recipe in a new run folder and returns the run.
 
-    `reward` is a function f(prompts, completions, **columns) that gives a number for each, "FILE.py:FUNCTION", or
-    several of them; an answer is right where their weighted sum is at least `right_from`. A call of one may take
-    `reward_timeout` seconds.
+    run = assay.train("grpo", task="countdown", levels=[3], steps=20)
+    run = assay.train("grpo", data="problems.jsonl", model="Qwen/Qwen2.5-0.5B-Instruct", reward=my_reward)
+
+    Problems come from a generated `task`, from `data` (files, or a data set of the Hub), or from both mixed; without
+    either from the task countdown. `system` is the system message of prompts that bring none (setting `chat.system`).
+    `settings` are those of the command line, for example {"scale.learning_rate": 1e-3}.
+
+    `reward` is a function f(prompts, completions, **columns) that returns one number for each completion, or the text
+    "FILE.py:FUNCTION", or a list of these. A completion counts as right if the weighted sum of its rewards is at least
+    `right_from`. One call of a reward function may take `reward_timeout` seconds, 300 unless said.
     """
     from assay.known import others
     from assay.known import recipe as named
@@ -94,11 +104,12 @@ def train(
     from assay.run import session
     from assay.run.bases import base_for
     from assay.run.grader import reward_names_of
+    from assay.verifiers.functions.process import SECONDS
 
     others()
-    said = {"prompt_column": prompt_column, "answer_column": answer_column, "skip_bad_rows": skip_bad_rows}
-    said |= {"answer_from_messages": answer_from_messages}
-    pool = _pool(task, levels, data, eval_data, said)
+    reading = {"prompt_column": prompt_column, "answer_column": answer_column, "skip_bad_rows": skip_bad_rows}
+    reading |= {"answer_from_messages": answer_from_messages}
+    pool = _pool(task, levels, data, eval_data, reading)
     method = named(recipe) if isinstance(recipe, str) else recipe
     rewards, functions = reward_names_of(reward, reward_weights)
     experiment, _ = session.plan(
@@ -112,7 +123,7 @@ def train(
         system=system or None,
         rewards=rewards,
         right_from=right_from,
-        reward_timeout=reward_timeout,
+        reward_timeout=SECONDS if reward_timeout is None else reward_timeout,
     )
     place = Path(run) if run is not None else Numbered(Path("runs"), _name_of(method, pool))
     command = f"assay.train({method.name!r}, ...)"
@@ -130,8 +141,9 @@ def _pool(
     levels: Sequence[int] | None,
     places: Places | None,
     held_out: Places | None,
-    said: Mapping[str, Any],
+    reading: Mapping[str, Any],
 ) -> Pool:
+    """The pool of a generated task and of data files; `reading` says how the rows of these files are read."""
     from assay.errors import UsageError
     from assay.source import Pool, Share, check_pool
     from assay.tasks import task
@@ -139,14 +151,17 @@ def _pool(
 
     shares = []
     if places is not None:
-        shares.append(Share(data(places, held_out=held_out, **said).name))
-    elif held_out is not None or any(said.values()):
-        raise UsageError("eval_data, columns and skip_bad_rows are about a file of rows: name it with data=.")
+        shares.append(Share(data(places, held_out=held_out, **reading).name))
+    elif held_out is not None or any(reading.values()):
+        raise UsageError(
+            "eval_data, prompt_column, answer_column, answer_from_messages and skip_bad_rows say how a data file is "
+            "read: name the file with data=."
+        )
     if name is not None or not shares:
-        known = name or "countdown"
+        generated = name or "countdown"
         if levels is None:
-            levels = (3, 4) if known == "countdown" else task(known).levels[:1]
-        shares.append(Share(known, tuple(levels)))
+            levels = (3, 4) if generated == "countdown" else task(generated).levels[:1]
+        shares.append(Share(generated, tuple(levels)))
     pool = Pool(tuple(shares), wording="compact" if places is None else "natural")
     check_pool(pool)
     return pool
@@ -161,15 +176,26 @@ def resume(
     reward_timeout: float | None = None,
     trust_code: bool = False,
 ) -> Run:
-    """Continues a run from its last checkpoint; `steps` extends one that is finished. `reward` brings the functions
-    again where they had no file; a call of one has `reward_timeout` seconds from now on. `trust_code` runs files that
-    the folder names though they have changed.
+    """Continues a run from its last checkpoint and returns it; `steps` extends a finished run.
+
+    run = assay.resume("runs/grpo-countdown")
+    run = assay.resume(run.path, steps=400)
+
+    Reward functions without a file must be given again as `reward`, because the run folder cannot hold them. From now
+    on one call of a reward function may take `reward_timeout` seconds. The run folder holds a digest of each file of
+    reward functions; a file that has changed since is run only with `trust_code`.
     """
     from assay.known import others
     from assay.run import session
     from assay.run.grader import reward_names_of
 
     others()
-    functions = reward_names_of(reward, None)[1]
-    said = {"reward_timeout": reward_timeout, "trust_code": trust_code}
-    return Run(session.resume(run, steps=steps, quiet=quiet, functions=functions, **said))
+    path = session.resume(
+        run,
+        steps=steps,
+        quiet=quiet,
+        functions=reward_names_of(reward, None)[1],
+        reward_timeout=reward_timeout,
+        trust_code=trust_code,
+    )
+    return Run(path)

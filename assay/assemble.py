@@ -1,4 +1,8 @@
-"""From a recipe to the functions of the loop: every part is bound to its values and to what its phase gives it."""
+"""Turns a recipe into the functions that the loop calls.
+
+Each part of the recipe becomes a function: its own values and those of the run (group size, pool, codec, ...) are bound
+as arguments, so that the loop passes only what changes from step to step.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +35,15 @@ from assay.types import Batch, Episode, Origin, Problem, Request, Row, Stats
 
 @dataclass(frozen=True)
 class Phases:
-    """One stage of the loop: the phases as functions, and the step before which it ends."""
+    """One stage of a recipe: each phase as a function of the models and the memory.
 
-    end: int
-    due: Callable[[Memory], bool]  # whether what it waits for has come, before the stages before it end
-    enter: Callable[[Models, Memory], Memory]  # sets the weights with which it begins
+    stage = assemble(recipe, ...)[0]
+    requests = stage.ask(models, stage.source(memory), memory)
+    """
+
+    end: int  # the number of the first step that no longer belongs to this stage
+    due: Callable[[Memory], bool]  # whether the stage's condition `when` holds, so that the stage begins early
+    enter: Callable[[Models, Memory], Memory]  # sets the weights and the memory with which the stage begins
     source: Callable[[Memory], list[Problem]]
     ask: Callable[[Models, Sequence[Problem], Memory], list[Request]]
     collect: Collect
@@ -47,7 +55,11 @@ class Phases:
 
 
 def assemble(recipe: Recipe, *, pool: Pool, codec: Codec, micro_tokens: int, verify: Verify = verify) -> list[Phases]:
-    """The stages of a recipe, each with its own mechanism, on this pool of problems; `verify` judges the answers."""
+    """The stages of a recipe as functions, in their order. `verify` judges the completions.
+
+    stages = assemble(recipe, pool=Pool((Share("countdown", (3, 4)),)), codec=policy.tokenizer, micro_tokens=2048)
+    memory = train(stages, models, Memory(seed), recorder)
+    """
     shares = np.cumsum([stage.share for stage in recipe.stages])
     ends = np.round(shares / shares[-1] * recipe.scale.num_steps).astype(int)
     return [_phases(recipe, number, int(end), pool, codec, micro_tokens, verify) for number, end in enumerate(ends)]
@@ -58,9 +70,9 @@ def _phases(
 ) -> Phases:
     scale, stage = recipe.scale, recipe.stages[number]
     mechanism = stage.mechanism or recipe.mechanism
-    kept = keepers([mechanism.remember for mechanism in recipe.mechanisms])
-    everyone = [keeper for parts in kept for keeper in parts]
-    mine = kept[next(i for i, other in enumerate(recipe.mechanisms) if other is mechanism)]
+    keepers_by_mechanism = keepers([mechanism.remember for mechanism in recipe.mechanisms])
+    all_keepers = [keeper for parts in keepers_by_mechanism for keeper in parts]
+    own_keepers = keepers_by_mechanism[next(i for i, other in enumerate(recipe.mechanisms) if other is mechanism)]
     drawn = scale.num_prompts * scale.oversample
     constants = {
         "pool": pool,
@@ -73,13 +85,13 @@ def _phases(
         "num_steps": scale.num_steps,
         "micro_tokens": micro_tokens,
         "scale": scale,
-        "keepers": everyone,
-        "waiting": [place_for(part, everyone) for part in mechanism.curate if part.returns_first],
+        "keepers": all_keepers,
+        "waiting": [place_for(part, all_keepers) for part in mechanism.curate if part.returns_first],
     }
     (source,) = _bound((mechanism.source,), constants)
     asking = _bound(mechanism.ask, constants)
     curators = _bound(mechanism.curate, constants)
-    memories = [bind(keeper.part, place=keeper.place, **constants) for keeper in mine]
+    memories = [bind(keeper.part, place=keeper.place, **constants) for keeper in own_keepers]
     watched = stages.watched([other.when for other in recipe.stages])
 
     def ask_all(models: Models, problems: Sequence[Problem], memory: Memory, first: int = 0) -> list[Request]:
@@ -111,7 +123,7 @@ def _phases(
 
     return Phases(
         end=end,
-        due=partial(stages.due, part=stage.when, pool=pool, place=place_for(stage.when, everyone)),
+        due=partial(stages.due, part=stage.when, pool=pool, place=place_for(stage.when, all_keepers)),
         enter=partial(
             stages.enter, number=number, start=stage.start, optimiser=stage.optimiser, clear=stage.memory == "clear"
         ),
@@ -133,9 +145,9 @@ def _phases(
 
 
 def _bound(parts: Sequence[Part], constants: Mapping[str, Any]) -> tuple[Callable[..., Any], ...]:
-    """Each with the place in the memory where that is kept which it reads."""
-    everyone = constants["keepers"]
-    return tuple(bind(part, place=place_for(part, everyone), **constants) for part in parts)
+    """The parts as functions. A part that reads what another part remembers is bound to its place in the memory."""
+    all_keepers = constants["keepers"]
+    return tuple(bind(part, place=place_for(part, all_keepers), **constants) for part in parts)
 
 
 def _collector(
@@ -144,7 +156,7 @@ def _collector(
     more: Callable[[Models, Memory, int, int], list[Request]],
     constants: Mapping[str, Any],
 ) -> Collect:
-    """The collector of rounds, inside what the recipe puts around it."""
+    """The collector that generates and judges in rounds, inside the recipe's `collect` parts, the last outermost."""
 
     def judge(role: str) -> Judge:
         rule = mechanism.rule(role)
@@ -159,7 +171,10 @@ def _collector(
 
 
 def _lessons(recipe: Recipe, mechanism: Mechanism, constants: Mapping[str, Any]) -> Callable[[str], Lesson]:
-    """Roles that one parameter set plays learn in one batch, unless they have objectives or schedules of their own."""
+    """For each role: its advantage estimators and the batch that its rows go to.
+
+    Roles played by one parameter set share a batch, unless a role has an objective or an update schedule of its own.
+    """
 
     def lesson(role: str) -> Lesson:
         rule = mechanism.rule(role)
@@ -186,19 +201,19 @@ def _improver(mechanism: Mechanism, scale: Scale, micro_tokens: int) -> Callable
         before = memory.step * scale.num_updates
         values = {"objective": rule.objective, "scale": scale, "key": key, "micro_tokens": micro_tokens}
         stats = improve(player, batch, before=before, moments=rule.moments, **values)
-        # two players do not share a curve
+        # Metrics of the policy are named after the role, so that two roles do not write to one curve.
         return {name.replace("policy/", f"{batch.role}/", 1): value for name, value in stats.items()}
 
     return improve_batch
 
 
 def _masked(episode: Episode) -> Row:
-    """An error of ours left no verdict: the episode neither trains nor counts."""
+    """A row for an episode without a reward, because judging it failed: it neither trains nor counts in any mean."""
     return Row(episode, in_loss=False, in_group=False, in_denominator=False)
 
 
 def remember(memory: Memory, models: Models, episodes: Sequence[Episode], rows: Sequence[Row], stats: Stats) -> Memory:
-    """The memory after this step: what was spent, and the pass rates of everything that was generated."""
+    """The memory after this step, with its cost added to the budget and its fresh episodes to the pass rates."""
     fresh = [episode for episode in episodes if episode.provenance == "fresh"]
     tokens = sum(
         int(np.count_nonzero(s.origin == Origin.POLICY)) for e in fresh for s in e.segments[len(e.request.prefix) :]

@@ -1,4 +1,8 @@
-"""Errors that say what was expected, what came, and what to do next. Each class has one stable exit code."""
+"""Errors that say what was expected, what came, and what to do next. Each class has one stable exit code.
+
+raise UsageError("levels of countdown are 3, 4 and 5, not 9: take one of these.")  # `assay` exits with code 2
+except AssayError as error: ...  # catches every class of this module
+"""
 
 from __future__ import annotations
 
@@ -7,23 +11,23 @@ from collections.abc import Iterable
 
 
 class AssayError(Exception):
-    """Root of the tree; a bare one is a bug of ours."""
+    """The base class of all errors below. Raised as itself, not as a subclass, it reports a bug in Assay."""
 
     exit_code = 70
 
 
 class UsageError(AssayError):
-    """The command line or the call is wrong."""
+    """The command line or the Python call is wrong."""
 
     exit_code = 2
 
 
 class UnknownName(UsageError):
-    """A name that no registry knows; the message offers the nearest one."""
+    """No recipe, task, base, setting, ... has the given name; the message offers the nearest name there is."""
 
 
 class DataError(AssayError):
-    """Problems, answers or files of data that cannot be used."""
+    """Problems, answers or data files cannot be used."""
 
     exit_code = 64
 
@@ -41,23 +45,26 @@ class StorageError(AssayError):
 
 
 class Stopped(AssayError):
-    """The run stopped where it can be resumed."""
+    """The run stopped before its last step; `assay resume` continues it from its last checkpoint."""
 
     exit_code = 75
 
 
 class ConfigError(AssayError):
-    """Values that contradict each other, the model or the machine."""
+    """Settings contradict each other, the model, the data or the machine."""
 
     exit_code = 78
 
 
 WITHHELD: dict[str, str] = {}
-"""Names that other packages offer and that cannot be used, each with the reason."""
+"""Names that other installed packages offer and that cannot be used here. Name -> why it cannot be used."""
 
 
 def unknown(kind: str, name: str, known: Iterable[str], see: str) -> UnknownName:
-    """The error for a name that is not in a registry: `no task named 'coutdown'. Did you mean 'countdown'? ...`"""
+    """The error for a name that is not among `known`: `no task named 'coutdown'. Did you mean 'countdown'? ...`
+
+    `see` is the command that lists all known names.
+    """
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f" Did you mean '{near[0]}'?" if near else ""

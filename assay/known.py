@@ -72,10 +72,10 @@ def add_whole(method: ModuleType) -> None:
     before = [dict(table) for table in tables]
     try:
         add(method)
+        for part in (part for kind in PARTS.values() for part in kind.values() if _below(part.__module__, method)):
+            _require_usable(part)
         for name in (name for name, place in METHOD_OF.items() if place == method.__name__):
             check(resolve(name))
-        for part in (part for kind in PARTS.values() for part in kind.values() if _below(part.__module__, method)):
-            _require_defaults(part)
     except AssayError:
         for table, was in zip(tables, before, strict=True):
             table.clear()
@@ -104,8 +104,6 @@ def add_offered(entry: EntryPoint) -> None:
 
 def add_part(part: type[Part]) -> None:
     """Registers a part by its kind and name."""
-    if problem := misspelt(part):
-        raise ConfigError(f"{part.__module__}: {problem}")
     kind, name = kind_of(part), name_of(part)
     if PARTS[kind].setdefault(name, part) is not part:
         other = PARTS[kind][name].__module__
@@ -113,6 +111,12 @@ def add_part(part: type[Part]) -> None:
             f"{part.__module__} has a part '{kind.slots[0]}:{name}', and {other} has one already. Rename one of the "
             "classes, or set its `known_as`."
         )
+
+
+def part_named(kind: type[Part], name: str) -> type[Part] | None:
+    """The part of this kind and name, or that was formerly called so; None where there is none."""
+    known = PARTS[kind]
+    return known.get(name) or next((part for part in known.values() if name in part.formerly), None)
 
 
 def resolve(name: str, through: tuple[str, ...] = ()) -> Recipe:
@@ -131,7 +135,10 @@ def resolve(name: str, through: tuple[str, ...] = ()) -> Recipe:
     return RECIPES[name]
 
 
-def _require_defaults(part: type[Part]) -> None:
+def _require_usable(part: type[Part]) -> None:
+    """Its function can be called, and its record be made without values."""
+    if problem := misspelt(part):
+        raise ConfigError(f"{part.__module__}: {problem}")
     try:
         part()
     except Exception as error:  # code of another package may raise anything

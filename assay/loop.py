@@ -1,4 +1,4 @@
-"""The loop. It knows phases and no algorithm; a method is what its recipe puts into them."""
+"""The training loop. The loop knows phases and no algorithm: a recipe decides what each phase does."""
 
 from __future__ import annotations
 
@@ -14,10 +14,19 @@ from assay.types import Batch, Episode, Row, Stats, joined
 
 
 class Recorder(Protocol):
-    """What watches a run: it writes metrics, rollouts and checkpoints, evaluates when due, and may stop the run."""
+    """Watches a run: writes its metrics, rollouts and checkpoints, evaluates the policy, and may stop the run.
 
-    def started(self, memory: Memory, models: Models) -> None: ...
-    def phase(self, name: str) -> None: ...
+    `assay.run.recorder.Recorder` is the one that `assay train` uses; a test may pass one that does nothing.
+    """
+
+    def started(self, memory: Memory, models: Models) -> None:
+        """Called once, before the first step of this process."""
+        ...
+
+    def phase(self, name: str) -> None:
+        """Called when a phase of the step begins: "collect", "forwards" or "improve"."""
+        ...
+
     def step(
         self,
         memory: Memory,
@@ -26,11 +35,16 @@ class Recorder(Protocol):
         rows: Sequence[Row],
         batches: Sequence[Batch],
         stats: Stats,
-    ) -> None: ...
+    ) -> None:
+        """Called at the end of each step with everything that the step produced; `memory` counts the step as done."""
+        ...
 
 
 def train(stages: Sequence[Phases], models: Models, memory: Memory, recorder: Recorder) -> Memory:
-    """Runs all stages from where `memory` stands to their end."""
+    """Runs the steps from number `memory.step` to the end of the last stage, and returns the memory after them.
+
+    memory = train(assemble(recipe, ...), models, Memory(seed), recorder)
+    """
     recorder.started(memory, models)
     while memory.step < stages[-1].end:
         recorder.phase("collect")

@@ -1,4 +1,4 @@
-"""The parameter sets of a run by name, and who plays which role."""
+"""The parameter sets of a run by name, and which of them plays which role."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Models:
-    """`models["reference"]` is a parameter set; `models.play("proposer")` is the one that plays a role."""
+    """The parameter sets of a run, each inside the engine that samples from it and trains it.
+
+    models["reference"]      # the engine of the parameter set of this name
+    models.play("proposer")  # the engine of the parameter set that plays this role
+    """
 
     engines: Mapping[str, Engine]
-    roles: Mapping[str, str]  # role -> name of the parameter set
-    specs: Mapping[str, Model] = field(default_factory=dict)  # what the recipe says of its sets
-    starts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # states before the first step, if needed
+    roles: Mapping[str, str]  # role -> name of the parameter set that plays it
+    specs: Mapping[str, Model] = field(default_factory=dict)  # name -> what the recipe says of this parameter set
+    starts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Name -> weights before the first step; only for sets that a later stage puts back to these weights."""
 
     def __getitem__(self, name: str) -> Engine:
         return self.engines[name]
@@ -32,28 +37,35 @@ class Models:
 
     @property
     def follows(self) -> dict[str, str]:
-        """Name of a set -> of the one whose weights it takes over from time to time."""
+        """Name of a parameter set -> name of the set whose weights are copied to it from time to time."""
         return {name: spec.follows for name, spec in self.specs.items() if spec.follows}
 
     def leaders(self, name: str) -> list[str]:
-        """Whom it follows, whom that one follows, and so on."""
-        found: list[str] = []
-        while (name := self.follows.get(name, "")) and name not in found:
-            found.append(name)
-        return found
+        """The set that `name` follows, the set which that one follows, and so on."""
+        leaders: list[str] = []
+        while (name := self.follows.get(name, "")) and name not in leaders:
+            leaders.append(name)
+        return leaders
 
     def play(self, role: str) -> Engine:
+        """The engine of the parameter set that plays a role."""
         return self.engines[self.roles[role]]
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
-        """Inside, those that play a role go on from what they ran before, where a request begins like others."""
+        """Inside this context, engines that play a role keep their keys and values (the KV cache) between calls.
+
+        A request that begins with the same tokens as an earlier one then computes only the tokens after them.
+        """
         with ExitStack() as stack:
             for name in dict.fromkeys(self.roles.values()):
                 stack.enter_context(self.engines[name].keeping())
             yield
 
     def reference(self, role: str) -> Engine:
-        """What a role is kept near to: `NAME-reference` of the set that plays it, or the one `reference` of all."""
+        """The reference model in the KL penalty of a role.
+
+        This is `NAME-reference` if set NAME plays the role and has a reference of its own, else `reference`.
+        """
         own = f"{self.roles[role]}-reference"
         return self.engines[own if own in self.engines else "reference"]

@@ -12,7 +12,7 @@ A part is a frozen dataclass of hyper-parameters. Its base class, the kind, says
         does = clip
 
 A recipe in Python writes the part as a value. The command line writes its name, which is the name of the class in lower
-case with dashes, unless the class sets `known_as`:
+case with dashes, unless the class sets `known_as`. Names that a part had `formerly` are still read:
 
     Objective(gate=Clip(high=0.28))
     --mechanism.objective.gate clip --mechanism.objective.gate.high 0.28
@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from assay.errors import ConfigError
+from assay.streams import Stream
 
 if TYPE_CHECKING:
     from assay.ask import Codec
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from assay.source import Pool
     from assay.types import Problem
 
-Scope = Literal["data", "row", "step"]
+LossScope = Literal["data", "row", "step"]
 """What a part of an objective must see at once: the packed batch alone, whole rows, or all rows of the step."""
 
 GIVEN = {
@@ -95,11 +96,14 @@ class Part:
 
     does: ClassVar[Callable[..., Any]]
     known_as: ClassVar[str] = ""
+    formerly: ClassVar[tuple[str, ...]] = ()  # names that older run folders call it by; they are read, never written
     slots: ClassVar[tuple[str, ...]] = ()  # set by a kind: the fields of a recipe that take its parts
     given: ClassVar[tuple[str, ...]] = ()  # set by a kind: the positional arguments of its functions, in this order
     offers: ClassVar[tuple[str, ...]] = ()  # set by a kind: names of `OFFERED` that its functions may ask for
 
     reads: ClassVar[tuple[type[Remembering], ...]] = ()  # the classes of which one keeps the store that this part reads
+    fills: ClassVar[tuple[Stream, ...]] = ()  # constants of rows that this part computes for other parts
+    needs: ClassVar[tuple[Stream, ...]] = ()  # constants of rows that another part must compute for this one
     solutions: ClassVar[Literal["none", "some", "all"]] = "none"  # how many problems must have a worked solution
 
     @property
@@ -254,7 +258,7 @@ class OfObjective(Part):
     """Base class of the kinds of parts of which an objective is made."""
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         """What the part must see at once: `data`, the packed batch alone; `row`, whole rows; `step`, all rows of the
         optimiser step.
         """

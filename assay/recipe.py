@@ -6,7 +6,7 @@ rules that are printed. This module does not import torch.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -22,6 +22,7 @@ from assay.part import (
     Curator,
     Expansion,
     Forward,
+    Part,
     Remembering,
     Rewarding,
     Shape,
@@ -34,6 +35,7 @@ from assay.reward import Outcome
 from assay.scale import Model, Scale
 from assay.source import Uniform
 from assay.stages import Steps
+from assay.streams import Stream
 
 Profile = Literal["paper", "laptop", "one-gpu"]
 PROFILES: tuple[Profile, ...] = ("paper", "laptop", "one-gpu")
@@ -304,6 +306,17 @@ def check_memory(recipe: Recipe) -> None:
         places.place_for(reader, everyone)
 
 
+def _unfilled(part: Part, filled: Collection[Stream]) -> str | None:
+    """Which constant of the rows no part finds out for this one, and who would; None where it has all that it needs."""
+    stream = next((stream for stream in part.needs if stream not in filled), None)
+    if stream is None:
+        return None
+    return (
+        f"{type(part).__name__} reads a constant of the rows, {stream.name}, that no part of the recipe finds out: put "
+        f"{stream.filled_by} into it."
+    )
+
+
 def check(recipe: Recipe) -> None:
     """Refuses values that contradict each other, before anything is loaded."""
     check_memory(recipe)
@@ -328,8 +341,9 @@ def check(recipe: Recipe) -> None:
             "nothing to compare with. Set scale.group_size to 2 or more, or take `reinforce`, which needs no group."
         )
     for one in recipe.mechanisms:
+        filled = {stream for part in parts_of(one) for stream in part.fills}
         for part in parts_of(one):
-            if problem := part.refusal(scale=scale, mechanism=one):
+            if problem := part.refusal(scale=scale, mechanism=one) or _unfilled(part, filled):
                 raise ConfigError(f"{recipe.name}: {problem}")
         for goal in (one.objective, *(rule.objective for rule in one.rules)):
             if problem := contradiction(goal):

@@ -1,8 +1,8 @@
 """Randomness without state: every number is a function of (seed, purpose, step, item, index) and of nothing else.
 
-A `Key` is a path of names hashed to 64 bits. `key.generator()` gives a numpy generator for drawing an item;
-`uniforms(keys, n)` gives the sampling noise of many requests at once, one row each, one number per token. Neither
-depends on batch, order, worker, crash or retry, so nothing about randomness is ever saved.
+A `Key` is a path of names hashed to 64 bits. `key.generator()` gives a numpy generator, for example to draw a problem;
+`uniforms(keys, n)` gives the sampling noise of many requests at once: one row for each request, one number for each
+token. Neither depends on the batch, the order, the worker, a crash or a retry, so a checkpoint holds no random state.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def digest(*parts: object) -> str:
 
 
 def digest_of(parts: Iterable[object]) -> str:
-    """`digest` of parts that are never held all at once."""
+    """The same as `digest`, for parts that come one by one and need not be in memory together."""
     total = hashlib.blake2b(digest_size=8)
     for part in parts:
         data = part if isinstance(part, bytes) else str(part).encode()
@@ -31,7 +31,11 @@ def digest_of(parts: Iterable[object]) -> str:
 
 
 class Key:
-    """A named place in the tree of random streams: `Key(seed)("sample", step)(request.id)`."""
+    """A named place in the tree of random streams.
+
+    noise = Key(seed)("sample", step)(request.id)   # calling a key gives the key of a branch below it
+    problem = draw(Key(seed)("problem", 7).generator())
+    """
 
     __slots__ = ("hex",)
 
@@ -43,14 +47,16 @@ class Key:
 
     @property
     def bits(self) -> int:
+        """The key as an integer of 64 bits."""
         return int(self.hex, 16)
 
     def generator(self) -> np.random.Generator:
+        """A numpy generator that starts at the same state each time it is made from this key."""
         return np.random.Generator(np.random.Philox(key=self.bits))
 
 
 def _mix(x: np.ndarray) -> np.ndarray:
-    """The splitmix64 finaliser: a bijection of 64 bits that passes the usual batteries on counters."""
+    """The splitmix64 finaliser: a bijection of 64 bits whose values at 1, 2, 3, ... pass the usual randomness tests."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

@@ -1,4 +1,7 @@
-"""Stages: when one begins, and with which weights, optimiser and memory. Between steps, never inside one."""
+"""Stages of a recipe: when a stage begins, and with which weights, optimiser state and memory.
+
+A stage begins between two steps, never inside a step.
+"""
 
 from __future__ import annotations
 
@@ -17,30 +20,36 @@ if TYPE_CHECKING:
     from assay.source import Pool
 
 Seen = Mapping[str, Sequence[float]]
-"""Values of the metrics that stages wait for, a value a step since the present stage began."""
+"""Metric -> its values since the present stage began, one value for each step. Only metrics that conditions watch."""
 
 
 def steps(seen: Seen) -> bool:
-    """Nothing brings it forward."""
+    """Never true: the stage begins no earlier than its share of the steps says."""
     return False
 
 
 @dataclass(frozen=True)
 class Steps(Condition):
-    """It begins when the stages before it have had their shares of all steps."""
+    """The stage begins when the stages before it have used up their shares of all steps.
+
+    Stage("reinforce", when=Steps())  # the default
+    """
 
     does = steps
 
 
 def threshold(seen: Seen, *, metric: str, least: float, window: int) -> bool:
-    """mean of the last window >= least."""
+    """mean of the last `window` values >= least."""
     values = seen.get(metric, ())
     return len(values) >= window and sum(values[-window:]) / window >= least
 
 
 @dataclass(frozen=True)
 class Threshold(Condition):
-    """It begins when a metric of the steps is high enough: the mean of the last `window` is at least `least`."""
+    """The stage begins when a metric is high enough: its mean over the last `window` steps is at least `least`.
+
+    Stage("hard", when=Threshold("reward/accuracy", least=0.7, window=20))
+    """
 
     metric: str = "reward/accuracy"
     least: float = 0.5
@@ -53,7 +62,7 @@ class Threshold(Condition):
 
 
 def plateau(seen: Seen, *, metric: str, gain: float, window: int) -> bool:
-    """mean of the last window - mean of the window before < gain."""
+    """mean of the last `window` values - mean of the `window` values before them < gain."""
     values = seen.get(metric, ())
     last, before = values[-window:], values[-2 * window : -window]
     return len(before) == window and (sum(last) - sum(before)) / window < gain
@@ -61,7 +70,10 @@ def plateau(seen: Seen, *, metric: str, gain: float, window: int) -> bool:
 
 @dataclass(frozen=True)
 class Plateau(Condition):
-    """It begins when a metric of the steps rises no more: the last `window` is hardly above the one before it."""
+    """The stage begins when a metric rises no more: its mean over `window` steps grew by less than `gain`.
+
+    Stage("hard", when=Plateau("reward/accuracy", gain=0.01, window=50))
+    """
 
     metric: str = "reward/accuracy"
     gain: float = 0.01
@@ -74,9 +86,10 @@ class Plateau(Condition):
 
 
 def current(stages: Sequence[Phases], models: Models, memory: Memory) -> tuple[Phases, Memory]:
-    """The stage that the next step belongs to, and the memory with which it begins.
+    """The stage that the next step belongs to, and the memory with which that step begins.
 
-    Entering one twice from the same memory comes to the same, so that a stop after it and before a save does no harm.
+    Entering a stage twice from the same memory gives the same result. A run that stops after it has entered a stage
+    and before it has saved a checkpoint therefore loses nothing: the resumed run enters the stage again.
     """
     for later in stages[memory.stage + 1 :]:
         if memory.step < stages[memory.stage].end and not later.due(memory):
@@ -86,23 +99,26 @@ def current(stages: Sequence[Phases], models: Models, memory: Memory) -> tuple[P
 
 
 def watched(conditions: Sequence[Condition]) -> tuple[str, ...]:
-    """The metrics that they wait for."""
+    """The names of the metrics that these conditions look at."""
     return tuple(sorted({part.watches for part in conditions if part.watches is not None}))
 
 
 def note(memory: Memory, stats: Stats, names: Sequence[str]) -> Memory:
-    """The memory with one more value of each of these metrics, where the step has it."""
+    """The memory with this step's value of each metric in `names` added; a metric that the step lacks is left out."""
     store = memory.store("stage")
     return memory.keep("stage", store | {name: [*store.get(name, []), stats[name]] for name in names if name in stats})
 
 
 def due(memory: Memory, *, part: Part, pool: Pool, place: str) -> bool:
-    """Whether the condition holds on what was noted since the present stage began."""
+    """Whether a stage's condition holds on the metrics noted since the present stage began."""
     return bind(part, pool=pool, place=place)(memory.store("stage"), memory=memory)
 
 
 def enter(models: Models, memory: Memory, *, number: int, start: str, optimiser: str, clear: bool) -> Memory:
-    """Sets weights and optimisers for this stage. Versions count on, so that no two weights bear the same one."""
+    """Sets the weights and the optimisers with which this stage begins.
+
+    The version of the weights counts on when weights are put back: two different sets of weights never share a version.
+    """
     for name in models if start == "base" or optimiser == "reset" else ():
         state = models[name].state()
         if start == "base" and name in models.starts:
@@ -113,7 +129,7 @@ def enter(models: Models, memory: Memory, *, number: int, start: str, optimiser:
     for name in [name for name, spec in models.specs.items() if spec.start == "policy"]:
         state = models["policy"].state()
         models[name].load({entry: value for entry, value in state.items() if not entry.startswith("optimiser/")})
-    kept: Mapping[str, object] = {"stores": {"pass-rates": memory.store("pass-rates")}, "kept": {}} if clear else {}
-    memory = dataclasses.replace(memory, **kept)  # type: ignore[arg-type]
+    if clear:
+        memory = dataclasses.replace(memory, stores={"pass-rates": memory.store("pass-rates")}, kept={})
     stores = {name: store for name, store in memory.stores.items() if name != "stage"}
     return dataclasses.replace(memory, stage=number, stores=stores)

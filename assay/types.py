@@ -1,8 +1,7 @@
 """What travels between the phases of the loop. Host data only: numpy arrays and frozen records, no torch.
 
-Legend: B rows, M response tokens of all rows laid end to end, C context tokens likewise, K asked-for ids.
-A stream that nobody filled is None, never a missing key. A *response* token is any token after the training
-context, whoever wrote it; `Origin` says who did.
+A stream that nobody filled is None, never a missing key; what is a stream, and `Batch`, stand in `assay/streams.py`. A
+*response* token is any token after the training context, whoever wrote it; `Origin` says who did.
 """
 
 from __future__ import annotations
@@ -17,9 +16,21 @@ from typing import Any, Literal
 import numpy as np
 
 from assay.rng import digest
-
-Ids = np.ndarray  # int32[T]
-Stream = np.ndarray  # float32[T]
+from assay.streams import Batch as Batch
+from assay.streams import (
+    Carried,
+    Floats,
+    Ids,
+    Stream,
+    TokenCodes,
+    TokenFlags,
+    TokenFloats,
+    TokenIds,
+    WideFloats,
+    WideIds,
+    streams_of,
+    token_streams,
+)
 
 
 class Origin(IntEnum):
@@ -82,13 +93,13 @@ class Verdict:
 class Segment:
     """A run of tokens with, for each, its origin and the two log-probabilities the sampler knew when it wrote it."""
 
-    ids: Ids
-    origin: np.ndarray  # int8[T], values of Origin
-    old: Stream | None = None  # log-prob under the full softmax at the row's temperature; NaN where none is known
-    mu: Stream | None = None  # log-prob under the filtered distribution really sampled from; NaN likewise
-    entropy: Stream | None = None  # of the full softmax at the row's temperature
-    all_logp: np.ndarray | None = None  # float32[T, K] log-probs of `top_ids`, where a method compares distributions
-    top_ids: np.ndarray | None = None  # int32[T, K] the likeliest tokens, ascending; None: all that there are
+    ids: TokenIds
+    origin: TokenCodes  # values of Origin
+    old: TokenFloats | None = None  # log-prob under the full softmax at the row's temperature; NaN where none is known
+    mu: TokenFloats | None = None  # log-prob under the filtered distribution really sampled from; NaN likewise
+    entropy: TokenFloats | None = None  # of the full softmax at the row's temperature
+    all_logp: WideFloats | None = None  # log-probs of `top_ids`, where a method compares distributions
+    top_ids: WideIds | None = None  # the likeliest tokens, ascending; None: all that there are
     version: int = 0  # policy version that sampled it
     node: str = ""
     parent: str = ""
@@ -108,9 +119,12 @@ class Segment:
 
     def first(self, count: int) -> Segment:
         """Its first `count` tokens, of the same node: where a token stands in its node never changes."""
-        names = ("ids", "origin", "old", "mu", "entropy", "all_logp", "top_ids")
-        streams = {name: getattr(self, name) for name in names}
-        return dataclasses.replace(self, **{n: None if s is None else s[:count] for n, s in streams.items()})
+        return dataclasses.replace(self, **{name: array[:count] for name, array in token_streams(self).items()})
+
+    def unsampled(self) -> Segment:
+        """Its tokens and who wrote them, without what a sampler said of them."""
+        said = token_streams(self).keys() - {"ids", "origin"}
+        return dataclasses.replace(self, **dict.fromkeys(said))
 
 
 def first_tokens(segments: Sequence[Segment], count: int) -> tuple[Segment, ...]:
@@ -162,7 +176,7 @@ class Request:
         return self.hinted or self.train_context is not None or given
 
 
-Scope = Literal["episode", "turn", "span", "token"]
+RewardScope = Literal["episode", "turn", "span", "token"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +185,8 @@ class Reward:
 
     name: str
     value: float
-    scope: Scope = "episode"
-    values: Stream | None = None
+    scope: RewardScope = "episode"
+    values: Floats | None = None
     at: np.ndarray | None = None  # int32, the last token of each turn or span
 
 
@@ -219,14 +233,15 @@ class Episode:
         """Tokens of the answer without the replies of an environment: those that somebody chose to write."""
         return sum(int(np.count_nonzero(segment.origin != Origin.ENV)) for segment in self.segments)
 
-    def stream(self, name: Literal["ids", "origin", "old", "mu", "entropy"]) -> np.ndarray:
+    def stream(self, name: str) -> np.ndarray:
         """A stream of the segments over the whole answer; NaN over segments that lack it."""
+        declared = streams_of(Segment)[name]
         pieces = [getattr(segment, name) for segment in self.segments]
         filled = [
-            np.full(len(segment), np.nan, np.float32) if piece is None else piece
+            np.full(len(segment), np.nan, declared.dtype) if piece is None else piece
             for segment, piece in zip(self.segments, pieces, strict=True)
         ]
-        return np.concatenate(filled) if filled else np.zeros(0, np.float32)
+        return np.concatenate(filled) if filled else np.zeros(0, declared.dtype)
 
 
 @dataclass(frozen=True)
@@ -239,7 +254,7 @@ class Wait:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class Row(Carried):
     """An episode on its way to the learner. The three marks are three different things; nothing is deleted."""
 
     episode: Episode
@@ -251,19 +266,11 @@ class Row:
     wait: Wait | None = None  # set aside for a later step
     waited: str = ""  # the place where it waited until this step; "": it is of this step
     tag: str = ""  # what the objective tells apart beside origin and role; "": the request's tag
-    keep: np.ndarray | None = None  # bool[T] tokens that train and count; None: all whose origin trains
-    weights: Mapping[str, Stream] = field(default_factory=dict)  # [T] weight of each further loss term
-    advantage: Stream | None = None  # [T], written by credit; None: zero
-    target: Stream | None = None  # [T] return targets of a critic, written by credit
-    old: Stream | None = None  # forwards over the answer, under the sampling context
-    ref: Stream | None = None
-    entropy: Stream | None = None
-    value: Stream | None = None
-    process: Stream | None = None
-    top_ids: np.ndarray | None = None  # int32[T, K] likeliest tokens before the first update
-    beside: np.ndarray | None = None  # int32[T] tokens that the learner reads beside those of the answer, and
-    share: Stream | None = None  # by how much in their place
-    energy: Stream | None = None  # squared norm of the gradient of the token's log-prob by the logits
+    keep: TokenFlags | None = None  # tokens that train and count; None: all whose origin trains
+    advantage: TokenFloats | None = None  # written by credit; None: zero
+    process: TokenFloats | None = None  # rewards of single tokens
+    term_weights: Mapping[str, Floats] = field(default_factory=dict)  # [T] of each further loss term, by its name
+    constants: Mapping[Stream, Any] = field(default_factory=dict)  # what parts found out for each other, as declared
 
     def mark(self, **changes: Any) -> Row:
         return dataclasses.replace(self, **changes)
@@ -279,121 +286,6 @@ class Row:
     @property
     def reward(self) -> float | None:
         return self.episode.reward
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Rows packed for one or several optimiser steps: contexts and responses laid end to end, no padding anywhere."""
-
-    context: Ids  # [C] training contexts
-    context_at: np.ndarray  # int64[B+1] row b's context is context[context_at[b]:context_at[b+1]]
-    ids: Ids  # [M] response tokens
-    at: np.ndarray  # int64[B+1] likewise
-    mask: np.ndarray  # bool[M] tokens in the loss
-    counted: np.ndarray  # bool[M] tokens in the denominator
-    counted_rows: np.ndarray  # bool[B] rows in the denominator
-    advantage: Stream  # [M]
-    origin: np.ndarray  # int8[M]
-    temperature: np.ndarray  # float32[B]
-    problem: tuple[str, ...]  # [B]
-    request: tuple[str, ...]  # [B]
-    group: tuple[str, ...]  # [B]
-    role: str = "policy"  # whose parameter set learns from it; the same set plays all of `roles`
-    roles: tuple[str, ...] | None = None  # [B]
-    tag: tuple[str, ...] | None = None  # [B]
-    outcome: np.ndarray | None = None  # float32[B] the row's reward; NaN where it has none
-    right: np.ndarray | None = None  # bool[B] it was judged, and found right
-    ended: np.ndarray | None = None  # bool[B] the episode reached its true end
-    truncated: np.ndarray | None = None  # bool[B] a limit cut it; both may be False (a pause)
-    bootstrap: np.ndarray | None = None  # float32[B] value beyond a truncation
-    version: np.ndarray | None = None  # int32[M] policy version that wrote the token
-    old: Stream | None = None  # [M] learner's log-prob before the update; None: ratio taken to the current weights
-    sampled: Stream | None = None  # [M] sampler's log-prob under the full softmax; NaN where none is known
-    mu: Stream | None = None  # [M] sampler's under the filtered distribution; NaN likewise
-    ref: Stream | None = None
-    entropy: Stream | None = None
-    value: Stream | None = None
-    reward: Stream | None = None  # dense, where there is one
-    target: Stream | None = None  # return targets of a critic
-    continues: Stream | None = None  # kappa: probability that the future counts
-    node: np.ndarray | None = None  # int32[M]
-    top_ids: np.ndarray | None = None  # int32[M, K]
-    beside: np.ndarray | None = None  # int32[M] tokens that are read beside those of the answers, and
-    share: Stream | None = None  # by how much in their place
-    legal: np.ndarray | None = None  # bool[M, V] where actions are masked
-    cost: np.ndarray | None = None  # float32[M, K]
-    generation: Ids | None = None  # generation contexts, where they differ from the training contexts
-    generation_at: np.ndarray | None = None
-    weights: Mapping[str, Stream] = field(default_factory=dict)  # [M] weight of each further loss term
-
-    def __len__(self) -> int:
-        return len(self.at) - 1
-
-    @property
-    def lengths(self) -> np.ndarray:
-        return np.diff(self.at)
-
-    @property
-    def moved(self) -> np.ndarray:
-        """bool[B]: rows that are trained under another context than they were sampled under."""
-        if self.generation is None or self.generation_at is None:
-            return np.zeros(len(self), dtype=bool)
-        trained, sampled = self.context_at, self.generation_at
-        return np.array(
-            [
-                not np.array_equal(
-                    self.context[trained[i] : trained[i + 1]], self.generation[sampled[i] : sampled[i + 1]]
-                )
-                for i in range(len(self))
-            ],
-            dtype=bool,
-        )
-
-    def select(self, rows: Sequence[int] | np.ndarray) -> Batch:
-        """The batch of these rows, in this order."""
-        rows = np.asarray(rows, dtype=np.int64)
-        tokens, at = _gather(self.at, rows)
-        contexts, context_at = _gather(self.context_at, rows)
-        changes: dict[str, Any] = {"at": at, "context_at": context_at, "context": self.context[contexts]}
-        if self.generation is not None and self.generation_at is not None:
-            generation, changes["generation_at"] = _gather(self.generation_at, rows)
-            changes["generation"] = self.generation[generation]
-        for name in _TOKEN_STREAMS:
-            value = getattr(self, name)
-            changes[name] = None if value is None else value[tokens]
-        for name in _ROW_STREAMS:
-            value = getattr(self, name)
-            if value is not None:
-                changes[name] = tuple(value[i] for i in rows) if isinstance(value, tuple) else value[rows]
-        changes["weights"] = {name: value[tokens] for name, value in self.weights.items()}
-        return dataclasses.replace(self, **changes)
-
-
-_TOKEN_STREAMS = (
-    "ids",
-    "mask",
-    "counted",
-    "advantage",
-    "origin",
-    "version",
-    "old",
-    "sampled",
-    "mu",
-    "ref",
-    "entropy",
-    "value",
-)
-_TOKEN_STREAMS += ("reward", "target", "continues", "node", "top_ids", "beside", "share", "legal", "cost")
-_ROW_STREAMS = ("counted_rows", "temperature", "problem", "request", "group", "roles", "tag")
-_ROW_STREAMS += ("outcome", "right", "ended", "truncated", "bootstrap")
-
-
-def _gather(at: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of the tokens of `rows` in a packed array with offsets `at`, and the offsets of the result."""
-    lengths = at[rows + 1] - at[rows]
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    indices = np.repeat(at[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
-    return indices, offsets
 
 
 Stats = dict[str, float]

@@ -52,7 +52,7 @@ SETTINGS = {
     "saving.rollouts-every": "0",
 }
 COMPUTES = ("forwards", "ask", "collect", "credit", "curate", "engine", "memory", "objective", "policy", "reward")
-COMPUTES += ("methods", "source", "tasks", "assemble.py", "loop.py", "rng.py", "types.py")
+COMPUTES += ("methods", "source", "tasks", "assemble.py", "loop.py", "rng.py", "streams.py", "types.py")
 
 
 @dataclass(frozen=True)
@@ -232,8 +232,8 @@ def _section(
         mine = [by[arm, s] for s in seeds]
 
         def mean(*path: str, mine: Sequence[Mapping[str, Any]] = mine) -> str:
-            values = [_dig(record, path) for record in mine]
-            return "-" if any(v is None for v in values) else f"{np.mean(values):,.3f}".rstrip("0").rstrip(".")
+            values = [v for record in mine if (v := _dig(record, path)) is not None]
+            return "-" if len(values) < len(mine) else f"{np.mean(values):,.3f}".rstrip("0").rstrip(".")
 
         tokens, updates = (np.mean([r["spent"][k] for r in mine]) for k in ("generated_tokens", "optimiser_steps"))
         lines.append(

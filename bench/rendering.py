@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import summary, update_table, verifier
+from bench import startup, summary, update_table, verifier
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
@@ -25,6 +25,7 @@ SECTIONS: tuple[Callable[[Path], str], ...] = (
     summary.memory,
     update_table.section,
     verifier.section,
+    startup.section,
     notes,
 )
 

@@ -155,8 +155,9 @@ def kept_and_not(model: str, pairs: int) -> None:
         flush=True,
     )
     policy, s1 = load_policy(bases.locate(model)), MODELS["S1"]
-    shape = {"hidden": s1.hidden, "layers": s1.layers, "heads": s1.heads, "kv_heads": s1.heads, "ffn": s1.ffn}
-    config = PolicyConfig("qwen2", VOCAB, **shape, head_dim=s1.hidden // s1.heads, context=1024, attention_bias=True)
+    sizes = {"hidden": s1.hidden, "layers": s1.layers, "heads": s1.heads, "kv_heads": s1.heads, "ffn": s1.ffn}
+    shape: dict[str, Any] = {**sizes, "head_dim": s1.hidden // s1.heads, "context": 1024, "attention_bias": True}
+    config = PolicyConfig("qwen2", VOCAB, **shape)
     made = Transformer(config).initialise(torch.Generator().manual_seed(0))
     for kind in ("native", "torch"):
         make = engine_for(kind, "cpu", "fp32").engine  # type: ignore[arg-type]

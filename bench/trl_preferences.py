@@ -12,6 +12,7 @@ import numpy as np
 
 from assay.credit import Constant
 from assay.curate.grouping import MISMATCHED
+from assay.curate.pairs import SIDES
 from assay.engine.local import LocalEngine
 from assay.known import recipe
 from assay.part import WholeLoss
@@ -88,10 +89,10 @@ def numbers_of(whole: WholeLoss | None) -> dict[str, float]:
 def couples(rows: Sequence[Row]) -> list[tuple[int, int]]:
     """Winner and loser of all pairs that are marked."""
     found = []
-    for name in sorted({name for row in rows for name in row.weights if name.startswith("pair/")}):
+    for k in range(max((len(row.constants[SIDES]) for row in rows), default=0)):
         sides: dict[str, dict[float, int]] = defaultdict(dict)
         for place, row in enumerate(rows):
-            sides[row.group][float(row.weights[name][0])] = place
+            sides[row.group][float(row.constants[SIDES][k])] = place
         found += [(both[1.0], both[-1.0]) for both in sides.values() if 1.0 in both]
     return found
 

@@ -17,7 +17,7 @@ from assay.known import RECIPES
 from assay.memory import Memory
 from assay.objective import Objective, Tagged
 from assay.objective.preference import Preference
-from assay.part import bind
+from assay.part import bind, parts_of
 from assay.recipe import Mechanism, Recipe
 from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Verdict
 from bench.micro_engine import Shape
@@ -100,7 +100,7 @@ def _sampled(engine: LocalEngine, rows: list[Row]) -> list[Row]:
         if segment.origin[0] != Origin.POLICY:
             known = dict.fromkeys(known)
         segment = dataclasses.replace(segment, **known)
-        result.append(row.mark(episode=dataclasses.replace(row.episode, segments=(segment,)), entropy=score.entropy))
+        result.append(row.mark(episode=dataclasses.replace(row.episode, segments=(segment,))))
     return result
 
 
@@ -117,7 +117,8 @@ def batch_of(engine: LocalEngine, rows: list[Row], case: Case, *, vocab: int, mo
         mu = None if segment.old is None else score.logp + np.float32(moved) * other
         stale = dataclasses.replace(segment, mu=mu, version=STALE)
         top = np.stack([random.choice(vocab, CANDIDATES, replace=False) for _ in range(count)])
-        known = {"gamma": 0.7, "partition": 0.3, "mean_logp": -np.log(vocab)}
+        known = {"gamma": 0.7, "log_z": 0.3, "mean_logp": np.full(count, -np.log(vocab))}
+        filled = [stream for part in parts_of(case.mechanism) for stream in part.fills if stream.name in known]
         learnt.append(
             row.mark(
                 episode=dataclasses.replace(row.episode, segments=(stale,)),
@@ -126,7 +127,7 @@ def batch_of(engine: LocalEngine, rows: list[Row], case: Case, *, vocab: int, mo
                 advantage=worth if row.in_denominator else None,
                 value=value,
                 top_ids=top.astype(np.int32),
-                weights={**row.weights, **{name: np.full(count, x, np.float32) for name, x in known.items()}},
+                constants={**row.constants, **{stream: known[stream.name] for stream in filled}},
             )
         )
     return pack(learnt, injected={case.role} if case.objective.injected == "train" else ())

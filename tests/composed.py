@@ -22,7 +22,7 @@ from assay.memory import KeepLeftovers, Memory
 from assay.memory.columns import to_columns
 from assay.memory.places import OURS, keepers
 from assay.models import Models
-from assay.part import Part, bind, name_of
+from assay.part import Curator, Part, Remembering, bind, name_of
 from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
 from assay.rng import Key, uniforms
@@ -104,12 +104,12 @@ def mechanism_of(*places: Place) -> Mechanism:
     """
     needed = [place for slot, name in places for place in ALONG.get(f"{slot}:{name}", ())]
     named = [*((slot, name) for slot, _, name in (place.partition(":") for place in needed)), *places]
-    chosen: dict[str, list[Part]] = {slot: [] for slot in SLOTS}
+    chosen: dict[str, list[Any]] = {slot: [] for slot in SLOTS}  # of the slot's kind each
     for slot, name in dict.fromkeys(named):
         chosen[slot].append(part_of(slot, name))
     if chosen["expand"]:  # whoever asks in rounds of its own goes before the refill
         chosen["expand"].sort(key=lambda part: isinstance(part, Refill))
-    chosen["ask"].sort(key=lambda part: name_of(part) == "steps")  # they leave alone what is answered already
+    chosen["ask"].sort(key=lambda part: name_of(part) == "first-steps")  # they leave alone what is answered already
     aside = [part for part in chosen["curate"] if part.sets_aside]
     for part in [one for parts in chosen.values() for one in parts if one.reads]:
         if not any(type(kept) in part.reads and kept.keeps_for(part) for kept in chosen["remember"]):
@@ -118,11 +118,16 @@ def mechanism_of(*places: Place) -> Mechanism:
         source=chosen["source"][-1] if chosen["source"] else Mechanism().source,
         credit=chosen["credit"][-1] if chosen["credit"] else Mechanism().credit,
         reward=(Outcome(), *chosen["reward"]),
-        **{slot: tuple(chosen[slot]) for slot in ("ask", "expand", "curate", "forwards", "shape", "remember")},
+        ask=tuple(chosen["ask"]),
+        expand=tuple(chosen["expand"]),
+        curate=tuple(chosen["curate"]),
+        forwards=tuple(chosen["forwards"]),
+        shape=tuple(chosen["shape"]),
+        remember=tuple(chosen["remember"]),
     )
 
 
-def _keeper(reader: Part, *, several: bool) -> Part:
+def _keeper(reader: Part, *, several: bool) -> Remembering:
     kind = reader.reads[0]
     if kind is KeepLeftovers:
         return KeepLeftovers(max_age=2, of=reader.called if several else "")
@@ -246,9 +251,9 @@ def groups_of(rows: Sequence[Row], *, batch: str | None = None) -> list[str]:
     return list(dict.fromkeys(row.group for row in rows if row.in_loss and batch in (None, row.batch)))
 
 
-def wanted_groups(*extra: Part) -> Mechanism:
+def wanted_groups(*extra: Curator) -> Mechanism:
     """Groups that are mixed, drawn until there are enough, with these parts behind the choice of them."""
-    first: tuple[Part, ...] = () if "take-turns" in map(name_of, extra) else (FirstGroups(),)
+    first: tuple[Curator, ...] = () if "take-turns" in map(name_of, extra) else (FirstGroups(),)
     aside = [part for part in extra if part.sets_aside]
     kept = tuple(_keeper(part, several=len(aside) > 1) for part in aside)
     return Mechanism(expand=(Refill(max_rounds=50),), curate=(MixedGroups(), *first, *extra), remember=kept)

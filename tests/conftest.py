@@ -1,32 +1,41 @@
 """For all tests: properties are judged by their truth, not by the speed of a busy machine; run folders to write in."""
 
-import zlib
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from engine_cases import KINDS, Default
+from drawn import Drawing
 from hypothesis import Phase, settings
 from record_runs import IDENTITY
+from suite_time import SuiteTime
+from torch_absent import TorchAbsent
 
 from assay.record import RunFolder
 
 settings.register_profile("assay", deadline=None)
 settings.register_profile("mutants", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
+settings.register_profile("fast", deadline=None, max_examples=25)
 settings.load_profile("assay")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The cases that `thin` leaves out of the fast tests are slow ones."""
-    for item in items:
-        thin = item.get_closest_marker("thin")
-        if thin is not None and zlib.crc32(item.name.encode()) % thin.args[0]:
-            item.add_marker(pytest.mark.slow)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all-recipes", action="store_true", help="suites over all recipes leave none out (drawn.py)")
+    parser.addoption("--drawn-by", metavar="WORD", help="what draws recipes in place of the commit: another run's word")
 
 
-@pytest.fixture(params=KINDS)
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Drawing(config))
+    config.pluginmanager.register(SuiteTime(config))
+    if find_spec("torch") is None:
+        config.pluginmanager.register(TorchAbsent(config))
+
+
+@pytest.fixture(params=["torch", "native", "adapter"])
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Runs a test on each kind of engine."""
+    from engine_cases import Default  # not above: there are tests that need no torch
+
     monkeypatch.setattr(Default, "kind", request.param)
     return request.param
 

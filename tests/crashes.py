@@ -70,7 +70,7 @@ def watch(place: mmap.mmap, inside: str | None, nth: int) -> None:
     from assay.engine.native.engine import NativeEngine
     from assay.engine.torch.engine import TorchEngine
 
-    visits = dict.fromkeys(PHASES, 0)
+    visits: dict[str, int] = dict.fromkeys(PHASES, 0)
 
     def marked(name: str, function, pause: float = 0.0):
         def wrapped(*arguments, **keywords):

@@ -75,8 +75,7 @@ def entropy_slopes(name: str, rows: list[Row]) -> tuple[Batch, np.ndarray]:
     weights, size = weights_of(batch, goal, max_new=recipe.scale.max_new), len(batch.ids)
     leaf = torch.ones(size, dtype=torch.float64, requires_grad=True)
     view = view_of_batch(batch, logp=torch.full((size,), -1.0, dtype=torch.float64), entropy=leaf, key=Key(0))
-    more = {f"weights/{name}": value for name, value in constants(view, weights, goal).items()}
-    view = dataclasses.replace(view, streams={**view.streams, **more})
+    view = dataclasses.replace(view, constants={**view.constants, **constants(view, weights, goal)})
     loss_of(goal)(view, torch.from_numpy(weights)).value.backward()
     assert leaf.grad is not None
     return batch, leaf.grad.numpy()

@@ -1,21 +1,123 @@
-"""What is drawn at random."""
+"""Which recipes the suites over all recipes try in this run: a part that the commit picks, always with the best known.
+
+A third of the recipes is drawn by a hash of the commit's id, or of the package's files where there is no repository, so
+that commits take turns. `--drawn-by 'commit 0123456789ab'` draws what another run drew. The best known ones are always
+in it, and those whose method this commit or the working tree changes. Cases of the others are marked `deep`: they run
+in `make test-deep`, with `--all-recipes`, and whenever nothing is asked for by a mark. `make test-fast` has a tenth.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Sequence
+import hashlib
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from assay.memory import Memory
+import pytest
+
+from assay.known import METHOD_OF, RECIPES
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "assay"
+BEST_KNOWN = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "gspo", "ppo", "sft", "dpo")
+SHARE, FAST_SHARE = 1 / 3, 1 / 10
 
 
-def require_fresh_draws(draw: Callable[[Memory, str], Sequence[Any]]) -> None:
-    """What is drawn at random is drawn anew in every step, group and run: of four or more that are as likely each,
-    twenty draws are not all the same, and the same draw is.
-    """
-    steps = [str(draw(dataclasses.replace(Memory(0), step=step), "g")) for step in range(20)]
-    groups = [str(draw(Memory(0), f"g{i}")) for i in range(20)]
-    seeds = [str(draw(Memory(seed), "g")) for seed in range(20)]
-    for drawn in (steps, groups, seeds):
-        assert len({*drawn}) > 1 and drawn.count(drawn[0]) < 20
-    assert steps == [str(draw(dataclasses.replace(Memory(0), step=step), "g")) for step in range(20)]
+def _git(*arguments: str) -> str:
+    """What git says; nothing where there is no repository or it does not know."""
+    if not (ROOT / ".git").exists():
+        return ""
+    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else ""
+
+
+def source() -> str:
+    """What picks: `commit 0123456789ab`, or `files 0123456789ab`."""
+    commit = _git("rev-parse", "HEAD").strip()
+    if commit:
+        return f"commit {commit[:12]}"
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
+    return f"files {digest.hexdigest()[:12]}"
+
+
+def touched() -> frozenset[str]:
+    """Recipes whose method this commit or the working tree changes."""
+    named = _git("diff", "--name-only", "HEAD~1", "--", "assay/methods").splitlines()
+    named += _git("ls-files", "--others", "--exclude-standard", "--", "assay/methods").splitlines()
+    methods = {Path(path).parts[2].removesuffix(".py") for path in named}
+    return frozenset(name for name, module in METHOD_OF.items() if module.rpartition(".")[2] in methods)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """`source` and `always` are the same in every worker of a run: the process that starts them says so."""
+
+    source: str
+    always: frozenset[str]
+    whole: bool  # every recipe
+
+    @cached_property
+    def recipes(self) -> tuple[str, ...]:
+        """Those of `make test`."""
+        return self._first(SHARE, self.always.union(BEST_KNOWN))
+
+    @cached_property
+    def few(self) -> tuple[str, ...]:
+        """Those of `make test-fast`, all of which are drawn."""
+        return self._first(FAST_SHARE, self.always)
+
+    def _first(self, share: float, always: Iterable[str]) -> tuple[str, ...]:
+        if self.whole:
+            return tuple(RECIPES)
+        by_lot = sorted(RECIPES, key=self.lot)[: round(share * len(RECIPES))]
+        return tuple(name for name in RECIPES if name in {*by_lot, *always})
+
+    def lot(self, name: str) -> int:
+        return int.from_bytes(hashlib.sha256(f"{self.source}/{name}".encode()).digest()[:8], "big")
+
+    def mark(self, item: pytest.Item) -> None:
+        """A case outside the draw is a deep one; one outside the smaller draw is a slow one."""
+        if item.get_closest_marker("over_recipes"):
+            name = getattr(item, "callspec").params["name"]  # noqa: B009
+            if name not in self.recipes:
+                item.add_marker(pytest.mark.deep)
+            if name not in self.few:
+                item.add_marker(pytest.mark.slow)
+        thin = item.get_closest_marker("thin")
+        if thin is not None and self.lot(item.name) % thin.args[0]:
+            item.add_marker(pytest.mark.slow)
+
+    def __str__(self) -> str:
+        few = f"of these {len(self.few)} in make test-fast"
+        return f"recipes drawn: {len(self.recipes)} of {len(RECIPES)} by {self.source}, {few} (--all-recipes: all)"
+
+
+class Drawing:
+    """Draws once a run, tells the workers, and says at the end what was drawn."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        told: dict[str, Any] = getattr(config, "workerinput", {})
+        always = frozenset(told["drawn_always"]) if told else touched()
+        by = told.get("drawn_by") or config.getoption("drawn_by") or source()
+        self.draw = Draw(by, always, config.getoption("all_recipes"))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        node.workerinput |= {"drawn_by": self.draw.source, "drawn_always": sorted(self.draw.always)}
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            self.draw.mark(item)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.line(str(self.draw))
+
+    @pytest.fixture(scope="session")
+    def drawn_recipes(self) -> tuple[str, ...]:
+        """For a test that goes over the recipes itself."""
+        return self.draw.recipes

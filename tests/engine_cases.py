@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from typed import as_network
 
 from assay.engine.interface import Want
 from assay.engine.local import LocalEngine
@@ -42,9 +44,9 @@ FAMILIES = {
 }
 
 
-def model_of(family: str = "qwen2", *, seed: int = 0, **changes: object) -> Transformer:
+def model_of(family: str = "qwen2", *, seed: int = 0, **changes: Any) -> Transformer:
     values = {**SMALL, **FAMILIES[family], **changes}
-    model = Transformer(PolicyConfig(**values)).initialise(torch.Generator().manual_seed(seed))  # type: ignore[arg-type]
+    model = Transformer(PolicyConfig(**values)).initialise(torch.Generator().manual_seed(seed))
     generator = torch.Generator().manual_seed(seed + 1)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -52,9 +54,6 @@ def model_of(family: str = "qwen2", *, seed: int = 0, **changes: object) -> Tran
                 noise = torch.randn(parameter.shape, generator=generator)
                 parameter.copy_((1 + 0.2 * noise) if "norm" in name else 0.2 * noise)
     return model
-
-
-KINDS = ("torch", "native", "adapter")
 
 
 def foreign_of(model: Transformer) -> Foreign:
@@ -73,28 +72,27 @@ class Default:
     kind = "torch"
 
 
-def engine_of(family: str = "qwen2", *, precision: str = "fp32", end: int | None = 0, **changes: object) -> LocalEngine:
+def engine_of(family: str = "qwen2", *, precision: str = "fp32", end: int | None = 0, **changes: Any) -> LocalEngine:
     """An engine of the default kind. `native` among precisions is the core in fp32; `tokens` are those of the rows of
     the output layer that the tokenizer knows.
     """
-    options = {k: changes.pop(k) for k in ("decode", "memory_bytes", "optimiser") if k in changes}
+    options: dict[str, Any] = {k: changes.pop(k) for k in ("decode", "memory_bytes", "optimiser") if k in changes}
     options |= {"optimiser": options.get("optimiser", AdamW()), "vocab": changes.pop("tokens", None)}
+    native = precision == "native" or (Default.kind == "native" and precision != "bf16")
+    options["precision"] = "fp32" if native else precision
     ends = frozenset() if end is None else frozenset({end})
     if Default.kind == "adapter" and precision != "native":
         foreign = foreign_of(model_of(family, **changes))
-        return AdapterEngine(foreign, end_ids=ends, precision=precision, **options)  # type: ignore[arg-type]
-    native = precision == "native" or (Default.kind == "native" and precision != "bf16")
-    engine, precision = (NativeEngine, "fp32") if native else (TorchEngine, precision)
-    return engine(model_of(family, **changes), end_ids=ends, precision=precision, **options)  # type: ignore[arg-type]
+        return AdapterEngine(foreign, end_ids=ends, **options)
+    engine = NativeEngine if native else TorchEngine
+    return engine(model_of(family, **changes), end_ids=ends, **options)
 
 
 def row_bytes(engine: LocalEngine, length: int) -> int:
     """Bytes of keys and values of a row of this length."""
-    return (
-        adapter_sampler.row_bytes(engine, length)
-        if Default.kind == "adapter"
-        else sampler.row_bytes(engine.network, length)
-    )
+    if isinstance(engine, AdapterEngine):
+        return adapter_sampler.row_bytes(engine, length)
+    return sampler.row_bytes(as_network(engine).network, length)
 
 
 def embedding_of(engine: LocalEngine) -> Tensor:
@@ -111,9 +109,9 @@ def contexts_of(count: int, *, vocab: int = 13, seed: int = 0, low: int = 1, hig
     return [random.integers(1, vocab, random.integers(low, high)).astype(np.int32) for _ in range(count)]
 
 
-def requests_of(groups: int = 3, samples: int = 4, *, max_new: int = 9, **changes: object) -> list[Request]:
+def requests_of(groups: int = 3, samples: int = 4, *, max_new: int = 9, **changes: Any) -> list[Request]:
     return [
-        Request(problem_of(g), context, str(g), max_new, sample=s, **changes)  # type: ignore[arg-type]
+        Request(problem_of(g), context, str(g), max_new, sample=s, **changes)
         for g, context in enumerate(contexts_of(groups))
         for s in range(samples)
     ]
@@ -146,7 +144,7 @@ def naive_log_probs(model: Transformer | Foreign, context: np.ndarray, ids: np.n
 
 
 def batch_of(
-    contexts: list[np.ndarray], answers: list[np.ndarray], *, temperature: float = 1.0, **changes: object
+    contexts: list[np.ndarray], answers: list[np.ndarray], *, temperature: float = 1.0, **changes: Any
 ) -> Batch:
     rows, tokens = len(answers), sum(map(len, answers))
     random = np.random.default_rng(5)
@@ -165,7 +163,7 @@ def batch_of(
         "request": tuple(str(i) for i in range(rows)),
         "group": tuple(str(i) for i in range(rows)),
     }
-    return Batch(**{**values, **changes})  # type: ignore[arg-type]
+    return Batch(**{**values, **changes})
 
 
 def rows_of(

@@ -33,40 +33,42 @@ EQUIVALENT = ROOT / "tests" / "data" / "equivalent_mutants.toml"
 COPIED = ("assay", "tests", "bench", "examples", "pyproject.toml", "Makefile", "README.md", "docs", "CHANGELOG.md")
 LIMIT = 3600  # seconds; longer is a loop without an end
 OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", "--hypothesis-profile=mutants")
+OPTIONS += ("--drawn-by=mutants",)  # the same recipes for every mutant
 FAST = "not slow and not deep"
 UNTRAINED = "not learns and not stopped and not goes_on and not resumes"  # runs of the whole loop, the slowest of them
-FORMULAS = "tests/test_loop_invariance.py::test_gradient_is_that_of_the_formula_on_dense_rows"
+FORMULAS = "tests/objective/test_loop_invariance.py::test_gradient_is_that_of_the_formula_on_dense_rows"
 TESTS = (
-    "tests/test_objective.py",
+    "tests/objective/test_objective.py",
     "tests/methods",
-    "tests/test_credit.py",
-    "tests/test_corrections.py",
-    "tests/test_trust.py",
-    "tests/test_preferences.py",
-    "tests/test_hybrids.py",
-    "tests/test_kl.py",
-    "tests/test_lengths.py",
-    "tests/test_shaping.py",
-    "tests/test_objective_step.py",
-    "tests/test_objective_updates.py",
-    "tests/test_critics.py",
-    "tests/test_masks.py",
+    "tests/credit/test_credit.py",
+    "tests/objective/test_corrections.py",
+    "tests/objective/test_trust.py",
+    "tests/curate/test_pairs.py",
+    "tests/memory/test_harvest.py",
+    "tests/objective/test_kl.py",
+    "tests/reward/test_soft_overlong.py",
+    "tests/credit/test_whiten.py",
+    "tests/objective/test_objective_step.py",
+    "tests/objective/test_objective_updates.py",
+    "tests/credit/test_critics.py",
+    "tests/objective/test_distance.py",
     "tests/test_promises.py",
-    "tests/test_helped.py",
+    "tests/ask/test_helped.py",
     "tests/test_stages.py",
-    "tests/test_curate.py",
-    "tests/test_collect.py",
-    "tests/test_turns.py",
-    "tests/test_data.py",
-    "tests/test_evaluate_bank.py",
-    "tests/test_evaluate_intervals.py",
-    "tests/test_evaluate_passk.py",
-    "tests/test_measure_replies.py",
-    "tests/test_engine_learner.py",
-    "tests/test_columns.py",
+    "tests/curate/test_curate.py",
+    "tests/collect/test_collect.py",
+    "tests/collect/test_turns.py",
+    "tests/tasks/test_data.py",
+    "tests/scoring/test_evaluate_bank.py",
+    "tests/scoring/test_evaluate_intervals.py",
+    "tests/scoring/test_evaluate_passk.py",
+    "tests/record/test_measure_replies.py",
+    "tests/engine/test_engine_learner.py",
+    "tests/memory/test_columns.py",
     "tests/test_configure.py",
     "tests/test_empty_hooks.py",
     "tests/test_composition.py",
+    FORMULAS,
 )
 
 
@@ -146,7 +148,7 @@ def copied(folder: Path) -> Path:
 
 def named_in(folder: Path, module: str) -> list[str]:
     """The tests that import this module; the invariances are asked as far as they hold formulas."""
-    paths = [path for path in sorted((folder / "tests").rglob("test_*.py")) if path.name not in FORMULAS]
+    paths = [path for path in sorted((folder / "tests").rglob("test_*.py")) if f"/{path.name}::" not in FORMULAS]
     return [path.relative_to(folder).as_posix() for path in paths if f"{module} import" in path.read_text()]
 
 

@@ -1,9 +1,9 @@
 """What tests over all parts know of those of methods: each says it in `tests/methods/NAME/parts.py`, as data.
 
-    SMALL = {"ask:steps": {"width": 2, "depth": 2}}     values at which a part works in a run of a few rows
-    ALONG = {"expand:search": ("ask:steps",)}           what a part has nothing to work on without
+    SMALL = {"ask:first-steps": {"width": 2, "depth": 2}}     values at which a part works in a run of a few rows
+    ALONG = {"expand:search": ("ask:first-steps",)}           what a part has nothing to work on without
     IDLE = {"ask:probe": {"num": 0}}                    values at which it changes nothing, in groups of four
-    BUSY = ("curate:nobody",)                               it has no such values: it is what the method is
+    BUSY = ("curate:no-training",)                          it has no such values: it is what the method is
 
 A part without a line is as it is by default, alone, and no hook.
 """

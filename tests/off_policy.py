@@ -18,9 +18,13 @@ from torch import Tensor
 
 from assay.credit import pack
 from assay.engine.interface import Chunk, Outputs, Want
+from assay.known import PARTS
 from assay.objective import Objective
 from assay.scale import Scale
 from assay.types import Origin, Row
+
+DECLARED = {stream.name: stream for kind in PARTS.values() for part in kind.values() for stream in part.fills}
+"""What parts find out for each other, by name: a method that is deleted takes its own along."""
 
 SCALE = Scale(num_prompts=2, group_size=3, max_new=8, learning_rate=0.5, num_steps=10)
 
@@ -110,8 +114,11 @@ def world(
             mean = before + (0.0 if on_policy else random.normal(0, 0.3, size))
             own = float(np.float32(random.normal()))
             made = episode(pieces, group=group, sample=i, reward=float(right), finish="length" if i == 2 else "stop")
-            weights = {"mean_logp": before, "partition": np.full(size, own, np.float32)}
-            rows.append(Row(made).mark(old=old, ref=ref, advantage=np.full(size, advantage), weights=weights))
+            found_out = {
+                DECLARED[name]: x for name, x in {"mean_logp": before, "log_z": own}.items() if name in DECLARED
+            }
+            row = Row(made, advantage=np.full(size, advantage), old=old, ref=ref, constants=found_out)
+            rows.append(row)
             logps[made.request.id], means[made.request.id] = logp.tolist(), mean.tolist()
             mine = np.array([c == "p" for c in parts], bool)
             given = [torch.from_numpy(np.asarray(x)[mine].astype(np.float64)) for x in (logp, old, ref, mean - before)]

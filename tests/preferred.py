@@ -8,7 +8,7 @@ import numpy as np
 from off_policy import SHAPES, World, world
 from tiny import models_of, phases_of, policy, recipe_of, run
 
-from assay.curate.pairs import pairs
+from assay.curate.pairs import SIDES, pairs
 from assay.known import RECIPES
 from assay.memory import Memory
 from assay.types import Row
@@ -16,9 +16,7 @@ from assay.types import Row
 
 def signs(row: Row) -> list[float]:
     """Of its pairs: 1 the winner, -1 the loser."""
-    names = sorted(name for name in row.weights if name.startswith("pair/"))
-    assert all(len(set(row.weights[name].tolist())) <= 1 for name in names)
-    return [float(row.weights[name][0]) if len(row.weights[name]) else 0.0 for name in names]
+    return row.constants[SIDES].tolist()
 
 
 MORE = {**SHAPES, "two": [("pp", False), ("pepp", True), ("p", True)]}

@@ -17,13 +17,15 @@ PACKAGE = ROOT / "assay"
 PAGE = ROOT / "docs" / "design.md"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "rng", "scale"),
+    ("errors", "rng", "scale", "streams"),
     ("types", "host"),
     ("part", "policy", "verifiers"),
     ("engine", "tasks"),
     ("models",),
     ("memory",),
-    ("source", "ask", "reward", "curate", "credit", "objective"),
+    ("curate",),
+    ("source", "ask", "reward", "credit"),
+    ("objective",),
     ("collect", "forwards", "stages", "record"),
     ("recipe", "scoring"),
     ("assemble", "methods", "view"),

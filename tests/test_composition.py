@@ -31,7 +31,7 @@ from assay.errors import ConfigError, DataError
 from assay.known import SLOTS
 from assay.memory import Harvest, HoldTagged, KeepLeftovers
 from assay.memory.places import keepers, place_for
-from assay.part import Part
+from assay.part import Remembering
 from assay.recipe import Mechanism, check
 
 ASIDE = {"recompose", "take-turns"}
@@ -132,6 +132,7 @@ def test_six_wanted_groups_train_in_every_step(names: tuple[str, ...]) -> None:
     assert len(waited) == sum(type(part).sets_aside for part in extra)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_what_waits_for_one_part_is_not_given_back_by_another() -> None:
     """Each keeps groups of its own."""
     made = recipe(wanted_groups(make(TURNS), make(RECOMPOSE)), **MANY)
@@ -141,6 +142,7 @@ def test_what_waits_for_one_part_is_not_given_back_by_another() -> None:
     assert not own["left-over/take-turns"] & own["left-over/recompose"], "what has not trained was not recomposed"
 
 
+@pytest.mark.slow
 def test_what_was_filtered_is_counted_in_the_step_in_which_its_group_trains() -> None:
     """Of each group two train, and all are in the denominator: a group that waited comes back with these marks."""
     mechanism = wanted_groups(make(TURNS))
@@ -157,7 +159,7 @@ def test_what_was_filtered_is_counted_in_the_step_in_which_its_group_trains() ->
 # Whose stores they are
 
 
-def of(*parts: Part, stage: tuple[Part, ...] = ()) -> list[list[str]]:
+def of(*parts: Remembering, stage: tuple[Remembering, ...] = ()) -> list[list[str]]:
     return [[keeper.place for keeper in kept] for kept in keepers([parts, stage])]
 
 
@@ -177,7 +179,9 @@ def test_two_parts_have_two_stores_and_stages_share_one() -> None:
 
 
 def test_checkpoints_of_earlier_versions_find_their_stores() -> None:
-    found = of(*(kind() for kind in SLOTS["remember"].values()))[0]
+    keepers_of_all = [kind() for kind in SLOTS["remember"].values() if issubclass(kind, Remembering)]
+    assert len(keepers_of_all) == len(SLOTS["remember"])
+    found = of(*keepers_of_all)[0]
     assert sorted(found) == sorted(
         [
             *("levels", "hint-rates", "difficulty", "temperatures", "solved", "successes", "values", "harvest"),
@@ -222,7 +226,7 @@ def extended(slot: str, name: str) -> Mechanism:
 
 
 FEWER = {
-    "nobody": "nobody trains",
+    "no-training": "no answer trains",
     "examine": "asks all that there is once, however many are wanted",
     "rehearse": "learns from what is held, and nothing is drawn",
     "pairs": "a group whose wrong answers were all cut has no pair",

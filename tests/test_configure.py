@@ -16,6 +16,7 @@ import pytest
 from golden_text import defaults, golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_runs import ROOT
 
 from assay.errors import AssayError, ConfigError, UnknownName
 from assay.known import METHOD_OF, RECIPES, SLOTS
@@ -28,8 +29,8 @@ from assay.run.session import plan
 from assay.scale import Scale
 from assay.source import Pool, Share
 
-GOLDEN = Path(__file__).with_name("golden")
-METHODS = Path(__file__).with_name("methods")
+GOLDEN = ROOT / "tests" / "golden"
+METHODS = ROOT / "tests" / "methods"
 POOL = Pool((Share("countdown", (3,)), Share("lis", (8,), 2.0)), wording="natural")
 OWN = {"azr": Share("dsl-deduction", (2, 3))}  # tasks of recipes that are not for every task
 
@@ -46,7 +47,7 @@ def through_json(value: Any) -> Any:
 # --- there and back -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.thin(12)
+@pytest.mark.over_recipes
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_at_every_profile_goes_through_json_and_back(name: str, profile: Any) -> None:
@@ -199,9 +200,9 @@ BAD: list[tuple[str, Any, type[AssayError], str]] = [
     ("recipe.mechanism.credit", "group_relativ", UnknownName, "Did you mean 'group-relative'"),
     ("recipe.mechanism.curate", "first-groups,mixed", UnknownName, "Did you mean 'mixed-groups'"),
     ("recipe.mechanism.objective", "fine", ConfigError, "expected the fields of Objective, came 'fine'"),
-    ("recipe.mechanism.expand.1", "refill", ConfigError, "'1' is no item; there are 1"),
-    ("recipe.mechanism.expand.first", "refill", ConfigError, "'first' is no item"),
-    ("recipe.scale.num_steps.x", "1", ConfigError, "nothing called 'x'"),
+    ("recipe.mechanism.expand.1", "refill", ConfigError, "no item '1'; there are 1"),
+    ("recipe.mechanism.expand.first", "refill", ConfigError, "no item 'first'"),
+    ("recipe.scale.num_steps.x", "1", ConfigError, "'x' does not exist"),
     ("recipe.scale.num_step", "1", UnknownName, "Did you mean 'num_steps'"),
     ("recipe.models.police.trained", "no", UnknownName, "Did you mean 'policy'"),
     ("pool.shares.0.levels", "3,x", ConfigError, "expected int, came 'x'"),
@@ -217,8 +218,8 @@ def test_a_wrong_override_says_where_and_what(path: str, value: Any, kind: type[
 
 def test_a_missing_or_unknown_field_in_a_file_is_an_error_of_ours() -> None:
     data = to_data(experiment())
-    with pytest.raises(UnknownName, match=r"no setting in Experiment named 'modle'.*'model'"):
-        from_data(Experiment, {**data, "modle": "x"})
+    with pytest.raises(UnknownName, match=r"no setting in Experiment named 'modl'.*'model'"):
+        from_data(Experiment, {**data, "modl": "x"})
     with pytest.raises(ConfigError, match=r"recipe\.scale.*num_prompts"):
         del data["recipe"]["scale"]["num_prompts"]
         from_data(Experiment, data)
@@ -227,6 +228,7 @@ def test_a_missing_or_unknown_field_in_a_file_is_an_error_of_ours() -> None:
 # --- profiles -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thin(6)
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_number_that_a_profile_moves_is_printed(name: str, profile: Any) -> None:

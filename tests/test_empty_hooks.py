@@ -17,7 +17,7 @@ from assay.ask.hints import Hinted
 from assay.collect import Refill
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
-from assay.curate import Aside, BandFirst
+from assay.curate import BandFirst, StatisticsOnly
 from assay.curate.parts import FirstGroups
 from assay.curate.players import Untrained
 from assay.known import SLOTS
@@ -34,7 +34,7 @@ IDLE: list[tuple[str, Part]] = [
     ("expand", AskTeachers(most=0)),
     ("expand", Fork(branches=0, places=0)),
     ("expand", Refill(max_rounds=1)),
-    ("curate", Aside()),
+    ("curate", StatisticsOnly()),
     ("curate", BandFirst(low=-1.0, high=2.0)),
     ("curate", FirstGroups()),
     ("curate", Untrained()),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from tiny import ALONE, POOL, Letters, policy, recipe_of, register, run, with_rounds
+from typed import as_torch
 
 from assay.engine.interface import Span
 from assay.engine.torch.engine import TorchEngine
@@ -49,7 +50,7 @@ def small(name: str, *, learning_rate: float = 0.014, num_steps: int = STEPS) ->
 
 def beginner() -> TorchEngine:
     """It ends an answer, right or wrong, no more often than it writes any letter."""
-    return policy("fp32", vocab=4, hidden=16, ffn=16, init_std=0.1)
+    return as_torch(policy("fp32", vocab=4, hidden=16, ffn=16, init_std=0.1))
 
 
 @functools.cache
@@ -69,6 +70,7 @@ def gain(accuracy: np.ndarray) -> tuple[float, float]:
     return last.mean() - first.mean(), float(np.sqrt(first.var(ddof=1) / len(first) + last.var(ddof=1) / len(last)))
 
 
+@pytest.mark.over_recipes
 @pytest.mark.parametrize("name", RL)
 def test_reward_rises(name: str) -> None:
     notes, memory = run(small(name), beginner())
@@ -78,6 +80,7 @@ def test_reward_rises(name: str) -> None:
     assert memory.step == STEPS
 
 
+@pytest.mark.over_recipes
 @pytest.mark.parametrize("name", RL)
 def test_reward_falls_with_the_sign_turned(name: str) -> None:
     engine = beginner()

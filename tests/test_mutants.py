@@ -71,6 +71,7 @@ def test_what_once_survived_is_among_them(name: str) -> None:
     assert name in {mutant.name for mutant in mutants.mutants()}
 
 
+@pytest.mark.slow
 def test_what_is_called_equivalent_exists_and_has_a_reason() -> None:
     known = mutants.equivalent()
     assert set(known) <= {mutant.name for mutant in mutants.mutants()}

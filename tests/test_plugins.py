@@ -16,13 +16,13 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from small_runs import ROOT
 
 from assay import errors, known, tasks
 from assay.host import offers
 from assay.lab import doctor
 from assay.tasks import TASKS
 
-ROOT = Path(__file__).parents[1]
 MODULE = '''
 import dataclasses
 
@@ -66,7 +66,7 @@ OFFERS = {"assay.methods": {"halved": "tiny_assay"}}
 WRONG = {  # what is changed in the module, and what is said of it
     "a name of ours": ("class Half", "class Clip", "has a part 'gate:clip', and assay.objective.gates has one already"),
     "a recipe of ours": ('name="halved"', 'name="grpo"', "has a recipe 'grpo', and there is one already"),
-    "a base that is not": ('Like("grpo"', 'Like("grop"', "there is no recipe 'grop', and others start from it: halved"),
+    "a base that is not": ('Like("grpo"', 'Like("grpq"', "there is no recipe 'grpq', and others start from it: halved"),
     "no such field": ('"mechanism.objective"', '"mechanism.objectiv"', "Did you mean 'objective'?"),
     "a misspelt wish": ("advantage, *, factor", "advantage, *, vieuw, factor", "Did you mean 'view'?"),
     "no default": ("factor: float = 0.5", "factor: float", "missing 1 required positional argument: 'factor'"),

@@ -10,7 +10,7 @@ import pytest
 import worked
 from composed import Signs, recipe, wanted_groups
 from data_files import jsonl, sums
-from drawn import require_fresh_draws
+from fresh_draws import require_fresh_draws
 from of_methods import make
 from tiny import episode, group_of, run
 from worked import beginner
@@ -66,6 +66,7 @@ def rate_at(update: int, scale: Scale) -> float:
     return scale.learning_rate * (1 - update / (scale.num_steps * scale.num_minibatches))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("parts", "minibatches"), [(("recompose",), 1), ((), 2)])
 def test_the_learning_rate_follows_the_steps_of_the_run_not_those_of_the_engine(
     monkeypatch: pytest.MonkeyPatch, parts: tuple[str, ...], minibatches: int

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from rooms import FOR_TYPES, LAYERS, PAGE, arrows, drawn, height, modules, room_of
+from small_runs import ROOT
 
 from assay.known import GROUPS, LIKES, METHOD_OF, PARTS, RECIPES
 from assay.methods import METHODS
 
-ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "assay"
 METHOD = "assay.methods."
 KNOWS_METHODS = ("known.py",)  # what there is by name; everybody else asks there
@@ -43,6 +43,22 @@ def test_no_method_imports_another() -> None:
     for path in filter(method_in, FILES):
         others = [m for m in imported(path) if m.startswith(METHOD) and m.split(".")[2] != method_in(path)]
         assert not others, f"{path.relative_to(ROOT)} imports {others}"
+
+
+def test_of_tests_and_benches_only_those_of_a_method_import_it() -> None:
+    """Else they would fail when it is deleted."""
+    for path in sorted([*(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]):
+        places = [*path.relative_to(ROOT).parts[:-1], path.stem]
+        others = [m for m in imported(path) if m.startswith(METHOD) and m.split(".")[2] not in places]
+        assert not others, f"{path.relative_to(ROOT)} imports {others}"
+
+
+def test_tests_and_proxies_of_methods_are_those_of_methods_that_there_are() -> None:
+    listed = {name for names in METHODS.values() for name in names}
+    proxies = {path.stem for path in (ROOT / "bench" / "proxies").iterdir() if not path.name.startswith("__")}
+    assert {
+        path.name for path in (ROOT / "tests" / "methods").iterdir() if any(path.glob("*.*"))
+    } == listed and proxies <= listed
 
 
 def test_every_method_has_its_line_and_every_line_its_method() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import episode, segment
 
-from assay.types import Batch, Origin, Problem, Request, Reward, Verdict, first_tokens, joined
+from assay.types import Origin, Problem, Request, Reward, Verdict, first_tokens, joined
 
 
 def problem(text: str = "1+1", **changes: object) -> Problem:
@@ -88,87 +88,6 @@ def test_first_tokens(lengths: list[int], count: int) -> None:
     assert [token for part in found for token in part.ids.tolist()] == every[:count]
     assert all(len(part) for part in found) and [part.node for part in found] == [str(i) for i in range(len(found))]
     assert all(part.old is not None and len(part.old) == len(part) for part in found)
-
-
-def full_batch(lengths: list[int]) -> Batch:
-    """Every stream that a batch can have, filled."""
-    rows, tokens, random = len(lengths), sum(lengths), np.random.default_rng(0)
-    at = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    context_at = np.cumsum([0, *(1 + i % 3 for i in range(rows))])
-    names = tuple(f"r{i}" for i in range(rows))
-    floats = ("advantage", "old", "sampled", "mu", "ref", "entropy", "value", "reward", "target", "continues")
-    floats += ("share",)
-    return Batch(
-        context=random.integers(0, 9, context_at[-1]).astype(np.int32),
-        context_at=context_at,
-        ids=np.arange(tokens, dtype=np.int32),
-        at=at,
-        mask=random.random(tokens) < 0.5,
-        counted=random.random(tokens) < 0.5,
-        counted_rows=random.random(rows) < 0.5,
-        origin=random.integers(0, 3, tokens).astype(np.int8),
-        temperature=random.random(rows).astype(np.float32),
-        problem=names,
-        request=names,
-        group=names,
-        roles=names,
-        tag=names,
-        ended=random.random(rows) < 0.5,
-        truncated=random.random(rows) < 0.5,
-        outcome=random.random(rows).astype(np.float32),
-        right=random.random(rows) < 0.5,
-        bootstrap=random.random(rows).astype(np.float32),
-        version=np.arange(tokens, dtype=np.int32),
-        node=np.arange(tokens, dtype=np.int32),
-        top_ids=random.integers(0, 9, (tokens, 2)).astype(np.int32),
-        beside=random.integers(0, 9, tokens).astype(np.int32),
-        legal=random.random((tokens, 3)) < 0.5,
-        cost=random.random((tokens, 2)).astype(np.float32),
-        generation=np.arange(2 * rows, dtype=np.int32),
-        generation_at=2 * np.arange(rows + 1),
-        weights={"kl": random.random(tokens).astype(np.float32)},
-        **{name: random.random(tokens).astype(np.float32) for name in floats},  # type: ignore[arg-type]
-    )
-
-
-OFFSETS = {"at": "ids", "context_at": "context", "generation_at": "generation"}
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=6), st.data())
-def test_select_takes_the_same_rows_of_every_stream(lengths: list[int], data: st.DataObject) -> None:
-    """Every field of a batch is a stream of tokens, of rows, or an offset: none may be forgotten."""
-    batch = full_batch(lengths)
-    chosen = data.draw(st.lists(st.integers(0, len(lengths) - 1), max_size=6))
-    found = batch.select(chosen)
-    assert len(found) == len(chosen) and found.lengths.tolist() == [lengths[i] for i in chosen]
-    for field in dataclasses.fields(Batch):
-        whole, part = getattr(batch, field.name), getattr(found, field.name)
-        if field.name in OFFSETS or field.name == "role":
-            continue
-        if field.name == "weights":
-            whole, part = whole["kl"], part["kl"]
-        offsets = next((o for o, tokens in OFFSETS.items() if tokens == field.name), "at")
-        at, new_at = getattr(batch, offsets), getattr(found, offsets)
-        by_row = isinstance(whole, tuple) or field.name in (
-            "counted_rows",
-            "temperature",
-            "ended",
-            "truncated",
-            "outcome",
-            "right",
-            "bootstrap",
-        )
-        for place, row in enumerate(chosen):
-            expected = whole[row] if by_row else whole[at[row] : at[row + 1]]
-            got = part[place] if by_row else part[new_at[place] : new_at[place + 1]]
-            np.testing.assert_array_equal(got, expected, err_msg=field.name)
-
-
-def test_streams_that_nobody_filled_stay_none() -> None:
-    batch = dataclasses.replace(full_batch([1, 2]), old=None, generation=None, generation_at=None, tag=None)
-    found = batch.select([1])
-    assert found.old is None and found.generation is None and found.tag is None
 
 
 def test_statistics_of_two_updates() -> None:

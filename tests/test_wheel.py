@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from small_runs import ROOT
 
 from assay.engine.native import build
 
@@ -16,7 +17,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="such wheels are made for Linux"),
 ]
-ROOT = Path(__file__).parent.parent
 FIND = "from assay.engine.native import build; print(build.library(build.chosen()))"
 USE = """
 import torch

@@ -23,18 +23,19 @@ from assay.ask import Codec
 from assay.assemble import Phases, assemble
 from assay.collect import Refill
 from assay.credit import pack
+from assay.engine.cutting import tensors_of
 from assay.engine.interface import Chunk, Outputs, Want
 from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
 from assay.engine.torch.value_engine import ValueEngine
-from assay.known import RECIPES
+from assay.known import PARTS, RECIPES
 from assay.loop import train
 from assay.memory import Follow, Memory
 from assay.models import Models
 from assay.objective import Objective
 from assay.objective.improve import accumulate, improve
 from assay.objective.survey import survey
-from assay.part import Part, bind, name_of
+from assay.part import Credit, Part, bind, name_of
 from assay.recipe import Mechanism, Recipe, Stage, at_profile
 from assay.record.measure import step_stats
 from assay.record.tensors import encode
@@ -212,15 +213,12 @@ class Table:
             yield self._chunk(batch.select(rows), rows)
 
     def _chunk(self, batch: Batch, rows: np.ndarray) -> Chunk:
-        arrays = {f.name: getattr(batch, f.name) for f in dataclasses.fields(batch) if f.name != "weights"}
-        arrays |= {f"weights/{name}": value for name, value in batch.weights.items()}
-        streams = {
-            name: torch.from_numpy(value).double() if value.dtype.kind == "f" else torch.from_numpy(value)
-            for name, value in arrays.items()
-            if isinstance(value, np.ndarray) and len(value) == len(batch.ids) and not name.endswith("at")
-        }
+        def tensor(value: np.ndarray) -> Tensor:
+            found = torch.from_numpy(value)
+            return found.double() if found.is_floating_point() else found
+
         row = torch.from_numpy(np.repeat(np.arange(len(batch)), batch.lengths))
-        return Chunk(batch=batch, rows=rows, row=row, streams=streams)
+        return Chunk(batch=batch, rows=rows, row=row, **tensors_of(batch, tensor))
 
     def forward(self, chunk: Chunk, want: Want) -> Outputs:
         logp = torch.tensor([p for name in chunk.batch.request for p in self.logp[name]], dtype=torch.float64)
@@ -277,15 +275,20 @@ def episode(
     return Episode(request, written, **{"finish": "stop", "verdict": verdict, "rewards": rewards, **changes})
 
 
+READ_BY_CREDIT = {stream for part in PARTS[Credit].values() for stream in part.needs}
+"""Constants of rows, all of them per token."""
+
+
 def group_of(rewards: Sequence[float | None], *, name: str = "g", lengths: Sequence[int] | None = None) -> list[Row]:
     """A group of rows with these rewards; answers of two tokens unless told otherwise."""
     lengths = lengths or [2] * len(rewards)
     answers = [[1] * (n - 1) + [END] if n else [] for n in lengths]
     return [
         Row(
-            episode(answer, group=name, sample=i, reward=reward),
-            entropy=np.full(len(answer), 0.5, np.float32),
-            energy=np.ones(len(answer), np.float32),
+            episode(
+                [segment(answer, entropy=np.full(len(answer), 0.5, np.float32))], group=name, sample=i, reward=reward
+            ),
+            constants={stream: np.ones(len(answer), np.float32) for stream in READ_BY_CREDIT},
             top_ids=np.zeros((len(answer), 3), np.int32),
         )
         for i, (answer, reward) in enumerate(zip(answers, rewards, strict=True))
@@ -330,7 +333,7 @@ def with_rounds(recipe: Recipe, count: int) -> Recipe:
             dataclasses.replace(part, max_rounds=count) if isinstance(part, Refill) else part
             for part in mechanism.expand
         )
-        ask = tuple(_shallow(part) if name_of(part) == "steps" else part for part in mechanism.ask)
+        ask = tuple(_shallow(part) if name_of(part) == "first-steps" else part for part in mechanism.ask)
         remember = tuple(
             dataclasses.replace(part, every=min(part.every, 5)) if isinstance(part, Follow) else part
             for part in mechanism.remember
@@ -500,6 +503,6 @@ def _flipped(credit: Callable[..., list[Batch]]) -> Callable[..., list[Batch]]:
 def _minus(batch: Batch) -> Batch:
     """What was worth more is worth less, also to losses that go by rewards, verdicts or pairs."""
     assert batch.outcome is not None and batch.right is not None
-    weights = {name: -value if name.startswith("pair/") else value for name, value in batch.weights.items()}
+    constants = {stream: -value if stream.name == "sides" else value for stream, value in batch.constants.items()}
     turned = {"advantage": -batch.advantage, "outcome": -batch.outcome, "right": ~batch.right}
-    return dataclasses.replace(batch, **turned, weights=weights)
+    return dataclasses.replace(batch, **turned, constants=constants)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.memory import Harvest, HoldTagged, Memory
+from assay.memory.places import Named
 from assay.part import Asking
 from assay.types import Request
 
@@ -29,7 +30,7 @@ def rehearse(requests: Sequence[Request], memory: Memory, *, name: str, place: s
 
 
 @dataclass(frozen=True)
-class Rehearse(Asking):
+class Rehearse(Named, Asking):
     """Replaces every request by an answer that `harvest` or `hold-tagged` holds: each answer once an epoch, reshuffled.
 
     ask=(Rehearse(name="harvest"),)
@@ -40,7 +41,3 @@ class Rehearse(Asking):
 
     name: str = "harvest"  # the name, or tag, of the part of `remember` that holds the answers
     does = rehearse
-
-    @property
-    def called(self) -> str:
-        return self.name

@@ -1,4 +1,4 @@
-"""Reading a command line: settings apart from arguments, names with suggestions, wrong usage as errors of ours."""
+"""Reading a command line: separates settings from other arguments, and turns wrong usage into errors with advice."""
 
 from __future__ import annotations
 
@@ -11,26 +11,19 @@ from typing import Any, NoReturn
 
 from assay.errors import UsageError, unknown
 from assay.host import terminal
-from assay.known import RECIPES, spelt
-from assay.policy.conversation import Chat
-from assay.policy.lora import Lora
-from assay.record.sinks import SINKS
-from assay.run import trl_names
-from assay.run.configure import settings
-from assay.run.experiment import Evaluation, Machine, Saving, Tracking
 
 SINKS_OF_RUN = "tracking.sinks"
-SHORT = {"--lora": "lora.rank"}  # settings that are written without their field
+SHORT = {"--lora": "lora.rank"}  # short option -> the setting that it stands for
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
-"""Flags of an argument, and what argparse is told of it."""
+"""The names of an argument, and the keyword arguments of `ArgumentParser.add_argument`."""
 
 
 def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """What is left without the settings `--a.b value` and `--a.b=value`, and those as {path: text}."""
+    """(the other arguments, {path: text} of the settings that are written `--a.b value` or `--a.b=value`)."""
     rest: list[str] = []
-    found: dict[str, str] = {}
-    names: dict[str, str] = {}  # by which each was said
+    values: dict[str, str] = {}
+    names: dict[str, str] = {}  # path -> the option that set it
     items = iter(arguments)
     for item in items:
         if item == "--":
@@ -46,67 +39,72 @@ def overrides(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
             value = next(items, "--")
             if value.startswith("--"):
                 raise UsageError(f"{name} wants a value: {name} VALUE.")
-        path, said = name[2:], item.partition("=")[0]
-        if names.setdefault(path, said) != said:
-            _require_alike(path, found[path], value)
-        found[path] = value
-    return rest, found
+        path, option = name[2:], item.partition("=")[0]
+        if names.setdefault(path, option) != option:
+            _require_alike(path, values[path], value)
+        values[path] = value
+    return rest, values
 
 
-TRACK: tuple[tuple[str, ...], dict[str, Any]] = (
-    ("--track",),
-    {
-        "nargs": "+",
-        "action": "extend",
-        "metavar": "SINK",
-        "help": f"also tell of the run there, any or all of: {', '.join(SINKS)}; default none",
-    },
-)
+def track() -> Argument:
+    """The option `--track`, with the names of the trackers."""
+    from assay.record.sinks import SINKS
+
+    said = f"also send the metrics to these trackers, any or all of: {', '.join(SINKS)}; default none"
+    return ("--track",), {"nargs": "+", "action": "extend", "metavar": "SINK", "help": said}
 
 
-def tracked(names: Sequence[str] | None, found: Mapping[str, str]) -> dict[str, str]:
-    """The settings with the one that `--track` is short for."""
+def tracked(names: Sequence[str] | None, values: Mapping[str, str]) -> dict[str, str]:
+    """The settings, with `tracking.sinks` set to the names that `--track` gives."""
+    from assay.record.sinks import SINKS
+
     for name in names or ():
         if name not in SINKS:
             raise unknown("sink", name, SINKS, "assay train --help")
     if not names:
-        return dict(found)
+        return dict(values)
     sinks = ",".join(dict.fromkeys(names))
-    _require_alike(SINKS_OF_RUN, found.get(SINKS_OF_RUN, sinks), sinks)
-    return {**found, SINKS_OF_RUN: sinks}
+    _require_alike(SINKS_OF_RUN, values.get(SINKS_OF_RUN, sinks), sinks)
+    return {**values, SINKS_OF_RUN: sinks}
 
 
 def _require_alike(path: str, one: str, other: str) -> None:
-    """A setting that is said by two names is said alike."""
+    """Refuses a setting that two options set to two values."""
     if one != other:
-        raise UsageError(f"--{path} is said twice, as '{one}' and as '{other}': leave one out.")
+        raise UsageError(f"--{path} is given twice, as '{one}' and as '{other}': leave one out.")
 
 
 def refuse_theirs(words: Sequence[str]) -> None:
-    """Names of TRL's on the line of `train` are refused together, with ours and their values."""
+    """Refuses all options of TRL on the command line of `train`, with one error that names Assay's options."""
+    from assay.run import trl_names
+
     given: dict[str, str] = {}
     for word, then in zip(words, [*words[1:], "--"], strict=True):
         name, equals, value = word.partition("=")
         if word.startswith("--") and trl_names.is_theirs(name[2:]):
             given[name] = value if equals or then.startswith("--") else then
     if given:
+        from assay.known import RECIPES, others, spelt
+
+        others()
         recipe = next((RECIPES[known] for word in words if (known := spelt(word)) is not None), None)
         raise trl_names.refusal(given, recipe, write=in_shell)
 
 
 def in_shell(settings: Mapping[str, str]) -> str:
+    """Settings as options of the command line, for messages."""
     return " ".join(f"--{name} {shlex.quote(value)}" for name, value in settings.items())
 
 
 class Told(Exception):
-    """What `--help` and `--version` asked for was printed."""
+    """Raised after the text of `--help` or `--version` was printed: the command is done."""
 
 
 class Parser(argparse.ArgumentParser):
-    """Wrong usage has the form and the exit code of every other error."""
+    """An argument parser whose errors are UsageErrors, with the form and the exit code of Assay's other errors."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}. `{self.prog} --help` shows what there is.")
+        raise UsageError(f"{message}. `{self.prog} --help` shows all arguments.")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         terminal.write(file or sys.stderr, message)
@@ -116,6 +114,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def settings_help() -> str:
+    """The settings of a run beside those of its recipe, one line each, for `--help`."""
+    from assay.policy.conversation import Chat
+    from assay.policy.lora import Lora
+    from assay.run.configure import settings
+    from assay.run.experiment import Evaluation, Machine, Saving, Tracking
+
     groups = {"evaluation": Evaluation(), "machine": Machine(), "saving": Saving()}
     groups |= {"tracking": Tracking(), "lora": Lora(), "chat": Chat()}
     rows = [row for prefix, record in groups.items() for row in settings(record, prefix)]
@@ -128,7 +132,7 @@ def _shown(value: Any) -> str:
 
 
 def one_of(kind: str, names: Sequence[str], *, see: str, **options: Any) -> dict[str, Any]:
-    """Options of an argument that takes one of these names; the error offers the nearest."""
+    """Keyword arguments for an argument that takes one of these names; the error for another offers the nearest one."""
 
     def known(text: str) -> str:
         if text not in names:
@@ -139,7 +143,7 @@ def one_of(kind: str, names: Sequence[str], *, see: str, **options: Any) -> dict
 
 
 def strange(argument: str, flags: Sequence[str], verb: str) -> UsageError:
-    """The error for an argument that a verb does not know."""
+    """The error for an argument that a verb does not have."""
     near = difflib.get_close_matches(argument, flags, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
-    return UsageError(f"unknown argument '{argument}'.{hint} `assay {verb} --help` shows what there is.")
+    return UsageError(f"unknown argument '{argument}'.{hint} `assay {verb} --help` shows all arguments.")

@@ -1,12 +1,13 @@
-"""The verbs that look: at a model, at runs, at what there is by name, at this machine."""
+"""The verbs that look, at models, runs, files, names and this machine, and those that write a folder for others.
+
+What each needs is imported when it is asked for.
+"""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-from assay.cli.problems import exam_of
-from assay.cli.verify import judge_of
 from assay.host import terminal
 
 
@@ -30,6 +31,8 @@ def run_sample(arguments: argparse.Namespace) -> Any:
 
 
 def run_eval(arguments: argparse.Namespace) -> Any:
+    from assay.cli.problems import exam_of
+    from assay.cli.verify import judge_of
     from assay.lab.sample import examine
     from assay.view.results import eval_table
 
@@ -63,6 +66,12 @@ def run_compare(arguments: argparse.Namespace) -> Any:
     return as_json(comparison)
 
 
+def run_report(arguments: argparse.Namespace) -> Any:
+    from assay.view.results import finished
+
+    return finished(arguments.run)
+
+
 def run_list(arguments: argparse.Namespace) -> Any:
     from assay.lab.catalogue import listing, listing_text
 
@@ -81,10 +90,28 @@ def run_show(arguments: argparse.Namespace) -> Any:
     return found
 
 
-def run_report(arguments: argparse.Namespace) -> Any:
-    from assay.view.results import finished
+def run_explain(arguments: argparse.Namespace) -> Any:
+    from assay.lab import explain
 
-    return finished(arguments.run)
+    return explain.run_explain(arguments)
+
+
+def run_data(arguments: argparse.Namespace) -> Any:
+    from assay.cli.problems import run_check
+
+    return run_check(arguments)
+
+
+def run_verify(arguments: argparse.Namespace) -> Any:
+    from assay.cli import verify
+
+    return verify.run_verify(arguments)
+
+
+def run_export(arguments: argparse.Namespace) -> Any:
+    from assay.lab import export
+
+    return export.run_export(arguments)
 
 
 def run_doctor(arguments: argparse.Namespace) -> Any:
@@ -94,3 +121,9 @@ def run_doctor(arguments: argparse.Namespace) -> Any:
     if not arguments.json:
         terminal.show(text(found))
     return found
+
+
+def run_new(arguments: argparse.Namespace) -> Any:
+    from assay.cli import new
+
+    return new.run_new(arguments)

@@ -1,6 +1,5 @@
 """The command line. One JSON document on standard output with `--json`, of an error too; everything for people goes to
-standard error or, without `--json`, as plain tables to standard output. Heavy libraries are imported by the verb that
-needs them.
+standard error or, without `--json`, as plain tables to standard output.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from assay.cli.arguments import Told
 from assay.cli.parser import parse
 from assay.errors import AssayError, ConfigError, StorageError
 from assay.host import terminal
-from assay.known import others
 
 INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ended
 
@@ -28,10 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         terminal.guard()
         with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
-            for offer in others():
-                if offer.problem:
-                    terminal.say(f"warning: {offer.problem}")
             known = parse(arguments)
+            tell_broken()
             result = known.run_verb(known)
         if as_json:
             terminal.show(json.dumps(result, allow_nan=False))
@@ -61,6 +57,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         terminal.tell(traceback.format_exc())
         return code
     return 0
+
+
+def tell_broken() -> None:
+    """Warns of what other packages offer and cannot be used; whatever a verb does begins with what they offer."""
+    from assay.known import others
+
+    for offer in others():
+        if offer.problem:
+            terminal.say(f"warning: {offer.problem}")
 
 
 def where_ended(done: SystemExit) -> str:

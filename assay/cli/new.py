@@ -46,4 +46,3 @@ ARGUMENTS: list[Argument] = [
         {"help": f"of a method in a checkout: {', '.join(GROUPS)}; default {next(iter(GROUPS))}"},
     ),
 ]
-VERB = ("a method, task or reward that trains and tests itself, to be filled in", ARGUMENTS, run_new)

@@ -20,11 +20,11 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         raise unknown("verb", verb, VERBS, "assay --help")
     if verb == "train":
         refuse_theirs(rest)
-    known, others = build_parser().parse_known_args(rest)
+    known, others = build_parser(verb).parse_known_args(rest)
     if verb is None:
         raise UsageError(f"say what to do: {', '.join(VERBS)}. `assay --help` explains them.")
     if others:
-        raise strange(others[0], [flag for flags, _ in VERBS[verb][1] for flag in flags], verb)
+        raise strange(others[0], [flag for flags, _ in VERBS[verb][1]() for flag in flags], verb)
     if found and verb != "train":
         raise UsageError(f"`assay {verb}` has no settings such as --{next(iter(found))}; `assay train` has.")
     known.overrides = found
@@ -32,7 +32,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return known
 
 
-def build_parser() -> Parser:
+def build_parser(asked: str | None = None) -> Parser:
+    """Of all verbs the names, and of the one that is asked for its arguments."""
     parser = Parser(
         prog="assay",
         description="Reinforcement learning with verifiable rewards: one engine and one laboratory.",
@@ -47,11 +48,11 @@ def build_parser() -> Parser:
             name,
             help=summary,
             description=summary,
-            epilog=settings_help() if name == "train" else None,
+            epilog=settings_help() if name == asked == "train" else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        for flags, options in arguments:
+        for flags, options in arguments() if name == asked else ():
             verb.add_argument(*flags, **options)
         verb.add_argument("--json", action="store_true", help="one JSON document on standard output")
         verb.set_defaults(run_verb=run)

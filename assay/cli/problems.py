@@ -1,4 +1,4 @@
-"""Which problems a command names: generated tasks, files of rows, and the verb that looks at a file."""
+"""The arguments by which a command names its problems (generated tasks, data files), and `assay data check`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TASK = "countdown:3,4"
 
-READ = ("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows")  # how rows are read
+READ = ("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows")  # how data files are read
 
 COLUMNS: list[Argument] = [
     (
@@ -27,20 +27,24 @@ COLUMNS: list[Argument] = [
     (("--answer-column",), {"default": "", "metavar": "NAME", "help": "default: see docs/data.md"}),
     (
         ("--answer-from-messages",),
-        {"action": "store_true", "help": "conversations end with the assistant: its last message is the answer"},
+        {"action": "store_true", "help": "the last message of each conversation is the assistant's: the answer"},
     ),
-    (("--skip-bad-rows",), {"action": "store_true", "help": "leave out rows that cannot be used, or do not fit"}),
+    (("--skip-bad-rows",), {"action": "store_true", "help": "leave out rows that cannot be used or do not fit"}),
 ]
 SYSTEM: Argument = (
     ("--system",),
-    {"metavar": "TEXT", "help": "short for --chat.system: before prompts that have none; default none, or the run's"},
+    {
+        "metavar": "TEXT",
+        "help": "system message of prompts that have none, short for --chat.system; default none, or the run's",
+    },
 )
 HELD_OUT: Argument = (
     ("--eval-data",),
     {
         "action": "append",
         "metavar": "FILE",
-        "help": "held-out rows, repeat for several files; then all of --data trains; default: a fifth of --data",
+        "help": "held-out rows, repeat for several files; all rows of --data are then trained on; default: a fifth of "
+        "--data is held out",
     },
 )
 TASKS: list[Argument] = [
@@ -49,7 +53,7 @@ TASKS: list[Argument] = [
         {
             "action": "append",
             "metavar": "NAME[:LEVELS][=WEIGHT]",
-            "help": f"repeat for a mixture; default {DEFAULT_TASK}, of eval the run's own",
+            "help": f"repeat for a mixture; default {DEFAULT_TASK}, for eval the run's own tasks",
         },
     ),
     (
@@ -58,7 +62,7 @@ TASKS: list[Argument] = [
             "wording",
             get_args(Wording),
             see="assay train --help",
-            help="compact for proxy models, natural for real ones; default compact, with --data natural, or the run's",
+            help="compact for bases, natural for pretrained models; default compact, with --data natural, or the run's",
         ),
     ),
     (
@@ -66,8 +70,8 @@ TASKS: list[Argument] = [
         {
             "action": "append",
             "metavar": "FILE|HUB",
-            "help": "rows: .jsonl, .json, .csv, .tsv, .parquet, or owner/name:split; repeat it: several files are one "
-            "set; default: tasks alone",
+            "help": "rows: .jsonl, .json, .csv, .tsv, .parquet, or owner/name:split; repeat for several files, which "
+            "are joined to one set; default: generated tasks only",
         },
     ),
     SYSTEM,
@@ -75,21 +79,21 @@ TASKS: list[Argument] = [
 ]
 CHECK: list[Argument] = [
     (("action",), one_of("action", ("check",), see="assay data --help")),
-    (("files",), {"nargs": "+", "metavar": "FILE|HUB", "help": "several are one set"}),
-    (("--model",), {"help": "whose tokens and context count; default: characters"}),
+    (("files",), {"nargs": "+", "metavar": "FILE|HUB", "help": "several files are joined to one set"}),
+    (("--model",), {"help": "measure prompts in tokens of this model; default: in characters"}),
     HELD_OUT,
     SYSTEM,
     *COLUMNS,
     (
         ("--reward",),
-        {"metavar": "FILE.py:FUNCTION", "help": "what it says of the answers that the rows give; default: no function"},
+        {"metavar": "FILE.py:FUNCTION", "help": "a reward function to try on the answers of the rows; default: none"},
     ),
     REWARD_TIMEOUT,
 ]
 
 
 def pool_of(arguments: argparse.Namespace) -> Pool:
-    """`--data FILE` and every `--task`, mixed; the default task where neither is named."""
+    """The pool of `--data` and every `--task`, mixed; that of the default task if neither is given."""
     from assay.source import Pool, Share, check_pool
     from assay.tasks.data.task import data
 
@@ -97,7 +101,7 @@ def pool_of(arguments: argparse.Namespace) -> Pool:
     files = []
     if arguments.data:
         held_out = getattr(arguments, "eval_data", None)
-        files = [Share(data(arguments.data, held_out=held_out, **said(arguments)).name)]
+        files = [Share(data(arguments.data, held_out=held_out, **reading(arguments)).name)]
     named = arguments.task or ([] if files else [DEFAULT_TASK])
     wording = arguments.wording or ("natural" if files else "compact")
     pool = Pool((*files, *(_task_share(text) for text in named)), wording=wording)
@@ -106,8 +110,9 @@ def pool_of(arguments: argparse.Namespace) -> Pool:
 
 
 def exam_of(arguments: argparse.Namespace) -> Pool:
-    """What a model is examined on: all rows of the files that are named, the tasks that are, or what a run was to be
-    tested on itself; without the rows that it knows.
+    """The problems that `assay eval` asks a model: all rows of `--data`, the tasks of `--task`, or the run's own test.
+
+    Rows that the model was trained on are left out.
     """
     from assay.run.ancestry import origin, unknown_to
     from assay.run.data_needs import require_answers
@@ -123,26 +128,26 @@ def exam_of(arguments: argparse.Namespace) -> Pool:
     else:
         pool = pool_of(arguments)
     if arguments.data:
-        whole = Share(data(arguments.data, rows="test", **said(arguments)).name)
+        whole = Share(data(arguments.data, rows="test", **reading(arguments)).name)
         pool = dataclasses.replace(pool, shares=(whole, *pool.shares[1:]))
     if not arguments.reward:
         require_answers(pool)
         if run is not None and run.experiment.rewards:
             flags = " ".join(f"--reward {reward}" for reward in run.experiment.rewards)
             terminal.say(
-                f"{run.path.name} was rewarded by functions of its own; here the checkers judge. To judge as it did: "
-                f"{flags}"
+                f"{run.path.name} was trained with reward functions; here the verifiers of the tasks judge. To use its "
+                f"reward functions: {flags}"
             )
     return unknown_to(arguments.model, pool)
 
 
-def said(arguments: argparse.Namespace) -> dict[str, Any]:
-    """How the rows are to be read."""
+def reading(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The arguments that say how data files are read."""
     return {name: getattr(arguments, name) for name in READ}
 
 
 def _task_share(text: str) -> Share:
-    """`NAME`, `NAME:LEVEL,LEVEL`, `NAME:LEVEL=WEIGHT`."""
+    """The share of a pool that is written `NAME`, `NAME:LEVEL,LEVEL` or `NAME:LEVEL=WEIGHT`."""
     from assay.source import Share
     from assay.tasks import task
 
@@ -157,7 +162,7 @@ def _task_share(text: str) -> Share:
 
 
 def _split_task(text: str) -> tuple[str, str]:
-    """`gym:NAME` has a colon of its own."""
+    """(name, levels) of `NAME:LEVELS`; a name such as `gym:NAME` contains a colon itself."""
     if text.startswith("gym:"):
         name, _, levels = text[4:].partition(":")
         return f"gym:{name}", levels
@@ -166,10 +171,10 @@ def _split_task(text: str) -> tuple[str, str]:
 
 
 def _refuse_lone_columns(arguments: argparse.Namespace) -> None:
-    """What says how a file is read says nothing without a file."""
+    """Refuses options that say how a data file is read, if no data file is given."""
     flags = ("eval_data", *READ)
     if not arguments.data and (lone := [flag for flag in flags if getattr(arguments, flag, None)]):
-        raise UsageError(f"--{lone[0].replace('_', '-')} is about a file of rows: name it with --data.")
+        raise UsageError(f"--{lone[0].replace('_', '-')} needs a data file: name it with --data.")
 
 
 def run_check(arguments: argparse.Namespace) -> Any:
@@ -182,7 +187,7 @@ def run_check(arguments: argparse.Namespace) -> Any:
         model=arguments.model,
         reward=arguments.reward,
         reward_timeout=timeout_of(arguments),
-        **said(arguments),
+        **reading(arguments),
     )
     if not arguments.json:
         terminal.show(text(found))

@@ -1,4 +1,4 @@
-"""The verbs that train: `train`, `resume`, `base`, `demo`. Torch is imported when one of them begins."""
+"""The verbs that train: `train`, `resume`, `base`, `demo`. What each needs is imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from assay.cli.arguments import tracked
-from assay.cli.problems import pool_of
-from assay.cli.verify import timeout_of
 from assay.host import terminal
 
 
 def run_train(arguments: argparse.Namespace) -> Any:
+    from assay.cli.problems import pool_of
+    from assay.cli.verify import timeout_of
     from assay.known import recipe
     from assay.lab import dry_run
     from assay.record.folder import Numbered

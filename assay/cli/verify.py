@@ -1,4 +1,4 @@
-"""Of the command line: reward functions, and `assay verify`."""
+"""The arguments that name reward functions, and the verb `assay verify`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REWARD_TIMEOUT: Argument = (
     {
         "type": float,
         "metavar": "SECONDS",
-        "help": f"that a call of a reward function may take; default {SECONDS:g}, or what the run began with",
+        "help": f"time limit of one call of a reward function; default {SECONDS:g}, or that of the resumed run",
     },
 )
 REWARD: list[Argument] = [
@@ -25,7 +25,7 @@ REWARD: list[Argument] = [
         {
             "action": "append",
             "metavar": "FILE.py:FUNCTION[=WEIGHT]",
-            "help": "f(prompts, completions, **columns) -> numbers, repeat for several; default: the task's checker",
+            "help": "f(prompts, completions, **columns) -> numbers, repeat for several; default: the task's verifier",
         },
     ),
     (
@@ -34,7 +34,7 @@ REWARD: list[Argument] = [
             "type": float,
             "default": 1.0,
             "metavar": "SCORE",
-            "help": "an answer is right where the weighted sum of the reward functions is at least this; default 1.0",
+            "help": "an answer is right if the weighted sum of its rewards is at least this; default 1.0",
         },
     ),
     REWARD_TIMEOUT,
@@ -46,7 +46,7 @@ VERIFY: list[Argument] = [
         {
             "nargs": "+",
             "metavar": "GOLD ANSWER | FILE",
-            "help": "explain: a right answer, and an answer or a whole response; audit: lines of "
+            "help": "explain: a reference answer, and an answer or a whole completion; audit: a file with lines "
             '{"gold", "answer", "label": true or false, "type"}',
         },
     ),
@@ -54,10 +54,12 @@ VERIFY: list[Argument] = [
 
 
 def judge_of(arguments: argparse.Namespace) -> Grader:
+    """The grader with the reward functions of `--reward`, or with the verifiers of the tasks."""
     return grader(arguments.reward or (), right_from=arguments.right_from, timeout=timeout_of(arguments))
 
 
 def timeout_of(arguments: argparse.Namespace) -> float:
+    """The seconds of `--reward-timeout`, checked."""
     seconds = SECONDS if arguments.reward_timeout is None else arguments.reward_timeout
     check_timeout(seconds)
     return seconds
@@ -71,7 +73,9 @@ def _explain(arguments: argparse.Namespace) -> dict[str, Any]:
     from assay.verifiers.mathematics import verdicts
 
     if len(arguments.inputs) != 2:
-        raise UsageError("assay verify explain takes a gold and an answer, each in quotes: explain '1/2' '0.5'.")
+        raise UsageError(
+            "assay verify explain takes a reference answer and an answer, each in quotes: explain '1/2' '0.5'."
+        )
     gold, response = arguments.inputs
     (one,) = verdicts.explain([(gold, response)])
     verdict = one.verdict

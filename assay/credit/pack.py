@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from assay.errors import DataError
 from assay.memory import Memory
-from assay.types import Batch, Origin, Row
+from assay.streams import Stream, streams_of
+from assay.types import Batch, Episode, Origin, Row, Segment
 
 Estimator = Callable[..., list[Row]]
 """(rows, *, memory, ...) -> the same rows with their advantage. Groups, trees, turns or tokens: it sees whole rows."""
@@ -85,13 +87,11 @@ def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:
     return Batch(
         context=_join(contexts, np.int32),
         context_at=_offsets(contexts),
-        ids=_join([e.stream("ids") for e in episodes], np.int32),
         at=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         mask=learnt & np.repeat(np.array([row.in_loss for row in rows], dtype=bool), lengths),
         counted=learnt & np.repeat(np.array([row.in_denominator for row in rows], dtype=bool), lengths),
         counted_rows=np.array([row.in_denominator for row in rows], dtype=bool),
         advantage=_join([_weighted(row) for row in rows], np.float32),
-        origin=_join([e.stream("origin") for e in episodes], np.int8),
         temperature=np.array([e.request.temperature for e in episodes], dtype=np.float32),
         problem=tuple(e.request.problem.id for e in episodes),
         request=tuple(e.request.id for e in episodes),
@@ -107,18 +107,12 @@ def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:
             [np.repeat([s.version for s in e.segments], [len(s) for s in e.segments]) for e in episodes], np.int32
         ),
         sampled=_join([e.stream("old") for e in episodes], np.float32),
-        mu=_join([e.stream("mu") for e in episodes], np.float32),
-        entropy=_join([e.stream("entropy") for e in episodes], np.float32),
-        old=_optional([row.old for row in rows]),
-        ref=_optional([row.ref for row in rows]),
-        value=_optional([row.value for row in rows]),
-        target=_targets(rows),
-        top_ids=_optional([row.top_ids for row in rows], np.int32),
-        beside=_optional([row.beside for row in rows], np.int32),
-        share=_optional([row.share for row in rows]),
         generation=_join(asked, np.int32) if _differ(contexts, asked) else None,
         generation_at=_offsets(asked) if _differ(contexts, asked) else None,
-        weights=_weights(rows),
+        term_weights=_term_weights(rows),
+        constants=_constants(rows),
+        **_written(episodes),
+        **_carried(rows),
     )
 
 
@@ -133,39 +127,64 @@ def _weighted(row: Row) -> np.ndarray:
     return np.zeros(len(row.episode)) if row.advantage is None else row.weight * row.advantage
 
 
-def _weights(rows: Sequence[Row]) -> Mapping[str, np.ndarray]:
+def _written(episodes: Sequence[Episode]) -> dict[str, np.ndarray]:
+    """What the writers of tokens said of them: the streams that segments and batches declare by one name, rows not."""
+    declared = streams_of(Batch)
+    names = (streams_of(Segment).keys() & declared.keys()) - streams_of(Row).keys()
+    return {name: _join([e.stream(name) for e in episodes], declared[name].dtype) for name in names}
+
+
+def _carried(rows: Sequence[Row]) -> dict[str, np.ndarray]:
+    """The streams that rows and batches declare by one name. What was asked for is there for every row or for none; a
+    row out of the loss may lack it, and has zeros, which nobody reads. The advantage is weighed, and packed for itself.
+    """
+    found, fills = {}, [None if row.in_loss else 0.0 for row in rows]
+    for name in (streams_of(Row).keys() & streams_of(Batch).keys()) - {"advantage"}:
+        pieces = [getattr(row, name) for row in rows]
+        if any(piece is not None for piece in pieces):
+            found[name] = _filled(streams_of(Batch)[name], rows, pieces, fills)
+    return found
+
+
+def _constants(rows: Sequence[Row]) -> Mapping[Stream, np.ndarray]:
+    """What parts found out for each other, of all rows."""
+    declared = dict.fromkeys(stream for row in rows for stream in row.constants)
+    return {s: _filled(s, rows, [row.constants.get(s) for row in rows], [s.fill] * len(rows)) for s in declared}
+
+
+def _term_weights(rows: Sequence[Row]) -> Mapping[str, np.ndarray]:
     """Weights of further loss terms: 1 where a row says nothing about a term that another row weighs."""
-    names = sorted({name for row in rows for name in row.weights})
-    return {
-        name: _join([row.weights.get(name, np.ones(len(row.episode))) for row in rows], np.float32) for name in names
-    }
+    declared = [Stream(name, per="token") for name in sorted({name for row in rows for name in row.term_weights})]
+    ones = [1.0] * len(rows)
+    return {s.name: _filled(s, rows, [row.term_weights.get(s.name) for row in rows], ones) for s in declared}
+
+
+def _filled(stream: Stream, rows: Sequence[Row], pieces: Sequence[Any], fills: Sequence[float | None]) -> np.ndarray:
+    """A stream over all rows. Where a row has none, its `fill` stands for every number of it; without one it needs its
+    own.
+    """
+    known = next(np.asarray(piece) for piece in pieces if piece is not None)
+    found = []
+    for row, piece, fill in zip(rows, pieces, fills, strict=True):
+        shape = known.shape if stream.per == "row" else (len(row.episode), *known.shape[1:])
+        if piece is None and fill is None:
+            count = sum(piece is not None for piece in pieces)
+            raise ValueError(f"{stream.name} is there for {count} of {len(rows)} rows; it must be for all or for none")
+        piece = np.full(shape, fill, stream.dtype) if piece is None else np.asarray(piece)
+        if piece.shape != shape:
+            request = row.episode.request.id
+            raise ValueError(f"{stream.name} of request {request} has the shape {piece.shape}, expected {shape}")
+        found.append(piece)
+    return _join(found, stream.dtype) if stream.per == "token" else np.array(found, stream.dtype)
 
 
 def _differ(contexts: Sequence[np.ndarray], asked: Sequence[np.ndarray]) -> bool:
     return any(trained is not sampled for trained, sampled in zip(contexts, asked, strict=True))
 
 
-def _join(pieces: Sequence[np.ndarray], dtype: type) -> np.ndarray:
+def _join(pieces: Sequence[np.ndarray], dtype: str | type) -> np.ndarray:
     return np.concatenate(pieces).astype(dtype, copy=False) if pieces else np.zeros(0, dtype)
 
 
 def _offsets(pieces: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum([len(piece) for piece in pieces])]).astype(np.int64)
-
-
-def _targets(rows: Sequence[Row]) -> np.ndarray | None:
-    """Credit passes over rows that a filter left in the denominator alone: zeros stand there, which nobody learns."""
-    known = any(row.target is not None for row in rows)
-    passed = [known and row.target is None and not row.in_loss for row in rows]
-    streams = [np.zeros(len(r.episode), np.float32) if zero else r.target for r, zero in zip(rows, passed, strict=True)]
-    return _optional(streams)
-
-
-def _optional(streams: Sequence[np.ndarray | None], dtype: type = np.float32) -> np.ndarray | None:
-    """A forward that was asked for is there for every row or for none."""
-    present = [stream for stream in streams if stream is not None]
-    if not present:
-        return None
-    if len(present) < len(streams):
-        raise ValueError(f"a forward is there for {len(present)} of {len(streams)} rows")
-    return _join(present, dtype)

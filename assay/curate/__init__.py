@@ -1,15 +1,15 @@
 """Curation: which rows train."""
 
 from assay.curate.pairs import Pairs, TrainAt
-from assay.curate.parts import Aside, BandFirst, FirstGroups, MixedGroups, leave_out
+from assay.curate.parts import BandFirst, FirstGroups, MixedGroups, StatisticsOnly, leave_out
 from assay.curate.players import Untrained
 
 __all__ = [
-    "Aside",
     "BandFirst",
     "FirstGroups",
     "MixedGroups",
     "Pairs",
+    "StatisticsOnly",
     "TrainAt",
     "Untrained",
     "leave_out",

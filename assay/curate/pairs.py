@@ -12,11 +12,14 @@ import numpy as np
 from assay.curate.grouping import groups, measure
 from assay.memory import Memory
 from assay.part import Curator
+from assay.streams import Stream
 from assay.types import Origin, Row
+
+SIDES = Stream("sides", per="row", fill=0.0, filled_by="`pairs` of `curate`")  # [K] of the pairs of the row's group
 
 
 def pairs(rows: Sequence[Row], *, memory: Memory, most: int) -> list[Row]:
-    """Writes the weight `pair/K` on every row: 1 on the winner of the group's pair K, -1 on the loser, 0 on others."""
+    """Writes SIDES[K] on every row: 1 on the winner of the group's pair K, -1 on the loser, 0 on other rows."""
     signs = np.zeros((len(rows), most), np.float32)
     for name, members in groups(rows).items():
         alive = [i for i in members if rows[i].in_loss and (rows[i].episode.stream("origin") != Origin.ENV).any()]
@@ -41,14 +44,14 @@ class Pairs(Curator):
     """
 
     writes = True
+    fills = (SIDES,)
 
     most: int = 1  # pairs of a group
     does = pairs
 
 
 def _paired(row: Row, signs: np.ndarray) -> Row:
-    weights = {f"pair/{k}": np.full(len(row.episode), sign, np.float32) for k, sign in enumerate(signs)}
-    row = row.mark(weights={**row.weights, **weights})
+    row = row.mark(constants={**row.constants, SIDES: signs})
     return row if signs.any() else row.mark(in_loss=False, in_denominator=False)
 
 
@@ -73,11 +76,10 @@ class TrainAt(Curator):
 
 def _at(row: Row, temperature: float) -> Row:
     episode = row.episode
-    forgotten = {"old": None, "mu": None, "entropy": None, "all_logp": None, "top_ids": None}
     return row.mark(
         episode=dataclasses.replace(
             episode,
             request=dataclasses.replace(episode.request, temperature=temperature),
-            segments=tuple(dataclasses.replace(segment, **forgotten) for segment in episode.segments),
+            segments=tuple(segment.unsampled() for segment in episode.segments),
         )
     )

@@ -56,7 +56,7 @@ class MixedGroups(Curator):
     does = mixed_groups
 
 
-def aside(rows: Sequence[Row], *, tag: str) -> list[Row]:
+def statistics_only(rows: Sequence[Row], *, tag: str) -> list[Row]:
     """Marks the rows with this tag out of the loss and the denominator."""
 
     def others(row: Row) -> bool:
@@ -66,15 +66,17 @@ def aside(rows: Sequence[Row], *, tag: str) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class Aside(Curator):
+class StatisticsOnly(Curator):
     """Rows with this tag do not train and are not in the denominator, but count in the statistics of their group.
 
-    curate=(Aside(tag="probe"),)
-    --mechanism.curate aside --mechanism.curate.0.tag probe
+    curate=(StatisticsOnly(tag="probe"),)
+    --mechanism.curate statistics-only --mechanism.curate.0.tag probe
     """
 
+    formerly = ("aside",)
+
     tag: str = "probe"  # of the row, else of its request
-    does = aside
+    does = statistics_only
 
 
 def first_groups(rows: Sequence[Row], *, num_prompts: int) -> list[Row]:

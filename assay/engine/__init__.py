@@ -1,1 +1,1 @@
-"""Where a parameter set runs: what the loop asks of an engine, and what the engines of this machine share."""
+"""Engines run parameter sets: the interface that the loop uses, the code that engines share, and the engines."""

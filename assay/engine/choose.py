@@ -1,4 +1,7 @@
-"""Which engine runs a parameter set: the compiled core where it can, torch everywhere else."""
+"""Which engine runs a parameter set: the compiled core where it can and is faster, torch elsewhere.
+
+Networks of other families run through `transformers`.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,10 @@ Kind = Literal["auto", "native", "torch"]
 
 @contextmanager
 def processor_of(engine: Engine) -> Iterator[None]:
-    """Inside, the processor is the engine's. The core has threads of its own; those that torch's own operations leave
-    behind would spin beside them, and take a third of the processor's time."""
+    """Inside the block, torch uses one thread if the engine has threads of its own, as the core has.
+
+    Torch's idle threads would spin beside the core's threads and take a third of the processor's time.
+    """
     before = torch.get_num_threads()
     if isinstance(engine, LocalEngine) and engine.has_threads:
         torch.set_num_threads(1)
@@ -37,30 +42,33 @@ def processor_of(engine: Engine) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Choice:
-    """An engine, and why it is not the faster one where it is not."""
+    """An engine class, and the reason why a faster one was not taken ("" for the core)."""
 
     engine: type[LocalEngine]
     reason: str
-    refused: bool = False  # the core would have been faster
+    refused: bool = False  # the core would have been faster, but it cannot run here
 
 
 def engine_of(model: Transformer | Foreign, kind: Kind, device: str, precision: Precision) -> Choice:
-    """The engine for this network."""
+    """The engine class for this network: that of the setting `machine.engine`, or the fastest for `auto`."""
     from assay.policy.transformer import Transformer
 
     if not isinstance(model, Transformer):
         from assay.engine.transformers.engine import AdapterEngine
 
-        family = f"{model.config.family} is none of the families that the engines of ours run"
+        family = f"our own engines do not run the model family {model.config.family}"
         if kind != "auto":
-            raise ConfigError(f"machine.engine is {kind}, but {family}. Take machine.engine auto.")
+            raise ConfigError(f"machine.engine is {kind}, but {family}. Set machine.engine to auto.")
         return Choice(AdapterEngine, f"{family}; transformers computes it, which is slower")
     parameters = sum(parameter.numel() for parameter in model.parameters())
     return engine_for(kind, device, precision, parameters=parameters, adapted=model.lora is not None)
 
 
 def engine_for(kind: Kind, device: str, precision: Precision, *, parameters: int = 0, adapted: bool = False) -> Choice:
-    """`auto` takes the core where it is faster; a core that is asked for by name and cannot be had is an error."""
+    """The engine class for a network of ours. `auto` takes the core where it can run and is faster than torch.
+
+    `native` names the core, and is an error where the core cannot run.
+    """
     from assay.engine.native.engine import NativeEngine, refusal
     from assay.engine.torch.engine import TorchEngine
 
@@ -74,5 +82,5 @@ def engine_for(kind: Kind, device: str, precision: Precision, *, parameters: int
     if reason is None:
         return Choice(NativeEngine, "")
     if kind == "native":
-        raise ConfigError(f"machine.engine is native, but {reason}. Take machine.engine auto or torch.")
+        raise ConfigError(f"machine.engine is native, but {reason}. Set machine.engine to auto or torch.")
     return Choice(TorchEngine, reason, refused=True)

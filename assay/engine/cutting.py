@@ -1,18 +1,28 @@
-"""How a batch is cut into chunks of whole rows by the number of tokens that the network really runs."""
+"""How a batch is cut into chunks of whole rows by the number of tokens that the network really runs, and the tensors of
+what is cut.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from assay.engine.layout import distinct
+from assay.streams import token_streams
 from assay.types import Batch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def cut(batch: Batch, *, tokens: int) -> list[np.ndarray]:
-    """Row indices of each chunk: at most `tokens` inputs (a longer row is alone), rows that share a context together.
+    """The row indices of each chunk. A chunk runs at most `tokens` input tokens; a longer row has a chunk of its own.
 
-    Groups of rows with one context go by their longest row, so that rows of a chunk are of similar length; a group is
-    divided only if it does not fit. Every row is in exactly one chunk, and the result depends on the batch alone.
+    Rows that share a context form a group, and a group is divided only if it does not fit: its context is run once a
+    chunk. Groups are taken in order of their longest row, so that the rows of a chunk have similar lengths. Every row
+    is in exactly one chunk, and the result depends on the batch alone.
     """
     contexts = [batch.context[a:b] for a, b in zip(batch.context_at[:-1], batch.context_at[1:])]
     which, _ = distinct(contexts)
@@ -41,3 +51,22 @@ def cut(batch: Batch, *, tokens: int) -> list[np.ndarray]:
     if current:
         chunks.append(np.array(current))
     return chunks
+
+
+def tensors_of(batch: Batch, tensor: Callable[[np.ndarray], Tensor]) -> dict[str, Any]:
+    """Everything that a batch has for each token, and the constants of its rows, as the fields of a chunk or of a view.
+
+    `tensor` makes one of an array, where and in which floating-point format it is needed; integers of 32 bits become
+    those of 64, by which tensors can be indexed.
+    """
+    import torch
+
+    def made(array: np.ndarray) -> Tensor:
+        result = tensor(array)
+        return result.long() if result.dtype == torch.int32 else result
+
+    return {
+        "streams": {name: made(array) for name, array in token_streams(batch).items()},
+        "term_weights": {name: made(array) for name, array in batch.term_weights.items()},
+        "constants": {stream: made(array) for stream, array in batch.constants.items()},
+    }

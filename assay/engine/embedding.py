@@ -1,4 +1,4 @@
-"""What a network reads: embeddings of tokens, or of two at once."""
+"""The input of a network: the embedding of each token, or a blend of the embeddings of two tokens."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from torch import Tensor
 
 
-def embedded(ids: Tensor, table: Callable[[Tensor], Tensor], beside: Tensor | None, share: Tensor | None) -> Tensor:
-    """e(ids) + share (e(beside) - e(ids)); e(ids) itself where nothing is beside or both are the same."""
+def embedded(ids: Tensor, table: Callable[[Tensor], Tensor], blend: Tensor | None, share: Tensor | None) -> Tensor:
+    """(1 - share) e(ids) + share e(blend); e(ids) itself where there is no second token or both are the same."""
     x = table(ids)
-    if beside is None or share is None:
+    if blend is None or share is None:
         return x
-    return x + share.to(x.dtype).unsqueeze(-1) * (table(beside) - x)
+    return x + share.to(x.dtype).unsqueeze(-1) * (table(blend) - x)

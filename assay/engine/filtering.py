@@ -1,9 +1,9 @@
-"""From logits to a token and what was known about it: temperature, filters, inverse-CDF draw, log-probs, entropy.
+"""From logits to a drawn token with its log-probabilities: temperature, filters, inverse-CDF draw, entropy.
 
-Filters act in this order, each on the renormalised rest of the one before: top-k (the k most probable, ties to the
-lower id), top-p (the smallest set of most probable tokens whose mass reaches p), min-p (at least min_p times the
-largest probability). Temperature 0 is greedy: the most probable token, whose `old` is the log-prob at temperature 1,
-and whose `mu` is 0, the logarithm of the certainty it was picked with.
+Three filters act in this order, each on the renormalised distribution that the filter before has left: top-k (the k
+most probable tokens, ties to the lower id), top-p (the smallest set of most probable tokens whose mass reaches p),
+min-p (tokens with at least min_p times the largest probability). Temperature 0 is greedy and takes the most probable
+token: its `old` is the log-probability at temperature 1, and its `mu` is 0, because it was picked with certainty.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class Filters:
-    """Sampling of a batch of rows. What no row needs is None."""
+    """The temperatures and filters of n rows. A field is None where no row needs it."""
 
     tau: Tensor | None = None  # [n], 1 for greedy rows
     greedy: Tensor | None = None  # bool[n]
@@ -28,15 +28,17 @@ class Filters:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
+    """The tokens that were drawn for n rows."""
+
     token: Tensor  # int64[n]
-    old: Tensor  # [n]
-    mu: Tensor  # [n]
-    entropy: Tensor  # [n]
+    old: Tensor  # [n] log-probability under the full softmax at the row's temperature
+    mu: Tensor  # [n] log-probability under the filtered distribution that the token was drawn from
+    entropy: Tensor  # [n] of the full softmax
     finite: Tensor  # bool[n]: all logits of the row are finite
 
 
 def kept(p: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor) -> Tensor:
-    """bool[n, V]: the tokens that the filters leave. The most probable one always stays."""
+    """bool[n, V]: the tokens that the filters keep. The most probable token is always kept."""
     ordered, order = torch.sort(p, dim=-1, descending=True, stable=True)
     rank = torch.arange(p.shape[-1], device=p.device)
     stays = rank[None, :] < top_k[:, None]
@@ -50,7 +52,7 @@ def kept(p: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor) -> Tensor:
 
 
 def invert(weight: Tensor, u: Tensor) -> Tensor:
-    """The token at which the cumulative weight first exceeds u times the total; never one of weight zero."""
+    """The token at which the cumulative weight first exceeds u times the total; never a token of weight zero."""
     cdf = weight.cumsum(-1, dtype=torch.float64)
     total = cdf[:, -1]
     target = torch.minimum(u * total, torch.nextafter(total, torch.zeros_like(total)))
@@ -58,7 +60,7 @@ def invert(weight: Tensor, u: Tensor) -> Tensor:
 
 
 def draw(logits: Tensor, u: Tensor, filters: Filters) -> Drawn:
-    """One token a row. `u` is float64[n] in [0, 1)."""
+    """Draw one token for each row by its uniform random number `u`, float64[n] in [0, 1)."""
     finite = torch.isfinite(logits.sum(-1))
     z = logits if filters.tau is None else logits / filters.tau[:, None]
     logp = torch.log_softmax(z, -1)

@@ -1,7 +1,7 @@
-"""What a run will hold in memory, from shapes alone: the allocations of the engines, counted before anything is loaded.
+"""How much memory a run will need, from shapes alone: the engines' allocations, counted before anything is loaded.
 
-Numbers of a format of b bytes; D hidden, Q and K the widths of all query and of all key heads, F the width of the gated
-unit, V the vocabulary. A peak is what is always there and the largest of what the phases add. No torch here.
+The peak is the memory that is always held, plus the memory of the phase that adds most. Names in the formulas: b bytes
+of a number, q and k the widths of all query heads and of all key heads. This module does not import torch.
 """
 
 from __future__ import annotations
@@ -15,49 +15,54 @@ from assay.policy.config import PolicyConfig, matrices, parameters
 
 Phase = Literal["always", "sampling", "scoring", "learning"]
 
-WIDE = 4  # bytes of a parameter, its gradient and each of its two moments
-LIBRARIES = 320 << 20  # Python and torch on a processor, with what its products load
-BESIDE_CORE = 256 << 20  # the same where the core multiplies
-CONTEXT = 700 << 20  # what a GPU's driver and libraries hold of it
-PREFILL_TOKENS, NATIVE_PREFILL = 4096, 512  # prompts that are run together: on torch, and on a thread of the core
-SCORE_TOKENS = 4096
-LOGITS, NATIVE_LOGITS = 1 << 24, 1 << 22  # elements of logits at a time: on torch, and on a thread of the core
-CACHED = 1 << 16  # elements of logits of a thread of a processor that stay in its cache through several operations
-KEEP_SCORES = 1 << 26  # beyond this many scores of a chunk, the backward pass computes probabilities again
-TAPE_BYTES = 1 << 30  # beyond this, what is inside layers is computed again to go back instead of being kept
-CACHE_BYTES = 24 << 20  # keys and values in flight that a processor's outer cache still holds
-STEP_ELEMENTS = 64_000  # hidden elements of a step below which calls cost more than products
+WIDE = 4  # bytes of a parameter, of its gradient and of each of its two moments
+LIBRARIES = 320 << 20  # Python and torch on a processor, with the libraries that torch's products load
+BESIDE_CORE = 256 << 20  # Python and torch where the core multiplies, so that those libraries are not loaded
+CONTEXT = 700 << 20  # GPU memory that the driver and the libraries take
+PREFILL_TOKENS, NATIVE_PREFILL = 4096, 512  # prompt tokens that are run together: in torch, and on a thread of the core
+SCORE_TOKENS = 4096  # tokens that are scored together
+LOGITS, NATIVE_LOGITS = 1 << 24, 1 << 22  # elements of logits at a time: in torch, and on a thread of the core
+CACHED = 1 << 16  # elements of logits that stay in the cache of a processor's thread through several operations
+KEEP_SCORES = 1 << 26  # attention scores of a chunk beyond which the backward pass computes probabilities again
+TAPE_BYTES = 1 << 30  # activations of a chunk beyond which the backward pass computes them again
+CACHE_BYTES = 24 << 20  # keys and values of the rows in flight that still fit into a processor's outer cache
+STEP_ELEMENTS = 64_000  # hidden elements of a decoding step below which its calls cost more than its products
 LEAST_ROWS, MOST_ROWS = 64, 512
-NATIVE_SLOTS = 56  # rows in flight of a thread: enough for good products; more only make its keys and values larger
-CORE_LIMIT = 100_000_000  # parameters for which `auto` takes the core: it holds each weight in two orders, packed anew
-CODED_BLOCK = 256  # moments of eight bits that share a scale
-KEPT_SHARE = 4  # what is kept for branches takes a fourth of what rows in flight may take
+NATIVE_SLOTS = 56  # rows in flight on a thread: enough for good products; more only make its keys and values larger
+CORE_LIMIT = 100_000_000  # `auto` takes the core up to so many parameters: it packs each weight twice after every step
+CODED_BLOCK = 256  # moments in eight bits that share a scale
+KEPT_SHARE = 4  # the prefix cache may take a quarter of the memory that rows in flight may take
 LANES = 16  # tokens of a block of keys in the core
 
 
 @dataclass(frozen=True)
 class Work:
-    """What is asked of the engines in a step."""
+    """The work of one step, as far as it decides how much memory the engines need.
 
-    answers: int  # of a step's round
+    Example:
+        work = Work(answers=64, group=8, prompt=100, max_new=500, micro_tokens=8192, cache_bytes=2 << 30)
+        gib(budget(config, work).peak)
+    """
+
+    answers: int  # that are sampled in one round of a step
     group: int  # answers to one prompt
-    prompt: int  # tokens of the longest
+    prompt: int  # tokens of the longest prompt
     max_new: int
-    micro_tokens: int
-    cache_bytes: int
+    micro_tokens: int  # input tokens of a micro-batch
+    cache_bytes: int  # for the keys and values of the rows in flight
     evaluated: int = 0  # answers of the largest evaluation
     native: bool = False
     cuda: bool = False
     threads: int = 1
-    compute: int = 4  # bytes of a number that products read
+    compute: int = 4  # bytes of a number in the compute format
     trained: int = 1  # parameter sets with an optimiser
-    frozen: int = 0  # and without: references, teachers
+    frozen: int = 0  # parameter sets without one: references, teachers
     lora: int = 0  # rank of the adapters; 0: all weights are trained
     players: int = 0  # parameter sets whose answers branch or have turns
-    lora_targets: tuple[str, ...] = ()  # the matrices that have one; none named: all of a layer
-    more_moments: int = 0  # sets of them beside one for each trained set
-    optimiser_bits: int = 32  # of a moment; those of 8 have a scale for every 256
-    again: bool | None = None  # whether insides of layers are computed again to go back; None: where they take much
+    lora_targets: tuple[str, ...] = ()  # the matrices that have an adapter; (): all matrices of a layer
+    more_moments: int = 0  # sets of moments beside the one that each trained parameter set has
+    optimiser_bits: int = 32  # of a moment; moments in 8 bits share a scale by 256
+    again: bool | None = None  # whether the backward pass computes activations again; None: beyond TAPE_BYTES
 
     @property
     def length(self) -> int:
@@ -66,7 +71,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Item:
-    """Some bytes, what they are, and when."""
+    """An allocation: how many bytes, what for, and in which phase of a step."""
 
     phase: Phase
     name: str
@@ -75,7 +80,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Budget:
-    """All items of a run, and the rows that it has in flight."""
+    """All allocations of a run, and how many rows its sampler has in flight."""
 
     items: tuple[Item, ...]
     rows: int
@@ -85,7 +90,7 @@ class Budget:
 
     @property
     def phases(self) -> dict[Phase, int]:
-        """Of each phase what it needs, with what is always there."""
+        """The bytes that each phase needs, including the bytes that are always held."""
         names: tuple[Phase, ...] = ("sampling", "scoring", "learning")
         return {name: self.of("always") + self.of(name) for name in names}
 
@@ -98,17 +103,18 @@ class Budget:
 
 
 def adapters(c: PolicyConfig, rank: int, targets: Sequence[str] = ()) -> int:
-    """Numbers of low-rank adapters: rank x (out + in) for each matrix that has one."""
+    """How many numbers the low-rank adapters have: rank x (out + in) for each matrix that has an adapter."""
     known = matrices(c)
     return c.layers * rank * sum(sum(known[name]) for name in targets or known if name in known)
 
 
 def folded(c: PolicyConfig) -> int:
-    """Numbers of the matrices after a norm, which the network holds with the norm's weight folded in."""
+    """How many numbers the matrices after a norm have; the network keeps a copy with the norm's weight folded in."""
     return _numbers(c, "q_proj", "k_proj", "v_proj", "gate_proj", "up_proj")
 
 
 def plain(c: PolicyConfig) -> int:
+    """How many numbers the matrices have that come after no norm."""
     return _numbers(c, "o_proj", "down_proj")
 
 
@@ -120,12 +126,15 @@ def _numbers(c: PolicyConfig, *names: str) -> int:
 
 
 def row_bytes(c: PolicyConfig, length: int, itemsize: int) -> int:
-    """Bytes of keys and values of one row."""
+    """Bytes of the keys and values of one row."""
     return 2 * c.layers * c.kv_heads * c.head_dim * length * itemsize
 
 
 def slots(c: PolicyConfig, *, length: int, count: int, memory_bytes: int, itemsize: int, cuda: bool) -> int:
-    """Rows in flight: few enough for the cache, enough for large products, in even waves, never beyond the memory."""
+    """How many rows the torch sampler has in flight, in even waves and never beyond `memory_bytes`.
+
+    On a processor, rows are few enough for its cache, or enough for large products if these need more rows.
+    """
     size = row_bytes(c, length, itemsize)
     preferred = max(LEAST_ROWS, CACHE_BYTES // size, STEP_ELEMENTS // c.hidden)
     preferred = MOST_ROWS if cuda else min(preferred, MOST_ROWS)
@@ -134,14 +143,14 @@ def slots(c: PolicyConfig, *, length: int, count: int, memory_bytes: int, itemsi
 
 
 def native_slots(c: PolicyConfig, *, length: int, count: int, memory_bytes: int, threads: int) -> int:
-    """The same of one thread of the core, which always holds keys and values in fp32."""
+    """How many rows one thread of the core has in flight. The core always keeps keys and values in fp32."""
     share = -(-count // threads)
     wave = -(-share // max(1, round(share / NATIVE_SLOTS)))
     return max(1, min(wave, memory_bytes // (row_bytes(c, length, 4) * threads)))
 
 
 def kept_tokens(c: PolicyConfig, *, memory_bytes: int, itemsize: int) -> int:
-    """Tokens whose keys and values may outlast a call, beside the rows in flight."""
+    """How many tokens the prefix cache may hold beside the rows in flight."""
     return memory_bytes // KEPT_SHARE // row_bytes(c, 1, itemsize)
 
 
@@ -149,7 +158,7 @@ def kept_tokens(c: PolicyConfig, *, memory_bytes: int, itemsize: int) -> int:
 
 
 def budget(c: PolicyConfig, work: Work) -> Budget:
-    """What a run of this work on a model of this shape holds, item by item."""
+    """All allocations of a run that does this work on a model of this shape."""
     items = [*_always(c, work), *_learning(c, work), *_keeping(c, work)]
     sampling, rows = _native_sampling(c, work) if work.native else _sampling(c, work)
     if work.frozen or not work.native:
@@ -163,7 +172,7 @@ def _always(c: PolicyConfig, w: Work) -> list[Item]:
     libraries = CONTEXT if w.cuda else BESIDE_CORE if w.native else LIBRARIES
     items = [
         Item("always", "GPU libraries" if w.cuda else "Python and libraries", libraries),
-        # under adapters all sets share the weights below them, which are kept in the compute format alone
+        # with adapters, all parameter sets share the base weights, which are kept in the compute format alone
         Item("always", "weights", w.compute * parameters(c) if w.lora else sets * weights),
         Item("always", "adapters", w.trained * learnt if w.lora else 0),
         Item("always", "gradients", w.trained * learnt),
@@ -181,13 +190,13 @@ def _always(c: PolicyConfig, w: Work) -> list[Item]:
 
 
 def _moment(learnt: int, bits: int) -> int:
-    """Bytes of a moment of weights that take so many."""
+    """Bytes of one moment of weights that take `learnt` bytes."""
     return learnt if bits == 32 else learnt // WIDE + learnt // CODED_BLOCK
 
 
 @dataclass(frozen=True)
 class _Chunk:
-    """Tokens that go through the network together: whole rows of groups, each group's prompt once."""
+    """The tokens of one micro-batch: whole rows, with each group's prompt once."""
 
     tokens: int
     contexts: int
@@ -210,22 +219,25 @@ class _Chunk:
         return self.rows * (self.answer + 1)
 
     def scores(self, heads: int) -> int:
-        """Attention scores: each token sees what is before it, in pieces of 64."""
+        """How many attention scores are computed: a token attends to the tokens before it, in pieces of 64 queries."""
         own = self.answer * (self.prompt + (self.answer + 64) / 2)
         return int(heads * (self.rows * own + self.contexts * self.prompt * (self.prompt + 64) / 2))
 
 
 def tape_bytes(c: PolicyConfig, tokens: int, itemsize: int) -> int:
-    """Bytes that the tapes of all layers take for so many tokens, attention's probabilities apart."""
+    """Bytes of the activations that all layers keep for so many tokens, without attention's probabilities."""
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
     width = 2 * c.hidden + 3 * q + (q + k) * (3 if c.qk_norm else 1) + 4 * c.ffn
     return c.layers * width * tokens * itemsize
 
 
 def _layer(c: PolicyConfig, chunk: _Chunk, b: int, *, flash: bool) -> int:
-    """What a layer leaves for its backward pass: h, h2; queries, o; keys and values, those of a prompt again for each
-    of its rows; gate, up, silu(gate), product; and the probabilities where they are few enough and not made again by
-    the kernel of a GPU, which holds the turned keys twice instead."""
+    """Bytes of the activations that one layer keeps for its backward pass.
+
+    These are h, h2, queries, o, keys and values (a prompt's again for each of its rows), gate, up, silu(gate) and their
+    product. Attention's probabilities are kept too if they are few. The flash kernel of a GPU never keeps them; it
+    keeps the rotated keys a second time instead.
+    """
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
     kept = chunk.tokens * (2 * c.hidden + 2 * q + 2 * k + 4 * c.ffn) + chunk.rows * chunk.prompt * 2 * k
     kept += chunk.tokens * (q + k) if c.qk_norm else 0
@@ -240,7 +252,7 @@ def _learning(c: PolicyConfig, w: Work) -> list[Item]:
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
     inside = chunk.tokens * (3 * c.ffn + 2 * c.hidden + 3 * q + 4 * k) * b
     rows = min(chunk.predicted, max(1, LOGITS // c.vocab))
-    held = 3 if rows == chunk.predicted else 4  # logits, divided, as log-probs; and those of the chunk before
+    held = 3 if rows == chunk.predicted else 4  # logits, logits / tau, log-probs; and the log-probs of the rows before
     folded_grads = 0 if w.lora else WIDE * folded(c)
     again = tape_bytes(c, chunk.tokens, b) > TAPE_BYTES if w.again is None else w.again
     layer = _layer(c, chunk, b, flash=w.cuda and b < WIDE)
@@ -283,7 +295,9 @@ def _sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
 
 
 def _recorded(c: PolicyConfig, rows: int, length: int, b: int) -> int:
-    """What the largest step in a GPU's graphs takes, whose pool they share: scores twice, one layer's inside."""
+    """Bytes of the CUDA graphs of decoding steps, which share one pool: the scores twice, and one layer's
+    activations.
+    """
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
     return rows * b * (2 * c.heads * length + length + 6 * c.hidden + 3 * (q + 2 * k) + 5 * c.ffn)
 
@@ -307,14 +321,14 @@ def _native_sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
 
 
 def _keeping(c: PolicyConfig, w: Work) -> list[Item]:
-    """What answers hand on to their branches: no more than all of them."""
+    """The prefix cache, for answers that branch or have turns; it never needs more than all answers of a step."""
     b = WIDE if w.native else w.compute
     tokens = min(kept_tokens(c, memory_bytes=w.cache_bytes, itemsize=b), w.answers * w.length)
     return [Item("sampling", "keys and values kept for branches", w.players * row_bytes(c, tokens, b))]
 
 
 def _scoring(c: PolicyConfig, w: Work) -> list[Item]:
-    """Log-probs of the step's answers, a few thousand tokens at a time; nothing is kept from layer to layer."""
+    """Scoring the step's answers, a few thousand tokens at a time; no layer keeps activations."""
     chunk, b = _Chunk.of(w, max(SCORE_TOKENS, w.length)), w.compute
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
     inside = chunk.tokens * (4 * c.hidden + 4 * c.ffn + 4 * q + 4 * k) + chunk.rows * chunk.prompt * 2 * k

@@ -1,7 +1,7 @@
-"""The output layer in chunks of rows, so that no tokens x vocabulary tensor outlives a chunk.
+"""The output layer and its gradient, some rows at a time, so that no tensor of tokens x vocabulary is kept.
 
-With z = h W' / tau, p = softmax(z) and H the entropy of p, for coefficients c of the token's log-prob, e of the entropy
-and c_k of further log-probs:
+With z = h W' / tau, p = softmax(z) and H the entropy of p, for coefficients c of the token's log-probability, e of the
+entropy and c_k of further log-probabilities:
 
     dL/dz = c onehot + sum_k c_k onehot_k - (c + sum_k c_k) p - e p (log p + H)
 """
@@ -16,17 +16,17 @@ from torch import Tensor
 
 from assay.engine.footprint import CACHED, LOGITS
 
-NUMBERS = ("mean_logp", "likeliest", "likeliest_logp")  # of a readout: to look at, nothing is differentiated by them
+NUMBERS = ("mean_logp", "likeliest", "likeliest_logp")  # fields of a readout that no loss is differentiated by
 
 
 @dataclass(frozen=True, eq=False)
 class Readout:
-    """Per-token values, and all log-probs where they fit, to spare the backward pass a product."""
+    """What the output layer gives for each of M tokens. `all_logp` is kept where it fits, for the backward pass."""
 
     logp: Tensor  # [M]
     entropy: Tensor | None
     top_logp: Tensor | None  # [M, K]
-    mean_logp: Tensor | None  # [M] over the vocabulary
+    mean_logp: Tensor | None  # [M] mean over the vocabulary
     likeliest: Tensor | None  # int64[M, count]
     likeliest_logp: Tensor | None
     all_logp: Tensor | None  # [M, V]
@@ -59,9 +59,9 @@ def read(
     likeliest: int = 0,
     keep: bool = False,
 ) -> Readout:
-    """Log-probs of `ids` [M] given hidden states [M, D], at temperatures tau [M], whose dtype is that of the result.
+    """The log-probabilities of `ids` [M] given hidden states [M, D], at temperatures `tau` [M].
 
-    Without a weight, what is given are logits [M, V].
+    The result has the dtype of `tau`. Without a weight, `hidden` are the logits [M, V] themselves.
     """
     count, vocab = len(ids), _width(hidden, weight)
     keep = keep and count * vocab <= LOGITS
@@ -92,7 +92,7 @@ def read(
 
 
 def likeliest_of(lp: Tensor, count: int) -> Tensor:
-    """int64[M, count]: the ids of the greatest, the greatest first, of equal ones the lower id, on every device."""
+    """int64[M, count]: the likeliest ids, the likeliest first. Ties go to the lower id, on every device alike."""
     if count == 1:
         return lp.argmax(-1, keepdim=True)
     least = lp.topk(count).values[:, -1:]
@@ -105,7 +105,7 @@ def likeliest_of(lp: Tensor, count: int) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """Derivatives of the loss by the outputs of `read`; None is zero."""
+    """The derivatives of the loss by the outputs of `read`; None stands for zeros."""
 
     logp: Tensor | None = None
     entropy: Tensor | None = None
@@ -135,7 +135,7 @@ def pull(
     top_ids: Tensor | None = None,
     all_logp: Tensor | None = None,
 ) -> Tensor:
-    """The gradient by `hidden` [M, D]; the gradient by `weight` is added to `weight_grad` where there is one."""
+    """The gradient by `hidden` [M, D]. The gradient by `weight` is added to `weight_grad`, unless that is None."""
     result = torch.zeros_like(hidden)
     live = coefficients.live()
     if live is None:
@@ -197,8 +197,8 @@ def _entropy_grad(lp: Tensor, e: Tensor, total: Tensor) -> Tensor:
 
 
 def _blocks(lp: Tensor) -> Iterator[slice]:
-    """Rows whose intermediate values stay in a processor's cache: what is as large as all log-probs takes longer to
-    fetch than to compute. Elsewhere all rows at once.
+    """Blocks of rows whose intermediate values stay in a processor's cache, because a tensor as large as `lp` takes
+    longer to fetch from memory than to compute. On other devices one block holds all rows.
     """
     rows = max(1, CACHED * torch.get_num_threads() // lp.shape[-1]) if lp.device.type == "cpu" else len(lp)
     yield from (slice(a, a + rows) for a in range(0, len(lp), max(1, rows)))

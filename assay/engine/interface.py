@@ -1,21 +1,23 @@
-"""What the loop asks of the place where a parameter set runs. The torch engine implements it; another may slip in.
+"""The interface between the loop and an engine, the code that runs a parameter set.
 
-Training is three calls per chunk of whole rows: `forward` gives per-token outputs as leaves of a small graph, the
-objective differentiates that graph to one signed coefficient per token (and per entropy, per asked-for id), `backward`
-takes the coefficients. Denominators are in the coefficients already, so chunks simply add up.
+Training takes three steps for each chunk of whole rows. `forward` gives per-token outputs, which are the leaves of a
+small autograd graph. The objective differentiates that graph to one signed coefficient for each output. `backward`
+takes the coefficients through the network. The coefficients hold the loss's denominators already, so the gradients of
+chunks are simply added up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from assay.rng import Key
-from assay.types import Batch, Finish, Ids, Request, Segment, Stream
+from assay.streams import Floats, Stream
+from assay.types import Batch, Finish, Ids, Request, Segment
 
 if TYPE_CHECKING:
     import torch
@@ -24,7 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Generation:
-    """A request's new tokens: one segment (its end token included), and why it ended."""
+    """The new tokens of a request: one segment, which includes the end token, and why the segment ended.
+
+    Example:
+        (made,) = engine.generate([request], key)
+        made.finish, tokenizer.decode(made.segment.ids)  # "stop", "The answer is 4."
+    """
 
     segment: Segment
     finish: Finish
@@ -32,7 +39,12 @@ class Generation:
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    """A given continuation of a context, to be scored at a temperature."""
+    """A given continuation of a context, whose log-probabilities are asked for at a temperature.
+
+    Example:
+        (scores,) = engine.score([Span(context=prompt_ids, ids=answer_ids)])
+        scores.logp.sum()  # log pi(answer | prompt)
+    """
 
     context: Ids
     ids: Ids
@@ -41,81 +53,108 @@ class Span:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Per token of a span: log-prob and entropy of the full softmax at its temperature."""
+    """For each token of a span: its log-probability and the entropy, of the full softmax at the span's temperature."""
 
-    logp: Stream
-    entropy: Stream | None = None
+    logp: Floats
+    entropy: Floats | None = None
 
 
 @dataclass(frozen=True)
 class Want:
-    """Which per-token outputs an objective reads beside the log-prob of the token itself."""
+    """The per-token outputs that an objective needs beside the log-probability of the token itself.
+
+    Example:
+        outputs = engine.forward(chunk, Want(entropy=True))
+        outputs.logp, outputs.entropy  # both [M]
+    """
 
     entropy: bool = False
-    top_ids: bool = False
-    mean_logp: bool = False
-    likeliest: int = 0  # so many of the likeliest tokens
-    value: bool = False
+    top_ids: bool = False  # the log-probabilities of the batch's `top_ids`
+    mean_logp: bool = False  # the mean log-probability over the vocabulary
+    likeliest: int = 0  # how many of the likeliest tokens, with their log-probabilities
+    value: bool = False  # the value head's estimate
 
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """Per response token of a chunk. Leaves: `requires_grad` is set, and `backward` reads the gradients back."""
+    """What a forward pass computed for each of the M response tokens of a chunk.
+
+    When the engine learns, `logp`, `entropy`, `top_logp` and `value` are leaves: `backward` reads their gradients.
+
+    Example:
+        (-(advantage * outputs.logp).sum() / tokens).backward()  # autograd fills outputs.logp.grad
+        engine.backward(chunk, outputs)  # and the engine takes it to the parameters
+    """
 
     logp: Tensor  # [M]
     entropy: Tensor | None = None  # [M]
     top_logp: Tensor | None = None  # [M, K]
-    mean_logp: Tensor | None = None  # [M] over the vocabulary; a number to compare with, no leaf
-    likeliest: Tensor | None = None  # int64[M, K] the likeliest tokens where each stands, of equal ones the lower first
-    likeliest_logp: Tensor | None = None  # [M, K] numbers, no leaves
+    mean_logp: Tensor | None = None  # [M] mean over the vocabulary; not a leaf
+    likeliest: Tensor | None = None  # int64[M, K] the K likeliest ids at the token's place; ties: the lower id first
+    likeliest_logp: Tensor | None = None  # [M, K] their log-probabilities; not leaves
     value: Tensor | None = None  # [M]
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Whole rows of a batch, on the device of the engine. `rows` are their indices in the batch they were cut from."""
+    """Whole rows of a batch, on the device of the engine.
 
-    batch: Batch  # the host's copy of these rows
-    rows: np.ndarray
-    row: Tensor  # int64[M] index in the chunk of the row of each token
+    Example:
+        for chunk in engine.chunks(batch, tokens=4096):
+            outputs = engine.forward(chunk, Want())
+    """
+
+    batch: Batch  # these rows, in the host's memory
+    rows: np.ndarray  # their indices in the batch that they were cut from
+    row: Tensor  # int64[M] the row of each token, as an index into this chunk
     streams: Mapping[str, Tensor]  # the batch's token streams that are not None, as tensors [M]
+    term_weights: Mapping[str, Tensor] = field(default_factory=dict, kw_only=True)  # [M] likewise
+    constants: Mapping[Stream, Tensor] = field(default_factory=dict, kw_only=True)  # likewise, [M] or [B]
 
 
 class Engine(Protocol):
-    """One parameter set: sampler, learner and optimiser on one copy of the weights."""
+    """One parameter set: sampler, learner and optimiser on one copy of the weights.
+
+    Example:
+        generations = engine.generate(requests, key)
+        for chunk in engine.chunks(batch, tokens=4096):
+            outputs = engine.forward(chunk, want)  # the objective differentiates its loss by these
+            engine.backward(chunk, outputs)
+        engine.step(lr=1e-6, clip=1.0)
+    """
 
     device: torch.device
-    context: int  # positions the model can hold
-    vocab: int  # tokens it can write
+    context: int  # the most tokens that prompt and answer may have together
+    vocab: int  # how many tokens the sampler can write: ids 0 .. vocab - 1
     version: int  # optimiser steps taken
-    end_ids: frozenset[int]
-    prefilled: int  # tokens of prompts that were run
+    end_ids: frozenset[int]  # the tokens that end an answer
+    prefilled: int  # prompt tokens that the sampler has run so far
 
     @property
     def place(self) -> str:
-        """The device and the code that computes on it: what can change the bits of a result."""
+        """The device and the code that computes on it, such as "cpu native avx2": both can change a result's bits."""
         ...
 
     @property
     def exact(self) -> bool:
-        """Whether the sampler's `old` is bitwise the learner's log-prob."""
+        """Whether the log-probability `old` that the sampler records equals the learner's bit for bit."""
         ...
 
     @property
     def weights_file(self) -> str:
-        """The name that its weights have in a folder: those of a model, or of an adapter."""
+        """The file name of the weights in a checkpoint folder; it differs for a whole model and for an adapter."""
         ...
 
     def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]: ...
     def keeping(self) -> AbstractContextManager[None]:
-        """Inside, prompts go on from what calls of `generate` have run, as long as the weights stay as they are."""
+        """Inside the block, `generate` reuses the keys and values of earlier calls, until the weights change."""
         ...
 
     def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]: ...
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[Chunk]: ...
     def forward(self, chunk: Chunk, want: Want) -> Outputs:
-        """Where the batch has `beside` and `share`, response token m is read as e(ids) + share (e(beside) - e(ids)), e
-        the embeddings of now; they are given then, and no gradient goes back into them through what is read.
+        """Where the batch has `blend_ids`, response token m is read as (1 - share) e(ids) + share e(blend_ids), e the
+        embeddings of now and share its `blend_share`; no gradient goes back into embeddings that were blended.
         """
         ...
 

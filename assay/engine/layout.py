@@ -1,8 +1,8 @@
-"""Rows laid end to end without padding, each distinct context once.
+"""Packed rows: rows laid end to end without padding, with each distinct context stored once.
 
-Order: the tokens of every distinct context, then the inputs of every row (its response without the last token, which
-predicts nothing). A row attends to the context it shares and causally to itself, so the result is that of running it
-alone.
+The tokens of all distinct contexts come first. Then come the inputs of every row: its response without the last token,
+which predicts nothing. A row attends to its context and causally to itself, so the result is the same as if the row
+were run alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,12 @@ from assay.types import Ids
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """`predict[m]` is the input token whose hidden state predicts response token m."""
+    """N packed input tokens, and where they belong. The hidden state of token `predict[m]` predicts response token m.
+
+    Example:
+        layout = lay([prompt, prompt], [answer_1, answer_2])
+        layout.ids  # the prompt, answer_1[:-1], answer_2[:-1]
+    """
 
     ids: np.ndarray  # int64[N]
     positions: np.ndarray  # int64[N]
@@ -26,21 +31,21 @@ class Layout:
     context_at: np.ndarray  # int64[contexts + 1] offsets of the distinct contexts
     context_of: np.ndarray  # int64[B] index of each row's context among the distinct ones
     start: np.ndarray  # int64[B] where a row's own inputs start
-    length: np.ndarray  # int64[B] and how many they are
-    beside: np.ndarray | None = None  # int64[N] further ids that are read, and
-    share: np.ndarray | None = None  # float32[N] by how much in place of the first
+    length: np.ndarray  # int64[B] how many inputs of its own a row has
+    blend_ids: np.ndarray | None = None  # int64[N] second tokens that are read in the same places
+    blend_share: np.ndarray | None = None  # float32[N] the share of the second in what is read
 
-    def mixed(self, beside: np.ndarray, share: np.ndarray) -> Layout:
-        """With these ids [M] read beside those of the rows. A context is read as it is."""
+    def blended(self, others: np.ndarray, share: np.ndarray) -> Layout:
+        """With these ids [M] blended, by these shares [M], into those of the rows. A context is read as it is."""
         ids, weight = self.ids.copy(), np.zeros(len(self.ids), np.float32)
         place = self.predict[1:]  # of each token but those that are last in their rows, which are not read
         read = np.flatnonzero(place >= self.context_at[-1])
-        ids[place[read]], weight[place[read]] = beside[read], share[read]
-        return replace(self, beside=ids, share=weight)
+        ids[place[read]], weight[place[read]] = others[read], share[read]
+        return replace(self, blend_ids=ids, blend_share=weight)
 
 
 def distinct(arrays: Sequence[Ids]) -> tuple[np.ndarray, list[int]]:
-    """The index of each array among the distinct ones (by content, in order of appearance), and their first places."""
+    """(the index of each array among the distinct arrays, where each distinct array appears first), by content."""
     seen: dict[bytes, int] = {}
     first: list[int] = []
     which = np.empty(len(arrays), dtype=np.int64)
@@ -53,8 +58,9 @@ def distinct(arrays: Sequence[Ids]) -> tuple[np.ndarray, list[int]]:
 
 
 def hosted(arrays: Sequence[Ids]) -> tuple[np.ndarray, list[int]]:
-    """The same, where an array also counts as the longer one that it is the beginning of: a tree's path holds those of
-    all forks from it, so each token of a tree is run once.
+    """As `distinct`, but an array that is a prefix of a longer one counts as the longer one.
+
+    In a tree, every fork's prompt is a prefix of a path, so each token of the tree is run once.
     """
     which, first = distinct(arrays)
     spelt = [arrays[i].astype(">i4").tobytes() for i in first]  # bytes in the order of the ids
@@ -63,23 +69,26 @@ def hosted(arrays: Sequence[Ids]) -> tuple[np.ndarray, list[int]]:
     for one, after in reversed(list(zip(order, order[1:]))):
         if spelt[after].startswith(spelt[one]):
             host[one] = host[after]
-    kept = sorted(set(host))
-    number = {h: n for n, h in enumerate(kept)}
-    return np.array([number[host[w]] for w in which], dtype=np.int64), [first[h] for h in kept]
+    hosts = sorted(set(host))
+    number = {h: n for n, h in enumerate(hosts)}
+    return np.array([number[host[w]] for w in which], dtype=np.int64), [first[h] for h in hosts]
 
 
 def offsets(lengths: np.ndarray) -> np.ndarray:
+    """Where each piece begins if pieces of these lengths are laid end to end, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def ranges(start: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """start[0] .. start[0]+length[0]-1, start[1] .. and so on, end to end."""
+    """The ranges start[i] .. start[i] + length[i] - 1, end to end."""
     at = offsets(length)
     return np.repeat(start - at[:-1], length) + np.arange(at[-1])
 
 
 def lay(contexts: Sequence[Ids], responses: Sequence[Ids] = ()) -> Layout:
-    """Lay rows end to end. Without responses the contexts alone are run (a prefill)."""
+    """The layout of rows, each a context and a response. Without responses the contexts alone are run, as in a
+    prefill.
+    """
     which, first = distinct(contexts)
     unique = [contexts[i] for i in first]
     context_length = np.array([len(c) for c in unique], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What the engines of this machine share: one copy of the weights, its optimiser, how a batch is cut, what is saved."""
+"""The code that all engines of this machine share: weights and optimiser, scoring, chunks of a batch, saved state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay.engine.cutting import cut
+from assay.engine.cutting import cut, tensors_of
 from assay.engine.footprint import SCORE_TOKENS
 from assay.engine.interface import Chunk, Generation, Outputs, Scores, Span, Want
 from assay.engine.layout import Layout, lay
@@ -31,34 +31,30 @@ if TYPE_CHECKING:
     from assay.policy.foreign import Foreign
 
 Checkpointing = Literal["auto", "on", "off"]
-"""Whether a layer's inside is computed again to go back instead of being kept; `auto`: where keeping it takes much."""
-
-STREAMS = ("ids", "mask", "counted", "advantage", "origin", "version", "old", "mu", "ref", "entropy", "value")
-STREAMS += ("sampled", "reward", "target", "continues", "node", "top_ids", "legal", "cost")
-INTEGER = ("ids", "top_ids", "version", "node")
+"""Whether the backward pass computes a layer's activations again instead of keeping them; `auto`: if they are large."""
 
 
 @dataclass(frozen=True, eq=False)
 class LaidChunk(Chunk):
-    """A chunk with its inputs laid end to end, and the tokens' temperatures."""
+    """A chunk with its packed inputs, and the temperature of each response token."""
 
     layout: Layout
     tau: Tensor
 
 
 class LocalEngine(ABC):
-    """A policy, its optimiser (or none: frozen), and everything that is asked of it.
+    """A policy with its optimiser; an engine without an optimiser is frozen. The base class of all engines here.
 
-    Compute is in fp32, bf16 or fp64. What trains, and its gradients, are in fp32 at least.
+    The network computes in fp32, bf16 or fp64. Trained parameters and their gradients are kept in fp32 at least.
 
-    `vocab` are the tokens that the tokenizer knows. Many models have more rows in their output layer. Those are no
-    tokens: no engine computes their logits, so that the sampler's distribution, which never draws them, is the one that
-    is scored and learnt.
+    `vocab` is the number of tokens that the tokenizer knows. Many models have more rows than that in their output
+    layer. Those rows are no tokens, and no engine computes their logits: the sampler never draws them, so scoring and
+    learning must leave them out of the softmax too.
     """
 
     name: str
     exact: bool
-    has_threads = False  # of its own, beside torch's
+    has_threads = False  # whether the engine has threads of its own, beside torch's
 
     def __init__(
         self,
@@ -93,18 +89,18 @@ class LocalEngine(ABC):
         self.optimiser = None if optimiser is None else Optimiser(trained, optimiser)
         self._prepare()
 
-    # What a kind of engine does in its own way
+    # The methods that each engine implements
 
     @abstractmethod
     def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]: ...
 
     @abstractmethod
     def forward(self, chunk: Chunk, want: Want) -> Outputs:
-        """Per-token outputs. Under `torch.no_grad`, or if the engine is frozen, nothing is kept for a backward pass."""
+        """Per-token outputs. No activations are kept under `torch.no_grad`, or if the engine is frozen."""
 
     @abstractmethod
     def backward(self, chunk: Chunk, outputs: Outputs) -> None:
-        """Add the gradient that the leaves of `outputs` ask for to the parameters' gradients."""
+        """Take the gradients of the leaves of `outputs` through the network, and add to the parameters' gradients."""
 
     @abstractmethod
     def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
@@ -112,22 +108,26 @@ class LocalEngine(ABC):
 
     @abstractmethod
     def _prepare(self) -> None:
-        """What is made once of a model that lies where it computes."""
+        """Build the network for the model; called once, when the model lies on its device."""
 
     @abstractmethod
     def _refresh(self) -> None:
-        """The weights have changed: so must their packed copies."""
+        """Update the packed copies of the weights, after the weights have changed."""
 
     @abstractmethod
     def hand_out(self) -> None:
-        """Turn what the chunks of a step have gathered into gradients of the parameters."""
+        """Turn the gradients that the chunks of a step have gathered for packed weights into those of the
+        parameters.
+        """
 
     # Sampling
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
-        """Inside, calls of `generate` hand on what they ran, until the weights change: prompts that begin with it go on
-        from there. What there is no room for is run again.
+        """Inside the block, calls of `generate` share a prefix cache, which is emptied when the weights change.
+
+        A prompt whose prefix an earlier call ran is continued from there. Tokens that the cache has no room for are run
+        again.
         """
         outer = self.kept
         self.kept = outer if outer.most else PrefixCache(self._room_to_keep())
@@ -137,7 +137,7 @@ class LocalEngine(ABC):
             self.kept = outer
 
     def _room_to_keep(self) -> int:
-        """Tokens; 0 for a kind of engine that runs every prompt whole."""
+        """The size of the prefix cache in tokens; 0 for an engine that has none and runs every prompt whole."""
         return 0
 
     def _changed(self) -> None:
@@ -148,7 +148,7 @@ class LocalEngine(ABC):
 
     @torch.inference_mode()
     def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]:
-        """Log-probs of given continuations; temperature 0 is scored at 1, as the sampler does."""
+        """The log-probabilities of given continuations; a temperature of 0 is scored at 1, as in the sampler."""
         results: dict[int, Scores] = {}
         for part in self._score_parts(spans):
             some = [spans[i] for i in part]
@@ -165,7 +165,9 @@ class LocalEngine(ABC):
         return [results[i] for i in range(len(spans))]
 
     def _score_parts(self, spans: Sequence[Span]) -> Iterator[list[int]]:
-        """Spans of one context together, a few thousand tokens at a time."""
+        """The indices of the spans that are scored together: a few thousand tokens, spans of one context side by
+        side.
+        """
         order = sorted(range(len(spans)), key=lambda i: (spans[i].context.tobytes(), len(spans[i].ids)))
         part: list[int] = []
         used = 0
@@ -184,24 +186,22 @@ class LocalEngine(ABC):
     # Learning
 
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[LaidChunk]:
-        """Chunks of at most `tokens` inputs (see `cut`). Streams are tensors; `weights` are under `weights/NAME`."""
+        """Chunks of at most `tokens` inputs (see `cut`)."""
         for rows in cut(batch, tokens=tokens):
             yield self._chunk(batch, rows)
 
     def _chunk(self, batch: Batch, rows: np.ndarray) -> LaidChunk:
         some = batch.select(rows)
         layout = self._lay(_split(some.context, some.context_at), _split(some.ids, some.at))
-        if some.beside is not None and some.share is not None:
-            layout = layout.mixed(some.beside, some.share)
-        arrays = {name: getattr(some, name) for name in STREAMS}
-        arrays |= {f"weights/{name}": value for name, value in some.weights.items()}
+        if some.blend_ids is not None and some.blend_share is not None:
+            layout = layout.blended(some.blend_ids, some.blend_share)
         return LaidChunk(
             batch=some,
             rows=rows,
             row=self._tensor(np.repeat(np.arange(len(rows)), some.lengths)),
-            streams={name: self._stream(name, value) for name, value in arrays.items() if value is not None},
             layout=layout,
             tau=self._tau(some.temperature, some.lengths),
+            **tensors_of(some, self._stream),
         )
 
     @property
@@ -216,12 +216,14 @@ class LocalEngine(ABC):
         if want.value:
             raise ConfigError("this parameter set has no value head")
         if want.likeliest > self.vocab:
-            raise UsageError(f"{want.likeliest} of the likeliest tokens were asked for, and there are {self.vocab}")
+            raise UsageError(
+                f"the {want.likeliest} likeliest tokens were asked for, but the vocabulary has {self.vocab} tokens"
+            )
         if want.top_ids and chunk.streams.get("top_ids") is None:
             raise UsageError("further log-probs were asked for, but the batch has no `top_ids`")
 
     def step(self, *, lr: float, clip: float | None, moments: str = "") -> Mapping[str, float]:
-        """One optimiser step; a gradient that is not finite is dropped and nothing moves."""
+        """One optimiser step. A gradient that is not finite is dropped, and no parameter moves."""
         if self.optimiser is None:
             raise UsageError("a frozen parameter set takes no steps")
         self.hand_out()
@@ -234,14 +236,14 @@ class LocalEngine(ABC):
     # State
 
     def state(self) -> dict[str, Any]:
-        """`version`, `parameter/NAME` by the name in files, `optimiser/...`: integers and tensors, copies.
+        """A copy of the state: `version`, `parameter/NAME` by the names in checkpoint files, and `optimiser/...`.
 
-        Under an adapter it is the adapter's; the base never changes.
+        With an adapter, the parameters are the adapter's alone, because the base never changes.
         """
         return {name: value.clone() if isinstance(value, Tensor) else value for name, value in self.view().items()}
 
     def view(self) -> dict[str, Any]:
-        """The same without copying: what the next step will change."""
+        """The state as `state` gives it, but not copied: the next step changes these tensors."""
         result: dict[str, Any] = {"version": self.version}
         result |= {f"parameter/{name}": p.detach() for name, p in stored(self.model).items()}
         if self.optimiser is not None:
@@ -250,7 +252,7 @@ class LocalEngine(ABC):
 
     @torch.no_grad()
     def load(self, state: Mapping[str, Any]) -> None:
-        """Take up a state; the run goes on bit for bit as if it had never stopped."""
+        """Load a state that `state` gave; the run goes on bit for bit as if it had never stopped."""
         for name, parameter in stored(self.model).items():
             value = state.get(f"parameter/{name}")
             if value is None or value.shape != parameter.shape:
@@ -265,11 +267,11 @@ class LocalEngine(ABC):
 
     @property
     def precision(self) -> Precision:
-        """The format that was chosen, by its name."""
+        """The name of the compute format."""
         return name_of(self.compute)
 
     def copy(self) -> Self:
-        """A frozen copy of the weights as they are now."""
+        """A frozen engine on a copy of the weights as they are now."""
         copied = type(self)(
             twin(self.model),
             end_ids=self.end_ids,
@@ -287,7 +289,9 @@ class LocalEngine(ABC):
     # Parts
 
     def _placed(self, model: Transformer | Foreign) -> Transformer | Foreign:
-        """On the device, in fp32 at least; what never moves in the compute format."""
+        """The model on the device: parameters that train in fp32 at least, those of a frozen base in the compute
+        format.
+        """
         if not model.base_names:
             return model.to(device=self.device, dtype=self.wide)
         model.to(device=self.device)
@@ -310,10 +314,8 @@ class LocalEngine(ABC):
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
-    def _stream(self, name: str, array: np.ndarray) -> Tensor:
+    def _stream(self, array: np.ndarray) -> Tensor:
         tensor = self._tensor(array)
-        if name in INTEGER:
-            return tensor.long()
         return tensor.to(self.wide) if tensor.is_floating_point() else tensor
 
 

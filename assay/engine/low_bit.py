@@ -1,7 +1,7 @@
-"""AdamW whose moments are codes of eight bits with a scale for every block of 256, by the kernels of bitsandbytes.
+"""AdamW with moments in eight bits, by the kernels of bitsandbytes (arXiv 2110.02861).
 
-Dynamic codes, a block's largest number as its scale: 2110.02861. A step decodes a block, moves it in fp32 and codes it
-again.
+A moment is stored as a dynamic eight-bit code, relative to a scale that each block of 256 numbers has: its largest
+magnitude. A step decodes a block, updates it in fp32 and encodes it again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PIECE = 1 << 22  # numbers at a time: the kernel for processors holds all of the
 
 
 class Coded:
-    """Both moments of `count` numbers, which are whole blocks."""
+    """Both moments of `count` numbers, in eight bits; `count` is a multiple of the block size."""
 
     def __init__(self, count: int, device: torch.device) -> None:
         from bitsandbytes import functional  # type: ignore[reportMissingImports]
@@ -37,7 +37,7 @@ class Coded:
         betas: tuple[float, float],
         eps: float,
     ) -> None:
-        """AdamW's step on these numbers, decay decoupled."""
+        """One AdamW step with decoupled weight decay. `weights` and `gradient` are the `count` numbers."""
         for low in range(0, len(weights), PIECE):
             part = slice(low, min(low + PIECE, len(weights)))
             blocks = slice(part.start // CODED_BLOCK, part.stop // CODED_BLOCK)
@@ -47,14 +47,14 @@ class Coded:
             self.update(*arguments, weight_decay=decay)  # type: ignore[reportCallIssue]
 
     def views(self, place: slice) -> dict[str, Tensor]:
-        """Codes and scales of the numbers in whole blocks from the start of `place`, which begins one."""
+        """The codes of the numbers at `place`, which begins a block, and the scales of the blocks that hold them."""
         blocks = slice(place.start // CODED_BLOCK, -(-place.stop // CODED_BLOCK))
         kinds = ("exp_avg", "exp_avg_sq")
         found = {kind: codes[place] for kind, codes in zip(kinds, self.codes)}
         return found | {f"{kind}_scale": scales[blocks] for kind, scales in zip(kinds, self.scales)}
 
     def clear(self) -> None:
-        """All moments are zero, in what fills up a parameter's last block too, which is saved nowhere."""
-        for codes, scales, said in zip(self.codes, self.scales, self.maps):
-            codes.fill_(int(said.abs().argmin()))
+        """Set all moments to zero, also in the padding of a parameter's last block, which no checkpoint holds."""
+        for codes, scales, code_values in zip(self.codes, self.scales, self.maps):
+            codes.fill_(int(code_values.abs().argmin()))
             scales.zero_()

@@ -1,6 +1,7 @@
-"""AdamW on fp32 (or fp64) parameters: global norm clip, and no step at all on a gradient that is not finite.
+"""AdamW on fp32 (or fp64) parameters: the global gradient norm is clipped, and a gradient that is not finite is
+dropped.
 
-Its moments are as wide as the parameters, or, those of matrices, codes of eight bits (`low_bit`).
+The moments have the parameters' number format; the moments of matrices may be stored in eight bits instead (`low_bit`).
 """
 
 from __future__ import annotations
@@ -22,28 +23,34 @@ LINE = 16  # fp32 numbers of a cache line
 
 @dataclass(frozen=True)
 class AdamW:
-    """Decoupled weight decay acts on matrices alone: not on norms and biases."""
+    """The constants of AdamW. Decoupled weight decay acts on matrices alone, not on the weights of norms and on biases.
+
+    Example:
+        AdamW(betas=(0.9, 0.95), weight_decay=0.01)
+        AdamW(bits=8)  # a quarter of the memory for the moments of matrices
+    """
 
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     weight_decay: float = 0.0
-    bits: Literal[32, 8] = 32  # of the moments of matrices; 32 means as wide as the parameters
+    bits: Literal[32, 8] = 32  # of the moments of matrices; 32: the parameters' number format
 
 
 @dataclass
 class _Moments:
-    """What one course of steps has behind it."""
+    """One set of moments, with the number of steps that went into it."""
 
-    coded: Coded | None
-    vectors: dict[str, Tensor]
+    coded: Coded | None  # the moments of matrices in eight bits
+    vectors: dict[str, Tensor]  # the other moments, by kind
     steps: Tensor
 
 
 class Optimiser:
-    """The parameters and their gradients as views of two flat vectors, matrices first, and AdamW on these.
+    """AdamW on two flat vectors, matrices first: parameters and their gradients are views of these vectors.
 
-    A parameter stays an ordinary one to everybody else. Moments are saved by parameter name, so that a checkpoint does
-    not depend on an order. Objectives that would spoil each other's moments have sets of their own, by name.
+    To all other code a parameter is an ordinary torch parameter. A checkpoint stores moments by parameter name, so that
+    it does not depend on the order in the vectors. An objective that would spoil another objective's moments names a
+    set of moments of its own.
     """
 
     def __init__(self, named: Mapping[str, nn.Parameter], values: AdamW) -> None:
@@ -66,7 +73,7 @@ class Optimiser:
             parameter.grad = self.grads[name]
         self.values = values
         self.matrices = matrices
-        self.wide = matrices if values.bits == 8 else 0  # where moments begin that are no codes
+        self.wide = matrices if values.bits == 8 else 0  # where the moments begin that are not stored in eight bits
         self.decays = [(slice(0, matrices), values.weight_decay), (slice(matrices, end), 0.0)]
         self.own = self._fresh()
         self.others: dict[str, _Moments] = {}
@@ -78,7 +85,7 @@ class Optimiser:
         return _Moments(coded, vectors, torch.zeros((), dtype=torch.float32, device=device))
 
     def _named(self, name: str) -> _Moments:
-        """A set begins with the first step that names it."""
+        """The set of moments of this name ("" is the main set), made with the first step that names it."""
         if name and name not in self.others:
             self.others[name] = self._fresh()
         return self._known(name)
@@ -90,7 +97,9 @@ class Optimiser:
         return vector[self.places[name]].view(self.named[name].shape)
 
     def step(self, *, lr: float, clip: float | None, moments: str = "") -> dict[str, float]:
-        """One step on the gradients gathered so far, which are then cleared. Nothing moves if they are not finite."""
+        """One step on the gradients gathered so far, which are then cleared. If they are not finite, no parameter
+        moves.
+        """
         self._take_back()
         norm = float(torch.nn.utils.get_total_norm(self.grads.values()))
         finite = norm < float("inf")
@@ -103,7 +112,9 @@ class Optimiser:
 
     @torch.no_grad()
     def _move(self, lr: float, moments: _Moments) -> None:
-        """Torch's fused kernel itself: the optimiser around it would import torch's compiler, seconds of every run."""
+        """Calls torch's fused kernel directly: torch's optimiser class would import its compiler, which takes
+        seconds.
+        """
         moments.steps += 1
         coded = slice(0, self.wide)
         if moments.coded is not None:
@@ -133,7 +144,7 @@ class Optimiser:
             )
 
     def _take_back(self) -> None:
-        """A gradient that somebody replaced goes where it belongs."""
+        """Copy a gradient into the flat vector if other code has replaced `parameter.grad` by a tensor of its own."""
         for name, parameter in self.named.items():
             view = self.grads[name]
             if parameter.grad is None:
@@ -147,7 +158,7 @@ class Optimiser:
         self.gradient.zero_()
 
     def _state_of(self, name: str, moments: _Moments) -> dict[str, Tensor]:
-        """Its moments by kind, as views in its shape, and of codes the scales."""
+        """The moments of a parameter by kind, as views in its shape; for moments in eight bits also their scales."""
         place, shape = self.places[name], self.named[name].shape
         if moments.coded is not None and place.start < self.wide:
             found = moments.coded.views(place)
@@ -157,10 +168,11 @@ class Optimiser:
         return {kind: vector.view(shape) if kind in MOMENTS else vector for kind, vector in found.items()}
 
     def view(self) -> dict[str, Tensor]:
-        """`exp_avg/NAME`, `exp_avg_sq/NAME`, `step/NAME`, not copied; empty before the first step.
+        """The state by the names `exp_avg/NAME`, `exp_avg_sq/NAME`, `step/NAME`, not copied; empty before the first
+        step.
 
-        Where moments are codes they are uint8, and `exp_avg_scale/NAME`, `exp_avg_sq_scale/NAME` are there too. Those
-        of another set begin with its name and a colon.
+        Moments in eight bits are uint8 and come with `exp_avg_scale/NAME` and `exp_avg_sq_scale/NAME`. The names of
+        another set of moments begin with the set's name and a colon.
         """
         result: dict[str, Tensor] = {}
         for of in ("", *self.others):
@@ -194,18 +206,22 @@ class Optimiser:
             for kind, own in (("step", moments.steps), *self._state_of(name, moments).items()):
                 value = state.get(f"{kind}/{name}")
                 if value is None or (kind != "step" and value.shape != own.shape):
-                    raise StorageError(f"the optimiser state has no fitting '{kind}/{name}'; is it of another model?")
+                    raise StorageError(
+                        f"the optimiser state has no fitting '{kind}/{name}': either none, or one of "
+                        "another shape; is it of another model?"
+                    )
                 if kind == "step":
                     steps.add(float(value))
                     continue
                 if (value.dtype == torch.uint8) != (own.dtype == torch.uint8):
                     raise StorageError(
-                        f"the optimiser state has {value.dtype} for '{kind}/{name}' and this run {own.dtype}: "
-                        "machine.optimiser_bits must be that of the run that saved it"
+                        f"the optimiser state stores '{kind}/{name}' as {value.dtype}, and this run needs {own.dtype}: "
+                        "machine.optimiser_bits must be that of the run that saved the state"
                     )
                 own.copy_(value)
         if len(steps) != 1:
             raise StorageError(
-                f"the optimiser state counts different steps, {sorted(steps)}; all parameters take each."
+                f"the optimiser state counts different numbers of steps, {sorted(steps)}, for its parameters; every "
+                "parameter takes every step, so the state is damaged."
             )
         moments.steps.fill_(steps.pop())

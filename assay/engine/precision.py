@@ -1,4 +1,4 @@
-"""Which number format computes fastest here without hurting: bf16 only where the machine multiplies it natively."""
+"""The number format to compute in. `auto` takes bf16 where the machine multiplies bf16 natively, else fp32."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def native_bf16(device: torch.device) -> tuple[bool, str]:
 
 
 def choose(precision: Precision, device: torch.device) -> tuple[torch.dtype, str]:
-    """The compute format, and why."""
+    """The compute format, and the reason in words."""
     if precision != "auto":
         return FORMATS[precision], f"{precision} was asked for"
     native, reason = native_bf16(device)
@@ -36,5 +36,5 @@ def choose(precision: Precision, device: torch.device) -> tuple[torch.dtype, str
 
 
 def name_of(compute: torch.dtype) -> Precision:
-    """What the settings call this format."""
+    """The name of this format in the settings."""
     return next(name for name, dtype in FORMATS.items() if dtype == compute)

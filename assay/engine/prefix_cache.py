@@ -1,8 +1,10 @@
-"""Keys and values that outlast a call of the sampler, for calls whose prompts go on from what it ran.
+"""A cache of keys and values that outlives a call of the sampler: a later prompt with a known prefix does not run it
+again.
 
-They form a tree of runs. A run is some tokens with what an engine holds of them; it hangs behind a token of another
-run, so a sequence is a path, and what sequences have in common is held once. The run that was used the longest ago, of
-those on which no other hangs, goes first.
+The cache is a tree of runs. A run is a stretch of tokens with the keys and values that an engine computed for them. It
+hangs behind a token of another run, so a sequence is a path through the tree, and a prefix that sequences share is
+stored once. When room is needed, the run that was not used for the longest goes first, among those on which no other
+run hangs.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Piece(Generic[T]):
-    """`count` tokens of what was handed over together, from `skip` on."""
+    """`count` tokens of one run. Their keys and values stand in `rows`, behind the first `skip` tokens there."""
 
     rows: T
     skip: int
@@ -30,11 +32,11 @@ class Piece(Generic[T]):
 
 @dataclass(eq=False)
 class _Run(Generic[T]):
-    """Tokens behind token `at` of the run above, counted from 1; 0 is before the first."""
+    """A stretch of tokens behind token number `at` of the run above: 1 is its first token, 0 the place before it."""
 
     ids: Ids
     rows: T
-    skip: int  # rows before those of its tokens
+    skip: int  # tokens in `rows` before the first token of this run
     above: _Run[T] | None
     at: int
     used: int = 0
@@ -46,7 +48,12 @@ class _Run(Generic[T]):
 
 
 class PrefixCache(Generic[T]):
-    """At most `most` tokens."""
+    """The keys and values of at most `most` tokens, found by the token ids of a prefix.
+
+    Example:
+        cache.add(prompt, 0, rows)  # `rows`: what the engine computed for the tokens of the prompt
+        cache.known(prompt_and_answer)  # [Piece(rows, skip=0, count=len(prompt))]
+    """
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -57,11 +64,14 @@ class PrefixCache(Generic[T]):
         self._below: dict[tuple[int, int], _Run[T]] = {}
 
     def known(self, ids: Ids) -> list[Piece[T]]:
-        """What is held of the beginning of a sequence, in order. It has been used now."""
+        """The cached pieces of a sequence's longest known prefix, in order. Their runs count as used now."""
         return [Piece(run.rows, run.skip, count) for run, count in self._path(ids)]
 
     def add(self, ids: Ids, start: int, rows: T) -> None:
-        """What an engine holds of the tokens from `start` on. Dropped where there is no room, or nothing before it."""
+        """Store `rows`, the keys and values of the tokens of `ids` from `start` on.
+
+        Nothing is stored where the cache has no room, or where it does not know the tokens before `start`.
+        """
         path = self._path(ids)
         known = sum(count for _, count in path)
         if not start <= known < len(ids) or self.size + len(ids) - start > self.most:
@@ -72,7 +82,9 @@ class PrefixCache(Generic[T]):
         self.size += run.size
 
     def make_room(self, tokens: int) -> int:
-        """Let go what was not used for the longest, for so many more tokens or half of all; how many have room."""
+        """Drop runs until `tokens` more tokens fit, or until half of the cache is free. Returns how many tokens fit
+        now.
+        """
         wanted = self.most - min(tokens, self.most // 2)
         if self.size > wanted:
             free = [(run.used, i, run) for i, run in enumerate(self._runs()) if not run.below]
@@ -87,7 +99,7 @@ class PrefixCache(Generic[T]):
         return self.most - self.size
 
     def _path(self, ids: Ids) -> list[tuple[_Run[T], int]]:
-        """The runs that spell the beginning of a sequence, and how many tokens of each."""
+        """The runs that spell the longest known prefix of a sequence, each with how many of its tokens belong to it."""
         self._time += 1
         path: list[tuple[_Run[T], int]] = []
         below, at, done = self._below, 0, 0
@@ -107,7 +119,7 @@ class PrefixCache(Generic[T]):
 
 
 def _in_common(a: Ids, b: Ids) -> int:
-    """Tokens that two sequences have in common before they part."""
+    """The length of the common prefix of two sequences."""
     size = min(len(a), len(b))
     apart = np.flatnonzero(a[:size] != b[:size])
     return int(apart[0]) if len(apart) else size

@@ -1,6 +1,7 @@
-"""Rows being written: what a request asks of its tokens, whatever network gives the logits.
+"""The part of sampling that does not depend on the network: draw tokens from logits, record them, end rows.
 
-Token t of an answer uses entry t of its own request's random numbers, whatever else is in flight.
+Each request has a stream of random numbers of its own, and token t of its answer uses number t of that stream. So an
+answer does not depend on the other rows in flight.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ Decode = Callable[[Sequence[int]], str]
 
 @dataclass(frozen=True)
 class Limits:
-    """What a call may use, and what ends a row."""
+    """What a sampling call may use, and what ends a row."""
 
-    context: int
+    context: int  # the most tokens that prompt and answer may have together
     end_ids: frozenset[int]
-    memory_bytes: int
-    decode: Decode | None = None
+    memory_bytes: int  # for the keys and values of the rows in flight
+    decode: Decode | None = None  # needed to find stop strings
 
 
 def check(requests: Sequence[Request], limits: Limits) -> None:
-    """Refuse what cannot work before any work is done."""
+    """Raise an error for a request that cannot be sampled, before any work is done."""
     seen: set[str] = set()
     for request in requests:
         if request.max_new < 1:
@@ -51,7 +52,10 @@ def check(requests: Sequence[Request], limits: Limits) -> None:
                 f"{request.temperature}, {request.top_p}, {request.top_k}, {request.min_p}"
             )
         if request.stop and limits.decode is None:
-            raise ConfigError("a request has stop strings, but the engine was built without `decode`")
+            raise ConfigError(
+                f"request {request.id} has stop strings, but the engine was built without `decode` to look for them; "
+                "pass decode=tokenizer.decode"
+            )
         if request.id in seen:
             raise DataError(f"two requests have the id {request.id}: give them different `draw` or `sample` numbers")
         seen.add(request.id)
@@ -65,7 +69,10 @@ def diverged(request: str, token: int) -> AssayError:
 
 
 def stops(request: Request, ids: Ids, decode: Decode | None) -> bool:
-    """A stop string ends in the last token. A character may take several tokens: four bytes and some to spare."""
+    """Whether the last token completes a stop string.
+
+    Only the last tokens are decoded. A character takes up to four tokens (one for each byte), and a few more are added.
+    """
     assert decode is not None
     tail = ids[-(4 * max(len(s) for s in request.stop) + 8) :]
     text = decode(tail.tolist())
@@ -73,20 +80,20 @@ def stops(request: Request, ids: Ids, decode: Decode | None) -> bool:
 
 
 def prompt_of(request: Request) -> Ids:
-    """What the row continues: its context and the tokens of the answer that exist already."""
+    """The tokens that the sampler continues: the request's context and the part of the answer that exists already."""
     parts = [request.context, *(segment.ids for segment in request.prefix)]
     return np.concatenate(parts) if len(parts) > 1 else request.context
 
 
 @dataclass(eq=False)
 class Rows:
-    """State of the rows in flight, by slot."""
+    """The state of the rows in flight: entry i of each array belongs to slot i."""
 
     who: np.ndarray  # index of the request
-    done: np.ndarray  # tokens written
-    position: np.ndarray  # of the token to be fed next
+    done: np.ndarray  # new tokens written so far
+    position: np.ndarray  # the position of the token to be fed next
     token: np.ndarray  # the token to be fed next
-    u: np.ndarray
+    u: np.ndarray  # [slots, width] a uniform random number for each new token; below it what was drawn
     ids: np.ndarray
     old: np.ndarray
     mu: np.ndarray
@@ -113,13 +120,19 @@ class Rows:
         )
 
     def move(self, source: np.ndarray, target: np.ndarray) -> None:
+        """Copy the state of the slots `source` onto the slots `target`."""
         for array in vars(self).values():
             array[target] = array[source]
 
 
 @dataclass(eq=False)
 class SamplingCall:
-    """The requests of a call, their rows by slot, and what is done of them."""
+    """One call of a sampler: its requests, the rows in flight, and the generations that are finished.
+
+    Example:
+        call.begin(0, np.arange(n), prompt_lengths)  # requests 0 .. n - 1 enter slots 0 .. n - 1
+        finished = call.settle(np.arange(n), logits)  # a token for each; the slots whose rows are over
+    """
 
     requests: Sequence[Request]
     key: Key
@@ -140,7 +153,7 @@ class SamplingCall:
         self.rows = Rows.empty(slots, int(self.limit.max()))
 
     def begin(self, low: int, rows: np.ndarray, size: np.ndarray) -> None:
-        """Requests `rows`, whose prompts have these sizes, in the slots from `low` on."""
+        """Put the requests `rows`, whose prompts have `size` tokens, into the slots from `low` on."""
         high, state = low + len(rows), self.rows
         state.who[low:high] = rows
         state.done[low:high] = 0
@@ -156,7 +169,7 @@ class SamplingCall:
         self.rows.u[low : low + len(rows), :width] = np.take_along_axis(noise, column, 1)
 
     def settle(self, slots: np.ndarray, logits: Tensor) -> np.ndarray:
-        """Draw a token for each of these slots and write it down; the slots whose rows are finished."""
+        """Draw a token for each of these slots and record it. Returns the slots whose rows are finished."""
         state = self.rows
         who, done = state.who[slots], state.done[slots]
         u = torch.from_numpy(state.u[slots, done]).to(logits.device)
@@ -201,7 +214,7 @@ class SamplingCall:
 
 @dataclass(frozen=True, eq=False)
 class SamplingArrays:
-    """Sampling parameters of all requests, None where every request has the neutral value."""
+    """The sampling parameters of all requests. A field is None where every request has the neutral value."""
 
     tau: np.ndarray | None
     greedy: np.ndarray | None

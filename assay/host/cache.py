@@ -1,4 +1,4 @@
-"""Where the program keeps what it makes for itself."""
+"""The folder in which Assay keeps models and files that it can make again."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""A process that runs a person's code for us: spoken to in frames, heard on standard error, killed with all it started.
+"""A child process that runs a person's reward functions, and that can be killed with all processes it has started.
 
-Unlike a worker it has all rights of its parent (environment, memory, network), for the code is the person's own. What
-it prints never reaches our standard output, its input is empty, and it ends when its parent does, however that ends.
+Parent and child exchange frames (bytes with their length) over a socket. Unlike a worker (see `workers.py`) the child
+has all rights of its parent, because the code is the person's own. Whatever the child prints goes to the parent's
+standard error, its standard input is empty, and the kernel kills it when its parent ends for any reason.
 """
 
 from __future__ import annotations
@@ -23,21 +24,27 @@ from typing import IO
 from assay.errors import ConfigError
 from assay.host import terminal
 
-FAREWELL = 5.0  # seconds that a child has to end by itself
-LAST_WORDS = 0.5  # seconds in which one that hangs says where
-LONGEST_LINE = 1 << 14  # of what it prints; beyond, a line is cut in two
-MOST_HEARD = 1 << 20  # bytes of it at a time
+FAREWELL = 5.0  # seconds that a child has to end by itself before it is killed
+LAST_WORDS = 0.5  # seconds that a hanging child has to report where in its code it is
+LONGEST_LINE = 1 << 14  # bytes of a printed line; a longer line is split
+MOST_HEARD = 1 << 20  # bytes of printed text that are read at a time
 _HEAD = struct.Struct("!Q")
 
 
 class Child:
-    """`program` is called in a fresh interpreter as `program(channel, words, parent)`, `module:function`."""
+    """A process whose fresh interpreter calls `program(channel, words, parent)`; see `Parent` for the other side.
+
+    child = Child("assay.verifiers.functions.process:serve")
+    child.send(b"..."); frames = listen([child], 1.0)
+
+    `program` is written `module:function`. `words` is a file in which the child writes where it is when asked.
+    """
 
     def __init__(self, program: str) -> None:
         module, _, function = program.partition(":")
         ours, theirs = socket.socketpair()
         output, printed = os.pipe()
-        self.words = tempfile.TemporaryFile()  # noqa: SIM115  (where it was when it crashed, or was asked)
+        self.words = tempfile.TemporaryFile()  # noqa: SIM115  (stack traces of a crash, or of SIGUSR1)
         given = (theirs.fileno(), self.words.fileno())
         start = f"import sys; sys.path[:] = {sys.path!r}; from {module} import {function} as program; "
         command = [sys.executable, "-u", "-c", start + f"program({given[0]}, {given[1]}, {os.getpid()})"]
@@ -54,7 +61,7 @@ class Child:
             for number in (ours, self.words):
                 number.close()
             os.close(output)
-            raise ConfigError(f"no process can be started: {error}. Fewer programs at a time may help.") from None
+            raise ConfigError(f"no process can be started: {error}. Running fewer programs may help.") from None
         finally:
             theirs.close()
             os.close(printed)
@@ -65,16 +72,16 @@ class Child:
         self._finish = weakref.finalize(self, _end, self.process, ours, output, self.words)
 
     def send(self, frame: bytes) -> None:
-        """It leaves while the child is listened to."""
+        """Queues a frame for the child; `listen` sends it."""
         self._unsent += _HEAD.pack(len(frame)) + frame
 
     @property
     def gone(self) -> bool:
-        """Whether it has ended. It keeps its number until it is closed, so that its group can be killed."""
+        """Whether the process has ended. It is reaped only by `close`, so that its process group can be killed then."""
         return _status(self.process) is not None
 
     def ending(self) -> str:
-        """How it ended, in words."""
+        """How the process ended, in words."""
         how, number = _status(self.process) or (os.CLD_EXITED, 0)
         if how == os.CLD_EXITED:
             return f"ended its process with exit code {number}"
@@ -83,7 +90,7 @@ class Child:
         return f"was ended by signal {number}"
 
     def place(self, path: str) -> str:
-        """`, line N` of a file, where it is at work; asked of a child that hangs or has crashed."""
+        """`, line N` for the line of file `path` that a hanging or crashed child is in; '' if that is unknown."""
         if not self.gone:
             self.process.send_signal(signal.SIGUSR1)
         end = time.monotonic() + LAST_WORDS
@@ -92,7 +99,7 @@ class Child:
         return found
 
     def close(self, *, now: bool = False) -> None:
-        """Lets it end, or kills it at once; with it what it started."""
+        """Lets the process end by itself, or kills it at once with `now`; then kills all processes it has started."""
         if not self._finish.alive:
             return
         if not now:
@@ -105,7 +112,7 @@ class Child:
         self._finish()
 
     def _frames(self) -> list[bytes]:
-        """What it sent by now."""
+        """The frames that have arrived from the child."""
         with contextlib.suppress(BlockingIOError, ConnectionError):
             while data := self._channel.recv(1 << 16):
                 self._received += data
@@ -119,11 +126,11 @@ class Child:
         return frames
 
     def _write(self) -> None:
-        with contextlib.suppress(BlockingIOError, ConnectionError):  # one that is gone is noticed by its end
+        with contextlib.suppress(BlockingIOError, ConnectionError):  # `gone` will show if the child has ended
             self._unsent = self._unsent[self._channel.send(self._unsent) :]
 
     def _hear(self) -> None:
-        """Passes on what it printed, by whole lines, and the rest when it has ended."""
+        """Prints what the child has printed, whole lines only; after the child's end also an unfinished line."""
         data, ended = b"", self.gone
         with contextlib.suppress(BlockingIOError):
             while len(data) < MOST_HEARD and (more := os.read(self._output, 1 << 16)):
@@ -136,7 +143,7 @@ class Child:
 
 
 def listen(children: Sequence[Child], seconds: float) -> list[tuple[Child, bytes]]:
-    """Frames that children sent, in the order of each; waits for the first so long. What they print is passed on."""
+    """(child, frame) for each frame that arrived; waits up to `seconds` for the first. Also prints what they print."""
     with selectors.DefaultSelector() as selector:
         for child in children:
             if not child.gone:
@@ -147,18 +154,18 @@ def listen(children: Sequence[Child], seconds: float) -> list[tuple[Child, bytes
     for key, mask in ready:
         if key.data is not None and mask & selectors.EVENT_WRITE:
             key.data._write()
-    found = [(child, frame) for child in children for frame in child._frames()]
+    arrived = [(child, frame) for child in children for frame in child._frames()]
     for child in children:
         child._hear()
-    return found
+    return arrived
 
 
 def _status(process: subprocess.Popen[bytes]) -> tuple[int, int] | None:
-    """(how, exit code or signal) of a process that has ended. It is not buried by that."""
+    """(how, exit code or signal) of a process that has ended, else None. The process is not reaped."""
     if process.returncode is not None:
         return (os.CLD_KILLED, -process.returncode) if process.returncode < 0 else (os.CLD_EXITED, process.returncode)
-    found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    return None if found is None else (found.si_code, found.si_status)
+    status = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    return None if status is None else (status.si_code, status.si_status)
 
 
 def _end(process: subprocess.Popen[bytes], channel: socket.socket, output: int, words: IO[bytes]) -> None:
@@ -172,7 +179,7 @@ def _end(process: subprocess.Popen[bytes], channel: socket.socket, output: int, 
 
 
 def _line_of(words: IO[bytes], path: str) -> str:
-    """Of the innermost call in a file, as faulthandler wrote it."""
+    """`, line N` of the innermost call in file `path`, from the stack trace that faulthandler wrote."""
     for line in os.pread(words.fileno(), 1 << 20, 0).decode(errors="replace").splitlines():
         head, _, rest = line.strip().partition(f'File "{path}", line ')
         if not head and " in " in rest:
@@ -184,7 +191,11 @@ def _line_of(words: IO[bytes], path: str) -> str:
 
 
 class Parent:
-    """What a child says its frames to, and reads them from."""
+    """The child's side of the channel: reads frames from the parent and sends frames to it.
+
+    parent = Parent(channel, words, parent)
+    while (frame := parent.read()) is not None: parent.say(answer(frame))
+    """
 
     def __init__(self, channel: int, words: int, parent: int) -> None:
         import faulthandler
@@ -197,12 +208,12 @@ class Parent:
         self._file = socket.socket(fileno=channel).makefile("rwb")
 
     def read(self) -> bytes | None:
-        """The next frame; None when the parent has nothing more to say."""
+        """The next frame; None when the parent has closed the channel."""
         head = self._file.read(_HEAD.size)
         return self._file.read(_HEAD.unpack(head)[0]) if len(head) == _HEAD.size else None
 
     def say(self, frame: bytes) -> None:
-        """Behind all that was printed."""
+        """Sends a frame; everything printed before is flushed first, so that it arrives before the frame."""
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):  # a person's code may have closed it
                 stream.flush()
@@ -211,7 +222,7 @@ class Parent:
 
 
 def _end_with(parent: int) -> None:
-    """Has the kernel kill this process when its parent ends, even while it hangs."""
+    """Asks the kernel to kill this process when its parent ends, even while this process hangs."""
     import ctypes
 
     with contextlib.suppress(OSError, AttributeError):

@@ -1,4 +1,4 @@
-"""Places where a test can make the process die or the disk fail, so that every one of them is shown to be survived.
+"""Failpoints: places where a test can make the process die or the disk fail, to show that a run survives it.
 
 `ASSAY_FAILPOINT="name:action[:nth]"` arms one. Actions: `kill` (SIGKILL to oneself), `enospc` and `eio` (the system
 call fails, a write after half of its bytes), `short` (half of the bytes, then kill). `nth` counts the visits of that
@@ -65,7 +65,7 @@ _armed: _Armed | None = parse(os.environ["ASSAY_FAILPOINT"]) if os.environ.get("
 
 
 def arm(spec: str | None) -> None:
-    """Arm one failpoint in this process, or with None none."""
+    """Arm one failpoint in this process; None disarms it."""
     global _armed
     _armed = parse(spec) if spec else None
 

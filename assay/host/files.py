@@ -1,7 +1,7 @@
-"""Small files that a stranger may have made: regular ones alone, up to a size, JSON down to a depth.
+"""Reading small files that a stranger may have made: only regular files, up to a size, and JSON up to a depth.
 
-A name in a folder may lead to a pipe that never says anything, to a device that never ends, or to text that fills the
-memory when it is read. What is refused is told before anything is held.
+A name in a folder may lead to a pipe that never sends anything, to a device that never ends, or to text that fills the
+memory. Such a file is refused with an error before its content is read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from assay.errors import StorageError
 
 SMALL = 4 << 20  # bytes of a file of settings
-DEEP = 64  # objects and lists within one another
+DEEP = 64  # levels of nested objects and lists
 _KINDS = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISSOCK, "a socket"),
@@ -26,14 +26,14 @@ _KINDS = (
 
 
 class TooDeep(ValueError):
-    """JSON whose lists and objects lie deeper within one another than anything does that is written on purpose."""
+    """JSON whose lists and objects are nested deeper than any file that Assay writes."""
 
     def __init__(self) -> None:
-        super().__init__(f"it is nested deeper than {DEEP} lists and objects")
+        super().__init__(f"its lists and objects are nested deeper than {DEEP} levels")
 
 
 def require_regular(path: Path | str) -> os.stat_result:
-    """What the system says of a file, or of what a link leads to; StorageError for a pipe, a device, a folder."""
+    """The status of a file, following links; StorageError for a pipe, a socket, a device or a folder."""
     found = Path(path).stat()
     if not stat.S_ISREG(found.st_mode):
         kind = next((name for is_it, name in _KINDS if is_it(found.st_mode)), "no file")
@@ -42,23 +42,23 @@ def require_regular(path: Path | str) -> os.stat_result:
 
 
 def read_bytes(path: Path | str, *, most: int = SMALL) -> bytes:
-    """A whole file. OSError as the system raises it, StorageError for what is no file of at most this size."""
+    """The content of a file of at most `most` bytes; StorageError for larger files and for what is no regular file."""
     require_regular(path)
-    # What the name leads to may change between the question and the opening: a pipe is then opened without waiting.
+    # The file may be replaced by a pipe between the check and the opening; O_NONBLOCK opens a pipe without waiting.
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise StorageError(f"{path} is no file any more; it is not read.")
-        data = file.read(most + 1) if found.st_size <= most else b""
-    if found.st_size > most or len(data) > most:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise StorageError(f"{path} was a file and is none any more; it is not read.")
+        data = file.read(most + 1) if status.st_size <= most else b""
+    if status.st_size > most or len(data) > most:
         raise StorageError(
-            f"{path} has {max(found.st_size, len(data)):,} bytes; such a file has at most {most:,}. It is not read."
+            f"{path} has {max(status.st_size, len(data)):,} bytes; such a file has at most {most:,}. It is not read."
         )
     return data
 
 
 def read_json(path: Path | str, *, most: int = SMALL) -> Any:
-    """What a JSON file says; StorageError if it cannot be read, FileNotFoundError if it is not there."""
+    """The data of a JSON file; StorageError if it cannot be read, FileNotFoundError if it does not exist."""
     try:
         return parse_json(read_bytes(path, most=most))
     except FileNotFoundError:
@@ -68,7 +68,7 @@ def read_json(path: Path | str, *, most: int = SMALL) -> Any:
 
 
 def parse_json(data: bytes | str) -> Any:
-    """The value; ValueError for what is no JSON, TooDeep for what is nested too deep."""
+    """The value of JSON text; ValueError for text that is no JSON, TooDeep for values that are nested too deep."""
     try:
         value = json.loads(data)
     except RecursionError:
@@ -78,7 +78,7 @@ def parse_json(data: bytes | str) -> Any:
 
 
 def require_shallow(value: Any) -> None:
-    """TooDeep where lists and objects lie deeper within one another; what walks through them may then recurse."""
+    """Raises TooDeep for a value nested deeper than `DEEP`. Other code may then walk through the value recursively."""
     level = [value]
     for _ in range(DEEP + 1):
         held = [item for item in level if isinstance(item, dict | list)]

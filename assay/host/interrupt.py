@@ -1,7 +1,8 @@
-"""Who is asked, while the processor is at work below Python, whether to stop.
+"""Stopping work of the compiled core before it is done.
 
-A job of the core can last minutes. Python's own handlers run between its turns of waiting; a handler that only sets a
-flag, for the loop to find at the next border of a phase, is heard here as well.
+A call of the core can last minutes. Signal handlers of Python run while Python waits for the core, but the run's own
+handler only sets a flag, which the loop reads at the next border of a phase. While Python waits it calls `ask`, which
+reads such flags several times a second.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _checks: list[Callable[[], None]] = []
 
 @contextmanager
 def asking(check: Callable[[], None]) -> Iterator[None]:
-    """Inside, long work asks `check` several times a second; what it raises ends the work."""
+    """Inside this context, long work calls `check` several times a second; an exception from `check` ends the work."""
     _checks.append(check)
     try:
         yield
@@ -23,5 +24,6 @@ def asking(check: Callable[[], None]) -> Iterator[None]:
 
 
 def ask() -> None:
+    """Calls the checks of all contexts that are open now."""
     for check in _checks:
         check()

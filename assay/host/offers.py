@@ -1,4 +1,4 @@
-"""What other packages offer, found by their entry points.
+"""Methods and tasks of other installed packages, found by the entry points of these packages.
 
 [project.entry-points."assay.methods"]
 mine = "package.module"                  # a module like those of assay.methods: its recipes and its parts
@@ -6,7 +6,7 @@ mine = "package.module"                  # a module like those of assay.methods:
 [project.entry-points."assay.tasks"]
 mine = "package.module:TASK"             # a Task of this name
 
-An offer that cannot be used is left out and named, and everything else works: whoever asks for it is told why.
+An entry point that cannot be used disturbs nothing else. The error for its name says why it cannot be used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from assay.errors import WITHHELD, AssayError, ConfigError
 
 @dataclass(frozen=True)
 class Offer:
-    """What a package offers, and what is wrong with it; nothing, if `problem` is empty."""
+    """One entry point of a package. `problem` says why it cannot be used, and is empty if it can."""
 
     package: str
     kind: str
@@ -34,7 +34,7 @@ class Offer:
 
 @functools.cache
 def load(kind: str, add: Callable[[EntryPoint], None]) -> tuple[Offer, ...]:
-    """What packages offer of this kind, each made known by `add`; once in a process."""
+    """The entry points of a kind, "method" or "task". Calls `add` for each, and does so once in a process."""
     return tuple(_offer(entry, kind, add) for entry in entry_points(group=f"assay.{kind}s"))
 
 
@@ -48,35 +48,35 @@ def _offer(entry: EntryPoint, kind: str, add: Callable[[EntryPoint], None]) -> O
 
 
 def imported(entry: EntryPoint) -> Any:
-    """What the entry point names."""
+    """Imports the object that an entry point names."""
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # standard output is the program's
+        with contextlib.redirect_stdout(sys.stderr):  # standard output is kept for the answer of the command
             return entry.load()
-    except (Exception, SystemExit) as error:  # of that package's code, whatever it is
+    except (Exception, SystemExit) as error:  # the code of that package may raise anything
         raise ConfigError(
-            f"{said(entry)}, which cannot be loaded: {type(error).__name__}: {error}. Mend that package, or uninstall "
-            "it."
+            f"{said(entry)}, which cannot be loaded: {type(error).__name__}: {error}. Repair that package, or "
+            "uninstall it."
         ) from error
 
 
 def wrong(entry: EntryPoint, expected: str, found: object) -> ConfigError:
-    """The error of an offer that is something else than its kind is."""
+    """The error for an entry point that names an object of the wrong type."""
     return ConfigError(
-        f"{said(entry)}: expected {expected}, came {type(found).__name__} {_shown(found)}. Mend that package, or "
+        f"{said(entry)}: expected {expected}, came {type(found).__name__} {_shown(found)}. Repair that package, or "
         "uninstall it."
     )
 
 
 def said(entry: EntryPoint) -> str:
-    """The offer in words, as errors begin."""
+    """The entry point in words, as the beginning of an error."""
     return f"{_package(entry)} offers '{entry.name}' as {entry.value}"
 
 
 def _shown(found: object) -> str:
     try:
         return f"{str(found)[:60]!r}"
-    except Exception:  # of that package's code, whatever it is
-        return "that cannot be written"
+    except Exception:  # the code of that package may raise anything
+        return "whose text cannot be made"
 
 
 def _package(entry: EntryPoint) -> str:

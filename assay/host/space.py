@@ -1,4 +1,4 @@
-"""What this machine has for a process: a device, and memory."""
+"""The devices of this machine, and the memory that is free for this process."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from assay.errors import ConfigError
 
 @dataclass(frozen=True)
 class Room:
-    """Bytes that a run may take, and where."""
+    """The number of bytes that a run may take, and in which memory: `Room(8 << 30, "in this machine")`."""
 
     bytes: int
     where: str
 
 
 def room_of(device: str) -> Room:
-    """What is free for this process: of a GPU, of this machine's memory, of the limit that it runs under."""
+    """The memory that is free for this process: on a GPU, or in this machine and under the limit of its container."""
     if device.startswith("cuda"):
         import torch
 
@@ -71,7 +71,7 @@ def _resident() -> int:
 
 
 def device_of(name: str) -> str:
-    """`auto` is the GPU that torch sees, else the processor; a device that is not there is refused."""
+    """The device of this name. `auto` is the GPU if torch sees one, else the processor; unknown names are refused."""
     import torch
 
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0

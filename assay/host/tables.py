@@ -1,4 +1,4 @@
-"""Parquet files that a stranger may have made: a few hundred kilobytes of one can hold rows of many gigabytes."""
+"""Reading parquet files that a stranger may have made: a small file can be packed with many gigabytes of rows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from assay.errors import StorageError
 from assay.host.files import require_regular
 
-ALWAYS = 256 << 20  # bytes that any file may hold
-TIMES = 100  # its own size that a larger one may hold: text that repeats itself is written in a twentieth
-CELL = 64  # bytes of a cell as Python holds it, whatever it says
-BATCH = 1024  # rows at a time
+ALWAYS = 256 << 20  # bytes of unpacked rows that every file may hold
+TIMES = 100  # a larger file may hold so many times its own size; real repetitive text shrinks to about a twentieth
+CELL = 64  # bytes that a cell takes in Python at the least
+BATCH = 1024  # rows that are read at a time
 
 
 def rows_of(path: Path, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-    """The rows of a parquet file; StorageError where it is none, or holds far more than its size says."""
+    """The rows of a parquet file; StorageError if the file is no parquet, or unpacks to far more than its size."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -34,7 +34,7 @@ def rows_of(path: Path, columns: Sequence[str] | None = None) -> Iterator[dict[s
 
 
 def columns_of(path: Path) -> list[str]:
-    """Their names, by what the file says of itself."""
+    """The names of the columns of a parquet file, from its header."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -47,7 +47,7 @@ def columns_of(path: Path) -> list[str]:
 
 
 def _require_size(path: Path, metadata: Any, most: int) -> None:
-    """By what the file says of itself, before any of it is unpacked."""
+    """Checks the size that the file's own header gives, before any row is unpacked."""
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     columns = (group.column(i) for group in groups for i in range(group.num_columns))
     unpacked = sum(column.total_uncompressed_size for column in columns)
@@ -57,6 +57,7 @@ def _require_size(path: Path, metadata: Any, most: int) -> None:
 def _require(path: Path, size: int, most: int) -> None:
     if size > most:
         raise StorageError(
-            f"{path} has {path.stat().st_size:,} bytes and holds rows of {size:,} or more; of such a file at most "
-            f"{most:,} are read. If it is no bomb, write it as .jsonl."
+            f"{path} has {path.stat().st_size:,} bytes and unpacks to rows of {size:,} bytes or more; from a file of "
+            f"this size at most {most:,} bytes are read, because such files can be made to fill the memory. If these "
+            "rows are real, write them as .jsonl."
         )

@@ -1,8 +1,8 @@
-"""The one place that writes to a person: standard error, and standard output where it is no JSON document.
+"""All text for a person is written here: to standard error, and to standard output if it is not a JSON document.
 
-Tokens, templates, file names, columns and messages of other programs come from strangers. A terminal obeys control
-characters in them: it moves the cursor, hides lines, sets titles, answers questions. So everything is written with its
-control characters spelt out, and an error or a warning cannot look like two.
+Tokens, chat templates, file names, columns and messages of other programs come from strangers. A terminal obeys control
+characters in such text: it moves the cursor, hides lines, sets titles, answers questions. Control characters are
+therefore spelt out, and further lines of a message are indented, so that one warning cannot look like two.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 
 
 def plain(text: str) -> str:
-    """The text as a terminal shows it and nothing else: what would be obeyed is spelt, such as \\x1b."""
+    """The text with every character that a terminal would obey spelt out, such as \\x1b."""
     return _OBEYED.sub(_spelt, text)
 
 
@@ -28,32 +28,32 @@ def _spelt(found: re.Match[str]) -> str:
 
 
 def one(text: str) -> str:
-    """A message: its further lines are indented, so that no part of it passes for a message of its own."""
+    """The text as one message: its further lines are indented, so that none of them looks like another message."""
     return plain(text).replace("\n", "\n  ")
 
 
 def say(text: str) -> None:
-    """A message to a person, never to the program that reads standard output."""
+    """Writes a message to standard error, which a program that reads standard output never sees."""
     _write(sys.stderr, one(text) + "\n")
 
 
 def tell(text: str) -> None:
-    """A table or a page that was made here, to standard error."""
+    """Writes a table or a page to standard error."""
     _write(sys.stderr, plain(text) + "\n")
 
 
 def show(text: str) -> None:
-    """A table or a page that was made here, to standard output."""
+    """Writes a table or a page to standard output."""
     _write(sys.stdout, plain(text) + "\n")
 
 
 def hand_over(text: str) -> None:
-    """What a model wrote, to standard output: spelt out on a terminal, and to a file or a pipe as it is."""
+    """Writes a model's text to standard output: with control characters spelt out on a terminal, else unchanged."""
     _write(sys.stdout, (plain(text) if sys.stdout.isatty() else text) + "\n")
 
 
 def ask(question: str) -> bool:
-    """Whether a person at the terminal answers y or yes. Nobody is asked where there is none."""
+    """Asks a person at the terminal; True for the answer y or yes, False for others and where there is no terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     _write(sys.stderr, f"{one(question)} [y/N] ")
@@ -61,12 +61,12 @@ def ask(question: str) -> bool:
 
 
 def write(stream: TextIO, text: str) -> None:
-    """Lines of a view that has a stream of its own."""
+    """Writes text to a stream other than these two, for example that of the live panel."""
     _write(stream, plain(text))
 
 
 def _write(stream: TextIO, text: str) -> None:
-    """A character that the stream's encoding lacks is spelt as well."""
+    """Writes the text; a character that the stream's encoding lacks is spelt out too."""
     encoding = stream.encoding or "utf-8"
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
     stream.flush()
@@ -78,7 +78,7 @@ class _Handler(logging.Handler):
 
 
 def guard() -> None:
-    """Log records and warnings, of libraries too, are told through here. For a program; a library leaves them alone."""
+    """Sends all log records and warnings of this process through `say`. Called by the command line, not by `import`."""
     if not logging.getLogger().handlers:
         logging.getLogger().addHandler(_Handler())
     warnings.showwarning = _warned

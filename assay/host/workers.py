@@ -1,9 +1,9 @@
-"""Work in processes that can be killed: what a model wrote may hang any library that reads it.
+"""Worker processes that can be killed, for work on text of a model: such text may hang any library that reads it.
 
-A worker is a fresh interpreter with few environment variables that answers one job at a time, in lines of JSON over
-its standard streams. The kernel holds the clock, which counts processor time of the worker: a job that has had its
-seconds loses its process, whatever that is doing, and a new one takes its place. So a busy machine changes no outcome.
-Nothing is forked, no thread is killed, no signal is awaited in the parent.
+A worker is a fresh interpreter with few environment variables. It answers one job at a time, in lines of JSON over its
+standard streams. The kernel counts the processor time of the worker and kills it when a job has used up its seconds; a
+new worker takes its place. Because processor time is counted and not the clock, a busy machine changes no outcome.
+Nothing is forked, no thread is killed, and the parent waits for no signal.
 """
 
 from __future__ import annotations
@@ -28,26 +28,29 @@ from typing import IO, Any, Literal, Self
 from assay.errors import ConfigError
 
 START_SECONDS = 120.0  # imports of a cold disk
-STARVED = 30  # a job that is not done after so many times its seconds by the clock was given no processor
-PATIENCE = 60.0  # seconds by the clock that every job has
+STARVED = 30  # a job still running after so many times its seconds by the clock got no processor time
+PATIENCE = 60.0  # seconds by the clock that every job has at least
 MOST = 8  # processes by default: each takes some hundred megabytes
-LIFE = 2_000  # jobs of one process: libraries keep what they have seen
+LIFE = 2_000  # jobs after which a process is replaced, because libraries cache what they have seen
 PASSED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT")
 
 Json = Any
 Answer = Callable[[Json, Callable[[str], None]], Json]
-"""(job, tell) -> its result; `tell` reports how far it came, which outlives the process."""
+"""(job, tell) -> result. A job calls `tell` to report how far it has come; reports outlive the process."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of a job: its result, or how it ended without one. `lost` is no fault of the job's that is known."""
+    """The result of a job, or how the job ended without one: `Outcome("done", result=42)`.
+
+    `error`: it raised; `time` and `memory`: it exceeded its limit; `lost`: its process ended for an unknown reason.
+    """
 
     status: Literal["done", "error", "time", "memory", "lost"]
     result: Json = None
-    reached: str = ""  # what it told last
+    reached: str = ""  # the job's last report of how far it had come
     detail: str = ""
-    seconds: float = 0.0  # of a processor, since it told that
+    seconds: float = 0.0  # processor time since that report
 
 
 @dataclass(eq=False)
@@ -57,16 +60,20 @@ class _Worker:
     pending: bytes = b""
     ready: bool = False
     jobs: int = 0
-    job: int | None = None  # its index
+    job: int | None = None  # index of the job that it works on
     began: float = 0.0
     until: float = 0.0
     reached: str = ""
 
 
 class Workers:
-    """A pool for one function, `module:function` of type `Answer`. It starts with the first job and ends with `close`,
-    with the program, or when nobody holds it any more. `deadline`: processor seconds of a job, anew each time that it
-    tells how far it came.
+    """A pool of worker processes for one function, written `module:function`, of type `Answer`.
+
+    with Workers("package.module:answer", deadline=2.0) as workers:
+        outcomes = workers.map([{"question": 1}, {"question": 2}])
+
+    The processes start with the first job. They end with `close`, with the program, or with the last reference to the
+    pool. A job has `deadline` seconds of processor time, and as many again after each report of how far it has come.
     """
 
     def __init__(
@@ -92,8 +99,10 @@ class Workers:
             self._fill(self.count)
 
     def map(self, jobs: Sequence[Json], *, seconds: float | None = None) -> list[Outcome]:
-        """An outcome for each job, in their order, all within `seconds` or the deadline. They run beside each other. A
-        job whose process is lost is tried once more.
+        """One outcome for each job, in the order of the jobs, which run in parallel.
+
+        Each job has `seconds` of processor time, by default the deadline. A job whose process is lost is tried again
+        once.
         """
         if not jobs:
             return []
@@ -101,7 +110,7 @@ class Workers:
             try:
                 return self._map(jobs, self.deadline if seconds is None else seconds)
             except BaseException:
-                self._drop(self._workers)  # a job half done would answer the next one
+                self._drop(self._workers)  # else the result of an unfinished job would be taken for that of the next
                 raise
 
     def close(self) -> None:
@@ -151,13 +160,11 @@ class Workers:
             )
         except OSError as error:
             errors.close()
-            raise ConfigError(
-                f"no worker process can be started: {error}. Fewer programs at a time may help."
-            ) from None
+            raise ConfigError(f"no worker process can be started: {error}. Running fewer programs may help.") from None
         return _Worker(process, errors, began=time.monotonic())
 
     def _listen(self) -> list[tuple[_Worker, Outcome]]:
-        """What workers answered by now, or how they ended; waits a little if nothing happens."""
+        """Outcomes of workers that have answered or ended; waits up to a second if there are none."""
         found: list[tuple[_Worker, Outcome]] = []
         with selectors.DefaultSelector() as selector:
             for worker in self._workers:
@@ -194,12 +201,12 @@ class Workers:
         return found
 
     def _ended(self, worker: _Worker) -> Outcome:
-        """A process that is gone: by its own limit of processor time, by one that never started, or by anything."""
+        """The outcome of a job whose process has ended; ConfigError if the process did not even start."""
         code = worker.process.wait()
         if not worker.ready:
             worker.errors.seek(0)
-            said = worker.errors.read()[-600:].decode(errors="replace").strip()
-            raise ConfigError(f"a worker process for {self.function} did not start (exit code {code}): {said}")
+            printed = worker.errors.read()[-600:].decode(errors="replace").strip()
+            raise ConfigError(f"a worker process for {self.function} did not start (exit code {code}): {printed}")
         if code == -signal.SIGPROF:
             return Outcome("time", reached=worker.reached)
         return Outcome("lost", reached=worker.reached, detail=f"the worker process ended with code {code}")
@@ -212,7 +219,7 @@ class Workers:
         return worker.job is not None and time.monotonic() > worker.until
 
     def _drop(self, workers: Sequence[_Worker]) -> None:
-        """Terminates, kills if that does not help, and waits, so that nothing is left behind."""
+        """Ends these processes, by force if need be, and waits until they are gone."""
         for worker in list(workers):
             if worker.process.poll() is None:
                 worker.process.kill() if worker.job is not None else worker.process.terminate()
@@ -243,7 +250,7 @@ def _give(worker: _Worker, index: int, job: Json, seconds: float) -> None:
     worker.until = time.monotonic() + max(PATIENCE, STARVED * seconds)
     assert worker.process.stdin is not None
     line = json.dumps({"job": job, "seconds": seconds}) + "\n"
-    with contextlib.suppress(OSError):  # a process that is gone is noticed when it is listened to
+    with contextlib.suppress(OSError):  # `_listen` will notice that the process is gone
         worker.process.stdin.write(line.encode())
 
 
@@ -251,12 +258,12 @@ def _give(worker: _Worker, index: int, job: Json, seconds: float) -> None:
 
 
 def serve(function: str, memory_mb: int) -> None:
-    """Answers jobs until the standard input ends. Ctrl-C is the parent's business."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """The main function of a worker: answers jobs until the standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # a job that has had its seconds ends the process
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # sent when a job has used up its seconds; ends the process
     reply = os.dup(1)
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # printing of libraries goes to standard error, so that it cannot be taken for an answer
     module, _, name = function.partition(":")
     answer: Answer = getattr(importlib.import_module(module), name)
     _limit_memory(memory_mb)
@@ -273,15 +280,15 @@ def serve(function: str, memory_mb: int) -> None:
             say(reached=reached)
             clock.start()
 
-        found: dict[str, Json]
+        outcome: dict[str, Json]
         try:
             clock.start()
-            found = {"status": "done", "result": answer(message["job"], tell)}
+            outcome = {"status": "done", "result": answer(message["job"], tell)}
         except MemoryError:
-            found = {"status": "memory"}
-        except Exception as error:  # of whatever library; its text may be as hostile as the job
-            found = {"status": "error", "detail": type(error).__name__}
-        say(**found, seconds=clock.stop())
+            outcome = {"status": "memory"}
+        except Exception as error:  # a library may raise anything; only the type is reported, its text may be hostile
+            outcome = {"status": "error", "detail": type(error).__name__}
+        say(**outcome, seconds=clock.stop())
 
 
 def _limit_memory(megabytes: int) -> None:
@@ -294,7 +301,7 @@ def _limit_memory(megabytes: int) -> None:
 
 
 class _Clock:
-    """The kernel's, of this process's work: when it has run down, it ends the process, which nobody need watch."""
+    """The kernel's timer of this process's processor time. When it runs out, its signal ends the process."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.began = seconds, 0.0

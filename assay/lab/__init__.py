@@ -1,1 +1,1 @@
-"""The laboratory: comparing runs, explaining methods, looking at data and models. People use it, a run never does."""
+"""The laboratory: comparing runs, explaining methods, inspecting data and models. Training itself never uses it."""

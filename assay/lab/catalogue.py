@@ -12,9 +12,7 @@ from assay.known import GROUPS, OTHER_PACKAGES, RECIPES, SLOTS, group_of, spelt
 from assay.lab.explain import factors_of, shown_stage
 from assay.lab.part_card import part_card, part_text
 from assay.recipe import PROFILES, Recipe, at_profile
-from assay.run.bases import BASES, describe
 from assay.run.configure import to_data
-from assay.run.experiment import Evaluation, Machine, Saving, Tracking
 from assay.tasks import TASKS
 
 
@@ -75,10 +73,16 @@ def _parts() -> list[dict[str, Any]]:
     return rows
 
 
+def _bases() -> list[dict[str, Any]]:
+    from assay.run.bases import BASES, describe
+
+    return [describe(made) for made in BASES.values()]
+
+
 _LISTS = {
     "recipes": _recipes,
     "tasks": _tasks,
-    "bases": lambda: [describe(made) for made in BASES.values()],
+    "bases": _bases,
     "parts": _parts,
     "gym": _gym,
 }
@@ -122,6 +126,8 @@ def card(name: str) -> dict[str, Any]:
     card("gate:clip")["used_by"]
     assay show gate:clip --json
     """
+    from assay.run.bases import BASES, describe
+
     if name.startswith("paper:"):
         return _paper_card(name.removeprefix("paper:"))
     if (known := spelt(name)) is not None:
@@ -151,6 +157,8 @@ def _paper_card(name: str) -> dict[str, Any]:
 
 
 def _recipe_card(recipe: Recipe) -> dict[str, Any]:
+    from assay.run.experiment import Evaluation, Machine, Saving, Tracking
+
     scales = {}
     for profile in PROFILES:
         at, rules = at_profile(recipe, profile)

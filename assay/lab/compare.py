@@ -1,6 +1,7 @@
-"""Several runs beside each other: what each reached, what it spent, and what may be said about the difference.
+"""`assay compare`: several runs side by side, with their scores, their cost and the differences between them.
 
-One run of each method is a statement on these checkpoints, not on the methods: the unit of resampling is the problem.
+With one run of each method the comparison holds for these checkpoints and not for the methods: the intervals are over
+problems, not over seeds.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 Estimate = Mapping[str, Any]  # mean, low, high
 
-FINAL_SET = "test"  # read once, at the end: the estimate that is compared
+FINAL_SET = "test"  # the scores on this set are compared, because no checkpoint was chosen by them
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-SPENT = {  # what a method can be given equal amounts of
+SPENT = {  # measures of cost -> their names in tables and plots
     "steps": "steps",
     "generated_tokens": "generated tokens",
     "verified_answers": "verified answers",
@@ -36,13 +37,13 @@ SPENT = {  # what a method can be given equal amounts of
 Spent = Mapping[str, float | None]
 CAVEAT = (
     "Intervals are over problems, 95 %. One run is one seed: this compares checkpoints, not methods. "
-    "The best score was picked as the greatest of several and is too high by that choice."
+    "The best score is the highest of several, and therefore on average too high."
 )
 
 
 @dataclass(frozen=True)
 class Point:
-    """A held-out estimate, and what had been spent when it was made."""
+    """A held-out score during training, and the cost up to then."""
 
     step: int
     spent: Spent
@@ -53,34 +54,39 @@ class Point:
 
 @dataclass(frozen=True)
 class Arm:
-    """One run."""
+    """One run of a comparison."""
 
     run: str
     label: str
     recipe: str
     steps: int
-    set: str | None  # where `final` was measured
+    set: str | None  # the evaluation set of `final`
     final: Estimate | None
-    best: Json | None  # step and estimate, on the set watched while training
-    difference: Estimate | None  # final minus the first run's, paired
-    shared_problems: int
-    verdict: str  # first, higher, lower, undecided, or why there is none
+    best: Json | None  # the highest score during training, with its step and set
+    difference: Estimate | None  # `final` minus that of the first run, paired by problem
+    shared_problems: int  # problems on which both runs were evaluated
+    verdict: str  # first, higher, lower, undecided, or the reason why there is no difference
     spent: Spent
-    scores: tuple[Point, ...]  # while training
-    rewards: tuple[tuple[Spent, float], ...]  # what was spent, mean reward
+    scores: tuple[Point, ...]  # during training
+    rewards: tuple[tuple[Spent, float], ...]  # (cost, mean reward) of each step
 
 
 @dataclass(frozen=True)
 class Comparison:
+    """Several runs, each compared with the first: `compare_runs(["runs/grpo", "runs/dapo"]).arms[1].verdict`."""
+
     arms: tuple[Arm, ...]
 
 
 def compare_runs(paths: Sequence[Path | str]) -> Comparison:
-    """All runs against the first. A difference is claimed only on problems that both were asked."""
+    """Compares all runs with the first, on the problems on which both were evaluated.
+
+    show(compare_runs(["runs/grpo-countdown-1", "runs/dapo-countdown-1"]))
+    """
     if not paths:
         raise UsageError("there is nothing to compare: name at least one run.")
     if len({Path(path).resolve() for path in paths}) < len(paths):
-        raise UsageError("a run is named twice; a comparison with itself says nothing.")
+        raise UsageError("a run is named twice: name different runs.")
     runs = [RunFolder.read_only(path) for path in paths]
     evals = [_evals(run) for run in runs]
     set_name = _common_set(evals)
@@ -100,7 +106,7 @@ def _evals(run: RunFolder) -> list[Json]:
 
 
 def _common_set(evals: Sequence[Sequence[Json]]) -> str | None:
-    """The final set where every run has it, else the first name that all share."""
+    """The final set if every run was evaluated on it, else the first set that all runs have."""
     names = [dict.fromkeys(str(entry["set"]) for entry in entries) for entries in evals]
     shared = [name for name in names[0] if all(name in other for other in names)]
     return FINAL_SET if FINAL_SET in shared else next(iter(shared), None)
@@ -116,7 +122,7 @@ def _recipe(run: RunFolder) -> str:
 
 
 def _labels(recipes: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The recipe where it tells the runs apart, else recipe and folder."""
+    """The names of the recipes if they differ, else recipe and folder of each run."""
     if len(set(recipes)) == len(recipes) and all(recipes):
         return list(recipes)
     return [f"{recipe} {name}".strip() for recipe, name in zip(recipes, names)]
@@ -154,7 +160,7 @@ def _estimate(entry: Json) -> Json:
 
 
 def _watched(entries: Sequence[Json]) -> list[Json]:
-    """The set that was asked most often: the one that was watched while training."""
+    """The evaluations on the set with the most of them, which is the set evaluated during training."""
     counts: dict[str, list[Json]] = {}
     for entry in entries:
         counts.setdefault(str(entry["set"]), []).append(entry)
@@ -162,13 +168,13 @@ def _watched(entries: Sequence[Json]) -> list[Json]:
 
 
 def _claim(reference: Json | None, final: Json | None) -> tuple[Json | None, int, str]:
-    """Difference, problems it rests on, verdict."""
+    """(paired difference, number of shared problems, verdict)."""
     if reference is None or final is None:
         return None, 0, "not evaluated"
     if reference["set"] != final["set"]:
         return None, 0, "other evaluation sets"
     if "bank" not in reference or "bank" not in final:
-        return None, 0, "evaluation banks were not kept"
+        return None, 0, "answers of the evaluations were not saved"
     before, after = Bank.from_json(reference["bank"]), Bank.from_json(final["bank"])
     if (before.max_new, before.temperature) != (after.max_new, after.temperature):
         return None, 0, "evaluated with other lengths or temperatures"
@@ -190,12 +196,12 @@ def _spent(metrics: Sequence[Json]) -> dict[str, float | None]:
 
 
 def _until(record: Json) -> Spent:
-    """All that was spent when this record of a step was written."""
+    """The cost of the run up to this step, from the metrics of the step."""
     return {"steps": record.get("step")} | {name: record.get(f"budget/{name}") for name in SPENT if name != "steps"}
 
 
 def as_json(comparison: Comparison) -> Json:
-    """Everything but the curves."""
+    """The comparison as JSON data, without the curves."""
     arms = [dataclasses.asdict(arm) for arm in comparison.arms]
     return {
         "runs": [{name: value for name, value in arm.items() if name not in ("scores", "rewards")} for arm in arms],
@@ -204,7 +210,7 @@ def as_json(comparison: Comparison) -> Json:
 
 
 def render(comparison: Comparison) -> Table:
-    """The table for a terminal."""
+    """The comparison as a table for a terminal."""
     from rich.table import Table
     from rich.text import Text
 
@@ -228,7 +234,7 @@ def render(comparison: Comparison) -> Table:
 
 
 def show(comparison: Comparison, *, stream: TextIO | None = None) -> None:
-    """Prints the table; wide enough for a row to stay one where the output is a file."""
+    """Prints the table; a file gets wide lines, so that no row is broken."""
     from rich.console import Console
 
     out = sys.stdout if stream is None else stream
@@ -251,7 +257,7 @@ def _text(estimate: Estimate | None, *, signed: bool = False) -> str:
 
 
 def plot(comparison: Comparison, path: Path | str) -> list[Path]:
-    """Reward and held-out pass@1 against everything that can be spent; the files, as PNG and as SVG."""
+    """Draws reward and held-out pass@1 over each measure of cost; returns the paths of the PNG and the SVG file."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -274,7 +280,7 @@ def plot(comparison: Comparison, path: Path | str) -> list[Path]:
     stem = stem.with_suffix("") if stem.suffix in (".png", ".svg") else stem
     stem.parent.mkdir(parents=True, exist_ok=True)
     files = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
-    # Neither date nor random ids: equal runs give equal files.
+    # The SVG has no date and no random ids, so that equal runs give equal files.
     with matplotlib.rc_context({"svg.hashsalt": "assay"}):
         figure.savefig(files[0], dpi=150)
         figure.savefig(files[1], metadata={"Date": None})

@@ -1,4 +1,8 @@
-"""A look at a file of rows before anything is trained on it: lengths, repeats, overlap, answers, rewards, template."""
+"""`assay data check`: inspects data files before training.
+
+It reports lengths of prompts, repeated rows, overlap with held-out rows, reference answers, rewards, and problems of
+the chat template.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ _MARKS = ("\\boxed", "####", "answer:", "final answer", "<answer>")  # words by 
 
 @dataclass(frozen=True)
 class Reader:
-    """What of a model reads a prompt: its tokenizer, the tokens that end an answer, and its context."""
+    """The tokenizer, the end tokens and the context of a model: all that is needed to measure prompts."""
 
     tokenizer: Tokenizer
     end_ids: frozenset[int]
@@ -43,12 +47,16 @@ def check_data(
     reward: str | None = None,
     reward_timeout: float = SECONDS,
     system: str = "",
-    **said: Any,
+    **reading: Any,
 ) -> Json:
-    """What there is to know of a file, or of several that are one set, as JSON data. `system` is put before prompts
-    that have no system message of their own.
+    """Inspects one file, or several files that form one set; returns JSON data.
+
+    found = check_data("problems.jsonl", model="Qwen/Qwen2.5-0.5B-Instruct", answer_column="solution")
+    print(text(found))
+
+    `system` is the system message of prompts that have none of their own. `reading` says how the rows are read.
     """
-    name = data(place, held_out=held_out, **said).name
+    name = data(place, held_out=held_out, **reading).name
     table, *others = tables(name)
     columns = {"prompt": table.columns.prompt, "answer": table.columns.answer, "solution": table.columns.solution}
     found: Json = {
@@ -70,7 +78,7 @@ def check_data(
 
 
 def reader_of(model: str, system: str = "") -> Reader:
-    """Of a folder without its weights; `system` is put before what it reads."""
+    """The reader of a model, which does not load its weights; `system` is the system message of the prompts."""
     reader = _reader_of(model)
     if not system:
         return reader
@@ -96,7 +104,7 @@ def _reader_of(model: str) -> Reader:
 
 
 def _lengths(problems: Sequence[Problem], reader: Reader | None) -> Json:
-    """Of prompts, in tokens where a model is named, else in characters."""
+    """The lengths of the prompts, in tokens if there is a reader, else in characters."""
     if reader is None:
         lengths = [(len(_text(problem)), problem) for problem in problems]
         return {"unit": "characters", **_spread(lengths)}
@@ -139,7 +147,7 @@ def _spread(lengths: Sequence[tuple[int, Problem]]) -> Json:
 
 
 def _opened(ids: Sequence[int], problem: Problem, reader: Reader) -> bool:
-    """Whether something that opens the assistant's turn stands behind the last message: more than its end alone."""
+    """Whether the template opens the assistant's turn: whether more than end tokens follows the last message."""
     name = reader.tokenizer.backend.id_to_token
     rendered = reader.tokenizer.backend.decode(list(ids), skip_special_tokens=False)
     last = problem.prompt if isinstance(problem.prompt, str) else problem.prompt[-1]["content"]
@@ -150,7 +158,7 @@ def _opened(ids: Sequence[int], problem: Problem, reader: Reader) -> bool:
 
 
 def _holds_special(problem: Problem, tokenizer: Tokenizer) -> bool:
-    """Whether its text spells tokens that only a template should write."""
+    """Whether the text of the problem spells special tokens, which only a chat template should write."""
     ids = tokenizer.backend.encode(_text(problem), add_special_tokens=False).ids
     return any(token in tokenizer.special_ids for token in ids)
 
@@ -160,9 +168,9 @@ def _text(problem: Problem) -> str:
 
 
 def _marked(problem: Problem, system: str) -> bool:
-    """Whether it, or the system message before it, says how to mark the answer."""
-    said = problem.prompt
-    own = "" if isinstance(said, str) else " ".join(m["content"] for m in said if m["role"] == "system")
+    """Whether the prompt or its system message says how to mark the final answer."""
+    prompt = problem.prompt
+    own = "" if isinstance(prompt, str) else " ".join(m["content"] for m in prompt if m["role"] == "system")
     return any(mark in text for mark in _MARKS for text in (plain_prompt(problem), (own or system).casefold()))
 
 
@@ -170,21 +178,21 @@ def _marked(problem: Problem, system: str) -> bool:
 
 
 def _repeats(table: Table) -> Json:
-    """Rows that say the same: wholly, or in a prompt that differs in spaces and case alone."""
+    """Repeated rows: equal ones, those whose prompts differ only in spaces and case, and those that contradict."""
     alike: dict[str, list[Problem]] = {}
     for problem in table.problems:
         alike.setdefault(plain_prompt(problem), []).append(problem)
     several = [group for group in alike.values() if len(group) > 1]
-    torn = [group for group in several if len({problem.spec["gold"] for problem in group}) > 1]
+    contradicting = [group for group in several if len({problem.spec["gold"] for problem in group}) > 1]
     return {
         "exact": _listed(table.repeats),
         "alike": _listed([problem.spec["row"] for group in several for problem in group[1:]]),
-        "contradicting": _listed([problem.spec["row"] for group in torn for problem in group]),
+        "contradicting": _listed([problem.spec["row"] for group in contradicting for problem in group]),
     }
 
 
 def _overlap(table: Table, other: Table) -> Json:
-    """Rows of the file whose prompts are among those of the held-out file."""
+    """The rows of the file whose prompts are also in the held-out file."""
     texts = {_text(problem) for problem in other.problems}
     plain = {plain_prompt(problem) for problem in other.problems}
     return {
@@ -206,8 +214,9 @@ def _listed(rows: Iterable[int | str]) -> Json:
 
 
 def _answers(problems: Sequence[Problem]) -> Json:
-    """Golds that are missing, those that no answer can be judged by, and those that are not known again where a
-    careless writer leaves out what does not matter.
+    """Reference answers that are missing, that cannot be read, and that a carelessly written answer would not match.
+
+    A carelessly written answer is the reference answer without something that does not matter, such as a unit.
     """
     from assay.verifiers.mathematics.golds import lost, troubles
 
@@ -235,19 +244,19 @@ def _gold_of(problem: Problem) -> Json:
 
 
 def require_some_gold(found: Mapping[str, Any]) -> None:
-    """Fails where a column of answers was found, and none of them can be judged by."""
+    """DataError if there is a column of reference answers and none of them can be read."""
     answers = found["answers"]
     if found["reward"] is None and found["columns"]["answer"] and answers["given"] == answers["unreadable"]["count"]:
         raise no_gold(found["file"], found["columns"]["answer"], answers["unreadable"]["rows"])
 
 
 def _rewards(problems: Sequence[Problem], reward: str, timeout: float) -> Json:
-    """What a reward function says of right answers: the row's worked solution where it has one, else its gold."""
+    """The scores of a reward function for right answers: the row's worked solution, or else its reference answer."""
     from assay.run.grader import grader
 
     asked = [problem for problem in problems if problem.spec["gold"] is not None or problem.solution]
     if not asked:
-        raise DataError(f"{reward} can be asked of nothing: no row has an answer or a worked solution.")
+        raise DataError(f"{reward} cannot be tried: no row has an answer or a worked solution.")
     with grader([reward], timeout=timeout) as judge:
         verdicts = judge([_answered(problem) for problem in asked])
     (name,) = verdicts[0].scores
@@ -266,7 +275,7 @@ def _rewards(problems: Sequence[Problem], reward: str, timeout: float) -> Json:
 
 
 def _answered(problem: Problem) -> Episode:
-    """The problem, answered as its row says."""
+    """An episode whose answer is the one that the row gives."""
     text = problem.solution or f"\\boxed{{{problem.spec['gold']}}}"
     request = Request(problem, np.zeros(0, np.int32), problem.id, 1)
     return Episode(request, (), "stop", text)
@@ -276,14 +285,15 @@ def _answered(problem: Problem) -> Episode:
 
 
 def text(found: Mapping[str, Any]) -> str:
-    """The same in lines; what calls for something to be done begins with an exclamation mark."""
+    """The findings as lines for a person; lines that call for action begin with an exclamation mark."""
     columns, splits = found["columns"], found["splits"]
     others = ", ".join(columns["others"]) or "-"
     lines = [
         f"{found['file']}: {found['rows']} rows, {found['problems']} problems",
         f"  columns      prompt '{columns['prompt']}', answer {_quoted(columns['answer'])}, "
         f"worked solution {_quoted(columns['solution'])}; for reward functions: {others}",
-        f"  splits       {splits['train']} to train on, {splits['valid']} to watch, {splits['test']} to test",
+        f"  splits       {splits['train']} to train on, {splits['valid']} to evaluate on during training, "
+        f"{splits['test']} to test on",
         *[f"! {note}" for note in found["notes"]],
         *_length_lines(found["lengths"]),
         *_repeat_lines(found["repeats"]),
@@ -295,9 +305,9 @@ def text(found: Mapping[str, Any]) -> str:
         lines.append(
             f"  reward       {reward['name']} of {reward['asked']} right answers: {values or 'None throughout'}"
         )
-        lines += _warned(reward["below_best"], "right answers earn less than the best", prefix="  ")
+        lines += _warned(reward["below_best"], "right answers earn less than the best of them", prefix="  ")
         if reward["none"]:
-            lines.append(f"! {reward['none']} right answers get None: the function does not apply to them")
+            lines.append(f"! {reward['none']} right answers get None, which means that the function gives no score")
     return "\n".join(lines)
 
 
@@ -322,26 +332,28 @@ def _length_lines(found: Json) -> list[str]:
     if found["unit"] == "characters":
         return lines
     if not found["template"]:
-        lines.append("  template     none: a prompt of text is read as it stands")
+        lines.append("  template     none: a prompt of plain text is read unchanged")
     if found["too_long"]:
         lines.append(f"! {found['too_long']} prompts do not fit into the context")
     lines += _warned(found["refused"], "prompts that the tokenizer or its template refuses")
     lines += [f"    row {row['row']}: {row['why']}" for row in found["refused"]["rows"][:3]]
-    lines += _warned(found["no_generation_prompt"], "prompts do not open the assistant's turn: mend the chat template")
+    lines += _warned(
+        found["no_generation_prompt"], "prompts do not open the assistant's turn: correct the chat template"
+    )
     return lines + _warned(found["special_tokens"], "prompts spell special tokens of the tokenizer")
 
 
 def _repeat_lines(found: Json) -> list[str]:
-    lines = _warned(found["alike"], "prompts differ from an earlier one in spaces or case alone")
+    lines = _warned(found["alike"], "prompts differ from an earlier one only in spaces or case")
     lines += _warned(found["contradicting"], "rows ask the same and give different answers")
-    return lines or ["  repeats      none beside those named above"]
+    return lines or ["  repeats      no others than those named above"]
 
 
 def _overlap_lines(found: Json | None) -> list[str]:
     if found is None:
         return []
     lines = [f"  held out     {found['rows']} rows of {found['file']}", *[f"! {note}" for note in found["notes"]]]
-    what = f"rows are among the held-out ones too ({found['exact']['count']} word for word), and are not trained on"
+    what = f"rows are also held out ({found['exact']['count']} word for word), and are not trained on"
     return lines + (_warned(found["alike"], what) or ["  overlap      none"])
 
 
@@ -350,16 +362,15 @@ def _answer_lines(found: Mapping[str, Any]) -> list[str]:
     unread = answers["unreadable"]["count"]
     lines = [f"  answers      {answers['given']} given" + (f"; {answers['why']}" if unread is None else "")]
     lines += _warned(answers["missing"], "rows without an answer: they need a reward function")
-    lines += [f"! {unread} answers by which the verifier cannot judge:"] if unread else []
+    lines += [f"! {unread} answers that the verifier cannot read:"] if unread else []
     lines += [f"!   row {row['row']}: {row['gold']!r}: {row['why']}" for row in answers["unreadable"]["rows"]]
     if answers["careless"]["count"]:
-        lines.append(f"! {answers['careless']['count']} answers that are not known again where something is left out:")
+        count = answers["careless"]["count"]
+        lines.append(f"! {count} answers that the verifier no longer recognises if a part is left out:")
     lines += [
         f"!   row {row['row']}: {row['gold']!r} without {row['without']}, {row['as']!r}: {row['why']}"
         for row in answers["careless"]["rows"]
     ]
     if not found["marks"]:
-        lines.append(
-            "! no prompt says how to mark the answer: say it with --system, as in 'Put the final answer in \\boxed{}.'"
-        )
+        lines.append("! no prompt says how to mark the final answer: add --system 'Put the final answer in \\boxed{}.'")
     return lines

@@ -1,4 +1,4 @@
-"""The first five minutes: a base from nothing, reinforcement learning on it, a table and a report."""
+"""`assay demo`: builds a base from scratch, improves it by reinforcement learning, prints a table, writes a report."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ SETTINGS = {
 
 
 def demo(run: Path | None, *, seed: int, quiet: bool, command: str) -> dict[str, Any]:
-    """Builds or loads the base, trains it, examines it before and after on the same held-out problems."""
+    """Builds the base or takes it from the cache, trains it, and evaluates it before and after on the same problems."""
     began = time.monotonic()
-    made = bases.base(BASE)
-    if bases.folder_of(made).exists():
-        session.say(f"base '{BASE}' is there: {bases.folder_of(made)}")
+    base = bases.base(BASE)
+    if bases.folder_of(base).exists():
+        session.say(f"the base '{BASE}' is in the cache: {bases.folder_of(base)}")
     else:
-        session.say(f"making the base '{BASE}': a small transformer imitates {made.summary}")
+        session.say(f"building the base '{BASE}': a small transformer learns to imitate {base.summary}")
     bases.build(BASE, quiet=quiet)
     based = time.monotonic()
 
@@ -48,11 +48,11 @@ def demo(run: Path | None, *, seed: int, quiet: bool, command: str) -> dict[str,
     result = outcome(path) | {"report": str(report)}
     seconds = {"base": based - began, "training": trained - based, "all": time.monotonic() - began}
     terminal.tell(f"\n{table(result)}\n")
-    session.say(f"base {seconds['base']:.0f} s, training with its examinations {seconds['training']:.0f} s")
+    session.say(f"base {seconds['base']:.0f} s, training with its evaluations {seconds['training']:.0f} s")
     speed = speed_of(path)
     session.say(
-        f"a step {speed['step']:.2f} s: sampling {speed['collect']:.2f} s, learning {speed['improve']:.2f} s; "
-        f"{speed['sampled_tokens_per_s']:,.0f} sampled tokens a second on {speed['place']}"
+        f"a step takes {speed['step']:.2f} s: sampling {speed['collect']:.2f} s, learning {speed['improve']:.2f} s; "
+        f"{speed['sampled_tokens_per_s']:,.0f} sampled tokens per second on {speed['place']}"
     )
     session.say(f"run     {path}")
     session.say(f"report  {report}")
@@ -61,12 +61,12 @@ def demo(run: Path | None, *, seed: int, quiet: bool, command: str) -> dict[str,
 
 
 def speed_of(path: Path) -> dict[str, Any]:
-    """Medians over the steps of a run, and where it ran."""
+    """Medians over the steps of a run of its times and its speed, and the device on which it ran."""
     folder = RunFolder.read_only(path)
     metrics = folder.read("metrics")
     checkpoint = folder.load()
     names = {"step": "time/step", "collect": "time/collect", "improve": "time/improve"}
     names["sampled_tokens_per_s"] = "perf/tokens_per_s"
-    found: dict[str, Any] = {k: statistics.median(record[name] for record in metrics) for k, name in names.items()}
-    found["place"] = checkpoint.manifest["environment"]["place"] if checkpoint else "unknown"
-    return found
+    speed: dict[str, Any] = {k: statistics.median(record[name] for record in metrics) for k, name in names.items()}
+    speed["place"] = checkpoint.manifest["environment"]["place"] if checkpoint else "unknown"
+    return speed

@@ -1,4 +1,4 @@
-"""What this machine has, and what each missing piece would need."""
+"""`assay doctor`: what this machine has of the things that Assay can use, and how to get what is missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Check = tuple[str, str, str]  # state (ok, missing, warning), what was found, wh
 
 
 def examination(model: str | None = None) -> dict[str, Any]:
-    """One entry a check: state, what was found, what to do; of a model, whether training it has room here."""
+    """Check -> its state, what was found, what to do. With a model also whether training it fits into memory."""
     checks: dict[str, Callable[[], Check]] = {
         "python": _python,
         "torch": _torch,
@@ -30,8 +30,8 @@ def examination(model: str | None = None) -> dict[str, Any]:
         "cache": _cache,
         "reasoning-gym": lambda: _package("reasoning_gym", "reasoning-gym", "its puzzles as tasks", "gym"),
         "tensorboard": lambda: _package("tensorboard", "tensorboard", "curves while a run goes on", "track"),
-        "wandb": lambda: _package("wandb", "wandb", "the same elsewhere", "track"),
-        "trackio": lambda: _package("trackio", "trackio", "the same, local first", "track"),
+        "wandb": lambda: _package("wandb", "wandb", "curves on Weights & Biases", "track"),
+        "trackio": lambda: _package("trackio", "trackio", "curves in a local trackio project", "track"),
         "transformers": lambda: _package("transformers", "transformers", "only the tests need it", None),
         "plugins": _plugins,
     }
@@ -43,13 +43,14 @@ def examination(model: str | None = None) -> dict[str, Any]:
             state, seen, advice = check()
         except AssayError:
             raise
-        except Exception as error:  # a doctor tells of whatever is broken, and goes on to the next
-            state, seen, advice = "warning", f"cannot be examined: {type(error).__name__}: {error}", "reinstall it."
+        except Exception as error:  # a broken installation may raise anything; the other checks go on
+            state, seen, advice = "warning", f"the check failed: {type(error).__name__}: {error}", "reinstall it."
         found[name] = {"state": state, "found": seen, "advice": advice}
     return found
 
 
 def text(found: Mapping[str, Any]) -> str:
+    """The checks as lines for a person."""
     mark = {"ok": "ok      ", "missing": "missing ", "warning": "warning "}
     lines = []
     for name, entry in found.items():
@@ -114,7 +115,7 @@ def _core() -> Check:
 
 def _gpu() -> Check:
     if importlib.util.find_spec("torch") is None:
-        return "missing", "cannot be seen without torch", "install torch first."
+        return "missing", "cannot be looked for without torch", "install torch first."
     import torch
 
     if torch.cuda.is_available():
@@ -132,7 +133,7 @@ def _memory() -> Check:
 
 
 def _training(model: str) -> Check:
-    """GRPO at the profile of this model, all weights trained."""
+    """Whether GRPO at the profile of this model, with all weights trained, fits into memory."""
     from assay.engine.footprint import gib
     from assay.known import recipe
     from assay.run import session
@@ -143,7 +144,7 @@ def _training(model: str) -> Check:
     experiment, _ = session.plan(recipe("grpo"), model=model, pool=pool)
     plan = session.memory_of(experiment)
     if plan is None:
-        return "missing", f"{model} is not here, or of a shape that is not known before it is loaded", "name a folder."
+        return "missing", f"the shape of {model} is not known before it is loaded", "name a model folder."
     seen = f"grpo at profile {experiment.profile}: {gib(plan.budget.peak)} of {gib(plan.room.bytes)} {plan.room.where}"
     return ("ok", seen, "") if plan.fits else ("warning", seen, advice(plan))
 
@@ -151,7 +152,8 @@ def _training(model: str) -> Check:
 def _disk() -> Check:
     free = shutil.disk_usage(Path.cwd()).free / 2**30
     state = "ok" if free >= 2 else "warning"
-    return state, f"{free:.1f} GiB free here", "" if state == "ok" else "checkpoints and rollouts want some; make room."
+    advice = "" if state == "ok" else "checkpoints and rollouts need about 2 GiB: free some space."
+    return state, f"{free:.1f} GiB free here", advice
 
 
 def _cache() -> Check:
@@ -159,11 +161,11 @@ def _cache() -> Check:
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
     if os.access(nearest, os.W_OK):
         return "ok", str(folder), ""
-    return "warning", f"{folder} cannot be written", "set ASSAY_CACHE to a folder that can."
+    return "warning", f"{folder} cannot be written", "set ASSAY_CACHE to a folder that can be written."
 
 
 def _plugins() -> Check:
-    """What other packages offer by their entry points."""
+    """The methods and tasks of other installed packages, and whether they can be used."""
     from assay.known import others
 
     offers = others()
@@ -171,7 +173,7 @@ def _plugins() -> Check:
         named = ", ".join(f"{offer.kind} '{offer.name}' of {offer.package}" for offer in wrong)
         return "warning", f"cannot be used: {named}", " ".join(offer.problem for offer in wrong)
     named = ", ".join(f"{offer.kind} '{offer.name}' of {offer.package}" for offer in offers)
-    return "ok", named or "no other package offers anything", ""
+    return "ok", named or "no other package offers methods or tasks", ""
 
 
 def _package(module: str, name: str, purpose: str, extra: str | None) -> Check:

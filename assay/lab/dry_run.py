@@ -1,4 +1,4 @@
-"""`--dry-run`: what a run will use, on one screen; as data everything that decides it."""
+"""`--dry-run`: the settings of a run on one screen for a person, and all of them as JSON data for a program."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from assay.policy import PolicyConfig, Tokenizer
 
 WIDTH, LABEL = 120, 12
-MOST = 40  # lines
-WRAPPED = 3  # of one sentence
-NOTES, RULES = 6, 12  # lines of what is said of the data, and of the rules of the profile
-AS_DATA = "--json has all of it"
+MOST = 40  # lines in all
+WRAPPED = 3  # lines of one sentence
+NOTES, RULES = 6, 12  # lines about the data, and about numbers that differ from the paper's
+AS_DATA = "--json shows all of it"
 
 
 @dataclass(frozen=True)
 class Files:
-    """Of a model that is here, what can be read without its weights."""
+    """The tokenizer and the configuration of a model on this machine, read without its weights."""
 
     tokenizer: Tokenizer
     config: PolicyConfig
@@ -41,32 +41,33 @@ class Files:
 
 @dataclass(frozen=True)
 class Planned:
-    """A run as it would begin."""
+    """A run as it would begin: `print(text(planned(*session.plan(recipe, ...)), run="runs/first"))`."""
 
     experiment: Experiment
-    notes: Sequence[str]  # of the data and of lengths
-    rules: Sequence[str]  # by which the paper's scale became this one
+    notes: Sequence[str]  # sentences about the data files and about lengths
+    rules: Sequence[str]  # a line for each number that differs from the paper's
     memory: Plan | None
 
 
 def planned(experiment: Experiment, rules: Sequence[str]) -> Planned:
-    """Reads the data, and of the model its tokenizer and shape where they are here; refuses what the run would refuse,
-    but for memory, which is told.
+    """Reads the data, and the tokenizer and shape of a model on this machine. Refuses what the run would refuse.
+
+    Too little memory is not refused here: the plan says so instead.
     """
-    notes = data_needs.told(experiment.pool, experiment.chat)
+    notes = data_needs.notes(experiment.pool, experiment.chat)
     memory = None
     try:
         if (files := files_of(experiment)) is not None:
             experiment, _, lines = check_lengths(experiment, files)
             notes += lines
         memory = session.memory_of(experiment)
-    except ImportError:  # without torch and the tokenizers there is a plan too
+    except ImportError:  # without torch or the tokenizers the plan lacks lengths and memory
         pass
     return Planned(experiment, notes, rules, memory)
 
 
 def files_of(experiment: Experiment) -> Files | None:
-    """Of a folder, a run, or a base that is built; None of a model from elsewhere, and of another architecture."""
+    """The files of a model folder, a run or a built base; None for a Hub model and for unknown architectures."""
     from assay.policy import load_tokenizer
 
     shape, place = shape_of(experiment.model), Path(experiment.model)
@@ -80,42 +81,42 @@ def files_of(experiment: Experiment) -> Files | None:
 
 
 def document(plan: Planned) -> dict[str, Any]:
-    """The experiment, and beside it what was found out."""
+    """The plan as JSON data: the experiment, with notes, rules and memory."""
     memory = None if plan.memory is None else {**as_data(plan.memory.budget), "room_bytes": plan.memory.room.bytes}
     return {**to_data(plan.experiment), "notes": list(plan.notes), "rules": list(plan.rules), "memory": memory}
 
 
 def text(plan: Planned, *, run: str) -> str:
-    """No more than `MOST` lines of `WIDTH` characters."""
+    """The plan for a person, in at most `MOST` lines of `WIDTH` characters."""
     experiment, recipe = plan.experiment, plan.experiment.recipe
     rows: dict[str, Iterable[str]] = {
         "method": [f"{recipe.name}: {recipe.title} ({recipe.paper})"],
         "model": [_model(experiment)],
         "problems": _problems(experiment, plan.notes),
         "asked with": _asked_with(experiment.chat),
-        "judged by": [", ".join(experiment.rewards) or "the checkers of the tasks; rows of files as mathematics"],
+        "judged by": [", ".join(experiment.rewards) or "the verifiers of the tasks; rows of files as mathematics"],
         "loss": [_loss(experiment)],
         "stages": _stages(experiment),
         "a step": [_step(recipe.scale)],
         "optimiser": [_optimiser(recipe.scale)],
         "length": [_length(experiment)],
-        "exams": [_exams(experiment)],
-        "kept": [_kept(experiment, run)],
+        "evaluation": [_evaluation(experiment)],
+        "saved": [_saved(experiment, run)],
         "machine": [_machine(experiment)],
-        "memory": plan.memory.lines() if plan.memory else ["not known before the model is"],
+        "memory": plan.memory.lines() if plan.memory else ["not known before the model is loaded"],
         "profile": _few([f"{experiment.profile}: {plan.rules[0]}", *plan.rules[1:]] if plan.rules else [], RULES),
     }
-    lines = [line for label, said in rows.items() for line in _row(label, said)]
+    lines = [line for label, sentences in rows.items() for line in _row(label, sentences)]
     if len(lines) > MOST:
         lines = [*lines[: MOST - 1], f"{'':{LABEL}}... {len(lines) - MOST + 1} lines more: {AS_DATA}"]
     return "\n".join(lines)
 
 
-def _row(label: str, said: Iterable[str]) -> list[str]:
-    """The sentences below each other behind the label, each on a few lines at most."""
+def _row(label: str, sentences: Iterable[str]) -> list[str]:
+    """The label, and to the right of it the sentences, each on at most `WRAPPED` lines."""
     lines = [
         line
-        for sentence in said
+        for sentence in sentences
         for line in textwrap.wrap(sentence, WIDTH - LABEL, max_lines=WRAPPED, placeholder=" ...")
     ]
     return [f"{'' if place else label:<{LABEL}}{line}" for place, line in enumerate(lines)]
@@ -131,31 +132,31 @@ def _model(experiment: Experiment) -> str:
     size = "not read before the run" if shape is None else f"{parameters(shape) / 1e6:,.1f} million parameters"
     context = "" if shape is None else f", {shape.context} positions"
     lora = experiment.lora
-    trained = f"adapters of rank {lora.rank} train" if lora.rank else "all weights train"
+    trained = f"adapters of rank {lora.rank} are trained" if lora.rank else "all weights are trained"
     return f"{experiment.model}: {size}{context}; {trained}"
 
 
 def _problems(experiment: Experiment, notes: Sequence[str]) -> list[str]:
     shares = [share for share in experiment.pool.shares if share.task not in data_needs.files(experiment.pool)]
     weights = len(experiment.pool.shares) > 1
-    told = [
+    tasks = [
         f"{short(share.task)}, levels {', '.join(map(str, share.levels))}" + (f", weight {share.weight:g}" * weights)
         for share in shares
     ]
-    return [*([f"{'; '.join(told)}; {experiment.pool.wording} wording"] if told else []), *_few(notes, NOTES)]
+    return [*([f"{'; '.join(tasks)}; {experiment.pool.wording} wording"] if tasks else []), *_few(notes, NOTES)]
 
 
 def _asked_with(chat: Chat) -> list[str]:
-    said = [f"system: {chat.system!r}"] if chat.system else []
-    said += [f"thinking {chat.thinking}"] if chat.thinking != "template" else []
-    said += [f"{len(chat.schemas or ())} tools"] if chat.tools else []
-    return ["; ".join([*said, *chat.variables])] if said or chat.variables else []
+    options = [f"system: {chat.system!r}"] if chat.system else []
+    options += [f"thinking {chat.thinking}"] if chat.thinking != "template" else []
+    options += [f"{len(chat.schemas or ())} tools"] if chat.tools else []
+    return ["; ".join([*options, *chat.variables])] if options or chat.variables else []
 
 
 def _loss(experiment: Experiment) -> str:
     mechanism = shown_stage(experiment.recipe)[1]
-    found = {name: " + ".join(factor.title for factor in factors) for name, factors in factors_of(mechanism).items()}
-    return "; ".join(f"{name} {titles}" for name, titles in found.items() if titles)
+    titles = {name: " + ".join(factor.title for factor in factors) for name, factors in factors_of(mechanism).items()}
+    return "; ".join(f"{name} {title}" for name, title in titles.items() if title)
 
 
 def _stages(experiment: Experiment) -> list[str]:
@@ -185,25 +186,25 @@ def _optimiser(scale: Scale) -> str:
 
 def _length(experiment: Experiment) -> str:
     scale = experiment.recipe.scale
-    told = f"{scale.num_steps} steps, seed {experiment.seed}"
+    steps = f"{scale.num_steps} steps, seed {experiment.seed}"
     if not experiment.pool.finite:
-        return told
+        return steps
     rows = len(experiment.pool.rows("train"))
     epochs = scale.num_steps * scale.num_prompts / rows
-    return f"{told}; {epochs:,.{0 if epochs >= 10 else 1}f} epochs of {rows} rows, if no step draws again"
+    return f"{steps}; {epochs:,.{0 if epochs >= 10 else 1}f} epochs of {rows} rows, if no step draws more prompts"
 
 
-def _exams(experiment: Experiment) -> str:
+def _evaluation(experiment: Experiment) -> str:
     plan = experiment.evaluation
-    told = f"before and after: {plan.final_problems} problems x {plan.final_samples} samples"
+    final = f"before and after: {plan.final_problems} problems x {plan.final_samples} samples"
     every = f"; every {plan.every} steps: {plan.num_problems} x {plan.num_samples}" if plan.every else ""
-    return f"{told}{every}; temperature {plan.temperature:g}"
+    return f"{final}{every}; temperature {plan.temperature:g}"
 
 
-def _kept(experiment: Experiment, run: str) -> str:
+def _saved(experiment: Experiment, run: str) -> str:
     saving, sinks = experiment.saving, experiment.tracking.sinks
-    told = f"{run}; a checkpoint every {saving.every} steps, {saving.keep} of them and the best stay"
-    return told + (f"; told to {', '.join(sinks)}" if sinks else "")
+    saved = f"{run}; a checkpoint every {saving.every} steps, the last {saving.keep} and the best are kept"
+    return saved + (f"; tracked by {', '.join(sinks)}" if sinks else "")
 
 
 def _machine(experiment: Experiment) -> str:

@@ -213,9 +213,8 @@ def _push(
     view = view_of_batch(batch, logp=sampled, entropy=torch.full((12,), entropy), key=Key(0))
     weights = np.full(12, weight, np.float32)
     try:
-        more = {f"weights/{name}": value for name, value in constants(view, weights, goal).items()}
         leaf = sampled.clone().requires_grad_()
-        view = dataclasses.replace(view, logp=leaf, streams={**view.streams, **more})
+        view = dataclasses.replace(view, logp=leaf, constants={**view.constants, **constants(view, weights, goal)})
         loss_of(goal)(view, torch.from_numpy(weights)).value.backward()
     except (KeyError, AssertionError, ConfigError):  # a part reads streams that only a run has
         return None
@@ -297,10 +296,3 @@ def run_explain(arguments: argparse.Namespace) -> dict[str, Any]:
     if not arguments.json:
         terminal.show(text(found))
     return found
-
-
-VERB = (
-    "the formula of a recipe: its factors, what differs from GRPO, and where other implementations deviate",
-    [(("recipe",), {"metavar": "RECIPE", "help": "a name of `assay list recipes`"})],
-    run_explain,
-)

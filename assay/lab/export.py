@@ -1,4 +1,4 @@
-"""`assay export`: a trained model as a folder for others, with its card; an adapter as it is or merged."""
+"""`assay export`: writes a trained model and its model card to a folder; an adapter alone, or merged into its base."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any
 from assay.errors import UsageError
 from assay.host import terminal
 
-STEP = re.compile(r"step-(\d{8,})")  # folders of checkpoints
+STEP = re.compile(r"step-(\d{8,})")  # name of a checkpoint's folder
 
 
 def export(model: str, folder: Path, *, merge: bool = False) -> Path | None:
-    """Writes the model that a run ended with, a base or a folder: what `transformers`, `peft` and vLLM load. Of a run,
-    or one of its checkpoints, a model card is written beside it; the card that another folder has is copied. Its path,
-    None where there is nothing to write one from.
+    """Writes a model to a new folder that `transformers`, `peft` and vLLM can load; returns the path of its card.
+
+    `model` is a run (its last checkpoint), a checkpoint of a run, a base or a model folder. For a run a model card is
+    written; the card of a model folder is copied. Without either the result is None.
     """
     from assay.policy import load_policy, save_policy
     from assay.run.ancestry import origin
@@ -25,14 +26,14 @@ def export(model: str, folder: Path, *, merge: bool = False) -> Path | None:
     from assay.view.card import NAME, write_card
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is there already; name a folder that is not, or an empty one.")
+        raise UsageError(f"{folder} exists already; name a new or empty folder.")
     place = locate(model)
     policy = load_policy(place)
     if merge and policy.transformer.lora is None:
         raise UsageError(f"{model} has no adapter to merge; leave --merge out.")
     save_policy(policy, folder, merge=merge)
     if (run := origin(place)) is not None:
-        step = next((int(found[1]) for part in Path(place).parts if (found := STEP.fullmatch(part))), None)
+        step = next((int(match[1]) for part in Path(place).parts if (match := STEP.fullmatch(part))), None)
         return write_card(run.path, folder, step=step, merged=merge)
     if (Path(place) / NAME).is_file():
         return Path(shutil.copyfile(Path(place) / NAME, folder / NAME))
@@ -42,7 +43,7 @@ def export(model: str, folder: Path, *, merge: bool = False) -> Path | None:
 def run_export(arguments: argparse.Namespace) -> Any:
     card = export(arguments.model, arguments.folder, merge=arguments.merge)
     if card is None:
-        terminal.say(f"no model card: {arguments.model} is no run, and has none of its own")
+        terminal.say(f"no model card was written: {arguments.model} is not a run, and has no card of its own")
     if not arguments.json:
         terminal.show(str(arguments.folder))
     return {
@@ -51,14 +52,3 @@ def run_export(arguments: argparse.Namespace) -> Any:
         "merged": arguments.merge,
         "card": None if card is None else str(card),
     }
-
-
-VERB = (
-    "write a trained model, or its adapter, as a folder that others load",
-    [
-        (("model",), {"metavar": "MODEL|RUN"}),
-        (("folder",), {"type": Path, "metavar": "FOLDER", "help": "new or empty"}),
-        (("--merge",), {"action": "store_true", "help": "an adapter becomes one model with its base"}),
-    ],
-    run_export,
-)

@@ -1,4 +1,4 @@
-"""One model on its own: answers to a prompt, and an examination on held-out problems."""
+"""`assay sample` and `assay eval`: a model's answers to a prompt, and its scores on held-out problems."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from assay.policy import Policy
 
 
-SHORT = 64  # tokens of an answer to a prompt, of a model that is no run
+SHORT = 64  # default length of an answer in tokens, for a model that is not a run
 
 
 def open_engine(model: str, *, system: str | None = None) -> tuple[Policy, Engine]:
-    """A frozen model, ready to answer; of a run, asked as the run asked it, but for another system message."""
+    """A model and an engine that samples from it. A run's model gets the system message of the run, unless given."""
     from assay.engine.choose import engine_of
     from assay.policy import load_policy
 
@@ -64,7 +64,7 @@ def sample(
     seed: int,
     system: str | None = None,
 ) -> dict[str, Any]:
-    """`count` answers with their log-probabilities."""
+    """Samples `count` answers to one prompt, with their log-probabilities."""
     if count < 1:
         raise UsageError(f"--n must be at least 1, not {count}.")
     if max_new is None:
@@ -75,8 +75,8 @@ def sample(
     context = policy.tokenizer.render(prompt)
     if len(context) + max_new > policy.config.context:
         raise DataError(
-            f"the prompt has {len(context)} tokens and --max-new is {max_new}; the model holds {policy.config.context} "
-            "in all. Lower --max-new or shorten the prompt."
+            f"the prompt has {len(context)} tokens and --max-new is {max_new}; the context of the model holds "
+            f"{policy.config.context}. Lower --max-new or shorten the prompt."
         )
     requests = [
         Request(problem, context, "prompt", max_new, temperature=temperature, top_p=top_p, sample=i)
@@ -113,9 +113,10 @@ def examine(
     system: str | None = None,
     judge: Verify = verify,
 ) -> dict[str, Any]:
-    """Unbiased pass@k on the problems of the test split that every run on this pool is judged by: 256 of them unless
-    told otherwise, or all rows of a file. Of a run, with its system message, its temperature and answers as long as
-    its own, unless others are given.
+    """Evaluates a model: unbiased pass@k on the split `test`, on the same problems as every run on this pool.
+
+    By default 256 problems are asked, or all rows of a data file. The model of a run is asked with the system message,
+    the temperature and the answer length of the run, unless others are given.
     """
     run = origin(model)
     if temperature is None:
@@ -137,8 +138,8 @@ def examine(
     policy, engine = open_engine(model, system=system)
     asked = pool.held_out(Key("exam", "test"), problems, "test")
     if rows := [problem for problem in asked if problem.provenance == "data"]:
-        found = measured(rows, policy.tokenizer)
-        fits = fit(max_new, found, context=policy.config.context, model=model, flag="--max-new")
+        prompts = measured(rows, policy.tokenizer)
+        fits = fit(max_new, prompts, context=policy.config.context, model=model, flag="--max-new")
         for line in fits.lines:
             say(line)
         max_new, asked = fits.max_new, [problem for problem in asked if problem.id not in fits.left_out]
@@ -152,11 +153,11 @@ def examine(
         verify=judge,
         asked=asked_with(model, policy.tokenizer),
     )
-    told = {"model": model, "max_new": max_new, "system": policy.tokenizer.chat.system, "left_out": len(pool.left_out)}
-    return {**told, **bank.summary(answered, ks)}
+    asking = {"model": model, "max_new": max_new, "system": policy.tokenizer.chat.system}
+    return {**asking, "left_out": len(pool.left_out), **bank.summary(answered, ks)}
 
 
 def asked_with(model: str, codec: Codec) -> Callable[[list[Request]], list[Request]]:
-    """What the recipe of a run asks its policy with wherever it is measured; nothing for a model that is no run."""
+    """The function that changes requests as the run's recipe does in evaluations; no change for other models."""
     run = origin(model)
     return list if run is None else as_examined(run.experiment.recipe.mechanism.ask, codec)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory.episodes import bare
+from assay.memory.places import Named
 from assay.part import Remembering, for_caller
 from assay.types import Episode
 
@@ -32,7 +33,7 @@ def harvest(memory: Memory, *, episodes: Sequence[Episode], most: int, place: st
 
 
 @dataclass(frozen=True)
-class Harvest(Remembering):
+class Harvest(Named, Remembering):
     """Holds the right answers that the policy generated, each once, at most `most` for each problem in each stage.
 
     remember=(Harvest(most=4),)
@@ -44,7 +45,3 @@ class Harvest(Remembering):
     most: int = 4
     name: str = for_caller("harvest")  # of the store; readers bear the same
     does = harvest
-
-    @property
-    def called(self) -> str:
-        return self.name

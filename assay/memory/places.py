@@ -20,6 +20,16 @@ OURS = ("pass-rates", "rows", "stage")  # stores of the loop itself
 NOWHERE = ""  # the place of a part that keeps nothing, or that reads a store which no part keeps
 
 
+class Named:
+    """A part that keeps, or reads, the store of the name that a person gives it."""
+
+    name: str
+
+    @property
+    def called(self) -> str:
+        return self.name
+
+
 @dataclass(frozen=True)
 class Keeper:
     """A part of `remember` and the place of its store, which is the name of this store in the memory."""

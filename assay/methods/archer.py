@@ -1,4 +1,4 @@
-"""A tight clip and KL for sure tokens, a wide clip for hesitant ones."""
+"""Tokens of low entropy get a tight clip and a KL penalty, tokens of high entropy a wide clip and none."""
 
 from assay.credit import GroupRelative
 from assay.curate import MixedGroups
@@ -10,8 +10,8 @@ ARCHER = Recipe(
     name="archer",
     title="Stabilizing Knowledge, Promoting Reasoning: Dual-Token Constraints for RLVR",
     paper="2507.15778",
-    claim="a tight clip and a KL for tokens of low entropy, a wide clip and none for the hesitant fifth of an answer: "
-    "above DAPO, at the state of the art of 1.5B models on mathematics and code",
+    claim="a tight clip and a KL penalty for tokens of low entropy, a wide clip and no penalty for the fifth of an "
+    "answer with the highest entropy: above DAPO, at the state of the art of 1.5B models on mathematics and code",
     mechanism=Mechanism(
         curate=(MixedGroups(by="accuracy"),),
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
@@ -36,17 +36,19 @@ ARCHER = Recipe(
         weight_decay=0.1,
     ),
     notes=(
-        "Values are those of the published code and its only script, for code with 1.5B (wizard-III/ArcherCodeR); "
-        "num_steps is ours. Clips, KL, share, batch and length are the paper's too (5.1). The script warms up for 10 "
-        "batches, which are 60 updates. Hesitant tokens have no KL.",
-        "Entropy is that of the current policy; the quantile is each answer's own, and a token at it counts as low.",
-        "KL is averaged over the tokens it is for, so that its weight does not depend on the share of them. Groups "
-        "without differences are left out and not replaced.",
+        "Values are those of the published code and its only script, which trains 1.5B on code "
+        "(wizard-III/ArcherCodeR); num_steps is ours. The paper states the same clips, KL weight, share, batch and "
+        "length (5.1). The script warms up for 10 batches, which are 60 updates. Tokens of high entropy have no KL "
+        "penalty.",
+        "The entropy is that of the current policy. The quantile is taken within each answer, and a token exactly at "
+        "it counts as one of low entropy.",
+        "The KL penalty is averaged over the tokens of low entropy alone, so that its weight does not depend on their "
+        "share. Groups whose rewards are all equal are dropped and not replaced.",
     ),
     deviations=(
-        "The published code calls the mask of the low-entropy tokens the high-entropy mask, inverted twice.",
-        "Its script asks for the mean over tokens and has micro-batches of one answer, each with its own mean: in "
-        "effect a mean over answers of means over their tokens, as the paper's formula is. Here it is over the tokens "
-        "of the mini-batch.",
+        "The published code calls the mask of the low-entropy tokens the high-entropy mask, and inverts it twice.",
+        "The published script asks for the mean over tokens, but its micro-batches hold one answer each and each has "
+        "its own mean. In effect that is a mean over answers of means over tokens, as in the paper's formula. Here "
+        "the mean runs over the tokens of the mini-batch.",
     ),
 )

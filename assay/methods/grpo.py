@@ -1,4 +1,4 @@
-"""The mean and the deviation of a group's rewards take the place of a critic."""
+"""The mean and the standard deviation of a group's rewards replace the critic."""
 
 from assay.credit import GroupRelative
 from assay.objective import KL, Clip, Objective, SequenceMean
@@ -10,8 +10,8 @@ GRPO = Recipe(
     title="DeepSeekMath: Pushing the Limits of Mathematical Reasoning in Open Language Models",
     paper="2402.03300",
     claim="a group's mean and standard deviation replace the critic; GSM8K 88.2 and MATH 51.7 from 82.9 and 46.8",
-    missing="rewards of single steps (process supervision), rounds with a reward model that is trained anew, "
-    "and the report's pre-training",
+    missing="rewards of single steps (process supervision), rounds with a retrained reward model, and the report's "
+    "pre-training",
     mechanism=Mechanism(
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
         objective=Objective(
@@ -20,13 +20,14 @@ GRPO = Recipe(
     ),
     scale=Scale(num_prompts=16, group_size=64, max_new=1024, learning_rate=1e-6, num_steps=500),
     notes=(
-        "Three losses go by this name: the paper's mean over each answer (here), the mean over all tokens (dapo), "
-        "and the constant length (dr-grpo).",
+        "Three losses go by this name: the paper's mean over each answer (here), the mean over all tokens (dapo), and "
+        "the division by a constant length (dr-grpo).",
         "The paper does not state ddof or epsilon; 1 and 1e-6 are those of the common implementations.",
         "num_steps is ours.",
     ),
     deviations=(
-        "Some group by the text of the prompt, so that two draws of one problem are one group; here a draw is a group.",
+        "Some implementations group by the text of the prompt, so that two draws of one problem are one group; here "
+        "each draw is a group of its own.",
         "NeMo-RL's default baseline is leave-one-out.",
     ),
 )

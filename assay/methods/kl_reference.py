@@ -1,4 +1,4 @@
-"""GRPO with the estimator of the KL term whose gradient is right."""
+"""GRPO with an estimator of the KL penalty whose gradient is right."""
 
 from assay.objective import KL
 from assay.recipe import Like
@@ -9,18 +9,18 @@ KL_REFERENCE = Like(
     changes={"mechanism.objective.regularise": (KL(weight=0.04, estimator="weighted-k3", anchor="reference"),)},
     title="On a few pitfalls in KL divergence gradient estimation for RL",
     paper="2506.09477",
-    claim="GRPO's term does not have the gradient of the KL that it reports; weighted by the ratio it has, off policy "
-    "too",
+    claim="GRPO's KL term does not have the gradient of the KL that it reports; weighted by the importance ratio it "
+    "has, off policy too",
     notes=(
-        "GRPO with all its values and another estimator: the default of `kl`. The others are there by name, k2 is "
-        "right on policy, k3 is GRPO's.",
-        "Where the reference is fixed the optimum is ref exp(R / weight) / Z: the odds of a right answer rise by at "
-        "most exp(1 / weight).",
+        "GRPO with all its values, and another estimator of the KL penalty: the default of the part `kl`. The other "
+        "estimators can be named: k2 has the right gradient on policy, k3 is GRPO's.",
+        "With a fixed reference policy the optimum is ref exp(R / weight) / Z: the odds of a right answer rise by at "
+        "most a factor exp(1 / weight).",
     ),
     deviations=(
         "TRL, verl: k3 without the ratio by default. Its gradient is that of KL(reference, policy).",
-        "verl holds k3 in [-10, 10] and OpenRLHF every estimator: beyond, the gradient is 0 where the pull is needed "
-        "most.",
-        "NeMo-RL multiplies by exp(log pi - sg[log pi]), the ratio of a policy that has not moved.",
+        "verl clamps k3 to [-10, 10], and OpenRLHF clamps every estimator: beyond the bound the gradient is 0, where "
+        "the penalty is needed most.",
+        "NeMo-RL multiplies by exp(log pi - sg[log pi]), which is the ratio only of a policy that has not moved.",
     ),
 )

@@ -1,4 +1,4 @@
-"""The reference is the policy anew whenever progress ends, and the optimiser begins anew with it."""
+"""Whenever progress ends, the reference policy becomes the current policy, and the optimiser starts anew."""
 
 from assay.collect import Refill
 from assay.credit import GroupRelative
@@ -13,10 +13,10 @@ KL_RESET = Recipe(
     name="kl-reset",
     title="ProRL: Prolonged Reinforcement Learning Expands Reasoning Boundaries in Large Language Models",
     paper="2505.24864",
-    claim="a KL term whose reference is the policy anew whenever progress ends, the optimiser with it: thousands of "
-    "steps, and problems solved that the base model never solves",
-    missing="the settings of single runs of the report: punished answers that do not stop, 32 answers a "
-    "problem, 16k tokens",
+    claim="a KL penalty whose reference policy is reset to the policy whenever progress ends, together with the "
+    "optimiser: thousands of steps, and problems solved that the base model never solves",
+    missing="the settings of single runs of the report: a penalty for answers that do not stop, 32 answers a problem, "
+    "16k tokens",
     mechanism=Mechanism(
         expand=(Refill(max_rounds=10),),
         reward=(Outcome(right=1.0, wrong=0.0),),
@@ -44,13 +44,13 @@ KL_RESET = Recipe(
         *(Stage(f"run {i}", 1.0, when=Plateau(gain=0.0, window=50), optimiser="reset") for i in range(2, 9)),
     ),
     notes=(
-        "Clip, prompts, answers, mini-batches, temperature, rate and lengths are the report's (3.2), which gives no "
-        "weight of the KL: 1e-4 is ours, and so is oversample. More than 2000 steps are the report's.",
-        "There reference and optimiser begin anew, by hand, when validation stands still or falls: eight runs, of "
-        "which it names the resets of the second, sixth and seventh. Here a run ends when the accuracy of the training "
-        "batches has not risen for 50 steps, and at the latest with its eighth of all steps.",
-        "The report punishes answers that do not stop in its fourth and fifth run, has 32 answers in the sixth and "
-        "seventh and 16k tokens in the last; not here.",
+        "Clip, prompts, answers, mini-batches, temperature, rate and lengths are the report's (3.2). It gives no "
+        "weight of the KL penalty: 1e-4 is ours, and so is oversample. The report has more than 2000 steps.",
+        "The report resets reference policy and optimiser by hand, when validation stands still or falls: eight runs, "
+        "of which it names the resets of the second, sixth and seventh. Here a reset comes when the training accuracy "
+        "has not risen for 50 steps, and at the latest after an eighth of all steps.",
+        "The report penalises answers that do not stop in its fourth and fifth run, has 32 answers in the sixth and "
+        "seventh and 16k tokens in the last; none of that is done here.",
     ),
-    deviations=("NVIDIA's account of ProRL v2 keeps the optimiser's state at a reset; the report starts it anew.",),
+    deviations=("NVIDIA's account of ProRL v2 keeps the optimiser's state at a reset; the report resets it.",),
 )

@@ -1,4 +1,4 @@
-"""One expert answer in a group, weighed by a shaped probability."""
+"""One trace of an expert joins each group; its tokens have a shaped weight that favours unlikely ones."""
 
 from assay.ask import Expert
 from assay.credit import GroupRelative
@@ -11,8 +11,9 @@ LUFFY = Recipe(
     name="luffy",
     title="Learning to Reason under Off-Policy Guidance",
     paper="2504.14945",
-    claim="one expert trace in a group of eight, with a shaped weight that favours what the policy finds unlikely: "
-    "+6.4 on average over RLVR methods on six mathematics sets, and weak models train where on-policy RL fails",
+    claim="one expert trace in a group of eight, with a shaped weight that favours tokens that the policy finds "
+    "unlikely: +6.4 on average over RLVR methods on six mathematics sets, and weak models train where on-policy RL "
+    "fails",
     mechanism=Mechanism(
         ask=(Expert(count=1),),
         credit=GroupRelative(scale="none"),
@@ -27,14 +28,15 @@ LUFFY = Recipe(
     scale=Scale(num_prompts=128, group_size=8, max_new=8192, learning_rate=1e-6, num_steps=500, num_minibatches=2),
     notes=(
         "Values are those of the published code; num_steps is ours.",
-        "The expert's trace is verified and rewarded like any answer, and is in the group's mean.",
-        "Where every answer of the policy is wrong the expert gets 7/8 and each of them -1/8; where all are right the "
-        "trace is ignored.",
-        "Traces are the worked solutions of the task; one that is longer than the limit is cut.",
+        "The expert's trace is verified and rewarded like any answer, and counts in the group's mean.",
+        "If every answer of the policy is wrong, the advantage of the trace is 7/8 and that of each answer -1/8; if "
+        "all are right, the trace has no effect.",
+        "Traces are the worked solutions of the task; a trace longer than the limit is cut.",
     ),
     deviations=(
-        "The published loss divides by the width of the padded row and not by B inside the function; accumulation "
-        "divides afterwards, which is the same only for equal micro-batches.",
-        "Without the shaping (f = identity) the weight pi silences rare tokens; some copies have it off by default.",
+        "The published loss divides by the width of the padded row, and by B only afterwards, when micro-batches are "
+        "accumulated. That equals the division by B only if all micro-batches have equal size.",
+        "Without the shaping (f = identity) the weight pi silences rare tokens; some copies of the code have the "
+        "shaping off by default.",
     ),
 )

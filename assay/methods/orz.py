@@ -1,4 +1,4 @@
-"""PPO with gamma and lambda 1, no KL, and twelve steps of the critic to one of the policy."""
+"""PPO with gamma = lambda = 1 and no KL penalty, and twelve updates of the critic to one of the policy."""
 
 from assay.credit import Whiten
 from assay.forwards import Critic
@@ -11,7 +11,7 @@ ORZ = Like(
     name="orz",
     title="Open-Reasoner-Zero: An Open Source Approach to Scaling Up Reinforcement Learning on the Base Model",
     paper="2503.24290",
-    claim="plain PPO with gamma = lambda = 1, a binary reward and no KL, from the base model: better than "
+    claim="plain PPO with gamma = lambda = 1, a binary reward and no KL penalty, from the base model: better than "
     "DeepSeek-R1-Zero-Qwen-32B on AIME 2024, MATH500 and GPQA Diamond with a tenth of the steps",
     changes={
         "mechanism.forwards": (
@@ -31,13 +31,15 @@ ORZ = Like(
     },
     notes=(
         "Values are those of the released configuration; num_steps is ours.",
-        "With gamma = lambda = 1 the advantage is R - V: the critic learns how likely each beginning is to end well.",
-        "One step of the policy a batch, so that its clip never acts, and 12 of the critic.",
-        "An answer that the limit cut is wrong, as in the release. What it drops, answers without a token, has no "
-        "weight in a mean over tokens.",
+        "With gamma = lambda = 1 the advantage is R - V, where V is the critic's estimate of the probability that the "
+        "beginning so far ends in a right answer.",
+        "The policy has one update a batch, so that its clip never acts; the critic has 12.",
+        "An answer that the limit cut is wrong, as in the release. The release drops empty answers, which have no "
+        "weight in a mean over tokens anyway.",
     ),
     deviations=(
-        "The release packs rows to 16k tokens and takes means of each pack; here the mean is over all of a step.",
-        "Its option for GRPO divides by whether the deviation is above 0, not by the deviation: it is centred only.",
+        "The release packs rows to 16k tokens and takes the mean of each pack; here the mean runs over the whole step.",
+        "The release's option for GRPO divides by whether the standard deviation is above 0, not by its value: "
+        "rewards are only centred.",
     ),
 )

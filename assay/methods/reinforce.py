@@ -9,14 +9,14 @@ REINFORCE = Recipe(
     name="reinforce",
     title="Simple statistical gradient-following algorithms for connectionist reinforcement learning",
     paper="Williams 1992",
-    claim="the score function weighted by the reward follows the gradient of the expected reward",
+    claim="the log-likelihood of answers, weighted by their rewards, has the gradient of the expected reward",
     mechanism=Mechanism(
         credit=Score(),
         objective=Objective(ratio=NoRatio(), gate=Open(), aggregate=SequenceSum()),
     ),
     scale=Scale(num_prompts=128, group_size=1, max_new=1024, learning_rate=1e-6, num_steps=500),
     notes=(
-        "The plain estimator: no baseline, no ratio, true sum over tokens.",
-        "The scale is ours: the paper has no language models.",
+        "The plain estimator: no baseline, no importance ratio, and sums over tokens instead of means.",
+        "The scale is ours, because the paper has no language models.",
     ),
 )

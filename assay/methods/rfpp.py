@@ -1,4 +1,4 @@
-"""Advantages are normalised over the whole batch; `rfpp-baseline` takes the group's mean off first."""
+"""Advantages are normalised over the whole batch; `rfpp-baseline` subtracts the group's mean first."""
 
 import dataclasses
 
@@ -22,15 +22,15 @@ RFPP = Recipe(
     scale=Scale(num_prompts=1024, group_size=1, max_new=1024, learning_rate=5e-7, num_steps=500, num_minibatches=8),
     models={"policy": Model(), "reference": Model(trained=False)},
     notes=(
-        "Values are those of the authors' script for it in OpenRLHF (1024 prompts, batches of 128, KL 1e-4); num_steps "
-        "is ours.",
-        "Without a critic the values are 0, so that gae with lambda 1 is the sum of the rewards to come.",
-        "Whitening is over tokens: long answers weigh more in its mean and deviation, and an answer of mean reward "
-        "is pushed where the mean over tokens is another.",
+        "Values are those of the authors' script for the method in OpenRLHF (1024 prompts, batches of 128, KL 1e-4); "
+        "num_steps is ours.",
+        "Without a critic the values are 0, so that GAE with lambda 1 is the sum of the rewards to come.",
+        "Mean and standard deviation of the whitening run over tokens, so that long answers weigh more. An answer of "
+        "mean reward still has an advantage if the mean over tokens differs from the mean over answers.",
     ),
     deviations=(
-        "Older verl cut the return at the tokens of a tool; here it goes across them.",
-        "NeMo-RL takes from a token its own KL alone, not that of the tokens behind it.",
+        "Older verl cut the return at the tokens of a tool; here the return continues across them.",
+        "In NeMo-RL a token's advantage contains its own KL alone, not that of the later tokens.",
     ),
 )
 
@@ -48,11 +48,11 @@ RFPP_BASELINE = dataclasses.replace(
     scale=Scale(num_prompts=128, group_size=8, max_new=64000, learning_rate=5e-7, num_steps=125),
     models={"policy": Model()},
     notes=(
-        "Values are those of the authors' script for it in OpenRLHF, without what it adds to the method: a filter for "
-        "mixed groups, and IcePop. 125 steps are its 128000 answers.",
-        "KL is a term of the loss, with the estimator whose gradient is right on policy.",
-        "The exception to zero for groups of equal rewards: where right and wrong answers differ in length, the mean "
-        "over tokens is not 0, and subtracting it pushes every group, solved ones too.",
+        "Values are those of the authors' script for the method in OpenRLHF, without two additions of the script: a "
+        "filter for mixed groups, and IcePop. 125 steps are its 128000 answers.",
+        "The KL penalty is a term of the loss, with the estimator whose gradient is right on policy.",
+        "Groups of equal rewards may have advantages here, where other recipes have 0: if right and wrong answers "
+        "differ in length, the mean over tokens is not 0, and subtracting it pushes every group, solved ones too.",
     ),
-    deviations=("NeMo-RL's form with the KL in the reward takes from a token its own KL alone.",),
+    deviations=("In NeMo-RL's form with the KL in the reward, a token's advantage contains its own KL alone.",),
 )

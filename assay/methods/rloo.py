@@ -19,15 +19,16 @@ RLOO = Recipe(
     scale=Scale(num_prompts=128, group_size=4, max_new=1024, learning_rate=1e-6, num_steps=500),
     models={"policy": Model(), "reference": Model(trained=False)},
     notes=(
-        "KL is in the reward of the whole answer, so that it is in the baseline of the others too. Its weight of 0.03, "
-        "the rate, 2 or 4 answers and a batch of 512 are the paper's (appendix C, as TRL's paper index has them), "
-        "which has reward models; --mechanism.forwards none trains on verdicts alone.",
-        "max_new and num_steps are ours: the paper states them for RLHF data sets only. So are 128 prompts, which make "
-        "512 answers.",
+        "The KL penalty is part of the reward of an answer, so it is in the baseline of the other answers too. Its "
+        "weight of 0.03, the rate, 2 or 4 answers and a batch of 512 are the paper's (appendix C, according to TRL's "
+        "paper index), for reward models; --mechanism.forwards none removes the penalty and trains on verdicts alone.",
+        "max_new and num_steps are ours: the paper states them for RLHF data sets only. So are 128 prompts, which "
+        "make 512 answers.",
     ),
     deviations=(
-        "Some trainers whiten the advantages afterwards; that is no longer leave-one-out. TRL's default for the KL is "
-        "0.05.",
-        "verl's plain version leaves the raw score to a group of one, its vectorised one 0; here it is refused.",
+        "Some trainers whiten the advantages afterwards, which is no longer leave-one-out. TRL's default weight of "
+        "the KL is 0.05.",
+        "For a group of one, verl's plain version keeps the raw score as advantage and its vectorised version gives "
+        "0; here such a group is refused.",
     ),
 )

@@ -10,7 +10,8 @@ SFT = Recipe(
     name="sft",
     title="Supervised fine-tuning on worked solutions",
     paper="-",
-    claim="likelihood of demonstrations: the policy gradient with reward 1 for the demonstrated answer and weight 1/pi",
+    claim="likelihood of demonstrations, which is the policy gradient with reward 1 for the demonstrated answer and "
+    "weight 1/pi",
     mechanism=Mechanism(
         ask=(Demonstrate(),),
         credit=Constant(value=1.0),

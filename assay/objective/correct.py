@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-    from assay.part import Scope
+    from assay.part import LossScope
 
 Level = Literal["token", "sequence"]
 """`token`: rho of each token. `sequence`: the product of these over the answer, the same for all its tokens.
@@ -65,7 +65,7 @@ class Truncate(Correction):
         return frozenset({"old"})
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "step" if self.normalise else "row"
 
 

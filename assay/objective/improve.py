@@ -149,8 +149,8 @@ def useful_rows(batch: Batch, objective: Objective) -> np.ndarray:
     acts = batch.mask.copy()
     if not objective.terms and objective.whole is None:
         acts &= batch.advantage != 0
-    elif not objective.terms and COEFFICIENT in batch.weights:
-        acts &= batch.weights[COEFFICIENT] != 0
+    elif not objective.terms and COEFFICIENT in batch.constants:
+        acts &= batch.constants[COEFFICIENT] != 0
     return np.flatnonzero(np.add.reduceat(np.append(acts, False), batch.at[:-1]) * (batch.lengths > 0))
 
 

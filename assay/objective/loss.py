@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from assay.engine.interface import Want
 from assay.objective import Objective
 from assay.part import Part, bind, name_of
+from assay.streams import Stream
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,7 +32,7 @@ class Loss:
 
 
 def loss_of(objective: Objective) -> Callable[[View, Tensor], Loss]:
-    """The function (view, token weights) -> Loss that this objective means. `survey` has put into the streams of the
+    """The function (view, token weights) -> Loss that this objective means. `survey` has put into the constants of the
     view what had to be known of all rows of the optimiser step.
     """
     policy = _policy(objective) if objective.whole is None else _whole(objective)
@@ -42,12 +43,12 @@ def loss_of(objective: Objective) -> Callable[[View, Tensor], Loss]:
         value, seen = found.value, {}
         for place, (name, term, part) in enumerate(terms):
             each = term(view)
-            if (weighed := view.streams.get(f"weights/{name}")) is not None:
+            if (weighed := view.term_weights.get(name)) is not None:
                 each = each * weighed
             if part.over is not None:
                 each = each * selected(part.over, view)
             seen[f"{name}_loss"] = seen.get(f"{name}_loss", 0) + each.detach()
-            own = weight if part.mean == "policy" else view.streams[f"weights/{own_name(place)}"]
+            own = weight if part.mean == "policy" else view.constants[own_mean(place)]
             value = value + (own * view.mask * each).sum()
         return Loss(value, seen, found.ratio, found.gate, found.correction)
 
@@ -60,7 +61,7 @@ def _whole(objective: Objective) -> Callable[[View, Tensor], Loss]:
 
     def policy(view: View, weight: Tensor) -> Loss:
         if whole:
-            return Loss((view.streams[f"weights/{COEFFICIENT}"] * view.mask * view.logp).sum(), {})
+            return Loss((view.constants[COEFFICIENT] * view.mask * view.logp).sum(), {})
         return Loss(function(view, weight=weight), {})
 
     return policy
@@ -73,14 +74,14 @@ def _policy(objective: Objective) -> Callable[[View, Tensor], Loss]:
     def policy(view: View, weight: Tensor) -> Loss:
         fixed = view.detached()
         if whole:
-            ratio, gate = view.streams[f"weights/{RATIO}"], view.streams[f"weights/{GATE}"]
+            ratio, gate = view.constants[RATIO], view.constants[GATE]
         else:
             ratio, gate = push(fixed)
         for part in objective.keep:
             gate = gate * selected(part, fixed)
         correction = None
         for part, function in corrections:
-            known = view.streams.get(f"weights/{constant_name(part)}")
+            known = view.constants.get(said_by(part))
             own = function(fixed) if known is None else known
             correction = own if correction is None else correction * own
         coefficient = weight * view.mask * gate * view.streams["advantage"]
@@ -115,7 +116,7 @@ def push_of(objective: Objective) -> Push:
 
 def selected(part: Part, view: View) -> Tensor:
     """bool[M]: what `survey` found, or what the part says of these rows."""
-    known = view.streams.get(f"weights/{constant_name(part)}")
+    known = view.constants.get(said_by(part))
     return bind(part)(view) if known is None else known > 0
 
 
@@ -125,17 +126,19 @@ def pushes_at_once(objective: Objective) -> bool:
     return objective.whole is None and any(part.scope == "step" for pair in pairs for part in pair)
 
 
-COEFFICIENT, RATIO, GATE = "step/coefficient", "step/ratio", "step/gate"
+# What `survey` finds out, which sees all rows of the optimiser step
+COEFFICIENT = Stream("coefficient", per="token")  # the derivative of a whole loss by the log-prob
+RATIO, GATE = Stream("ratio", per="token"), Stream("gate", per="token")  # with which the step began
 
 
-def constant_name(part: Part) -> str:
-    """What a part said of all rows of the optimiser step."""
-    return f"step/{part!r}"
+def said_by(part: Part) -> Stream:
+    """What a selector or a correction says of all rows."""
+    return Stream(repr(part), per="token")
 
 
-def own_name(place: int) -> str:
+def own_mean(place: int) -> Stream:
     """The weights of the term at this place that is averaged over its own tokens."""
-    return f"step/own {place}"
+    return Stream(f"mean of term {place}", per="token")
 
 
 def want_of(objective: Objective) -> Want:

@@ -1,7 +1,7 @@
 """Preference losses: a preferred answer against another, relative to a frozen reference policy.
 
-`pairs`, a part of `curate`, marks the pairs: in the weight `pair/K` of pair K the winner has 1, the loser -1, and every
-other row of the group 0. Sums and means are over the tokens of an answer that train.
+`pairs`, a part of `curate`, marks the pairs: of each pair the winner has 1, the loser -1, and every other row of the
+group 0. Sums and means are over the tokens of an answer that train.
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assay.errors import ConfigError
-from assay.part import Scope, WholeLoss
+from assay.curate.pairs import SIDES
+from assay.part import LossScope, WholeLoss
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-
-PAIR = "weights/pair/"
 
 FROM_VERDICTS = (
     "The frozen reference generates all answers, new ones in every step; a right answer is preferred to a wrong one of "
@@ -32,7 +30,7 @@ class Preference(WholeLoss):
     """Base class of preference losses: they compare rows with each other, and need the reference policy."""
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "step"
 
     @property
@@ -46,14 +44,9 @@ def pairs(view: View, score: Tensor) -> tuple[Tensor, Tensor]:
     """
     import torch
 
-    names = sorted(name for name in view.streams if name.startswith(PAIR))
-    if not names:
-        raise ConfigError(
-            "objective.whole: this loss needs pairs, and no row is marked. Add `pairs` to mechanism.curate."
-        )
-    margins, winners = [], []
-    for name in names:
-        sign = view.mean(view.streams[name].to(score.dtype))
+    sides = view.constant(SIDES).to(score.dtype) * (view.length > 0).unsqueeze(-1)
+    margins, winners = [score.new_zeros(0)], [view.row.new_zeros(0)]
+    for sign in sides.unbind(-1):
         whole = (sign > 0) & (view.in_group(sign.abs()) == 2)
         margins.append(view.in_group(sign * score)[whole])
         winners.append(whole.nonzero().squeeze(-1))

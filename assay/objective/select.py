@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-    from assay.part import Scope
+    from assay.part import LossScope
 
 
 def tagged(view: View, *, tag: str) -> Tensor:
@@ -32,7 +32,7 @@ class Tagged(Selector):
     does = tagged
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "data"
 
 
@@ -53,7 +53,7 @@ class Written(Selector):
     does = written
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "data"
 
 
@@ -74,7 +74,7 @@ class Judged(Selector):
     does = judged
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "data"
 
 
@@ -107,7 +107,7 @@ class HighEntropy(Selector):
     does = high_entropy
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return self.by
 
     @property

@@ -1,5 +1,5 @@
-"""What an optimiser step has to know of all its rows before the first chunk: constants for each token, kept among the
-weights of the batch, so that they are cut with it.
+"""What an optimiser step has to know of all its rows before the first chunk: constants for each token, which are cut
+with the batch.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import numpy as np
 
 from assay.engine.interface import Want
 from assay.objective import Objective
-from assay.objective.loss import COEFFICIENT, GATE, RATIO, constant_name, own_name, push_of, pushes_at_once, want_of
+from assay.objective.loss import COEFFICIENT, GATE, RATIO, own_mean, push_of, pushes_at_once, said_by, want_of
 from assay.objective.view import View, view_of_batch
 from assay.part import Part, bind
 from assay.rng import Key
+from assay.streams import Stream
 from assay.types import Batch
 
 if TYPE_CHECKING:
@@ -37,13 +38,14 @@ def survey(
         want = want_of(objective)
         found, spent = (_sampled(batch), 0) if _of_now(engine, batch, want) else _scored(engine, batch, want, tokens)
     view = view_of_batch(batch, **found, key=key)
-    streams = {name: value.detach().float().numpy() for name, value in constants(view, weight, objective).items()}
-    return dataclasses.replace(batch, weights={**batch.weights, **streams}), spent
+    found_out = constants(view, weight, objective)
+    known = {stream: value.detach().float().numpy() for stream, value in found_out.items()}
+    return dataclasses.replace(batch, constants={**batch.constants, **known}), spent
 
 
-def constants(view: View, weight: np.ndarray, objective: Objective) -> dict[str, Tensor]:
-    """What the parts say that have to see all rows at once, [M] each, by its name among the weights."""
-    found: dict[str, Tensor] = {}
+def constants(view: View, weight: np.ndarray, objective: Objective) -> dict[Stream, Tensor]:
+    """What the parts say that have to see all rows at once, [M] each."""
+    found: dict[Stream, Tensor] = {}
     if objective.whole is not None and objective.whole.scope == "step":
         leaf = view.logp.detach().requires_grad_()
         weights = leaf.new_tensor(weight)
@@ -53,15 +55,15 @@ def constants(view: View, weight: np.ndarray, objective: Objective) -> dict[str,
     if pushes_at_once(objective):
         found[RATIO], found[GATE] = push_of(objective)(view)
     for part in _of_the_step(objective):
-        found[constant_name(part)] = bind(part)(view)
+        found[said_by(part)] = bind(part)(view)
     for part in objective.correct:
         if part.scope == "step":
-            found[constant_name(part)] = bind(part)(view)
+            found[said_by(part)] = bind(part)(view)
     for place, term in enumerate(objective.terms):
         if term.mean == "own":
             trained = view.streams["mask"]
             where = trained if term.over is None else bind(term.over)(view) & trained
-            found[own_name(place)] = where.to(view.logp.dtype) / where.sum().clamp(min=1)
+            found[own_mean(place)] = where.to(view.logp.dtype) / where.sum().clamp(min=1)
     return found
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from assay.engine.cutting import tensors_of
+from assay.errors import ConfigError
 from assay.rng import Key
+from assay.streams import Stream
 from assay.types import Batch
 
 if TYPE_CHECKING:
@@ -28,13 +31,15 @@ class View:
     logp: Tensor  # [M] of the current weights
     entropy: Tensor | None  # [M] likewise, where a part wants it
     top_logp: Tensor | None  # [M, K] likewise
-    streams: Mapping[str, Tensor]  # [M] those of the batch; zero where a token is masked
+    streams: Mapping[str, Tensor]  # [M] those of the batch; numbers are zero where a token is masked
     row: Tensor  # int64[M] the row of each token
     batch: Batch  # the host's copy
     counted: int  # rows in the denominator of the optimiser step
     key: Key  # of the optimiser step
     mean_logp: Tensor | None = None  # [M] over the vocabulary, where a part wants it; has no graph
     version: int | None = None  # of the current weights, where they are those of an engine
+    term_weights: Mapping[str, Tensor] = field(default_factory=dict)  # [M] likewise
+    constants: Mapping[Stream, Tensor] = field(default_factory=dict)  # [M] likewise, or [B]
 
     @property
     def mask(self) -> Tensor:
@@ -82,6 +87,13 @@ class View:
         numbers = [names.setdefault(name, len(names)) for name in self.batch.group]
         return self.row.new_tensor(numbers)
 
+    def constant(self, stream: Stream) -> Tensor:
+        """What a part found out for another one: [M] of a stream per token, [B] or [B, K] of one per row."""
+        if (found := self.constants.get(stream)) is None:
+            reads = f"a part of the objective reads '{stream.name}', which no row has"
+            raise ConfigError(f"{reads}: put {stream.filled_by} into the recipe.")
+        return found
+
     @property
     def share(self) -> float:
         """Weight of a row in the mean over the rows of the optimiser step."""
@@ -128,11 +140,9 @@ class View:
 
 def view_of(out: Outputs, chunk: Chunk, *, counted: int, key: Key, version: int | None = None) -> View:
     """The view of a chunk, with the graph of its outputs."""
-    streams, more = known(chunk.streams), {"mean_logp": out.mean_logp, "version": version}
-    return View(out.logp, out.entropy, out.top_logp, streams, chunk.row, chunk.batch, counted, key, **more)
-
-
-TOKEN_STREAMS = ("mask", "counted", "advantage", "origin", "old", "mu", "ref", "value", "top_ids")
+    tensors = silenced(chunk.streams, chunk.term_weights, chunk.constants)
+    more = {"mean_logp": out.mean_logp, "version": version, **tensors}
+    return View(out.logp, out.entropy, out.top_logp, row=chunk.row, batch=chunk.batch, counted=counted, key=key, **more)
 
 
 def view_of_batch(
@@ -146,21 +156,25 @@ def view_of_batch(
     """The view of a whole batch, on the host; without log-probs it is for parts that read data alone."""
     import torch
 
-    arrays = {name: getattr(batch, name) for name in TOKEN_STREAMS}
-    arrays |= {f"weights/{name}": array for name, array in batch.weights.items()}
-    tensors = {n: torch.from_numpy(np.ascontiguousarray(a)) for n, a in arrays.items() if a is not None}
-    streams = known(tensors)
-    logp = torch.full((len(batch.ids),), torch.nan) if logp is None else logp.masked_fill(~streams["mask"], 0.0)
+    tensors = silenced(**tensors_of(batch, lambda array: torch.from_numpy(np.ascontiguousarray(array))))
+    masked = ~tensors["streams"]["mask"]
+    logp = torch.full((len(batch.ids),), torch.nan) if logp is None else logp.masked_fill(masked, 0.0)
     row = torch.from_numpy(np.repeat(np.arange(len(batch)), batch.lengths))
-    return View(logp, entropy, top_logp, streams, row, batch, int(np.count_nonzero(batch.counted_rows)), key)
+    counted = int(np.count_nonzero(batch.counted_rows))
+    return View(logp, entropy, top_logp, row=row, batch=batch, counted=counted, key=key, **tensors)
 
 
-def known(streams: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def silenced(
+    streams: Mapping[str, Tensor], term_weights: Mapping[str, Tensor], constants: Mapping[Stream, Tensor]
+) -> dict[str, Any]:
     """Zeros where a token is masked: what stands there may not be a number, and no weight of zero silences that."""
     masked = ~streams["mask"]
+
+    def silent(x: Tensor) -> Tensor:
+        return x.masked_fill(masked.view(-1, *[1] * (x.ndim - 1)), 0.0) if x.is_floating_point() else x
+
     return {
-        name: stream.masked_fill(masked.view(-1, *[1] * (stream.ndim - 1)), 0.0)
-        if stream.is_floating_point()
-        else stream
-        for name, stream in streams.items()
+        "streams": {name: silent(x) for name, x in streams.items()},
+        "term_weights": {name: silent(x) for name, x in term_weights.items()},
+        "constants": {stream: silent(x) if stream.per == "token" else x for stream, x in constants.items()},
     }

@@ -1,4 +1,6 @@
-"""The policy: a transformer in the Hugging Face layout, and its tokenizer. Names load torch when first used."""
+"""The policy: a transformer in the Hugging Face layout, and its tokenizer.
+Torch is imported at the first use of a name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Low-rank adapters on a network: A and B beside the linear layers of a base that never moves."""
+"""Low-rank adapters on a network: trained matrices A and B beside the linear layers of a base that is never trained."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PEFT = "base_model.model."  # what PEFT writes before the name of a tensor
 
 
 class Factor(nn.Module):
-    """x W', for one of the two factors of an adapter."""
+    """One of an adapter's two factors, A or B, as a linear layer: x W'."""
 
     def __init__(self, weight: Tensor) -> None:
         super().__init__()
@@ -35,7 +35,9 @@ class Factor(nn.Module):
 
 
 class Adapted(nn.Module):
-    """W x + b + scale B A x, with weight and bias of a linear layer. B is zero at first, A uniform as in PEFT."""
+    """A linear layer with an adapter: W x + b + scale B A x. At first B is
+    zero, and A is drawn uniformly as in PEFT.
+    """
 
     def __init__(self, base: nn.Linear, lora: Lora, generator: torch.Generator) -> None:
         super().__init__()
@@ -59,7 +61,7 @@ class Adapted(nn.Module):
 
 
 def attach(model: Model, lora: Lora, *, key: Key) -> Model:
-    """The same network with an adapter on it, which depends on the key and the shape alone; its base never moves."""
+    """The same network with a fresh adapter on it, drawn from the key. From now on the base is not trained."""
     check(lora)
     if model.lora is not None:
         raise ConfigError("the model has an adapter already; merge it (`assay export --merge`) before it gets another.")
@@ -89,18 +91,18 @@ def _is(name: str, target: str) -> bool:
 
 
 def twin(model: Model) -> Model:
-    """A copy that may go its own way. Under an adapter both have one base in common, which never moves."""
+    """A copy that can be trained independently. With an adapter, both share the base, which is never trained."""
     shared = {id(p): p for name, p in model.named_parameters() if name in model.base_names}
     return copy.deepcopy(model, shared)  # type: ignore[arg-type]
 
 
 def own(model: Transformer | Foreign) -> dict[str, nn.Parameter]:
-    """What trains, by its name in the network: all parameters, or under an adapter all but the base."""
+    """The trained parameters by their names in the network: all of them, or with an adapter all but the base's."""
     return {name: p for name, p in model.named_parameters() if name not in model.base_names}
 
 
 def stored(model: Transformer | Foreign) -> dict[str, Tensor]:
-    """What is saved, by its name in files: Hugging Face's, or PEFT's for an adapter."""
+    """The tensors that a checkpoint holds, by their names in files: Hugging Face's, or PEFT's for an adapter."""
     if model.lora is None:
         return model.tensors()
     return {_peft(model.file_name(name)): parameter for name, parameter in own(model).items()}
@@ -111,7 +113,9 @@ def _peft(name: str) -> str:
 
 
 def merged(model: Transformer | Foreign) -> dict[str, Tensor]:
-    """The weights of a plain network that computes the same, by their names in files."""
+    """The weights with the adapter merged into them (a plain network that
+    computes the same), by their names in files.
+    """
     changed = {f"{n}.weight": m for n, m in model.named_modules() if isinstance(m, Adapted)}
     renamed = {model.file_name(name): module.merged() for name, module in changed.items()}
     return {name: renamed.get(name, tensor) for name, tensor in model.tensors().items() if ".lora_" not in name}
@@ -119,7 +123,7 @@ def merged(model: Transformer | Foreign) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def take(model: Transformer | Foreign, weights: Mapping[str, Tensor], *, place: str) -> None:
-    """Take up an adapter's tensors, all of them and no others."""
+    """Load an adapter's tensors. A missing or an unexpected tensor is an error."""
     slots = stored(model)
     problems = [f"{name} is missing" for name in slots if name not in weights]
     problems += [f"{name} is unexpected" for name in weights if name not in slots]

@@ -1,4 +1,4 @@
-"""An adapter on disk, in PEFT's layout: configuration and tensors beside the tokenizer; the base is elsewhere."""
+"""An adapter on disk in PEFT's layout: configuration, tensors and tokenizer. Its base model lies in another folder."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ from assay.rng import Key
 
 
 def put_on(policy: Policy, lora: Lora, *, place: str, key: Key) -> Policy:
-    """The policy with a fresh adapter on its network, which changes nothing yet. `place` says where the base is."""
+    """The policy with a fresh adapter on its network. `place` says where the base is.
+
+    The adapter's B is zero, so the policy computes what it computed before.
+    """
     base = Base(place, base_fingerprint(policy))
     attach(policy.transformer, lora, key=key)
     return dataclasses.replace(policy, base=base)
 
 
 def load_adapted(folder: Path, **how: Any) -> Policy:
-    """The base that the folder names, with the folder's adapter on it."""
+    """The base model that the folder names, with the folder's adapter on it."""
     if (folder / "config.json").exists():
         raise ConfigError(
             f"{folder} holds a whole model (config.json) and an adapter ({CONFIG}). Move one of them to another folder."
@@ -47,7 +50,7 @@ def load_adapted(folder: Path, **how: Any) -> Policy:
     try:
         policy = load_policy(place, **how)
     except AssayError as error:
-        raise type(error)(f"the base of the adapter {folder}, which its {CONFIG} names: {error}") from error
+        raise type(error)(f"the base model that {folder / CONFIG} names cannot be loaded: {error}") from error
     if policy.transformer.lora is not None:
         raise ConfigError(f"the base of the adapter {folder} is {place}, an adapter itself; merge that one first.")
     if (folder / "tokenizer.json").is_file():
@@ -68,7 +71,7 @@ def load_adapted(folder: Path, **how: Any) -> Policy:
 
 
 def _require_rank(folder: Path, lora: Lora) -> None:
-    """Refuses a rank of which no tensor is, before an adapter of it is made."""
+    """Refuses a rank that is larger than every dimension of the stored tensors, before an adapter is allocated."""
     _require_tensors(folder)
     with opened(folder / WEIGHTS) as stored:
         shapes = [stored.get_slice(name).get_shape() for name in stored.keys()]  # noqa: SIM118 (it is no mapping)
@@ -90,7 +93,7 @@ def _tensors(folder: Path) -> dict[str, Any]:
 
 
 def adapter_files(policy: Policy) -> dict[str, bytes]:
-    """Everything of an adapter's folder but its tensors."""
+    """All files of an adapter's folder except its tensors, by name."""
     lora, base = policy.transformer.lora, policy.base
     assert lora is not None and base is not None
     files = {name: content for name, content in model_files(policy).items() if name != "config.json"}

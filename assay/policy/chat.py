@@ -1,7 +1,7 @@
-"""Chat templates: messages -> text, with the environment that Hugging Face templates are written for.
+"""Chat templates: messages -> text, in the jinja environment that Hugging Face templates are written for.
 
-A template comes with a checkpoint and is a program of a stranger: it may loop for years, fill the memory or divide by
-zero. It runs in a process of its own, which is given so much time and memory for a prompt; ours run here.
+A template that comes with a checkpoint is a program by a stranger: it may loop for ever, fill the memory or divide by
+zero. So it runs in a process of its own, with a limit of time and memory for each prompt. Our own templates run here.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from assay.policy import chat_worker
 
 Message = Mapping[str, Any]
 
-SECONDS, MEMORY_MB = 2.0, 512  # for one prompt, which takes a few thousandths of a second
+SECONDS, MEMORY_MB = 2.0, 512  # the limits for one prompt, which usually takes a few thousandths of a second
 
-# For tokenizers without a template: roles by name, a blank line between turns, opened for the assistant.
+# For tokenizers without a template: each message with its role before it and a blank line after, then "Assistant:".
 PLAIN = (
     "{{ bos_token }}{% for message in messages %}{{ message['role'] | capitalize }}: {{ message['content'] }}\n\n"
     "{% endfor %}Assistant:"
 )
-UNOPENED = PLAIN.removeprefix("{{ bos_token }}")  # where the tokenizer does not begin texts by itself
-# Turns of the assistant end as its answers do, so that a conversation of several turns is what was sampled.
+UNOPENED = PLAIN.removeprefix("{{ bos_token }}")  # for tokenizers that begin no text with a bos token
+# The assistant's turns end with eos, as sampled answers do: so a later prompt holds the very tokens that were sampled.
 CHARACTERS = (
     "{{ bos_token }}{% for message in messages %}{{ message['content'] }}"
     "{{ eos_token if message['role'] == 'assistant' else sep_token }}{% endfor %}"
@@ -48,7 +48,7 @@ def render_chat(
     tools: Sequence[Mapping[str, Any]] | None = None,
     place: str = "",
 ) -> str:
-    """The text of a conversation, opened for the assistant's next turn. `place` names the template in errors."""
+    """The text of a conversation up to where the assistant's next turn begins. `place` names the template in errors."""
     if not messages:
         raise DataError("an empty conversation cannot be rendered; give at least one message.")
     for message in messages:
@@ -65,7 +65,7 @@ def render_chat(
 
 
 def _run(template: str, context: Mapping[str, Any] | None, place: str) -> Any:
-    """What the template gives; DataError, with its name, where it gives nothing."""
+    """The result of rendering, or the names that the template reads; DataError where the template fails."""
     job = {"template": template, "context": context}
     if template in OURS:
         return _value(chat_worker.answer(job, lambda reached: None), place)
@@ -73,7 +73,7 @@ def _run(template: str, context: Mapping[str, Any] | None, place: str) -> Any:
     if outcome.status == "done":
         return _value(outcome.result, place)
     limits = {"time": f"took longer than {SECONDS:g} s", "memory": f"wanted more than {MEMORY_MB} MB"}
-    raise DataError(f"{_named(place)} {limits.get(outcome.status, 'ended its process')}; it is not run further.")
+    raise DataError(f"{_named(place)} {limits.get(outcome.status, 'ended its process')}, and was stopped.")
 
 
 def _value(result: Mapping[str, Any], place: str) -> Any:

@@ -1,4 +1,7 @@
-"""The process that chat templates of strangers are rendered in: jinja's immutable sandbox sees plain JSON alone."""
+"""The child process that renders chat templates of checkpoints, which are programs by strangers.
+
+The templates run in jinja's immutable sandbox and see plain JSON data alone.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,13 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 LONGEST = 1 << 22  # characters of a rendered prompt: millions of tokens
-TOLD = 500  # characters of an error, which may hold the whole prompt
+TOLD = 500  # characters of an error message, which may hold the whole prompt
 
 
 def answer(job: Mapping[str, Any], tell: Callable[[str], None]) -> dict[str, Any]:
-    """{"value"} of a job {"template", "context"}: the text, or without a context the names that the template reads and
-    does not set itself; {"refused"} with a sentence where it gives none.
+    """{"value": ...} for a job {"template", "context"}, or {"refused": a sentence} where the template fails.
+
+    The value is the rendered text. Where the context is None, it is the names that the template reads and does not set.
     """
     try:
         return {"value": names_in(job["template"]) if job["context"] is None else render(**job)}
@@ -28,7 +32,7 @@ def answer(job: Mapping[str, Any], tell: Callable[[str], None]) -> dict[str, Any
         raise
     except (jinja2.TemplateError, TypeError) as error:
         return {"refused": f"refused these messages: {error!s:.{TOLD}}"}
-    except Exception as error:  # a template calculates: it divides by zero, leaves a range, calls itself for ever
+    except Exception as error:  # a template is a program: it may divide by zero, index too far, call itself for ever
         return {"refused": f"failed: {type(error).__name__}: {error!s:.{TOLD}}"}
 
 
@@ -39,7 +43,7 @@ def names_in(template: str) -> list[str]:
 def render(template: str, context: Mapping[str, Any]) -> str:
     text = _compile(template).render(**context)
     if len(text) > LONGEST:
-        raise ValueError(f"it writes {len(text):,} characters, and at most {LONGEST:,} are a prompt")
+        raise ValueError(f"it writes {len(text):,} characters; a prompt has at most {LONGEST:,}")
     return text
 
 

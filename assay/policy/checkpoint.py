@@ -1,4 +1,4 @@
-"""A policy on disk: the Hugging Face layout in and out."""
+"""A policy on disk: reads and writes checkpoint folders in the Hugging Face layout."""
 
 from __future__ import annotations
 
@@ -34,20 +34,25 @@ _HEAD, _EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
 
 @dataclass(frozen=True)
 class Base:
-    """What an adapter is put on: where it is, and its weights and tokenizer in sixteen digits."""
+    """The base model of an adapter."""
 
-    place: str
-    fingerprint: str
+    place: str  # its folder or Hub id
+    fingerprint: str  # of its weights and tokenizer
 
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """A model with the tokenizer it was trained with, and how it is meant to be sampled."""
+    """A network with its tokenizer and its generation settings.
 
-    transformer: Transformer | Foreign  # ours, or one of `transformers` that an adapter engine runs
-    tokenizer: Tokenizer  # its end ids are the union of what tokenizer, config and generation_config name
+    Example:
+        policy = load_policy("Qwen/Qwen3-0.6B")
+        save_policy(policy, "my-model")
+    """
+
+    transformer: Transformer | Foreign  # our own network, or one of `transformers`
+    tokenizer: Tokenizer  # its end ids are those of tokenizer, config.json and generation_config.json together
     generation: Mapping[str, Any] = field(default_factory=dict)  # generation_config.json as it was read
-    base: Base | None = None  # of an adapter
+    base: Base | None = None  # the adapter's base, where the network has an adapter
 
     @property
     def config(self) -> PolicyConfig | ForeignConfig:
@@ -59,7 +64,7 @@ class Policy:
 
 
 def fresh_policy(config: PolicyConfig, tokenizer: Tokenizer, *, key: Key) -> Policy:
-    """Random weights that depend on the key and the shape alone."""
+    """A policy with random weights, which depend on the key and the shape alone."""
     _check_vocabulary(config, tokenizer)
     transformer = _allocate(config, torch.device("cpu"), torch.float32)
     transformer.initialise(torch.Generator().manual_seed(key.bits & (2**63 - 1)))
@@ -73,9 +78,10 @@ def load_policy(
     device: torch.device | str = "cpu",
     allow_nonfinite: bool = False,
 ) -> Policy:
-    """Reads a folder in the Hugging Face layout, an adapter in PEFT's, or a Hub id such as `Qwen/Qwen3-0.6B`.
+    """Reads a folder in the Hugging Face layout, an adapter in PEFT's layout, or a Hub id such as `Qwen/Qwen3-0.6B`.
 
-    Stored bf16, fp16, fp32 and fp64 become `dtype`. Weights that are not finite are refused unless allowed.
+    Weights stored in bf16, fp16, fp32 or fp64 are converted to `dtype`. Weights that are not finite are refused, unless
+    `allow_nonfinite` is set.
     """
     folder = _folder(source)
     how = {"dtype": dtype, "device": device, "allow_nonfinite": allow_nonfinite}
@@ -103,12 +109,14 @@ def load_policy(
 
 
 def fingerprint(policy: Policy) -> str:
-    """Of the weights and the tokenizer, so that a resumed run can tell whether its model is still the same."""
+    """A digest of the weights and the tokenizer, by which a resumed run can
+    tell whether its model is still the same.
+    """
     return _fingerprint(policy, lambda name: True)
 
 
 def base_fingerprint(policy: Policy) -> str:
-    """That of the model without its adapter."""
+    """The fingerprint of the model without its adapter."""
     return _fingerprint(policy, lambda name: ".lora_" not in name)
 
 
@@ -126,7 +134,7 @@ def _fingerprint(policy: Policy, wanted: Callable[[str], bool]) -> str:
 def load_weights(
     folder: Path, config: PolicyConfig, *, dtype: torch.dtype, device: torch.device | str, allow_nonfinite: bool = False
 ) -> Transformer:
-    """A transformer with the weights of a folder, tensor by tensor, so that no second copy of them ever exists."""
+    """A transformer with the weights of a folder. They are copied tensor by tensor, so no second copy of all exists."""
     _require_weights(folder, config)
     require_room(parameters(config) * dtype.itemsize, device, what=str(folder))
     transformer = _allocate(config, torch.device(device), dtype)
@@ -154,7 +162,7 @@ def load_weights(
 
 
 def _require_weights(folder: Path, config: PolicyConfig) -> None:
-    """Refuses a config.json that describes far more than its weights hold, before any of it is laid out."""
+    """Refuses a config.json that describes far more parameters than the folder stores, before any are allocated."""
     tensors, numbers = numbers_in(folder)
     if config.layers > tensors or parameters(config) > 2 * numbers:
         raise DataError(
@@ -164,7 +172,7 @@ def _require_weights(folder: Path, config: PolicyConfig) -> None:
 
 
 def require_room(size: int, device: torch.device | str, *, what: str) -> None:
-    """ConfigError for weights of more bytes than this machine has."""
+    """Raises ConfigError if weights of `size` bytes do not fit into the free memory of the device."""
     room = room_of(str(device))
     if size > room.bytes:
         raise ConfigError(
@@ -184,8 +192,9 @@ def save_policy(
 ) -> None:
     """Writes config.json, weights, tokenizer files and generation_config.json; transformers loads the folder.
 
-    `weights` replaces the policy's own; `dtype` converts what is stored. An adapter is written in PEFT's layout, or
-    with `merge` as a plain model. Not atomic: who needs a commit writes into a fresh folder and renames it.
+    `weights` replaces the policy's own weights; `dtype` is the number format that they are stored in. An adapter is
+    written in PEFT's layout; with `merge`, it is merged into its base and written as a plain model. Writing is not
+    atomic: to be safe from crashes, write into a fresh folder and rename that folder.
     """
     folder = Path(path)
     if policy.transformer.lora is not None and not merge:
@@ -202,7 +211,7 @@ def save_policy(
 
 
 def model_files(policy: Policy, *, dtype: str = "float32") -> dict[str, bytes]:
-    """Everything of the Hugging Face layout but the weights, which are of this type."""
+    """All files of the Hugging Face layout except the weights, by name. `dtype` is the number format of the weights."""
     tokenizer, transformer = policy.tokenizer, policy.transformer
     ends = sorted(policy.end_ids)
     ids = {
@@ -227,7 +236,7 @@ def as_json(document: Any) -> bytes:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """A folder to write a policy into; what fails is told with its name."""
+    """Makes the folder that a policy is written into; an error while writing becomes a StorageError that names it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield
@@ -236,7 +245,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Small files; a tokenizer file of an older save that is not among them is removed."""
+    """Writes small files, and removes tokenizer files of an older save that are not among them."""
     for name in FILES:
         (folder / name).unlink(missing_ok=True)
     for name, content in files.items():
@@ -263,7 +272,7 @@ def _stored_weights(
 
 
 def _allocate(config: PolicyConfig, device: torch.device, dtype: torch.dtype) -> Transformer:
-    """A transformer whose weights are not set yet, without the cost of torch's own initialisation."""
+    """A transformer whose weights are allocated but not set, which spares torch's own initialisation."""
     with torch.device("meta"):
         transformer = Transformer(config)
     return transformer.to(dtype).to_empty(device=device).tie()

@@ -14,7 +14,12 @@ RopeKind = Literal["default", "linear", "dynamic", "yarn", "llama3", "longrope"]
 
 @dataclass(frozen=True)
 class Rope:
-    """Rotary positions. `kind` is Hugging Face's rope_type; `assay.policy.rope` has the formula of each."""
+    """Rotary positions. `kind` is Hugging Face's rope_type; `assay.policy.rope` has the formula of each kind.
+
+    Example:
+        Rope(theta=1e6)
+        Rope(kind="yarn", factor=4.0, original_context=32768)
+    """
 
     kind: RopeKind = "default"
     theta: float = 10000.0
@@ -78,7 +83,7 @@ OPTIONAL: dict[str, tuple[str, ...]] = {
 
 
 def _require_finite(what: str, record: Any) -> None:
-    """ConfigError for a number of a record, or of a tuple in it, with which nothing can be calculated."""
+    """Raises ConfigError if a number in a record, or in a tuple of the record, is infinite or not a number."""
     for name in record.__dataclass_fields__:
         value = getattr(record, name)
         for number in value if isinstance(value, tuple) else (value,):
@@ -88,7 +93,12 @@ def _require_finite(what: str, record: Any) -> None:
 
 @dataclass(frozen=True)
 class PolicyConfig:
-    """A decoder-only transformer: rotary positions, RMS norms, SwiGLU, grouped-query attention."""
+    """The shape of a decoder-only transformer: rotary positions, RMS norms, SwiGLU, grouped-query attention.
+
+    Example:
+        PolicyConfig("qwen3", vocab=99, hidden=64, layers=2, heads=4, kv_heads=2, head_dim=16, ffn=128, context=512,
+                     qk_norm=True)
+    """
 
     family: Family
     vocab: int
@@ -126,7 +136,9 @@ class PolicyConfig:
         self._check_family()
 
     def _check_family(self) -> None:
-        """Only shapes that the family's Hugging Face configuration can express: what is trained must be loadable."""
+        """Refuses a shape that the family's Hugging Face configuration cannot
+        express: its checkpoint could not be loaded.
+        """
         if self.family not in ("llama", "qwen2", "qwen3"):
             raise ConfigError(f"family '{self.family}' is not one of llama, qwen2, qwen3.")
         rules = {
@@ -148,7 +160,7 @@ class PolicyConfig:
 
 
 def parameters(c: PolicyConfig) -> int:
-    """Numbers of a model; an output layer that is tied to the embedding counts once."""
+    """How many parameters a model has; an output layer that is tied to the embedding counts once."""
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
     layer = sum(rows * columns for rows, columns in matrices(c).values()) + 2 * c.hidden
     layer += (q + 2 * k if c.attention_bias else 0) + (c.hidden if c.output_bias else 0)

@@ -1,4 +1,7 @@
-"""What every prompt of a run is put into: a system message, switches of the template, tools. Jinja is not needed."""
+"""The chat settings that a run puts into every prompt: a system message, variables of the template, tools.
+
+This module does not import jinja.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,15 @@ Thinking = Literal["template", "on", "off"]
 
 @dataclass(frozen=True)
 class Chat:
-    """How prompts become conversations; none of it: as the tokenizer's template says."""
+    """Chat settings. With the defaults, the tokenizer's chat template alone decides.
 
-    system: str = ""  # before every prompt that has no system message of its own
-    thinking: Thinking = "template"  # `enable_thinking` of templates that know it
-    tools: str = ""  # JSON: a list of tool schemas; or a .json file of it
+    Example:
+        Chat(system="Reason step by step.", thinking="off", variables=('reasoning_effort="low"',))
+    """
+
+    system: str = ""  # the system message, for every prompt that has none of its own
+    thinking: Thinking = "template"  # sets `enable_thinking`, for templates that have this variable
+    tools: str = ""  # a list of tool schemas as JSON, or the path of a .json file that holds one
     variables: tuple[str, ...] = ()  # further variables of the template, as NAME=JSON
 
     @property
@@ -31,7 +38,7 @@ class Chat:
 
     @property
     def switches(self) -> dict[str, Any]:
-        """What the template sees beside the messages and the tools."""
+        """The variables that the template sees beside the messages and the tools."""
         thinking = {} if self.thinking == "template" else {"enable_thinking": self.thinking == "on"}
         return thinking | dict(map(_pair, self.variables))
 
@@ -47,7 +54,9 @@ def _pair(text: str) -> tuple[str, Any]:
 
 
 def resolved(chat: Chat) -> Chat:
-    """The same with the tools' file read, so that a run depends on no file that may change."""
+    """The settings with the file of tools read into `tools`, so that the run
+    does not depend on a file that may change.
+    """
     if not chat.tools:
         return chat
     text = chat.tools
@@ -66,7 +75,9 @@ def resolved(chat: Chat) -> Chat:
 
 
 def stored(document: Mapping[str, Any]) -> Chat:
-    """The settings that the folder of a model holds. They name no file of tools: a folder says nothing of others."""
+    """The settings stored in a model's folder. `tools` must be JSON there,
+    because a path would point out of the folder.
+    """
     try:
         chat = Chat(**{**document, "variables": tuple(document.get("variables", ()))})
         texts = (chat.system, chat.tools, *chat.variables)
@@ -80,7 +91,7 @@ def stored(document: Mapping[str, Any]) -> Chat:
 
 
 def with_system(chat: Chat, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The messages behind the system message, unless they begin with one."""
+    """The messages, with the system message of the settings before them if they begin with none."""
     first = messages[0].get("role") if messages and isinstance(messages[0], Mapping) else None
     own = [] if not chat.system or first in ("system", "developer") else [{"role": "system", "content": chat.system}]
     return [*own, *messages]

@@ -1,4 +1,4 @@
-"""Models of other families: the network of `transformers` itself, under the interface of ours."""
+"""Models of other families: a network of the library `transformers`, with the interface of our `Transformer`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assay.errors import ConfigError, DataError, StorageError
 from assay.policy.lora import Lora
 from assay.policy.safetensors_folder import listed, numbers_in
 
-FEW_LAYERS = 1000  # laid out in a second
+FEW_LAYERS = 1000  # a network of so many layers can be laid out in a second
 _CONTEXT = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length")
 _LAYERS = ("num_hidden_layers", "n_layer", "n_layers")
 _HEADS = ("num_key_value_heads", "num_attention_heads", "n_head")
@@ -23,7 +23,7 @@ _HEADS = ("num_key_value_heads", "num_attention_heads", "n_head")
 
 @dataclass(frozen=True)
 class ForeignConfig:
-    """What the engine must know of a network that it does not look into."""
+    """The few numbers that an engine must know of a network by `transformers`."""
 
     family: str
     vocab: int
@@ -34,7 +34,7 @@ class ForeignConfig:
 
 
 class Foreign(nn.Module):
-    """A causal language model of `transformers` with its `config.json`."""
+    """A causal language model of `transformers`, with the `config.json` that it was read from."""
 
     lora: Lora | None = None
     base_names: frozenset[str] = frozenset()
@@ -50,7 +50,7 @@ class Foreign(nn.Module):
         return self.inner.get_output_embeddings()
 
     def tensors(self) -> dict[str, Tensor]:
-        """All weights by their names in files, one that is used twice under its first name, and what else is saved."""
+        """All tensors that a checkpoint holds, by their names in files; a tied weight has its first name alone."""
         result: dict[str, Tensor] = {}
         seen: set[int] = set()
         for name, tensor in self.inner.state_dict(keep_vars=True).items():
@@ -60,7 +60,7 @@ class Foreign(nn.Module):
         return result
 
     def file_name(self, name: str) -> str:
-        """A parameter's name in files."""
+        """The name that a parameter has in checkpoint files."""
         return name.removeprefix("inner.")
 
     def described(self, dtype: str) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class Foreign(nn.Module):
 
 
 def check_foreign(raw: Mapping[str, Any]) -> None:
-    """Refuses what an adapter cannot run, before anything is loaded."""
+    """Raises ConfigError for a model that the engine on transformers cannot run, before anything is loaded."""
     family = raw["model_type"]
     if code := next(_code_in(raw), None):
         raise ConfigError(
@@ -93,7 +93,7 @@ def check_foreign(raw: Mapping[str, Any]) -> None:
 
 
 def _code_in(raw: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """Fields, of its parts too, by which `transformers` would run code of the folder or of a Hub repository."""
+    """The fields, nested ones too, by which `transformers` would run code of the folder or of a Hub repository."""
     for name, value in raw.items():
         if name == "auto_map" and value:
             yield f"{path}{name}"
@@ -104,7 +104,7 @@ def _code_in(raw: Mapping[str, Any], path: str = "") -> Iterator[str]:
 
 
 def _texts(value: Any) -> list[str]:
-    """A name of kernels, or one for each part of the model."""
+    """The texts in a field of an attention implementation: one name, or one for each part of the model."""
     return [text for text in (value.values() if isinstance(value, Mapping) else [value]) if isinstance(text, str)]
 
 
@@ -116,7 +116,7 @@ def load_foreign(
     device: torch.device | str,
     allow_nonfinite: bool,
 ) -> Foreign:
-    """The network with the weights of a folder; nothing is left at random."""
+    """The network with the weights of a folder. A tensor that the folder lacks is an error, never left at random."""
     auto = _transformers()
     if not any(folder.glob("model*.safetensors")):
         pickled = sorted(p.name for p in folder.iterdir() if p.suffix in (".bin", ".pt", ".pth"))
@@ -134,7 +134,7 @@ def load_foreign(
                 local_files_only=True,
                 use_safetensors=True,
                 output_loading_info=True,
-                ignore_mismatched_sizes=True,  # it is told below, with names
+                ignore_mismatched_sizes=True,  # reported below, with the tensors' names
             )
     except Exception as error:  # of whatever type the library gives to what it cannot read
         raise StorageError(f"transformers could not load {folder}: {type(error).__name__}: {error!s:.300}") from error
@@ -145,9 +145,9 @@ def load_foreign(
             f"{name} is {list(came)}, expected {list(want)}" for name, came, want in report["mismatched_keys"]
         ),
     }
-    told = [f"{kind}: {listed(names)}" for kind, names in problems.items() if names]
-    if told:
-        raise DataError(f"the weights in {folder} do not fit its config.json; {'; '.join(told)}.")
+    complaints = [f"{kind}: {listed(names)}" for kind, names in problems.items() if names]
+    if complaints:
+        raise DataError(f"the weights in {folder} do not fit its config.json; {'; '.join(complaints)}.")
     broken = [name for name, tensor in inner.named_parameters() if not torch.isfinite(tensor).all()]
     if broken and not allow_nonfinite:
         raise DataError(f"weights that are not finite as {dtype}: {', '.join(broken[:8])} ({len(broken)} tensors).")
@@ -155,10 +155,11 @@ def load_foreign(
 
 
 def _require_weights(auto: Any, folder: Path, raw: Mapping[str, Any]) -> None:
-    """Refuses a config.json that describes far more than its weights hold, before any of it is allocated.
+    """Refuses a config.json that describes far more parameters than the folder stores, before any are allocated.
 
-    `transformers` would first make at random what is missing. Numbers are counted on a network that is laid out without
-    memory; layers, which are objects even so, by the tensors there are.
+    Without this check, `transformers` would allocate and draw the missing ones. Parameters are counted on a network on
+    torch's meta device, which takes no memory. Layers take memory even there, so their number is checked first, against
+    the number of stored tensors.
     """
     tensors, numbers = numbers_in(folder)
     for name, value in _whole_numbers(raw):
@@ -170,12 +171,12 @@ def _require_weights(auto: Any, folder: Path, raw: Mapping[str, Any]) -> None:
     try:
         with _quiet(auto), torch.device("meta"):
             laid = auto.AutoModelForCausalLM.from_config(auto.AutoConfig.from_pretrained(folder, local_files_only=True))
-    except Exception:  # of whatever type the library gives it: loading ends in the same one, and tells it
+    except Exception:  # the library raises errors of many types; loading raises the same one again, and reports it
         return
     described = sum(parameter.numel() for parameter in laid.parameters())
     if described > 2 * numbers:
         raise DataError(
-            f"the weights in {folder} do not fit its config.json: it describes {described:,} numbers, and {numbers:,} "
+            f"the weights in {folder} do not fit its config.json: it describes {described:,} numbers, but {numbers:,} "
             "are stored."
         )
 
@@ -199,7 +200,7 @@ def _transformers() -> Any:
 
 
 class _quiet:
-    """No progress bars and no advice while loading; what matters is checked on the report."""
+    """Inside, `transformers` shows no progress bars and no warnings. The loading report is checked instead."""
 
     def __init__(self, library: Any) -> None:
         self.logging = library.utils.logging
@@ -225,8 +226,8 @@ def _described(inner: Any, raw: Mapping[str, Any]) -> ForeignConfig:
     context = _first(values, _CONTEXT)
     if context is None:
         raise ConfigError(
-            f"the config.json of model_type '{raw.get('model_type')}' says nowhere how many positions it holds; add "
-            f"{_CONTEXT[0]}."
+            f"the config.json of model_type '{raw.get('model_type')}' does not say how many positions the model can "
+            f"hold; add {_CONTEXT[0]}."
         )
     output = inner.get_output_embeddings()
     if output is None:

@@ -1,7 +1,7 @@
 """Hugging Face `config.json` <-> PolicyConfig.
 
-Every field is used, or checked to hold the value that makes it irrelevant, or known to be harmless. Anything else is
-refused, because a field that is not understood may change the function that the weights were trained for.
+Each field is either used, or known to be harmless, or checked to hold a value under which it changes nothing. Any other
+field is refused, because it may change the function that the weights were trained for.
 """
 
 from __future__ import annotations
@@ -94,12 +94,12 @@ _METADATA = frozenset(
     ]
 )
 
-# field -> values under which it changes nothing. Absent is always fine; null is fine except where it says otherwise.
+# field -> the values under which it changes nothing. A field that is absent or null changes nothing either.
 _NEUTRAL: dict[str, tuple[Any, ...]] = {
     "hidden_act": ("silu", "swish"),
     "pretraining_tp": (1,),
     "partial_rotary_factor": (1,),
-    # No dropout is applied here: weights would load, but training would not be what the file asks for.
+    # Dropout is not supported: the weights would load, but training would lack the dropout that the file asks for.
     "attention_dropout": (0,),
     "hidden_dropout": (0,),
     "resid_pdrop": (0,),
@@ -148,7 +148,9 @@ _ROPE_NAMES = {ours: theirs for theirs, ours in _ROPE_FIELDS.items()}
 
 
 def config_from_hf(raw: Mapping[str, Any]) -> PolicyConfig:
-    """The policy that a `config.json` describes; ConfigError for whatever would make it another function."""
+    """The shape that a `config.json` describes. Raises ConfigError for a field
+    that would change what the model computes.
+    """
     family = _family(raw)
     used = _USED | ({"attention_bias", "mlp_bias"} if family == "llama" else set())
     used |= {"attention_bias"} if family == "qwen3" else set()
@@ -158,7 +160,7 @@ def config_from_hf(raw: Mapping[str, Any]) -> PolicyConfig:
 
     sizes = {ours: _size(raw, theirs, None) for theirs, ours in _SIZES.items()}
     _check_layer_types(raw.get("layer_types"), sizes["layers"])
-    # Only old Llama files leave these out; for the others transformers' default is not the number of heads.
+    # Only old Llama files leave num_key_value_heads out; in the other families, its default is not the number of heads.
     kv_heads = sizes["heads"] if family == "llama" or "num_key_value_heads" in raw else None
     head_dim = 128 if family == "qwen3" else sizes["hidden"] // max(sizes["heads"], 1)
     bias = _flag(raw, "attention_bias")
@@ -179,9 +181,9 @@ def config_from_hf(raw: Mapping[str, Any]) -> PolicyConfig:
 
 
 def config_to_hf(config: PolicyConfig, *, dtype: str = "float32", extra: Mapping[str, Any] | None = None) -> dict:
-    """The `config.json` of a policy. Rope is spelled as transformers 4 and as transformers 5 read it.
+    """The `config.json` of a policy. Rope is written in two ways, for transformers 4 and for transformers 5.
 
-    `extra` gives metadata such as token ids; it cannot override what describes the function.
+    `extra` adds metadata such as token ids. It cannot override a field that describes the model.
     """
     rope = _rope_to_hf(config.rope)
     scaling = {name: value for name, value in rope.items() if name != "rope_theta"}
@@ -273,7 +275,7 @@ def _number(raw: Mapping[str, Any], name: str, default: float) -> float:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is one that a float can hold."""
+    """Whether the value is a number that a float can hold."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
@@ -297,7 +299,9 @@ def _check_layer_types(kinds: Any, layers: int) -> None:
 
 
 def _rope(raw: Mapping[str, Any], context: int) -> Rope:
-    """Old spelling (rope_theta, rope_scaling with type or rope_type) and new (rope_parameters); both must agree."""
+    """Rope from its old spelling (rope_theta, rope_scaling) or its new one
+    (rope_parameters); both must agree if given.
+    """
     given = {name: raw[name] for name in ("rope_scaling", "rope_parameters") if raw.get(name)}
     for name, value in given.items():
         if not isinstance(value, Mapping):
@@ -328,7 +332,7 @@ def _rope_from_dict(given: Mapping[str, Any], outside: Mapping[str, Any], contex
             raise ConfigError(f"config field {name} = {value} contradicts {fields[name]} in the rope parameters.")
     if "original_context" in REQUIRED[kind]:
         original = fields.setdefault("original_max_position_embeddings", context)
-        if _is_number(original) and original > 0:  # what is none is told below
+        if _is_number(original) and original > 0:  # any other value is refused below
             fields.setdefault("factor", context / original)
     allowed = [_ROPE_NAMES.get(name, name) for name in ("theta", *REQUIRED[kind], *OPTIONAL[kind])]
     for name, value in fields.items():
@@ -341,7 +345,7 @@ def _rope_from_dict(given: Mapping[str, Any], outside: Mapping[str, Any], contex
 
 
 def _fits(name: str, value: Any) -> bool:
-    """Whether a value is of the kind that this field of a rope holds."""
+    """Whether a value has the type that this field of a rope needs."""
     if name == "truncate":
         return isinstance(value, bool)
     if name in ("long_factor", "short_factor"):

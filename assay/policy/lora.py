@@ -1,4 +1,4 @@
-"""Low-rank adapters as a record, and PEFT's `adapter_config.json` in and out. Torch is not needed here."""
+"""The settings of a low-rank adapter, read from and written to PEFT's `adapter_config.json`. Imports no torch."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 from assay.errors import ConfigError
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
-ORIGIN = "assay_adapter.json"  # the base by its fingerprint, which PEFT's files have no place for
+ORIGIN = "assay_adapter.json"  # holds the base's fingerprint, for which PEFT's files have no field
 EVERY = "all-linear"
 
 _READ = frozenset(
     ["peft_type", "task_type", "base_model_name_or_path", "r", "lora_alpha", "target_modules", "use_rslora", "bias"]
 )
-# Of how the adapter began, how it was trained elsewhere, or where a file came from: not of what it computes.
+# Fields that say how an adapter was initialised or trained, or where its file came from, but not what it computes.
 _HARMLESS = frozenset(
     [
         "alpha",
@@ -41,11 +41,15 @@ _HARMLESS = frozenset(
 
 @dataclass(frozen=True)
 class Lora:
-    """y = W x + (alpha / rank) B A x: only A [rank, in] and B [out, rank] of the targets train."""
+    """A low-rank adapter: y = W x + (alpha / rank) B A x, where only A [rank, in] and B [out, rank] are trained.
 
-    rank: int = 0  # 0: no adapter, all weights train
+    Example:
+        Lora(rank=16, alpha=32.0, targets=("q_proj", "v_proj"))
+    """
+
+    rank: int = 0  # 0: no adapter, all weights are trained
     alpha: float = 32.0
-    targets: tuple[str, ...] = ()  # names of linear layers; none: all but the output layer
+    targets: tuple[str, ...] = ()  # names of the linear layers that get one; (): all but the output layer
 
     @property
     def scale(self) -> float:
@@ -60,7 +64,9 @@ def check(lora: Lora) -> None:
 
 
 def read_config(raw: Mapping[str, Any]) -> tuple[Lora, str]:
-    """The adapter that an `adapter_config.json` describes, and its base; ConfigError for what would be another one."""
+    """(the adapter, its base) that an `adapter_config.json` describes. Raises ConfigError
+    for fields that would change what the adapter computes and that are not supported.
+    """
     kind = raw.get("peft_type")
     if kind != "LORA":
         raise ConfigError(f"{CONFIG}: peft_type = {json.dumps(kind)} is not supported; supported: LORA.")
@@ -97,7 +103,7 @@ def _targets(given: Any) -> tuple[str, ...]:
 
 
 def write_config(lora: Lora, base: str) -> dict[str, Any]:
-    """The `adapter_config.json` of an adapter whose targets are named."""
+    """The `adapter_config.json` of an adapter; `lora.targets` must name its layers."""
     return {
         "peft_type": "LORA",
         "task_type": "CAUSAL_LM",

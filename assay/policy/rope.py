@@ -9,11 +9,11 @@ With d the head size, x_i = 2i/d and f_i = theta^(-x_i):
     yarn      a blend of f_i and f_i / factor by a ramp over i; cos and sin scaled                        (2309.00071)
     longrope  f_i / long_i where the row is longer than `original_context`, else f_i / short_i; scaled    (2402.13753)
 
-`dynamic` and `longrope` depend on the length L of the whole row, so a key that was turned when the row was short is
-wrong when it has grown: no cache can be right for every final length. Two honest choices exist. Unfitted, a call takes
-its largest position + 1 for L, which is what transformers computes in one full forward. `fit(L)` fixes L, so that
-decoding from a cache, packed training and a full forward of a row of length L are one function; whoever samples or
-packs must fit L to the longest row of the run. Fitted to L <= context, `dynamic` is `default`.
+`dynamic` and `longrope` depend on the length L of the whole row. A key that was rotated when the row was short is wrong
+once the row has grown, so no key-value cache can be right for every final length. Two choices are consistent. Without
+`fit`, each call takes its largest position + 1 as L, as transformers does in one full forward pass. With `fit(L)`, L is
+fixed: decoding from a cache, packed training and a full forward pass of a row of length L are then one function. An
+engine that samples or packs must fit L to the longest row of the run. Fitted to L <= context, `dynamic` is `default`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def frequencies(config: PolicyConfig, *, length: int) -> Tensor:
 
 
 def attention_scale(config: PolicyConfig) -> float:
-    """What cos and sin are multiplied with, so that the entropy of attention survives the stretch."""
+    """The factor on cos and sin that keeps the entropy of attention about the same when positions are stretched."""
     rope = config.rope
     if rope.kind not in ("yarn", "longrope"):
         return 1.0
@@ -120,7 +120,12 @@ _VARIANTS: dict[str, Callable[[PolicyConfig, int], Tensor]] = {
 
 
 class Rotary(nn.Module):
-    """Turns queries and keys [N, heads, d] by their positions. Halves are rotated, as in Hugging Face checkpoints."""
+    """Rotates queries and keys [N, heads, d] by their positions, in halves as Hugging Face checkpoints expect.
+
+    Example:
+        turn = rotary(positions, q.dtype)
+        q, k = turn(q), turn(k)
+    """
 
     inverse: Tensor
 
@@ -132,9 +137,9 @@ class Rotary(nn.Module):
         self.register_buffer("inverse", frequencies(config, length=1), persistent=False)
 
     def fit(self, length: int | None) -> None:
-        """Fixes the row length that the frequencies are made for; None: the largest position of each call."""
+        """Fixes the row length that the frequencies are made for. None: the largest position of each call decides."""
         if length is not None and length < 1:
-            raise ConfigError(f"rows are fitted to a length of at least 1, not {length}.")
+            raise ConfigError(f"the row length to fit rotary positions to must be at least 1, not {length}.")
         self.length = length
         self.inverse = frequencies(self.config, length=length or 1).to(self.inverse.device)
 
@@ -154,7 +159,9 @@ class Rotary(nn.Module):
         return turn
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Rotary:
-        """Follows the device but not the dtype, because positions need fp32; made anew, so `to_empty` is safe too."""
+        """Moves to a device but keeps fp32, which positions need. Recomputes
+        the frequencies, which `to_empty` erases.
+        """
         super()._apply(fn, recurse)
         self.inverse = frequencies(self.config, length=self.length or 1).to(self.inverse.device)
         return self

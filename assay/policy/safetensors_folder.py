@@ -1,4 +1,4 @@
-"""Named tensors <-> a folder of safetensors, in one file or in shards with `model.safetensors.index.json`."""
+"""Named tensors <-> a folder of safetensors: one file, or shards with `model.safetensors.index.json`."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from assay.host.files import read_json, require_regular
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-HEADER = 16 << 20  # bytes: some hundred thousand tensors
+HEADER = 16 << 20  # the most bytes of a file's header: enough for some hundred thousand tensors
 _FLOATS = ("F64", "F32", "F16", "BF16")
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
-# Old Llama checkpoints store the frequencies of the default rope beside the weights; they are made from the config.
+# Old Llama checkpoints store the frequencies of the default rope beside the weights; ours are computed from the config.
 _DERIVED = re.compile(r"model\.layers\.\d+\.self_attn\.rotary_emb\.inv_freq")
 
 
 def read_weights(
     folder: Path, shapes: Mapping[str, Sequence[int]], *, optional: Mapping[str, str]
 ) -> Iterator[tuple[str, Tensor]]:
-    """Streams (name, tensor) of every wanted name. Names and shapes are checked before the first tensor is read.
+    """Yields (name, tensor) for each name in `shapes`. All names and shapes are
+    checked before the first tensor is read.
 
-    `optional` names are read where they are stored; its value says which wanted tensor each is a copy of.
+    `optional` maps names that may be stored too, to the names of the tensors that they are copies of.
     """
     files = _files(folder)
     found = _stored(folder, files)
@@ -43,13 +44,13 @@ def read_weights(
 
 
 def numbers_in(folder: Path) -> tuple[int, int]:
-    """How many tensors and how many numbers the weight files of a folder hold, by their headers alone."""
+    """(how many tensors, how many numbers) the weight files of a folder hold; only their headers are read."""
     found = _stored(folder, _files(folder))
     return len(found), sum(math.prod(shape) for _, shape, _ in found.values())
 
 
 def _stored(folder: Path, files: Sequence[Path]) -> dict[str, tuple[Path, list[int], str]]:
-    """File, shape and type of each tensor."""
+    """(file, shape, number format) of each stored tensor."""
     found: dict[str, tuple[Path, list[int], str]] = {}
     for path in files:
         with opened(path) as shard:
@@ -62,9 +63,9 @@ def _stored(folder: Path, files: Sequence[Path]) -> dict[str, tuple[Path, list[i
 
 
 def write_weights(folder: Path, weights: Mapping[str, Tensor], *, max_shard_bytes: int) -> None:
-    """Writes the tensors in their order; a shard holds at most `max_shard_bytes`, or one tensor that is larger.
+    """Writes the tensors in their order. A shard holds at most `max_shard_bytes`, or one larger tensor.
 
-    Files of an older save that this one does not replace are removed, so that no reader can mix the two.
+    Weight files of an older save that are not overwritten are removed, so that nobody can read a mixture of both.
     """
     if max_shard_bytes < 1:
         raise DataError(f"max_shard_bytes must be at least 1, not {max_shard_bytes}.")
@@ -133,7 +134,9 @@ def _inside(folder: Path, name: str) -> Path:
 
 
 def require_header(path: Path) -> None:
-    """StorageError for a file of tensors whose header is larger than any model's: reading it would take gigabytes."""
+    """Raises StorageError for a file whose header claims to be larger than any
+    model's; reading it could fill the memory.
+    """
     require_regular(path)
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
@@ -145,7 +148,7 @@ def require_header(path: Path) -> None:
 
 
 class opened:
-    """`safe_open` whose failures name the file."""
+    """As `safe_open`, with errors that name the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -155,7 +158,7 @@ class opened:
             require_header(self.path)
             self.handle = safe_open(self.path, framework="pt", device="cpu")
             return self.handle.__enter__()
-        except (SafetensorError, OSError, MemoryError) as error:  # it is mapped, which a limit of addresses may refuse
+        except (SafetensorError, OSError, MemoryError) as error:  # mapping the file can fail under a limit of addresses
             raise StorageError(f"{self.path} is damaged or not a safetensors file: {error}") from error
 
     def __exit__(self, *failure: Any) -> None:
@@ -180,10 +183,11 @@ def _check(
             f"{name} is {found[name][2]}" for name in sorted(set(found) & set(shapes)) if found[name][2] not in _FLOATS
         ],
     }
-    told = [f"{kind}: {listed(names)}" for kind, names in problems.items() if names]
-    if told:
-        raise DataError(f"the weights in {folder} do not fit its config.json; {'; '.join(told)}.")
+    complaints = [f"{kind}: {listed(names)}" for kind, names in problems.items() if names]
+    if complaints:
+        raise DataError(f"the weights in {folder} do not fit its config.json; {'; '.join(complaints)}.")
 
 
 def listed(names: Sequence[str]) -> str:
+    """The first eight names, and how many more there are."""
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -1,6 +1,7 @@
 """Text <-> token ids, through the `tokenizer.json` of a Hugging Face folder.
 
-Ids travel, text does not: what a model sampled is decoded for checkers and readers and never encoded again.
+The ids that a model sampled are decoded for checkers and for people, but the text is never encoded again: the new ids
+could be others than the sampled ones.
 """
 
 from __future__ import annotations
@@ -43,41 +44,48 @@ _SPECIALS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "c
 
 @dataclass(frozen=True, eq=False)
 class Tokenizer:
-    """`files` are the bytes it was read from, which is what a checkpoint copies."""
+    """The tokenizer of a policy, with its chat template.
+
+    Example:
+        tokenizer = load_tokenizer("path/to/model")
+        tokenizer.decode(tokenizer.encode("2 + 2"))  # "2 + 2"
+    """
 
     backend: tokenizers.Tokenizer
-    files: Mapping[str, bytes] = field(repr=False)
+    files: Mapping[str, bytes] = field(repr=False)  # the files that it was read from; a checkpoint copies them
     vocab: int  # ids are 0 .. vocab - 1
     special: Mapping[str, Any]  # bos_token, eos_token, ... as chat templates see them
     special_ids: frozenset[int]
     end_ids: frozenset[int]
     pad_id: int | None = None
     template: str | None = None
-    alphabet: frozenset[str] | None = None  # of a character tokenizer: what it can write
+    alphabet: frozenset[str] | None = None  # the characters that a character tokenizer knows; None for other tokenizers
     decoding: frozenset[str] = frozenset()  # kinds of the decoder's steps, which say how tokens spell bytes
-    tool_template: str | None = None  # what conversations with tools are rendered by, where the folder has another
-    chat: Chat = field(default_factory=Chat)
-    place: str = ""  # the folder that it was read from, for messages
+    tool_template: str | None = None  # the template for conversations with tools, if the folder has a separate one
+    chat: Chat = field(default_factory=Chat)  # what is put into every prompt
+    place: str = ""  # the folder that it was read from, named in error messages
 
     def encode(self, text: str) -> Ids:
-        """int32 ids of the text and of nothing else: no special tokens are added."""
+        """int32 ids of the text alone: no special tokens are added."""
         if self.alphabet is not None:
             self._check_alphabet(text)
-        with _told(self.place):
+        with _naming_failures(self.place):
             return np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text without special tokens. An unfinished UTF-8 character becomes U+FFFD."""
         known = self._known(ids)
-        with _told(self.place):
+        with _naming_failures(self.place):
             return self.backend.decode(known, skip_special_tokens=True)
 
     def token_bytes(self, token: int) -> bytes:
-        """The bytes that a token stands for, special tokens by name; concatenated they are the text in UTF-8."""
+        """The bytes that a token stands for; for a special token, its name.
+        Concatenated, they are the text in UTF-8.
+        """
         (token,) = self._known([token])
         text = self.backend.id_to_token(token)
         if text is None:
-            raise DataError(f"token id {token} is a hole in the vocabulary: it stands for nothing.")
+            raise DataError(f"token id {token} is a hole in the vocabulary: tokenizer.json gives no token this id.")
         if token in self.backend.get_added_tokens_decoder():
             return text.encode()
         return self._spelling(text)
@@ -89,10 +97,11 @@ class Tokenizer:
         variables: Mapping[str, Any] | None = None,
         tools: Sequence[Mapping[str, Any]] | None = None,
     ) -> Ids:
-        """The ids a model answers to: through the chat template, ready for the assistant's turn.
+        """The ids of a prompt, rendered by the chat template up to where the assistant's turn begins.
 
-        A string is one message of the user; where there is no template, it is encoded as it is, and messages are
-        written by `PLAIN`. `variables` and `tools` are for this prompt alone, and win over those of `speaking`.
+        A string counts as one message of the user. A tokenizer without a template
+        encodes a string as it is, and renders messages by `PLAIN`. `variables`
+        and `tools` are for this prompt alone, and win over those of `speaking`.
         """
         if self.template is None and isinstance(prompt, str) and not self.chat.system:
             return self.encode(prompt)
@@ -104,11 +113,13 @@ class Tokenizer:
         tools = self.chat.schemas if tools is None else tools
         seen = {**self.special, **self.chat.switches, **(variables or {})}
         text = render_chat(self._template(bool(tools)), messages, variables=seen, tools=tools, place=self.place)
-        with _told(self.place):
+        with _naming_failures(self.place):
             return np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
 
     def speaking(self, chat: Chat) -> Tokenizer:
-        """The same tokenizer with these settings in every prompt; refuses what its template would pass over."""
+        """The same tokenizer with these chat settings in every prompt. Settings
+        that its template ignores are refused.
+        """
         chat = conversation.resolved(chat)
         known = names_in(self._template(bool(chat.tools)), place=self.place)
         for name in chat.switches:
@@ -116,7 +127,10 @@ class Tokenizer:
                 others = ", ".join(sorted(known - _OURS)) or "none"
                 raise ConfigError(f"the chat template has no variable '{name}'; it reads {others}.")
         if chat.tools and "tools" not in known:
-            raise ConfigError("the chat template writes no tools: say in chat.system what they are, or take another.")
+            raise ConfigError(
+                "the chat template writes no tools into the prompt: describe the tools in chat.system, or take a model "
+                "whose template writes them."
+            )
         files = {name: content for name, content in self.files.items() if name != conversation.FILE}
         if chat != Chat():
             files[conversation.FILE] = (json.dumps(asdict(chat), indent=2) + "\n").encode()
@@ -160,18 +174,23 @@ class Tokenizer:
 
 
 @contextmanager
-def _told(place: str) -> Iterator[None]:
-    """A tokenizer.json is a program too: at a pattern that would try for ever, the library panics."""
+def _naming_failures(place: str) -> Iterator[None]:
+    """Turns a panic of the tokenizers library into a DataError that names the tokenizer's folder.
+
+    The library panics, for example, on a text for which a regular expression of tokenizer.json would search for ever.
+    """
     try:
         yield
-    except BaseException as error:  # the panic of a library in Rust is no Exception
+    except BaseException as error:  # a panic of a Rust library is no Exception
         if type(error).__name__ != "PanicException":
             raise
         raise DataError(f"the tokenizer{f' of {place}' if place else ''} fails on a text: {error!s:.200}.") from error
 
 
 def _byte_of() -> dict[str, bytes]:
-    """Byte-level vocabularies write the printable bytes as themselves and the others as characters from U+0100 on."""
+    """The bytes that characters of a byte-level vocabulary stand for: a printable
+    byte has its own character, the others have characters from U+0100 on.
+    """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     letters = {chr(byte): bytes([byte]) for byte in printable}
@@ -196,8 +215,9 @@ def load_tokenizer(folder: str | Path) -> Tokenizer:
 
 
 def tokenizer_from_files(files: Mapping[str, bytes], *, place: str = "") -> Tokenizer:
+    """The tokenizer that these files describe, by their names in a Hugging Face folder."""
     try:
-        with _told(place):
+        with _naming_failures(place):
             backend = tokenizers.Tokenizer.from_buffer(files["tokenizer.json"])
     except ValueError as error:
         raise StorageError(f"tokenizer.json cannot be read: {error}") from error
@@ -242,7 +262,9 @@ def _json(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
 def _content(token: Any) -> str:
     text = token.get("content") if isinstance(token, dict) else token
     if not isinstance(text, str):
-        raise DataError(f"tokenizer_config.json: a special token is a text or has a content, and is not {token!r:.80}.")
+        raise DataError(
+            f"tokenizer_config.json: a special token must be a text, or an object with a 'content', not {token!r:.80}."
+        )
     return text
 
 
@@ -257,7 +279,10 @@ def _id(backend: tokenizers.Tokenizer, special: Mapping[str, str], name: str) ->
 
 def _check_added(backend: tokenizers.Tokenizer, added: Any) -> None:
     if not isinstance(added, dict) or not all(place.isdecimal() and len(place) < 12 for place in added):
-        raise DataError("tokenizer_config.json: added_tokens_decoder must be an object of tokens by their ids.")
+        raise DataError(
+            "tokenizer_config.json: added_tokens_decoder must be an object whose keys are token ids and whose values "
+            "are tokens."
+        )
     for place, token in added.items():
         if backend.token_to_id(_content(token)) != int(place):
             raise DataError(
@@ -267,9 +292,9 @@ def _check_added(backend: tokenizers.Tokenizer, added: Any) -> None:
 
 
 def _templates(files: Mapping[str, bytes], settings: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """The template, and the one for conversations with tools.
+    """(the chat template, the template for conversations with tools); None where the folder has none.
 
-    chat_template.jinja wins over chat_template.json, and both over tokenizer_config.json.
+    chat_template.jinja wins over chat_template.json, and both win over tokenizer_config.json.
     """
     if "chat_template.jinja" in files:
         return _template_of(files["chat_template.jinja"], "chat_template.jinja"), None
@@ -295,7 +320,10 @@ def _template_of(value: Any, place: str = "tokenizer_config.json") -> str:
 
 
 def _alphabet(described: Mapping[str, Any]) -> frozenset[str] | None:
-    """The characters of a model whose words are single ones and that has no token for any other."""
+    """The characters of a character tokenizer: every token is one character, and no other character has a token.
+
+    None for any other tokenizer.
+    """
     model, added = described.get("model", {}), {token["content"] for token in described.get("added_tokens", [])}
     letters = set(model.get("vocab") or {}) - added
     if any(len(letter) != 1 for letter in letters) or model.get("unk_token") in letters | added:
@@ -310,12 +338,12 @@ def _alphabet(described: Mapping[str, Any]) -> frozenset[str] | None:
 def character_tokenizer(alphabet: str) -> Tokenizer:
     """One token per character: ids 0 <pad>, 1 <bos>, 2 <eos>, 3 <sep>, then the alphabet in its order.
 
-    A prompt renders to <bos> characters <sep>; an answer is characters <eos>.
+    A prompt becomes <bos>, its characters, <sep>; an answer is its characters and <eos>.
     """
     if not alphabet or len(set(alphabet)) != len(alphabet):
         raise DataError(f"an alphabet must hold characters, each once, not {alphabet!r}.")
     names = _unspellable(alphabet)
-    if alphabet.isascii():  # as byte-level, without a merge: transformers reads whatever lies beside a qwen2 model so
+    if alphabet.isascii():  # byte-level without merges, the form in which transformers reads a qwen2 model's tokenizer
         words = [*names.values(), *(_LETTER_OF[ord(letter)] for letter in alphabet)]
         backend = tokenizers.Tokenizer(models.BPE(vocab={word: i for i, word in enumerate(words)}, merges=[]))
         backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -343,7 +371,7 @@ def character_tokenizer(alphabet: str) -> Tokenizer:
 
 
 def _unspellable(alphabet: str) -> dict[str, str]:
-    """Names of the special tokens that no text over the alphabet can contain, so that no prompt can forge one."""
+    """Names for the special tokens that no text over the alphabet can spell, so that no prompt can forge one."""
     words = {"pad_token": "pad", "bos_token": "bos", "eos_token": "eos", "sep_token": "sep"}
     for left, right in ("<>", "⟨⟩", "⟦⟧", "«»"):
         if not {left, right} <= set(alphabet):

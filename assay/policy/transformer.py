@@ -1,8 +1,8 @@
 """The policy network: a decoder-only transformer over packed tokens.
 
-It has no batch dimension and no cache. Tokens come as one row of ids with their positions; how they see each other is
-a function that the caller passes in, so that training on packed rows, prefill, and decoding from a cache are the same
-network:
+It has no batch dimension and no key-value cache. Its input is one row of ids with their positions. Which tokens attend
+to which is decided by a function that the caller passes in, so that training on packed rows, prefill, and decoding from
+a cache use the same network:
 
     attend(layer, q[N, heads, d], k[N, kv_heads, d], v[N, kv_heads, d]) -> [N, heads, d]
 
@@ -88,10 +88,10 @@ class Block(nn.Module):
 
 
 class Embedding(nn.Embedding):
-    """Zeros until `initialise` or a checkpoint fills it.
+    """An embedding that holds zeros until `initialise` or a checkpoint fills it.
 
-    Torch's own draw, on the meta device where checkpoints are laid out, would import torch's compiler: seconds of every
-    start.
+    Torch's own random initialisation is left out: on the meta device, where checkpoints are laid out, it would import
+    torch's compiler, which takes seconds at every start.
     """
 
     def reset_parameters(self) -> None:
@@ -107,10 +107,15 @@ class Decoder(nn.Module):
 
 
 class Transformer(nn.Module):
-    """`forward` gives the final hidden states; the output layer is the caller's, because it must be chunked."""
+    """The network of a policy. `forward` gives final hidden states; the caller applies the output layer, in chunks.
 
-    lora: Lora | None = None  # the adapter on it (`assay.policy.adapted`)
-    base_names: frozenset[str] = frozenset()  # under an adapter: the parameters that never move
+    Example:
+        model = Transformer(config).initialise(torch.Generator().manual_seed(0))
+        logits = model.logits(model(ids, positions, attend))
+    """
+
+    lora: Lora | None = None  # the adapter on the network (`assay.policy.adapted`)
+    base_names: frozenset[str] = frozenset()  # with an adapter: the parameters of the base, which are not trained
 
     def __init__(self, config: PolicyConfig) -> None:
         super().__init__()
@@ -121,13 +126,15 @@ class Transformer(nn.Module):
         self.tie()
 
     def tie(self) -> Transformer:
-        """One matrix for input and output where the configuration says so; to be called again after `to_empty`."""
+        """Share one matrix between embedding and output layer, if the
+        configuration says so; call it after `to_empty`.
+        """
         if self.config.tied:
             self.lm_head.weight = self.model.embed_tokens.weight
         return self
 
     def fit(self, length: int | None) -> Transformer:
-        """Fixes the longest row for rope variants whose frequencies depend on it (see `assay.policy.rope`)."""
+        """Fixes the row length for rope variants whose frequencies depend on it (see `assay.policy.rope`)."""
         self.rotary.fit(length)
         return self
 
@@ -149,7 +156,7 @@ class Transformer(nn.Module):
         return dict(self.named_parameters())
 
     def file_name(self, name: str) -> str:
-        """A parameter's name in files."""
+        """The name that a parameter has in checkpoint files."""
         return name
 
     def logits(self, hidden: Tensor) -> Tensor:
@@ -157,7 +164,9 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> Transformer:
-        """Fresh weights: normal with `init_std`, projections into the residual stream shrunk by sqrt(2 layers)."""
+        """Draws fresh weights: normal with deviation `init_std`, divided by
+        sqrt(2 layers) in projections into the residual stream.
+        """
         c = self.config
         for name, parameter in self.named_parameters():
             if name.endswith("bias"):

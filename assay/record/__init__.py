@@ -1,4 +1,4 @@
-"""What a run leaves behind: its folder, its checkpoints, its records of every step."""
+"""What a run writes: its folder, its checkpoints, its metrics and rollouts."""
 
 from assay.record.checkpoint import Best, Checkpoint
 from assay.record.folder import RunFolder

@@ -1,8 +1,8 @@
 """Checkpoints that are whole or absent.
 
 A save writes `ckpt/.tmp-*`, forces every file to the disk, and renames the folder to `ckpt/step-N`: the rename is the
-commit. Only when the new one was read back are older ones removed. A load takes the newest checkpoint whose every byte
-has the hash that was written; damaged ones are set aside by a rename, never deleted.
+commit. Older checkpoints are removed only after the new one was read back. A load takes the newest checkpoint whose
+files all have the hashes that were written; a damaged checkpoint is renamed, never deleted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint whose hashes were verified."""
+    """A checkpoint whose hashes were verified.
+
+    checkpoint = RunFolder.read_only("runs/first").load()
+    weights = checkpoint.tensors("policy/model.safetensors", framework="torch")
+    """
 
     step: int
     path: Path
@@ -54,12 +58,13 @@ class Checkpoint:
             raise StorageError(f"{path} cannot be read as JSON: {error}.") from error
 
     def read(self, name: str, make: Callable[[Any], T]) -> T:
-        """What a document stands for; StorageError where it stands for no such thing."""
+        """`make` applied to the data of a JSON document; StorageError if `make` cannot use the data."""
         try:
             return make(self.document(name))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise StorageError(
-                f"{self.path / name} is not what this assay writes there ({type(error).__name__}: {error!s:.200})."
+                f"{self.path / name} does not have the fields that Assay writes ({type(error).__name__}: "
+                f"{error!s:.200})."
             ) from error
 
     def file(self, name: str) -> Path:
@@ -73,48 +78,54 @@ class Checkpoint:
 
     @property
     def score(self) -> float | None:
-        """Held-out score at the save, if it was known."""
+        """The held-out score of this step, or None if the step was not evaluated."""
         return self.manifest.get("score")
 
     @property
     def journals(self) -> Mapping[str, int]:
-        """Bytes of each journal at the time of the save."""
+        """Journal -> its length in bytes at the time of the save."""
         return self.manifest["journals"]
 
     def environment_changes(self, place: str) -> list[str]:
-        """What differs from the machine that saved it; if anything does, the same bits are no longer promised."""
+        """How this machine differs from the one that saved the checkpoint; any difference may change the last bits."""
         return manifest.differences(self.manifest["environment"], manifest.environment(place))
 
 
 @dataclass(frozen=True)
 class Best:
+    """The checkpoint with the highest held-out score: `Best(step=75, score=0.41)`."""
+
     step: int
     score: float
 
 
 @dataclass(frozen=True)
 class Store:
-    """The checkpoints of one run, in `path`. Writing methods want the run's lock to be held."""
+    """The checkpoints of one run, in `path`. The caller of a method that writes must hold the run's lock.
+
+    store = Store(Path("runs/first/ckpt"), identity)
+    store.save(10, tensors={"policy/model.safetensors": weights}); newest = store.load()
+    """
 
     path: Path
     identity: Mapping[str, Any]  # JSON data; a checkpoint of another identity is refused
-    keep: int = KEEP
-    reserve: int = RESERVE  # bytes that a save leaves free
-    reread: int = 256 << 20  # a checkpoint up to this size is hashed again after the commit
+    keep: int = KEEP  # the newest checkpoints that are kept beside the best one
+    reserve: int = RESERVE  # bytes of the disk that a save leaves free
+    reread: int = 256 << 20  # a checkpoint of at most so many bytes is read back and hashed after the commit
     fingerprint: str = field(init=False)
 
     def __post_init__(self) -> None:
         if self.keep < 2:
-            raise UsageError(f"keep={self.keep}: the newest checkpoint may turn out damaged, so keep at least 2.")
+            raise UsageError(f"keep={self.keep}: keep at least 2 checkpoints, because the newest may be damaged.")
         object.__setattr__(self, "fingerprint", manifest.fingerprint(manifest.plain(self.identity)))
 
     def folder(self, step: int) -> Path:
         return self.path / f"step-{step:08d}"
 
     def steps(self) -> list[int]:
-        """Steps that have a committed checkpoint, ascending; their bytes are not looked at."""
-        found = self.path.iterdir() if self.path.is_dir() else ()  # a copy may lack a folder that was empty
-        names = (re.fullmatch(r"step-(\d{8,})", path.name) for path in found)
+        """The steps of all committed checkpoints, ascending. Their files are not read."""
+        folders = self.path.iterdir() if self.path.is_dir() else ()  # a copied run may lack its empty folders
+        names = (re.fullmatch(r"step-(\d{8,})", path.name) for path in folders)
         return sorted(int(match[1]) for match in names if match)
 
     def save(
@@ -129,17 +140,17 @@ class Store:
         score: float | None = None,
         place: str = "cpu",
     ) -> Path:
-        """Commit a checkpoint. Names are paths below it: `policy/model.safetensors`. A step that is there stays.
+        """Commit a checkpoint and return its folder. Names are paths in it, such as `policy/model.safetensors`.
 
-        Raises OSError when the disk fails (nothing is left behind, an older checkpoint is never touched) and
-        StorageError for what must never be committed.
+        A step with a checkpoint keeps it. Raises OSError if the disk fails: nothing is left behind then, and older ones
+        stay. Raises StorageError for values that must not be saved, such as weights that are NaN.
         """
         final = self.folder(step)
         if final.exists():
             disk.fsync_folder(self.path, point="checkpoint", call="fsync_store")
             return final
         if score is not None and not math.isfinite(score):
-            raise UsageError(f"the score of step {step} is {score}; leave it out where there is none.")
+            raise UsageError(f"the score of step {step} is {score}: pass a finite number, or None for no score.")
         contents = _contents(tensors, documents or {}, files or {})
         self._require_space(sum(size for size, _ in contents.values()))
         temporary = self.path / f".tmp-{step}-{uuid.uuid4().hex}"
@@ -166,7 +177,7 @@ class Store:
     def _require_space(self, size: int) -> None:
         needed, free = int(1.25 * size) + self.reserve, shutil.disk_usage(self.path).free
         if free < needed:
-            raise OSError(errno.ENOSPC, f"a save wants {needed:,} bytes free, and {free:,} are", str(self.path))
+            raise OSError(errno.ENOSPC, f"a save needs {needed:,} free bytes, and there are {free:,}", str(self.path))
 
     def _reread(self, folder: Path) -> None:
         found = manifest.read(folder)
@@ -175,10 +186,10 @@ class Store:
             found = manifest.file_fault(folder, found, hashes=size <= self.reread)
         if isinstance(found, Fault):
             self._set_aside(folder, f"corrupt-{found.reason}")
-            raise OSError(errno.EIO, f"what was written reads back differently: {found.detail}")
+            raise OSError(errno.EIO, f"the checkpoint that was written reads back differently: {found.detail}")
 
     def retain(self) -> None:
-        """Remove all but the newest `keep` and the best."""
+        """Remove all checkpoints but the newest `keep` and the best one."""
         best, steps = self.best(), self.steps()
         kept = {*steps[-self.keep :], *([best.step] if best else [])}
         for step in steps:
@@ -190,7 +201,8 @@ class Store:
     def best(self) -> Best | None:
         """The saved step with the highest score, the earliest of equals.
 
-        Scores given to `save` are read from the manifests, so a crash between a save and its mark loses nothing.
+        The scores are read from the manifests and from the file `BEST`, so that a crash between a save and the writing
+        of `BEST` loses nothing.
         """
         hint, steps = self._hint(), self.steps()
         scored = [hint] if hint and hint.step in steps else []
@@ -204,11 +216,11 @@ class Store:
         try:
             content = read_json(self.path / "BEST")
             return Best(int(content["step"]), float(content["score"]))
-        except (FileNotFoundError, StorageError, ValueError, KeyError, TypeError):  # garbage in a hint means no hint
+        except (FileNotFoundError, StorageError, ValueError, KeyError, TypeError):  # an unreadable BEST is ignored
             return None
 
     def mend_best(self) -> None:
-        """Makes `BEST` say what the manifests say: a kill may have come between a save and its mark."""
+        """Writes `BEST` anew from the manifests, because a crash may have come between a save and writing `BEST`."""
         best = self.best()
         if best is not None and best != self._hint():
             self._write_best(best)
@@ -216,12 +228,12 @@ class Store:
             (self.path / "BEST").unlink(missing_ok=True)
 
     def mark_best(self, step: int, score: float) -> bool:
-        """Protect a saved step from removal if its score is above that of every other; True if it is.
+        """Marks a saved step as the best, which is never removed, if its score is above all others; True if it is.
 
-        False for a step that was not saved, as after a failed save: there is nothing to protect.
+        False for a step without a checkpoint, for example because its save failed.
         """
         if not math.isfinite(score):
-            raise UsageError(f"the score of step {step} is {score}; a best checkpoint wants a finite one.")
+            raise UsageError(f"the score of step {step} is {score}; the score of a best checkpoint must be finite.")
         if not self.folder(step).is_dir():
             return False
         best = self.best()
@@ -235,16 +247,17 @@ class Store:
         disk.replace(self.path / "BEST", content, point="best")
 
     def load(self, step: int | None = None, *, repair: bool = True) -> Checkpoint | None:
-        """The newest checkpoint that is whole, or exactly `step`; None if none was ever saved.
+        """The newest undamaged checkpoint, or the one of `step`; None if no checkpoint was ever saved.
 
-        With `repair` damaged ones are renamed `step-N.corrupt-<reason>`. An explicit step never falls back.
+        With `repair` damaged checkpoints are renamed to `step-N.corrupt-<reason>`. If `step` is given and damaged, that
+        is an error; no other checkpoint is loaded in its place.
         """
         if step is not None:
             found = self._verify(step)
             if isinstance(found, Checkpoint):
                 return found
             saved = ", ".join(map(str, self.steps())) or "none"
-            raise StorageError(f"The checkpoint of step {step} cannot be used: {found.detail}. Steps there: {saved}.")
+            raise StorageError(f"The checkpoint of step {step} cannot be used: {found.detail}. Saved steps: {saved}.")
         rejected: list[str] = []
         for candidate in reversed(self.steps()):
             found = self._verify(candidate)
@@ -261,7 +274,7 @@ class Store:
             why = "; ".join(rejected) or "set aside: " + ", ".join(aside)
             raise StorageError(
                 f"No checkpoint in {self.path} can be used ({why}). "
-                "Start a new run, or remove those folders to start this one over."
+                "Start a new run, or remove these folders to start this run from the beginning."
             )
         return None
 
@@ -276,20 +289,20 @@ class Store:
                 manifest.require_same(found["identity_fields"], manifest.plain(self.identity), what=str(folder))
             fault = manifest.file_fault(folder, found)
         except OSError as error:
-            if error.errno != errno.EIO:  # a missing permission says nothing about the bytes
+            if error.errno != errno.EIO:  # for example a missing permission, which does not mean damage
                 raise StorageError(f"{folder} cannot be read: {error}.") from error
             return Fault("unreadable", f"{folder}: {error}")
         return fault or Checkpoint(step, folder, found)
 
     def forget_after(self, step: int) -> None:
-        """Set later checkpoints aside: after a resume from `step` they belong to a future that will not be."""
+        """Sets aside the checkpoints after `step`, because a run resumed from `step` will do these steps again."""
         hint = self._hint()
         if hint and hint.step > step:
             (self.path / "BEST").unlink()
         for later in self.steps():
             if later > step:
                 aside = self._set_aside(self.folder(later), "orphan", point="rewind")
-                log.warning("the checkpoint of step %d is later than the resumed one; kept as %s", later, aside.name)
+                log.warning("the checkpoint of step %d, after the resumed step, was renamed to %s", later, aside.name)
         self.mend_best()
 
     def _set_aside(self, folder: Path, why: str, *, point: str = "quarantine") -> Path:
@@ -303,11 +316,11 @@ class Store:
 def _contents(
     named: Mapping[str, Mapping[str, Any]], documents: Mapping[str, Any], files: Mapping[str, Path | bytes]
 ) -> dict[str, tuple[int, Pieces]]:
-    """For each file its size and its pieces, checked before anything is written."""
+    """File name -> (size, function that gives its bytes in pieces). All content is checked before any is written."""
     names = [*named, *documents, *files]
-    odd = [name for name in names if not manifest.safe_name(name)]
-    if odd or len(set(names)) < len(names):
-        raise UsageError(f"names in a checkpoint are distinct relative paths; {odd or names} are not.")
+    unsafe = [name for name in names if not manifest.safe_name(name)]
+    if unsafe or len(set(names)) < len(names):
+        raise UsageError(f"names in a checkpoint must be distinct relative paths; {unsafe or names} are not.")
     contents: dict[str, tuple[int, Pieces]] = {}
     for name, mapping in named.items():
         bad = tensors.first_non_finite(mapping)

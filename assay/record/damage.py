@@ -1,7 +1,7 @@
-"""What has become of a run's records since they were written, by what its checkpoints remember of them.
+"""Whether a run's records were changed after they were written.
 
-A checkpoint holds the length and the SHA-256 of each journal at the time of its save; one of the journals lists every
-file of rollouts with its own. None of this is needed to train on, so that a difference stops no run: it is told.
+A checkpoint holds the length and the SHA-256 of each journal at the time of its save, and the journal `rollouts` lists
+size and SHA-256 of every rollout file. Training does not read these records, so a change gives a warning and no error.
 """
 
 from __future__ import annotations
@@ -14,40 +14,41 @@ from assay.errors import StorageError
 from assay.host.files import require_regular
 from assay.record import disk, jsonl
 
-HASHED = 256 << 20  # bytes of rollouts that are read again; beyond them sizes alone are compared
+HASHED = 256 << 20  # bytes of rollout files that are hashed again; of all files after that only the sizes are compared
 
 
 def changed_journals(folder: Path, manifests: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A sentence for each journal that is not what it was; `manifests` of the checkpoints, the oldest first."""
+    """A sentence for each journal that was changed. `manifests` are those of the checkpoints, the oldest first."""
     if not manifests:
         return []
-    found = []
+    sentences = []
     for name, length in manifests[-1]["journals"].items():
         path = folder / f"{name}.jsonl"
         if not path.exists() or path.stat().st_size < length:
             size = path.stat().st_size if path.exists() else 0
-            found.append(f"{path.name} has {size:,} bytes, and {length:,} when step {manifests[-1]['step']} was saved")
+            step = manifests[-1]["step"]
+            sentences.append(f"{path.name} has {size:,} bytes, but had {length:,} when step {step} was saved")
             continue
         require_regular(path)
         steps = [entry["step"] for entry in manifests if _is_as_saved(path, name, entry) is False]
         if steps:
             sound = [entry["step"] for entry in manifests if entry["step"] < steps[0]]
-            since = f" behind the records of step {sound[-1]}" if sound else ""
-            found.append(f"{path.name} was changed after it was written, up to the records of step {steps[0]}{since}")
-    return found
+            where = f"between the records of steps {sound[-1]} and {steps[0]}" if sound else f"up to step {steps[0]}"
+            sentences.append(f"{path.name} was changed after it was written, {where}")
+    return sentences
 
 
 def _is_as_saved(path: Path, name: str, manifest: Mapping[str, Any]) -> bool | None:
-    """None of a checkpoint that remembers no digest, as older versions wrote them."""
+    """Whether a journal has the digest that a checkpoint holds; None for a checkpoint of older versions without one."""
     digest = (manifest.get("journal_digests") or {}).get(name)
     return None if digest is None else jsonl.sha_of(path, manifest["journals"][name]).hexdigest() == digest
 
 
 def changed_rollouts(folder: Path, listed: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Sentences about files that the journal of rollouts lists, and that are gone or others."""
+    """Sentences about rollout files that are missing or were changed; `listed` are the records of the journal."""
     gone = [entry for entry in listed if not (folder / str(entry["file"])).is_file()]
     if gone:
-        yield f"rollouts/ lacks {len(gone)} of {len(listed)} files that were written, the first {gone[0]['file']}"
+        yield f"rollouts/ lacks {len(gone)} of {len(listed)} files that were written, first of all {gone[0]['file']}"
     budget = HASHED
     for entry in listed:
         path, size = folder / str(entry["file"]), entry["size"]
@@ -59,13 +60,13 @@ def changed_rollouts(folder: Path, listed: Sequence[Mapping[str, Any]]) -> Itera
 
 
 def listed_rollouts(path: Path) -> list[dict[str, Any]]:
-    """The journal of rollouts; StorageError where it says something else."""
+    """The records of the journal `rollouts`; StorageError if they are not such records."""
     if not path.exists():
         return []
-    found = jsonl.read(path)
-    for entry in found:
+    entries = jsonl.read(path)
+    for entry in entries:
         if not (isinstance(entry.get("file"), str) and Path(entry["file"]).name == entry["file"]):
             raise StorageError(f"{path} names {entry.get('file')!r}, which is no file of rollouts/.")
         if not (isinstance(entry.get("size"), int) and isinstance(entry.get("sha256"), str)):
             raise StorageError(f"{path}: the record of {entry['file']} lacks its size or its SHA-256.")
-    return found
+    return entries

@@ -1,6 +1,6 @@
-"""The system calls by which a run folder changes, each between two failpoints, and nothing else.
+"""The system calls that change a run folder, each between two failpoints.
 
-A file is visible under its final name only after its bytes and then the rename were forced to the disk.
+A file gets its final name only after its bytes were forced to the disk.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any
 from assay.errors import StorageError
 from assay.host.failpoint import failpoint
 
-_SLICE = 16 << 20  # bytes of one write: Linux writes at most 2 GiB at once, and a hash of a slice stays in the cache
+_SLICE = 16 << 20  # bytes of one write: Linux writes at most 2 GiB at once, and a slice is hashed while in the cache
 
 
 @contextmanager
 def storage_errors(doing: str) -> Iterator[None]:
-    """Errors of the operating system become StorageErrors that say what was being done."""
+    """Turns errors of the operating system into StorageErrors: `with storage_errors("writing the report"): ...`"""
     try:
         yield
     except OSError as error:
@@ -31,7 +31,7 @@ def storage_errors(doing: str) -> Iterator[None]:
 
 
 def write(fd: int, data: Any, *, point: str) -> None:
-    """All of `data`, or OSError; a file system that takes only a part is full."""
+    """Writes all of `data` or raises OSError; a file system that takes only a part is taken to be full."""
     view = memoryview(data)
     failpoint(f"{point}.before_write", lambda: os.write(fd, view[: len(view) // 2]))
     written = os.write(fd, view)
@@ -77,7 +77,7 @@ def make_folder(path: Path, *, point: str) -> None:
 
 
 def fsync_folder(path: Path, *, point: str, call: str = "fsync_folder") -> None:
-    """Make the names in a folder durable."""
+    """Forces the names in a folder to the disk."""
     failpoint(f"{point}.before_{call}")
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -94,12 +94,12 @@ def rename(source: Path, target: Path, *, point: str) -> None:
 
 
 def replace(path: Path, data: Any, *, point: str) -> None:
-    """Give `path` this content, at once and durably: a reader sees the old content or the new one."""
+    """Gives `path` new content, atomically and durably: a reader sees either the old content or the new content."""
     replace_with(path, [data], point=point)
 
 
 def replace_with(path: Path, chunks: Iterable[Any], *, point: str) -> None:
-    """`replace` by content that comes in pieces, and is never held as a whole."""
+    """The same as `replace`, for content that comes in pieces and is never in memory as a whole."""
     temporary = path.with_name(f".tmp-{uuid.uuid4().hex}")
     try:
         write_new(temporary, chunks, point=point)
@@ -110,7 +110,7 @@ def replace_with(path: Path, chunks: Iterable[Any], *, point: str) -> None:
 
 
 def remove(path: Path, *, point: str) -> None:
-    """Remove a file or a tree that nobody refers to any more."""
+    """Removes a file or a folder with its content."""
     failpoint(f"{point}.before_remove")
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
@@ -120,13 +120,13 @@ def remove(path: Path, *, point: str) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what an interrupted writer left; only the holder of the run's lock may do this."""
+    """Removes temporary files that an interrupted writer left; only the holder of the run's lock may call this."""
     for leftover in sorted([*folder.glob(".tmp-*"), *folder.glob(".trash-*")]):
         remove(leftover, point="sweep")
 
 
 def free_name(folder: Path, stem: str, suffix: str = "") -> Path:
-    """`folder/stem-<n><suffix>` for the smallest n that is free."""
+    """The path `folder/stem-<n><suffix>` with the smallest n that does not exist yet."""
     n = 1
     while os.path.lexists(path := folder / f"{stem}-{n}{suffix}"):
         n += 1
@@ -134,7 +134,7 @@ def free_name(folder: Path, stem: str, suffix: str = "") -> Path:
 
 
 def digest_file(path: Path) -> str:
-    """SHA-256 of a regular file; a symlink is refused by the system."""
+    """The SHA-256 of a regular file; OSError for a symbolic link."""
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     with os.fdopen(fd, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,10 +1,11 @@
-"""The run folder: everything that a run is, in one place that can be moved and read without this program.
+"""The run folder: everything that belongs to a run, in a folder that can be moved and read without Assay.
 
     run.json  metrics.jsonl  evals.jsonl  rollouts.jsonl  learnt.txt  rollouts/  ckpt/  orphans/  lock
 
-`create` and `open` hold the lock for as long as the folder is entered; `read_only` takes none and writes nothing.
-Order within a step: append its records, write its rollouts, then `save`: a checkpoint remembers how long the journals
-were, and `rewind` cuts them back to it, so that after any number of crashes there is one record a step.
+`create` and `open` lock the folder until their `with` block ends; `read_only` takes no lock and writes nothing. Within
+a step the records are appended first, then the rollouts are written, then a checkpoint is saved. A checkpoint holds the
+lengths of the journals (the .jsonl files), and `rewind` cuts the journals back to these lengths. After any number of
+crashes there is therefore exactly one record for each step.
 """
 
 from __future__ import annotations
@@ -38,12 +39,16 @@ _FOLDERS = ("ckpt", "rollouts", "orphans")
 
 
 class RunFolder:
-    """Made by `create`, `open` or `read_only`; the first two are context managers."""
+    """A run's folder, made by `create`, `open` or `read_only`.
+
+    metrics = RunFolder.read_only("runs/first").read("metrics")
+    with RunFolder.open("runs/first") as folder: folder.append("metrics", {"step": 1, "reward/mean": 0.4})
+    """
 
     def __init__(self, path: Path, document: Mapping[str, Any], store: Store, lock: Lock | None) -> None:
         self.path, self.document, self.store = path, document, store
-        self.failures: list[str] = []  # what the disk refused while the run went on
-        self.noticed: tuple[str, ...] = ()  # of an opened run: what its records are no longer
+        self.failures: list[str] = []  # sentences about writes that failed while the run went on
+        self.noticed: tuple[str, ...] = ()  # sentences about records that were found changed when the run was opened
         self._lock = lock
         self._failed_saves = self._failed_rollouts = 0
         self._journals: dict[str, Journal] = {}
@@ -58,9 +63,10 @@ class RunFolder:
         keep: int = KEEP,
         reserve: int = RESERVE,
     ) -> Self:
-        """A new run. `identity`: the fields that a resume must find unchanged; `document`: all else in run.json.
+        """Creates a run folder. `identity` holds the fields that a resume must find unchanged, `document` the other
+        fields of run.json.
 
-        `keep` newest checkpoints stay beside the best; a save leaves `reserve` bytes of the disk free.
+        The newest `keep` checkpoints and the best one are kept; a save leaves `reserve` bytes of the disk free.
         """
         path = Path(path)
         require_vacant(path)
@@ -96,7 +102,7 @@ class RunFolder:
         keep: int = KEEP,
         reserve: int = RESERVE,
     ) -> Self:
-        """An existing run, for writing; locked from here on. ConfigError if `identity` is given and is another."""
+        """Opens and locks an existing run for writing. ConfigError if `identity` is given and is not the run's."""
         path = Path(path)
         document = _read_document(path)
         if identity is not None:
@@ -122,17 +128,17 @@ class RunFolder:
 
     @classmethod
     def read_only(cls, path: Path | str) -> Self:
-        """An existing run, perhaps one that is being written; takes no lock and changes nothing."""
+        """Opens a run for reading, even while another process writes to it. Takes no lock and changes nothing."""
         document = _read_document(Path(path))
         return cls(Path(path), document, Store(Path(path) / "ckpt", document["identity"]), None)
 
     @property
     def experiment(self) -> dict[str, Any]:
-        """What run.json says that the run is, as data."""
-        found = self.document.get("experiment")
-        if not isinstance(found, dict):
-            raise StorageError(f"{self.path / 'run.json'} says of no experiment what it is; put the file back.")
-        return found
+        """The experiment of the run as JSON data, from run.json."""
+        experiment = self.document.get("experiment")
+        if not isinstance(experiment, dict):
+            raise StorageError(f"{self.path / 'run.json'} has no field 'experiment': put the original file back.")
+        return experiment
 
     def __enter__(self) -> Self:
         return self
@@ -147,7 +153,7 @@ class RunFolder:
             self.close()
 
     def close(self) -> None:
-        """Give the lock back. What waits in memory is written only by leaving the `with` block without an error."""
+        """Releases the lock. Records that wait in memory are lost; leaving the `with` block writes them first."""
         for journal in self._journals.values():
             journal.close()
         self._journals = {}
@@ -155,22 +161,22 @@ class RunFolder:
             self._lock.release()
 
     def append(self, name: JournalName, record: Mapping[str, Any]) -> bool:
-        """Add one record; `step` is required and stands first. False if it waits for a better disk."""
+        """Appends one record, which must have a `step`. False if the disk failed; the record then waits in memory."""
         self._require_lock()
         journal = self._journals[name]
         written = journal.append(record)
         if not written:
-            self.failures.append(f"{name}: a record of step {record['step']} waits")
+            self.failures.append(f"{name}: the record of step {record['step']} waits to be written")
         return written
 
     def keep_learnt(self, contents: Sequence[str]) -> None:
-        """Digests of the rows that the run knows, a line each, so that no later exam takes them for unseen ones."""
+        """Writes the digests of the rows that the run trains on, so that later evaluations can leave these rows out."""
         self._require_lock()
         with disk.storage_errors(f"writing {self.path / LEARNT}"):
             disk.replace(self.path / LEARNT, "".join(f"{content}\n" for content in contents).encode(), point="run")
 
     def learnt(self) -> frozenset[str] | None:
-        """None where the run did not keep them."""
+        """The digests of the rows that the run trained on; None for a run of an older version without them."""
         try:
             return frozenset((self.path / LEARNT).read_text().split())
         except FileNotFoundError:
@@ -180,29 +186,29 @@ class RunFolder:
         try:
             self.store.mend_best()
         except OSError as error:
-            self._note(f"the mark of the best checkpoint was not mended: {error}")
+            self._note(f"the file BEST, which marks the best checkpoint, was not repaired: {error}")
 
     def _notice(self) -> None:
-        """Keeps in run.json what is damaged: the next checkpoint remembers the records as they are then."""
+        """Writes found damage to run.json, because the next checkpoint will hold the digests of the changed records."""
         self.noticed = tuple(self.damage())
         known = self.document.get("damaged") or []
         if new := [sentence for sentence in self.noticed if sentence not in known]:
             self.amend(damaged=[*known, *new])
 
     def damage(self) -> list[str]:
-        """What has become of the records since they were written; nothing of a run that is as it was left."""
-        found = (manifest.read(self.store.folder(step)) for step in self.store.steps())
-        whole = [entry for entry in found if isinstance(entry, dict) and manifest.well_formed(entry)]
-        told = damage.changed_journals(self.path, whole)
+        """Sentences about records that were changed after they were written; an empty list for an unchanged run."""
+        manifests = (manifest.read(self.store.folder(step)) for step in self.store.steps())
+        whole = [entry for entry in manifests if isinstance(entry, dict) and manifest.well_formed(entry)]
+        sentences = damage.changed_journals(self.path, whole)
         try:
             listed = damage.listed_rollouts(self.path / "rollouts.jsonl")
-            told += damage.changed_rollouts(self.path / "rollouts", listed)
+            sentences += damage.changed_rollouts(self.path / "rollouts", listed)
         except StorageError as error:
-            told.append(str(error))
-        return told
+            sentences.append(str(error))
+        return sentences
 
     def amend(self, **changes: Any) -> None:
-        """Replace fields of run.json, at once and durably; what a resume must find unchanged stays as it is."""
+        """Replaces fields of run.json, atomically and durably. The identity of a run cannot be changed."""
         self._require_lock()
         fixed = {"schema", "run", "identity"} & set(changes)
         if fixed:
@@ -228,10 +234,10 @@ class RunFolder:
         score: float | None = None,
         place: str = "cpu",
     ) -> bool:
-        """Commit a checkpoint, then drop old ones. False if the disk failed and the run may go on.
+        """Saves a checkpoint and removes old ones. False if the disk failed; the run may go on then.
 
-        `score`: of a held-out evaluation of this step; the checkpoint with the highest is never dropped.
-        StorageError at the third failure in a row, and at once for values that must never be committed.
+        `score` is the held-out score of this step; the checkpoint with the highest score is never removed. Raises
+        StorageError at the third failure in a row, and at once for values that must not be saved, such as NaN weights.
         """
         self._require_lock()
         try:
@@ -258,7 +264,7 @@ class RunFolder:
         return True
 
     def mark_best(self, step: int, score: float) -> bool:
-        """Keep a saved step for good if its held-out score is the highest so far; True if it is."""
+        """Marks a saved step as the best, which is never removed, if its score is the highest so far; True if it is."""
         self._require_lock()
         try:
             return self.store.mark_best(step, score)
@@ -270,21 +276,24 @@ class RunFolder:
         return self.store.best()
 
     def load(self, step: int | None = None) -> Checkpoint | None:
-        """The newest whole checkpoint, or exactly `step`; None if the run never saved one."""
+        """The newest undamaged checkpoint, or the one of `step`; None if the run never saved a checkpoint."""
         with disk.storage_errors(f"loading a checkpoint of {self.path}"):
             return self.store.load(step, repair=self._lock is not None)
 
     def rewind(self, checkpoint: Checkpoint | None) -> None:
-        """Make the folder what it was when `checkpoint` was saved (None: at the start); the rest goes to orphans."""
+        """Brings the folder back to its state when `checkpoint` was saved (None: to the start of the run).
+
+        Later records, rollouts and checkpoints are moved aside, records and rollouts to `orphans/`.
+        """
         self._require_lock()
         step, offsets = (checkpoint.step, checkpoint.journals) if checkpoint else (-1, {})
         with disk.storage_errors(f"rewinding {self.path} to step {step}"):
-            # Checkpoints first: were the journals cut first, a crash between the two would leave a newer checkpoint
-            # that remembers longer journals.
+            # Checkpoints come first. If the journals were cut first, a crash in between would leave a newer checkpoint
+            # that expects longer journals.
             self.store.forget_after(step)
             for name, journal in self._journals.items():
                 offset = offsets.get(name, 0)
-                # The list of rollouts may be gone with them: it is told, and nothing is computed from it.
+                # A person may have deleted rollouts and their journal: `damage` reports that, and training goes on.
                 journal.cut(min(offset, journal.offset) if name == "rollouts" else offset)
             for later in self.rollout_steps():
                 if later > step:
@@ -293,7 +302,7 @@ class RunFolder:
                     disk.rename(source, target, point="rewind")
 
     def write_rollouts(self, step: int, columns: Mapping[str, Sequence[Any]]) -> bool:
-        """Write the rollouts of a step. False if the disk failed; StorageError at the third failure in a row."""
+        """Writes the rollouts of a step. False if the disk failed; StorageError at the third failure in a row."""
         self._require_lock()
         try:
             path = rollouts.write_rollouts(self.path / "rollouts", step, columns)
@@ -325,13 +334,16 @@ class RunFolder:
 
 @dataclass(frozen=True)
 class Numbered:
-    """A folder for a run without a name of its own: `root/name-1`, or the first number that is not taken."""
+    """A folder for a run that was given none: `Numbered(Path("runs"), "demo").take()` makes `runs/demo-1`.
+
+    If `runs/demo-1` exists the next free number is taken.
+    """
 
     root: Path
     name: str
 
     def take(self) -> Path:
-        """Makes it, so that of runs that begin at once each has another."""
+        """Makes the folder and returns it. Runs that begin at the same time get different folders."""
         with disk.storage_errors(f"making a folder in {self.root}"):
             self.root.mkdir(parents=True, exist_ok=True)
             for number in itertools.count(1):
@@ -341,7 +353,7 @@ class Numbered:
                 except FileExistsError:
                     continue
                 return path
-        raise AssertionError("numbers end nowhere")
+        raise AssertionError("itertools.count never ends")
 
 
 def _encode(document: Mapping[str, Any]) -> bytes:
@@ -353,7 +365,7 @@ def _now() -> str:
 
 
 def require_vacant(path: Path) -> None:
-    """A run is created in a folder that is absent, empty, or left by a creation that was interrupted."""
+    """Refuses a folder for a new run unless it is absent, empty, or left by a creation that was interrupted."""
     if (path / "run.json").exists():
         raise UsageError(f"{path} holds a run already. Continue it with `assay resume {path}`, or name a new folder.")
     ours = {"lock", *_FOLDERS, *(f"{name}.jsonl" for name in JOURNALS)}

@@ -1,7 +1,7 @@
-"""Journals: JSON lines that only grow, and that a resume cuts back to where its checkpoint stands.
+"""Journals: files of JSON lines that only grow, until a resume cuts them back to the length its checkpoint holds.
 
-One record is one O_APPEND write that ends in a newline. A record that the disk refuses leaves no half behind; it waits
-in memory and is written before the next one.
+One record is written by one O_APPEND write that ends in a newline. If the disk fails, the half-written record is cut
+off; it waits in memory and is written before the next one.
 """
 
 from __future__ import annotations
@@ -22,23 +22,26 @@ from assay.record.manifest import plain
 
 log = logging.getLogger(__name__)
 
-LONGEST = 64 << 20  # bytes of a record: an evaluation of thousands of problems takes a hundredth
+LONGEST = 64 << 20  # bytes of a record; an evaluation of thousands of problems has a hundredth of that
 _BLOCK = 1 << 20
-PATIENCE = 3  # consecutive failures after which the run stops
+PATIENCE = 3  # failures in a row after which the run stops
 
 
 def line(record: Mapping[str, Any]) -> bytes:
     """The record as strict JSON with `step` first; a number that is not finite becomes null."""
     if not isinstance(record.get("step"), int):
-        raise UsageError(f"a record wants an integer `step`, and got {record.get('step')!r}.")
+        raise UsageError(f"a record needs an integer `step`, not {record.get('step')!r}.")
     body = {"step": record["step"], **record}
     return json.dumps(plain(body), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
 class Journal:
-    """The one writer of a file of JSON lines. `orphans` receives what is cut off.
+    """The writer of one journal. Records that are cut off are written to a file in the folder `orphans`.
 
-    `digest` is the SHA-256 of all that is in the file, as it was read when it was opened and as it was written since.
+    journal = Journal(Path("runs/first/metrics.jsonl"), orphans=Path("runs/first/orphans"))
+    journal.append({"step": 1, "reward/mean": 0.4})
+
+    `digest` is the SHA-256 of the whole file: of its content when it was opened and of all records written since.
     """
 
     def __init__(self, path: Path, *, orphans: Path) -> None:
@@ -55,7 +58,7 @@ class Journal:
             raise
 
     def append(self, record: Mapping[str, Any]) -> bool:
-        """False if the record waits for a better disk; StorageError at the third failure in a row."""
+        """Appends a record. False if the disk failed and the record waits; StorageError if it failed three times."""
         self.waiting.append(line(record))
         try:
             self.flush()
@@ -71,7 +74,7 @@ class Journal:
         return True
 
     def flush(self) -> None:
-        """Write what waits. OSError leaves the file as long as whole records reach."""
+        """Writes the records that wait. After an OSError the file still ends with a whole record."""
         while self.waiting:
             length = self.offset
             try:
@@ -91,19 +94,19 @@ class Journal:
         return self._sha.hexdigest()
 
     def sync(self) -> int:
-        """Force all records to the disk; the offset after them."""
+        """Forces all records to the disk and returns the length of the file."""
         self.flush()
         disk.fsync(self._fd, point="jsonl")
         return self.offset
 
     def cut(self, offset: int) -> None:
-        """Keep the first `offset` bytes; the rest goes to the orphans first."""
+        """Keeps the first `offset` bytes of the file; the rest is copied to the folder `orphans` first."""
         self.waiting.clear()
         length = self.offset
         if offset > length:
             raise StorageError(
-                f"{self.path} has {length} bytes, and its checkpoint was saved after {offset}: records are missing. "
-                "Put the file back, or resume from an earlier step."
+                f"{self.path} has {length} bytes, but had {offset} when the checkpoint was saved: records are missing. "
+                "Put the original file back, or resume from an earlier step."
             )
         if offset < length:
             target = disk.free_name(self.orphans, self.path.stem, ".jsonl")
@@ -113,7 +116,7 @@ class Journal:
             self._sha = sha_of(self.path)
 
     def _blocks(self, offset: int) -> Iterator[bytes]:
-        """The bytes from there on, a part at a time."""
+        """The bytes of the file from `offset` on, in blocks."""
         while block := os.pread(self._fd, _BLOCK, offset):
             yield block
             offset += len(block)
@@ -133,7 +136,7 @@ class Journal:
 
 
 def sha_of(path: Path, length: int | None = None) -> Any:
-    """The SHA-256, to be continued, of the first `length` bytes of a file, or of all that it has."""
+    """A hash object that has read the first `length` bytes of a file, or the whole file; it can be updated further."""
     total, left = hashlib.sha256(), path.stat().st_size if length is None else length
     with path.open("rb") as file:
         while left and (block := file.read(min(left, _BLOCK))):
@@ -143,10 +146,10 @@ def sha_of(path: Path, length: int | None = None) -> Any:
 
 
 def read(path: Path, *, contiguous: bool = False, skip_damaged: bool = False) -> list[dict[str, Any]]:
-    """All records. Steps never fall, and with `contiguous` each is its predecessor's plus one.
+    """All records of a journal. Their steps must not decrease; with `contiguous` each must be one more than the last.
 
-    A damaged line is a StorageError with its number, unless `skip_damaged`. A last line without a newline is an
-    append in progress and is left out.
+    A damaged line raises a StorageError with its number, or is skipped with `skip_damaged`. A last line without a
+    newline is still being written and is left out.
     """
     records: list[dict[str, Any]] = []
     for number, result in _lines(path):
@@ -157,24 +160,24 @@ def read(path: Path, *, contiguous: bool = False, skip_damaged: bool = False) ->
         elif skip_damaged:
             log.warning("%s line %d: %s", path, number, problem)
             if not isinstance(result, str) and (previous is None or result["step"] > previous):
-                records.append(result)  # a gap, which the damaged line before it explains
+                records.append(result)  # this record follows a damaged one, hence the gap between the steps
         else:
             raise StorageError(f"{path} line {number} is damaged: {problem}.")
     return records
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    """Line numbers with a record, or with a sentence about what is wrong."""
+    """(line number, record) for each line; for a damaged line a sentence on its damage in place of the record."""
     require_regular(path)
     with path.open("rb") as file:
         for number, raw in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), start=1):
             if len(raw) > LONGEST:
-                yield number, f"longer than {LONGEST:,} bytes; nothing behind it is read"
+                yield number, f"longer than {LONGEST:,} bytes; the lines after it are not read"
                 return
             if not raw.endswith(b"\n"):
                 return
             try:
-                record = parse_json(raw.decode())  # decoded here: json itself lets a byte order mark pass
+                record = parse_json(raw.decode())  # decoded here: of bytes json.loads accepts other encodings as well
             except ValueError as error:
                 yield number, f"not JSON ({error})"
                 continue
@@ -185,19 +188,19 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
 
 
 def _of_metrics(record: Mapping[str, Any]) -> str | None:
-    """A measure, which has a slash in its name, that is no number."""
+    """What is wrong with a record of metrics: a metric (a name with a slash) whose value is not a number."""
     odd = next((name for name, value in record.items() if "/" in name and not _is_number(value)), None)
-    return None if odd is None else f"{odd} is {record[odd]!r:.60}, and no number"
+    return None if odd is None else f"{odd} is {record[odd]!r:.60}, which is not a number"
 
 
 def _of_evals(record: Mapping[str, Any]) -> str | None:
-    """What a reader of held-out scores could not read."""
+    """What is wrong with a record of an evaluation: a field of the wrong type."""
     counts = ("problems", "samples", "invalid", "length", "truncated")
     odd = [name for name in counts if not _is_number(record.get(name))]
     odd += [name for name in ("pass", "scores") if not _are_estimates(record.get(name) or {})]
     odd += ["bank"] if not isinstance(record.get("bank") or {}, dict) else []
     odd += ["pass"] if not odd and not all(k.isdecimal() for k in record.get("pass") or {}) else []
-    return f"{odd[0]} is {record.get(odd[0])!r:.60}, and no part of an evaluation" if odd else None
+    return f"{odd[0]} is {record.get(odd[0])!r:.60}, which no evaluation has there" if odd else None
 
 
 def _are_estimates(value: Any) -> bool:
@@ -208,7 +211,7 @@ def _are_estimates(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Null is a number that was not finite."""
+    """Whether this is a number, or null, which stands for a number that was not finite."""
     return value is None or isinstance(value, int | float)
 
 

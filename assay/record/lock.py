@@ -1,4 +1,4 @@
-"""One writer a run folder. The kernel drops the lock when its holder dies, so a dead process never blocks a run."""
+"""The lock of a run folder, which allows one writer. The kernel releases the lock when the holding process ends."""
 
 from __future__ import annotations
 
@@ -18,11 +18,18 @@ from assay.host.files import read_json
 
 
 class RunLocked(StorageError):
-    """Another process writes to this run. Not exit code 75: a supervisor that restarts on it would spin."""
+    """Another process writes to this run.
+
+    The exit code is not that of `Stopped`, at which a supervisor would restart the command again and again.
+    """
 
 
 class Lock:
-    """`flock` on a file whose content says who holds it: host, boot id, pid, start, uuid."""
+    """`flock` on a file whose content says who holds the lock: host, boot id, process id, start, uuid.
+
+    lock = Lock(Path("runs/first/lock"))
+    lock.acquire()  # RunLocked if another process holds it
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -38,7 +45,7 @@ class Lock:
                 raise RunLocked(self._refusal()) from None
             raise StorageError(
                 f"{self.path} cannot be locked ({error}): two processes could write to one run. "
-                "Put the run on a file system that knows flock."
+                "Put the run on a file system that supports flock."
             ) from error
         self._fd = fd
         _held.add(self)
@@ -46,7 +53,7 @@ class Lock:
         os.pwrite(fd, (json.dumps(_me()) + "\n").encode(), 0)
 
     def release(self) -> None:
-        """Idempotent. The file stays: removing it would let two processes lock two files of one name."""
+        """Releases the lock, if it is held. The file stays, because else two processes could lock two files."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
@@ -65,7 +72,7 @@ class Lock:
 
 
 def holder(path: Path) -> dict[str, Any] | None:
-    """What the lock file says of its last holder; None if it says nothing legible."""
+    """The last holder of a lock, from the content of its file; None if the content cannot be read."""
     try:
         content = read_json(path)
     except (OSError, StorageError):
@@ -88,7 +95,7 @@ _held: weakref.WeakSet[Lock] = weakref.WeakSet()
 
 
 def _forget() -> None:
-    # A forked worker shares the descriptor: were it kept, the lock would outlive the run's own process.
+    # A forked process shares the file descriptor, and would hold the lock even after the run's own process has ended.
     for lock in list(_held):
         lock.release()
 

@@ -1,8 +1,8 @@
-"""What a checkpoint says about itself, and whether it is true.
+"""MANIFEST.json of a checkpoint: what the checkpoint must contain, and the check whether it does.
 
-MANIFEST.json is written last. It lists every file with its size and SHA-256, the identity of the run, the length of
-each journal and the environment, and it is sealed: `seal` is the SHA-256 of the rest, so a flipped bit in an offset
-is seen too. The seal is the one thing that every schema version keeps.
+The manifest is written last. It lists every file with its size and SHA-256, the identity of the run, the length of each
+journal, and the environment. Its field `seal` is the SHA-256 of all other fields, so that damage of the manifest itself
+is noticed too. Every future version of the manifest will have the seal.
 """
 
 from __future__ import annotations
@@ -49,22 +49,23 @@ def plain(value: Any) -> Any:
 
 
 def canonical(value: Any) -> bytes:
-    """One byte string for equal JSON data."""
+    """JSON data as bytes; equal data give equal bytes."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
 
 
 def fingerprint(value: Any) -> str:
+    """The SHA-256 of JSON data."""
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
 def seal(manifest: Mapping[str, Any]) -> bytes:
-    """The bytes of MANIFEST.json."""
+    """The content of MANIFEST.json, with its seal."""
     body = plain(manifest)
     return json.dumps({**body, "seal": fingerprint(body)}, indent=1, allow_nan=False).encode() + b"\n"
 
 
 def environment(place: str) -> dict[str, Any]:
-    """What can change the bits of a run beside its recipe."""
+    """The parts of the environment that can change the last bits of a run's numbers."""
     torch = sys.modules.get("torch")
     threads = torch.get_num_threads() if torch else int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
     return {"place": place, "threads": threads, "machine": platform.machine(), "versions": dict(versions())}
@@ -72,14 +73,14 @@ def environment(place: str) -> dict[str, Any]:
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Of Python, of this package and of the libraries below it, without importing them."""
-    found = {"python": platform.python_version()}
+    """The versions of Python, of this package and of the libraries it uses. Imports none of them."""
+    versions = {"python": platform.python_version()}
     for name in ("assay-rl", "torch", "numpy", "safetensors", "tokenizers"):
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = "none"
-    return found
+            versions[name] = "none"
+    return versions
 
 
 def differences(before: Any, now: Any, path: str = "") -> list[str]:
@@ -91,22 +92,24 @@ def differences(before: Any, now: Any, path: str = "") -> list[str]:
 
 
 def require_same(before: Any, now: Any, *, what: str) -> None:
-    """ConfigError with the fields that differ."""
+    """ConfigError that lists the fields in which `before` and `now` differ; `what` names their file or folder."""
     lines = differences(before, now)
     if lines:
         raise ConfigError(f"{what} belongs to another run; these fields differ:\n  " + "\n  ".join(lines))
 
 
 def require_schema(found: object, *, what: str, known: int = SCHEMA) -> None:
+    """ConfigError if a file has another schema version than this program reads."""
     if found == known:
         return
     newer = isinstance(found, int) and found > known
-    todo = "Upgrade assay to read it." if newer else "Read it with the assay that wrote it; its version is in the file."
+    older = "Read it with the version of assay that wrote it, which the file names."
+    todo = "Upgrade assay to read it." if newer else older
     raise ConfigError(f"{what} has schema version {found!r}; this assay reads version {known}. {todo}")
 
 
 def safe_name(name: str) -> bool:
-    """A relative path below the checkpoint, in its one spelling."""
+    """Whether this is a plain relative path: not absolute, without `..`, hidden parts or superfluous characters."""
     path = PurePosixPath(name)
     parts = path.parts
     odd = path.is_absolute() or ".." in parts or str(path) != name or name in ("", ".", NAME)
@@ -115,14 +118,17 @@ def safe_name(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a checkpoint cannot be used: a word for its folder's new name, and a sentence."""
+    """Why a checkpoint cannot be used: a word for the new name of its folder, and a sentence.
+
+    Fault("hash", "step-00000010/memory.json does not have the SHA-256 that was written")
+    """
 
     reason: str
     detail: str
 
 
 def read(folder: Path) -> dict[str, Any] | Fault:
-    """The manifest of a checkpoint, if its seal holds."""
+    """The manifest of a checkpoint, or the Fault if it is missing, unreadable or not what was sealed."""
     path = folder / NAME
     if folder.is_symlink() or path.is_symlink():
         return Fault("symlink", f"{path} is reached through a symbolic link")
@@ -143,12 +149,12 @@ def read(folder: Path) -> dict[str, Any] | Fault:
 
 
 def file_fault(folder: Path, manifest: Mapping[str, Any], *, hashes: bool = True) -> Fault | None:
-    """The first file that is not as the manifest says; None if all are. Reads every byte if `hashes`."""
+    """The first difference between the files and the manifest; None if there is none. With `hashes` reads all files."""
     match = re.fullmatch(r"step-(\d{8,})", folder.name)
     if match and manifest.get("step") != int(match[1]):
         return Fault("step", f"{folder} holds the manifest of step {manifest.get('step')}")
     if not well_formed(manifest):
-        return Fault("manifest", f"{folder / NAME} lacks fields, or they have other types than schema {SCHEMA} says")
+        return Fault("manifest", f"{folder / NAME} lacks fields of schema {SCHEMA}, or has them with other types")
     listed: Mapping[str, Any] = manifest["files"]
     for name, entry in listed.items():
         if not safe_name(name):
@@ -165,7 +171,7 @@ def file_fault(folder: Path, manifest: Mapping[str, Any], *, hashes: bool = True
 
 
 def well_formed(manifest: Mapping[str, Any]) -> bool:
-    """Whether it has the fields that every checkpoint of this schema has."""
+    """Whether a manifest has the fields that every checkpoint of this schema has."""
     files, journals = manifest.get("files"), manifest.get("journals")
     if not (isinstance(files, dict) and isinstance(journals, dict) and isinstance(manifest.get("environment"), dict)):
         return False
@@ -187,7 +193,7 @@ def _entry_fault(folder: Path, name: str, entry: Mapping[str, Any], hashes: bool
     if not stat.S_ISREG(status.st_mode):
         return Fault("missing", f"{path} is not a regular file")
     if status.st_size != entry["size"]:
-        return Fault("size", f"{path} has {status.st_size} bytes, and {entry['size']} were written")
+        return Fault("size", f"{path} has {status.st_size} bytes, but {entry['size']} were written")
     if hashes and digest_file(path) != entry["sha256"]:
         return Fault("hash", f"{path} does not have the SHA-256 that was written")
     return None

@@ -1,4 +1,4 @@
-"""What one step measured, from what was collected. Pure; names are stable."""
+"""The metrics of one step that follow from its episodes and rows. Names of metrics do not change between versions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from assay.types import Episode, Origin, Row, Segment, Stats
 
 
 def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
-    """Rewards, lengths and entropy of what was generated; groups before any filter; what curation left."""
+    """Metrics of a step: rewards, lengths and entropy of its episodes, its groups, and the share of rows that train.
+
+    Groups are measured before any filter removes rows.
+    """
     sampled = [segment for e in episodes for segment in e.segments[len(e.request.prefix) :]]
-    episodes = [episode for episode in episodes if episode.finish != "pause"]  # steps of an answer are no answers
+    episodes = [episode for episode in episodes if episode.finish != "pause"]  # a paused answer is not finished
     rows = [row for row in rows if row.episode.finish != "pause"]
     valid = [episode for episode in episodes if episode.reward is not None]
     if not episodes:
@@ -43,10 +46,10 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
 
 
 def _entropy_whole(episodes: Sequence[Episode]) -> Stats:
-    """Mean entropy over the tokens of answers that were written from their first one on.
+    """The mean entropy over the tokens of answers that the policy wrote from their first token on.
 
-    Answers that go on from within others hold late tokens alone, of which policies are surer: this compares with runs
-    that have none.
+    Answers that continue another answer consist of late tokens, which have lower entropy. Without these answers the
+    value can be compared with that of runs that have none.
     """
     whole = [
         s.entropy for e in episodes if not e.request.prefix for s in e.segments if s.entropy is not None and len(s)
@@ -55,7 +58,7 @@ def _entropy_whole(episodes: Sequence[Episode]) -> Stats:
 
 
 def _parts(episodes: Sequence[Episode]) -> Stats:
-    """Mean of each named part of the reward, where there is more than one."""
+    """The mean of each named part of the reward, if there is more than one part."""
     values: dict[str, list[float]] = {}
     for episode in episodes:
         for part in episode.rewards:
@@ -64,7 +67,7 @@ def _parts(episodes: Sequence[Episode]) -> Stats:
 
 
 def _scores(episodes: Sequence[Episode]) -> Stats:
-    """What each reward function said on average, where it applied; before its weight."""
+    """The mean score of each reward function before its weight, over the episodes that it gave a score."""
     values: dict[str, list[float]] = {}
     for episode in episodes:
         for name, score in (episode.verdict.scores if episode.verdict else {}).items():
@@ -80,7 +83,7 @@ def _lengths(episodes: Sequence[Episode]) -> Stats:
     stats = {
         "length/mean": float(lengths.mean()),
         "length/max": float(lengths.max()),
-        "length/given": given / max(1, int(lengths.sum())),  # share of tokens that stood there before any was written
+        "length/given": given / max(1, int(lengths.sum())),  # share of tokens that were given as a beginning
         "length/truncated": float(np.mean([episode.finish == "length" for episode in episodes])),
     }
     if right.any() and not right.all():
@@ -89,27 +92,27 @@ def _lengths(episodes: Sequence[Episode]) -> Stats:
 
 
 def _rounds(rows: Sequence[Row]) -> Stats:
-    """Of each round, where there are several: accuracy, and how far a group's is from one half on average."""
-    found: dict[int, dict[str, list[float]]] = {}
+    """For each of several rounds: the accuracy, and the mean distance of a group's accuracy from one half."""
+    rounds: dict[int, dict[str, list[float]]] = {}  # round -> group -> accuracy of each row
     for row in rows:
         if row.reward is not None:
-            found.setdefault(row.episode.request.round, {}).setdefault(row.group, []).append(measure(row, "accuracy"))
+            rounds.setdefault(row.episode.request.round, {}).setdefault(row.group, []).append(measure(row, "accuracy"))
     stats: Stats = {}
-    for number, answers in sorted(found.items()) if len(found) > 1 else ():
-        means = [float(np.mean(rights)) for rights in answers.values()]
+    for number, accuracies in sorted(rounds.items()) if len(rounds) > 1 else ():
+        means = [float(np.mean(group)) for group in accuracies.values()]
         stats[f"round/{number}/accuracy"] = float(np.mean(means))
         stats[f"round/{number}/distance_from_half"] = float(np.mean([abs(mean - 0.5) for mean in means]))
     return stats
 
 
 def _replies(episodes: Sequence[Episode]) -> Stats:
-    """What environments replied: calls made in the step, and of an answer the mean number and the share of errors."""
+    """Replies of environments: their number in the step, their mean number in an answer, and the share of errors."""
     replies = [[s for s in episode.segments if len(s) and s.origin[0] == Origin.ENV] for episode in episodes]
-    counts = np.array([len(found) for found in replies])
+    counts = np.array([len(segments) for segments in replies])
     if not counts.any():
         return {}
     fresh = sum(s.origin[0] == Origin.ENV for e in episodes for s in e.segments[len(e.request.prefix) :] if len(s))
-    failed = np.array([sum(s.failed for s in found) for found in replies])
+    failed = np.array([sum(s.failed for s in segments) for segments in replies])
     stats = {"replies/asked": float(fresh), "replies/mean": float(counts.mean())}
     stats["replies/failed"] = float(failed.sum() / counts.sum())
     right = np.array([e.right for e in episodes], dtype=bool)
@@ -120,7 +123,7 @@ def _replies(episodes: Sequence[Episode]) -> Stats:
 
 
 def _groups(rows: Sequence[Row]) -> Stats:
-    """Shares of groups that are all right, all wrong, alike in reward, judged on everything that was collected."""
+    """The shares of groups whose answers are all right, all wrong, or all alike in reward."""
     whole = ([rows[i] for i in members if rows[i].reward is not None] for members in groups(rows).values())
     judged = [members for members in whole if len(members) > 1]
     stats = {"group/kept_rows": float(np.mean([row.in_loss for row in rows]))} if rows else {}
@@ -134,7 +137,10 @@ def _groups(rows: Sequence[Row]) -> Stats:
 
 
 def _branches(episodes: Sequence[Episode], sampled: Sequence[Segment]) -> Stats:
-    """Of answers that go on from within others: how many, where they leave, and what was sampled for a token of all."""
+    """Answers that branch off another answer: their number, the mean position of the fork, and the sampled share.
+
+    The sampled share is the number of sampled tokens divided by the number of tokens in all answers together.
+    """
     leaves = [e for e in episodes if e.provenance == "fresh" and e.request.max_new > 0]
     starts = [e.request.given for e in leaves if e.request.parent]
     if not starts:
@@ -148,5 +154,5 @@ def _branches(episodes: Sequence[Episode], sampled: Sequence[Segment]) -> Stats:
 
 
 def _written(rows: Sequence[Row]) -> Sequence[Row]:
-    """What the policy wrote; all, where it wrote nothing."""
+    """The rows that the policy wrote, or all rows if it wrote none of them."""
     return [row for row in rows if row.episode.provenance != "teacher"] or rows

@@ -1,6 +1,6 @@
-"""What a person sees while a run trains: a live panel on a terminal, plain lines elsewhere, nothing when quiet.
+"""What a person sees while a run trains: a live panel on a terminal, plain lines elsewhere, nothing with --quiet.
 
-Everything goes to the standard error, so that the standard output stays the program's answer.
+All of this goes to standard error; standard output is left to the result of the command.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
 
-LINE_SECONDS = 5.0  # between plain lines; evaluations, alarms, the first and the last step are always told
-REFRESH_SECONDS = 0.1
-RECENT_STEPS = 20
-TREND_WIDTH = 24
+LINE_SECONDS = 5.0  # between plain lines; evaluations, alarms, the first and the last step always get a line
+REFRESH_SECONDS = 0.1  # between two drawings of the live panel, at the least
+RECENT_STEPS = 20  # steps over which means are taken
+TREND_WIDTH = 24  # characters of a sparkline
 _BARS = "▁▂▃▄▅▆▇█"
 _MISSING = float("nan")
 
@@ -30,16 +30,18 @@ ALARM = "reward/verifier_failed"
 
 
 class Panel(Protocol):
+    """Shows a run: `with panel(100) as shown: shown.update(1, {"reward/mean": 0.4}); shown.note("warning: ...")`."""
+
     def update(self, step: int, stats: Mapping[str, float]) -> None:
-        """Step `step` is done, and this is what it measured. Names that are missing are shown as missing."""
+        """Shows the metrics of a step that is done. A metric that is missing is shown as `-`."""
         ...
 
     def phase(self, name: str) -> None:
-        """What is being done now."""
+        """Shows the phase that begins now."""
         ...
 
     def note(self, text: str) -> None:
-        """One line that stays."""
+        """Prints a line that stays."""
         ...
 
 
@@ -52,7 +54,7 @@ def panel(
     title: str = "training",
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Panel]:
-    """The view that fits the stream."""
+    """The panel that fits the stream: live on a terminal, lines elsewhere, none if quiet."""
     out = sys.stderr if stream is None else stream
     if quiet:
         yield _Silence()
@@ -75,7 +77,7 @@ class _Silence:
 
 
 class _History:
-    """Every step's numbers, and what follows from them."""
+    """The metrics of all steps so far, and the time that is left."""
 
     def __init__(self, total_steps: int) -> None:
         self.total = total_steps
@@ -106,17 +108,17 @@ class _History:
 
 
 class _Lines:
-    """One line a step, or one every few seconds where steps are faster."""
+    """Writes one line for each step, or one every few seconds if steps are faster."""
 
     def __init__(self, stream: TextIO, history: _History, clock: Callable[[], float]) -> None:
         self._stream, self._history, self._clock = stream, history, clock
-        self._told = -math.inf
+        self._written = -math.inf  # time of the last line
 
     def update(self, step: int, stats: Mapping[str, float]) -> None:
         self._history.add(step, stats)
         urgent = stats.get(ALARM, 0) > 0 or any(name.startswith("eval/") for name in stats)
-        if urgent or step >= self._history.total or self._clock() - self._told >= LINE_SECONDS:
-            self._told = self._clock()
+        if urgent or step >= self._history.total or self._clock() - self._written >= LINE_SECONDS:
+            self._written = self._clock()
             self.note(_line(self._history, stats))
 
     def phase(self, name: str) -> None: ...
@@ -146,7 +148,7 @@ def _alarm(history: _History) -> str:
 
 
 class _LivePanel:
-    """Redrawn in place when something is reported; no thread of its own, so that workers may be forked at any time."""
+    """A panel that is redrawn in place at each report. It has no thread, so that the process may be forked any time."""
 
     def __init__(self, live: Live, history: _History, title: str, clock: Callable[[], float]) -> None:
         self._live, self._history, self._title, self._clock = live, history, title, clock
@@ -238,7 +240,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def sparkline(values: Sequence[float], width: int) -> str:
-    """The whole series in at most `width` bars, each the mean of its share, from the least to the greatest."""
+    """The series as at most `width` bars, each the mean of an equal share; the lowest and the highest set the scale."""
     values = [value for value in values if math.isfinite(value)]
     if not values:
         return ""
@@ -252,7 +254,7 @@ def sparkline(values: Sequence[float], width: int) -> str:
 
 
 def number(value: float) -> str:
-    """Three digits that matter, and thousands as k."""
+    """The number with about three significant digits; from ten thousand on in thousands, such as `12.3k`."""
     if not math.isfinite(value):
         return "-"
     size = abs(value)

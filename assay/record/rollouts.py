@@ -1,4 +1,4 @@
-"""Rollouts of a step as one parquet file: what was asked, what came, what it earned, token by token."""
+"""The rollouts of a step as one parquet file: prompt, completion, verdict, reward and token columns of each row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 from assay.errors import StorageError
 from assay.host.tables import columns_of, rows_of
 from assay.record import disk
-from assay.types import Episode, Row
+from assay.streams import streams_of
+from assay.types import Batch, Episode, Row, Segment
 
 Decode = Callable[[Sequence[int]], str]
 
@@ -20,8 +21,15 @@ _TEXT += ("verdict", "verdict_kind", "verdict_detail", "answer", "batch")
 _INTEGER = ("step", "level", "draw", "sample", "round", "length")
 _REAL = ("temperature", "reward", "weight")
 _FLAG = ("in_loss", "in_group", "in_denominator")
-_REALS = ("old", "mu", "ref", "entropy", "value", "process", "advantage")
-_INTEGERS = ("context", "tokens", "origin", "version")
+_DECLARED = {
+    name: stream
+    for name, stream in {**streams_of(Segment), **streams_of(Row)}.items()
+    if stream.per == "token" and not stream.wide
+}
+_COLUMN = {"ids": "tokens"}  # streams that have another name here
+_STREAMS = {"context": "int32", "version": "int32"} | {
+    _COLUMN.get(name, name): stream.dtype for name, stream in _DECLARED.items()
+}
 
 
 def rollout_table(
@@ -29,15 +37,18 @@ def rollout_table(
     decode: Decode,
     *,
     step: int,
-    advantages: Mapping[str, np.ndarray] | None = None,
+    batches: Sequence[Batch] = (),
 ) -> dict[str, list[Any]]:
-    """Columns, one entry a row. Streams are lists over the answer's tokens, None where nobody computed them.
+    """The columns of the file, with one entry for each row.
 
-    `advantages` maps request ids to float[T]. A reward part has a column `reward/<name>`, None where it is absent.
+    Token columns (log-probabilities, entropy, advantage, ...) hold a list over the tokens of the completion, or None if
+    the run did not compute it. Columns that credit computed, such as the advantage, come from the batch of `batches` in
+    which the row trained. Each reward part has a column `reward/<name>`, with None for rows that lack this part.
     """
-    records = [_record(row, decode, step, (advantages or {}).get(_episode(row).request.id)) for row in rows]
+    trained = {request: (batch, i) for batch in batches for i, request in enumerate(batch.request)}
+    records = [_record(row, decode, step, trained.get(_episode(row).request.id)) for row in rows]
     parts = sorted({name for record in records for name in record if name.startswith("reward/")})
-    names = (*_INTEGER, *_TEXT, *_REAL, *parts, *_FLAG, *_INTEGERS, *_REALS)
+    names = (*_INTEGER, *_TEXT, *_REAL, *parts, *_FLAG, *_STREAMS)
     return {name: [record.get(name) for record in records] for name in names}
 
 
@@ -45,7 +56,11 @@ def _episode(row: Row | Episode) -> Episode:
     return row.episode if isinstance(row, Row) else row
 
 
-def _record(row: Row | Episode, decode: Decode, step: int, advantage: np.ndarray | None) -> dict[str, Any]:
+Place = tuple[Batch, int]
+"""A batch, and a row of it."""
+
+
+def _record(row: Row | Episode, decode: Decode, step: int, trained: Place | None) -> dict[str, Any]:
     episode, marked = _episode(row), row if isinstance(row, Row) else None
     request, verdict = episode.request, episode.verdict
     record: dict[str, Any] = {
@@ -77,39 +92,45 @@ def _record(row: Row | Episode, decode: Decode, step: int, advantage: np.ndarray
         record[name] = record.get(name, 0.0) + float(part.value)
     if marked:
         record.update({name: getattr(marked, name) for name in (*_FLAG, "weight", "batch")})
-    return record | _streams(episode, marked, advantage)
+    return record | _streams(episode, marked, trained)
 
 
-def _streams(episode: Episode, row: Row | None, advantage: np.ndarray | None) -> dict[str, Any]:
-    """Per-token columns. What a forward of the learner found stands before what the sampler knew."""
-    segments = episode.segments
-    versions = [np.full(len(segment), segment.version) for segment in segments]
+def _streams(episode: Episode, row: Row | None, trained: Place | None) -> dict[str, Any]:
+    """The token columns. A value that the learner computed replaces the one that the sampler computed."""
+    versions = [np.full(len(segment), segment.version) for segment in episode.segments]
     streams: dict[str, Any] = {
         "context": episode.training_context,
-        "tokens": _join([segment.ids for segment in segments]),
-        "origin": _join([segment.origin for segment in segments]),
-        "version": _join(versions),
-        "advantage": advantage,
+        "version": np.concatenate(versions) if versions else np.zeros(0, np.int32),
     }
-    for name in ("old", "mu", "entropy"):
-        known = [getattr(segment, name) for segment in segments]
-        if any(stream is not None for stream in known):
-            holes = [np.full(len(segment), np.nan) for segment in segments]
-            streams[name] = _join([hole if stream is None else stream for stream, hole in zip(known, holes)])
-    for name in ("old", "ref", "entropy", "value", "process"):
-        stream = getattr(row, name) if row else None
-        if stream is not None:
-            streams[name] = stream
-    for name, stream in streams.items():
-        if stream is not None and name != "context" and len(stream) != len(episode):
+    for name in _DECLARED:
+        found = (_of_row(name, row), _of_segments(name, episode), _of_batch(name, trained))
+        stream = next((stream for stream in found if stream is not None), None)
+        if stream is not None and len(stream) != len(episode):
             raise StorageError(
-                f"stream {name} of request {episode.request.id} has {len(stream)} values for {len(episode)} tokens."
+                f"column {name} of request {episode.request.id} has {len(stream)} values for {len(episode)} tokens."
             )
+        streams[_COLUMN.get(name, name)] = stream
     return {name: None if stream is None else np.asarray(stream).tolist() for name, stream in streams.items()}
 
 
-def _join(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    return np.concatenate(arrays) if arrays else np.zeros(0, np.int32)
+def _of_row(name: str, row: Row | None) -> np.ndarray | None:
+    return getattr(row, name) if row is not None and name in streams_of(Row) else None
+
+
+def _of_segments(name: str, episode: Episode) -> np.ndarray | None:
+    """The stream over all segments; None where none has it. Ids and origins of an answer without segments are empty."""
+    if name not in streams_of(Segment):
+        return None
+    known = any(getattr(segment, name) is not None for segment in episode.segments)
+    return episode.stream(name) if known or name in ("ids", "origin") else None
+
+
+def _of_batch(name: str, trained: Place | None) -> np.ndarray | None:
+    """What credit found out, which the rows that it was given do not have."""
+    if trained is None or name not in streams_of(Row) or (stream := getattr(trained[0], name, None)) is None:
+        return None
+    batch, place = trained
+    return stream[batch.at[place] : batch.at[place + 1]]
 
 
 def file_of(folder: Path, step: int) -> Path:
@@ -117,7 +138,7 @@ def file_of(folder: Path, step: int) -> Path:
 
 
 def write_rollouts(folder: Path, step: int, columns: Mapping[str, Sequence[Any]]) -> Path:
-    """Writes `folder/step-N.parquet` at once and durably. Types are by column name, so an empty step has them too."""
+    """Writes `folder/step-N.parquet` atomically and durably. The name of a column decides its type, even if empty."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -130,7 +151,7 @@ def write_rollouts(folder: Path, step: int, columns: Mapping[str, Sequence[Any]]
 
 
 def _arrow_type(name: str) -> Any:
-    """None, for arrow to infer, where the column is not one of `rollout_table`."""
+    """The type of a column of `rollout_table`; None for another column, whose type Arrow then infers."""
     import pyarrow as pa
 
     families = (
@@ -138,19 +159,20 @@ def _arrow_type(name: str) -> Any:
         (_INTEGER, pa.int64()),
         (_REAL, pa.float64()),
         (_FLAG, pa.bool_()),
-        (_INTEGERS, pa.list_(pa.int32())),
-        (_REALS, pa.list_(pa.float32())),
     )
     if name.startswith("reward/"):
         return pa.float64()
+    if name in _STREAMS:
+        numbers = {"float32": pa.float32(), "bool": pa.bool_()}
+        return pa.list_(numbers.get(_STREAMS[name], pa.int32()))
     return next((kind for names, kind in families if name in names), None)
 
 
 def read_rollouts(path: Path, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
-    """The columns of a file, as they were given to `write_rollouts`."""
+    """The columns of a file as they were given to `write_rollouts`; all columns unless some are named."""
     names = list(columns or columns_of(path))
-    found: dict[str, list[Any]] = {name: [] for name in names}
+    table: dict[str, list[Any]] = {name: [] for name in names}
     for row in rows_of(path, names):
         for name in names:
-            found[name].append(row[name])
-    return found
+            table[name].append(row[name])
+    return table

@@ -1,4 +1,4 @@
-"""A polite stop: the first SIGTERM or SIGINT sets a flag that the loop asks at phase borders, the second exits."""
+"""Stopping on a signal: the first SIGTERM or SIGINT sets a flag that a run checks between phases, the second exits."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from assay.errors import Stopped
 
 
 class StopFlag:
-    """`with StopFlag() as stop: ... stop.check()`. True once a stop was asked for."""
+    """A flag that is true after the first signal: `with StopFlag() as stop: ... stop.check()`."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():  # Python allows handlers nowhere else
+        if threading.current_thread() is threading.main_thread():  # Python allows signal handlers in no other thread
             for number in (signal.SIGTERM, signal.SIGINT):
                 self._before[number] = signal.signal(number, self._handle)
         return self
@@ -32,12 +32,12 @@ class StopFlag:
         return self.signal is not None
 
     def check(self) -> None:
-        """Raise Stopped (exit code 75) if a stop was asked for."""
+        """Raises Stopped (exit code 75) after a signal."""
         if self.signal is not None:
             name = signal.Signals(self.signal).name
             raise Stopped(f"Stopped by {name}; `assay resume` continues from the last checkpoint.")
 
     def _handle(self, number: int, frame: object) -> None:
         if self.signal is not None:
-            os._exit(128 + number)  # every commit is one rename, so any instruction is a safe place to leave
+            os._exit(128 + number)  # safe at any instruction, because a checkpoint is committed by a single rename
         self.signal = number

@@ -1,7 +1,7 @@
-"""Where a run is told of beside its own folder: TensorBoard, Weights & Biases, trackio. None of them can hold a run.
+"""Trackers that receive the metrics of a run: TensorBoard, Weights & Biases, trackio. They cannot delay or stop a run.
 
-A sink works behind a bounded queue in a thread of its own. What it raises, or is too slow for, becomes one sentence of
-warning; the run's own `metrics.jsonl` is complete whatever happens here.
+A sink, which passes metrics to one tracker, works in a thread of its own behind a bounded queue. If the sink fails or
+is too slow, that gives a warning and no error. The file `metrics.jsonl` of the run is complete in any case.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from assay.record.folder import RunFolder
     from assay.run.experiment import Experiment
 
-BOUND = 1000  # records that wait for a slow sink; beyond these the oldest are dropped
-PATIENCE = 10.0  # seconds that the end of a run waits for all its sinks together
-FAILURES = 5  # in a row, after which a sink is asked no more
+BOUND = 1000  # records that may wait for a slow sink; after that the oldest are dropped
+PATIENCE = 10.0  # seconds that a run waits at its end for all its sinks together
+FAILURES = 5  # failures in a row after which a sink gets no more records
 
 
 @dataclass(frozen=True)
 class Series:
-    """A run as a sink knows it: the same `id` whenever it is resumed."""
+    """The name and the settings of a run for its trackers: `Series("a1b2c3", "first", "assay", Path("runs/first"))`."""
 
-    id: str
+    id: str  # stays the same when the run is resumed
     name: str
     project: str
     folder: Path
     config: Mapping[str, Any] = field(default_factory=dict)
-    first: int = 0  # the first step that will be logged; a resumed run redoes what came after its checkpoint
+    first: int = 0  # the first step that will be logged; a resumed run repeats the steps after its checkpoint
     offline: bool = False
 
 
 class Sink(Protocol):
-    """Called from one thread: `open` once, `log` for each record, `close` once."""
+    """Passes metrics to one tracker. One thread calls `open` once, `log` for each step, and `close` once."""
 
     def open(self, series: Series) -> None: ...
     def log(self, step: int, values: Mapping[str, float]) -> None: ...
@@ -50,7 +50,7 @@ class Sink(Protocol):
 
 
 class TensorBoard:
-    """Event files in `tensorboard/` of the run folder; steps that a resumed run does again replace the old ones."""
+    """Event files in `tensorboard/` of the run folder; steps that a resumed run repeats replace their old values."""
 
     def open(self, series: Series) -> None:
         from torch.utils.tensorboard import SummaryWriter
@@ -70,14 +70,14 @@ class TensorBoard:
 
 
 class WeightsAndBiases:
-    """A run of `wandb` with the id of the run; where asked, one that is kept offline."""
+    """A run of `wandb` with the id of this run; with `tracking.offline` it stays on this machine."""
 
     def open(self, series: Series) -> None:
         import wandb  # type: ignore[import-not-found]
 
         online = not series.offline and os.environ.get("WANDB_MODE", "online") == "online"
-        if online and not wandb.login(prompt=False):  # with a prompt, nobody would answer it
-            raise ConfigError("there is no key: `wandb login`, or --tracking.offline true")
+        if online and not wandb.login(prompt=False):  # nobody may be at the terminal to answer a prompt
+            raise ConfigError("wandb has no key: run `wandb login`, or take --tracking.offline true")
         self.run: Any = wandb.init(
             project=series.project,
             name=series.name,
@@ -97,7 +97,7 @@ class WeightsAndBiases:
 
 
 class Trackio:
-    """A local trackio project; `trackio show` opens it."""
+    """A run in a local trackio project; the command `trackio show` opens the project."""
 
     def open(self, series: Series) -> None:
         import trackio  # type: ignore[import-not-found]
@@ -119,7 +119,7 @@ class Trackio:
         self.run.finish()
 
 
-SINKS: dict[str, tuple[str, Callable[[], Sink]]] = {  # name -> (the package it needs, how it is made)
+SINKS: dict[str, tuple[str, Callable[[], Sink]]] = {  # name -> (the package that it needs, its class)
     "tensorboard": ("tensorboard", TensorBoard),
     "wandb": ("wandb", WeightsAndBiases),
     "trackio": ("trackio", Trackio),
@@ -127,7 +127,7 @@ SINKS: dict[str, tuple[str, Callable[[], Sink]]] = {  # name -> (the package it 
 
 
 def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Values by dotted path; lists as text."""
+    """(dotted path, value) for each value in nested mappings; a list becomes text."""
     if isinstance(tree, Mapping):
         for name, value in tree.items():
             yield from leaves(value, f"{path}.{name}" if path else str(name))
@@ -136,7 +136,7 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def require(names: Sequence[str]) -> None:
-    """Refuses a sink whose package is missing, before a run starts."""
+    """Refuses sinks whose packages are not installed; called before a run starts."""
     for name in names:
         package, _ = SINKS[name]
         if importlib.util.find_spec(package) is None:
@@ -147,21 +147,25 @@ def require(names: Sequence[str]) -> None:
 
 
 def series_of(folder: RunFolder, experiment: Experiment, step: int) -> Series:
-    """The run in this folder, of which `step` steps are done."""
-    wished = experiment.tracking
+    """The series of the run in this folder, which has done `step` steps."""
+    tracking = experiment.tracking
     return Series(
         id=folder.document["run"],
-        name=wished.name or folder.path.resolve().name,
-        project=wished.project,
+        name=tracking.name or folder.path.resolve().name,
+        project=tracking.project,
         folder=folder.path,
         config=folder.document["experiment"],
         first=step + 1 if folder.store.steps() else 0,
-        offline=wished.offline,
+        offline=tracking.offline,
     )
 
 
 class Feeder:
-    """Hands records to a sink from a thread; `log` never waits and never raises."""
+    """Passes records to a sink in a thread of its own, so that `log` never waits and never raises.
+
+    feeder = Feeder("tensorboard", TensorBoard(), series)
+    feeder.log(1, {"reward/mean": 0.4}); feeder.close(10.0)
+    """
 
     def __init__(self, name: str, sink: Sink, series: Series, *, bound: int = BOUND) -> None:
         self.name, self._sink, self._series, self._bound = name, sink, series, bound
@@ -184,20 +188,20 @@ class Feeder:
             self._changed.notify()
 
     def news(self) -> list[str]:
-        """What a person should be told since the last time."""
+        """The warnings since the last call."""
         with self._changed:
-            told, self._news = self._news, []
-        return told
+            sentences, self._news = self._news, []
+        return sentences
 
     def close(self, patience: float) -> None:
-        """Waits for what is still to be told, but no longer than this; what is left is counted."""
+        """Waits up to `patience` seconds for records that the sink has not received, then warns of their number."""
         with self._changed:
             self._closing = True
             self._changed.notify()
         self._thread.join(patience)
         with self._changed:
             if self._thread.is_alive():
-                self._over = True  # the thread is left to itself and ends with the process
+                self._over = True  # the thread is a daemon: it ends with the process
                 self._tell(f"did not finish in time; {len(self._waiting) + self._dropped} records did not reach it")
             elif self._dropped:
                 self._tell(f"lacks {self._dropped} records")
@@ -208,7 +212,7 @@ class Feeder:
             self._tell(why)
 
     def _tell(self, what: str) -> None:
-        self._news.append(f"{self.name} {what}; metrics.jsonl has all of them")
+        self._news.append(f"{self.name} {what}; metrics.jsonl holds all records")
 
     def _work(self) -> None:
         if not self._try(lambda: self._sink.open(self._series), "could not be opened"):
@@ -237,7 +241,7 @@ class Feeder:
             self._waiting.clear()
 
     def _try(self, act: Callable[[], None], what: str) -> bool:
-        """The border to foreign code: whatever it raises is told once, and the run goes on."""
+        """Calls code of the tracker, which may raise anything: an error becomes a warning, and the run goes on."""
         try:
             act()
         except Exception as error:
@@ -252,7 +256,10 @@ class Feeder:
 
 
 class Tracker:
-    """All sinks of a run. `note` is called on the thread of the run alone."""
+    """All sinks of a run; `log` passes the metrics of a step to each of them, and prints their warnings with `note`.
+
+    `note` is called in the thread of the run only, because it writes to the panel.
+    """
 
     def __init__(self, feeders: Sequence[Feeder], note: Callable[[str], None]) -> None:
         self._feeders, self._note = feeders, note
@@ -276,7 +283,7 @@ class Tracker:
 
 @contextlib.contextmanager
 def tracking(names: Sequence[str], series: Series, note: Callable[[str], None]) -> Iterator[Tracker]:
-    """The sinks of these names, told of a run while inside."""
+    """A tracker with the sinks of these names, which is closed at the end of the `with` block."""
     tracker = Tracker([Feeder(name, SINKS[name][1](), series) for name in names], note)
     try:
         yield tracker

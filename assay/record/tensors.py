@@ -1,7 +1,7 @@
-"""Tensors to and from safetensors files. Nothing is pickled, here or anywhere in a run folder.
+"""Writing and reading safetensors files. No file of a run folder is a pickle, which could run code when it is read.
 
-Files are written tensor by tensor, so a save needs the memory of its largest tensor and not of a whole file twice
-over; they are read by the safetensors library, which refuses headers that lie.
+Files are written tensor by tensor, so that a save needs memory for its largest tensor only, and not for a second copy
+of the file. They are read by the safetensors library, which refuses inconsistent headers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def encode(tensors: Mapping[str, Any]) -> Iterator[Any]:
     for name, tensor in tensors.items():
         if _dtype(tensor) not in _CODES:
             raise StorageError(f"tensor {name} has type {_dtype(tensor)}; a checkpoint holds {', '.join(_CODES)}.")
-    # Wide types first keeps every tensor aligned to its own width.
+    # With wide types first every tensor is aligned to the width of its type.
     order = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}  # `from_pretrained` refuses a file without it
     start = 0
@@ -63,7 +63,7 @@ def encode(tensors: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _bytes(tensor: Any) -> np.ndarray:
-    """uint8[nbytes], little-endian, row-major."""
+    """The bytes of a tensor as uint8[nbytes], little-endian and row-major."""
     if isinstance(tensor, np.ndarray):
         little = np.ascontiguousarray(tensor, dtype=tensor.dtype.newbyteorder("<"))
         return little.reshape(-1).view(np.uint8)
@@ -74,7 +74,10 @@ def _bytes(tensor: Any) -> np.ndarray:
 
 
 def first_non_finite(tensors: Mapping[str, Any]) -> str | None:
-    """Name of the first tensor that holds a NaN or an infinity. The extremes tell, without a mask of its size."""
+    """The name of the first tensor that holds a NaN or an infinity, or None.
+
+    The minimum and the maximum show that without a mask of the tensor's size.
+    """
     for name, tensor in tensors.items():
         if "float" not in _dtype(tensor) or 0 in tensor.shape:
             continue
@@ -88,7 +91,7 @@ def first_non_finite(tensors: Mapping[str, Any]) -> str | None:
 
 
 def decode(path: Path, framework: Literal["numpy", "torch"] = "numpy") -> dict[str, Any]:
-    """Tensors of a file, as copies: a view of a mapped file changes or faults when the file is replaced."""
+    """The tensors of a file as copies, because views of a mapped file become invalid when the file is replaced."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -101,5 +104,5 @@ def decode(path: Path, framework: Literal["numpy", "torch"] = "numpy") -> dict[s
         raise StorageError(f"{path} is not a readable safetensors file: {error}.") from error
     except (TypeError, AttributeError) as error:
         raise StorageError(
-            f"{path} holds a type that numpy lacks ({error}); read it with framework='torch'."
+            f"{path} holds a data type that numpy does not have ({error}); read it with framework='torch'."
         ) from error

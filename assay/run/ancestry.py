@@ -1,4 +1,7 @@
-"""What a model was trained on: the runs that it came from, and the rows of files that they knew."""
+"""What a model was trained on: the runs that produced it, and the rows of data files that these runs trained on.
+
+`assay eval` uses this to leave out rows that the model has seen.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ EXAM = "test"
 
 @dataclass(frozen=True)
 class Origin:
-    """A run, and what it was asked to do."""
+    """A run that produced a model: its folder, and the experiment that it was started with."""
 
     path: Path
     folder: RunFolder
@@ -28,14 +31,13 @@ class Origin:
 
     @property
     def system(self) -> str:
-        """The system message of its prompts; runs that are older than the setting have it with their rows."""
-        return self.experiment.chat.system or next(
-            (said for said in map(data_needs.system_of, data_needs.files(self.experiment.pool)) if said), ""
-        )
+        """The system message of the run's prompts. Runs older than the setting `chat.system` keep it with the rows."""
+        of_rows = map(data_needs.system_of, data_needs.files(self.experiment.pool))
+        return self.experiment.chat.system or next((message for message in of_rows if message), "")
 
 
 def origin(model: str) -> Origin | None:
-    """The run that a model is, or in which it lies as a checkpoint; None of a base, the Hub, or any other folder."""
+    """The run of a model that is given by a run folder, or by a checkpoint in one; None for any other model."""
     place = Path(model)
     if not place.exists():
         return None
@@ -48,47 +50,52 @@ def origin(model: str) -> Origin | None:
 
 
 def lineage(model: str) -> list[Origin]:
-    """The run of a model, that of the model which it began with, and so on."""
-    found: list[Origin] = []
-    while (run := origin(model)) is not None and run.path not in [known.path for known in found]:
-        found.append(run)
+    """The run that produced a model, the run that produced the model which that run started from, and so on."""
+    runs: list[Origin] = []
+    while (run := origin(model)) is not None and run.path not in [earlier.path for earlier in runs]:
+        runs.append(run)
         model = run.experiment.model
-    return found
+    return runs
 
 
 def known_to(run: Origin) -> frozenset[str]:
-    """What the rows of files say that a run trained on or chose its best checkpoint by.
+    """Digests of the rows of data files that a run trained on, or chose its best checkpoint by.
 
-    A run keeps it; of one that is older its files are read, and where they are gone that is told.
+    A run folder holds these digests. For an older run without them the data files are read again; if they have changed
+    or are gone, a warning is printed and the set is empty.
     """
-    if (kept := run.folder.learnt()) is not None:
-        return kept
+    if (digests := run.folder.learnt()) is not None:
+        return digests
     try:
         data_needs.require_unchanged(run.experiment.pool, run.folder.document["identity"])
         return frozenset(data_needs.learnt(run.experiment.pool))
     except AssayError as error:
-        terminal.say(f"warning: what {run.path.name} was trained on is not known, and may be asked: {error}")
+        terminal.say(
+            f"warning: the rows that {run.path.name} was trained on are not known, so that some of them may be among "
+            f"the rows asked now: {error}"
+        )
         return frozenset()
 
 
 def unknown_to(model: str, pool: Pool) -> Pool:
-    """The pool without the rows of files that the runs behind a model knew, told to a person."""
+    """The pool without the rows of data files that the runs behind a model have seen. Prints how many are left out."""
     rows = [row for share in pool.shares if is_data(share.task) for row in pool.rows_of(share, EXAM)]
-    asked = {row.id: content(row) for row in rows}
-    left_out: dict[str, str] = {}
+    asked = {row.id: content(row) for row in rows}  # id -> digest of the row
+    left_out: dict[str, str] = {}  # id -> name of the run that has seen the row
     for run in lineage(model) if asked else []:
-        known = known_to(run)
-        left_out |= {row: run.path.name for row, said in asked.items() if said in known}
+        seen = known_to(run)
+        left_out |= {row: run.path.name for row, digest in asked.items() if digest in seen}
     if not left_out:
         return pool
     runs = ", ".join(sorted(set(left_out.values())))
     if len(left_out) == len(asked):
         raise DataError(
-            f"all {len(asked)} rows were trained on, or watched while training, by {runs}: they would examine nothing. "
-            "Give rows that it has not seen; without --data a run is asked its own test rows."
+            f"all {len(asked)} rows were used by {runs}, to train on or to choose a checkpoint: scores on them would "
+            "say nothing of new problems. Give rows that this model has not seen; without --data a run is evaluated on "
+            "its own test rows."
         )
     terminal.say(
-        f"{len(left_out)} of {len(asked)} rows were trained on, or watched while training, by {runs}: only the other "
-        f"{len(asked) - len(left_out)} are asked"
+        f"{len(left_out)} of {len(asked)} rows were used by {runs}, to train on or to choose a checkpoint: the model "
+        f"is evaluated on the other {len(asked) - len(left_out)} only"
     )
     return dataclasses.replace(pool, left_out=tuple(sorted({*pool.left_out, *left_out})))

@@ -1,4 +1,7 @@
-"""Proxy base models, made from scratch on a declared mixture: deterministic, cached with recipe and hash."""
+"""Bases: small models that are trained from scratch on a declared mixture of tasks, to try methods on.
+
+Building a base is deterministic. The built model is cached under a hash of everything that decides it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,12 @@ from assay.tasks import short
 
 @dataclass(frozen=True)
 class Base:
-    """A small model and how it is made: its shape, the mixture it imitates, the training that stops it half-way."""
+    """A small model and how it is made: its shape, the tasks whose worked solutions it imitates, and for how long.
+
+    Training stops before the base solves its tasks, so that reinforcement learning has something left to improve.
+
+    folder = build("countdown")  # trains the base on first use, and returns the folder of the model
+    """
 
     name: str
     summary: str
@@ -35,14 +43,14 @@ class Base:
     pool: Pool
     scale: Scale
     seed: int = 0
-    ask: tuple[Asking, ...] = ()  # what its prompts hold beside the question
+    ask: tuple[Asking, ...] = ()  # parts that change its prompts, as in a recipe
 
     @property
     def hash(self) -> str:
         data = to_data(self)
-        del data["pool"]["left_out"]  # tasks alone have no rows to leave out
+        del data["pool"]["left_out"]  # always empty: generated tasks have no rows that could be left out
         if asked := data.pop("ask"):
-            data["augment"] = asked  # the name that bases made earlier are known by; without any, it is not said
+            data["augment"] = asked  # the field's earlier name, so that bases built under it keep their hash
         return digest("base", json.dumps(data, sort_keys=True))
 
 
@@ -58,12 +66,15 @@ def small_shape(*, hidden: int, layers: int, heads: int, ffn: int, context: int,
         ffn=ffn,
         context=context,
         attention_bias=True,
-        init_std=round(hidden**-0.5, 3),  # the customary 0.02 is for wide models: narrow ones hardly begin to attend
+        init_std=round(hidden**-0.5, 3),  # with the usual 0.02 the attention of so narrow a model hardly learns
     )
 
 
 def imitation(*, num_steps: int, num_prompts: int = 64, learning_rate: float = 1.5e-3) -> Scale:
-    """Many small batches: at equal tokens they teach a small model more than few large ones."""
+    """The scale of imitation learning for a base: many small batches.
+
+    For the same number of tokens a small model learns more from many small batches than from few large ones.
+    """
     return dataclasses.replace(
         RECIPES["sft"].scale, num_prompts=num_prompts, num_steps=num_steps, learning_rate=learning_rate, warmup_steps=20
     )
@@ -97,12 +108,15 @@ def base_for(pool: Pool) -> str:
             return made.name
     named = ", ".join(sorted(map(short, wanted)))
     raise UsageError(
-        f"no base was made for {named}: name a model with --model. `assay list bases` shows which tasks have one."
+        f"no base was made for {named}: name a model with --model. `assay list bases` shows the tasks of each base."
     )
 
 
 def locate(model: str) -> str:
-    """Where a model is: a base (built if it is not there), the last checkpoint of a run, a folder or a Hub id."""
+    """The folder or Hub id of a model that is given as a base, a run folder, a model folder or a Hub id.
+
+    A base is built first if it is not in the cache; a run stands for the policy in its last checkpoint.
+    """
     path = Path(model)
     if (path / "run.json").is_file():
         from assay.record.folder import RunFolder
@@ -123,14 +137,14 @@ def folder_of(made: Base) -> Path:
 
 
 def build(name: str, *, quiet: bool = False, force: bool = False) -> Path:
-    """The base of this name, from the cache if its recipe has not changed."""
+    """The folder of the base of this name; it is trained now if the cache does not hold it, or with `force`."""
     made = base(name)
     target = folder_of(made)
     if target.exists() and not force:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with (target.parent / f".{target.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # of runs that need it at once the first makes it, and the others wait
+        fcntl.flock(lock, fcntl.LOCK_EX)  # if several runs need the base, the first builds it and the others wait
         return target if target.exists() and not force else _build(made, target, quiet=quiet)
 
 
@@ -149,7 +163,7 @@ def _build(made: Base, target: Path, *, quiet: bool) -> Path:
 
 
 def _train(made: Base, scratch: Path, *, quiet: bool) -> None:
-    """Likelihood of worked solutions, through the same loop as everything else."""
+    """Trains the base with the recipe `sft` on worked solutions, through the same loop as every other run."""
     from assay.policy import character_tokenizer, fresh_policy, load_policy, save_policy
     from assay.record.folder import RunFolder
     from assay.rng import Key
@@ -177,7 +191,7 @@ def _train(made: Base, scratch: Path, *, quiet: bool) -> None:
 
 
 def describe(made: Base) -> dict[str, Any]:
-    """For `list` and `show`."""
+    """What `assay list bases` and `assay show` print of a base."""
     folder = folder_of(made)
     return {
         "name": made.name,

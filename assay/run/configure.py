@@ -1,5 +1,9 @@
-"""Configuration as data: records to JSON and back, and typed overrides from the command line. Nothing declared twice:
-names, types, choices and defaults are read from the records themselves.
+"""Configuration as data: records to JSON and back, and typed overrides from the command line.
+
+Names, types, choices and defaults of settings are read from the dataclasses themselves, so nothing is declared twice.
+
+    data = to_data(experiment); experiment == from_data(Experiment, data)
+    experiment = override(experiment, "recipe.scale.learning_rate", "1e-3")
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ Named = Callable[[Any], Any]
 
 
 def to_data(value: Any) -> Any:
-    """JSON data that `from_data` turns back into an equal record. Parts carry their name as `part`."""
+    """JSON data that `from_data` turns back into an equal record. A part also has the key `part`, with its name."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         data: dict[str, Any] = {"part": name_of(value)} if isinstance(value, KINDS) else {}
         for field in dataclasses.fields(value):
@@ -32,7 +36,10 @@ def to_data(value: Any) -> Any:
 
 
 def from_data(kind: Any, data: Any, *, place: str = "") -> Any:
-    """The value of this type that JSON data describe; every error names the place, what was expected and what came."""
+    """The value of type `kind` that JSON data describe.
+
+    `place` is the path of the value, for errors: they say where, what was expected and what came.
+    """
     if kind in KINDS:
         return _part(kind, data, place)
     if dataclasses.is_dataclass(kind):
@@ -57,10 +64,12 @@ def from_data(kind: Any, data: Any, *, place: str = "") -> Any:
 
 
 def override(record: Any, path: str, value: Any, named: Named = lambda parts: parts) -> Any:
-    """The record with the field at a dotted path set, from text as on the command line (`scale.learning-rate 1e-3`) or
-    from data. A part is replaced by its name (`mechanism.objective.gate open`); items of a tuple are numbered from 0.
+    """The record with the field at a dotted path set to a value, given as command-line text or as JSON data.
 
-    `named`: what becomes of parts that are given by their names alone.
+    A number is set as in `scale.learning-rate 1e-3`; a part is replaced by naming another one, as in
+    `mechanism.objective.gate open`; items of a tuple are numbered from 0.
+
+    `named` is applied to each part that was given by its name alone, for example to adapt its defaults to the scale.
     """
     return _set(type(record), record, path.replace("-", "_").split("."), value, path, named)
 
@@ -72,7 +81,7 @@ def _set(kind: Any, value: Any, path: list[str], new: Any, whole: str, named: Na
     head, rest = path[0], path[1:]
     if isinstance(value, tuple):
         if not head.isdecimal() or int(head) >= len(value):
-            raise ConfigError(f"{whole}: '{head}' is no item; there are {len(value)}, numbered from 0.")
+            raise ConfigError(f"{whole}: there is no item '{head}'; there are {len(value)} items, numbered from 0.")
         index = int(head)
         item = _set(get_args(kind)[0], value[index], rest, new, whole, named)
         return (*value[:index], item, *value[index + 1 :])
@@ -81,10 +90,10 @@ def _set(kind: Any, value: Any, path: list[str], new: Any, whole: str, named: Na
             raise unknown(f"entry of {whole.rpartition('.' + head)[0]}", head, value, "assay train RECIPE --dry-run")
         return {**value, head: _set(get_args(kind)[1], value[head], rest, new, whole, named)}
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
-        raise ConfigError(f"{whole}: there is nothing called '{head}' below a single value, which is {value!r}.")
+        raise ConfigError(f"{whole}: '{head}' does not exist; what stands before it is the single value {value!r}.")
     fields = {field.name: field for field in dataclasses.fields(value)}
     if head in _earlier(type(value)):
-        raise ConfigError(f"{whole}: '{head}' is called '{_earlier(type(value))[head]}' now.")
+        raise ConfigError(f"{whole}: the setting '{head}' is now called '{_earlier(type(value))[head]}'.")
     if head not in fields:
         raise unknown(f"setting in {type(value).__name__}", head, fields, "assay show RECIPE")
     hint = get_type_hints(type(value))[head]
@@ -92,12 +101,12 @@ def _set(kind: Any, value: Any, path: list[str], new: Any, whole: str, named: Na
 
 
 def _holds_parts(kind: Any) -> bool:
-    """Whether a field of this type holds a part, or several."""
+    """Whether a field of this type holds one part or several parts."""
     return any(inner in KINDS for inner in (kind, *get_args(kind)))
 
 
 def settings(record: Any, prefix: str) -> list[tuple[str, str, Any]]:
-    """(path, kind, value) of each field of a flat record, as `override` takes them."""
+    """(path, type, value) of each field of a flat record, with the paths that `override` takes."""
     hints = get_type_hints(type(record))
     return [
         (f"{prefix}.{field.name}", _kind_name(hints[field.name]), getattr(record, field.name))
@@ -114,7 +123,7 @@ def _kind_name(kind: Any) -> str:
 
 
 def _parse(kind: Any, text: str) -> Any:
-    """Command-line text as the data of a type; lists are separated by commas, `none` is None."""
+    """Command-line text as JSON data of a type. Items of a list are separated by commas; `none` stands for None."""
     if text.lower() == "none" and type(None) in get_args(kind):
         return None
     if get_origin(kind) is tuple:
@@ -123,14 +132,14 @@ def _parse(kind: Any, text: str) -> Any:
 
 
 def _part(kind: type[Part], data: Any, place: str) -> Part:
-    from assay.known import PARTS  # methods are made of what this module reads
+    from assay.known import PARTS, part_named  # methods are made of what this module reads
 
-    known = PARTS[kind]
     fields = dict(data) if isinstance(data, Mapping) else {"part": data}
     name = fields.pop("part", None)
-    if name not in known:
-        raise unknown(f"part for {place}", str(name), known, "assay list parts")
-    return _record(known[name], fields, place)
+    found = part_named(kind, str(name))
+    if found is None:
+        raise unknown(f"part for {place}", str(name), PARTS[kind], "assay list parts")
+    return _record(found, fields, place)
 
 
 def _record(kind: Any, data: Any, place: str) -> Any:
@@ -146,12 +155,12 @@ def _record(kind: Any, data: Any, place: str) -> Any:
         where = f"{place}.{name}" if place else name
         values[name] = from_data(hints[name], item, place=where)
     if missing := [field.name for field in fields.values() if field.name not in values and _required(field)]:
-        raise ConfigError(f"{place or kind.__name__}: {', '.join(missing)} must be given, and is missing.")
+        raise ConfigError(f"{place or kind.__name__}: {', '.join(missing)} must be given.")
     return kind(**values)
 
 
 def _earlier(kind: Any) -> Mapping[str, str]:
-    """The names that fields of a record had in earlier versions, as old run folders write them."""
+    """Earlier name -> present name of fields that were renamed. Run folders of older versions use the earlier names."""
     return getattr(kind, "EARLIER", {})
 
 
@@ -160,7 +169,7 @@ def _required(field: dataclasses.Field[Any]) -> bool:
 
 
 def _plain(kind: Any, data: Any, place: str) -> Any:
-    """bool, int, float or str, from data or from text."""
+    """A value of type bool, int, float or str, from JSON data or from command-line text."""
     if kind in (Any, typing.Any) or kind is None:
         return data
     if kind is bool:
@@ -178,7 +187,10 @@ def _plain(kind: Any, data: Any, place: str) -> Any:
 
 
 def _number(kind: type, data: int | float | str) -> int | float:
-    """Whole numbers are taken as they are, of any size; others pass through float: `1e3` is a thousand."""
+    """The number that JSON data or text give.
+
+    Integers may have any size; text such as `1e3` is read as a float, and is accepted for an integer if it is whole.
+    """
     with contextlib.suppress(ValueError):
         if not isinstance(data, float):
             return kind(data)

@@ -1,4 +1,7 @@
-"""What a run asks of the files that it learns from: answers to judge by, enough rows, prompts that fit, no change."""
+"""What a run requires of its data files: answers to compare completions with, enough rows, prompts that fit, no change.
+
+A data file appears in a pool as a task whose name holds the places of the file; see `assay/tasks/data`.
+"""
 
 from __future__ import annotations
 
@@ -22,25 +25,26 @@ from assay.types import Problem
 from assay.verifiers.mathematics import golds as golds_of
 from assay.verifiers.mathematics import verdicts
 
-LEAST_ROOM = 4  # answers are cut as long as a fourth of their length, or of the whole context, is left
+LEAST_ROOM = 4  # a prompt must leave room for 1/4 of the wished completion length, or for 1/4 of the context
 
 
 def files(pool: Pool) -> list[str]:
-    """The tasks of a pool that are files."""
+    """The names of those tasks of a pool that are data files."""
     return [share.task for share in pool.shares if is_data(share.task)]
 
 
 def require_answers(pool: Pool) -> None:
-    """Where no reward function judges, every row must have an answer to be judged by."""
+    """Refuses rows without a reference answer. Called for runs without reward functions, which compare with it."""
     for name in files(pool):
         verdicts.require()
         for table in tables(name):
             require_gold(table)
 
 
-def tell_golds(pool: Pool) -> list[str]:
-    """A sentence on the answers of each file by which no answer can be judged, so that they are known before a run
-    meets them one by one. Where there are no others, the run is refused.
+def answer_warnings(pool: Pool) -> list[str]:
+    """A warning for each file whose column of reference answers holds some that cannot be read as mathematics.
+
+    A completion cannot be compared with such an answer. A file in which all reference answers are such is refused.
     """
     lines = []
     for name in files(pool):
@@ -53,18 +57,18 @@ def tell_golds(pool: Pool) -> list[str]:
             if bad:
                 shown = "; ".join(f"row {one['row']}, {one['gold']!r}: {one['why']}" for one in bad[:SHOWN])
                 lines.append(
-                    f"warning: {count_of(len(bad), 'answer')} of {table.place} cannot be judged by, and what is said "
-                    f"to them has no reward: {shown}{' ...' if len(bad) > SHOWN else ''}"
+                    f"warning: {count_of(len(bad), 'reference answer')} of {table.place} cannot be compared with, so "
+                    f"that completions for such a row get no reward: {shown}{' ...' if len(bad) > SHOWN else ''}"
                 )
     return lines
 
 
 def require_solutions(recipe: Recipe, pool: Pool) -> None:
-    """Where a method reads worked solutions the rows must have them: all rows, or some where it goes on without."""
+    """Refuses rows without worked solutions where the recipe needs them: in all rows, or in at least one row."""
     if recipe.solutions == "none":
         return
     for name in files(pool):
-        for table in tables(name)[:1]:  # of held-out rows only the answers are looked at
+        for table in tables(name)[:1]:  # training rows only: held-out rows need no worked solution
             bare = [problem for problem in table.problems if not problem.solution]
             if bare and (recipe.solutions == "all" or len(bare) == len(table.problems)):
                 raise DataError(
@@ -74,20 +78,20 @@ def require_solutions(recipe: Recipe, pool: Pool) -> None:
 
 
 def _missing_solution(table: Table, bare: Sequence[Problem]) -> str:
-    """Where they would stand."""
+    """Says in which column worked solutions were looked for, and what to do."""
     names = " or ".join(f"'{name}'" for name in SOLUTIONS)
     if table.columns.solution:
         lines = listed([problem.spec["row"] for problem in bare])
         return f"the column '{table.columns.solution}' is empty there ({lines}). Fill it, or leave these rows out."
     answers = f"'{table.columns.answer}' holds bare answers" if table.columns.answer else "no column holds answers"
     return (
-        f"there is no column {names}, and {answers}, without {MARK} or a box behind a solution. Add a column "
-        f"{names}, or take a recipe that learns from rewards alone: grpo."
+        f"there is no column {names}, and {answers}, with no {MARK} or \\boxed{{}} that would end a worked solution. "
+        f"Add a column {names}, or take a recipe that learns from rewards alone, such as grpo."
     )
 
 
 def at_most_rows(experiment: Experiment) -> tuple[Experiment, list[str]]:
-    """Evaluations on as many rows as there are, and a line for each that was to be larger."""
+    """The experiment with evaluations no larger than the held-out rows, and a line for each that was made smaller."""
     if not experiment.pool.finite:
         return experiment, []
     plan, lines = experiment.evaluation, []
@@ -102,41 +106,42 @@ def at_most_rows(experiment: Experiment) -> tuple[Experiment, list[str]]:
     return dataclasses.replace(experiment, evaluation=plan), lines
 
 
-def told(pool: Pool, chat: Chat) -> list[str]:
-    """What a person should know of the files before a run begins."""
+def notes(pool: Pool, chat: Chat) -> list[str]:
+    """What is printed about the data files before a run begins."""
     lines = [line for name in files(pool) for line in describe(name)]
     own = with_system_of_their_own(all_rows(pool)) if chat.system else 0
     return [*lines, f"{count_of(own, 'row')} with a system message of their own keep it"] if own else lines
 
 
 def system_of(name: str) -> str:
-    """The system message that stands with the rows themselves, of runs that are older than the setting."""
+    """The system message that the task of a data file holds, in runs made before the setting `chat.system`."""
     return Data.of(name).system
 
 
 def learnt(pool: Pool) -> list[str]:
-    """Digests of what the rows say that a run trains on, or watches to choose its best checkpoint by."""
+    """Digests of the rows of data files that a run trains on, or that it evaluates on to choose its best checkpoint."""
     splits: tuple[Split, ...] = ("train", "valid")
     return sorted({content(row) for name in files(pool) for split in splits for row in rows_of(name, split)})
 
 
 def identity(pool: Pool) -> dict[str, Any]:
-    """What a resumed run must find again: nothing where no file is read."""
-    found = {name: digests(name) for name in files(pool)}
-    return {"data": found} if found else {}
+    """Digests of the data files, which must be the same when the run is resumed; empty for a pool without files."""
+    digests_by_task = {name: digests(name) for name in files(pool)}
+    return {"data": digests_by_task} if digests_by_task else {}
 
 
-def require_unchanged(pool: Pool, begun: Mapping[str, Any]) -> None:
-    before = begun.get("data", {})
+def require_unchanged(pool: Pool, recorded: Mapping[str, Any]) -> None:
+    """Refuses to go on if a data file has changed; `recorded` is the identity that the run folder holds."""
+    before = recorded.get("data", {})
     for name, now in identity(pool).get("data", {}).items():
         if (was := before.get(name)) == now:
             continue
-        told = Data.of(name)
-        places = (*told.places, *told.held_out)
+        data = Data.of(name)
+        places = (*data.places, *data.held_out)
         changed = [place for place, one, other in zip(places, was or (), now, strict=False) if one != other] or places
         raise ConfigError(
-            f"the rows of {short(name)} have changed since the run began ({', '.join(changed)}): they were {was}, now "
-            f"{now}. Put the old file back, or start a new run."
+            f"the rows of {short(name)} have changed since the run began ({', '.join(changed)}): their digests were "
+            f"{was} and are now {now}. Put the old file back, or start a new run."
         )
 
 
@@ -148,14 +153,14 @@ def all_rows(pool: Pool) -> list[Problem]:
 
 @dataclass(frozen=True)
 class Measured:
-    """Prompts with the tokens that a model reads of each, the longest first, and those that it cannot read."""
+    """The lengths of prompts in tokens, and the prompts that the tokenizer or its chat template refuses."""
 
-    lengths: Sequence[tuple[int, Problem]]
-    unread: Sequence[tuple[Problem, str]]  # with what the tokenizer or its template says
+    lengths: Sequence[tuple[int, Problem]]  # (tokens of the prompt, problem), the longest first
+    unread: Sequence[tuple[Problem, str]]  # (problem, what the tokenizer or its template says)
 
 
 def measured(problems: Iterable[Problem], codec: Codec, more: Callable[[Problem], int] = lambda _: 0) -> Measured:
-    """How long each prompt is, with what is added to it: `more` tokens."""
+    """Counts the tokens of each prompt as the model will read it, with those that parts add: `more` says how many."""
     lengths, unread = [], []
     for problem in problems:
         try:
@@ -167,59 +172,61 @@ def measured(problems: Iterable[Problem], codec: Codec, more: Callable[[Problem]
 
 @dataclass(frozen=True)
 class Fit:
-    """How long answers may be so that each fits into the context behind its prompt."""
+    """The completion length with which every prompt and its completion fit into the context together."""
 
     max_new: int
-    longest: int  # tokens of the longest prompt that is asked
-    left_out: tuple[str, ...]  # ids of rows that leave no room, or that the model cannot read
-    lines: tuple[str, ...]  # what a person should know
+    longest: int  # tokens of the longest prompt that stays
+    left_out: tuple[str, ...]  # ids of rows whose prompts are too long, or which the model cannot read
+    lines: tuple[str, ...]  # sentences to print
 
 
-def fit(max_new: int, found: Measured, *, context: int, model: str, flag: str = "--scale.max-new") -> Fit:
-    """Answers as long as was asked for, or cut to what the longest prompt leaves. A row that leaves less than a fourth
-    is refused, or left out where bad rows are skipped. `flag` is the one that says how long answers are.
+def fit(max_new: int, prompts: Measured, *, context: int, model: str, flag: str = "--scale.max-new") -> Fit:
+    """Completions of `max_new` tokens, or fewer if the longest prompt leaves less room.
+
+    A prompt that leaves less room than `LEAST_ROOM` demands is an error, or is left out where --skip-bad-rows says so.
+    `flag` is the option that sets the length of completions, for messages.
     """
-    least = -(-min(max_new, context) // LEAST_ROOM)  # no answer is longer than the context, whatever a paper's limit is
-    limit = context - least  # tokens of a prompt behind which there is so much room
-    long = [(length, problem) for length, problem in found.lengths if length > limit]
-    kept = [(length, problem) for length, problem in found.lengths if length <= limit]
-    tasks = {problem.task for _, problem in long} | {problem.task for problem, _ in found.unread}
+    least = -(-min(max_new, context) // LEAST_ROOM)  # some papers' limits exceed the whole context of a small model
+    limit = context - least  # tokens that a prompt may have
+    long = [(length, problem) for length, problem in prompts.lengths if length > limit]
+    fitting = [(length, problem) for length, problem in prompts.lengths if length <= limit]
+    tasks = {problem.task for _, problem in long} | {problem.task for problem, _ in prompts.unread}
     skips = {name: Data.of(name).skip_bad_rows for name in tasks}
-    if unread := [(problem, why) for problem, why in found.unread if not skips[problem.task]]:
-        told = "\n".join(f"  {where(problem)}: {why}" for problem, why in unread[:SHOWN])
+    if unread := [(problem, why) for problem, why in prompts.unread if not skips[problem.task]]:
+        listing = "\n".join(f"  {where(problem)}: {why}" for problem, why in unread[:SHOWN])
         raise DataError(
-            f"{count_of(len(unread), 'prompt')} cannot be read by {model}:\n{told}\nMend them, or leave them out with "
-            "--skip-bad-rows."
+            f"{count_of(len(unread), 'prompt')} cannot be read by {model}:\n{listing}\nMend them, or leave them out "
+            "with --skip-bad-rows."
         )
     if over := [(length, problem) for length, problem in long if not skips[problem.task]]:
         named = ", ".join(f"{where(problem)} ({length} tokens)" for length, problem in over[:5])
         raise DataError(
-            f"{len(over)} of {len(found.lengths)} prompts leave no room for answers of {max_new} tokens in the "
-            f"{context} positions of {model}, behind prompts of at most {limit} tokens: {named}"
+            f"{len(over)} of {len(prompts.lengths)} prompts leave no room for answers of {max_new} tokens in the "
+            f"{context} positions of {model}, where prompts may have at most {limit} tokens: {named}"
             f"{' ...' if len(over) > 5 else ''}. Leave them out with --skip-bad-rows or shorten them; or lower {flag}, "
             "or take a model with a longer context."
         )
-    if not kept:
+    if not fitting:
         raise DataError(
-            f"none of {len(long) + len(found.unread)} prompts can be asked of {model}: it cannot read "
-            f"{len(found.unread)}, and {len(long)} leave no room for answers of {max_new} tokens in its {context} "
+            f"none of {len(long) + len(prompts.unread)} prompts can be asked of {model}: it cannot read "
+            f"{len(prompts.unread)}, and {len(long)} leave no room for answers of {max_new} tokens in its {context} "
             f"positions. Lower {flag}, or take another model."
         )
     lines = []
     if long:
         named = ", ".join(f"{where(problem)} ({length} tokens)" for length, problem in long[:SHOWN])
         lines.append(
-            f"{len(long)} of {len(found.lengths)} rows left out, of more than {limit} tokens, which leave no room for "
-            f"answers: {named}{' ...' if len(long) > SHOWN else ''}"
+            f"{len(long)} of {len(prompts.lengths)} rows are left out, because their prompts have more than {limit} "
+            f"tokens and leave no room for answers: {named}{' ...' if len(long) > SHOWN else ''}"
         )
-    lines += [f"left out, {where(problem)}: {why}" for problem, why in found.unread[:SHOWN]]
-    if len(found.unread) > SHOWN:
-        lines.append(f"... {len(found.unread)} rows left out that the model cannot read")
-    longest, problem = kept[0]
+    lines += [f"left out, {where(problem)}: {why}" for problem, why in prompts.unread[:SHOWN]]
+    if len(prompts.unread) > SHOWN:
+        lines.append(f"... {len(prompts.unread)} rows left out that the model cannot read")
+    longest, problem = fitting[0]
     if (room := context - longest) < max_new:
         lines.append(
             f"max_new: {max_new} -> {room} (the context of {context} less the longest prompt, {longest} tokens at "
             f"{where(problem)})"
         )
-    gone = (*(problem.id for _, problem in long), *(problem.id for problem, _ in found.unread))
-    return Fit(min(max_new, room), longest, gone, tuple(lines))
+    left_out = (*(problem.id for _, problem in long), *(problem.id for problem, _ in prompts.unread))
+    return Fit(min(max_new, room), longest, left_out, tuple(lines))

@@ -1,4 +1,4 @@
-"""Everything that decides a run, as one record: it is saved in the run folder and can be run again as it is."""
+"""Everything that decides a run, as one record. The run folder holds it as JSON, from which the run can be repeated."""
 
 from __future__ import annotations
 
@@ -21,54 +21,73 @@ from assay.verifiers.functions.process import SECONDS, check_timeout
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Held-out problems: a few while training, to pick the best checkpoint; more before and after, on another split."""
+    """When the policy is evaluated on held-out problems, and on how many.
 
-    every: int = 25  # steps; 0: only before and after
-    num_problems: int = 128
-    num_samples: int = 4
-    final_problems: int = 256
-    final_samples: int = 16
+    During training it is evaluated on the split `valid`, to choose the best checkpoint; before and after training on
+    the larger split `test`.
+
+    Evaluation(every=50, num_samples=8)
+    """
+
+    every: int = 25  # steps between evaluations during training; 0: only before and after training
+    num_problems: int = 128  # during training
+    num_samples: int = 4  # completions for each problem, during training
+    final_problems: int = 256  # before and after training
+    final_samples: int = 16  # completions for each problem, before and after training
     temperature: float = 1.0
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Where and how the run computes. Does not change what is computed, except for rounding."""
+    """Where and how the run computes. These settings change no result except by rounding.
+
+    Machine(device="cuda", micro_tokens=16384, cache_mb=8192)
+    """
 
     device: str = "auto"
     engine: Literal["auto", "native", "torch"] = "auto"  # native: the compiled core, on processors
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     threads: int = 0  # 0: all cores
-    micro_tokens: int = 2048  # of a forward and backward: on a processor, what its caches hold
-    cache_mb: int = 512  # keys and values of the rows in flight
-    probe: int = 16  # answers looked at before the first step, for warnings; 0: none
-    checkpointing: Literal["auto", "on", "off"] = "auto"  # of torch: layers are computed again to go back, not kept
+    micro_tokens: int = 2048  # tokens in one forward and backward pass; on a processor as many as its caches hold
+    cache_mb: int = 512  # memory for the KV cache of the completions that are generated at once
+    probe: int = 16  # completions that are generated and checked before the first step, for warnings; 0: none
+    checkpointing: Literal["auto", "on", "off"] = "auto"  # with torch: recompute activations instead of storing them
     optimiser_bits: Literal[32, 8] = 32  # of each of the two moments of a weight; 8 needs the extra low-bit
 
 
 @dataclass(frozen=True)
 class Saving:
-    """What a run leaves on disk."""
+    """Which checkpoints and rollouts a run writes to its folder.
+
+    Saving(every=100, rollouts_every=10)
+    """
 
     every: int = 25  # steps between checkpoints
-    keep: int = 2
-    rollouts_every: int = 25  # steps between saved rollouts; 0: only the first and the last step's
-    rollouts_max: int = 512  # episodes of a saved step
+    keep: int = 2  # the newest checkpoints, beside the best one; older ones are deleted
+    rollouts_every: int = 25  # steps between saved rollouts; 0: only those of the first and the last step
+    rollouts_max: int = 512  # the most rollouts that are saved of one step
 
 
 @dataclass(frozen=True)
 class Tracking:
-    """Where a run is told of beside its own folder. None of these can hold or stop it."""
+    """Trackers that also receive the metrics, beside the run folder. A tracker that fails never delays or stops a run.
 
-    sinks: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()  # any or all; --track names them
+    Tracking(sinks=("tensorboard", "wandb"), project="maths")
+    """
+
+    sinks: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()  # the option --track names them
     project: str = "assay"
-    name: str = ""  # default: that of the run folder
+    name: str = ""  # of the run; empty: the name of the run folder
     offline: bool = False  # wandb keeps the run on this machine until `wandb sync`
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A run before it starts."""
+    """All settings of a run. `assay.run.session.plan` makes one, `start` trains by it.
+
+    experiment, rules = session.plan(RECIPES["grpo"], model="countdown", pool=Pool((Share("countdown", (3, 4)),)))
+    folder = session.start(experiment, Path("runs/first"))
+    """
 
     recipe: Recipe
     model: str  # a folder, a hub id, or the name of a base
@@ -78,22 +97,22 @@ class Experiment:
     evaluation: Evaluation = field(default_factory=Evaluation)
     machine: Machine = field(default_factory=Machine)
     saving: Saving = field(default_factory=Saving)
-    rewards: tuple[str, ...] = ()  # reward functions, FILE.py:FUNCTION=WEIGHT; none: the checkers of the tasks
-    right_from: float = 1.0  # the weighted sum of reward functions from which an answer counts as right
-    reward_timeout: float = SECONDS  # that a call of a reward function may take, with all answers of a round
+    rewards: tuple[str, ...] = ()  # reward functions, FILE.py:FUNCTION=WEIGHT; empty: the verifiers of the tasks judge
+    right_from: float = 1.0  # an answer counts as right if the weighted sum of its rewards is at least this
+    reward_timeout: float = SECONDS  # seconds for one call of a reward function, with all answers of a round
     tracking: Tracking = field(default_factory=Tracking)
     lora: Lora = field(default_factory=Lora)
     chat: Chat = field(default_factory=Chat)
 
 
 def check_replies(experiment: Experiment) -> None:
-    """Refuses parts that cannot be used where an environment answers back, on tasks that have one."""
+    """Refuses parts that cannot work with an environment that replies, if a task of the pool has an environment."""
     talking = [share.task for share in experiment.pool.shares if task(share.task).environment is not None]
     for part in (part for mechanism in experiment.recipe.mechanisms for part in mechanism.ask):
         if talking and not part.replies:
             raise ConfigError(
-                f"{experiment.recipe.name}: {type(part).__name__} goes on with answers that stand already, and the "
-                f"environment of '{talking[0]}' has a part in them. Take a task without an environment that replies."
+                f"{experiment.recipe.name}: {type(part).__name__} continues given beginnings of an answer, and in "
+                f"'{talking[0]}' an environment writes parts of the answer. Take a task without an environment."
             )
 
 
@@ -108,14 +127,14 @@ LEAST = {
     "machine.cache_mb": 1,
     "machine.probe": 0,
     "saving.every": 1,
-    "saving.keep": 2,  # the newest may turn out damaged
+    "saving.keep": 2,  # if the newest checkpoint is damaged, the one before it is loaded
     "saving.rollouts_every": 0,
     "saving.rollouts_max": 0,
 }
 
 
 def check(experiment: Experiment) -> None:
-    """Refuses what cannot work, before anything is loaded or written."""
+    """Refuses settings that cannot work, before anything is loaded or written."""
     check_recipe(experiment.recipe)
     check_pool(experiment.pool)
     for mechanism in experiment.recipe.mechanisms:

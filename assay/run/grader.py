@@ -1,4 +1,4 @@
-"""Who judges the answers of a run: its reward functions where it has some, else the checkers of its tasks."""
+"""Judging the answers of a run: by its reward functions if the run has some, else by the verifiers of its tasks."""
 
 from __future__ import annotations
 
@@ -19,19 +19,25 @@ from assay.verifiers.functions.naming import RewardName, load, named, names, par
 from assay.verifiers.functions.process import SECONDS
 from assay.verifiers.functions.scorer import Scorer
 
-PROBE = 16  # problems of which the columns are looked at before a run starts
-SLOW = 0.5  # share of a step that a reward function may take before it is told
+PROBE = 16  # problems whose columns are compared with the arguments of reward functions before a run starts
+SLOW = 0.5  # a reward function that takes a larger share of a step gets a warning
 
 Reward = str | Callable[..., Any]
 
 
 class Grader:
-    """Verdicts of a run, and what they cost. Used as a context: functions may live in processes of their own."""
+    """Gives each episode its verdict, and measures how long that takes.
+
+    A grader is a context manager, because reward functions may run in processes of their own, which must end with it.
+
+    with grader(["rewards.py:correct"]) as judge:
+        verdicts = judge(episodes)
+    """
 
     def __init__(self, scorer: Scorer | None = None) -> None:
         self.scorer = scorer
         self.seconds = 0.0
-        self._told = False
+        self._warned = False  # of a slow reward function: one warning a run is enough
 
     def __call__(self, episodes: Sequence[Episode]) -> list[Verdict]:
         began = time.monotonic()
@@ -48,30 +54,30 @@ class Grader:
             self.scorer.__exit__(*problem)
 
     def tell(self, warn: Callable[[str], None]) -> None:
-        """Where warnings go from now on."""
+        """From now on calls `warn` with each warning about reward functions."""
         if self.scorer is not None:
             self.scorer.warn = warn
 
     def at(self, step: int) -> None:
-        """The run stands at this step, and what was measured before belongs to another."""
+        """Begins a step: reward functions learn its number, and measurements start from zero."""
         self.seconds = 0.0
         if self.scorer is not None:
             self.scorer.step = step
             self.scorer.taken()
 
     def measured(self) -> Stats:
-        """Of this step so far."""
+        """The metrics of this step so far: seconds spent on judging, and those of each reward function."""
         own = {} if self.scorer is None else self.scorer.taken()
         return {"time/reward": self.seconds, **own}
 
     def slow(self, stats: Stats) -> str | None:
-        """What to tell a person, once, when a function takes most of a step."""
-        if self.scorer is None or self._told or not stats.get("time/step"):
+        """A warning when a reward function takes most of a step; None if none does, or after the first warning."""
+        if self.scorer is None or self._warned or not stats.get("time/step"):
             return None
         for function in self.scorer.functions:
             share = stats.get(f"time/reward/{function.name}", 0.0) / stats["time/step"]
             if share > SLOW:
-                self._told = True
+                self._warned = True
                 return f"warning: {function} took {share:.0%} of the step; the run waits for it."
         return None
 
@@ -84,8 +90,10 @@ def grader(
     timeout: float = SECONDS,
     given: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Grader:
-    """By these reward functions; `given` are those that exist in this program already, by name. A call has `timeout`
-    seconds.
+    """A grader with these reward functions, written FILE.py:FUNCTION=WEIGHT; without any it uses the tasks' verifiers.
+
+    `given` holds reward functions that the calling program passes as Python functions, by name. `timeout` is in seconds
+    and holds for one call of one function.
     """
     if not rewards:
         return Grader()
@@ -104,21 +112,21 @@ def grader_of(experiment: Experiment, given: Mapping[str, Callable[..., Any]] | 
 
 
 def check_functions(judge: Grader, pool: Pool) -> None:
-    """Refuses functions that ask for what the problems of this pool do not have."""
+    """Refuses reward functions with arguments that are no columns of this pool's problems."""
     if judge.scorer is not None:
         key = Key("probe")
         judge.scorer.check([pool.problem(key(i)) for i in range(PROBE)])
 
 
 def absolute(rewards: Sequence[str]) -> tuple[str, ...]:
-    """As they can be found from anywhere."""
+    """The names of reward functions with absolute paths, so that a run can be resumed from any working directory."""
     return tuple(str(parse(text)) for text in rewards)
 
 
 def scored_by(recipe: Recipe, rewards: Sequence[str]) -> Recipe:
-    """The recipe with reward functions where it had the outcome; its other rewards stay."""
-    wishes = [parse(text) for text in rewards]
-    parts = tuple(Scored(name, wish.weight) for name, wish in zip(names(wishes), wishes, strict=True))
+    """The recipe with these reward functions in place of its outcome reward; its other rewards stay."""
+    parsed = [parse(text) for text in rewards]
+    parts = tuple(Scored(name, function.weight) for name, function in zip(names(parsed), parsed, strict=True))
     changed = dataclasses.replace(
         recipe,
         mechanism=_scored(recipe.mechanism, parts),
@@ -128,7 +136,10 @@ def scored_by(recipe: Recipe, rewards: Sequence[str]) -> Recipe:
         ),
     )
     if changed == recipe:
-        raise ConfigError(f"{recipe.name} rewards no outcome, so that a reward function has nothing to replace.")
+        raise ConfigError(
+            f"{recipe.name} has no outcome reward that a reward function could replace. Take a recipe that rewards "
+            "right answers, such as grpo."
+        )
     return changed
 
 
@@ -147,28 +158,28 @@ def _scored(mechanism: Mechanism, parts: tuple[Scored, ...]) -> Mechanism:
 def reward_names_of(
     reward: Reward | Sequence[Reward] | None, weights: Sequence[float] | None
 ) -> tuple[tuple[str, ...], dict[str, Callable[..., Any]]]:
-    """(as `--reward` says them, the Python functions among them by name)."""
+    """(the reward functions as `--reward` would name them, those given as Python functions by name)."""
     items = [] if reward is None else [reward] if isinstance(reward, str) or callable(reward) else list(reward)
     if weights is not None and len(weights) != len(items):
         raise UsageError(f"reward_weights has {len(weights)} numbers for {len(items)} reward functions.")
-    wishes: list[RewardName] = [parse(item) if isinstance(item, str) else named(item) for item in items]
+    functions: list[RewardName] = [parse(item) if isinstance(item, str) else named(item) for item in items]
     if weights is not None:
-        wishes = [dataclasses.replace(wish, weight=float(w)) for wish, w in zip(wishes, weights, strict=True)]
-    given = {name: item for name, item in zip(names(wishes), items, strict=True) if not isinstance(item, str)}
-    return tuple(str(wish) for wish in wishes), given
+        functions = [dataclasses.replace(one, weight=float(w)) for one, w in zip(functions, weights, strict=True)]
+    given = {name: item for name, item in zip(names(functions), items, strict=True) if not isinstance(item, str)}
+    return tuple(str(function) for function in functions), given
 
 
 def sources(judge: Grader) -> dict[str, str]:
-    """Digests of the functions' sources by name, for a run's record."""
+    """Reward function -> digest of its source, for run.json."""
     return {function.name: function.digest for function in judge.scorer.functions} if judge.scorer else {}
 
 
 def changes(judge: Grader, before: Mapping[str, str]) -> list[str]:
-    """What a person should know before a run goes on with other functions than it began with."""
-    found = sources(judge)
+    """A warning for each reward function whose source has changed since the run began; `before` is from run.json."""
+    now = sources(judge)
     return [
-        f"the source of the reward function '{name}' has changed since the run began; later steps are rewarded by "
-        "what it is now"
+        f"the source of the reward function '{name}' has changed since the run began; later steps are rewarded by the "
+        "new source"
         for name, was in before.items()
-        if was and found.get(name, was) != was
+        if was and now.get(name, was) != was
     ]

@@ -1,4 +1,4 @@
-"""When the report of a run is written while it goes: often enough to be read, seldom enough to cost nothing."""
+"""The report of a run while the run goes on: rewritten often enough to be current, without slowing the run down."""
 
 from __future__ import annotations
 
@@ -6,45 +6,49 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-SHARE = 0.01  # of the time of a run that writing its report may take while it goes; the last one comes in any case
-APART = 10.0  # seconds between two of them, at the least
+SHARE = 0.01  # of a run's time, at most, is spent on writing reports; the report at the end is written in any case
+APART = 10.0  # seconds between two reports, at the least
 
 
 @dataclass
 class Page:
-    """`write` makes the report anew and whole; what it costs is measured, and decides when it is next made."""
+    """Decides when the report is written again: `write` writes it whole, and its duration decides how often.
+
+    page = Page(lambda: write_report(folder), warn=print)
+    page.turn()  # after each step; writes only if a report is due
+    """
 
     write: Callable[[], object]
     warn: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
-    spent: float = 0.0  # seconds, on all of them
+    spent: float = 0.0  # seconds spent on all reports of this run
     _began: float = field(init=False)
     _last: float = field(init=False)
-    _cost: float = 0.0  # of the last one
-    _told: bool = False
+    _cost: float = 0.0  # seconds that the last report took
+    _warned: bool = False
 
     def __post_init__(self) -> None:
         self._began = self._last = self.clock()
 
     def due(self) -> bool:
-        """Whether one more would keep within the share, if it costs what the last one did."""
+        """Whether another report may be written: it is assumed to take as long as the last one."""
         now = self.clock()
         return now - self._last >= APART and self.spent + self._cost <= SHARE * (now - self._began)
 
     def turn(self) -> None:
-        """Writes it if it is due."""
+        """Writes the report if it is due."""
         if self.due():
             self.now()
 
     def now(self) -> None:
-        """Writes it. A report that cannot be written is told once, and stops no run."""
+        """Writes the report now. If that fails, the first failure gives a warning, and the run goes on."""
         began = self.clock()
         try:
             self.write()
-        except Exception as error:  # of the disk, or of a record that was damaged under way: training needs no report
-            if not self._told:
+        except Exception as error:  # the disk failed or a record is damaged; training does not need the report
+            if not self._warned:
                 self.warn(f"warning: the report could not be written: {error}")
-            self._told = True
+            self._warned = True
         self._last = self.clock()
         self._cost = self._last - began
         self.spent += self._cost

@@ -1,5 +1,7 @@
-"""What a run needs and what the machine has: the shape of a model before it is loaded, the profile that fits it, and
-the memory of the whole run, refused with advice where there is not enough.
+"""The memory that a run needs and that the machine has, and the profile that fits a model.
+
+The plan is made from the shape of the model before the model is loaded. A run that cannot fit is refused, with advice
+on which settings would make it fit.
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ from assay.rng import Key
 from assay.run.experiment import Experiment
 from assay.tasks import task
 
-PROBE = 64  # problems looked at for the length of prompts
-LETTERS = 3  # characters of a token, at the least: prompts are planned too long rather than too short
-SMALL, SMALL_ON_GPU = 50_000_000, 10_000_000  # parameters below which a model is one for the laptop profile
+PROBE = 64  # problems whose prompts are measured
+LETTERS = 3  # characters per token, guessed low: a prompt planned too long costs memory, one too short stops the run
+SMALL, SMALL_ON_GPU = 50_000_000, 10_000_000  # models with at most so many parameters get the profile laptop
 
 
 def shape_of(model: str) -> PolicyConfig | None:
-    """The shape of a base, a folder or a run, without loading or building it; None where it is not known here."""
+    """The shape of a model, read without loading or building it; None for models of the Hub and unreadable files."""
     from assay.run.bases import BASES
 
     if not Path(model).exists() and model in BASES:
@@ -40,21 +42,21 @@ def shape_of(model: str) -> PolicyConfig | None:
             path = Path(read_config(read_json(path / CONFIG))[1])  # the base below an adapter
         return config_from_hf(read_json(path / "config.json"))
     except (OSError, AssayError):
-        return None  # whoever loads it says what is wrong with it
+        return None  # loading the model will report the same problem, with advice
 
 
 def is_adapter(model: str) -> bool:
-    """Whether a folder or a run holds an adapter, which trains in place of the weights below it."""
+    """Whether a model folder or a run folder holds a LoRA adapter instead of full weights."""
     from assay.policy.lora import CONFIG
 
     try:
         return (_folder(model) / CONFIG).is_file()
     except AssayError:
-        return False  # whoever loads it says what is wrong with it
+        return False  # loading the model will report the same problem, with advice
 
 
 def _folder(model: str) -> Path:
-    """That of the model itself, where it is a run."""
+    """The model folder: for a run folder that of the policy in its last checkpoint, else the folder itself."""
     if not (Path(model) / "run.json").is_file():
         return Path(model)
     from assay.run.bases import locate
@@ -72,21 +74,24 @@ def choose_profile(model: str) -> tuple[Profile, str]:
 
 
 def profile_for(count: int | None, *, gpu: bool) -> tuple[Profile, str]:
-    """laptop for models that learn at rates of small ones, one-gpu for all others."""
+    """(profile, reason) for a model of `count` parameters: laptop for small models, one-gpu for all others.
+
+    Small models learn well at learning rates that would ruin large ones.
+    """
     where = "on a GPU" if gpu else "on a processor"
     if count is None:
-        return "one-gpu", f"a model from elsewhere, {where}: taken for a real one"
+        return "one-gpu", f"a model of unknown size, {where}: treated as a large one"
     size = f"{count / 1e6:,.1f} million parameters {where}"
     if count <= (SMALL_ON_GPU if gpu else SMALL):
-        return "laptop", f"{size}: a small model, which takes large rates and many prompts a step"
+        return "laptop", f"{size}: a small model, which gets a high learning rate and many prompts a step"
     slow = "" if gpu else "; a step may take minutes"
-    return "one-gpu", f"{size}: a real model, which keeps the paper's learning rate{slow}"
+    return "one-gpu", f"{size}: a large model, which keeps the paper's learning rate{slow}"
 
 
 def has_gpu() -> bool:
     try:
         import torch
-    except ImportError:  # a dry run needs none
+    except ImportError:  # a dry run works without torch
         return False
     return torch.cuda.is_available()
 
@@ -95,7 +100,7 @@ def has_gpu() -> bool:
 
 
 def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt: int | None = None) -> Work:
-    """What an experiment asks of its engines. `prompt`: tokens of the longest, guessed from its text where unknown."""
+    """The work of a run that needs memory. `prompt`: tokens of the longest prompt; None: guessed from characters."""
     recipe, machine, plan = experiment.recipe, experiment.machine, experiment.evaluation
     mechanisms = [recipe.mechanism, *(stage.mechanism for stage in recipe.stages if stage.mechanism)]
     trained = sum(model.trained for model in recipe.models.values())
@@ -127,7 +132,7 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
 
 
 def _continues(experiment: Experiment, mechanisms: Sequence[Mechanism]) -> bool:
-    """Whether answers go on from others, or from their own last turn."""
+    """Whether answers are continued: those of other requests by parts of `expand`, or their own after a reply."""
     turns = any(task(share.task).environment is not None for share in experiment.pool.shares)
     return turns or any(part.continues for mechanism in mechanisms for part in mechanism.expand)
 
@@ -146,7 +151,7 @@ def _itemsize(precision: str, device: str) -> int:
 
 
 def longest_prompt(experiment: Experiment) -> int:
-    """Tokens of the longest prompt of a probe, at a guess: proxy models read a character a token."""
+    """Tokens of the longest of some prompts, guessed from their characters; bases have one token per character."""
     key, pool = Key("probe"), experiment.pool
     texts = (pool.problem(key(i)).prompt for i in range(PROBE))
     lengths = [sum(len(str(m.get("content", ""))) for m in t) if not isinstance(t, str) else len(t) for t in texts]
@@ -155,7 +160,11 @@ def longest_prompt(experiment: Experiment) -> int:
 
 @dataclass(frozen=True)
 class Plan:
-    """The memory of a run on this machine."""
+    """The memory that a run needs, and the memory that is free on this machine.
+
+    plan = plan_memory(experiment, shape_of(experiment.model), device="cpu")
+    print(plan.fits, *plan.lines(), sep="\\n")
+    """
 
     shape: PolicyConfig
     work: Work
@@ -167,22 +176,22 @@ class Plan:
         return self.budget.peak <= self.room.bytes
 
     def lines(self) -> list[str]:
-        """What a person reads before a run, the largest of each phase first."""
-        made, phases = self.budget, {}
-        for item in sorted(made.items, key=lambda item: -item.bytes):
+        """The plan as lines to print: the peak, the answers generated at once, and each phase, largest item first."""
+        needed, phases = self.budget, {}
+        for item in sorted(needed.items, key=lambda item: -item.bytes):
             phases.setdefault(item.phase, []).append(f"{item.name} {gib(item.bytes)}")
-        worst = max(made.phases, key=made.phases.__getitem__)
+        worst = max(needed.phases, key=needed.phases.__getitem__)
         limited = f", limited by machine.cache_mb {self.work.cache_bytes >> 20}" if self.limited else ""
         return [
             *([] if self.fits else [f"! this run would be refused here. {advice(self)}"]),
-            f"{gib(made.peak)} at the peak, while {worst}, of {gib(self.room.bytes)} free {self.room.where}",
-            f"rows in flight: {made.rows} of up to {self.work.length} tokens{limited}",
+            f"{gib(needed.peak)} at the peak, while {worst}, of {gib(self.room.bytes)} free {self.room.where}",
+            f"answers generated at once: {needed.rows}, each of up to {self.work.length} tokens{limited}",
             *(f"{phase}: {', '.join(items)}" for phase, items in phases.items()),
         ]
 
     @property
     def limited(self) -> bool:
-        """Whether more memory for keys and values would put more rows in flight."""
+        """Whether more memory for the KV cache would let more answers be generated at once."""
         return budget(self.shape, dataclasses.replace(self.work, cache_bytes=1 << 50)).rows > self.budget.rows
 
 
@@ -194,7 +203,7 @@ def plan_memory(
 
 
 def require_memory(plan: Plan) -> None:
-    """Refuses a run that cannot fit, and says what would."""
+    """Refuses a run that does not fit into memory, and says which settings would make it fit."""
     if plan.fits:
         return
     worst = max(plan.budget.phases, key=plan.budget.phases.__getitem__)
@@ -207,7 +216,7 @@ def require_memory(plan: Plan) -> None:
 
 
 def advice(plan: Plan) -> str:
-    """Which settings to change, one or two together, and what the run would then need; the mildest that fits."""
+    """A sentence on which settings to change, one or two together, so that the run fits: the smallest such change."""
     work, room = plan.work, plan.room.bytes
     steps: list[tuple[str, dict[str, int]]] = []
     for name, field, least, unit in (

@@ -1,5 +1,7 @@
-"""What wastes a week, looked for before the first step: in the settings, in the model's files, in a few answers of the
-model itself. Warnings are told and kept in run.json; they never stop a run, and the probe changes no bit of it.
+"""Checks before the first step for mistakes that would waste a long run.
+
+The checks look at the settings, at the model's files and at a probe: a few answers that the model writes to training
+problems. Warnings are printed and written to run.json. They never stop a run, and the probe does not change its result.
 """
 
 from __future__ import annotations
@@ -31,25 +33,26 @@ if TYPE_CHECKING:
     from assay.record.folder import RunFolder
     from assay.record.panel import Panel
 
-GROUP = 4  # answers to each prompt of the probe, where the recipe's groups are not smaller
-CUT = 0.25  # share of answers at the limit that is worth a word
-FULL = 0.9  # share of the context, likewise
-FAR = 10.0  # times the recipe's learning rate, either way
-PUNISHED = 0.9  # share of answers that a part takes from, likewise
-LEAST_ROWS = 8  # of an optimiser step
+GROUP = 4  # answers to each prompt of the probe, or fewer if the recipe's groups are smaller
+# A warning is given ...
+CUT = 0.25  # if at least this share of the answers was cut at the length limit
+FULL = 0.9  # if prompt and answer fill at least this share of the context
+FAR = 10.0  # if the learning rate is so many times the recipe's, or its reciprocal
+PUNISHED = 0.9  # if a reward part takes something from at least this share of the answers
+LEAST_ROWS = 8  # if an optimiser step sees fewer answers
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the checks read beside the experiment."""
+    """Facts of the model and of the probe, which the checks read beside the experiment."""
 
     parameters: int
-    context: int  # positions of the model
+    context: int  # the largest number of tokens of prompt and answer together
     longest: int  # tokens of the longest prompt seen
-    template: str | None = None
-    ends: Mapping[str, frozenset[int]] = field(default_factory=dict)  # file -> the end tokens that it names
-    lora: int = 0
-    episodes: Sequence[Episode] = ()  # of the probe
+    template: str | None = None  # the chat template
+    ends: Mapping[str, frozenset[int]] = field(default_factory=dict)  # file -> ids of the end tokens that it names
+    lora: int = 0  # rank of the adapter; 0: none
+    episodes: Sequence[Episode] = ()  # the judged answers of the probe
 
 
 def facts_of(experiment: Experiment, policy: Policy, *, longest: int, episodes: Sequence[Episode] = ()) -> Facts:
@@ -65,13 +68,13 @@ def facts_of(experiment: Experiment, policy: Policy, *, longest: int, episodes: 
 
 
 def named_ends(folder: Path) -> dict[str, frozenset[int]]:
-    """The end tokens that config.json and generation_config.json name, where there are such files."""
-    found = {}
+    """File -> ids of the end tokens that it names, for config.json and generation_config.json if they exist."""
+    ends = {}
     for name in ("config.json", "generation_config.json"):
         if (folder / name).is_file():
             ids = read_json(folder / name).get("eos_token_id")
-            found[name] = frozenset(ids if isinstance(ids, list) else _some(ids))
-    return found
+            ends[name] = frozenset(ids if isinstance(ids, list) else _some(ids))
+    return ends
 
 
 def _some(value: Any) -> list[Any]:
@@ -82,7 +85,10 @@ def _some(value: Any) -> list[Any]:
 
 
 def probe(experiment: Experiment, models: Models, codec: Codec, *, verify: Verify) -> list[Episode]:
-    """At most `machine.probe` judged answers of the policy; none where the method does not ask it plainly."""
+    """At most `machine.probe` judged answers of the policy.
+
+    There are none for a recipe that imitates given solutions, or in which no role is named `policy`.
+    """
     recipe, scale = experiment.recipe, experiment.recipe.scale
     mechanism = recipe.stages[0].mechanism or recipe.mechanism
     imitates = any(part.imitates for part in mechanism.ask)
@@ -101,24 +107,24 @@ def probe(experiment: Experiment, models: Models, codec: Codec, *, verify: Verif
 
 def _judging(mechanism: Mechanism, experiment: Experiment, codec: Codec) -> Callable[[str], Judge]:
     scale = experiment.recipe.scale
-    given = {"max_new": scale.max_new, "group_size": scale.group_size, "scale": scale, "codec": codec}
+    constants = {"max_new": scale.max_new, "group_size": scale.group_size, "scale": scale, "codec": codec}
 
     def judge(role: str) -> Judge:
         rule = mechanism.rule(role)
-        return Judge(rule.verified, tuple(bind(part, **given) for part in rule.reward))
+        return Judge(rule.verified, tuple(bind(part, **constants) for part in rule.reward))
 
     return judge
 
 
 def look(experiment: Experiment, policy: Policy, models: Models, *, longest: int, verify: Verify) -> list[str]:
-    """All warnings about a run that is about to begin. A probe that fails is one of them."""
+    """All warnings about a run that is about to begin; if the probe itself fails, that is a warning too."""
     failed, episodes = [], []
     try:
         episodes = probe(experiment, models, policy.tokenizer, verify=verify)
-    except (Stopped, DataError):  # a reward function that fails here fails in the first step
+    except (Stopped, DataError):  # a reward function that fails here would fail in the first step as well
         raise
     except AssayError as error:
-        failed = [f"the probe before the first step failed, as the run may: {error}"]
+        failed = [f"the probe before the first step failed, and the run may fail in the same way: {error}"]
     return failed + warnings(experiment, facts_of(experiment, policy, longest=longest, episodes=episodes))
 
 
@@ -132,23 +138,24 @@ def warn(
     longest: int,
     verify: Verify,
 ) -> None:
-    """Tells what was found, and keeps it in run.json."""
+    """Prints all warnings about the run, and writes them to run.json."""
     shown.phase("look")
-    found = look(experiment, policy, models, longest=longest, verify=verify)
-    folder.amend(warnings=found)
-    for sentence in found:
+    sentences = look(experiment, policy, models, longest=longest, verify=verify)
+    folder.amend(warnings=sentences)
+    for sentence in sentences:
         shown.note(f"warning: {sentence}")
 
 
-# The checks: each a sentence, or None
+# The checks. Each returns a warning, or None if it finds nothing wrong.
 
 
 def warnings(experiment: Experiment, facts: Facts) -> list[str]:
-    """What the settings and the facts give reason to warn of, the gravest first."""
+    """The warnings of all checks, the most serious first."""
     return [sentence for check in CHECKS if (sentence := check(experiment, facts))]
 
 
 def unjudged(_: Experiment, facts: Facts) -> str | None:
+    """The verifier failed on answers of the probe."""
     kinds = [e.verdict for e in facts.episodes if e.verdict is not None and e.verdict.status == "invalid"]
     if not kinds:
         return None
@@ -159,6 +166,7 @@ def unjudged(_: Experiment, facts: Facts) -> str | None:
 
 
 def uniform(experiment: Experiment, facts: Facts) -> str | None:
+    """The rewards do not differ within any group, so that no answer has an advantage."""
     mechanism = experiment.recipe.mechanism
     rows = [Row(e) for e in facts.episodes if e.reward is not None]
     whole = [m for m in groups(rows).values() if len(m) > 1]
@@ -167,78 +175,86 @@ def uniform(experiment: Experiment, facts: Facts) -> str | None:
     if any(spread([row.reward for i in members if (row := rows[i]).reward is not None]) for members in whole):
         return None
     values = sorted({float(row.reward) for row in rows if row.reward is not None})
-    told = (
-        f"all {len(rows)} answers earned {values[0]:g}" if len(values) == 1 else "each group's answers earned the same"
-    )
+    earned = f"all {len(rows)} answers earned {values[0]:g}"
+    if len(values) > 1:
+        earned = "within each group all answers earned the same"
     return (
-        f"the reward does not vary within any of {len(whole)} groups of the probe: {told}, and a group without "
+        f"the reward does not vary within any of {len(whole)} groups of the probe: {earned}, and a group without "
         "differences teaches nothing. Check the reward on a right answer, take easier problems, or larger groups"
     )
 
 
 def cut(experiment: Experiment, facts: Facts) -> str | None:
+    """Many answers are cut at the length limit."""
     answers = [e for e in facts.episodes if e.finish in ("stop", "length")]
     share = float(np.mean([e.finish == "length" for e in answers])) if answers else 0.0
     if share < CUT:
         return None
     limit = experiment.recipe.scale.max_new
-    reason = "; none wrote an end token, as models that never learnt this template do" if share == 1 else ""
+    reason = "; none ended with an end token, which is typical of a model not trained on this template"
+    reason = reason if share == 1 else ""
     return (
-        f"{share:.0%} of {len(answers)} probe answers were cut at {limit} tokens{reason}. A cut answer is wrong; "
-        f"--scale.max-new may be up to {facts.context - facts.longest} in this context"
+        f"{share:.0%} of {len(answers)} probe answers were cut at {limit} tokens{reason}. A cut answer counts as "
+        f"wrong; --scale.max-new may be up to {facts.context - facts.longest} in this context"
     )
 
 
 def punished(experiment: Experiment, facts: Facts) -> str | None:
+    """A penalty meets nearly all answers."""
     recipe = experiment.recipe
     mechanism = recipe.stages[0].mechanism or recipe.mechanism
     judged = [e for e in facts.episodes if e.reward is not None]
     for part in mechanism.rule("policy").reward if judged else ():
         if not part.deducts:
             continue
-        found = bind(part, max_new=recipe.scale.max_new)(judged)
-        costs = [reward.value for reward in found if reward is not None and reward.value < 0]
+        rewards = bind(part, max_new=recipe.scale.max_new)(judged)
+        costs = [reward.value for reward in rewards if reward is not None and reward.value < 0]
         if len(costs) >= PUNISHED * len(judged):
-            said = ", ".join(f"{name} {value:g}" for name, value in vars(part).items())
+            numbers = ", ".join(f"{name} {value:g}" for name, value in vars(part).items())
             return (
-                f"{name_of(part)} ({said}) takes from {len(costs)} of {len(judged)} probe answers, "
-                f"{-float(np.mean(costs)):.2g} each: where all are punished, none is told from another. Answers "
-                f"may have {recipe.scale.max_new} tokens; set the part's numbers, or --scale.max-new, to fit each other"
+                f"{name_of(part)} ({numbers}) lowers the reward of {len(costs)} of {len(judged)} probe answers, by "
+                f"{-float(np.mean(costs)):.2g} on average: a penalty on all answers does not favour any of them. "
+                f"Answers may have {recipe.scale.max_new} tokens; change the part's numbers or --scale.max-new so that "
+                "they fit each other"
             )
     return None
 
 
 def no_opening(_: Experiment, facts: Facts) -> str | None:
+    """The chat template does not open the assistant's message."""
     if facts.template is None or "add_generation_prompt" in facts.template:
         return None
     return (
-        "the chat template knows no generation prompt: it ends where the user does, so that the model may go on as the "
-        "user. Give the tokenizer a template that uses add_generation_prompt"
+        "the chat template does not use add_generation_prompt: a prompt ends with the user's message, so that the "
+        "model may continue in the user's name. Give the tokenizer a template that uses add_generation_prompt"
     )
 
 
 def ends_disagree(_: Experiment, facts: Facts) -> str | None:
+    """The model's files name different end tokens, or none."""
     known = {name: ids for name, ids in facts.ends.items() if ids}
     if not known:
         return "no file of the model names an end token: every answer will be as long as the limit"
     named = known.get("generation_config.json", known.get("config.json"))
     if named is None or known.get("tokenizer", named) <= named:
         return None
-    told = ", ".join(f"{name} {sorted(ids)}" for name, ids in known.items())
+    listing = ", ".join(f"{name} {sorted(ids)}" for name, ids in known.items())
     return (
-        f"the model's files name different end tokens: {told}. Each of them ends an answer here and is trained on as "
-        "its last token; other programs may stop at fewer. Padding is never trained on, whatever its token"
+        f"the model's files name different end tokens: {listing}. Here each of these tokens ends an answer and is "
+        "trained on as its last token; other programs may stop at fewer of them. Padding is never trained on, even if "
+        "its token is one of these"
     )
 
 
 def far_rate(experiment: Experiment, facts: Facts) -> str | None:
+    """The learning rate is far from the recipe's at this profile."""
     known, rate = RECIPES.get(experiment.recipe.name), experiment.recipe.scale.learning_rate
     if known is None:
         return None
     expected = at_profile(known, experiment.profile, adapted=bool(facts.lora))[0].scale.learning_rate
     if facts.lora and rate < 0.3 * expected:
         return (
-            f"a learning rate of {rate:g} is one for all weights; adapters of rank {facts.lora} learn at about "
+            f"a learning rate of {rate:g} suits training of all weights; adapters of rank {facts.lora} need about "
             f"{LORA_FACTOR:g} times that: --scale.learning-rate {expected:g}"
         )
     ratio = rate / expected
@@ -246,41 +262,47 @@ def far_rate(experiment: Experiment, facts: Facts) -> str | None:
         return None
     return (
         f"a learning rate of {rate:g} is {max(ratio, 1 / ratio):.0f} times {'above' if ratio > 1 else 'below'} "
-        f"{expected:g}, that of {experiment.recipe.name} at profile {experiment.profile}"
+        f"{expected:g}, the learning rate of {experiment.recipe.name} at profile {experiment.profile}"
     )
 
 
 def wrong_profile(experiment: Experiment, facts: Facts) -> str | None:
+    """The profile was made for models of another size."""
     size = f"{facts.parameters / 1e6:,.0f} million parameters"
     if experiment.profile == "laptop" and facts.parameters > SMALL:
-        return f"profile laptop has the rates of models of 1 to 10 million parameters, not of {size}: --profile one-gpu"
+        return (
+            f"profile laptop has learning rates for models of 1 to 10 million parameters, not of {size}: take "
+            "--profile one-gpu"
+        )
     if (
         experiment.profile != "laptop"
         and facts.parameters < SMALL / 10
         and experiment.recipe.scale.learning_rate < 1e-5
     ):
         rate = experiment.recipe.scale.learning_rate
-        return f"a model of {size} hardly moves at a learning rate of {rate:g}: --profile laptop"
+        return f"a model of {size} hardly learns at a learning rate of {rate:g}: take --profile laptop"
     return None
 
 
 def full_context(experiment: Experiment, facts: Facts) -> str | None:
+    """Prompt and answer nearly fill the context."""
     needed = facts.longest + experiment.recipe.scale.max_new
     if needed < FULL * facts.context:
         return None
     return (
         f"prompts of {facts.longest} tokens and answers of {experiment.recipe.scale.max_new} fill {needed} of the "
-        f"{facts.context} positions: a longer prompt than those looked at would stop the run"
+        f"{facts.context} positions of the context: a prompt longer than the probed ones would stop the run"
     )
 
 
 def few_rows(experiment: Experiment, _: Facts) -> str | None:
+    """An optimiser step sees few answers, or mini-batches split groups."""
     scale = experiment.recipe.scale
     rows = scale.num_prompts * scale.group_size / scale.num_minibatches
     if scale.num_prompts < scale.num_minibatches:
         return (
-            f"{scale.num_prompts} groups are cut into {scale.num_minibatches} mini-batches, so that answers that are "
-            "compared with each other train in different updates: lower --scale.num-minibatches"
+            f"{scale.num_prompts} groups are split into {scale.num_minibatches} mini-batches, so that answers of one "
+            "group train in different updates: lower --scale.num-minibatches"
         )
     if rows >= LEAST_ROWS:
         return None

@@ -1,4 +1,7 @@
-"""What watches a run: metrics every step, rollouts, held-out scores and checkpoints when due, and an orderly stop."""
+"""The recorder: writes metrics after every step, and rollouts, evaluations and checkpoints every so many steps.
+
+The recorder also stops the run in an orderly way when a signal asks for it.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +31,14 @@ from assay.types import Batch, Episode, Problem, Row, Stats
 if TYPE_CHECKING:
     from assay.record.panel import Panel
 
-STILL = ("", "collect", "forwards")  # phases in which no weight moves
+STILL = ("", "collect", "forwards")  # phases in which no weight changes
 
 Exams = Mapping[str, Sequence[Problem]]
-"""Held-out problems by set: `valid` while training, `test` before and after."""
+"""Held-out problems by set: `valid` is evaluated during training, `test` before and after it."""
 
 
 def exams(experiment: Experiment) -> dict[str, list[Problem]]:
-    """The same problems for every run on the same pool, whatever its seed, so that runs can be compared in pairs."""
+    """The held-out problems of a run. Runs on one pool get the same problems at every seed, for paired comparison."""
     plan, pool = experiment.evaluation, experiment.pool
     sets = {"test": plan.final_problems} | ({"valid": plan.num_problems} if plan.every else {})
     return {name: _exam(pool, name, count) for name, count in sets.items()}
@@ -47,25 +50,31 @@ def _exam(pool: Pool, name: str, count: int) -> list[Problem]:
 
 @dataclass
 class Recorder:
-    """Order within a step: records, rollouts, scores, checkpoint; what the checkpoint does not hold is redone."""
+    """Writes what a run leaves behind. The loop calls `started` once, `phase` within a step, and `step` after it.
+
+    Within a step the order is: metrics, rollouts, evaluation, checkpoint. A checkpoint therefore stands after all
+    records of its step; a resumed run repeats the steps after its last checkpoint and records them anew.
+
+    train(stages, models, memory, Recorder(folder, experiment, codec, files, exams(experiment), panel, stop))
+    """
 
     folder: RunFolder
     experiment: Experiment
     codec: Codec
-    files: Mapping[str, bytes]  # what makes `policy/` of a checkpoint a Hugging Face folder, weights apart
+    files: Mapping[str, bytes]  # the files beside the weights that make `policy/` a Hugging Face folder
     exams: Exams
     panel: Panel
     stop: StopFlag
     judge: Grader = field(default_factory=Grader)
-    page: Page | None = None  # the report, which is written as the run goes
-    track: Callable[[int, Mapping[str, float]], None] = lambda step, values: None  # to the sinks, if there are any
-    clock: dict[str, float] = field(default_factory=dict)
+    page: Page | None = None  # the report, which is rewritten while the run goes on
+    track: Callable[[int, Mapping[str, float]], None] = lambda step, values: None  # passes metrics to the trackers
+    clock: dict[str, float] = field(default_factory=dict)  # seconds of this step, by phase
     began: float = field(default_factory=time.monotonic)
-    entered: tuple[str, float] = ("", 0.0)
-    settled: tuple[Memory, Models] | None = None  # the state that a stop may save: no weight has moved since
+    entered: tuple[str, float] = ("", 0.0)  # the present phase, and when it began
+    settled: tuple[Memory, Models] | None = None  # the state after the last step, which a stop may still save
 
     def started(self, memory: Memory, models: Models) -> None:
-        if memory.step == 0 and not self.folder.store.steps():  # a checkpoint of step 0 holds these scores
+        if memory.step == 0 and not self.folder.store.steps():  # with a checkpoint of step 0 this was done already
             self._evaluate("test", memory, models)
             if "valid" in self.exams:
                 self.panel.update(0, self._evaluate("valid", memory, models))
@@ -84,7 +93,7 @@ class Recorder:
             self.stop.check()
 
     def keep(self) -> None:
-        """Saves the state before this step, if no weight has moved since."""
+        """Saves a checkpoint of the state before this step, if no weight has changed since then."""
         if self.settled and self.entered[0] in STILL:
             self._save(*self.settled)
 
@@ -159,20 +168,15 @@ class Recorder:
         self.folder.save(memory.step, tensors=tensors, documents=documents, files=self.files, score=score, place=place)
 
     def saved(self, name: str) -> bool:
-        """Frozen models come back from where they came from, not from checkpoints."""
+        """Whether checkpoints hold this model. A frozen model is loaded again from where it was loaded at first."""
         known = self.experiment.recipe.models
         return name in known and known[name].saved
 
     def _write_rollouts(
         self, step: int, episodes: Sequence[Episode], rows: Sequence[Row], batches: Sequence[Batch]
     ) -> None:
-        advantages = {
-            batch.request[i]: batch.advantage[batch.at[i] : batch.at[i + 1]]
-            for batch in batches
-            for i in range(len(batch))
-        }
         shown = list(rows[: self.experiment.saving.rollouts_max])
-        self.folder.write_rollouts(step, rollout_table(shown, self.codec.decode, step=step, advantages=advantages))
+        self.folder.write_rollouts(step, rollout_table(shown, self.codec.decode, step=step, batches=batches))
 
     def _due(self, every: int, step: int) -> bool:
         return every > 0 and step % every == 0
@@ -194,7 +198,7 @@ class Recorder:
 
 
 def counters_of(data: Any) -> dict[str, dict[str, int]]:
-    """What `counters.json` of a checkpoint says of each model."""
+    """Model -> its counters, from the data of `counters.json` in a checkpoint."""
     return {str(name): {"version": int(counter["version"])} for name, counter in data.items()}
 
 
@@ -210,15 +214,15 @@ def _spent(memory: Memory) -> Stats:
 
 
 def below(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """The entries of a state under a prefix, without it."""
+    """The entries of a state whose names begin with `prefix`, under their names without it."""
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
 def timeless(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A metrics record without what depends on the clock: equal for equal runs."""
+    """A metrics record without times and speeds: two runs of one seed have equal records then."""
     return {name: value for name, value in record.items() if not name.startswith(("time/", "perf/"))}
 
 
 def finite(stats: Mapping[str, float]) -> dict[str, float]:
-    """JSON knows no NaN; a value that is not finite is left out."""
+    """The values that are finite; JSON has no way to write the others."""
     return {name: value for name, value in stats.items() if np.isfinite(value)}

@@ -1,5 +1,6 @@
-"""Which numbers a run has: those of its profile, its task and the person who starts it, and the constants of the recipe
-that follow them.
+"""The scale of a run: the paper's numbers, changed by the profile, by the task and by the person who starts the run.
+
+Some constants inside a recipe's parts follow the scale, for example a length penalty that begins near `max_new`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from assay.scale import Scale
 
 
 def at_its_scale(experiment: Experiment, asked: Mapping[str, Any]) -> tuple[Experiment, list[str]]:
-    """The experiment at the scale of its profile, of its task and of what a person asked for, by path, in this order;
-    the constants of the recipe follow what comes of it.
+    """The experiment at its scale, and a line for each number that differs from the paper's.
+
+    The profile changes the paper's scale first, then the task, then the person: `asked` holds the settings of the scale
+    by their path. At the end the constants of the recipe's parts are adapted to the scale.
     """
 
     def is_asked(name: str) -> bool:
@@ -34,15 +37,15 @@ def at_its_scale(experiment: Experiment, asked: Mapping[str, Any]) -> tuple[Expe
     experiment = dataclasses.replace(experiment, recipe=dataclasses.replace(paper, scale=scale))
     for path, value in asked.items():
         experiment = override(experiment, path, value)
-    wanted, told = experiment.recipe.scale, []
+    wanted, warmup = experiment.recipe.scale, []
     if not is_asked("warmup_steps"):
-        wanted, told = warmed(scale, wanted)
+        wanted, warmup = warmed(scale, wanted)
     recipe, moved = at_scale(paper, wanted)
-    return dataclasses.replace(experiment, recipe=recipe), [*rules, *told, *moved]
+    return dataclasses.replace(experiment, recipe=recipe), [*rules, *warmup, *moved]
 
 
 def named_at(scale: Scale, rules: list[str], parts: Any) -> Any:
-    """Parts that a person named, with the defaults that this scale makes of theirs, which the rules tell of."""
-    found, moved = as_named(parts, scale)
+    """Parts that a person chose by name, with their defaults adapted to this scale; adds a line for each to `rules`."""
+    adapted, moved = as_named(parts, scale)
     rules += moved
-    return found
+    return adapted

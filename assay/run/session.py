@@ -1,4 +1,4 @@
-"""Runs: from a configuration to a trained model in a folder that explains itself, and on again after any stop."""
+"""Planning, starting and resuming a run: from settings to a trained model in a run folder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from assay.policy import Policy
 
 Functions = Mapping[str, Callable[..., Any]]
-IDENTITY = ("model", "pool", "seed", "profile")
+"""Reward functions that the calling program passes as Python functions, by name."""
+IDENTITY = ("model", "pool", "seed", "profile")  # fields of the experiment that no resume may change
 
 
 def plan(
@@ -56,10 +57,13 @@ def plan(
     right_from: float = 1.0,
     reward_timeout: float = SECONDS,
 ) -> tuple[Experiment, list[str]]:
-    """The experiment that these wishes mean, and the rules by which the paper's scale became this one."""
+    """The checked experiment that these arguments describe, and a line for each number that differs from the paper's.
+
+    experiment, rules = plan(RECIPES["grpo"], model="countdown", pool=pool, overrides={"scale.learning_rate": 1e-3})
+    """
     profile, reasons = (profile, []) if profile != "auto" else _chosen(model)
     if Path(model).is_dir():
-        model = str(Path(model).resolve())  # a run is resumed from anywhere
+        model = str(Path(model).resolve())  # a run may be resumed from another working directory
     recipe = scored_by(recipe, rewards) if rewards else recipe
     experiment = Experiment(recipe, model, pool, seed=seed, profile=profile, rewards=absolute(rewards))
     experiment = dataclasses.replace(experiment, right_from=right_from, reward_timeout=reward_timeout)
@@ -94,7 +98,12 @@ def start(
     extra: Mapping[str, Any] | None = None,
     functions: Functions | None = None,
 ) -> Path:
-    """Trains in a new run folder, and says which. `functions` are reward functions that this program has, by name."""
+    """Trains in a new run folder and returns its path.
+
+    path = start(experiment, Path("runs/first"), command="assay train grpo --run runs/first")
+
+    `extra` holds further fields for run.json.
+    """
     from assay.policy import fingerprint
 
     check(experiment)
@@ -103,11 +112,11 @@ def start(
     require_packages(experiment.tracking.sinks)
     judge = grader_of(experiment, functions)
     check_functions(judge, experiment.pool)
-    for line in data_needs.told(experiment.pool, experiment.chat):
+    for line in data_needs.notes(experiment.pool, experiment.chat):
         say(f"  {line}")
-    for line in data_needs.tell_golds(experiment.pool) if not experiment.rewards else ():
+    for line in data_needs.answer_warnings(experiment.pool) if not experiment.rewards else ():
         say(f"  {line}")
-    memory = memory_of(experiment)  # before anything is loaded, where the shape is known
+    memory = memory_of(experiment)  # a run that does not fit is refused before its model is loaded
     if memory is not None:
         require_memory(memory)
     policy = load_model(experiment)
@@ -136,7 +145,7 @@ def start(
 
 
 def memory_of(experiment: Experiment) -> Plan | None:
-    """The memory that a run will need; None for a model whose shape is not known here."""
+    """The memory that a run will need; None for a model whose shape is not known before it is loaded."""
     shape = shape_of(experiment.model)
     return None if shape is None else plan_memory(experiment, shape, device=device_of(experiment.machine.device))
 
@@ -150,9 +159,12 @@ def resume(
     reward_timeout: float | None = None,
     trust_code: bool = False,
 ) -> Path:
-    """Continues from the last checkpoint; `steps` extends a run that is finished. A call of a reward function has
-    `reward_timeout` seconds from now on. A file of reward functions that the folder names is imported if it is the one
-    that the run began with, or trusted.
+    """Continues a run from its last checkpoint and returns its path; `steps` extends a finished run.
+
+    resume("runs/first", steps=400)
+
+    From now on one call of a reward function may take `reward_timeout` seconds. Files of reward functions that have
+    changed since the run began are imported only with `trust_code`, or if a person at the terminal agrees.
     """
     from assay.policy import fingerprint
 
@@ -165,7 +177,7 @@ def resume(
         check(experiment)
         device_of(experiment.machine.device)
         for sentence in folder.noticed:
-            say(f"warning: {sentence}. Training is not touched by it; curves and reports of this run are.")
+            say(f"warning: {sentence}. Training does not read these records; curves and reports of this run do.")
         data_needs.require_unchanged(experiment.pool, folder.document["identity"])
         rewards = experiment.rewards
         trusted = require_trust(Path(path), rewards, folder.document, given=functions or {}, trusted=trust_code)
@@ -175,14 +187,15 @@ def resume(
         if trusted:
             folder.amend(rewards=sources(judge), code=code_of(rewards))
         policy = load_model(experiment)
-        if (found := fingerprint(policy)) != folder.document["identity"]["weights"]:
+        if (digest := fingerprint(policy)) != folder.document["identity"]["weights"]:
             raise ConfigError(
-                f"the model {experiment.model} has changed since {path} began: its weights were "
-                f"{folder.document['identity']['weights']}, now {found}. Put the old model back, or start a new run."
+                f"the model {experiment.model} has changed since {path} began: the digest of its weights was "
+                f"{folder.document['identity']['weights']} and is now {digest}. Put the old model back, or start a new "
+                "run."
             )
         checkpoint = folder.load()
         if checkpoint is not None and steps is not None and steps < checkpoint.step:
-            raise UsageError(f"{path} has done {checkpoint.step} steps already; --steps {steps} is behind it.")
+            raise UsageError(f"{path} has done {checkpoint.step} steps already; --steps {steps} would be fewer.")
         if checkpoint is not None and checkpoint.step >= experiment.recipe.scale.num_steps:
             say(f"all {checkpoint.step} steps of {path} are done; --steps N extends the run to N.")
         if steps is not None or reward_timeout is not None:
@@ -190,18 +203,18 @@ def resume(
         folder.rewind(checkpoint)
         memory = Memory(experiment.seed)
         if checkpoint is not None:
-            held = checkpoint.tensors(columns.FILE) if columns.FILE in checkpoint.names else {}
-            memory = checkpoint.read("memory.json", lambda kept: Memory.of(kept, held))
+            buffers = checkpoint.tensors(columns.FILE) if columns.FILE in checkpoint.names else {}
+            memory = checkpoint.read("memory.json", lambda data: Memory.of(data, buffers))
         _run(folder, experiment, policy, memory, quiet=quiet, judge=judge, checkpoint=checkpoint)
     return Path(path)
 
 
 def tell_differences(checkpoint: Checkpoint, place: str) -> None:
-    """What a person should know before a run goes on."""
+    """Warns of newer checkpoints that could not be used, and of a machine that differs from the one of the save."""
     for sentence in checkpoint.rejected:
         say(f"warning: {sentence}")
     for change in checkpoint.environment_changes(place):
-        say(f"warning: {change}; the resumed run is no longer promised to be the same bit for bit")
+        say(f"warning: {change}; the resumed run may differ in its last bits from a run without the stop")
 
 
 def _run(
@@ -215,7 +228,7 @@ def _run(
     checkpoint: Any = None,
     longest: int | None = None,
 ) -> None:
-    """`longest`: tokens of the longest prompt, of a run that is new."""
+    """Builds the models and trains. `longest`: tokens of the longest prompt; None for a run that is resumed."""
     from assay.engine.choose import processor_of
 
     set_threads(experiment.machine)
@@ -253,7 +266,7 @@ def _train(
         counters = checkpoint.read("counters.json", counters_of)
         for name, counter in counters.items():
             if name not in models:
-                raise StorageError(f"{checkpoint.path} holds a model '{name}', which this recipe has not.")
+                raise StorageError(f"{checkpoint.path} holds a model '{name}', which this recipe does not have.")
             weights = checkpoint.tensors(f"{name}/{models[name].weights_file}", framework="torch")
             moments = checkpoint.tensors(f"optimiser/{name}.safetensors", framework="torch")
             state = {f"parameter/{key}": value for key, value in weights.items()}
@@ -278,16 +291,16 @@ def _train(
                 if not isinstance(error, Stopped):
                     raise
                 raise Stopped(
-                    f"{str(error).split(';')[0]}; `assay resume {folder.path}` goes on where it is."
+                    f"{str(error).split(';')[0]}; `assay resume {folder.path}` continues from there."
                 ) from error
             finally:
-                page.now()  # whatever ended it
+                page.now()  # also after a stop or an error
         for failure in folder.failures:
             shown.note(f"warning: {failure}")
 
 
 def load_model(experiment: Experiment) -> Policy:
-    """A base by name (built on first use), a folder, or a Hub id."""
+    """Loads the model of an experiment: a base (built on first use), a model folder, a run folder or a Hub id."""
     from assay.policy import load_policy
     from assay.run.bases import locate
 
@@ -298,14 +311,14 @@ def load_model(experiment: Experiment) -> Policy:
 
 
 def with_adapter(experiment: Experiment, policy: Policy) -> Policy:
-    """The policy with the adapter that the run asks for, or with the one that its model has already."""
+    """The policy with a new adapter if the run asks for one; a policy that is an adapter already stays as it is."""
     has = policy.transformer.lora
     if not experiment.lora.rank:
         return policy
     if has is not None:
         raise ConfigError(
-            f"{experiment.model} is an adapter of rank {has.rank} already. Leave --lora out to train it further, or "
-            f"make it a model first: `assay export {experiment.model} FOLDER --merge`."
+            f"{experiment.model} is an adapter of rank {has.rank} already. Leave --lora out to train this adapter "
+            f"further, or merge it into its model first: `assay export {experiment.model} FOLDER --merge`."
         )
     from assay.policy.adapter_folder import put_on
     from assay.run.bases import locate
@@ -315,7 +328,7 @@ def with_adapter(experiment: Experiment, policy: Policy) -> Policy:
 
 
 def build_models(experiment: Experiment, policy: Policy) -> Models:
-    """An engine for each parameter set of the recipe, and the frozen reference where the objective asks for one."""
+    """An engine for each parameter set of the recipe, and for the frozen reference model if an objective needs one."""
     from assay.engine.choose import engine_of
     from assay.engine.optimiser import AdamW
     from assay.engine.torch.value_engine import ValueEngine
@@ -326,7 +339,7 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
     device = device_of(machine.device)
     choice = engine_of(policy.transformer, machine.engine, device, machine.precision)
     if machine.engine == "auto" and device == "cpu" and choice.reason:
-        slower = ", one and a half times slower than with the core" if choice.refused else ""
+        slower = ", which takes 1.5 times as long as the compiled core" if choice.refused else ""
         say(f"this run computes with torch{slower}: {choice.reason}")
     settings = {
         "end_ids": policy.end_ids,
@@ -344,13 +357,13 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
         wanted["reference"] = False
     values = {name for name, model in recipe.models.items() if model.output == "value"}
     if values and machine.engine == "native":
-        say(f"{', '.join(sorted(values))}: values are computed with torch; the core computes everything else")
+        say(f"with torch is computed: {', '.join(sorted(values))}; the compiled core computes everything else")
     if values and not isinstance(policy.transformer, Transformer):
         raise ConfigError(
-            f"{recipe.name} has a critic, which must be of the families llama, qwen2 or qwen3; {experiment.model} is "
-            f"of {policy.config.family}. Take a recipe without a critic."
+            f"{recipe.name} has a critic, which needs a model of the families llama, qwen2 or qwen3; "
+            f"{experiment.model} is of the family {policy.config.family}. Take a recipe without a critic."
         )
-    *others, last = wanted  # the last one takes the weights that were loaded, and is no copy
+    *others, last = wanted  # the last set takes the loaded network itself; all others take copies of it
     networks = {name: twin(policy.transformer) for name in others} | {last: policy.transformer}
     engines = {
         name: (ValueEngine if name in values else choice.engine)(
@@ -358,13 +371,13 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
         )
         for name, trained in wanted.items()
     }
-    again = any(stage.start == "base" for stage in recipe.stages)
-    starts = {name: engines[name].state() for name, model in recipe.models.items() if again and model.saved}
+    restarts = any(stage.start == "base" for stage in recipe.stages)
+    starts = {name: engines[name].state() for name, model in recipe.models.items() if restarts and model.saved}
     return Models(engines, recipe.roles, recipe.models, starts)
 
 
 def _policy_files(policy: Policy) -> dict[str, bytes]:
-    """Everything of the Hugging Face layout, or of PEFT's, but the weights, under `policy/`."""
+    """The files of `policy/` beside the weights, in the Hugging Face layout, or in PEFT's layout for an adapter."""
     from assay.policy.adapter_folder import adapter_files
     from assay.policy.checkpoint import model_files
 

@@ -1,4 +1,7 @@
-"""What a person asked for, as settings: whole paths, flags that are short for one, names of another trainer refused."""
+"""The settings that a person gave, under their full paths in the experiment.
+
+Short paths and options such as --steps are turned into full paths; names of settings in TRL are refused with advice.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,24 @@ from assay.recipe import Recipe
 from assay.run import trl_names
 from assay.run.experiment import Experiment
 
-SHORT = ("scale", "mechanism", "models", "roles", "stages")  # written without the `recipe.` before them
+SHORT = ("scale", "mechanism", "models", "roles", "stages")  # paths that begin so are written without `recipe.`
 
 
 def asked(recipe: Recipe, overrides: Mapping[str, Any], *, steps: int | None, system: str | None) -> dict[str, Any]:
-    """{path in the experiment: value}. A setting that has a flag too may be said once, or twice alike."""
-    if theirs := {path: str(value) for path, value in overrides.items() if trl_names.is_theirs(path)}:
-        raise trl_names.refusal(theirs, recipe, write=in_python)
-    found = {full(path): value for path, value in overrides.items()}
+    """{path in the experiment: value}. A setting given both by its option and by its path must have one value."""
+    if of_trl := {path: str(value) for path, value in overrides.items() if trl_names.is_theirs(path)}:
+        raise trl_names.refusal(of_trl, recipe, write=in_python)
+    values = {full(path): value for path, value in overrides.items()}
     for flag, path, value in (("steps", "recipe.scale.num_steps", steps), ("system", "chat.system", system)):
         if value is None:
             continue
-        if str(found.get(path, value)) != str(value):
+        if str(values.get(path, value)) != str(value):
             raise UsageError(
-                f"{flag} and {path.removeprefix('recipe.')} are one setting, and say {value!r} and {found[path]!r}."
+                f"{flag} and {path.removeprefix('recipe.')} are one setting, given as {value!r} and as "
+                f"{values[path]!r}: leave one out."
             )
-        found[path] = value
-    return found
+        values[path] = value
+    return values
 
 
 def full(path: str) -> str:
@@ -41,7 +45,7 @@ def full(path: str) -> str:
 
 
 def in_python(settings: Mapping[str, str]) -> str:
-    """As `assay.train` takes them."""
-    said = [f"{name}={value!r}" for name, value in settings.items() if "." not in name]
+    """Settings as arguments of `assay.train`, for messages."""
+    arguments = [f"{name}={value!r}" for name, value in settings.items() if "." not in name]
     dotted = {name.replace("-", "_"): value for name, value in settings.items() if "." in name}
-    return ", ".join([*said, *([f"settings={dotted}"] if dotted else [])])
+    return ", ".join([*arguments, *([f"settings={dotted}"] if dotted else [])])

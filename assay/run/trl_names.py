@@ -1,6 +1,6 @@
-"""TRL's names for what has another name here: each is refused with ours and with the value as one would write it.
+"""Names of settings in TRL. They are refused with a message that gives Assay's setting, with the value filled in.
 
-A name that means something else in TRL than any setting does here is answered with a sentence.
+A TRL setting that has no counterpart among Assay's settings gets a sentence that explains what to do instead.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from assay.recipe import Recipe
 from assay.run.configure import override
 
 PREFIX = "vllm_"
-VALUE = "VALUE"  # where none was given
+VALUE = "VALUE"  # stands for the value in a message if the person gave none
 
-SAME: dict[str, str] = {  # one value, one setting
+SAME: dict[str, str] = {  # TRL's name -> our setting with the same meaning and the same values
     "num_generations": "scale.group-size",
     "max_completion_length": "scale.max-new",
     "learning_rate": "scale.learning-rate",
@@ -43,7 +43,7 @@ SAME: dict[str, str] = {  # one value, one setting
     "output_dir": "run",
     "run_name": "tracking.name",
 }
-CHOICES: dict[str, dict[str, str]] = {  # values that have other names as well
+CHOICES: dict[str, dict[str, str]] = {  # TRL's name -> TRL's value -> our setting and value
     "loss_type": {
         "grpo": "mechanism.objective.aggregate sequence-mean",
         "bnpo": "mechanism.objective.aggregate token-mean",
@@ -76,42 +76,46 @@ CHOICES: dict[str, dict[str, str]] = {  # values that have other names as well
     "importance_sampling_level": {"token": "mechanism.objective.ratio token"},
 }
 SENTENCES: dict[str, str] = {
-    "max_prompt_length": "prompts are never cut: what does not fit is refused, or left out with --skip-bad-rows",
-    "num_train_epochs": "a run is as long as --steps says; an epoch is the rows by --scale.num-prompts",
+    "max_prompt_length": "prompts are never cut: a prompt that does not fit is refused, or left out with "
+    "--skip-bad-rows",
+    "num_train_epochs": "--steps sets the length of a run; an epoch is as many steps as there are rows divided by "
+    "--scale.num-prompts",
     "warmup_ratio": "--scale.warmup-steps counts optimiser steps",
-    "steps_per_generation": "--scale.num-minibatches says into how many optimiser steps an answer batch is cut",
-    "generation_batch_size": "--scale.num-prompts times --scale.group-size answers are made a step",
-    "importance_sampling_level": "ratios of whole answers are the recipe `gspo`",
+    "steps_per_generation": "--scale.num-minibatches is the number of optimiser steps into which the answers of a step "
+    "are split",
+    "generation_batch_size": "a step generates --scale.num-prompts times --scale.group-size answers",
+    "importance_sampling_level": "the recipe `gspo` has ratios of whole answers",
     "loss_type": "its other kinds are recipes: `assay list recipes` (cispo, sapo, ...)",
     "delta": "the recipe `two-sided-clip` bounds the ratio from above as well",
-    "top_entropy_quantile": "the recipe `fork-mask` trains the tokens of high entropy alone",
-    "mask_truncated_completions": "--mechanism.curate whole-answers leaves cut answers out",
-    "sync_ref_model": "the recipe `kl-ema` has a reference that follows the policy, `kl-reset` one that is renewed",
-    "ref_model_mixup_alpha": "the recipe `kl-ema` has a reference that follows the policy",
-    "ref_model_sync_steps": "the recipe `kl-reset` has a reference that is renewed",
-    "use_vllm": "the sampler is built in, and holds the weights that are trained",
+    "top_entropy_quantile": "the recipe `fork-mask` trains only the tokens of high entropy",
+    "mask_truncated_completions": "--mechanism.curate whole-answers leaves truncated answers out",
+    "sync_ref_model": "in the recipe `kl-ema` the reference follows the policy, in `kl-reset` it is replaced by the "
+    "policy from time to time",
+    "ref_model_mixup_alpha": "in the recipe `kl-ema` the reference follows the policy",
+    "ref_model_sync_steps": "in the recipe `kl-reset` the reference is replaced by the policy from time to time",
+    "use_vllm": "the sampler is built in, and samples from the very weights that are trained",
     "use_peft": "--lora RANK trains low-rank adapters",
     "lora_dropout": "adapters have no dropout here",
     "logging_steps": "every step is recorded",
-    "log_completions": "answers are kept in rollouts/: --saving.rollouts-every STEPS",
-    "push_to_hub": "`assay export RUN FOLDER` writes what `hf upload` takes",
+    "log_completions": "answers are written to rollouts/: --saving.rollouts-every STEPS",
+    "push_to_hub": "`assay export RUN FOLDER` writes a folder that `hf upload` takes",
     "fp16": "--machine.precision is auto, fp32 or bf16",
-    "dataset_train_split": "a split stands behind the name: --data owner/name:split",
+    "dataset_train_split": "the split is written after the name: --data owner/name:split",
     "dataset_config": "--data owner/name:configuration:split",
-    "dataset_test_split": "held-out rows are --eval-data, of --data alone a fifth",
-    "reward_model_name_or_path": "a model that judges is called by a function of yours: --reward FILE.py:FUNCTION",
+    "dataset_test_split": "--eval-data gives held-out rows; without it a fifth of --data is held out",
+    "reward_model_name_or_path": "write a reward function that asks the judging model: --reward FILE.py:FUNCTION",
     "reward_funcs": "--reward FILE.py:FUNCTION, once for each; without it answers are judged as mathematics",
-    "report_to": "--track takes tensorboard, wandb and trackio; without it a run keeps its own records",
+    "report_to": "--track takes tensorboard, wandb and trackio; every run also writes its metrics to its own folder",
     "lr_scheduler_type": "--scale.schedule is constant, linear or cosine",
-    "optim": "the optimiser is AdamW, --machine.optimiser-bits 32 or 8",
-    "reward_weights": "a weight stands behind each function: --reward FILE.py:FUNCTION=0.5",
-    "repetition_penalty": "answers are sampled from the policy itself, which is what the ratios compare",
-    "remove_unused_columns": "all columns go to reward functions by name",
-    "shuffle_dataset": "rows come in an order of their own each epoch, by --seed",
-    "use_liger_kernel": "the output layer is fused already",
-    "use_liger_loss": "the output layer is fused already",
-    "deepspeed": "a run has one device",
-    "fsdp": "a run has one device",
+    "optim": "the optimiser is AdamW, with --machine.optimiser-bits 32 or 8",
+    "reward_weights": "the weight is written after each function: --reward FILE.py:FUNCTION=0.5",
+    "repetition_penalty": "not supported: importance ratios need answers sampled from the unchanged policy",
+    "remove_unused_columns": "reward functions get every column by name",
+    "shuffle_dataset": "rows are shuffled anew in each epoch, by --seed",
+    "use_liger_kernel": "the output layer is fused with the loss already",
+    "use_liger_loss": "the output layer is fused with the loss already",
+    "deepspeed": "a run uses one device",
+    "fsdp": "a run uses one device",
 }
 BATCH = ("per_device_train_batch_size", "gradient_accumulation_steps")
 DEFAULTS = {"per_device_train_batch_size": 8, "gradient_accumulation_steps": 1, "num_generations": 8}  # TRL's
@@ -119,36 +123,36 @@ DEFAULTS = {"per_device_train_batch_size": 8, "gradient_accumulation_steps": 1, 
 
 @dataclass(frozen=True)
 class Ours:
-    """What a name of TRL's is here: settings with their values, and what cannot be said by one."""
+    """Assay's counterpart of a TRL setting: settings with their values, and a sentence if these are not enough."""
 
     settings: tuple[tuple[str, str], ...] = ()
     sentence: str = ""
 
 
 Given = Mapping[str, str]
-"""TRL's names without dashes, with the values beside them; '' for none."""
+"""TRL's name, without leading dashes -> the value that was given with it, or ''."""
 
 
 def is_theirs(name: str) -> bool:
-    """`num_generations`, also with hyphens."""
+    """Whether this is the name of a TRL setting, such as `num_generations` or `num-generations`."""
     name = name.replace("-", "_")
     return name in _KNOWN or name.startswith(PREFIX)
 
 
 def refusal(given: Given, recipe: Recipe | None, *, write: Callable[[Mapping[str, str]], str]) -> UsageError:
-    """All of them at once, ours as `write` has them on a command line or in Python."""
+    """One error for all given TRL settings; `write` writes Assay's settings as for a shell or as for Python."""
     plain = {name.lstrip("-").replace("-", "_"): value for name, value in given.items()}
     settings: dict[str, str] = {}
-    sentences: dict[str, list[str]] = {}  # each with the names that it is about
+    names_by_sentence: dict[str, list[str]] = {}
     for written, name in zip(given, plain, strict=True):
-        found = _fitting(_ours(name, plain, recipe), recipe)
-        settings |= dict(found.settings)
-        if found.sentence:
-            sentences.setdefault(found.sentence, []).append(written)
-    names = f"{', '.join(given)}: {'the name' if len(given) == 1 else 'names'} of a setting in TRL"
-    here = [f"here: {write(settings)}"] if settings else []
-    told = [f"{', '.join(about)}: {sentence}." for sentence, about in sentences.items()]
-    return UsageError(f"{names}. " + "\n".join([*here, *told]))
+        ours = _fitting(_ours(name, plain, recipe), recipe)
+        settings |= dict(ours.settings)
+        if ours.sentence:
+            names_by_sentence.setdefault(ours.sentence, []).append(written)
+    what = "is the name of a setting in TRL" if len(given) == 1 else "are names of settings in TRL"
+    here = [f"In Assay write: {write(settings)}"] if settings else []
+    sentences = [f"{', '.join(names)}: {sentence}." for sentence, names in names_by_sentence.items()]
+    return UsageError(f"{', '.join(given)} {what}. " + "\n".join([*here, *sentences]))
 
 
 def _ours(name: str, given: Given, recipe: Recipe | None) -> Ours:
@@ -163,46 +167,49 @@ def _ours(name: str, given: Given, recipe: Recipe | None) -> Ours:
     if name in SENTENCES:
         return Ours(sentence=SENTENCES[name])
     if name in CHOICES:
-        return Ours(sentence=f"of {', '.join(CHOICES[name])}, '{value}' is none")
+        return Ours(sentence=f"'{value}' is none of {', '.join(CHOICES[name])}")
     return Ours(sentence=SENTENCES["use_vllm"])
 
 
-def _fitting(found: Ours, recipe: Recipe | None) -> Ours:
-    """What a recipe has nothing of is said, so that no line is offered which would be refused."""
+def _fitting(ours: Ours, recipe: Recipe | None) -> Ours:
+    """`ours`, or a sentence if the recipe lacks one of its settings, so that no setting is offered that would fail."""
     changed = recipe
-    for path, value in found.settings:
+    for path, value in ours.settings:
         if changed is None or not path.startswith("mechanism.") or value == VALUE:
             continue
         try:
             changed = override(changed, path, value)
         except AssayError:
             lacks = f"{changed.name} has nothing called {path.removeprefix('mechanism.')}"
-            return Ours(sentence=f"{lacks}; `assay explain {changed.name}` says what it has")
-    return found
+            return Ours(sentence=f"{lacks}; `assay explain {changed.name}` shows its parts")
+    return ours
 
 
 def _batch(given: Given, recipe: Recipe | None) -> Ours:
-    """Answers of a step, which TRL counts by device and accumulation, as groups."""
+    """TRL's batch size times its accumulation steps are the answers of a step; Assay counts prompts and group size."""
     sizes = {}
     for name, default in DEFAULTS.items():
         value = given.get(name) or str(default)
         if not value.isdecimal() or not int(value):
-            return Ours(sentence="--scale.num-prompts counts prompts, --scale.group-size answers to each")
+            return Ours(sentence="--scale.num-prompts sets the prompts of a step, --scale.group-size answers to each")
         sizes[name] = int(value)
     answers, group = sizes[BATCH[0]] * sizes[BATCH[1]], sizes["num_generations"]
-    told = f"{sizes[BATCH[0]]} x {sizes[BATCH[1]]} answers a step in groups of {group}; memory: --machine.micro-tokens"
-    return Ours((("scale.num-prompts", str(max(1, answers // group))), ("scale.group-size", str(group))), told)
+    sentence = (
+        f"{sizes[BATCH[0]]} x {sizes[BATCH[1]]} answers a step in groups of {group}; --machine.micro-tokens sets how "
+        "much memory they take"
+    )
+    return Ours((("scale.num-prompts", str(max(1, answers // group))), ("scale.group-size", str(group))), sentence)
 
 
 def _epsilon(given: Given, recipe: Recipe | None) -> Ours:
-    """One bound for both sides, unless the upper one has a name of its own."""
+    """The clipping range: `epsilon` bounds the ratio on both sides, or below only if `epsilon_high` is given too."""
     value = given["epsilon"] or VALUE
     sides = ("low",) if "epsilon_high" in given else ("low", "high")
     return Ours(tuple((f"mechanism.objective.gate.{side}", value) for side in sides))
 
 
 def _beta(given: Given, recipe: Recipe | None) -> Ours:
-    """The weight of the KL term, which some recipes lack."""
+    """The weight of the KL penalty; a recipe without a KL penalty is given one."""
     place, value = "mechanism.objective.regularise", given["beta"] or VALUE
     terms = () if recipe is None else recipe.mechanism.objective.regularise
     at = next((i for i, term in enumerate(terms) if isinstance(term, KL)), None)

@@ -1,8 +1,8 @@
-"""Code that a run folder names, and whether it may run here.
+"""Whether the code of reward functions that a run folder names may be run.
 
-A run folder is data: it is copied, sent, downloaded, edited. Of its reward functions it holds a place and a name, and
-importing a place runs it. So a resume imports a file only if it is the one that the run was begun with, byte for byte,
-or if a person says so.
+A run folder is data, which may have been downloaded or edited. It names the file of each reward function, and importing
+that file runs its code. A resume therefore imports a file only if its bytes are those with which the run began, or if a
+person allows it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ LARGEST = 16 << 20  # bytes of a file of code
 
 @dataclass(frozen=True)
 class _Named:
-    """A reward function as run.json names it, before anything of it is imported."""
+    """A reward function as run.json names it; nothing of it has been imported yet."""
 
     text: str
     place: str
     name: str
 
     def files(self) -> list[Path]:
-        """What importing it runs, in this order: a file, or the packages above a module and the module."""
+        """The files that importing the function runs: one file, or those of a module and of the packages above it."""
         return [Path(self.place)] if is_file(self.place) else list(_files_of_module(self.place))
 
     def contents(self) -> list[bytes]:
@@ -43,58 +43,60 @@ class _Named:
 
 
 def code_of(rewards: Sequence[str]) -> dict[str, str]:
-    """Digests of what importing each place runs, for the record of a run; nothing is imported here."""
-    found = {one.place: one.contents() for one in _named(rewards)}
-    return {place: digest_of(contents) for place, contents in found.items() if contents}
+    """File or module -> digest of all code that importing it would run, for run.json. Imports nothing."""
+    contents_of = {one.place: one.contents() for one in _named(rewards)}
+    return {place: digest_of(contents) for place, contents in contents_of.items() if contents}
 
 
 def require_trust(
     run: Path, rewards: Sequence[str], document: Mapping[str, Any], *, given: Collection[str], trusted: bool
 ) -> bool:
-    """Whether something runs that the record does not vouch for: a person said so, or `trusted` did. ConfigError where
-    nobody did. `given` are the functions that the calling program brings itself, by name.
+    """Whether code will run that differs from the digests in run.json; ConfigError if that was not allowed.
+
+    `trusted` or a person at the terminal allows it. `given` are the names of reward functions that the calling program
+    passes itself; they are not imported.
     """
     doubts = [line for one in _named(rewards) if one.name not in given and (line := _doubt(one, run, document))]
     if not doubts:
         return False
-    told = "\n".join([f"resuming {run} would run code that its record does not vouch for:", *doubts])
-    if not trusted and not terminal.ask(f"{told}\nRun it?"):
+    question = "\n".join([f"resuming {run} would run code that differs from what its run.json records:", *doubts])
+    if not trusted and not terminal.ask(f"{question}\nRun it?"):
         raise ConfigError(
-            f"{told}\nNothing was run. Read that code; if it may run, say so: `assay resume {run} --trust-code`."
+            f"{question}\nNothing was run. Read that code; if it may run, allow it: `assay resume {run} --trust-code`."
         )
     return True
 
 
 def _named(rewards: Sequence[str]) -> list[_Named]:
-    wishes = [parse(text) for text in rewards]
-    every = zip(rewards, wishes, names(wishes), strict=True)
-    return [_Named(text, wish.place, name) for text, wish, name in every if wish.place != NAMELESS]
+    functions = [parse(text) for text in rewards]
+    every = zip(rewards, functions, names(functions), strict=True)
+    return [_Named(text, function.place, name) for text, function, name in every if function.place != NAMELESS]
 
 
 def _doubt(one: _Named, run: Path, document: Mapping[str, Any]) -> str | None:
-    """Why the record does not vouch for a function; None if it does."""
+    """Why the code of a reward function may not be what the run began with; None if it is."""
     contents = one.contents()
     if not contents and is_file(one.place) and not Path(one.place).exists():
-        return None  # nothing can run; that it is missing is told by whoever loads it
+        return None  # there is no file that could run; loading the function reports that it is missing
     code, before = document.get("code"), document.get("rewards")
     code = code if isinstance(code, dict) else {}
     # Runs of older versions hold the digest of a function's file by the function's name.
     before = before.get(one.name) if isinstance(before, dict) and one.place not in code else None
     recorded = code.get(one.place, before)
     if is_file(one.place) and not Path(one.text.rpartition(":")[0]).is_absolute():
-        return f"{one.text}: its file is not named by its whole path, so that it is another one from elsewhere"
+        return f"{one.text}: a relative path names another file in each working directory"
     if any(path.resolve().is_relative_to(run.resolve()) for path in one.files()):
-        return f"{one.text}: it lies in the run folder itself, and came with it"
+        return f"{one.text}: the file lies in the run folder itself, and may have come with it"
     if not recorded:
-        return f"{one.text}: the run holds no digest of it"
-    found = {digest_of(contents)} | ({digest(contents[-1])} if contents and before else set())
-    if recorded not in found:
-        return f"{one.text}: its digest is {digest_of(contents)}, and the run began with {recorded}"
+        return f"{one.text}: run.json holds no digest of this code"
+    digests = {digest_of(contents)} | ({digest(contents[-1])} if contents and before else set())
+    if recorded not in digests:
+        return f"{one.text}: the digest of its code is {digest_of(contents)}, and was {recorded} when the run began"
     return None
 
 
 def _files_of_module(name: str) -> Iterator[Path]:
-    """Found as an import finds them, of which none happens: importing a module runs the packages above it first."""
+    """The files that `import name` would run, in order: the packages above the module come first. Imports nothing."""
     where: Sequence[str] | None = None
     parts = name.split(".")
     for depth in range(1, len(parts) + 1):

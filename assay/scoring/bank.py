@@ -1,4 +1,4 @@
-"""A bank: what a model answered to a fixed set of problems, n times each. Every estimate is a view of it."""
+"""Banks: how a model answered a fixed set of problems, n times each. All estimates are computed from banks."""
 
 from __future__ import annotations
 
@@ -29,21 +29,26 @@ _RESAMPLING = Key("evaluation intervals")
 
 @dataclass(frozen=True, eq=False)
 class Bank:
-    """Per problem: `n` valid samples, of which `correct` right. What an error of ours spoilt is in `invalid` alone."""
+    """The counts of an evaluation on M problems. A sample that could not be judged is counted in `invalid` only.
 
-    problems: tuple[str, ...]  # ids
-    tasks: tuple[str, ...]
-    levels: np.ndarray  # int64[M]
-    n: np.ndarray  # int64[M]
-    correct: np.ndarray  # int64[M]
-    invalid: np.ndarray  # int64[M]
+    before = evaluate(engine, problems, samples=16, key=Key(0), sampling=sampling, codec=codec, verify=verify)
+    print(summary(before, [1, 16])["pass"]["1"]["mean"])
+    """
+
+    problems: tuple[str, ...]  # ids of the problems
+    tasks: tuple[str, ...]  # task of each problem
+    levels: np.ndarray  # int64[M] level of each problem
+    n: np.ndarray  # int64[M] valid samples
+    correct: np.ndarray  # int64[M] right ones among the valid samples
+    invalid: np.ndarray  # int64[M] samples without a verdict, because the sampler or the verifier failed
     truncated: np.ndarray  # int64[M] valid samples cut at max_new
     tokens: np.ndarray  # int64[M] tokens of the valid samples
     max_new: int
     temperature: float = 1.0
-    answers: tuple[tuple[str | None, ...], ...] | None = None  # canonical, of the valid samples
-    right: tuple[tuple[bool, ...], ...] | None = None  # beside `answers`
-    scores: Mapping[str, np.ndarray] = field(default_factory=dict)  # float64[M] a problem's mean; NaN: none applied
+    answers: tuple[tuple[str | None, ...], ...] | None = None  # the answer of each valid sample in canonical form
+    right: tuple[tuple[bool, ...], ...] | None = None  # whether each of `answers` is right
+    scores: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """Reward function -> float64[M], its mean over a problem's samples; NaN where it returned None for all of them."""
 
     def __len__(self) -> int:
         return len(self.problems)
@@ -115,9 +120,10 @@ def evaluate(
     answers: bool = False,
     asked: Callable[[list[Request]], list[Request]] = list,
 ) -> Bank:
-    """Asks every problem `samples` times and counts. The same key asks the same random numbers of every model.
+    """Samples `samples` answers to every problem, judges them, and counts them in a bank.
 
-    `asked` adds to the requests what the model is to be asked with.
+    With the same key every model is sampled with the same random numbers, for paired comparison. `asked` may change the
+    requests, for example add to their prompts what the recipe adds in training.
     """
     if samples < 1 or sampling.max_new < 1:
         raise DataError(f"an evaluation needs samples >= 1 and max_new >= 1, not {samples} and {sampling.max_new}.")
@@ -131,7 +137,7 @@ def evaluate(
 
 
 def answer(engine: Engine, requests: Sequence[Request], *, key: Key, codec: Codec, verify: Verify) -> list[Episode]:
-    """One verified episode per request, in order. No reward is given: this is a measurement."""
+    """One judged episode for each request, in order. Episodes of an evaluation have a verdict and no reward."""
     episodes = whole(Models({"policy": engine}, {"policy": "policy"}), requests, key, codec)
     failed = Verdict.invalid("generation", "the sampler failed")
     return [
@@ -146,12 +152,12 @@ def _refuse_repeats(problems: Sequence[Problem]) -> None:
     seen: set[str] = set()
     for problem in problems:
         if problem.id in seen:
-            raise DataError(f"problem {problem.id} ({problem.canonical[:60]!r}) stands twice in the evaluation set.")
+            raise DataError(f"problem {problem.id} ({problem.canonical[:60]!r}) is twice in the evaluation set.")
         seen.add(problem.id)
 
 
 def bank(episodes: Iterable[Episode], *, answers: bool = False) -> Bank:
-    """Counts verified episodes by problem, in order of first appearance."""
+    """Counts judged episodes by problem. The problems are in the order of their first episodes."""
     samples: dict[str, list[Episode]] = {}
     for episode in episodes:
         if episode.verdict is None:
@@ -185,17 +191,20 @@ def bank(episodes: Iterable[Episode], *, answers: bool = False) -> Bank:
 
 
 def _scores(groups: Sequence[Sequence[Episode]]) -> dict[str, np.ndarray]:
-    """What each reward function said of a problem's samples on average, where it applied."""
+    """Reward function -> its mean over the samples of each problem; samples for which it returned None do not count."""
     names = dict.fromkeys(name for group in groups for e in group if e.verdict for name in e.verdict.scores)
-    said = {
+    scores = {
         name: [[s for e in group if e.verdict and (s := e.verdict.scores.get(name)) is not None] for group in groups]
         for name in names
     }
-    return {name: np.array([np.mean(values) if values else math.nan for values in rows]) for name, rows in said.items()}
+    return {name: np.array([np.mean(one) if one else math.nan for one in rows]) for name, rows in scores.items()}
 
 
 def summary(bank: Bank, ks: Sequence[int], *, key: Key = _RESAMPLING, level: float = LEVEL, draws: int = DRAWS) -> Json:
-    """Estimates with intervals over problems: overall, by task, by task and level. Plain JSON, None for no bound."""
+    """pass@k and other estimates with intervals over problems: overall, by task, and by task and level.
+
+    The result is JSON data; a bound that is unknown is None.
+    """
     tasks: Json = {}
     for task in dict.fromkeys(bank.tasks):
         rows = np.array([i for i, name in enumerate(bank.tasks) if name == task])
@@ -241,7 +250,7 @@ def _majorities(bank: Bank, k: int) -> np.ndarray:
 def difference(
     before: Bank, after: Bank, ks: Sequence[int], *, key: Key = _RESAMPLING, level: float = LEVEL, draws: int = DRAWS
 ) -> Json:
-    """After minus before on the problems that both banks hold, paired: `{"problems": M, "pass": {k: interval}}`."""
+    """The paired difference `after` - `before` on the M problems of both: {"problems": M, "pass": {k: interval}}."""
     before, after = common(*(bank.select(np.flatnonzero(bank.n > 0)) for bank in (before, after)))
     pairs = {k: (pass_at_k(before.n, before.correct, k=k), pass_at_k(after.n, after.correct, k=k)) for k in ks}
     return {
@@ -251,7 +260,7 @@ def difference(
 
 
 def common(before: Bank, after: Bank) -> tuple[Bank, Bank]:
-    """Both banks cut to the problems that they share, in the order of the first."""
+    """Both banks without the problems that only one of them holds, in the order of the first bank."""
     place = {problem: i for i, problem in enumerate(after.problems)}
     rows = [i for i, problem in enumerate(before.problems) if problem in place]
     if not rows:
@@ -260,15 +269,16 @@ def common(before: Bank, after: Bank) -> tuple[Bank, Bank]:
 
 
 def entry(bank: Bank, *, step: int, set: str, ks: Sequence[int] | None = None) -> Json:
-    """One line of evals.jsonl: where it stands, the estimates, and the bank they can be computed again from.
+    """One line of evals.jsonl: the step, the set, the estimates, and the bank from which they were computed.
 
-    Without `ks`, powers of two up to the fewest valid samples of a problem. A problem whose samples were all spoilt by
-    errors of ours enters no estimate and is counted in `unjudged`; its bank keeps it.
+    `ks` are by default the powers of two up to the fewest valid samples of a problem. A problem without any valid
+    sample enters no estimate and is counted in `unjudged`; the bank still holds it.
     """
     judged = np.flatnonzero(bank.n > 0)
     if not len(judged):
         raise AssayError(
-            f"all {int(bank.invalid.sum())} samples of '{set}' were spoilt by errors of ours: see the verifier."
+            f"the verifier failed on all {int(bank.invalid.sum())} samples of '{set}'. Try it alone on one answer, "
+            "for example with `assay verify explain`."
         )
     part = bank.select(judged)
     found = summary(part, powers(int(part.n.min())) if ks is None else ks)

@@ -1,6 +1,6 @@
-"""Intervals for a mean over problems, by resampling problems. The draws of a problem travel together.
+"""Bootstrap intervals for a mean over problems. Whole problems are resampled, each with all of its samples.
 
-A statement on two checkpoints is a statement on the mean of paired differences over the same problems.
+Two checkpoints are compared by the mean of their paired differences on the same problems.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from assay.errors import DataError
 from assay.rng import Key
 
-SMALL = 200  # fewer problems than this: bias-corrected and accelerated
-DRAWS = 10_000
+SMALL = 200  # with fewer problems the intervals are bias-corrected and accelerated (BCa)
+DRAWS = 10_000  # resampled sets of problems
 LEVEL = 0.95
 _CHUNK = 2_000_000  # resampled indices held at once
 
@@ -23,7 +23,10 @@ _normal = NormalDist()
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and the bounds of its population's mean; the bounds are NaN where one problem says nothing of others."""
+    """The mean over the problems asked, and bounds for the mean over all such problems.
+
+    The bounds are NaN for a single problem. `0.5 in Interval(0.47, 0.41, 0.53)` is True.
+    """
 
     mean: float
     low: float
@@ -40,12 +43,12 @@ class Interval:
 def interval(
     values: np.ndarray, key: Key, *, level: float = LEVEL, draws: int = DRAWS, bounds: tuple[float, float] = (0.0, 1.0)
 ) -> Interval:
-    """Of the mean of float[M] values that cannot leave `bounds`."""
+    """The interval for the mean of float[M] values, one for each problem, that lie within `bounds`."""
     return intervals(np.asarray(values, dtype=np.float64)[:, None], key, level=level, draws=draws, bounds=bounds)[0]
 
 
 def paired(before: np.ndarray, after: np.ndarray, key: Key, *, level: float = LEVEL, draws: int = DRAWS) -> Interval:
-    """Of the mean difference of two metrics in [0, 1] on the same M problems."""
+    """The interval for the mean of `after` - `before`, two metrics in [0, 1] on the same M problems."""
     before, after = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
     if before.shape != after.shape:
         raise DataError(f"a paired difference needs the same problems twice, not {before.shape} and {after.shape}.")
@@ -55,7 +58,7 @@ def paired(before: np.ndarray, after: np.ndarray, key: Key, *, level: float = LE
 def intervals(
     values: np.ndarray, key: Key, *, level: float = LEVEL, draws: int = DRAWS, bounds: tuple[float, float] = (0.0, 1.0)
 ) -> list[Interval]:
-    """One for each column of float[M, K]; all columns share the resampled problems."""
+    """One interval for each column of float[M, K]; all columns use the same resampled problems."""
     M = len(values)
     if M == 0:
         raise DataError("an interval over problems needs problems; the set is empty.")
@@ -89,12 +92,12 @@ def _resampled_means(values: np.ndarray, key: Key, draws: int) -> np.ndarray:
 
 
 def _bca_tails(column: np.ndarray, sample: np.ndarray, tails: tuple[float, float]) -> list[float]:
-    """Where to cut the resampled means: Phi(z0 + (z0 + z) / (1 - a (z0 + z))), z0 the median bias, a the acceleration.
+    """The BCa quantiles of the resampled means: Phi(z0 + (z0 + z) / (1 - a (z0 + z))), z0 median bias, a acceleration.
 
     For a mean, a = sum d^3 / (6 (sum d^2)^1.5) with d the deviations.
     """
     mean = column.mean()
-    # Means are sums in another order: equal ones differ by rounding, and count one half.
+    # Resampled means are summed in another order, so that equal means differ by rounding; these count one half.
     slack = 1e-12 * max(1.0, abs(mean))
     below = (sample < mean - slack).mean() + 0.5 * (np.abs(sample - mean) <= slack).mean()
     z0 = _normal.inv_cdf(min(max(below, 0.5 / len(sample)), 1 - 0.5 / len(sample)))
@@ -105,6 +108,10 @@ def _bca_tails(column: np.ndarray, sample: np.ndarray, tails: tuple[float, float
 
 
 def _constant(value: float, M: int, level: float, bounds: tuple[float, float]) -> Interval:
-    """M equal values: a share above q = 1 - (1 - level)^(1/M) of others would have shown with probability `level`."""
+    """The interval for M equal values, where the bootstrap would give no width.
+
+    If more than a share q = 1 - (1 - level)^(1/M) of all problems had other values, at least one of M would have shown
+    it with probability `level`.
+    """
     q = 1 - (1 - level) ** (1 / M)
     return Interval(value, value - q * (value - bounds[0]), value + q * (bounds[1] - value))

@@ -1,6 +1,7 @@
-"""Estimators of what k draws achieve, from n draws per problem of which c were right. All are unbiased over the draws.
+"""pass@k and its relatives: estimates of what k samples achieve, from n samples of each problem of which c were right.
 
-Legend: M problems, n[M] draws, c[M] right ones. A k beyond n has no unbiased estimate and is refused.
+Legend: M problems, n[M] samples, c[M] right samples. All estimators are unbiased over the samples; for k above n there
+is no unbiased estimate, and it is refused.
 """
 
 from __future__ import annotations
@@ -73,9 +74,9 @@ def maj_at_k(
 ) -> float:
     """Expected credit of a majority vote among k of one problem's n answers, drawn without replacement.
 
-    No answer (None) never wins. A tie gives the mean credit of the tied; a vote without answers gives 0. The credit of
-    an answer is the share of its samples that were right. Exact where the outcomes are few, else a Monte Carlo mean
-    with standard error at most 1 / (2 sqrt(draws)).
+    A sample without an answer (None) gets no vote. A tie gives the mean credit of the tied answers; k samples without
+    any answer give 0. The credit of an answer is the share of its samples that were right. The value is exact if there
+    are few possible outcomes, else a Monte Carlo mean with a standard error of at most 1 / (2 sqrt(draws)).
     """
     _counts([len(answers)], [sum(right)], k)
     distinct = sorted({answer for answer in answers if answer is not None})
@@ -137,11 +138,11 @@ def _log_factorials(largest: int) -> np.ndarray:
 def _counts(n: Counts | Sequence[int], c: Counts | Sequence[int], k: int) -> tuple[Counts, Counts]:
     n, c = np.asarray(n, dtype=np.int64), np.asarray(c, dtype=np.int64)
     if n.shape != c.shape or n.ndim != 1:
-        raise DataError(f"counts of draws and of right ones must be lists of one length, not {n.shape} and {c.shape}.")
+        raise DataError(f"n and c must be lists of equal length, not of shapes {n.shape} and {c.shape}.")
     if (c < 0).any() or (c > n).any():
-        raise DataError("a problem has more right answers than draws, or fewer than none.")
+        raise DataError("a problem has more right answers than samples, or a negative number of them.")
     if k < 1:
-        raise DataError(f"k counts draws: it is at least 1, not {k}.")
+        raise DataError(f"k is a number of samples: it must be at least 1, not {k}.")
     if (n < k).any():
         raise DataError(
             f"k = {k} needs {k} valid samples of every problem, but {int((n < k).sum())} of {len(n)} have fewer "

@@ -1,4 +1,4 @@
-"""The tasks by name. Nothing here imports torch."""
+"""All tasks by name. This package does not import torch."""
 
 from __future__ import annotations
 
@@ -50,8 +50,12 @@ _GYM = "gym:"
 
 
 def task(name: str) -> Task:
-    """The task of this name: ours, that of posing one (`pose:NAME`), a generator of reasoning-gym (`gym:NAME`), the
-    rows of a file (`data:PATH`), or one that another package offers.
+    """The task of this name.
+
+    A name is that of a built-in task or of another package's task, `pose:NAME` (posing problems
+    of a task), `gym:NAME` (a generator of reasoning-gym) or `data:PATH` (the rows of a file).
+
+        task("countdown").problem(Key(0), level=3)
     """
     if name in TASKS:
         return TASKS[name]
@@ -65,7 +69,7 @@ def task(name: str) -> Task:
         posed = task(name.removeprefix(PREFIX))
         if posed.posing is None:
             able = ", ".join(n for n, t in TASKS.items() if t.posing is not None)
-            raise ConfigError(f"problems of '{posed.name}' cannot be posed by a policy; those of {able} can.")
+            raise ConfigError(f"problems of '{posed.name}' cannot be posed by a policy; problems of {able} can.")
         return pose(posed)
     others()
     if name not in TASKS:
@@ -74,12 +78,12 @@ def task(name: str) -> Task:
 
 
 def others() -> tuple[Offer, ...]:
-    """Makes the tasks known that other packages offer, and says which these are; once in a process."""
+    """Adds the tasks of other packages to `TASKS`, once in a process, and returns what these packages offer."""
     return offers.load("task", add)
 
 
 def add(entry: EntryPoint) -> None:
-    """Makes the task known that another package offers; refuses what is no task, and a name that is taken."""
+    """Adds a task of another package to `TASKS`. An object that is no task, or a name that is taken, is an error."""
     found = offers.imported(entry)
     if not isinstance(found, Task) or found.name != entry.name:
         raise offers.wrong(entry, f"a Task of the name '{entry.name}'", found)
@@ -92,5 +96,5 @@ def add(entry: EntryPoint) -> None:
 
 
 def short(name: str) -> str:
-    """A task's name in titles and folders: that of a file without where it lies."""
+    """A task's name in titles and folders. For rows of a file, it is the file's name without its folder."""
     return Data.of(name).label if is_data(name) else name.replace(":", "-")

@@ -1,8 +1,9 @@
-"""Activity scheduling: the largest set of activities of which no two overlap. Exactly one set has that size.
+"""Activity scheduling: find the largest set of activities of which no two overlap. Exactly one set has that size.
 
-An activity occupies [start, end): one may begin when another ends. The certificate counts the largest sets: with f(i)
-the pair (size, count) of the best sets among the activities that begin no earlier than i, f(i) is the better of f(i +
-1) and of every activity that begins at i followed by f of its end, where equal sizes add their counts.
+An activity occupies [start, end), so another may begin when it ends. To prove that the answer is unique, the largest
+sets are counted. Let f(i) be the pair (size, count) of the largest sets among the activities that begin at i or later.
+Then f(i) is the better one of f(i + 1) and, for each activity that begins at i, that activity followed by f of its end;
+counts of equal sizes are added.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from assay.tasks.task import Solution, Spec, Task
 from assay.types import Verdict
 
 _NAMES = "abcdefghijklmnop"
-_TIMES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # of the compact wording, one character each
+_TIMES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # the times in compact wording, one character each
 _LONGEST = 7
 _MAX_CHARACTERS = 256
 _SEPARATORS = str.maketrans("", "", " ,")
@@ -53,7 +54,7 @@ def _best(intervals: Sequence[Interval]) -> tuple[int, int]:
 
 
 def _greedy(intervals: Sequence[Interval]) -> list[tuple[int, bool]]:
-    """All activities by their end, and whether earliest-end-first takes them; the taken ones are a largest set."""
+    """(activity, whether it is taken) in order of their ends, by the greedy rule. The taken ones are a largest set."""
     free, order = 0, []
     for place in sorted(range(len(intervals)), key=lambda i: (intervals[i][1], intervals[i][0])):
         start, end = intervals[place]
@@ -81,7 +82,7 @@ def _natural(spec: Spec) -> str:
 
 
 def _solve(spec: Spec) -> Solution:
-    """The steps are the activities by their end, those that are taken as capitals."""
+    """The steps list the activities by their ends; capital letters mark the ones that are taken."""
     intervals = spec["intervals"]
     order = _greedy(intervals)
     marked = [_NAMES[place].upper() if taken else _NAMES[place] for place, taken in order]

@@ -1,7 +1,7 @@
-"""Truth tables of n variables as integers of 2^n bits, and the trace of a search over assignments.
+"""Truth tables of n variables, and a search for an assignment that satisfies several tables.
 
-Bit r of a column is the value of the variable in row r; the first variable is the most significant bit of r, so rows in
-increasing order are assignments in lexicographic order.
+A truth table is an integer of 2^n bits; bit r is its value in row r. The first variable is
+the most significant bit of r, so increasing rows are assignments in lexicographic order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def everything(count: int) -> int:
 
 
 def table(operator: str, left: int, right: int, full: int) -> int:
-    """Of `left operator right`: | or, & and, ^ exactly one, = both or neither."""
+    """The truth table of `left operator right`: | or, & and, ^ exactly one, = both or neither."""
     if operator == "|":
         return left | right
     if operator == "&":
@@ -42,7 +42,7 @@ def _answer(count: int, symbols: str) -> re.Pattern[str]:
 
 
 def read(text: str, count: int, symbols: str) -> str | None:
-    """The answer of `count` symbols, without the spaces and commas that may stand between them; None if it is none."""
+    """The answer of `count` symbols, without spaces and commas between them; None if the text is no such answer."""
     if len(text) > 8 * count:
         return None
     bare = text.replace(" ", "").replace(",", "")
@@ -50,10 +50,11 @@ def read(text: str, count: int, symbols: str) -> str | None:
 
 
 def search(count: int, tables: Sequence[int], names: str, symbols: str) -> tuple[str, list[str]]:
-    """Depth-first search with unit propagation: the assignment found, and the trace that led to it.
+    """Depth-first search with unit propagation: (the assignment that it finds, its trace).
 
-    The trace holds decisions (first open variable, first symbol first) and what each table forces after them, as name
-    and symbol; `!` stands where a table is false in every row that is left, and takes back the last decision.
+    The trace lists decisions (the first open variable, its first symbol first) and the
+    values that a table then forces, each as name and symbol. `!` marks a contradiction,
+    a table that is false in every row left; it undoes the last decision.
     """
     trace: list[str] = []
     full = everything(count)
@@ -80,14 +81,16 @@ def search(count: int, tables: Sequence[int], names: str, symbols: str) -> tuple
 
     found = descend(full, (None,) * count)
     if found is None:
-        raise DataError("an instance without a solution; expected at least one assignment that satisfies it.")
+        raise DataError("the instance has no solution; expected at least one assignment that satisfies all tables.")
     return "".join(symbols[value or 0] for value in found), trace
 
 
 def _forced(
     rows: int, values: Sequence[int | None], tables: Sequence[int], halves: Sequence[tuple[int, int]]
 ) -> tuple[int, int] | None:
-    """A variable that one table alone determines, and its value; None if there is none or a table is refuted."""
+    """(a variable, its value), where one table alone forces it; None if no
+    table does, or if a table is contradicted.
+    """
     for t in tables:
         left = rows & t
         if not left:

@@ -1,7 +1,8 @@
-"""Satisfy a boolean formula: a conjunction of clauses of two or three literals. Few assignments do.
+"""Satisfy a boolean formula, a conjunction of clauses of two or three literals. Few assignments satisfy it.
 
-An instance is built around a hidden assignment that is uniform, and negating a variable throughout leaves the
-distribution of formulas as it is; so every constant answer is right with the same probability, at most MOST_SATISFYING.
+An instance is built around a hidden assignment that is drawn uniformly, and negating a variable everywhere does not
+change the distribution of formulas. So every constant answer is right with the same probability, at most
+MOST_SATISFYING.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from assay.tasks.assignments import columns, everything, read, search, table
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Verdict
 
-MOST_SATISFYING = 0.04  # share of all assignments that may satisfy a formula
+MOST_SATISFYING = 0.04  # the largest share of all assignments that may satisfy a formula
 _NAMES = "abcdefgh"
 _OPERATORS = "|||^="
-_DRAWS = 8  # of a clause
+_DRAWS = 8  # random numbers for a clause
 _WORDS = {"|": " or ", "^": " xor ", "=": " iff "}
 
 
@@ -55,7 +56,9 @@ def _operator(clause: str) -> str:
 
 @functools.lru_cache(maxsize=1 << 14)
 def _clause_table(clause: str, count: int) -> int:
-    """Its truth table. Negating the first literal of a clause that is false makes it true, for all three operators."""
+    """The truth table of a clause. Under all three operators, negating the
+    first literal of a false clause makes it true.
+    """
     full, variables, operator = everything(count), columns(count), _operator(clause)
     value: int | None = None
     for literal in clause.split(operator):

@@ -1,6 +1,7 @@
 """Chains of + - * on larger numbers, with a calculator for one operation at a time.
 
-`[37*84]` asks for a product, and the environment replies in place. The value stays within four digits on the way.
+The policy writes `[37*84]` to ask for a product, and the environment's reply
+follows at once. Intermediate values have at most four digits.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def _apply(value: int, operator: str, operand: int) -> int:
 
 
 def _instance(generator: np.random.Generator, level: int) -> Spec:
-    """Operations that leave the range are drawn again, operator and operand together."""
+    """A random instance. An operation whose value leaves the range is drawn again, operator and operand together."""
     value = start = int(generator.integers(10, 100))
     steps: list[list[str | int]] = []
     while len(steps) < level:
@@ -37,7 +38,7 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
 
 
 def _values(spec: Spec) -> list[int]:
-    """The value before the first operation, and after each."""
+    """The value at the start, and the value after each operation."""
     values = [spec["start"]]
     for operator, operand in spec["steps"]:
         values.append(_apply(values[-1], operator, operand))
@@ -45,7 +46,7 @@ def _values(spec: Spec) -> list[int]:
 
 
 def _reply(spec: Spec, text: str) -> str | None:
-    """The value of the operation with which the text ends."""
+    """The reply to the call that ends the text: the value of its operation, or an error."""
     call = _CALL.search(text)
     if call is None:
         return ERROR

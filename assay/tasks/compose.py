@@ -1,9 +1,10 @@
 """String functions with meaningless names, composed: f(g(x)). Some functions are never composed in training.
 
-Level 1 asks for single functions, all of them, and is split by digest as usual. Of compositions, every one that
-contains a reserved function is in the test split, and no other is; the rest is divided between train and valid by
-digest. So valid measures new strings and orders of functions that were composed in training, test composition with
-functions that were learned alone, and the difference of the two is what composition does not carry over.
+Level 1 asks for single functions, all of them, and is split by digest as usual. At higher levels,
+the test split has exactly the compositions that contain a reserved function. The others are
+divided between train and valid by digest. So valid measures new strings and orders of functions
+that were composed in training, and test measures composition of functions that were learned
+alone. The difference between the two shows how far the skill of composing fails to carry over.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from assay.types import Verdict
 
 _LETTERS = "abcdefgh"
 _LENGTHS = range(4, 7)
-_ALLOWED = range(2, 17)  # lengths of strings on the way
+_ALLOWED = range(2, 17)  # lengths of intermediate strings
 _MAX_CHARACTERS = 64
 _ANSWER = re.compile(r"[a-z]+")
 _TRAIN_PERCENT = 90  # of the compositions without a reserved function
@@ -63,7 +64,9 @@ _NAMES = "".join(FUNCTIONS)
 
 
 def _instance(generator: np.random.Generator, level: int) -> Spec:
-    """No string comes twice, so every function matters and the question is not its own answer."""
+    """A random instance in which no string occurs twice. So every function
+    matters, and the question is not the answer.
+    """
     while True:
         draws = generator.random(1 + _LENGTHS.stop + level).tolist()
         length = _LENGTHS[int(draws[0] * len(_LENGTHS))]

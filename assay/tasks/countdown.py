@@ -1,7 +1,7 @@
 """Reach a target with n numbers, each used exactly once, by + - * and exact /. Many answers are right.
 
-The checker has its own parser, which is iterative: depth and size of what a model writes are bounded before anything is
-computed, and values are exact fractions.
+The checker has a parser of its own, without recursion. It limits the size of an answer before anything is computed, and
+calculates with exact fractions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from assay.types import Verdict
 
 LARGEST_NUMBER = 15
 TARGETS = range(10, 100)
-_LARGEST_VALUE = 300  # of a part of the constructed solution
+_LARGEST_VALUE = 300  # of a product in the constructed solution
 _MAX_CHARACTERS = 256
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2}
 _ATOM = 3
@@ -24,16 +24,16 @@ _TEXT = re.compile(r"[-+*/() 0-9]+")
 _TOKEN = re.compile(r"[0-9]+|[-+*/()]")
 
 Part = tuple[int, str, int]  # value, text, precedence of its outermost operator
-Fraction = tuple[int, int]  # not reduced: at most a few small factors meet
+Fraction = tuple[int, int]  # numerator and denominator, not reduced: they stay small
 
 
 def _instance(generator: np.random.Generator, level: int) -> Spec:
-    """Numbers and a random tree over them; its value is the target, the tree a witness that one exists."""
+    """Random numbers, and a random expression over them (the witness) whose value is the target."""
     while True:
         draws = generator.random(4 * level - 3).tolist()
         numbers = [1 + int(u * LARGEST_NUMBER) for u in draws[:level]]
         target, witness, _ = _random_tree(numbers, draws[level:])
-        # Sums with one minus sign at most are the templates that a guesser would try first.
+        # Sums with at most one minus sign are left out, because a guesser would try them first.
         total = sum(numbers)
         if target in TARGETS and target not in (total, *(total - 2 * number for number in numbers)):
             return {"numbers": numbers, "target": target, "witness": witness}
@@ -49,9 +49,9 @@ def _random_tree(numbers: Sequence[int], draws: Sequence[float]) -> Part:
 
 
 def _join(a: Part, b: Part, draw: float) -> Part:
-    """One operation on two parts, so that the value is a small positive integer: the first of / * - + that can be.
+    """Joins two parts by the first of / * - + that the draw allows and whose value is a small positive integer.
 
-    The shares keep every fixed template, such as two times three minus the rest, right on few of the instances.
+    With these shares, a fixed template such as a * b - c is right on few instances.
     """
     low, high = (a, b) if a[0] < b[0] else (b, a)
     x, y = high[0], low[0]
@@ -65,7 +65,7 @@ def _join(a: Part, b: Part, draw: float) -> Part:
 
 
 def _write(a: Part, b: Part, operator: str, value: int) -> Part:
-    """The infix text with no more parentheses than needed."""
+    """The joined part, written with no more parentheses than needed."""
     level = _PRECEDENCE[operator]
     left = f"({a[1]})" if a[2] < level else a[1]
     tight = b[2] < level or (b[2] == level and operator in "-/")
@@ -120,7 +120,7 @@ def _check(spec: Spec, text: str) -> Verdict:
 
 
 def to_postfix(tokens: Sequence[str]) -> list[str] | None:
-    """Reverse Polish order of an infix expression with binary operators; None if it is not one."""
+    """The tokens of an infix expression in reverse Polish order; None if they are no expression of binary operators."""
     output: list[str] = []
     waiting: list[str] = []
     operand_next = True
@@ -156,7 +156,7 @@ def to_postfix(tokens: Sequence[str]) -> list[str] | None:
 
 
 def evaluate(postfix: Sequence[str]) -> Fraction | None:
-    """The exact value as numerator and denominator; None where it divides by zero."""
+    """The exact value as (numerator, denominator); None for a division by zero."""
     stack: list[Fraction] = []
     for token in postfix:
         if token not in _PRECEDENCE:

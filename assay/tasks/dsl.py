@@ -1,7 +1,7 @@
-"""Programs of a stack machine on digits: what comes out, what went in, which program it was.
+"""Programs of a stack machine on digits: find the output (deduction), an input (abduction), or the program (induction).
 
-A program is a row of instructions, each one character, on a stack that begins as three digits. There are no loops: the
-machine does one step for each instruction, and a program that lacks an operand has no result.
+A program is a row of instructions of one character each. Its stack begins with three digits. There are no loops, so the
+machine makes one step for each instruction. A program in which an instruction lacks an operand has no result.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from assay.tasks.task import Solution, Spec, Task
 from assay.types import Verdict
 
 INPUT = 3  # digits on the stack at the beginning
-LONGEST = 8  # instructions
-PAIRS, SHOWN = 6, 3  # inputs with outputs of an induction, and how many of them are in the question
-MESSAGE = 16  # characters that may be said about the program of an induction
+LONGEST = 8  # instructions of a program
+PAIRS, SHOWN = 6, 3  # the pairs of input and output of an induction problem, and how many of them the question shows
+MESSAGE = 16  # characters of the message about the program in an induction problem
 _MAX_CHARACTERS = 64
 
 INSTRUCTIONS: dict[str, tuple[str, int, Callable[..., tuple[int, ...]]]] = {
@@ -40,7 +40,7 @@ _MESSAGE = re.compile(f"[A-Za-z0-9 ,.+*-]{{1,{MESSAGE}}}")
 
 
 def trace(program: str, digits: str) -> list[str] | None:
-    """The stack after each instruction, its top last; None where an operand is missing or nothing is left."""
+    """The stack after each instruction, its top last; None if an operand is missing or the stack ends empty."""
     stack, stacks = [int(digit) for digit in digits], []
     for name in program:
         _, count, apply = INSTRUCTIONS[name]
@@ -52,12 +52,13 @@ def trace(program: str, digits: str) -> list[str] | None:
 
 
 def output(program: str, digits: str) -> str | None:
+    """The stack at the end of a program, its top last; None if the program has no result."""
     stacks = trace(program, digits)
     return None if stacks is None else (stacks[-1] if stacks else digits)
 
 
 def _run(generator: np.random.Generator, level: int) -> tuple[str, str, str]:
-    """A program with an input: at least two digits come out, and not those that went in."""
+    """(a program, its input, its output). The output has at least two digits and differs from the input."""
     names = list(INSTRUCTIONS)
     while True:
         program = "".join(names[i] for i in generator.integers(len(names), size=level))
@@ -77,7 +78,7 @@ def _single(generator: np.random.Generator, level: int) -> Spec:
 
 
 def _several(generator: np.random.Generator, level: int) -> Spec:
-    """Every second one has a message."""
+    """A random induction problem. Every second one has a message."""
     while True:
         program, *_ = _run(generator, level)
         spec = paired(program, [_input(generator) for _ in range(PAIRS)])
@@ -86,12 +87,14 @@ def _several(generator: np.random.Generator, level: int) -> Spec:
 
 
 def message(generator: np.random.Generator, program: str) -> str:
-    """Something true of the program that is not the program: its length, and one of its instructions."""
+    """A hint at the program that does not give it away: its length, and one of its instructions."""
     return f"{len(program)} with {program[int(generator.integers(len(program)))]}"
 
 
 def paired(program: str, inputs: Sequence[str], message: str = "") -> Spec | None:
-    """Inputs, all different, with what comes out; None where nothing does."""
+    """An induction problem on these inputs; None if they are too few different
+    ones, or if one of them has no output.
+    """
     outputs = [output(program, digits) for digits in inputs]
     if len(set(inputs)) < PAIRS or None in outputs:
         return None
@@ -125,7 +128,7 @@ def _abduced(spec: Spec, text: str) -> Verdict:
 
 
 def _induced(spec: Spec, text: str) -> Verdict:
-    """Right if the program gives all outputs, those that the question does not show included."""
+    """An answer is right if its program gives all outputs, also those that the question does not show."""
     answer = text.strip() if len(text) <= _MAX_CHARACTERS else ""
     if _PROGRAM.fullmatch(answer) is None:
         return Verdict.fail("format", f"expected 1 to {LONGEST} instructions")
@@ -145,7 +148,7 @@ def _shown(spec: Spec) -> str:
 
 
 def _read_single(text: str, shown: Sequence[Spec]) -> Spec | None:
-    """`PROGRAM INPUT`."""
+    """The instance that `PROGRAM INPUT` poses."""
     program, _, digits = text.strip().partition(" ")
     if _PROGRAM.fullmatch(program) is None or _INPUT.fullmatch(digits) is None:
         return None
@@ -154,16 +157,18 @@ def _read_single(text: str, shown: Sequence[Spec]) -> Spec | None:
 
 
 def _read_several(text: str, shown: Sequence[Spec]) -> Spec | None:
-    """`INPUTS;MESSAGE` for the program that was shown. A message that is longer or holds the program is none; a single
-    instruction stands in anything.
+    """The instance that `INPUTS;MESSAGE` poses for the program that was shown.
+
+    None if the message is too long, or if it contains the program. Programs of one
+    instruction are allowed in a message, because almost any text contains them.
     """
-    before, _, said = text.strip().partition(";")
-    inputs, said, program = before.split(" "), said.strip(), shown[0]["program"]
+    before, _, hint = text.strip().partition(";")
+    inputs, hint, program = before.split(" "), hint.strip(), shown[0]["program"]
     if len(inputs) != PAIRS or any(_INPUT.fullmatch(digits) is None for digits in inputs):
         return None
-    if _MESSAGE.fullmatch(said) is None or (len(program) > 1 and program in said):
+    if _MESSAGE.fullmatch(hint) is None or (len(program) > 1 and program in hint):
         return None
-    return paired(program, inputs, said)
+    return paired(program, inputs, hint)
 
 
 def _write_several(spec: Spec) -> str:

@@ -1,7 +1,8 @@
 """Knights and knaves: knights say only what is true, knaves only what is false. Exactly one solution.
 
-Each inhabitant makes one statement. The kinds are drawn uniformly, and exchanging the kinds of one inhabitant
-throughout leaves the distribution of puzzles as it is; so every constant answer is right with probability 2^-n.
+Each inhabitant makes one statement. Kinds are drawn uniformly, and calling one inhabitant a knave where he is called a
+knight, and the other way round, does not change the distribution of puzzles. So every constant answer is right with
+probability 2^-n.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from assay.types import Verdict
 
 _NAMES = "abcdefgh"
 _KINDS = "NK"  # knave, knight
-_DRAWS = 5  # of a statement
+_DRAWS = 5  # random numbers for a statement
 _FORMS = ("", "&", "|", "=", "^")
-_COMPARISONS = frozenset("=^")  # of two kinds; signs would say nothing new there
+_COMPARISONS = frozenset("=^")  # of the kinds of two inhabitants; they have no signs, which would add nothing
 _OPPOSITE = {"": "", "&": "|", "|": "&", "=": "^", "^": "="}
 
 Statement = tuple[str, tuple[int, ...], tuple[bool, ...]]  # operator, inhabitants, which of them are called knights
@@ -41,7 +42,7 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
 
 
 def _statement(draws: Sequence[float], speaker: int, count: int) -> Statement:
-    """About one or two of the others."""
+    """A random statement about one or two of the other inhabitants."""
     operator = _FORMS[int(draws[0] * len(_FORMS))]
     others = [i for i in range(count) if i != speaker]
     about = sorted(others.pop(int(u * len(others))) for u in draws[1 : 2 + bool(operator)])
@@ -69,12 +70,12 @@ def _parsed(text: str) -> Statement:
 
 @functools.lru_cache(maxsize=1 << 14)
 def _consistent(speaker: int, statement: Statement, count: int) -> int:
-    """The rows in which the speaker is a knight exactly if the statement is true."""
+    """The truth table of "the speaker is a knight exactly if the statement is true"."""
     operator, about, signs = statement
     full, kinds = everything(count), columns(count)
     first, *rest = (kinds[i] if sign else full ^ kinds[i] for i, sign in zip(about, signs))
-    said = table(operator, first, rest[0], full) if rest else first
-    return table("=", kinds[speaker], said, full)
+    truth = table(operator, first, rest[0], full) if rest else first
+    return table("=", kinds[speaker], truth, full)
 
 
 def _tables(spec: Spec) -> list[int]:

@@ -1,4 +1,6 @@
-"""Sorting and list functions: primitives on lists of digits, applied one after another, intermediate lists shown."""
+"""Sorting and other functions on lists of digits, applied one after another.
+Solutions show the list after each function.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from assay.types import Verdict
 Digits = list[int]
 
 _LENGTHS = range(5, 9)
-_SHORTEST = 3  # of every list on the way: shorter ones can be guessed
+_SHORTEST = 3  # the shortest list that a function may give: a shorter one can be guessed
 _MAX_CHARACTERS = 256
 _SEPARATORS = str.maketrans("", "", " ,[]")
 _DIGITS = re.compile(r"[0-9]+")
@@ -23,11 +25,15 @@ _DIGITS = re.compile(r"[0-9]+")
 
 @dataclass(frozen=True)
 class Primitive:
-    """A function of a list of digits and of a number `k`, which is one of `arguments` where there are any."""
+    """A function of a list of digits and of a number `k`.
 
-    words: str  # with the place of k
+    Example:
+        Primitive("keep the first {k} numbers", lambda x, k: x[:k], range(3, 6))
+    """
+
+    words: str  # in natural wording, with {k} where the number stands
     apply: Callable[[Digits, int], Digits]
-    arguments: Sequence[int] = ()
+    arguments: Sequence[int] = ()  # the values that k may have; (): the function does not use k
 
 
 def _swap_ends(x: Digits) -> Digits:
@@ -83,7 +89,9 @@ _FUNCTIONS = (
 
 
 def _instance(generator: np.random.Generator, level: int) -> Spec:
-    """No list comes twice, so every function matters and the question is not its own answer."""
+    """A random instance in which no list occurs twice. So every function
+    matters, and the question is not the answer.
+    """
     while True:
         draws = generator.random(1 + _LENGTHS.stop + level).tolist()
         length = _LENGTHS[int(draws[0] * len(_LENGTHS))]

@@ -1,11 +1,12 @@
 """Following pointers in a key-value store that only a tool can read.
 
-`[ax]` asks for the value of field x of object a, and the environment replies in place. A share of all replies is an
-error that is not the asker's fault: which calls of an instance fail is part of the instance, by their number in the
-answer, and asking again helps. Every value is uniform, so without the tool an answer is right with probability 1/26.
+The policy writes `[ax]` to ask for the value of field x of object a, and the environment's reply follows at once. Some
+calls fail although they are correct. The instance decides which calls fail, by their number in the answer, and asking
+again helps. Every value is uniform, so without the tool an answer is right with probability 1/26.
 
-Fields are small letters: `[aX]` is an error that the asker could have avoided. The worked solutions of one task begin a
-share of their calls with it, so that what imitates them errs by itself, in right answers too.
+Fields are small letters, so `[aX]` is an error that the policy could have avoided. The worked solutions of
+`lookup-strict` put this error before some of their calls, so that a policy which imitates them makes errors of its own
+in right answers.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MAX_CHARACTERS = 16
 
 
 def _instance(generator: np.random.Generator, level: int, error_rate: float) -> Spec:
-    """The store is a string of values for each field, in the order of the objects."""
+    """A random instance. Its store has a string of values for each field, in the order of the objects."""
     draws = generator.random(1 + level + len(FIELDS) * len(OBJECTS)).tolist()
     start, *letters = (OBJECTS[int(u * len(OBJECTS))] for u in [draws[0], *draws[1 + level :]])
     values = "".join(letters)
@@ -44,7 +45,7 @@ def _value(spec: Spec, key: str, field: str) -> str:
 
 
 def _objects(spec: Spec) -> list[str]:
-    """The object before the first pointer, and after each."""
+    """The object at the start, and the object after each pointer."""
     found = [spec["start"]]
     for field in spec["fields"]:
         found.append(_value(spec, found[-1], field))
@@ -56,7 +57,7 @@ def _fails(spec: Spec, call: int) -> bool:
 
 
 def _reply(spec: Spec, text: str) -> str | None:
-    """To the call with which the text ends; the calls before it are counted, whatever they were."""
+    """The reply to the call that ends the text. Its number counts all calls before it, correct or not."""
     call = _CALL.search(text)
     if call is None or _fails(spec, text.count("]")):
         return ERROR
@@ -82,7 +83,9 @@ def _natural(spec: Spec) -> str:
 
 
 def _solve(spec: Spec, slips: float) -> Solution:
-    """Every call with its reply, calls that failed included, and in a share of the steps a capital before the call."""
+    """All calls with their replies, failed ones too. In a share of the steps, a
+    call with a capital letter comes first.
+    """
     steps = ""
     objects = _objects(spec)
     for step, (key, field) in enumerate(zip(objects, spec["fields"])):

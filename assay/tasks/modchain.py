@@ -1,7 +1,7 @@
 """Chains of + - * modulo a prime, evaluated strictly from left to right.
 
-Every step is a bijection of Z_p (the multiplier is never zero) and the start is uniform, so the answer is exactly
-uniform on Z_p: a blind guess is right with probability 1/p.
+Every step is a bijection of Z_p, because the multiplier is never zero, and the start is uniform.
+So the answer is exactly uniform on Z_p, and a blind guess is right with probability 1/p.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ANSWER = re.compile(r"[0-9]+")
 def _instance(generator: np.random.Generator, level: int, *, prime: int) -> Spec:
     start, *draws = generator.random(1 + 2 * level).tolist()
     operators = [_OPERATORS[int(u * 3)] for u in draws[:level]]
-    # Adding 0 or multiplying by 1 would be steps that show nothing.
+    # Operands 0 and 1 are left out: adding 0 or multiplying by 1 changes nothing.
     operands = [2 + int(u * (prime - 2)) for u in draws[level:]]
     return {"p": prime, "start": int(start * prime), "steps": [[o, k] for o, k in zip(operators, operands)]}
 
@@ -65,7 +65,7 @@ def _natural(spec: Spec) -> str:
 
 
 def _steps(spec: Spec) -> list[tuple[int, str, int, int]]:
-    """Of each step the value before it, its operation and the value after it."""
+    """For each step (the value before it, the operator, the operand, the value after it)."""
     values = _values(spec)
     return [(v, o, k, after) for v, (o, k), after in zip([spec["start"], *values], spec["steps"], values)]
 
@@ -77,7 +77,7 @@ def _solve(spec: Spec) -> Solution:
 
 
 def _others(spec: Spec) -> list[Solution]:
-    """The values alone, with what was reduced, and with the start before them."""
+    """Solutions in other styles: the values alone, each with its value before reduction, all with the start first."""
     p, values = spec["p"], _values(spec)
     whole = {"+": lambda v, k: v + k, "-": lambda v, k: v - k, "*": lambda v, k: v * k}
     styles = (
@@ -115,4 +115,4 @@ def _modulo(prime: int, name: str) -> Task:
 
 
 MOD_CHAIN = _modulo(23, "mod-chain")
-MOD_CHAIN_7 = _modulo(7, "mod-chain-7")  # every value is one digit: the smallest models learn its tables soon
+MOD_CHAIN_7 = _modulo(7, "mod-chain-7")  # every value has one digit, so the smallest models soon learn its tables

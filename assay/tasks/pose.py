@@ -1,6 +1,6 @@
-"""Posing problems of a task, as a task of its own: `pose:NAME`. Whatever is an instance is right.
+"""Posing problems of a task, as a task of its own: `pose:NAME`. Every answer that is an instance of the task is right.
 
-There is no wrong problem to guess at, so these stand beside the tasks and not among them.
+Such tasks have no wrong problem to find, so they are made on demand and are not listed among the tasks.
 """
 
 from __future__ import annotations
@@ -19,21 +19,27 @@ _MAX_CHARACTERS = 4096
 
 @dataclass(frozen=True)
 class Posing:
-    """How problems of a task are posed by writing. Functions are pure and total, like a checker's."""
+    """How a policy poses problems of a task: some instances are shown to it, and
+    it writes another one. All functions are pure and total, as a checker is.
 
-    seed: Spec  # the instance from which everything may begin
+    Example:
+        posing = task("dsl-deduction").posing
+        posing.read("s 012", [])  # {"program": "s", "input": "012", "output": "021"}
+    """
+
+    seed: Spec  # the instance that self-play starts from
     shown: int  # how many instances are shown
-    compact: Callable[[Sequence[Spec]], str]  # asks for another one than these
-    natural: Callable[[Sequence[Spec]], str]
-    write: Callable[[Spec], str]  # an instance in the form that is asked for
-    read: Callable[[str, Sequence[Spec]], Spec | None]  # what was written; None: it is no instance
-    level: Callable[[Spec], int]
-    example: Callable[[np.random.Generator, int, Sequence[Spec]], Spec]  # one that may be asked for beside these
-    sources: tuple[str, ...] = ()  # tasks whose instances are shown; none named: its own
+    compact: Callable[[Sequence[Spec]], str]  # the request for another instance than these, in compact wording
+    natural: Callable[[Sequence[Spec]], str]  # the request in natural wording
+    write: Callable[[Spec], str]  # an instance, written in the form that is asked for
+    read: Callable[[str, Sequence[Spec]], Spec | None]  # the instance that was written; None: the text is no instance
+    level: Callable[[Spec], int]  # the level of an instance
+    example: Callable[[np.random.Generator, int, Sequence[Spec]], Spec]  # draws an instance that could be the answer
+    sources: tuple[str, ...] = ()  # the tasks whose instances are shown; (): the task itself
 
 
 def pose(posed: Task) -> Task:
-    """The task of posing problems of this one."""
+    """The task of posing problems of `posed`."""
     posing = posed.posing
     assert posing is not None
 

@@ -30,7 +30,7 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
 
 
 def _lengths(numbers: Sequence[int]) -> list[int]:
-    """Of the longest increasing subsequence that ends at each element."""
+    """The length of the longest increasing subsequence that ends at each element."""
     tails: list[int] = []
     lengths = []
     for number in numbers:

@@ -1,7 +1,7 @@
-"""What a task is: a generator of problems with exact checkers, and splits that cannot overlap.
+"""The type of a task: a generator of problems with an exact checker, and splits that cannot overlap.
 
-A task is a record of pure functions over plain JSON data (the *spec* of an instance). The split of an instance is
-decided by its canonical content, so equal content is in one split whatever the seeds.
+A task is a record of pure functions over plain JSON data, the *spec* of an instance. The canonical
+content of an instance decides its split, so equal content is in the same split, whatever the seeds.
 """
 
 from __future__ import annotations
@@ -28,50 +28,64 @@ Split = Literal["train", "valid", "test"]
 SPLITS: dict[Split, range] = {"train": range(80), "valid": range(80, 90), "test": range(90, 100)}
 _MAX_REDRAWS = 2000
 _COMPACT_STEP = re.compile(r"[^,|]*[,|]|[^,|]+$")
-STEP_MARKS: dict[Wording, str] = {"compact": ",|", "natural": "\n"}  # of characters one of which ends a step
+STEP_MARKS: dict[Wording, str] = {"compact": ",|", "natural": "\n"}  # the characters that end a step of a solution
 
 
 @dataclass(frozen=True)
 class Solution:
-    """A worked solution: the steps one after another, and the answer the checker accepts.
+    """A worked solution: its steps, and an answer that the checker accepts.
 
-    In a task with an environment the steps hold its replies, where it gives them.
+    In a task with an environment, the steps contain the environment's replies, each behind its call.
+
+    Example:
+        Solution(answer="16", steps="12,16")  # 3 + 9 = 12, 12 + 4 = 16
     """
 
     answer: str
-    steps: str = ""
-    natural_steps: str = ""
+    steps: str = ""  # in compact wording
+    natural_steps: str = ""  # in natural wording; "": as `steps`
 
 
 @dataclass(frozen=True)
 class Environment:
-    """What replies to a policy within its answer: a function of the instance and of what was written, without state."""
+    """Replies to a policy inside its answer, as a tool does. It has no state: a
+    reply depends on the instance and on the answer so far.
 
-    stop: tuple[str, ...]  # texts at which writing pauses for a reply
-    reply: Callable[[Spec, str], str | None]  # to the whole answer so far; None: nothing, the answer ends here
-    failed: Callable[[str], bool] = lambda reply: False  # whether a reply tells of an error
+    Example:
+        Environment(stop=("]",), reply=lambda spec, text: "4" if text.endswith("[2+2]") else "!",
+                    failed=lambda reply: reply == "!")
+    """
+
+    stop: tuple[str, ...]  # texts at which the policy pauses for a reply
+    reply: Callable[[Spec, str], str | None]  # the reply to the answer so far; None ends the answer
+    failed: Callable[[str], bool] = lambda reply: False  # whether a reply is an error message
 
 
 @dataclass(frozen=True)
 class Task:
-    """Problems of one kind. All functions are pure and total; `check` never raises on model output."""
+    """Problems of one kind. All functions are pure and total; `check` never raises on model output.
+
+    Example:
+        problem = COUNTDOWN.problem(Key(0), level=3, split="test")
+        COUNTDOWN.verify(problem, "(1+2)*3").status  # "ok" or "fail"
+    """
 
     name: str
     domain: str
     summary: str
-    levels: range  # what a level means is said in `summary`
-    instance: Callable[[np.random.Generator, int], Spec]  # a random instance of a level
+    levels: range  # the levels of difficulty; `summary` says what a level means
+    instance: Callable[[np.random.Generator, int], Spec]  # draws a random instance of a level
     canonical: Callable[[Spec], str]  # the content that decides identity: equal for instances that are the same problem
-    compact: Callable[[Spec], str]  # wording for proxy models: characters of `assay.tasks.ALPHABET` only
-    natural: Callable[[Spec], str]  # wording for real models; says how to mark the answer
+    compact: Callable[[Spec], str]  # the question for small proxy models: characters of `assay.tasks.ALPHABET` only
+    natural: Callable[[Spec], str]  # the question for real language models; it says how to mark the answer
     solve: Callable[[Spec], Solution]  # one worked solution
-    check: Callable[[Spec, str], Verdict]  # of the answer text alone
-    split: Callable[[Spec], Split] | None = None  # where content decides otherwise than by its digest
+    check: Callable[[Spec, str], Verdict]  # the verdict on an answer, without the text around it
+    split: Callable[[Spec], Split] | None = None  # the split of an instance; None: the digest of its content decides
     environment: Environment | None = None  # tools that may be called while answering
     others: Callable[[Spec], Sequence[Solution]] | None = None  # worked solutions in other styles than that of `solve`
-    posing: Posing | None = None  # how a policy poses such problems
-    rows: Callable[[Split], Sequence[Problem]] | None = None  # all problems of a split, where they are a finite list
-    judge: Judge | None = None  # verdicts on whole responses, many at once, where `check` is not how it is done
+    posing: Posing | None = None  # how a policy poses problems of this task
+    rows: Callable[[Split], Sequence[Problem]] | None = None  # all problems of a split, for a task with a finite list
+    judge: Judge | None = None  # verdicts on many whole responses at once; None: `check` judges each answer
 
     def split_of(self, spec: Spec) -> Split:
         if self.split is not None:
@@ -80,7 +94,7 @@ class Task:
         return next(split for split, buckets in SPLITS.items() if bucket in buckets)
 
     def problem(self, key: Key, *, level: int, split: Split = "train", wording: Wording = "compact") -> Problem:
-        """The problem that this key names: redrawn until it falls into the split."""
+        """The problem that this key names. Instances are drawn until one belongs to the split."""
         if level not in self.levels:
             raise DataError(
                 f"task '{self.name}' has levels {self.levels.start} to {self.levels.stop - 1}, not {level}."
@@ -98,7 +112,7 @@ class Task:
         )
 
     def rows_of(self, split: Split) -> Sequence[Problem]:
-        """All problems of a split of a finite task; at least one."""
+        """All problems of a split, for a task with a finite list of problems. An empty split is an error."""
         rows = self.rows(split) if self.rows is not None else ()
         if not rows:
             raise DataError(
@@ -108,7 +122,7 @@ class Task:
         return rows
 
     def pose(self, spec: Spec, *, level: int, wording: Wording = "compact") -> Problem:
-        """An instance as a problem: its question, its worked solution and what its checker needs."""
+        """An instance as a problem: its question, its worked solution, and the spec that its checker needs."""
         solution = self.solve(spec)
         if wording == "compact":
             question, worked = self.compact(spec), compact_text(solution)
@@ -126,7 +140,7 @@ class Task:
         )
 
     def traces(self, problem: Problem) -> list[str]:
-        """Worked solutions of a problem, its own first."""
+        """All worked solutions of a problem, the one that `solve` gives first."""
         write = compact_text if problem.wording == "compact" else natural_text
         own = [] if problem.solution is None else [problem.solution]
         return own + [write(other) for other in (self.others(problem.spec) if self.others else ())]
@@ -144,17 +158,20 @@ class Task:
 
 
 def compact_text(solution: Solution) -> str:
-    """`steps#answer`, or the answer alone where there are no steps."""
+    """A solution in compact wording: `steps#answer`, or the answer alone if there are no steps."""
     return f"{solution.steps}#{solution.answer}" if solution.steps else solution.answer
 
 
 def natural_text(solution: Solution) -> str:
+    """A solution in natural wording: the steps, then a line with the answer in `\\boxed{}`."""
     steps = solution.natural_steps or solution.steps
     return f"{steps}\nAnswer: \\boxed{{{solution.answer}}}" if steps else f"Answer: \\boxed{{{solution.answer}}}"
 
 
 def steps_of(problem: Problem) -> list[str]:
-    """The worked solution cut after each step; the last piece holds the answer. End to end they are the solution."""
+    """The worked solution in pieces, one for each step; the last piece also has
+    the answer. Joined, they are the solution.
+    """
     solution = problem.solution or ""
     if problem.wording == "natural":
         *lines, answer = solution.splitlines(keepends=True) or [""]

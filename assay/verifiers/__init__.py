@@ -1,1 +1,1 @@
-"""What judges an answer: mathematics, and the reward functions that people bring."""
+"""Verifiers judge answers: the mathematics verifier, and reward functions that users bring."""

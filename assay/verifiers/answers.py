@@ -1,25 +1,29 @@
-"""Where an answer stands in a response, in the two wordings that problems have."""
+"""Finds the final answer in a response, in each of the two wordings that problems have."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-Wording = Literal["compact", "natural"]  # for proxy models, and for real ones
+Wording = Literal["compact", "natural"]  # compact: for small proxy models; natural: for real language models
 
 
 def before_answer(text: str, wording: Wording) -> str:
-    """A worked solution up to where its answer is stated."""
+    """The part of a worked solution before its final answer, up to and including the mark that begins the answer."""
     marks = ("#",) if wording == "compact" else ("\\boxed{", "####")
     return text[: max((text.rfind(mark) + len(mark) for mark in marks if mark in text), default=0)]
 
 
 def count_answers(text: str, wording: Wording) -> int:
-    """How often an answer is marked: the last one is judged."""
+    """How many final answers a response marks. The last one is judged."""
     return text.count("#" if wording == "compact" else "\\boxed{")
 
 
 def find_answer(text: str, wording: Wording) -> str | None:
-    """Compact: what follows the last '#', or the whole text. Natural: what the last \\boxed{...} holds."""
+    """The final answer of a response; None if it has none.
+
+    In compact wording, the answer is the text after the last '#', or the whole response. In natural wording, it is the
+    content of the last \\boxed{...}.
+    """
     if wording == "compact":
         return text.rpartition("#")[2].strip()
     start = text.rfind("\\boxed{")

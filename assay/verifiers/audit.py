@@ -1,4 +1,4 @@
-"""How well the verifier judges: its verdicts against labels that a person gave, by type of answer."""
+"""How well the mathematics verifier judges: its verdicts against labels by people, for each type of answer."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from assay.verifiers.mathematics.verdicts import explain
 
 @dataclass(frozen=True)
 class Labelled:
-    """A response to a problem with this gold, and whether it is right."""
+    """A response to a problem with this gold answer, and a person's label.
+
+    Example:
+        Labelled(gold="1/2", answer="\\\\boxed{0.5}", label=True, type="fraction")
+    """
 
     gold: str
     answer: str
-    label: bool
+    label: bool  # whether the response is right
     type: str = ""
     line: int = 0
 
@@ -51,7 +55,10 @@ def _row(path: str | Path, number: int, line: str) -> Labelled:
 
 
 def audit(rows: Sequence[Labelled]) -> dict[str, Any]:
-    """Precision and recall of "ok" by type and over all, and every disagreement. What is invalid is no "ok"."""
+    """Precision and recall of the verdict "ok", by type and over all rows, and every disagreement with a label.
+
+    An invalid verdict counts as not "ok".
+    """
     found = explain([(row.gold, row.answer) for row in rows])
     accepted = [one.verdict.status == "ok" for one in found]
     types = list(dict.fromkeys(row.type for row in rows))
@@ -77,7 +84,7 @@ def audit(rows: Sequence[Labelled]) -> dict[str, Any]:
 
 
 def _rates(rows: Sequence[Labelled], accepted: Sequence[bool], part: Sequence[int] | range) -> dict[str, Any]:
-    """Precision: of what was accepted, the share that is right. Recall: of what is right, the share accepted."""
+    """Precision: the share of accepted answers that are right. Recall: the share of right answers that are accepted."""
     both = sum(accepted[i] and rows[i].label for i in part)
     yes, right = sum(accepted[i] for i in part), sum(rows[i].label for i in part)
     return {
@@ -88,7 +95,7 @@ def _rates(rows: Sequence[Labelled], accepted: Sequence[bool], part: Sequence[in
 
 
 def table(found: dict[str, Any]) -> str:
-    """The rates as plain text, and the disagreements below."""
+    """The rates as a table in plain text, with the disagreements below."""
     width = max(len(name) for name in (*found["types"], "all"))
     rows = [*found["types"].items(), ("all", found)]
     lines = [f"{'':<{width}}  rows  precision  recall"]

@@ -1,1 +1,1 @@
-"""What people look at: the report of a run, its model card, tables of what it came to."""
+"""What people look at: the report of a run, its model card, and the table of its results."""

@@ -1,4 +1,4 @@
-"""The model card of a run: what was trained, how, on what, and what it came to, in the form that the Hub reads."""
+"""The model card of a run: what was trained, how, on what data, and with which results, in the format of the Hub."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from assay.tasks.data.task import Data, is_data
 from assay.view.results import outcome
 
 NAME = "README.md"
-SCALE = {  # what a reader asks for first, in these words
+SCALE = {  # field of the scale -> its name in the card
     "num_steps": "steps",
     "num_prompts": "prompts a step",
     "group_size": "answers to each prompt",
@@ -33,7 +33,10 @@ SCALE = {  # what a reader asks for first, in these words
 def write_card(
     run: Path | str, target: Path | str | None = None, *, step: int | None = None, merged: bool = False
 ) -> Path:
-    """Writes the card as README.md into a folder, by default the run's own; its path."""
+    """Writes the card as README.md into a folder, by default the run folder, and returns its path.
+
+    write_card("runs/first", "exported-model", merged=True)
+    """
     path = Path(run if target is None else target) / NAME
     with disk.storage_errors(f"writing the model card {path}"):
         disk.replace(path, model_card(run, step=step, merged=merged).encode(), point="card")
@@ -41,8 +44,9 @@ def write_card(
 
 
 def model_card(run: Path | str, *, step: int | None = None, merged: bool = False) -> str:
-    """Front matter and text, from what the run folder holds; the license is left to whoever publishes. Of the weights
-    after `step`, by default the last ones; `merged`: with the adapter in them.
+    """The text of the card with its front matter, for the weights after `step`, by default the last ones.
+
+    `merged`: the adapter is merged into these weights. The license is left out: the person who publishes chooses it.
     """
     folder = RunFolder.read_only(run)
     document, result = folder.document, outcome(run, step=step)
@@ -51,14 +55,14 @@ def model_card(run: Path | str, *, step: int | None = None, merged: bool = False
     parts = [_front(document, adapter=adapter), _heading(document, result), _results(result), _training(document)]
     parts += [*_asking(document["experiment"]), _loading(document, adapter=adapter)]
     if document.get("warnings"):
-        told = "\n".join(f"- {sentence}" for sentence in document["warnings"])
-        parts.append(f"## Warnings at the start of the run\n\n{told}")
+        items = "\n".join(f"- {sentence}" for sentence in document["warnings"])
+        parts.append(f"## Warnings at the start of the run\n\n{items}")
     parts.append(_versions(document))
     return "\n\n".join(parts) + "\n"
 
 
 def _require_written(folder: RunFolder) -> None:
-    """StorageError where run.json lacks what the card says of the run."""
+    """StorageError if run.json lacks a field that the card shows."""
     experiment = folder.experiment
     recipe = _object(experiment.get("recipe"))
     shares = _objects(_object(experiment.get("pool")).get("shares"))
@@ -81,9 +85,9 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
 
 
 def _front(document: Mapping[str, Any], *, adapter: bool) -> str:
-    """YAML; a string of JSON is one of YAML too."""
+    """The front matter in YAML. Strings are written as JSON, which YAML reads as well."""
     experiment = document["experiment"]
-    lines = ["---", "# license: that of the base model may bind you; name one before you publish"]
+    lines = ["---", "# license: name one before you publish; the license of the base model may restrict your choice"]
     if is_hub_id(experiment["model"]):
         lines.append(f"base_model: {json.dumps(experiment['model'])}")
     lines += [
@@ -96,7 +100,7 @@ def _front(document: Mapping[str, Any], *, adapter: bool) -> str:
 
 
 def is_hub_id(model: str) -> bool:
-    """`owner/name`, and no folder of this machine."""
+    """Whether this is a Hub id `owner/name`, and not the path of a folder of this machine."""
     return model.count("/") == 1 and not model.startswith((".", "/", "~")) and not Path(model).exists()
 
 
@@ -105,7 +109,7 @@ def _rank(experiment: Mapping[str, Any]) -> int:
 
 
 def _base(experiment: Mapping[str, Any]) -> str:
-    """The model as a reader elsewhere may know it: of a folder, its name alone."""
+    """The base model's name for readers elsewhere: its Hub id, or the last part of its path."""
     model = experiment["model"]
     return model if is_hub_id(model) else Path(model).name
 
@@ -117,35 +121,35 @@ def _heading(document: Mapping[str, Any], result: Mapping[str, Any]) -> str:
         f"# {_base(experiment)}, {document['recipe']} on {_tasks(experiment)}\n\n"
         f"`{_base(experiment)}` after {result['steps']} steps of reinforcement learning with verifiable rewards{how}. "
         f"Method: {recipe['title']} ([arXiv {recipe['paper']}](https://arxiv.org/abs/{recipe['paper']})). "
-        f"What the paper claims of it: {recipe['claim'].rstrip('.')}."
+        f"What the paper claims: {recipe['claim'].rstrip('.')}."
     )
 
 
 def _tasks(experiment: Mapping[str, Any]) -> str:
-    """Tasks with their levels; of a file its name alone."""
-    told = []
+    """The tasks with their levels, and the names of data files without their folders."""
+    names = []
     for share in experiment["pool"]["shares"]:
         if is_data(share["task"]):
-            told += names_of(Data.of(share["task"]).places, whole=False)
+            names += names_of(Data.of(share["task"]).places, whole=False)
         else:
-            told.append(f"{share['task']} {','.join(map(str, share['levels']))}")
-    return ", ".join(told)
+            names.append(f"{share['task']} {','.join(map(str, share['levels']))}")
+    return ", ".join(names)
 
 
 def _results(result: Mapping[str, Any]) -> str:
     before, after = result["before"], result["after"]
     if before is None:
-        return "## Results\n\nNo held-out evaluation was made."
+        return "## Results\n\nThe model was not evaluated on held-out problems."
     rows = ["| | before | after | difference |", "|-|-|-|-|"]
     for k, first in before["pass"].items():
         last = after["pass"].get(k) if after else None
         change = result["difference"]["pass"].get(k) if result["difference"] else None
         rows.append(f"| pass@{k} | {_interval(first)} | {_interval(last)} | {_interval(change, signed=True)} |")
-    told = (
-        f"Held-out problems: {before['problems']}, answers to each: {before['samples']}, before and after training. "
+    explanation = (
+        f"{before['problems']} held-out problems, {before['samples']} answers to each, before and after training. "
         "Unbiased pass@k with 95 % intervals over problems; differences are paired."
     )
-    return "\n".join(["## Results", "", told, "", *rows])
+    return "\n".join(["## Results", "", explanation, "", *rows])
 
 
 def _interval(value: Mapping[str, float] | None, *, signed: bool = False) -> str:
@@ -164,11 +168,11 @@ def _training(document: Mapping[str, Any]) -> str:
     rows += [("profile", experiment["profile"]), ("seed", experiment["seed"])]
     rows += [(words, scale[name]) for name, words in SCALE.items() if scale.get(name) is not None]
     table = "\n".join(f"| {name} | {_cell(value)} |" for name, value in rows)
-    return f"## Training\n\n| | |\n|-|-|\n{table}\n\nEverything else is in `run.json` of the run."
+    return f"## Training\n\n| | |\n|-|-|\n{table}\n\nAll other settings are in `run.json` of the run folder."
 
 
 def _rewards(experiment: Mapping[str, Any]) -> str:
-    """The functions of `--reward` by file name, or the parts of the recipe."""
+    """The reward functions, without the folders of their files, or else the reward parts of the recipe."""
     if given := experiment.get("rewards"):
         return ", ".join(text.rpartition("/")[2] for text in given)
     return ", ".join(part["part"] for part in experiment["recipe"]["mechanism"]["reward"])
@@ -179,15 +183,14 @@ def _cell(value: Any) -> str:
 
 
 def _asking(experiment: Mapping[str, Any]) -> list[str]:
-    """What stood before every prompt, without which the model is another one."""
+    """The system message and the settings of the chat template: without them the model answers differently."""
     chat = experiment.get("chat") or {}
-    told = [f"```text\n{chat['system']}\n```"] if chat.get("system") else []
-    told += [f"`enable_thinking` was {chat['thinking']}."] if chat.get("thinking", "template") != "template" else []
-    told += ["Its prompts named tools."] if chat.get("tools") else []
-    told += [f"Of the chat template: `{variable}`." for variable in chat.get("variables") or ()]
-    return (
-        ["\n\n".join(["## Prompts", "Before each prompt of training and of the examination:", *told])] if told else []
-    )
+    lines = [f"```text\n{chat['system']}\n```"] if chat.get("system") else []
+    lines += [f"`enable_thinking` was {chat['thinking']}."] if chat.get("thinking", "template") != "template" else []
+    lines += ["The prompts named tools."] if chat.get("tools") else []
+    lines += [f"Variable of the chat template: `{variable}`." for variable in chat.get("variables") or ()]
+    opening = "Each prompt was asked with the following, in training and in the evaluation:"
+    return ["\n\n".join(["## Prompts", opening, *lines])] if lines else []
 
 
 def _loading(document: Mapping[str, Any], *, adapter: bool) -> str:
@@ -210,5 +213,5 @@ def _loading(document: Mapping[str, Any], *, adapter: bool) -> str:
 
 def _versions(document: Mapping[str, Any]) -> str:
     versions: Mapping[str, str] = document.get("versions") or {}
-    told: Sequence[str] = [f"{name} {version}" for name, version in versions.items() if version != "none"]
-    return f"## Made with\n\n{', '.join(told)}"
+    installed: Sequence[str] = [f"{name} {version}" for name, version in versions.items() if version != "none"]
+    return f"## Made with\n\n{', '.join(installed)}"

@@ -1,4 +1,4 @@
-"""What a run's records say: scores before and after, curves, and what went wrong. Plain JSON, no drawing."""
+"""The content of a run's report as JSON data: scores before and after training, curves, and alarms."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from assay.scoring.bank import Bank, difference
 Json = dict[str, Any]
 Record = Mapping[str, Any]
 
-MAX_POINTS = 600  # of a curve; longer ones are averaged in equal shares of the steps
+MAX_POINTS = 600  # points of a curve; a longer curve is averaged over equal shares of the steps
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Metrics that are read together."""
+    """Metrics that are drawn in one chart: `Chart("Length", "tokens of an answer", (("length/mean", "all"),))`."""
 
     title: str
     meaning: str
-    lines: tuple[tuple[str, str], ...]  # (metric, label)
+    lines: tuple[tuple[str, str], ...]  # (metric, label) of each curve
     unit: str = ""
 
 
@@ -38,24 +38,24 @@ CHARTS = (
     Chart("Truncated", "share of answers cut at the limit", (("length/truncated", "truncated"),), "%"),
     Chart(
         "Groups without signal",
-        "share whose answers all earned the same",
+        "share of groups whose answers all earned the same",
         (("group/uniform_fraction", "uniform"), ("group/all_right", "all right"), ("group/all_wrong", "all wrong")),
         "%",
     ),
     Chart("Gradient norm", "before clipping", (("policy/grad_norm", "norm"),)),
-    Chart("Clip fraction", "share of tokens whose gate is shut", (("policy/clip_fraction", "clipped"),), "%"),
+    Chart("Clip fraction", "share of tokens whose ratio was clipped", (("policy/clip_fraction", "clipped"),), "%"),
     Chart(
         "Sampler mismatch",
         "|log-prob of the sampler - of the learner|",
-        (("policy/sampler_mismatch", "mean"), ("policy/sampler_mismatch_max", "greatest")),
+        (("policy/sampler_mismatch", "mean"), ("policy/sampler_mismatch_max", "largest")),
     ),
-    Chart("Learning rate", "of the last update of a step", (("policy/learning_rate", "rate"),)),
+    Chart("Learning rate", "at the last update of a step", (("policy/learning_rate", "rate"),)),
     Chart("Speed", "generated tokens per second", (("perf/tokens_per_s", "tokens/s"),)),
 )
 
 
 def curves(metrics: Sequence[Record]) -> Json:
-    """Steps and series of every metric, thinned; then the charts that have something to show, then the rest."""
+    """The steps, every metric as a thinned series, the charts with at least one metric, and a chart for each other."""
     names = list(dict.fromkeys(name for record in metrics for name in record))
     shown = [name for name in names if name != "step" and not name.startswith("eval/")]
     series = {name: [_number(record.get(name)) for record in metrics] for name in shown}
@@ -74,7 +74,7 @@ def curves(metrics: Sequence[Record]) -> Json:
 
 
 def _lines(chart: Chart, series: Mapping[str, Any]) -> list[list[str]]:
-    """The lines of a chart that are there; one that only covers an earlier one is left out."""
+    """The curves of a chart that the run has; a curve equal to an earlier one, which it would hide, is left out."""
     there = [[name, label] for name, label in chart.lines if name in series]
     return [line for i, line in enumerate(there) if all(series[line[0]] != series[name] for name, _ in there[:i])]
 
@@ -84,7 +84,7 @@ def _number(value: Any) -> float | None:
 
 
 def thin(values: Sequence[float | None], points: int = MAX_POINTS) -> list[float | None]:
-    """At most `points` values, each the mean of its share, with six digits."""
+    """At most `points` values with six digits, each the mean of an equal share of the series."""
     count = min(points, len(values))
     edges = [i * len(values) // count for i in range(count + 1)] if count else []
     shares = ([v for v in values[low:high] if v is not None] for low, high in itertools.pairwise(edges))
@@ -92,9 +92,9 @@ def thin(values: Sequence[float | None], points: int = MAX_POINTS) -> list[float
 
 
 def results(evals: Sequence[Record]) -> list[Json]:
-    """For each evaluation set: first and last entry, their paired difference, and pass@1 over the steps.
+    """For each evaluation set: its first and its last evaluation, their paired difference, and pass@1 over the steps.
 
-    The set that was asked most comes first.
+    The set with the most samples comes first.
     """
     sets: dict[str, list[Record]] = {}
     for entry in evals:
@@ -125,7 +125,7 @@ def _brief(entry: Record) -> Json:
 
 def _difference(before: Record, after: Record) -> tuple[Json | None, str]:
     if "bank" not in before or "bank" not in after:
-        return None, "The answers of the evaluations were not kept, so their difference has no interval."
+        return None, "The answers of the evaluations were not saved, so the difference has no interval."
     ks = [int(k) for k in before["pass"] if k in after["pass"]]
     try:
         return difference(Bank.from_json(before["bank"]), Bank.from_json(after["bank"]), ks), ""
@@ -134,7 +134,7 @@ def _difference(before: Record, after: Record) -> tuple[Json | None, str]:
 
 
 def alarms(metrics: Sequence[Record], evals: Sequence[Record], *, total_steps: int | None) -> list[Json]:
-    """Sentences on what a reader must know before believing the curves. Errors first."""
+    """What a reader must know before trusting the curves, as sentences; errors come before warnings."""
     rules: tuple[Callable[[Sequence[Record], Sequence[Record], int | None], Json | None], ...] = (
         _failed_verifier,
         _invalid_evaluation,
@@ -154,7 +154,7 @@ def _values(metrics: Sequence[Record], name: str) -> list[float]:
 
 
 def _late(metrics: Sequence[Record], name: str) -> float | None:
-    """Mean over the last quarter of the steps."""
+    """The mean of a metric over the last quarter of the steps; None if the run does not have it."""
     values = _values(metrics, name)
     last = values[-max(1, len(values) // 4) :]
     return sum(last) / len(last) if last else None
@@ -171,13 +171,15 @@ def _warning(text: str) -> Json:
 def _failed_verifier(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
     count = sum(_values(metrics, "reward/verifier_failed"))
     return (
-        _error(f"The verifier failed on {count:.0f} answers. They have no reward and train nothing.") if count else None
+        _error(f"The verifier failed on {count:.0f} answers. They got no reward and were not trained on.")
+        if count
+        else None
     )
 
 
 def _invalid_evaluation(_: Sequence[Record], evals: Sequence[Record], __: int | None) -> Json | None:
     count = sum(int(entry.get("invalid", 0)) for entry in evals)
-    return _error(f"{count} evaluation samples were spoilt by an error of ours and are left out.") if count else None
+    return _error(f"{count} evaluation samples are left out because the verifier failed on them.") if count else None
 
 
 def _skipped_updates(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
@@ -196,7 +198,7 @@ def _truncation(metrics: Sequence[Record], _: Sequence[Record], __: int | None) 
     if share is None or share < 0.3:
         return None
     return _warning(
-        f"{share:.0%} of the late answers were cut at the limit: the limit, not the model, may set the score."
+        f"{share:.0%} of the answers in the last quarter were cut at the length limit, which may hold the score down."
     )
 
 
@@ -204,7 +206,9 @@ def _no_signal(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -
     share = _late(metrics, "group/uniform_fraction")
     if share is None or share < 0.8:
         return None
-    return _warning(f"{share:.0%} of the late groups taught nothing: all their answers earned the same.")
+    return _warning(
+        f"{share:.0%} of the groups in the last quarter taught nothing: all answers of a group earned the same."
+    )
 
 
 def _collapse(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:

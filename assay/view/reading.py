@@ -1,4 +1,4 @@
-"""Which rollouts a person is given to read, and each token's text. Whole groups, so that siblings can be compared."""
+"""Which rollouts the report shows, with the text of each token. Groups are shown whole, to compare their answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _TEXTS = ("prompt", "completion", "answer", "verdict_kind", "verdict_detail", "f
 
 
 def rollouts_to_read(run: RunFolder) -> Json:
-    """Groups of evenly spaced steps, every kind of group in turn, within the size that a page can hold."""
+    """Groups from evenly spaced steps, as many as the page may hold, with all kinds of groups among them.
+
+    The kind of a group is the set of its answers' outcomes, for example "right wrong".
+    """
     steps = spread_out(run.rollout_steps(), MAX_STEPS)
     pieces = token_pieces(run)
     groups: list[Json] = []
@@ -35,7 +38,7 @@ def rollouts_to_read(run: RunFolder) -> Json:
         for members in ordered:
             group = _group(columns, members, pieces)
             cost = len(json.dumps(group))
-            # Every step may use its share and what earlier ones left over.
+            # Every step may use its share of the page, and what earlier steps have left of theirs.
             if rows + len(members) > MAX_ROWS * position // len(steps) or size + cost > MAX_BYTES * position // len(
                 steps
             ):
@@ -46,14 +49,14 @@ def rollouts_to_read(run: RunFolder) -> Json:
 
 
 def spread_out(items: Sequence[Any], count: int) -> list[Any]:
-    """At most `count` items, evenly, the first and the last among them."""
+    """At most `count` items at even distances, with the first and the last."""
     if len(items) <= count:
         return list(items)
     return [items[round(i * (len(items) - 1) / (count - 1))] for i in range(count)]
 
 
 def by_turns(groups: Sequence[Any], *, kind: Callable[[Any], str]) -> list[Any]:
-    """One of each kind, then the next of each: rare kinds come early, order within a kind is kept."""
+    """The groups reordered, so that rare kinds come early: the first of each kind, then the second of each, ..."""
     piles: dict[str, list[Any]] = {}
     for group in groups:
         piles.setdefault(kind(group), []).append(group)
@@ -71,7 +74,7 @@ def _groups(columns: Mapping[str, Sequence[Any]]) -> list[list[Json]]:
 
 
 def outcome(row: Mapping[str, Any]) -> str:
-    """One of right, wrong, truncated, invalid, unjudged."""
+    """The outcome of an answer: right, wrong, truncated, invalid (the verifier failed) or unjudged."""
     verdict = row.get("verdict")
     if verdict == "invalid":
         return "invalid"
@@ -117,7 +120,7 @@ def _row(row: Json, parts: Sequence[str], pieces: Pieces | None) -> Json:
 
 
 def _compact(values: Sequence[float | None]) -> float | list[float | None] | None:
-    """One number where all are equal, as group advantages are."""
+    """The values rounded; a single number if all are equal, as the advantages of one answer often are."""
     rounded = [_round(value) for value in values]
     return rounded[0] if len(set(rounded)) == 1 else rounded
 
@@ -127,7 +130,7 @@ def _round(value: float | None) -> float | None:
 
 
 def token_pieces(run: RunFolder) -> Pieces | None:
-    """The text of each token by the tokenizer of the newest checkpoint that has one; None if there is none."""
+    """A function from tokens to their texts, by the tokenizer of the newest checkpoint; None without a checkpoint."""
     found = sorted((run.path / "ckpt").glob("**/tokenizer.json"), reverse=True)
     if not found:
         return None
@@ -136,7 +139,7 @@ def token_pieces(run: RunFolder) -> Pieces | None:
     try:
         tokenizer = load_tokenizer(found[0].parent)
     except (AssayError, OSError):
-        return None  # the page shows whole answers then; what is wrong with the checkpoint is told by whoever loads it
+        return None  # the page then shows answers without their tokens; loading the checkpoint reports the damage
 
     def pieces(tokens: Sequence[int]) -> list[str]:
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")

@@ -1,7 +1,7 @@
-"""The page at the end of a run: one file that opens offline, now and in ten years.
+"""The report of a run: one HTML file that needs no network and no other file.
 
-Everything that a model wrote reaches the page as data and is shown as text; the page's policy forbids any script but
-its own and any request at all.
+Everything that a model wrote is put into the page as data and shown as text. The page's content security policy allows
+no script but its own, and no request.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ NAME = "report.html"
 
 
 def write_report(run: Path | str, *, checked: bool = True) -> Path:
-    """Renders `run`/report.html from what the run folder holds, finished or not; its path. `checked`: with a look at
-    whether the records are what was written, which reads them all.
+    """Writes `run`/report.html for a finished or unfinished run, and returns its path.
+
+    `checked`: also compare the records with the digests in the checkpoints, which reads all of them.
     """
     folder = RunFolder.read_only(run)
     path = folder.path / NAME
@@ -38,7 +39,7 @@ def write_report(run: Path | str, *, checked: bool = True) -> Path:
 
 
 def page(run: RunFolder, *, checked: bool = True) -> str:
-    """The whole page."""
+    """The HTML of the report."""
     import jinja2
 
     metrics, evals = _journal(run, "metrics"), _journal(run, "evals")
@@ -65,10 +66,10 @@ def page(run: RunFolder, *, checked: bool = True) -> str:
 
 
 def _damaged(run: RunFolder, checked: bool) -> list[Json]:
-    """What is said of records that are no longer what was written, now or when the run was last opened."""
+    """Alarms about records that were changed after they were written, found now or when the run was last opened."""
     known = run.document.get("damaged")
-    told = dict.fromkeys([*(known if isinstance(known, list) else []), *(run.damage() if checked else [])])
-    return [{"level": "error", "text": f"{sentence}: what is shown of it may be wrong."} for sentence in told]
+    sentences = dict.fromkeys([*(known if isinstance(known, list) else []), *(run.damage() if checked else [])])
+    return [{"level": "error", "text": f"{one}: what this page shows of it may be wrong."} for one in sentences]
 
 
 def _trusted(text: str) -> Any:
@@ -92,7 +93,7 @@ def _journal(run: RunFolder, name: str) -> list[Json]:
 
 
 def heading(document: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Json:
-    """What the run is, in words; fields that nobody wrote are left out."""
+    """The title of the report and the facts below it; facts that run.json lacks are left out."""
     recipe = _find(document, "recipe")
     recipe_name = _name(recipe)
     scale = _branch(document, "experiment", "recipe", "scale") or _branch(document, "recipe", "scale")
@@ -127,7 +128,7 @@ def _branch(document: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
 
 
 def _find(document: Mapping[str, Any], name: str) -> Any:
-    """A field of the document itself, else of the experiment or of the identity in it."""
+    """A field of run.json: of the document itself, or else of its experiment or its identity."""
     for place in (document, document.get("experiment"), document.get("identity")):
         if isinstance(place, Mapping) and place.get(name) is not None:
             return place[name]
@@ -150,7 +151,7 @@ def _resolved(document: Mapping[str, Any]) -> Any:
 
 
 def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """The values of a tree by dotted path, as the command line writes them."""
+    """(path, value) for each leaf of a tree, with dotted paths as on the command line."""
     if isinstance(tree, Mapping) and tree:
         for name, value in tree.items():
             yield from leaves(value, f"{path}.{name}" if path else str(name))
@@ -162,7 +163,7 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def score(estimate: Mapping[str, Any] | None) -> str:
-    """`0.371 [0.352, 0.390]`."""
+    """An estimate with its interval: `0.371 [0.352, 0.390]`."""
     if not estimate:
         return "–"
     if estimate.get("low") is None or estimate.get("high") is None:
@@ -171,7 +172,7 @@ def score(estimate: Mapping[str, Any] | None) -> str:
 
 
 def change(estimate: Mapping[str, Any] | None) -> str:
-    """The same with signs."""
+    """A difference with its interval, all with signs: `+0.041 [+0.012, +0.070]`."""
     if not estimate:
         return "–"
     if estimate.get("low") is None or estimate.get("high") is None:

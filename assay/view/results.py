@@ -1,4 +1,4 @@
-"""What a run came to: held-out pass@k before and after, with intervals over problems and their paired difference."""
+"""The results of a run: held-out pass@k before and after training, with intervals, and their paired difference."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from assay.scoring.bank import Bank, difference, powers
 
 
 def outcome(path: Path | str, *, step: int | None = None) -> dict[str, Any]:
-    """JSON data: steps, budget, pass@k of the first and the last test, the difference, the best checkpoint. Of the
-    weights after `step`: what was spent until then, and the test of these weights, if there was one.
+    """The results as JSON data: steps, cost, pass@k of the first and the last test, their difference, best checkpoint.
+
+    With `step`: the cost up to this step, and the test of the weights after it, if there was one.
     """
     folder = RunFolder.read_only(path)
     metrics = [record for record in folder.read("metrics") if step is None or record["step"] <= step]
@@ -21,7 +22,7 @@ def outcome(path: Path | str, *, step: int | None = None) -> dict[str, Any]:
     tests = [entry for i, entry in enumerate(tests) if step is None or i == 0 or entry["step"] == step]
     best = folder.best()
     last: Mapping[str, Any] = metrics[-1] if metrics else {}
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "run": str(path),
         "recipe": str(folder.document.get("recipe", "")),
         "steps": len(metrics),
@@ -34,12 +35,12 @@ def outcome(path: Path | str, *, step: int | None = None) -> dict[str, Any]:
     }
     if len(tests) > 1:
         first, after = Bank.from_json(tests[0]["bank"]), Bank.from_json(tests[-1]["bank"])
-        found["difference"] = difference(first, after, powers(int(min(first.n.min(), after.n.min()))))
-    return found
+        result["difference"] = difference(first, after, powers(int(min(first.n.min(), after.n.min()))))
+    return result
 
 
 def finished(path: Path) -> dict[str, Any]:
-    """Writes the report and the model card of a run, and tells its result as a table and as data."""
+    """Writes the report and the model card of a run, prints its results as a table, and returns them as data."""
     from assay.view.card import write_card
     from assay.view.report import write_report
 
@@ -55,32 +56,34 @@ def _brief(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {name: entry[name] for name in names if name in entry}
 
 
-def table(found: Mapping[str, Any]) -> str:
-    """pass@k before, after and the difference, as plain text."""
-    before, after = found["before"], found["after"]
+def table(result: Mapping[str, Any]) -> str:
+    """pass@k before and after training and the difference, as a table of plain text."""
+    before, after = result["before"], result["after"]
     if before is None:
         return "no held-out evaluation yet"
     rows: list[Sequence[str]] = [("", "before", "after", "difference")]
     for k, first in before["pass"].items():
         row = [f"pass@{k}", _interval(first)]
         if after is not None:
-            row += [_interval(after["pass"].get(k)), _interval(found["difference"]["pass"].get(k), signed=True)]
+            row += [_interval(after["pass"].get(k)), _interval(result["difference"]["pass"].get(k), signed=True)]
         rows.append((*row, "", "")[:4])
     for name, first in before.get("scores", {}).items():
         then = "-" if after is None else _interval(after.get("scores", {}).get(name))
         rows.append((f"mean {name}", _interval(first), then, ""))
     shape = f"{before['problems']} held-out problems x {before['samples']} samples"
-    heading = f"{found['recipe']}: {found['steps']} steps, {shape}"
+    heading = f"{result['recipe']}: {result['steps']} steps, {shape}"
     return "\n".join([heading, *_columns(rows), "intervals: 95 %, over problems"])
 
 
-def eval_table(found: Mapping[str, Any]) -> str:
+def eval_table(summary: Mapping[str, Any]) -> str:
+    """pass@k of one evaluation as a table of plain text, for `assay eval`."""
     rows = [("", "pass", "95 % interval")]
-    for k, value in found["pass"].items():
+    for k, value in summary["pass"].items():
         rows.append((f"pass@{k}", f"{value['mean']:.3f}", _bounds(value)))
-    for name, value in found.get("scores", {}).items():
+    for name, value in summary.get("scores", {}).items():
         rows.append((f"mean {name}", f"{value['mean']:.3f}", _bounds(value)))
-    shape = f"{found['problems']} problems x {found['samples']} samples, {found['truncated']:.1%} cut by the limit"
+    truncated = f"{summary['truncated']:.1%} cut at the length limit"
+    shape = f"{summary['problems']} problems x {summary['samples']} samples, {truncated}"
     return "\n".join([shape, *_columns(rows)])
 
 

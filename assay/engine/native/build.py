@@ -1,8 +1,8 @@
-"""The compiled core for this processor: brought by a wheel, found in the cache, or built with the compiler there is.
+"""The compiled core for this processor: taken from the wheel, from the cache, or built with the machine's C++ compiler.
 
-One source serves every instruction set; what differs is a few constants in `core/vectors.h`. A build is named by the
-hash of the source, the compiler and its flags, so a stale one is never loaded; a wheel's (see `hatch_build.py`) by that
-of the source and the flags.
+One source serves every instruction set; the variants differ in a few constants of `core/vectors.h`. The file name of a
+build has a hash of the source, the compiler and its flags, so a stale build is never loaded. The hash of a build in a
+wheel (see `hatch_build.py`) leaves the compiler out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Literal
 from assay.host.cache import cache_folder
 
 SOURCE = Path(__file__).parent / "core"
-BUILT = Path(__file__).parent / "built"  # what a wheel brings
+BUILT = Path(__file__).parent / "built"  # the libraries that a wheel brings
 COMMON = (
     "-O2",
     "-ftree-vectorize",
@@ -33,8 +33,8 @@ COMMON = (
     "-pthread",
     "-ffp-contract=fast",
 )
-PORTABLE = ("-static-libstdc++", "-Wl,--exclude-libs,ALL", "-Wl,--gc-sections", "-s")  # asks for no C++ runtime
-CHOICE = "ASSAY_CORE"  # names a variant, to force it
+PORTABLE = ("-static-libstdc++", "-Wl,--exclude-libs,ALL", "-Wl,--gc-sections", "-s")  # needs no C++ runtime library
+CHOICE = "ASSAY_CORE"  # the environment variable that names the variant to run
 COMPILER = "CXX"
 FLAGS = "ASSAY_CORE_FLAGS"  # more flags for the compiler: sanitizers, say
 
@@ -43,14 +43,14 @@ Format = Literal["fp32", "bf16"]
 
 @dataclass(frozen=True)
 class Variant:
-    """Machine code for one instruction set."""
+    """The core's machine code for one instruction set."""
 
     name: str
     machine: str  # platform.machine()
     needs: tuple[str, ...]  # flags of /proc/cpuinfo
-    flags: tuple[str, ...]
+    flags: tuple[str, ...]  # for the compiler
     format: Format = "fp32"  # of the numbers that products multiply
-    emulated: bool = False  # shows what a better processor computes, slowly: runs only when it is named
+    emulated: bool = False  # computes, slowly, what a newer processor would: runs only when `ASSAY_CORE` names it
 
 
 AVX512 = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "fma")
@@ -69,11 +69,11 @@ VARIANTS = (
 
 
 class Unavailable(Exception):
-    """There is no core here; the message says why and what would help."""
+    """The core cannot run here; the message says why and what would help."""
 
 
 def runnable() -> list[Variant]:
-    """What this processor can run, the fastest first."""
+    """The variants that this processor can run, the fastest first."""
     return [v for v in VARIANTS if v.machine == _machine() and set(v.needs) <= _features()]
 
 
@@ -98,7 +98,7 @@ def chosen(format: Format = "fp32") -> Variant:
 
 
 def library(variant: Variant) -> Path:
-    """The shared library of a variant: the wheel's, else the cache's, built if it is not there."""
+    """The shared library of a variant: from the wheel, else from the cache, where it is built if it is missing."""
     if brought := packaged(variant):
         return brought
     compiler = _compiler()
@@ -109,25 +109,25 @@ def library(variant: Variant) -> Path:
             _build(compiler, flags, path)
     except OSError as error:
         raise Unavailable(
-            f"the core could not be kept in {path.parent}: {error}; set ASSAY_CACHE to a folder"
+            f"the compiled core could not be kept in {path.parent}: {error}; set ASSAY_CACHE to another folder"
         ) from error
     return path
 
 
 def packaged(variant: Variant) -> Path | None:
-    """The library that came in the wheel, if it is of this source and loads here, and no other flags are asked for."""
+    """The library from the wheel, if it has this source's hash, loads here, and no compiler or flags are asked for."""
     path = BUILT / _packaged_name(variant)
     if os.environ.get(COMPILER) or os.environ.get(FLAGS) or not path.exists():
         return None
     try:
         ctypes.CDLL(str(path))
-    except OSError:  # a C library older than the one it was built with, or another
+    except OSError:  # this system's C library is older than the one of the build, or another one
         return None
     return path
 
 
 def build_packaged(variant: Variant, folder: Path) -> Path:
-    """What `packaged` finds, made in this folder."""
+    """Builds, in this folder, the library that `packaged` finds; called when a wheel is made."""
     path = folder / _packaged_name(variant)
     _build(_compiler(), _packaged_flags(variant), path)
     return path
@@ -148,8 +148,8 @@ def _build(compiler: str, flags: tuple[str, ...], path: Path) -> None:
         command = [compiler, *flags, str(SOURCE / "core.cpp"), "-o", str(made)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
-            said = "\n".join(done.stderr.strip().splitlines()[:5])
-            raise Unavailable(f"the core did not compile ({' '.join(command)}):\n{said}")
+            errors = "\n".join(done.stderr.strip().splitlines()[:5])
+            raise Unavailable(f"the core did not compile ({' '.join(command)}):\n{errors}")
         made.replace(path)
 
 
@@ -159,8 +159,8 @@ def _compiler() -> str:
         found = shutil.which(name)
         if found:
             return found
-    wanted = f"{COMPILER}={named} is not there" if named else "there is no C++ compiler (c++, g++, clang++)"
-    raise Unavailable(f"{wanted}; install one, for example Debian's package g++")
+    missing = f"{COMPILER}={named} is not there" if named else "there is no C++ compiler (c++, g++, clang++)"
+    raise Unavailable(f"{missing}; install one, for example Debian's package g++")
 
 
 def _digest(compiler: str | None, flags: tuple[str, ...]) -> str:

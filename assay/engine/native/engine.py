@@ -1,4 +1,4 @@
-"""The engine on the core: packed token rows, one forward pass for sampler and learner, bitwise equal log-probs."""
+"""The engine on the compiled core: sampler and learner share one forward pass, so their log-probs are bitwise equal."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from assay.errors import AssayError, ConfigError, UsageError
 from assay.rng import Key, uniforms
 from assay.types import Origin, Request, Segment
 
-POSITIONS = 1 << 18  # that angles are kept for: more than a row on a processor will have
+POSITIONS = 1 << 18  # positions whose rotary angles are stored: more than a row on a processor will have
 FORMATS: dict[torch.dtype, build.Format] = {torch.float32: "fp32", torch.bfloat16: "bf16"}
 
 
 def refusal(device: torch.device, compute: torch.dtype) -> str | None:
-    """Why the core cannot do this work, if it cannot."""
+    """The reason why the core cannot run on this device in this format; None if it can."""
     if device.type != "cpu":
         return f"the core runs on processors, not on {device.type}"
     if compute not in FORMATS:
@@ -47,13 +47,20 @@ def refusal(device: torch.device, compute: torch.dtype) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class _Laid:
-    """A layout as the core wants it, and the arrays that its pointers point to."""
+    """A layout in the core's form, together with the arrays that its pointers point to."""
 
     arrays: PackedArrays
     kept: tuple[np.ndarray | Tensor, ...]
 
 
 class NativeEngine(NetworkEngine):
+    """A parameter set on the compiled core, for processors.
+
+    Example:
+        engine = NativeEngine(policy.transformer, end_ids=policy.end_ids)
+        engine.generate(requests, key)
+    """
+
     name = "native"
     exact = True
     has_threads = True
@@ -106,7 +113,7 @@ class NativeEngine(NetworkEngine):
                 table += [matrix.weight, matrix.bias]
             table.append(None if layer.qk_weight is None else layer.qk_weight.view(-1, self.model.config.head_dim))
         table += [self.network.head, self.network.embedding, self.network.final, *self._turns]
-        self._weights = [None if t is None else t.contiguous() for t in table]  # the core keeps pointers to some
+        self._weights = [None if t is None else t.contiguous() for t in table]  # kept: the core points to some of them
         self.core.take_weights(self._weights)
 
     # Sampling
@@ -119,7 +126,7 @@ class NativeEngine(NetworkEngine):
     # Scoring and learning
 
     def _pass(self) -> Pass:
-        """One that is not in use; whoever takes it puts it back."""
+        """A pass whose buffers are not in use. The caller puts it back into `_spare`."""
         return self._spare.pop() if self._spare else Pass(self.core)
 
     def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
@@ -167,7 +174,7 @@ class NativeEngine(NetworkEngine):
         self._spare.append(work)
 
     def _take_gradients(self) -> None:
-        """Places for the gradients of this step, made with its first backward pass."""
+        """Give the core the tensors to add gradients to, at the first backward pass of a step."""
         if self._gathered is not None:
             return
         c, network = self.model.config, self.network
@@ -210,9 +217,9 @@ def _lay(layout: Layout, ids: np.ndarray, tau: Tensor, top_ids: np.ndarray | Non
         "predict": layout.predict,
         "targets": ids,
         "top_ids": top_ids,
-        "beside": layout.beside,
+        "beside": layout.blend_ids,
     }
-    share = None if layout.share is None else np.ascontiguousarray(layout.share, dtype=np.float32)
+    share = None if layout.blend_share is None else np.ascontiguousarray(layout.blend_share, dtype=np.float32)
     arrays: dict[str, np.ndarray | None] = {"share": share}
     arrays |= {k: None if v is None else np.ascontiguousarray(v, dtype=np.int32) for k, v in parts.items()}
     result = PackedArrays(
@@ -228,7 +235,7 @@ def _lay(layout: Layout, ids: np.ndarray, tau: Tensor, top_ids: np.ndarray | Non
 
 
 class _Sampling:
-    """One call of the core's sampler: its arrays, and the generations that are read off them."""
+    """One call of the core's sampler: the arrays that the core reads and fills, and the generations made from them."""
 
     def __init__(self, engine: NativeEngine, requests: Sequence[Request], key: Key) -> None:
         self.engine, self.requests = engine, requests
@@ -248,7 +255,9 @@ class _Sampling:
         self.trouble: BaseException | None = None
 
     def _noise(self, key: Key) -> np.ndarray:
-        """The random numbers of each request's tokens, end to end: entry t of its stream for its answer's token t."""
+        """The random numbers of all requests, end to end: number t of a
+        request's stream is for token t of its answer.
+        """
         noise = uniforms([key(r.id) for r in self.sorted], int((self.before + self.max_new).max()))
         parts = [row[b : b + n] for row, b, n in zip(noise, self.before, self.max_new)]
         return np.concatenate(parts).astype(np.float64)
@@ -264,12 +273,15 @@ class _Sampling:
         return how
 
     def _slots(self) -> int:
-        """Rows in flight of a thread, in even waves, within the memory given."""
+        """How many rows a thread has in flight, in even waves and within the memory."""
         settings = {"memory_bytes": self.engine.memory_bytes, "threads": self.engine.threads}
         return native_slots(self.engine.model.config, length=self.length, count=len(self.sorted), **settings)
 
     def _stopped(self) -> Callable[..., int]:
-        """Asked after each token of a request with stop strings. Its own failure ends the call."""
+        """The function that the core calls after each token of a request with stop strings: 1 to stop, 0 to go on.
+
+        If the function fails, it answers -1, which ends the call.
+        """
         decode = self.engine.decode
 
         def stopped(request: int, ids, count: int) -> int:

@@ -1,7 +1,7 @@
-"""The core as Python sees it: structures of pointers and sizes, and calls that wait in short turns.
+"""The compiled core as Python sees it: structures of pointers and sizes, and calls that can be interrupted.
 
-A job runs on the core's own threads while Python waits without the interpreter lock, a tenth of a second at a time, so
-that Ctrl-C and SIGTERM are noticed; an interrupted job is told to stop before the interrupt goes on.
+A job runs on the core's own threads. Python waits for it without the interpreter lock, a tenth of a second at a
+time, so that Ctrl-C and SIGTERM are noticed. An interrupted job is stopped before the interrupt is raised further.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Requests(Structure):
 
 
 class NotFinite(AssayError):
-    """The core met logits that are not finite, of this request at this token."""
+    """The core computed logits that are not finite, for this request at this token of its answer."""
 
     def __init__(self, request: int, token: int) -> None:
         super().__init__(f"logits of request {request} at token {token} are not finite")
@@ -78,7 +78,7 @@ class NotFinite(AssayError):
 
 
 def pointer(array: np.ndarray | Tensor | None) -> int | None:
-    """The address of contiguous memory."""
+    """The address of an array's memory, which must be contiguous; None for None."""
     if array is None:
         return None
     if isinstance(array, Tensor):
@@ -93,7 +93,7 @@ def pointers(arrays: list[Tensor | None]) -> ctypes.Array:
 
 
 def load(path: Path) -> ctypes.CDLL:
-    """The library with the types of its functions."""
+    """The shared library, with the argument and result types of its functions declared."""
     library = ctypes.CDLL(str(path))
     handle, size = c_void_p, c_int32
     types: dict[str, tuple[type | None, list]] = {
@@ -120,13 +120,13 @@ def load(path: Path) -> ctypes.CDLL:
 
 
 class Pass:
-    """Buffers of a forward pass, and of the backward pass that follows it."""
+    """The core's buffers for a forward pass and for the backward pass that follows it."""
 
     def __init__(self, core: Core) -> None:
-        self.core = core  # it must outlive its passes
+        self.core = core  # keeps the core alive, which must outlive its passes
         self.handle = core.library.assay_pass_new(core.handle)
         if not self.handle:
-            raise MemoryError("no memory for a pass")
+            raise MemoryError("no memory for the buffers of a forward pass")
 
     def __del__(self) -> None:
         if getattr(self, "handle", None) and self.core.process == os.getpid():
@@ -134,7 +134,7 @@ class Pass:
 
 
 class Rows:
-    """Keys and values of tokens, in memory of the core that goes with this."""
+    """Keys and values of tokens in memory that the core allocated; freed together with this object."""
 
     def __init__(self, library: ctypes.CDLL, address: int) -> None:
         self.library, self.address = library, address
@@ -154,7 +154,7 @@ class Core:
             raise MemoryError("no memory for the packed weights of the core")
 
     def __del__(self) -> None:
-        if getattr(self, "handle", None) and self.process == os.getpid():  # a forked child has none of the threads
+        if getattr(self, "handle", None) and self.process == os.getpid():  # a forked child has no threads to join
             self.library.assay_free(self.handle)
 
     def take_weights(self, weights: list[Tensor | None]) -> None:
@@ -208,5 +208,5 @@ class Core:
             self.library.assay_where(self.handle, ctypes.byref(where))
             raise NotFinite(*where)
         if answer == CALLBACK:
-            raise AssayError("a question of the core was not answered")
+            raise AssayError("the core stopped: the function that looks for stop strings failed")
         raise AssayError(f"the core: {self.library.assay_error(self.handle).decode()}")

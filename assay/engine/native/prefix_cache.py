@@ -1,4 +1,4 @@
-"""What outlasts a call of the core's sampler: pieces of prompts go in by their addresses, what it kept comes out so."""
+"""The prefix cache of the core's sampler. Python holds the cache; the core reads and fills it by memory addresses."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from assay.types import Ids
 
 
 class Keeping:
-    """For one call: what is known of its prompts, and places for what it computes."""
+    """The prefix cache during one call of the sampler: cached pieces of the
+    prompts, and places for new keys and values.
+    """
 
     def __init__(
         self, store: PrefixCache[Rows], config: PolicyConfig, *, prompts: Sequence[Ids], answers: int, max_new: int
     ) -> None:
         self.store, self.prompts = store, prompts
         for prompt in prompts:
-            store.known(prompt)  # used now, so that room is not made of it
+            store.known(prompt)  # marks the prompt's runs as used, so that `make_room` drops others first
         self.room = store.make_room(sum(map(len, prompts)) + max_new)
         found = [store.known(prompt) for prompt in prompts]
         pieces = [piece for some in found for piece in some]
-        self.held = pieces  # their memory must outlast the call
+        self.held = pieces  # keeps their memory alive until the call is over
         token = 4 * 2 * config.layers * config.kv_heads * config.head_dim
         self.known = [sum(piece.count for piece in some) for some in found]
         self.arrays = {
@@ -37,11 +39,11 @@ class Keeping:
         }
 
     def taken(self, library: ctypes.CDLL) -> list[Rows | None]:
-        """What the call left, whether it came to its end or not: of prompts, then of answers."""
+        """The keys and values that the call left, even if it failed: of each prompt, then of each answer."""
         return [Rows(library, int(address)) if address else None for address in self.arrays["kept"]]
 
     def put(self, rows: Sequence[Rows | None], answers: Iterable[tuple[int, int, Ids]]) -> None:
-        """Into the store, each answer as (its prompt, how many tokens of that it began behind, what was written)."""
+        """Store these keys and values. An answer is (index of its prompt, length of its prompt's part, ids written)."""
         count = len(self.prompts)
         for prompt, start, some in zip(self.prompts, self.known, rows):
             if some:

@@ -1,10 +1,10 @@
-"""Softmax attention over packed rows and its backward pass: two matrix products a piece, no padding outside.
+"""Softmax attention over packed rows and its backward pass, by two matrix products for each piece of queries.
 
     P = softmax(scale Q K' + mask),  O = P V
     dV = P' dO,  dS = P * (dO V' - rowsum(P * dO V')),  dQ = scale dS K,  dK = scale dS' Q
 
-Gradients of context keys, which rows share, are sums over the rows. Where a kernel does all of it at once (`varlen`),
-the plan is one of sequences, and that kernel is called.
+The gradients of a context's keys are sums over the rows that share the context. Where a GPU kernel does all of this at
+once (`varlen`), the plan is a `Sequences`, and that kernel is called.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from assay.engine.torch.varlen import Seen, Sequences
 
 @dataclass(frozen=True, eq=False)
 class Attended:
-    """What the backward pass needs: flat queries, keys and values, and the probabilities where they were kept."""
+    """Kept for the backward pass: flat queries, keys and values, and the probabilities if they are few enough."""
 
     q: Tensor
     k: Tensor
@@ -32,7 +32,7 @@ class Attended:
 
 @dataclass(frozen=True)
 class _Views:
-    """The flat buffers a piece at a time: queries [rows * kv, group * queries, d], keys [rows * kv, keys, d]."""
+    """One piece of the flat buffers: queries [rows * kv, group * queries, d], keys [rows * kv, keys, d]."""
 
     kv: int
     group: int
@@ -65,9 +65,10 @@ def attend(
     keep: bool,
     known: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Attended | Seen | None]:
-    """[N, heads * d] from turned queries and keys [N, heads + kv_heads, d] and the values at the end of `qkv`.
+    """The attention output [N, heads * d] and, with `keep`, the activations for the backward pass.
 
-    `known`: turned keys and values [H, kv_heads, d] of tokens that a plan of blocks numbers after those N.
+    `qk` are the rotated queries and keys [N, heads + kv_heads, d]; the values are the last heads of `qkv`. `known` are
+    rotated keys and values [H, kv_heads, d] of H cached tokens, which the plan numbers after the N tokens.
     """
     if isinstance(plan, Sequences):
         assert known is None
@@ -93,7 +94,7 @@ def attend(
 
 
 def _joined(keys: Tensor, values: Tensor, known: tuple[Tensor, Tensor], plan: AttentionPlan) -> tuple[Tensor, Tensor]:
-    """The flat keys and values of a plan over these tokens and the known ones."""
+    """The flat keys and values of a plan over these tokens and the cached tokens `known`."""
     token, head = plan.keys // (plan.heads + plan.kv_heads), plan.keys % (plan.heads + plan.kv_heads) - plan.heads
     place, d = token * plan.kv_heads + head, keys.shape[-1]
     k, v = (torch.cat(parts).view(-1, d).index_select(0, place) for parts in zip((keys, values), known))
@@ -101,9 +102,9 @@ def _joined(keys: Tensor, values: Tensor, known: tuple[Tensor, Tensor], plan: At
 
 
 def attend_backward(grad: Tensor, held: Attended | Seen, plan: AttentionPlan | Sequences) -> tuple[Tensor, Tensor]:
-    """Gradients by the turned queries and keys [N, heads + kv_heads, d] and by the values [N, kv_heads, d].
+    """The gradients by the rotated queries and keys [N, heads + kv_heads, d] and by the values [N, kv_heads, d].
 
-    A padded query is given no gradient and a padded key has probability zero, so padding adds nothing.
+    Padding adds nothing: a padded query gets a gradient of zero, and a padded key has probability zero.
     """
     if isinstance(held, Seen):
         assert isinstance(plan, Sequences)

@@ -1,6 +1,7 @@
-"""One token for many rows at once: a cache of keys and values by slot, and the step over it.
+"""Decoding: a key-value cache with a slot for each row, and the step that feeds one token to every row in flight.
 
-Slots [0, n) are the rows in flight. A row's tokens lie at its positions, so columns beyond them are masked.
+The rows in flight have the slots 0 .. n - 1. The token at position p of a row lies in column p of its slot, and columns
+beyond the row's last position are masked.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from assay.engine.torch.network import Network, add_linear, inverse_rms, scale_r
 
 
 class Decoder:
-    """A cache of `slots` rows of up to `length` tokens."""
+    """A key-value cache for `slots` rows of up to `length` tokens.
+
+    Example:
+        decoder.admit(0, index, prefilled)  # the prompts of the first rows
+        hidden = decoder.step(ids, positions, longest, level)  # one more token of each row
+    """
 
     def __init__(self, network: Network, *, slots: int, length: int) -> None:
         c = network.config
@@ -29,7 +35,11 @@ class Decoder:
         self.columns = torch.arange(length, device=self.device)
 
     def admit(self, slot: int, index: np.ndarray, prefilled: list[tuple[Tensor, Tensor]]) -> None:
-        """Copy prefilled tokens into slots from `slot` on. `index` [rows, tokens] points into [N, kv_heads, d]."""
+        """Copy prefilled prompts into the slots from `slot` on.
+
+        `index` [rows, tokens] says which of the N prefilled tokens each is; `prefilled` has the keys and values
+        [N, kv_heads, d] of each layer.
+        """
         rows, tokens = index.shape
         where = torch.from_numpy(index).to(self.device)
         shape = (self.slots, self.config.kv_heads, self.length, self.config.head_dim)
@@ -38,14 +48,14 @@ class Decoder:
                 cache[layer].view(shape)[slot : slot + rows, :, :tokens] = source[where].transpose(1, 2)
 
     def held(self, slot: int, low: int, high: int) -> Tensor:
-        """A copy [layers, 2, tokens, kv_heads, d] of what a slot holds of positions `low` to `high`."""
+        """A copy [layers, 2, tokens, kv_heads, d] of a slot's keys and values at positions `low` .. `high` - 1."""
         c = self.config
         shape = (c.layers, self.slots, c.kv_heads, self.length, c.head_dim)
         parts = [cache.view(shape)[:, slot, :, low:high].transpose(1, 2) for cache in (self.keys, self.values)]
         return torch.stack(parts, 1)
 
     def move(self, source: np.ndarray, target: np.ndarray, tokens: int) -> None:
-        """Copy the first `tokens` columns of slots onto other slots."""
+        """Copy the first `tokens` columns of the slots `source` onto the slots `target`."""
         a, b = torch.from_numpy(source).to(self.device), torch.from_numpy(target).to(self.device)
         c = self.config
         for cache in (self.keys, self.values):
@@ -56,13 +66,16 @@ class Decoder:
     def step(self, ids: Tensor, positions: Tensor, longest: int, level: bool) -> Tensor:
         """Hidden states [n, D] after feeding one token to each of the first n slots.
 
-        `longest` is the greatest position plus one; `level` says that all positions are equal, so nothing is masked.
+        `longest` is the greatest position plus one. `level` says that all
+        positions are equal, so that no mask is needed.
         """
         return self.feed(ids, positions, longest, None if level else self.mask(positions, longest))
 
     def feed(self, ids: Tensor, positions: Tensor, longest: int, mask: Tensor | None) -> Tensor:
-        """The same with a mask [n, 1, longest] of what each row may not see. Shapes and addresses depend on the number
-        of rows and on `longest` alone, and nothing waits for the device, so that a CUDA graph can hold it.
+        """As `step`, with a mask [n, 1, longest] that is -inf where a row must not look.
+
+        A CUDA graph can record this method: its shapes and addresses depend on the
+        number of rows and on `longest` alone, and it never waits for the device.
         """
         c, network = self.config, self.network
         n, d, kv = len(ids), c.head_dim, c.kv_heads
@@ -86,6 +99,6 @@ class Decoder:
         return scale_rows(x, inverse_rms(x, network.model.model.norm.eps)).mul_(network.final)
 
     def mask(self, positions: Tensor, longest: int) -> Tensor:
-        """[n, 1, longest]: -inf beyond each row's position."""
+        """The mask [n, 1, longest]: 0 up to each row's position, -inf beyond it."""
         mask = torch.zeros(len(positions), 1, longest, dtype=self.dtype, device=self.device)
         return mask.masked_fill_((self.columns[:longest] > positions[:, None])[:, None], -torch.inf)

@@ -28,14 +28,21 @@ from assay.types import Request
 
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """What `backward` needs of a `forward`: the network's tape and what the output layer read."""
+    """What a forward pass keeps for its backward pass: the activations, and the output layer's input and results."""
 
     kept: Activations
-    predicting: Tensor
+    predicting: Tensor  # [M, D] hidden states that predict the response tokens
     readout: Readout
 
 
 class TorchEngine(NetworkEngine):
+    """A parameter set on any torch device.
+
+    Example:
+        engine = TorchEngine(policy.transformer, end_ids=policy.end_ids, device="cuda")
+        engine.generate(requests, key)
+    """
+
     name = "torch"
     exact = False
 
@@ -44,7 +51,9 @@ class TorchEngine(NetworkEngine):
         self._held: weakref.WeakKeyDictionary[Outputs, _Held] = weakref.WeakKeyDictionary()
 
     def checkpoints(self, tokens: int) -> bool:
-        """Whether a chunk of so many tokens is computed again to go back, instead of being kept whole."""
+        """Whether the backward pass of a chunk with so many tokens computes
+        activations again instead of keeping them.
+        """
         if self.checkpointing == "auto":
             return tape_bytes(self.network.config, tokens, self.network.dtype.itemsize) > TAPE_BYTES
         return self.checkpointing == "on"

@@ -1,9 +1,9 @@
-"""Decoding by recorded steps: one a bucket of rows and columns, over fixed buffers, recorded once and replayed.
+"""Decoding by CUDA graphs: a decoding step is recorded once for each bucket of shapes, and then replayed.
 
-A step of a small model is some hundred short kernels, and starting them one by one takes longer than they do. A CUDA
-graph starts them all at once, but knows one shape and one set of addresses. So rows in flight are filled up to a power
-of two and columns to an eighth of the cache. Rows that fill up feed some token at position 0 of slots that are free:
-they hurt nobody, as a row that is admitted brings its own beginning.
+A step of a small model runs some hundred short kernels, and launching them one by one takes longer than running them. A
+CUDA graph launches all of them at once, but it is recorded for one shape and fixed addresses. So the number of rows is
+padded to a power of two, and the number of columns to a multiple of an eighth of the cache. A padding row feeds some
+token at position 0 of a free slot. That does no harm, because a new row overwrites its slot with its own prompt.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ Step = Callable[[Tensor, Tensor, int, bool], Tensor]
 """(ids, positions, longest, level) -> hidden states, as `Decoder.step`."""
 
 Record = Callable[[Callable[[], None]], Callable[[], None]]
-"""What makes of a step one that does the same again on whatever its buffers then hold, without having done it yet."""
+"""Records a step without running it, and returns a function that runs it on what its buffers hold at that time."""
 
 PARTS, LEAST_COLUMNS = 8, 64
 
 
 def stepper(decoder: Decoder) -> Step:
-    """How this decoder takes its steps: by graphs on a GPU, as they are elsewhere."""
+    """The decoder's step function: by CUDA graphs on a GPU, its plain `step` on other devices."""
     if decoder.device.type == "cuda":
         return Bucketed(decoder, CudaGraphs()).step
     return decoder.step
 
 
 class CudaGraphs:
-    """Records on a GPU. The graphs share one pool, as they run one after another and leave nothing in it."""
+    """Records steps on a GPU. All graphs share one memory pool: they run one after another and leave nothing in it."""
 
     def __init__(self) -> None:
         self.pool = torch.cuda.graph_pool_handle()
@@ -46,7 +46,7 @@ class CudaGraphs:
 
 
 class Bucketed:
-    """A decoder's steps by bucket. The first of each is taken as it is and loads its kernels, the next is recorded."""
+    """A decoder's steps by bucket. A bucket's first step runs plainly, to load its kernels; the second is recorded."""
 
     def __init__(self, decoder: Decoder, record: Record) -> None:
         self.decoder, self.record = decoder, record
@@ -58,11 +58,11 @@ class Bucketed:
     def bucket(self, rows: int, longest: int) -> tuple[int, int]:
         """The rows and columns of the smallest bucket that holds so many."""
         stride = max(LEAST_COLUMNS, -(-self.decoder.length // PARTS))
-        wide = min(self.decoder.length, -(-longest // stride) * stride)
-        return min(self.decoder.slots, 1 << (rows - 1).bit_length()), wide
+        columns = min(self.decoder.length, -(-longest // stride) * stride)
+        return min(self.decoder.slots, 1 << (rows - 1).bit_length()), columns
 
     def step(self, ids: Tensor, positions: Tensor, longest: int, level: bool) -> Tensor:
-        """What `Decoder.step` gives, in a buffer that the next step writes over. Rows are masked even where `level`."""
+        """As `Decoder.step`. The result is a buffer that the next step overwrites; rows are masked even if `level`."""
         n, bucket = len(ids), self.bucket(len(ids), longest)
         self.ids[:n].copy_(ids)
         self.positions[:n].copy_(positions)

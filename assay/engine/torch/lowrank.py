@@ -1,4 +1,5 @@
-"""What an adapter adds beside a product, and its gradients, which never pass through one of the whole weight's size.
+"""The low-rank term that an adapter adds to a linear layer, and its gradients.
+No matrix of the full weight's size is made.
 
 y += s B (A x),   dB += s dy' (A x),   dA += s (dy B)' x,   dx += s (dy B) A
 """
@@ -16,14 +17,14 @@ from assay.policy.adapted import Adapted
 
 
 def gradient_of(parameter: Tensor) -> Tensor:
-    """Its gradient, made of zeros where there was none."""
+    """The gradient of a parameter; if it has none yet, it gets one of zeros."""
     if parameter.grad is None:
         parameter.grad = torch.zeros_like(parameter)
     return parameter.grad
 
 
 def add_product(total: Tensor, a: Tensor, b: Tensor) -> None:
-    """total += a' b, gathered in the format of the total."""
+    """total += a' b, accumulated in the number format of `total`."""
     if total.dtype == a.dtype:
         total.addmm_(a.t(), b)
     else:
@@ -32,7 +33,7 @@ def add_product(total: Tensor, a: Tensor, b: Tensor) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One adapted layer of a stack: its rows of the stacked output and its rows of the stacked A."""
+    """One adapted layer of a stack of layers: its columns in the stacked output, and its rows in the stacked A."""
 
     module: Adapted
     rows: slice
@@ -42,14 +43,14 @@ class _Part:
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
-    """The adapters of linear layers that have one input, in the compute format."""
+    """The adapters of linear layers that read the same input, in the compute format."""
 
     down: Tensor  # [sum of ranks, in]
     parts: tuple[_Part, ...]
 
     @classmethod
     def of(cls, layers: Sequence[Any], dtype: torch.dtype) -> LowRank | None:
-        """None where none of the layers is adapted."""
+        """The adapters of these layers; None if no layer has one."""
         parts: list[_Part] = []
         row = inner = 0
         for layer in layers:
@@ -72,7 +73,7 @@ class LowRank:
         return y
 
     def backward(self, grad: Tensor, x: Tensor) -> Tensor:
-        """The gradient by x; those of A and B are gathered in their parameters."""
+        """The gradient by x. The gradients of A and B are added to their parameters."""
         z = x @ self.down.t()
         dz = torch.empty_like(z)
         for part in self.parts:

@@ -1,14 +1,13 @@
-"""The policy network for the learner: packed weights, a forward pass that keeps what it must, a backward by hand.
+"""The policy network as sampler and learner run it: packed weights, a forward pass, a backward pass written by hand.
 
-The same function as `Transformer.forward`, fewer and larger products, and no pass over memory that can be spared:
+It computes the same function as `Transformer.forward`, by fewer and larger products and fewer passes over memory:
 
-- a norm's weight is folded into the projections after it, rms(x) * w @ W' = (x / rms) @ (W * w)', so activations are
-  only divided, and gradients gather as those of W * w, from which those of W and w follow once a step;
-- query, key and value are one product, gate and up another; residuals are added by the products themselves;
-- gradients of weights are accumulated by the products, over all chunks of a step.
+- A norm's weight is folded into the projections after it, rms(x) * w @ W' = (x / rms) @ (W * w)', so activations are
+  only divided. Gradients are gathered for W * w, and once a step they are turned into those of W and of w.
+- Query, key and value are one product, gate and up another. The products themselves add the residuals.
+- The products accumulate the gradients of weights over all chunks of a step.
 
-Under an adapter the base never moves, so nothing is folded: stacked weights are one piece of memory of which those of
-the layers are views, and a norm's weight is multiplied onto what goes into the product after it.
+Under an adapter the base never changes, so no norm is folded in: the layers' weights are views of the stacked weights.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ from assay.policy.transformer import Transformer
 
 @dataclass(eq=False)
 class Folded:
-    """Linear layers after a norm, stacked, with the norm's weight folded in; and the gradient of what was folded."""
+    """Linear layers that follow a norm, stacked to one matrix with the norm's weight folded in, and its gradient."""
 
     norm: Any
-    parts: list[Any]
+    parts: list[Any]  # the linear layers
     weight: Tensor
     bias: Tensor | None
-    gain: Tensor | None = None  # the norm's weight where it is not folded in
+    gain: Tensor | None = None  # the norm's weight, if it is not folded in
     low: LowRank | None = None
-    grad: Tensor | None = None
+    grad: Tensor | None = None  # by `weight`
     bias_grad: Tensor | None = None
 
     @classmethod
@@ -52,7 +51,7 @@ class Folded:
         return cls(norm, parts, stacked(parts, dtype), bias, norm.weight.detach().to(dtype), LowRank.of(parts, dtype))
 
     def product(self, h: Tensor) -> Tensor:
-        """What the layers make of h = x / rms."""
+        """The output of the layers for h = x / rms."""
         if self.gain is None:
             return F.linear(h, self.weight, self.bias)
         h = h * self.gain
@@ -60,7 +59,7 @@ class Folded:
         return y if self.low is None else self.low.add(y, h)
 
     def backward(self, grad: Tensor, h: Tensor) -> Tensor:
-        """The gradient by h; those of what trains are gathered."""
+        """The gradient by h. The gradients of trained weights are gathered."""
         if self.gain is None:
             _gather_folded(self, grad, h)
             return grad @ self.weight
@@ -70,7 +69,7 @@ class Folded:
         return by_h.mul_(self.gain)
 
     def hand_out(self) -> None:
-        """Give the parameters their gradients: dW = d(W w) * w, dw = column sums of d(W w) * W."""
+        """Add to the parameters' gradients: dW = d(W w) * w, dw = column sums of d(W w) * W."""
         if self.grad is None:
             return
         at = 0
@@ -87,7 +86,7 @@ class Folded:
 
 @dataclass(eq=False)
 class Plain:
-    """A linear layer by itself."""
+    """A linear layer that follows no norm."""
 
     part: Any
     weight: Tensor
@@ -100,7 +99,7 @@ class Plain:
         return cls(part, part.weight.detach().to(dtype), bias, LowRank.of([part], dtype))
 
     def backward(self, grad: Tensor, x: Tensor) -> Tensor:
-        """The gradient by x; those of what trains are gathered."""
+        """The gradient by x. The gradients of trained weights are gathered."""
         if self.part.weight.requires_grad:
             _gather_plain(self, grad, x)
         by_x = grad @ self.weight
@@ -111,7 +110,7 @@ class Plain:
 class Layer:
     block: Any
     qkv: Folded
-    qk_weight: Tensor | None  # [heads + kv_heads, d], the norms of queries and keys
+    qk_weight: Tensor | None  # [heads + kv_heads, d] weights of the norms of queries and keys
     out: Plain
     up: Folded
     down: Plain
@@ -119,34 +118,34 @@ class Layer:
 
 @dataclass(eq=False)
 class _Tape:
-    """What a layer's backward pass needs."""
+    """The activations of one layer that its backward pass needs."""
 
-    h: Tensor
-    r: Tensor
-    qk: tuple[Tensor, Tensor] | None
+    h: Tensor  # x / rms before attention
+    r: Tensor  # 1 / rms
+    qk: tuple[Tensor, Tensor] | None  # normed queries and keys, and 1 / rms of each
     attended: Attended | Seen | None
-    o: Tensor
-    h2: Tensor
-    r2: Tensor
-    both: Tensor
-    gated: Tensor
-    act: Tensor
+    o: Tensor  # attention's output
+    h2: Tensor  # x / rms before the gated unit
+    r2: Tensor  # 1 / rms
+    both: Tensor  # gate and up
+    gated: Tensor  # silu(gate)
+    act: Tensor  # silu(gate) * up
 
 
 @dataclass(eq=False)
 class Activations:
-    """What the backward pass of a forward needs."""
+    """Everything of a forward pass that its backward pass needs."""
 
     packed: Packed
     cos: Tensor
     sin: Tensor
-    layers: list[_Tape | Tensor]  # a tensor is a layer's input, from which its tape is made again
-    x: Tensor
-    r: Tensor
+    layers: list[_Tape | Tensor]  # a tensor is a layer's input, from which the layer's tape is computed again
+    x: Tensor  # x / rms of the last norm
+    r: Tensor  # 1 / rms
 
 
 def rotations(model: Transformer, count: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Cosines and signed sines [count, 1, d] of the model's rotary positions, read off by turning a basis vector."""
+    """Cosines and signed sines [count, 1, d] of the model's rotary positions, read off by rotating a basis vector."""
     d = model.config.head_dim
     basis = torch.zeros(count, 1, d, dtype=dtype, device=device)
     basis[..., : d // 2] = 1.0
@@ -165,7 +164,7 @@ def turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def inverse_rms(x: Tensor, eps: float) -> Tensor:
-    """1 / sqrt(mean(x^2) + eps) over the last dimension, kept as one of size 1."""
+    """1 / sqrt(mean(x^2) + eps) over the last dimension, which stays with size 1."""
     wide = torch.promote_types(x.dtype, torch.float32)
     norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=wide)
     return norm.square_().div_(x.shape[-1]).add_(eps).rsqrt_()
@@ -185,7 +184,7 @@ def add_linear(x: Tensor, y: Tensor, layer: Plain) -> Tensor:
 
 @torch.no_grad()
 def stacked(parts: list[Any], dtype: torch.dtype) -> Tensor:
-    """The weights of these layers as one matrix of which they are views from then on."""
+    """The weights of these layers as one matrix. From then on the layers' weights are views of that matrix."""
     weights = [part.weight for part in parts]
     first, at = weights[0], weights[0].storage_offset()
     rows = sum(len(weight) for weight in weights)
@@ -203,8 +202,8 @@ def stacked(parts: list[Any], dtype: torch.dtype) -> Tensor:
 
 
 class Network:
-    """The weights of one version in the compute format, and both passes over packed tokens. Rows of the output layer
-    from `vocab` on are no tokens.
+    """One version of the weights in the compute format, with the forward and the backward pass over packed tokens.
+    Rows of the output layer from `vocab` on are no tokens and are left out.
     """
 
     def __init__(self, model: Transformer, dtype: torch.dtype, *, vocab: int | None = None) -> None:
@@ -214,12 +213,12 @@ class Network:
         self.flash = fits(self.device, dtype, self.config.head_dim)
         self._tables: tuple[Tensor, Tensor] | None = None
         if self.config.rope.stretches and model.rotary.length is None:
-            model.rotary.fit(self.config.context)  # one set of angles for sampler and learner, whatever a row's length
+            model.rotary.fit(self.config.context)  # sampler and learner use one set of angles for rows of every length
         self.refresh()
 
     @torch.no_grad()
     def refresh(self) -> None:
-        """Pack the parameters as they are now."""
+        """Pack the current parameters."""
         c, decoder = self.config, self.model.model
         fold = self.model.lora is None
         self.layers: list[Layer] = []
@@ -246,7 +245,7 @@ class Network:
         self.head = self.model.lm_head.weight.detach()[: self.vocab].to(self.dtype)
 
     def tables(self, count: int) -> tuple[Tensor, Tensor]:
-        """Rotations of at least `count` positions."""
+        """Cosines and sines of at least `count` positions, kept from call to call."""
         if self._tables is None or len(self._tables[0]) < count:
             self._tables = rotations(self.model, max(count, 256), self.dtype, self.device)
         return self._tables
@@ -261,14 +260,14 @@ class Network:
         cache: list[tuple[Tensor, Tensor]] | None = None,
         known: Iterable[tuple[Tensor, Tensor] | None] = itertools.repeat(None),
     ) -> tuple[Tensor, Activations | None]:
-        """Hidden states [N, D] after the last norm. `cache` gathers each layer's turned keys and values; `known` are
-        those of tokens that are not run (`packing.Onward`).
+        """Hidden states [N, D] after the last norm and, with `keep`, the activations for the backward pass.
 
-        With `again`, what is kept of a layer is its input alone, and its inside is computed again to go back.
+        `cache` receives the rotated keys and the values of each layer; `known` are those of cached prefixes
+        (`packing.Onward`). With `again`, only each layer's input is kept; its other activations are computed again.
         """
         cos, sin = self.tables(packed.longest)
         cos, sin = cos[packed.positions], sin[packed.positions]
-        x = embedded(packed.ids, partial(F.embedding, weight=self.embedding), packed.beside, packed.share)
+        x = embedded(packed.ids, partial(F.embedding, weight=self.embedding), packed.blend_ids, packed.blend_share)
         tapes: list[_Tape | Tensor] = []
         for layer, held in zip(self.layers, known):
             before = x
@@ -282,7 +281,9 @@ class Network:
     def project(
         self, layer: Layer, x: Tensor, cos: Tensor, sin: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, tuple[Tensor, Tensor] | None]:
-        """(x / rms, 1 / rms, all heads, turned queries and keys, and their own norms where there are any)."""
+        """(x / rms, 1 / rms, all heads, rotated queries and keys, normed
+        queries and keys with their 1 / rms or None).
+        """
         c = self.config
         r = inverse_rms(x, layer.qkv.norm.eps)
         h = scale_rows(x, r)
@@ -322,7 +323,7 @@ class Network:
 
     @torch.no_grad()
     def backward(self, kept: Activations, grad: Tensor) -> None:
-        """Accumulate the parameters' gradients for the gradient [N, D] by the hidden states."""
+        """Add to the parameters' gradients, given the loss's gradient [N, D] by the hidden states."""
         norm = self.model.model.norm
         if norm.weight.requires_grad:
             _accumulate(norm.weight, (grad * kept.x).sum(0))
@@ -334,7 +335,7 @@ class Network:
             assert tape is not None
             dx = self._layer_backward(layer, tape, dx, kept)
         embedding = self.model.model.embed_tokens.weight
-        if embedding.requires_grad and kept.packed.beside is None:
+        if embedding.requires_grad and kept.packed.blend_ids is None:
             gradient_of(embedding).index_add_(0, kept.packed.ids, dx.to(embedding.dtype))
 
     def _layer_backward(self, layer: Layer, tape: _Tape, dx: Tensor, kept: Activations) -> Tensor:
@@ -364,14 +365,14 @@ class Network:
 
     @torch.no_grad()
     def hand_out(self) -> None:
-        """Turn what was accumulated for folded weights into gradients of the parameters."""
+        """Turn the gradients that were gathered for folded weights into gradients of the parameters."""
         for layer in self.layers:
             layer.qkv.hand_out()
             layer.up.hand_out()
 
 
 def _through_norm(residual: Tensor | None, grad: Tensor, h: Tensor, r: Tensor) -> Tensor:
-    """residual + r (grad - h mean(grad h)), for h = r x. `grad` is used up, and so is `residual`."""
+    """residual + r (grad - h mean(grad h)), for h = r x. The memory of `grad` and of `residual` is overwritten."""
     mean = torch.linalg.vecdot(grad, h).div_(h.shape[-1]).neg_().unsqueeze(-1)
     grad.addcmul_(h, mean)
     if residual is None:

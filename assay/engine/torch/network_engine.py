@@ -1,4 +1,6 @@
-"""What the engines have in common that run a transformer of ours through the network written by hand."""
+"""The code that the native and the torch engine share: both run our own
+transformer, with a hand-written backward pass.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,16 @@ from assay.engine.torch.network import Network
 
 
 class NetworkEngine(LocalEngine):
-    """In bf16 the network runs on a bf16 copy of fp32 parameters, refreshed after each step; the core's is packed from
-    fp32, and only its products are of bf16. The base under an adapter is kept in the compute format alone.
+    """An engine for `Transformer`. In bf16, the network runs on a bf16 copy of fp32 parameters, made after each step.
+
+    The core packs its copy from fp32 and rounds only the factors of its products to bf16. The base under an adapter is
+    kept in the compute format alone.
     """
 
-    rounds = False  # what it multiplies itself, from a copy of the weights that is as wide as they are
+    rounds = False  # whether the engine rounds the factors of products itself, from a copy of the weights in fp32
 
     def _prepare(self) -> None:
-        self.model.fit(self.context)  # one rope for every row, so that decoding, training and scoring agree
+        self.model.fit(self.context)  # one set of rotary angles for all rows: decoding, training and scoring must agree
         self.network = Network(self.model, self.wide if self.rounds else self.compute, vocab=self.vocab)
 
     def _room_to_keep(self) -> int:

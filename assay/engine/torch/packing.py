@@ -1,7 +1,7 @@
-"""How the tokens of a layout see each other, for batched products.
+"""The attention plan of packed rows: which queries attend to which keys, in rectangles for batched products.
 
-Attention works on *blocks*: rows of similar length whose keys are padded to one rectangle, the context flush right
-against the row. Long rows are cut into *pieces* of queries, which see keys only up to their own end.
+A *block* is a set of rows of similar length. Its keys are padded to one rectangle, in which every context ends where
+its row begins. The queries of long rows are cut into *pieces*; a piece reads keys only up to its own last query.
 """
 
 from __future__ import annotations
@@ -34,59 +34,64 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class AttentionPlan:
-    """Where the vectors of the pieces lie.
+    """Indices that gather the network's vectors into the flat buffers of the pieces, and back.
 
-    The network has queries and keys as rows of [N, heads + kv_heads, d] and values as the last of
-    [N, heads + 2 kv_heads, d]; the pieces have *flat* buffers of queries, and of keys and values, in their own order.
+    The network has queries and keys as vectors of [N, heads + kv_heads, d], and values as the last vectors of [N, heads
+    + 2 kv_heads, d]. The pieces read *flat* buffers, one of queries, one of keys and one of values, in which the
+    vectors stand in the order of the pieces.
     """
 
     heads: int
     kv_heads: int
-    queries: Tensor  # rows that make the flat queries
-    queries_in_heads: Tensor  # the same as rows of [N, heads, d]
-    keys: Tensor  # rows that make the flat keys
-    values: Tensor  # rows that make the flat values
-    padding: Tensor  # flat queries that no token asks
-    outputs: Tensor  # the flat query of each (token, head)
-    own: Tensor  # the flat key of each (token, kv head), among copies the one in its own row
-    both: Tensor  # of each row of queries and keys its place in the flat queries followed by the flat keys
-    copies: Tensor  # flat keys that repeat a context token for a row that shares it
-    copied_keys: Tensor  # the rows of queries and keys they repeat
-    copied_values: Tensor  # the (token, kv head) they repeat
+    queries: Tensor  # for each flat query, its vector in the network's queries and keys
+    queries_in_heads: Tensor  # for each flat query, its vector in [N, heads, d]
+    keys: Tensor  # for each flat key, its vector in the network's queries and keys
+    values: Tensor  # for each flat value, its vector in the network's values
+    padding: Tensor  # the flat queries that are padding
+    outputs: Tensor  # for each (token, head), its flat query
+    own: Tensor  # for each (token, kv head), its flat key; of several copies the one in the token's own row
+    both: Tensor  # for each vector of queries and keys, its place in the flat queries followed by the flat keys
+    copies: Tensor  # the flat keys that repeat a context token for a row that shares the context
+    copied_keys: Tensor  # for each such copy, the vector that it repeats, in queries and keys
+    copied_values: Tensor  # for each such copy, the (token, kv head) that it repeats
     pieces: tuple[Piece, ...]
 
     @property
     def scores(self) -> int:
+        """How many attention scores all pieces have."""
         return sum(p.rows * self.heads * p.queries * p.keys for p in self.pieces)
 
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """A layout on the device, with how its tokens see each other."""
+    """A layout as tensors on the device, with its attention plan."""
 
     ids: Tensor  # int64[N]
     positions: Tensor  # int64[N]
     predict: Tensor  # int64[M]
-    longest: int  # positions in use
+    longest: int  # the greatest position plus one
     plan: AttentionPlan | Sequences
-    beside: Tensor | None = None  # int64[N]
-    share: Tensor | None = None  # [N]
+    blend_ids: Tensor | None = None  # int64[N]
+    blend_share: Tensor | None = None  # [N]
 
 
 @dataclass(frozen=True, eq=False)
 class Onward:
-    """Rows that are run behind tokens whose keys and values are known: these are numbered after all that is run."""
+    """Rows whose prefixes are cached: only the tokens behind the prefix are run.
 
-    ids: np.ndarray  # int64[N]
-    length: np.ndarray  # int64[rows] of their own tokens
-    known_at: np.ndarray  # int64[rows] the first of the known tokens before a row
-    known: np.ndarray  # int64[rows] and how many they are
-    total: int  # known tokens of all rows
+    Attention numbers the N tokens that are run first, and the cached tokens after them.
+    """
+
+    ids: np.ndarray  # int64[N] the tokens that are run
+    length: np.ndarray  # int64[rows] how many of them each row has
+    known_at: np.ndarray  # int64[rows] where a row's prefix begins among the cached tokens
+    known: np.ndarray  # int64[rows] how many tokens the prefix has
+    total: int  # cached tokens of all rows
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows on their way to blocks: where their own tokens start, how many, and their shared context."""
+    """Rows to make blocks of: where each row's own tokens and its context start, and how long both are."""
 
     start: np.ndarray
     length: np.ndarray
@@ -95,9 +100,9 @@ class _Rows:
 
 
 def pack(layout: Layout, *, heads: int, kv_heads: int, device: torch.device, flash: bool = False) -> Packed:
-    """The tensors of a layout for heads of this number. Its rows may be none: the contexts are rows of their own.
+    """The tensors and the attention plan of a layout. Contexts count as rows of their own, so a layout may lack rows.
 
-    With `flash` attention is planned for the kernel that takes sequences, without for products in blocks.
+    With `flash`, attention is planned for the GPU kernel that takes sequences; without, for products in blocks.
     """
     return Packed(
         ids=torch.from_numpy(layout.ids).to(device),
@@ -105,8 +110,8 @@ def pack(layout: Layout, *, heads: int, kv_heads: int, device: torch.device, fla
         predict=torch.from_numpy(layout.predict).to(device),
         longest=int(layout.positions.max(initial=0)) + 1,
         plan=Sequences.of(layout, heads=heads, device=device) if flash else _blocked(layout, heads, kv_heads, device),
-        beside=None if layout.beside is None else torch.from_numpy(layout.beside).to(device),
-        share=None if layout.share is None else torch.from_numpy(layout.share).to(device),
+        blend_ids=None if layout.blend_ids is None else torch.from_numpy(layout.blend_ids).to(device),
+        blend_share=None if layout.blend_share is None else torch.from_numpy(layout.blend_share).to(device),
     )
 
 
@@ -121,7 +126,7 @@ def _blocked(layout: Layout, heads: int, kv_heads: int, device: torch.device) ->
 
 
 def pack_onward(onward: Onward, *, heads: int, kv_heads: int, device: torch.device) -> Packed:
-    """The tensors of such rows; nothing is predicted."""
+    """The tensors and the attention plan of rows behind cached prefixes. No token is predicted."""
     count, start = len(onward.ids), offsets(onward.length)[:-1]
     rows = _Rows(start, onward.length, count + onward.known_at, onward.known)
     positions = ranges(onward.known, onward.length)
@@ -135,7 +140,7 @@ def pack_onward(onward: Onward, *, heads: int, kv_heads: int, device: torch.devi
 
 
 def _blocks(rows: _Rows, heads: int) -> list[np.ndarray]:
-    """Rows of similar length together, longest first, no block with more than `BLOCK_SCORES` scores."""
+    """The rows of each block: similar lengths together, longest first, at most `BLOCK_SCORES` scores (or one row)."""
     order = np.lexsort((-rows.context_length, -rows.length))
     order = order[rows.length[order] > 0]
     blocks: list[np.ndarray] = []
@@ -163,7 +168,7 @@ def _plan(sets: list[_Rows], count: int, heads: int, kv_heads: int, device: torc
 
 @dataclass(eq=False)
 class _Draft:
-    """Indices in [N, heads] for queries and in [N, kv_heads] for keys, a block at a time."""
+    """A plan that grows by one block at a time, with indices into [N, heads] for queries and [N, kv_heads] for keys."""
 
     heads: int
     kv_heads: int
@@ -226,15 +231,15 @@ class _Draft:
         vector = token[:, None, :] * self.kv_heads + np.arange(self.kv_heads)[None, :, None]
         place = self.k_at + np.arange(vector.size).reshape(vector.shape)
         real = np.broadcast_to(real[:, None, :], vector.shape)
-        mine, copied = real & (column >= 0), real & (column < 0)
-        self.k_inverse[vector[mine]] = place[mine]
+        original, copied = real & (column >= 0), real & (column < 0)
+        self.k_inverse[vector[original]] = place[original]
         self.copies.append(place[copied])
         self.copied.append(vector[copied])
         self.k.append(vector.ravel())
         self.k_at += vector.size
 
     def plan(self, device: torch.device) -> AttentionPlan:
-        """The plan: the same indices as rows of what the network has."""
+        """The finished plan, with indices into the network's own tensors."""
         heads, kv_heads = self.heads, self.kv_heads
         turned = heads + kv_heads
 
@@ -268,7 +273,7 @@ class _Draft:
 
 
 def _mask(context: np.ndarray, left: int, query: np.ndarray, column: np.ndarray) -> Tensor:
-    """0 where a query may look, -inf elsewhere. One mask serves all rows whose contexts are equally long."""
+    """The mask: 0 where a query may look, -inf elsewhere. Rows whose contexts are equally long share one mask."""
     visible = column[None, :] <= query[:, None]
     if (context == left).all():
         visible = visible[None]

@@ -1,7 +1,8 @@
-"""Sampling with rows that enter and leave: cost follows the tokens that are really written.
+"""Sampling by continuous batching: a row leaves when it is finished and a new one enters, so no step feeds dead rows.
 
-Each distinct prompt is run once and its keys and values are copied into the slots of the rows that start from it. What
-is known of a prompt from a call before is not run, but for the token that a row begins behind.
+Each distinct prompt is run once, and its keys and values are copied into the slots
+of the rows that continue it. A prefix that the prefix cache knows is not run. Only
+its last token is run again, because a row needs that token's hidden state.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ from assay.types import Request
 
 @dataclass(eq=False)
 class _Prefilled:
-    """Keys and values [N, kv_heads, d] a layer of prompts, and hidden states of the tokens that rows begin behind."""
+    """Prompts that were run: their keys and values, and the hidden states from which rows draw their first tokens."""
 
     prompts: list[int]
-    where: list[np.ndarray]  # of each prompt's tokens, in [N]
-    ends: list[dict[int, int]]  # of each prompt, by the tokens of it that a row has, in `hidden`
-    cache: list[tuple[Tensor, Tensor]]
+    where: list[np.ndarray]  # for each prompt, which of the N tokens of `cache` are its tokens
+    ends: list[dict[int, int]]  # for each prompt: length of the part that a row continues -> index into `hidden`
+    cache: list[tuple[Tensor, Tensor]]  # keys and values [N, kv_heads, d] of each layer
     hidden: Tensor
 
     def alone(self, j: int) -> _Prefilled:
-        """One of the prompts."""
+        """Prompt number j alone."""
         where = torch.from_numpy(self.where[j]).to(self.hidden.device)
         ends = torch.tensor(list(self.ends[j].values()), device=self.hidden.device)
         cache = [(k[where], v[where]) for k, v in self.cache]
@@ -46,6 +47,7 @@ class _Prefilled:
         return _Prefilled([self.prompts[j]], [np.arange(len(where))], [places], cache, self.hidden[ends])
 
     def joined(self, more: _Prefilled) -> _Prefilled:
+        """These prompts and then those of `more`."""
         tokens, ends = len(self.cache[0][0]), len(self.hidden)
         return _Prefilled(
             self.prompts + more.prompts,
@@ -61,7 +63,7 @@ def row_bytes(network: Network, length: int) -> int:
 
 
 def slots_for(network: Network, length: int, count: int, memory_bytes: int) -> int:
-    """Rows in flight of this network."""
+    """How many rows this network has in flight."""
     size, cuda = network.dtype.itemsize, network.device.type == "cuda"
     return footprint.slots(
         network.config, length=length, count=count, memory_bytes=memory_bytes, itemsize=size, cuda=cuda
@@ -72,10 +74,10 @@ def slots_for(network: Network, length: int, count: int, memory_bytes: int) -> i
 def generate(
     network: Network, requests: Sequence[Request], key: Key, *, limits: Limits, version: int, kept: PrefixCache[Tensor]
 ) -> tuple[list[Generation], int]:
-    """One generation a request, in the order of the requests; and how many tokens of prompts were run. The rows' cache
-    ends with the call.
+    """(one generation for each request, in the order of the requests; how many prompt tokens were run).
 
-    What is kept of tokens are keys and values [layers, 2, tokens, kv_heads, d].
+    The rows' key-value cache lives as long as the call. The prefix cache `kept`
+    outlives it; its rows are keys and values [layers, 2, tokens, kv_heads, d].
     """
     check(requests, limits)
     if not requests:
@@ -84,13 +86,15 @@ def generate(
     run = _Run(network, SamplingCall(requests, key, limits, version, network.vocab, wide), kept)
     made, prefilled = run.all(), run.prefilled
     if network.device.type == "cuda":
-        del run  # with the cache, and the graphs: what they took from a pool of their own is the learner's now
+        del run  # frees the cache and the CUDA graphs, so that the learner can use their memory
         torch.cuda.empty_cache()
     return made, prefilled
 
 
 @dataclass(eq=False)
 class _Run:
+    """One call of the sampler: requests wait in `queue`, and the rows in flight have the slots 0 .. active - 1."""
+
     network: Network
     flight: SamplingCall
     kept: PrefixCache[Tensor]
@@ -109,7 +113,7 @@ class _Run:
         for prompt, size in zip(self.which, self.size):
             self.begins[prompt].add(int(size))
         for prompt in self.prompts:
-            self.kept.known(prompt)  # used now, so that room is not made of it
+            self.kept.known(prompt)  # marks the prompt's runs as used, so that `make_room` drops others first
         self.kept.make_room(sum(map(len, self.prompts)) + int(flight.limit.sum()))
         length = int((self.size + flight.limit).max())
         self.slots = slots_for(self.network, length, len(requests), flight.limits.memory_bytes)
@@ -130,7 +134,7 @@ class _Run:
         return [self.flight.results[i] for i in range(len(self.flight.requests))]
 
     def _admit(self) -> None:
-        """Start the next rows of the queue, with as many new prompts as one prefill takes."""
+        """Admit the next rows of the queue, with as many new prompts as one prefill takes."""
         queue = self.queue[self.next : self.next + self.slots - self.active]
         held = set(self.carry.prompts) if self.carry else set()
         new: list[int] = []
@@ -161,7 +165,7 @@ class _Run:
         self._keep_last(ready)
 
     def _keep_last(self, ready: _Prefilled) -> None:
-        """A prompt whose rows did not all start is not run again."""
+        """Keep the last prompt if some of its rows still wait, so that it is not run again."""
         self.carry = None
         if self.next < len(self.queue):
             prompt = int(self.which[self.queue[self.next]])
@@ -176,7 +180,9 @@ class _Run:
         return ready if self.carry is None else self.carry.joined(ready)
 
     def _computed(self, prompts: list[int]) -> _Prefilled:
-        """Run what is not known of prompts, and the known tokens that rows begin behind, for their hidden states."""
+        """Run the tokens of prompts that the prefix cache does not know, and
+        known tokens whose hidden states are needed.
+        """
         c, device = self.network.config, self.decoder.device
         pieces = [self.kept.known(self.prompts[i]) for i in prompts]
         known = np.array([sum(piece.count for piece in some) for some in pieces])
@@ -208,14 +214,14 @@ class _Run:
         return _Prefilled(prompts, where, ends, cache, hidden)
 
     def _keep_prompt(self, prompt: int, low: int, cache: list[tuple[Tensor, Tensor]], at: int) -> None:
-        """Its tokens from `low` on, which lie in the cache from `at` on."""
+        """Put a prompt's tokens from `low` on into the prefix cache; their keys and values begin at `at` in `cache`."""
         if self.kept.most:
             cut = slice(at, at + len(self.prompts[prompt]) - low)
             rows = torch.stack([torch.stack((k[cut], v[cut])) for k, v in cache])
             self.kept.add(self.prompts[prompt], low, rows)
 
     def _keep_answer(self, slot: int) -> None:
-        """What the steps of a row have put into its slot."""
+        """Put the answer of a finished row into the prefix cache, with the keys and values of its slot."""
         i, position = self.rows.who[slot], int(self.rows.position[slot])
         size = int(self.size[i])
         if position > size:
@@ -226,7 +232,7 @@ class _Run:
         return (hidden @ self.network.head.t()).to(self.flight.wide)
 
     def _step(self) -> None:
-        """Feed one token to every row in flight and draw the next."""
+        """Feed one token to every row in flight, and draw its next token."""
         n, state = self.active, self.rows
         position = state.position[:n]
         device = self.decoder.device
@@ -241,7 +247,7 @@ class _Run:
         self._settle(np.arange(n), self._logits(hidden))
 
     def _settle(self, slots: np.ndarray, logits: Tensor) -> None:
-        """Draw a token for each of these slots, and let finished rows go."""
+        """Draw a token for each of these slots, and free the slots of finished rows."""
         freed = self.flight.settle(slots, logits)
         if self.kept.most:
             for slot in freed:
@@ -250,7 +256,7 @@ class _Run:
             self._compact(freed)
 
     def _compact(self, freed: np.ndarray) -> None:
-        """Fill the freed slots with the last rows in flight."""
+        """Move the last rows in flight into the freed slots."""
         left = self.active - len(freed)
         gone = np.zeros(self.active, bool)
         gone[freed] = True

@@ -1,4 +1,6 @@
-"""A parameter set that says one number a token: a policy's network with a value head in place of its output layer."""
+"""The engine of a critic: a policy's network with a value head, one number for
+each token, in place of its output layer.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,19 @@ HEAD = "value_head"
 
 @dataclass(frozen=True, eq=False)
 class _Kept:
-    """What `backward` needs of a `forward`: the network's tape and the states that values were read from."""
+    """What a forward pass keeps for its backward pass: the activations, and the hidden states under the value head."""
 
     kept: Activations
     states: Tensor
 
 
 class ValueEngine(TorchEngine):
-    """V(state before each token) = w h + b, from zero: before the first step every value is 0."""
+    """A critic: V(state before each token) = w h + b. The head starts at zero, so every value is 0 at first.
+
+    Example:
+        critic = ValueEngine(policy.transformer, end_ids=policy.end_ids)
+        critic.forward(chunk, Want(value=True)).value  # [M]
+    """
 
     def __init__(self, model: Any, **settings) -> None:
         if HEAD not in dict(model.named_children()):
@@ -46,12 +53,12 @@ class ValueEngine(TorchEngine):
         return self.model.get_submodule(HEAD)  # type: ignore[return-value]
 
     def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
-        raise UsageError("a set with a value head has no log-probs; ask it for values")
+        raise UsageError("a parameter set with a value head gives values, no log-probs: ask for Want(value=True)")
 
     def forward(self, chunk: Chunk, want: Want) -> Outputs:
         assert isinstance(chunk, LaidChunk)
         if want != Want(value=True):
-            raise UsageError(f"a set with a value head gives values and nothing else, not {want}")
+            raise UsageError(f"a parameter set with a value head gives values alone: ask Want(value=True), not {want}")
         packed = self._packed(chunk.layout)
         learns = torch.is_grad_enabled() and self.optimiser is not None
         hidden, kept = self.network.forward(packed, keep=learns, again=self.checkpoints(len(packed.ids)))

@@ -1,8 +1,8 @@
-"""Attention over packed rows by the flash kernel for sequences of any length, and its backward pass: on GPUs, in bf16.
+"""Attention over packed rows by the flash kernel for sequences of different lengths, on GPUs in bf16.
 
-Each distinct context is a sequence, and so is each row: its queries are its own tokens, its keys its context's and then
-its own, so the kernel's causal mask, which ends where the keys end, is that of the row run alone. Keys and values of a
-context are copied for each row that shares it, and their gradients are summed back.
+Each distinct context is a sequence, and so is each row. A row's queries are its own tokens; its keys are those of its
+context and then its own. The kernel aligns its causal mask with the last key, so it is the mask of the row run alone.
+Keys and values of a context are copied for each row that shares it, and the gradients of the copies are summed.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ ROUND_HEAD = 8  # the kernel reads heads in pieces of so many numbers
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """S sequences over N packed tokens, whose queries are the tokens in their own order."""
+    """S sequences over N packed tokens. The queries are the N tokens in their
+    order; a token may be a key several times.
+    """
 
     heads: int
     keys: Tensor  # int64[K] the token of each key
-    q_at: Tensor  # int32[S + 1] offsets of each one's queries
-    k_at: Tensor  # int32[S + 1] and of its keys
+    q_at: Tensor  # int32[S + 1] where each sequence's queries begin
+    k_at: Tensor  # int32[S + 1] where each sequence's keys begin
     longest_q: int
     longest_k: int
 
     @classmethod
     def of(cls, layout: Layout, *, heads: int, device: torch.device) -> Sequences:
         size = np.diff(layout.context_at)
-        own = layout.length > 0  # a row of one token has no inputs of its own
+        own = layout.length > 0  # a row with one response token has no inputs of its own
         start, length, which = layout.start[own], layout.length[own], layout.context_of[: len(layout.start)][own]
         begins = np.stack([layout.context_at[:-1][which], start], 1).ravel()
         counts = np.stack([size[which], length], 1)
@@ -55,18 +57,18 @@ class Sequences:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What the backward pass needs."""
+    """Kept for the backward pass."""
 
     q: Tensor  # [N, heads, d]
     k: Tensor  # [K, kv_heads, d]
     v: Tensor
-    o: Tensor  # [N, heads, d]
-    lse: Tensor
-    state: tuple[Tensor, Tensor]  # of random numbers, of which there are none
+    o: Tensor  # [N, heads, d] the output
+    lse: Tensor  # log-sum-exp of each query's scores
+    state: tuple[Tensor, Tensor]  # the kernel's dropout state, which it asks for although there is no dropout
 
 
 def fits(device: torch.device, dtype: torch.dtype, head_dim: int) -> bool:
-    """Whether the kernel is there and takes such numbers."""
+    """Whether the kernel exists on this device, for this number format and head size."""
     shaped = head_dim <= WIDEST_HEAD and head_dim % ROUND_HEAD == 0
     if device.type != "cuda" or dtype != torch.bfloat16 or not shaped:
         return False
@@ -83,7 +85,7 @@ def attend(qk: Tensor, qkv: Tensor, plan: Sequences, *, keep: bool) -> tuple[Ten
 
 
 def attend_backward(grad: Tensor, held: Seen, plan: Sequences) -> tuple[Tensor, Tensor]:
-    """As `attention.attend_backward`; what rows give their context is summed in fp32 at least."""
+    """As `attention.attend_backward`. Gradients of the copies of a context are summed in fp32 at least."""
     dq, dk, dv = backward_kernel(grad.view(held.o.shape), held, plan)
     wide = torch.promote_types(grad.dtype, torch.float32)
     shape = (len(grad), *dk.shape[1:])
@@ -93,7 +95,7 @@ def attend_backward(grad: Tensor, held: Seen, plan: Sequences) -> tuple[Tensor, 
 
 
 def forward_kernel(q: Tensor, k: Tensor, v: Tensor, plan: Sequences) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
-    """O, the logarithm of each query's sum of exponentials, and the state of a dropout that there is not."""
+    """(the output, the log-sum-exp of each query's scores, the state of a dropout that is off)."""
     lengths = (plan.q_at, plan.k_at, plan.longest_q, plan.longest_k)
     o, lse, seed, unused, _ = torch.ops.aten._flash_attention_forward(
         q, k, v, *lengths, 0.0, True, False, scale=q.shape[-1] ** -0.5

@@ -1,1 +1,1 @@
-"""The engine for architectures that are not ours: the network of `transformers` itself, behind the same interface."""
+"""The engine for other architectures: it runs the network of the library `transformers` behind the same interface."""

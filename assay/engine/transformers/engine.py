@@ -1,7 +1,7 @@
-"""The engine for any causal language model of `transformers`: its own network and autograd, the interface of ours.
+"""The engine for any causal language model of `transformers`: that library's network and torch's autograd.
 
-Slower than the engines for our own network: rows are padded, contexts that rows share are run once for each row, and
-the whole chunk's logits exist at once.
+It is slower than the engines for our own network, for three reasons: rows are padded, a context that several rows share
+is run again for each row, and the logits of a whole chunk exist at once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,14 @@ from assay.types import Batch, Request
 
 
 class AdapterEngine(LocalEngine):
-    """Dropout is off, in training too: the ratio of a policy to itself is 1."""
+    """A parameter set whose network belongs to `transformers`.
+
+    Dropout is off in training too; with dropout, the ratio of a policy to itself would not be 1.
+
+    Example:
+        engine = AdapterEngine(policy.transformer, end_ids=policy.end_ids)
+        engine.generate(requests, key)
+    """
 
     name = "transformers"
     exact = False
@@ -38,21 +45,24 @@ class AdapterEngine(LocalEngine):
     def _prepare(self) -> None:
         if self.checkpointing == "on":
             raise ConfigError(
-                "machine.checkpointing is on, but models of transformers keep all that they need to go back; take auto."
+                "machine.checkpointing is on, but this model runs through transformers, whose activations are always "
+                "kept for the backward pass. Set machine.checkpointing to auto."
             )
         self.model.eval()
         self.takes = frozenset(inspect.signature(self.model.inner.forward).parameters)
-        # what `backward` needs of a `forward`: the logits, with the graph behind them
+        # the logits of each forward pass, with their autograd graph, until `backward` takes them
         self._held: weakref.WeakKeyDictionary[Outputs, Tensor] = weakref.WeakKeyDictionary()
 
     def _refresh(self) -> None:
-        """The network computes on the parameters themselves."""
+        """Nothing to do: the network computes on the parameters themselves, not on a copy."""
 
     def hand_out(self) -> None:
-        """Autograd has put the gradients where they belong."""
+        """Nothing to do: autograd has added the gradients to the parameters already."""
 
     def run(self, ids: Tensor | None, mask: Tensor, positions: Tensor, **more: Any) -> Any:
-        """The network's answer, in the compute format."""
+        """The output of the network, computed in the compute format. Arguments that the network does not take are left
+        out.
+        """
         given = {"attention_mask": mask, "position_ids": positions, **more}
         given = {name: value for name, value in given.items() if name in self.takes}
         with self._format():
@@ -110,20 +120,20 @@ class AdapterEngine(LocalEngine):
         return out.logp, out.entropy
 
     def _logits(self, layout: Layout) -> Tensor:
-        """Logits [M, V] that predict the response tokens, of all that are tokens."""
+        """The logits [M, V] that predict the response tokens, without rows of the output layer that are no tokens."""
         padded = pad(layout, device=self.device)
         ids, read = padded.ids, {}
-        if padded.beside is not None and padded.share is not None:
-            ids, read = None, {"inputs_embeds": self._mixed(padded.ids, padded.beside, padded.share)}
+        if padded.blend_ids is not None and padded.blend_share is not None:
+            ids, read = None, {"inputs_embeds": self._blended(padded.ids, padded.blend_ids, padded.blend_share)}
         logits = self.run(ids, padded.mask, padded.positions, use_cache=False, **read).logits
         return logits[..., : self.vocab].flatten(0, 1).index_select(0, padded.predict)
 
     @torch.no_grad()
-    def _mixed(self, ids: Tensor, beside: Tensor, share: Tensor) -> Tensor:
+    def _blended(self, ids: Tensor, others: Tensor, share: Tensor) -> Tensor:
         """Embeddings [B, T, D] that are given: nothing goes back into them."""
         if "inputs_embeds" not in self.takes:
-            raise ConfigError(f"{self.model.config.family} reads ids alone: no token can be mixed into another.")
-        return embedded(ids, self.model.inner.get_input_embeddings(), beside, share)
+            raise ConfigError(f"{self.model.config.family} reads ids alone: no token can be blended with another.")
+        return embedded(ids, self.model.inner.get_input_embeddings(), others, share)
 
     def _format(self) -> AbstractContextManager[Any]:
         lower = self.compute == torch.bfloat16

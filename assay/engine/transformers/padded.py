@@ -1,4 +1,6 @@
-"""Rows as a rectangle, for networks that know no other form: padded on the right to learn, on the left to go on."""
+"""Rows padded to a rectangle, the form that networks of `transformers` take: on the right to learn, on the left to
+sample.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +17,22 @@ from assay.types import Batch, Ids
 
 @dataclass(frozen=True, eq=False)
 class Padded:
-    """`predict[m]` is the place in the flat rectangle whose logits predict response token m."""
+    """A layout as a rectangle [B, T]. The logits at `predict[m]` of the flat rectangle predict response token m."""
 
     ids: Tensor  # int64[B, T]
     mask: Tensor  # int64[B, T], 1 where there is a token
     positions: Tensor  # int64[B, T]
     predict: Tensor  # int64[M]
-    beside: Tensor | None = None  # int64[B, T] and
-    share: Tensor | None = None  # [B, T] what is read with the ids
+    blend_ids: Tensor | None = None  # int64[B, T] second tokens that are read in the same places
+    blend_share: Tensor | None = None  # [B, T] the share of the second in what is read
 
 
 def pad(layout: Layout, *, device: torch.device) -> Padded:
-    """Each row with its context before it. A context whose rows share it is run again for each."""
+    """A rectangle with each row behind its context. A context that several rows share is repeated for each of them."""
     starts, ends = layout.context_at[:-1], layout.context_at[1:]
-    rows: list[np.ndarray] = []  # the laid tokens of each
-    place = np.zeros(len(layout.ids), np.int64)  # of a laid token: its row and column in the rectangle, made flat below
-    column = np.zeros(len(layout.ids), np.int64)
+    rows: list[np.ndarray] = []  # the tokens of each row, as indices into the layout
+    place = np.zeros(len(layout.ids), np.int64)  # the row in the rectangle of each token of the layout,
+    column = np.zeros(len(layout.ids), np.int64)  # and its column there
     for b in range(len(layout.start)):
         own = slice(int(layout.start[b]), int(layout.start[b] + layout.length[b]))
         shared = slice(int(starts[layout.context_of[b]]), int(ends[layout.context_of[b]]))
@@ -51,13 +53,13 @@ def pad(layout: Layout, *, device: torch.device) -> Padded:
             result[b, : len(row)] = stream[row]
         return tensor(result)
 
-    beside = None if layout.beside is None else filled(layout.beside, np.int64)
-    share = None if layout.share is None else filled(layout.share, np.float32)
-    return Padded(tensor(ids), tensor(mask), tensor(positions), tensor(predict), beside, share)
+    blend_ids = None if layout.blend_ids is None else filled(layout.blend_ids, np.int64)
+    blend_share = None if layout.blend_share is None else filled(layout.blend_share, np.float32)
+    return Padded(tensor(ids), tensor(mask), tensor(positions), tensor(predict), blend_ids, blend_share)
 
 
 def rectangle(rows: Sequence[Ids], *, left: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Ids int64[B, T] and a mask of the same shape. What fills up repeats a token of the row: any id that exists."""
+    """Ids int64[B, T] and a mask of the same shape. Padding repeats the row's first token, an id that surely exists."""
     width = max((len(row) for row in rows), default=0)
     ids, mask = np.zeros((len(rows), width), np.int64), np.zeros((len(rows), width), np.int64)
     for b, row in enumerate(rows):
@@ -68,7 +70,10 @@ def rectangle(rows: Sequence[Ids], *, left: bool) -> tuple[np.ndarray, np.ndarra
 
 
 def cut_rectangles(batch: Batch, *, tokens: int) -> list[np.ndarray]:
-    """Row indices of each chunk: rows of similar length in a rectangle of at most `tokens` places, or a longer row."""
+    """The row indices of each chunk: rows of similar length whose rectangle has at most `tokens` places.
+
+    A row that is longer than `tokens` has a chunk of its own.
+    """
     size = np.diff(batch.context_at) + np.maximum(batch.lengths - 1, 0)
     order = np.argsort(-size, kind="stable")
     chunks: list[np.ndarray] = []

@@ -1,7 +1,7 @@
-"""Sampling with a network of `transformers`: rows padded on the left, in waves, over the network's own cache.
+"""Sampling with a network of `transformers`: waves of rows, padded on the left, over the network's own key-value cache.
 
-Each distinct prompt of a wave is run once and its part of the cache is repeated for its rows; rows that are finished
-leave. Tokens are drawn as everywhere (`assay.engine.sampling_call`).
+Each distinct prompt of a wave is run once, and its part of the cache is repeated for each of its rows. A row that is
+finished leaves the wave. Tokens are drawn by `assay.engine.sampling_call`, as in every engine.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ MOST_ROWS = 256
 
 
 def row_bytes(engine: AdapterEngine, length: int) -> int:
-    """Bytes of keys and values of one row, if each layer holds all of it."""
+    """Bytes of the keys and values of one row, if every layer caches the whole row."""
     c = engine.model.config
     return 2 * c.layers * c.kv_heads * c.head_dim * length * engine.compute.itemsize
 
 
 @torch.inference_mode()
 def generate(engine: AdapterEngine, requests: Sequence[Request], key: Key, *, limits: Limits) -> list[Generation]:
-    """One generation a request, in the order of the requests."""
+    """One generation for each request, in the order of the requests."""
     check(requests, limits)
     if not requests:
         return []
@@ -52,7 +52,7 @@ def generate(engine: AdapterEngine, requests: Sequence[Request], key: Key, *, li
 
 
 class _Wave:
-    """Rows that begin together."""
+    """Rows that are prefilled together and then decoded together."""
 
     def __init__(self, engine: AdapterEngine, flight: SamplingCall, rows: np.ndarray, prompts: Sequence[Ids]) -> None:
         self.engine, self.flight, self.rows = engine, flight, rows
@@ -71,7 +71,7 @@ class _Wave:
             logits = self._step(active)
 
     def _prefill(self) -> Tensor:
-        """Logits [n, V] after the prompts."""
+        """Run the prompts; the logits [n, V] of each row's first new token."""
         which, first = distinct(self.prompts)
         ids, mask = rectangle([self.prompts[i] for i in first], left=True)
         self.engine.prefilled += int(mask.sum())
@@ -85,7 +85,7 @@ class _Wave:
         return self._last(answer).index_select(0, where)
 
     def _step(self, active: int) -> Tensor:
-        """Logits [n, V] after one more token of each row."""
+        """Feed each row the token that it drew last; the logits [n, V] of its next token."""
         state = self.flight.rows
         self.mask = np.concatenate([self.mask, np.ones((active, 1), np.int64)], 1)
         ids, positions = state.token[:active, None], state.position[:active, None]
@@ -104,7 +104,7 @@ class _Wave:
         return self.engine.run(tensor(ids), tensor(mask), tensor(positions), **more)
 
     def _leave(self, freed: np.ndarray, active: int) -> int:
-        """Rows that are finished go; those that stay close up in their order."""
+        """Drop the finished rows `freed` and close the gaps, in order. Returns how many rows stay."""
         if not len(freed):
             return active
         stays = np.setdiff1d(np.arange(active), freed)

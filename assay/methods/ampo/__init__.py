@@ -1,4 +1,4 @@
-"""Where no answer is right, the teachers' traces that the policy understands best take part."""
+"""A prompt that the policy fails gets traces of teachers, those that the policy understands best."""
 
 from assay.collect.teachers import AskTeachers
 from assay.credit import GroupRelative
@@ -11,9 +11,9 @@ AMPO = Recipe(
     name="ampo",
     title="More Than One Teacher: Adaptive Multi-Guidance Policy Optimization for Diverse Exploration",
     paper="2510.02227",
-    claim="where no answer is right, the traces of several teachers that the policy understands best take the place of "
-    "wrong answers: +4.3% on mathematics and +12.2% out of distribution over GRPO",
-    missing="its punishment of repetition",
+    claim="where every rollout of a prompt is wrong, the traces of several teachers that the policy understands best "
+    "replace wrong rollouts: +4.3% on mathematics and +12.2% out of distribution over GRPO",
+    missing="the paper's penalty for repetition",
     mechanism=Mechanism(
         expand=(AskTeachers(most=2, right=0, choice="best"),),
         curate=(MakeRoom(),),
@@ -28,12 +28,16 @@ AMPO = Recipe(
     ),
     scale=Scale(num_prompts=128, group_size=8, max_new=8192, learning_rate=1e-6, num_steps=510, num_minibatches=2),
     notes=(
-        "Trigger, choice, number of teachers, loss and scale are those of the published code.",
-        "The published code gives every trace the reward 1; here a trace is verified, and a wrong one is left out.",
-        "Its format reward of 0.1 is left out: worked solutions are all in form, so it changes no rank. So is its "
-        "punishment of repetition.",
-        "Comprehension is read up to where the trace states its answer; a last step that computes it stays.",
-        "Teachers are the worked solutions that the task knows: a task with one style has one teacher.",
-        "With k right of n every advantage is a constant: likelihood of k traces, and a push down on n - k failures.",
+        "The trigger, the choice of traces, the number of teachers, the loss and the scale are those of the published "
+        "code.",
+        "The published code gives every trace the reward 1. Here the verifier judges a trace, and a wrong trace is "
+        "left out.",
+        "The published format reward of 0.1 is left out: worked solutions all have the right form, so it would change "
+        "no ranking. The published penalty for repetition is left out too.",
+        "Comprehension is the likelihood of the right answer after the trace, with the answer itself cut off the "
+        "trace. The last step of the trace, which may compute the answer, stays.",
+        "The teachers are the worked solutions that the task knows: a task with one style of solution has one teacher.",
+        "With k right rollouts of n the advantages take only two values: the k traces get likelihood training, and "
+        "the n - k failures are pushed down.",
     ),
 )

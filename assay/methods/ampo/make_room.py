@@ -1,3 +1,5 @@
+"""Traces of teachers replace wrong rollouts, so that groups keep their size."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,6 +13,9 @@ from assay.types import Row
 
 
 def make_room(rows: Sequence[Row], *, memory: Memory) -> list[Row]:
+    """Leaves out one wrong rollout, drawn at random, for each right trace, and every trace that is wrong or finds no
+    place.
+    """
     out: set[int] = set()
     for name, members in groups(rows).items():
         teachers = [i for i in members if rows[i].episode.provenance == "teacher"]
@@ -24,9 +29,12 @@ def make_room(rows: Sequence[Row], *, memory: Memory) -> list[Row]:
 
 @dataclass(frozen=True)
 class MakeRoom(Curator):
-    """A right answer of a teacher takes the place of a wrong one of the policy, drawn at random (AMPO 2510.02227).
+    """A right trace of a teacher replaces a wrong rollout of the policy, drawn at random (AMPO 2510.02227).
 
-    A teacher's wrong answer is left out itself: groups keep their size.
+    A wrong trace is left out itself. Either way the group keeps its size.
+
+        curate=(MakeRoom(),)
+        --mechanism.curate make-room
     """
 
     does = make_room

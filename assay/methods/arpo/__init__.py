@@ -1,4 +1,4 @@
-"""Answers fork after replies of tools where the entropy rose."""
+"""Answers fork after the reply of a tool, more often where entropy rose."""
 
 from assay.credit import GroupRelative
 from assay.methods.arpo.forks import ForkAtReplies
@@ -11,9 +11,9 @@ ARPO = Recipe(
     name="arpo",
     title="Agentic Reinforced Policy Optimization",
     paper="2507.19849",
-    claim="half of a group's answers are forks right after tool replies, more where entropy rose: above "
-    "trajectory-level RL on 13 benchmarks with half the tool calls",
-    missing="search, browsing and Python as tools, and its reward by F1 and by the tools that were used",
+    claim="half of a group's answers are forks that begin right after a tool's reply, more often where entropy rose: "
+    "above trajectory-level RL on 13 benchmarks with half the tool calls",
+    missing="search, browsing and Python as tools, and the paper's reward by F1 and by the tools used",
     tasks=("lookup-tool", "lookup-faulty", "calculator"),
     mechanism=Mechanism(
         expand=(ForkAtReplies(total=16, beams=2, threshold=0.5, weight=0.2, tokens=20),),
@@ -23,16 +23,17 @@ ARPO = Recipe(
     ),
     scale=Scale(num_prompts=128, group_size=8, max_new=4096, learning_rate=1e-6, num_steps=200, num_minibatches=8),
     notes=(
-        "group_size is the number of whole answers a group begins with; forks fill it up to `total`.",
-        "Entropy is that of the full softmax, as a mean over the turn's first tokens; the published code sums the ten "
-        "likeliest alternatives over twenty tokens, so that its short turns look certain.",
-        "The first entropy of an answer is its own; the published code keeps it under an index that a later batch may "
-        "read.",
-        "A group without an active answer gets fresh ones until it is full; where the published code is short of "
-        "answers it repeats the last, which biases the mean.",
-        "A shared beginning trains in every row that holds it (soft attribution); `--mechanism.shape shared-mean` is "
-        "the hard one. Both weigh it by the number of its copies.",
-        "The published reward is F1, and 0.1 more where both tools were used; here an answer is right or wrong.",
+        "group_size is the number of whole answers with which a group begins; forks fill the group up to `total`.",
+        "Entropy is that of the full softmax, averaged over the first tokens of a turn. The published code sums over "
+        "the ten likeliest tokens of twenty positions instead of averaging, so that short turns look certain.",
+        "The entropy of an answer's first turn is its own. The published code stores it under an index that a later "
+        "batch may read.",
+        "A group in which no answer is still in progress gets fresh answers until it is full. When the published code "
+        "is short of answers it repeats the last one, which biases the group mean.",
+        "A beginning that several answers share is trained in each of their rows (the paper's soft attribution); "
+        "`--mechanism.shape shared-mean` is its hard attribution. Both weigh the beginning by the number of its "
+        "copies.",
+        "The published reward is F1, and 0.1 more if both tools were used. Here an answer is right or wrong.",
         "num_steps is ours.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Forks where an environment has replied: the same beginning, answered on in several ways."""
+"""Forks after a reply of the environment: several continuations of the same beginning."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def fork_at_replies(
     weight: float,
     tokens: int,
 ) -> list[Request]:
-    """Forks of the answers that go on; a group in which none does gets a fresh answer a round until it is full."""
+    """Requests for forks of the answers that are still in progress.
+
+    A group without such an answer gets one fresh answer a round until the group is full.
+    """
     sizes: dict[str, int] = {}
     for episode in (*episodes, *paused):
         sizes[episode.request.group] = sizes.get(episode.request.group, 0) + 1
@@ -55,15 +58,20 @@ def fork_at_replies(
 
 @dataclass(frozen=True)
 class ForkAtReplies(Expansion):
-    """Grow each group from its whole answers to `total` by forks after replies, more where entropy has risen (ARPO).
+    """Forks after the environment's replies grow each group to `total` answers, more where entropy has risen (ARPO
+    2507.19849).
 
-    P(fork) = threshold + weight (H_now - H_first) / ln V, H the mean entropy of the first `tokens` tokens of a turn.
+    P(fork) = threshold + weight (H_now - H_first) / ln V, where H is the mean entropy of the first `tokens` tokens of
+    a turn and V the size of the vocabulary.
+
+        expand=(ForkAtReplies(total=16),)
+        --mechanism.expand fork-at-replies --mechanism.expand.0.total 16
     """
 
     continues = True
 
     total: int = scales_with("group_size", 16, at=8)
-    beams: int = 2  # an answer forks at most beams - 1 times at a reply
+    beams: int = 2  # an answer forks at most beams - 1 times at one reply
     threshold: float = 0.5
     weight: float = 0.2
     tokens: int = 20
@@ -71,7 +79,9 @@ class ForkAtReplies(Expansion):
 
 
 def entropy_rise(episode: Episode, tokens: int) -> float:
-    """Mean entropy of the first tokens of the last turn above that of the first turn; an answer's first turn has 0."""
+    """Mean entropy of the first tokens of the last turn minus that of the first turn; 0 while the
+    answer has one turn.
+    """
     turns = [s for s in episode.segments if s.entropy is not None and len(s) and s.origin[0] == Origin.POLICY]
     if not turns:
         return 0.0

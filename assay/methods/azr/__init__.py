@@ -1,6 +1,4 @@
-"""One policy poses programs of a stack machine (the paper: of Python) and solves them, from pools that it fills
-first.
-"""
+"""One policy poses programs of a stack machine (in the paper: of Python) and solves them, without outside data."""
 
 from assay.curate import Untrained
 from assay.methods.azr.as_role import AsRole
@@ -16,7 +14,7 @@ from assay.recipe import Mechanism, Recipe, Rule, Stage
 from assay.reward import Graded
 from assay.scale import Scale
 
-SEEDS = 256  # 4 times the 64 prompts of a cell
+SEEDS = 256  # 4 times the 64 prompts of a cell, a cell being one task in one role
 OBJECTIVE = Objective(gate=Clip(low=0.2, high=0.2), aggregate=TokenMean())
 
 SEED = Mechanism(
@@ -32,7 +30,7 @@ AZR = Recipe(
     paper="2505.03335",
     claim="one model poses and solves program tasks that an executor checks: best of the zero-setting 7B models on "
     "the average of code and mathematics, without any external data",
-    missing="programs in Python, run by an interpreter: a stack machine on digits takes its place",
+    missing="programs in Python that an interpreter runs: a stack machine on digits takes its place",
     tasks=("dsl-deduction", "dsl-abduction", "dsl-induction"),
     mechanism=Mechanism(
         source=Pose(),
@@ -56,24 +54,29 @@ AZR = Recipe(
     roles={"policy": "policy", "proposer": "policy"},
     stages=(Stage("seed", share=0.2, mechanism=SEED), Stage("self-play", share=0.8, when=Seeded(size=SEEDS))),
     notes=(
-        "The paper's programs are Python that an interpreter runs. Here they are those of a stack machine on digits, "
-        "rows of at most eight instructions of one character, without loops: the tasks dsl-deduction, dsl-abduction "
-        "and dsl-induction.",
-        "num_prompts is 64 for each of three types; each type is posed and solved as often, six cells of 64 rows.",
-        "The text gives 0 to a problem that all or none of the probes solve; the published code gives -0.5, as here.",
-        "Mean and variance of a cell run over its rows; the published code whitens over tokens, so that long rows "
-        "weigh more: `--mechanism.credit.over tokens`, and likewise for the rule of the proposer.",
-        "Probes tell how hard a problem is and are thrown away; without `without-tag` they train too.",
-        "Pools are filled before training, by the weights that the run begins with: 256 problems of each task, those "
-        "of induction made of the others' programs, or what a fifth of the steps could pose. Nothing is updated and "
-        "nothing probed meanwhile; the budget counts what was written. The published code poses one set of 256 for "
-        "deduction and abduction, which here have a set each, and does not count these steps as training.",
-        "It begins with the identity; here with the program that exchanges two digits.",
-        "Six inputs with a message, three of them shown, where the paper has ten and five. As its prompt demands, and "
-        "here enforced, a message does not hold the program.",
-        "Three programs are shown where the paper shows six: what is posed must fit into a small context.",
-        "Problems of the validation and test splits may be posed and are rewarded, and never come into the pool; nor "
-        "does a problem that is there already.",
+        "The paper's programs are in Python, and an interpreter runs them. Here they are programs of a stack machine "
+        "on digits: at most eight instructions of one character each, without loops, in the tasks dsl-deduction, "
+        "dsl-abduction and dsl-induction.",
+        "num_prompts is 64 for each of the three tasks. Each task is posed as often as it is solved: six cells (task "
+        "and role) of 64 rows.",
+        "The paper's text gives the reward 0 to a problem that all or none of the probes solve; the published code "
+        "gives -0.5, as here.",
+        "Mean and variance of a cell run over its rows. The published code whitens over tokens, so that long rows "
+        "weigh more: `--mechanism.credit.over tokens`, and the same for the rule of the proposer.",
+        "Probes are answers that measure how hard a new problem is; they do not train. Without `without-tag` they "
+        "train too.",
+        "Before training, the initial weights fill the pools: 256 problems of each task, or as many as a fifth of the "
+        "steps could pose. Problems of induction are made of the programs of the other tasks. During this stage "
+        "nothing is updated and nothing is probed, and the budget counts its tokens. The published code poses one set "
+        "of 256 for deduction and abduction together, where each has its own set here, and does not count these steps "
+        "as training.",
+        "The published code begins with the identity function as its only program; here the first program exchanges "
+        "two digits.",
+        "An induction problem has six inputs and a message, with three of the inputs shown; the paper has ten and "
+        "five. The message must not contain the program, which the paper's prompt demands and which is enforced here.",
+        "A prompt for a new problem shows three programs, the paper's six: the prompt must fit into a small context.",
+        "A posed problem of the validation or test split earns its reward, but never enters the pool; nor does a "
+        "problem that is already in it.",
         "num_steps is ours.",
     ),
 )

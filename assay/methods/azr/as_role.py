@@ -1,4 +1,4 @@
-"""The requests are those of the player who poses problems."""
+"""Requests that the player of a given role answers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ from assay.types import Request
 
 
 def as_role(requests: Sequence[Request], *, role: str) -> list[Request]:
+    """The requests, marked with the role."""
     return [dataclasses.replace(request, role=role) for request in requests]
 
 
 @dataclass(frozen=True)
 class AsRole(Asking):
-    """Whoever plays this role is asked."""
+    """The player of this role answers the prompts; here the one who poses problems.
+
+    ask=(AsRole(role="proposer"),)
+    --mechanism.ask as-role --mechanism.ask.0.role proposer
+    """
 
     role: str = "proposer"
     does = as_role

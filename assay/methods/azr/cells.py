@@ -1,4 +1,4 @@
-"""A baseline for each kind of work: role by role, task by task."""
+"""A baseline for each cell: the rows of one task and one role."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Over = Literal["rows", "tokens"]
 
 
 def cell_relative(rows: Sequence[Row], *, over: Over, epsilon: float) -> list[Row]:
-    """0 in a cell of equal rewards. The variance has one degree of freedom less than its rows or tokens."""
+    """A = 0 in a cell whose rewards are all equal. The variance divides by the number of rows (or tokens) less one."""
     result = list(rows)
     cells: dict[tuple[str, str], list[int]] = {}
     for i, row in enumerate(rows):
@@ -37,8 +37,13 @@ def cell_relative(rows: Sequence[Row], *, over: Over, epsilon: float) -> list[Ro
 
 @dataclass(frozen=True)
 class CellRelative(Credit):
-    """A_i = (R_i - mean_c R) / sqrt(var_c R + epsilon), c the rows of one task and one role (TRR++ of AZR)."""
+    """A_i = (R_i - mean_c R) / sqrt(var_c R + epsilon), where c is the cell: the rows of one task and one role (TRR++
+    of AZR 2505.03335).
 
-    over: Over = "rows"  # what mean and variance run over; by tokens long rows weigh more
+        credit=CellRelative(over="rows")
+        --mechanism.credit cell-relative --mechanism.credit.over rows
+    """
+
+    over: Over = "rows"  # mean and variance run over rows, or over tokens, where long rows weigh more
     epsilon: float = 1e-8
     does = cell_relative

@@ -1,4 +1,4 @@
-"""What a posed problem is worth, by how often it was solved."""
+"""The reward of a posed problem depends on how often the policy solves it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from assay.types import Episode, Reward
 def learnability(
     episodes: Sequence[Episode], *, everyone: Sequence[Episode], invalid: float, extreme: float, lost: str
 ) -> list[Reward | None]:
-    """None as long as no probe has a verdict."""
+    """No reward (None) for a problem as long as none of its probes has a verdict."""
     result: list[Reward | None] = []
     for episode in episodes:
         if posed(episode) is None:
@@ -29,9 +29,14 @@ def learnability(
 
 @dataclass(frozen=True)
 class Learnability(Rewarding):
-    """1 - s where a share 0 < s < 1 of the probes was right, `extreme` where all or none were (AZR 2505.03335)."""
+    """A posed problem earns 1 - s if a share 0 < s < 1 of its probes is right, `extreme` if all or none are (AZR
+    2505.03335).
 
-    invalid: float = -1.0  # what was written is no problem
+        Rule("proposer", reward=(Learnability(extreme=-0.5),))
+        --mechanism.rules.0.reward learnability --mechanism.rules.0.reward.0.extreme -0.5
+    """
+
+    invalid: float = -1.0  # for text that is not a problem
     extreme: float = -0.5
-    lost: Literal["missing", "wrong"] = "missing"  # a probe that an error of ours left without a verdict
+    lost: Literal["missing", "wrong"] = "missing"  # how a probe counts that has no verdict because of an error of ours
     does = learnability

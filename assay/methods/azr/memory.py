@@ -1,4 +1,4 @@
-"""Problems that a policy posed: what was written becomes an instance, and the instances of a task a pool."""
+"""The pools of posed problems: text that the policy wrote becomes an instance of a task and enters its pool."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from assay.memory import Memory
 
 STORE = "posed"
-CHECKS = ("read", "train-split", "new")  # what an instance passed before it came into the pool
+CHECKS = ("read", "train-split", "new")  # the checks that an instance passed before it entered the pool
 
 
 def admit_posed(memory: Memory, *, episodes: Sequence[Episode], cap: int, place: str = STORE) -> Memory:
-    """With their parents, who posed them, the policy's version, the checks passed, and the share of right probes."""
+    """Stores each new instance with its parents, the role that posed it, the policy's version, the checks it passed,
+    and the share of its probes that were right.
+    """
     store = memory.store(place)
     for episode, problem in admitted(episodes, memory, place):
         rate = solved(episode, episodes)
@@ -42,7 +44,11 @@ def admit_posed(memory: Memory, *, episodes: Sequence[Episode], cap: int, place:
 
 @dataclass(frozen=True)
 class AdmitPosed(Remembering):
-    """Valid problems that are new come into the pool of their task, whatever their reward; the newest `cap` stay."""
+    """Valid new problems enter the pool of their task, whatever their reward; a pool keeps its newest `cap` problems.
+
+    remember=(AdmitPosed(cap=16384),)
+    --mechanism.remember admit-posed --mechanism.remember.0.cap 16384
+    """
 
     keeps = STORE
 
@@ -51,7 +57,7 @@ class AdmitPosed(Remembering):
 
 
 def posed(episode: Episode) -> Problem | None:
-    """The problem that this episode poses; None where it poses none, or where what it wrote is no instance."""
+    """The problem that this episode poses; None if it poses none, or if its text is not an instance of the task."""
     asked, verdict = episode.request.problem, episode.verdict
     if not asked.task.startswith(PREFIX) or verdict is None or verdict.status != "ok":
         return None
@@ -65,13 +71,14 @@ def posed(episode: Episode) -> Problem | None:
 
 
 def instance_of(name: str, spec: Spec, wording: Wording = "compact") -> Problem:
+    """The instance of the task that the text of an answer describes; None if it describes none."""
     target = task(name)
     assert target.posing is not None
     return target.pose(spec, level=target.posing.level(spec), wording=wording)
 
 
 def admitted(episodes: Sequence[Episode], memory: Memory, place: str = STORE) -> list[tuple[Episode, Problem]]:
-    """What was posed and may be trained on: instances of the training split that nobody has posed before."""
+    """The posed instances of the step that may enter a pool: of the training split, and not posed before."""
     known = {entry["id"] for entries in memory.store(place).values() for entry in entries}
     found = []
     for episode in episodes:
@@ -84,7 +91,7 @@ def admitted(episodes: Sequence[Episode], memory: Memory, place: str = STORE) ->
 
 
 def pool_of(memory: Memory, name: str, place: str = STORE) -> list[dict[str, Any]]:
-    """The instances of a task's pool, oldest first; the seed of the task while there is none."""
+    """The instances of a task's pool, oldest first; while the pool is empty, the seed instance of the task."""
     if entries := memory.store(place).get(name):
         return entries
     posing = task(name).posing
@@ -93,13 +100,17 @@ def pool_of(memory: Memory, name: str, place: str = STORE) -> list[dict[str, Any
 
 
 def short_of(memory: Memory, names: Sequence[str], size: int, place: str = STORE) -> list[str]:
-    """The tasks of which fewer than `size` problems were posed; nobody posed the seed."""
+    """The tasks of which fewer than `size` problems were posed; the seed instance does not count, since nobody posed
+    it.
+    """
     store = memory.store(place)
     return [name for name in names if len(store.get(name, ())) < size]
 
 
 def solved(episode: Episode, everyone: Sequence[Episode], *, lost: str = "missing") -> list[bool]:
-    """Whether each probe of what this episode posed was right; one lost to an error of ours is missing or wrong."""
+    """For each probe of the problem that this episode poses, whether it is right. A probe that an error of ours left
+    without a verdict is left out, or counts as wrong, by `lost`.
+    """
     verdicts = [e.verdict for e in everyone if e.request.tag == "probe" and e.request.parent == episode.request.id]
     counted = [v for v in verdicts if v is not None and (v.status != "invalid" or lost == "wrong")]
     return [v.status == "ok" for v in counted]

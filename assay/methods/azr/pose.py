@@ -1,4 +1,4 @@
-"""Problems whose answer is a problem."""
+"""Prompts that ask the policy to pose new problems."""
 
 from __future__ import annotations
 
@@ -19,29 +19,37 @@ if TYPE_CHECKING:
 
 
 class _Posing(Source):
-    """What sources have in common that ask the policy for problems."""
+    """What the sources that ask the policy for problems have in common."""
 
     posed = True
 
     def unfit(self, pool: Pool) -> str | None:
+        """Why the pool's tasks cannot be posed; None if they can."""
         for share in pool.shares:
             if task(share.task).posing is None:
                 able = ", ".join(sorted(short(name) for name, known in TASKS.items() if known.posing is not None))
                 return (
-                    f"the recipe has new problems posed, and '{short(share.task)}' is no task that can be: take {able}."
+                    f"the recipe asks the policy for new problems, and the task '{short(share.task)}' cannot be "
+                    f"posed: take {able}."
                 )
         return None
 
 
 def pose(memory: Memory, first: int, count: int, *, pool: Pool, place: str = STORE) -> list[Problem]:
+    """The prompts for new problems of the pool's tasks, in turn."""
     names = [share.task for share in pool.shares]
     return [_asked(memory, i, names[i % len(names)], pool, place) for i in range(first, first + count)]
 
 
 @dataclass(frozen=True)
 class Pose(_Posing):
-    """Asks for new problems of the pool's tasks, each in turn, showing some that were posed before. Tasks that can be
-    posed are those of programs of a stack machine.
+    """Asks the policy for new problems of the pool's tasks, one task after the other; the prompt shows some posed
+    problems.
+
+    Only tasks about programs of a stack machine can be posed.
+
+        source=Pose()
+        --mechanism.source pose
     """
 
     world: ClassVar[str] = "programs of a stack machine"
@@ -51,7 +59,7 @@ class Pose(_Posing):
 
 
 def pose_seeds(memory: Memory, first: int, count: int, *, pool: Pool, size: int, place: str = STORE) -> list[Problem]:
-    """All tasks in turn once there is enough of each."""
+    """Prompts for the tasks that lack problems; for all tasks in turn once each has enough."""
     names = [share.task for share in pool.shares]
     lacking = short_of(memory, names, size, place)
     chosen = [name for name in lacking if set(sources(task(name))) <= {name}] or lacking or names
@@ -60,9 +68,12 @@ def pose_seeds(memory: Memory, first: int, count: int, *, pool: Pool, size: int,
 
 @dataclass(frozen=True)
 class PoseSeeds(_Posing):
-    """The same for those tasks alone of which fewer than `size` problems were posed so far.
+    """Asks for new problems as `pose` does, but only of tasks with fewer than `size` posed problems.
 
-    Tasks that show problems of others wait until those others have theirs (AZR 2505.03335).
+    A task whose prompt shows problems of other tasks waits until those have enough (AZR 2505.03335).
+
+        source=PoseSeeds(size=256)
+        --stages.0.mechanism.source pose-seeds --stages.0.mechanism.source.size 256
     """
 
     reads = (AdmitPosed,)
@@ -73,7 +84,7 @@ class PoseSeeds(_Posing):
 
 
 def sources(posed: Task) -> tuple[str, ...]:
-    """The tasks whose problems are shown to who poses problems of this one."""
+    """The tasks whose problems the prompt for a new problem of this task shows."""
     assert posed.posing is not None
     return posed.posing.sources or (posed.name,)
 

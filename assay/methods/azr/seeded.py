@@ -1,4 +1,4 @@
-"""The stage of self-play begins when there are enough problems to begin with."""
+"""The stage of self-play begins when every pool holds enough problems."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ if TYPE_CHECKING:
 
 
 def seeded(seen: Seen, *, memory: Memory, pool: Pool, size: int, place: str = STORE) -> bool:
+    """Whether every task of the pool has `size` posed problems."""
     return not short_of(memory, [share.task for share in pool.shares], size, place)
 
 
 @dataclass(frozen=True)
 class Seeded(Condition):
-    """It begins when so many problems of each task of the pool were posed."""
+    """The stage begins when `size` problems of each task of the pool were posed.
+
+    Stage("self-play", when=Seeded(size=256))
+    --stages.1.when seeded --stages.1.when.size 256
+    """
 
     reads = (AdmitPosed,)
 

@@ -1,4 +1,4 @@
-"""Self-play on what was posed: probes that tell how hard a new problem is, and answers that train."""
+"""Answers to posed problems: probes, which measure how hard a new problem is, and answers that train."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def solve_posed(
     probes: int,
     place: str = STORE,
 ) -> list[Request]:
+    """The requests that follow the posing: probes of each new problem, then answers that train."""
     asked = [episode for episode in episodes if episode.request.problem.task.startswith(PREFIX)]
     if len(asked) < len(episodes):
         return []
@@ -30,6 +31,7 @@ def solve_posed(
     draw = 1 + max(episode.request.draw for episode in episodes)
 
     def ask(problem: Problem, count: int, **changes: Any) -> None:
+        """Adds one request."""
         nonlocal draw
         context, settings = codec.render(problem.prompt), sampling.of(problem)
         given = {"group": f"{memory.step}:{draw}", **changes}
@@ -54,9 +56,14 @@ def solve_posed(
 
 @dataclass(frozen=True)
 class SolvePosed(Expansion):
-    """Once problems were posed: `probes` answers to each, tagged `probe`, and as many answers as were posed of a task.
+    """After the posing: `probes` answers to each new problem, tagged `probe`, and for each task as many answers as
+    problems were posed.
 
-    Those answer the new problems of the step first, then problems drawn uniformly from the pool (AZR 2505.03335).
+    The answers that train go to the new problems of the step first, then to problems drawn uniformly from the pool
+    (AZR 2505.03335).
+
+        expand=(SolvePosed(probes=8),)
+        --mechanism.expand solve-posed --mechanism.expand.0.probes 8
     """
 
     reads = (AdmitPosed,)

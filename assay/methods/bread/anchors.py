@@ -1,4 +1,4 @@
-"""Anchors: how far into a worked solution the policy has to be led before it succeeds sometimes."""
+"""Anchors: how much of the worked solution the policy must be given before it sometimes succeeds."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ ANCHOR = "anchor"
 def anchor_search(
     episodes: Sequence[Episode], *, codec: Codec, pieces: int, low: float, high: float, probes: int
 ) -> list[Request]:
-    """A group for the next number of pieces, for each problem whose search goes on."""
+    """Requests for a further group of each problem whose search goes on, with the next number of pieces as prefix."""
     if not 0 < low <= high <= 1 or pieces < 2:
-        raise ConfigError(f"anchor-search: 0 < low <= high <= 1 and 2 pieces or more, not {low}, {high}, {pieces}.")
+        raise ConfigError(
+            f"anchor-search: expected 0 < low <= high <= 1 and at least 2 pieces; got low {low}, high "
+            f"{high} and {pieces} pieces."
+        )
     asked: list[Request] = []
     for members in _by_problem(episodes).values():
         base = members[0]
@@ -41,9 +44,12 @@ def anchor_search(
 
 @dataclass(frozen=True)
 class AnchorSearch(Expansion):
-    """A group without a right answer is asked again from inside the worked solution, which is cut into `pieces`.
+    """A group without a right answer is asked again with a prefix of the worked solution, which is cut into `pieces`.
 
-    The number of pieces is searched by halves until the share of right answers lies in [low, high] (BREAD 2506.17211).
+    A binary search over the number of pieces looks for a pass rate in [low, high] (BREAD 2506.17211).
+
+        expand=(AnchorSearch(pieces=10),)
+        --mechanism.expand anchor-search --mechanism.expand.0.pieces 10
     """
 
     continues = True
@@ -57,7 +63,9 @@ class AnchorSearch(Expansion):
 
 
 def next_count(shares: dict[int, float], most: int, low: float, high: float) -> int:
-    """The middle of what is left between too hard and too easy; 0 when the search has ended."""
+    """The number of pieces halfway between the prefixes known to be too hard and too easy; 0 when the search has
+    ended.
+    """
     if any(low <= share <= high for share in shares.values()):
         return 0
     first = 1 + max((count for count, share in shares.items() if share < low), default=0)
@@ -66,7 +74,7 @@ def next_count(shares: dict[int, float], most: int, low: float, high: float) -> 
 
 
 def pieces_of(problem: Problem, count: int) -> list[str]:
-    """The worked solution in at most so many pieces of whole steps, as even as steps allow."""
+    """The worked solution in at most `count` pieces, each of whole steps and about equally many."""
     steps = lines_of(problem)
     count = min(count, len(steps))
     cuts = [round(i * len(steps) / count) for i in range(count + 1)]
@@ -74,7 +82,7 @@ def pieces_of(problem: Problem, count: int) -> list[str]:
 
 
 def _by_problem(episodes: Sequence[Episode]) -> dict[str, list[list[Episode]]]:
-    """Of each problem its group from the question, then those from inside its solution."""
+    """For each problem, the group that began at the question, then the groups that began with a prefix."""
     found: dict[str, dict[str, list[Episode]]] = {}
     for episode in episodes:
         group = episode.request.group
@@ -83,7 +91,7 @@ def _by_problem(episodes: Sequence[Episode]) -> dict[str, list[list[Episode]]]:
 
 
 def base_of(group: str) -> str:
-    """The group of the same problem from its question."""
+    """The name of the group of the same problem that began at the question."""
     return group.split(f"/{ANCHOR}")[0]
 
 

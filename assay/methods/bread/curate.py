@@ -1,4 +1,4 @@
-"""Which of several groups of one problem is trained on."""
+"""The choice of the group that trains, of all groups of one problem."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assay.types import Row
 
 
 def on_anchor(rows: Sequence[Row], *, low: float, high: float) -> list[Row]:
-    """A problem that was solved from its question trains on that alone."""
+    """Leaves out all groups of a problem but one; a problem that was solved from its question has only that group."""
     sets: dict[str, dict[str, list[int]]] = {}
     for name, members in groups(rows).items():
         sets.setdefault(base_of(name), {})[name] = members
@@ -30,8 +30,13 @@ def on_anchor(rows: Sequence[Row], *, low: float, high: float) -> list[Row]:
 
 @dataclass(frozen=True)
 class OnAnchor(Curator):
-    """Of a problem that was asked again from its solution one group trains: the one inside the band, else the hardest
-    one with any success; none where every one failed.
+    """Of the groups of a problem, begun at the question or with a prefix, one trains: the one with a pass rate in
+    [low, high].
+
+    If none lies in the band, the group with the shortest prefix and any success trains; if all failed, none does.
+
+        curate=(OnAnchor(low=0.25),)
+        --mechanism.curate on-anchor --mechanism.curate.0.low 0.25
     """
 
     low: float = 0.25  # share of right answers from which on a group is within the band

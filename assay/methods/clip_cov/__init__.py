@@ -1,4 +1,4 @@
-"""The few tokens that make the entropy fall get no push (`clip-cov`) or a penalty (`kl-cov`)."""
+"""The few tokens that make the entropy fall are left out (`clip-cov`) or get a KL penalty (`kl-cov`)."""
 
 import dataclasses
 
@@ -37,23 +37,23 @@ CLIP_COV = Recipe(
     ),
     notes=(
         "Values are those of the released script for 7B; num_steps is ours.",
-        "Means, candidates and draws are those of the optimiser step. At the first step of a rollout the ratio is 1 "
-        "and the covariance is that of the policy as it was sampled.",
-        "The band of 1 to 5 is in nats times deviations: it presumes advantages in units of their deviation and long "
-        "texts. A share of 2e-4 is one token in 5000: of a step of fewer, one token.",
-        "Where all advantages are 0 nothing is selected.",
+        "Means, candidates and draws are those of the optimiser step. At the first update of a rollout the ratio is "
+        "1, and the covariance is that of the policy that sampled.",
+        "The band from 1 to 5 is in nats times standard deviations: it presumes advantages in units of their standard "
+        "deviation, and long answers. A share of 2e-4 is one token in 5000; a step with fewer tokens loses one.",
+        "If all advantages are 0, no token is selected.",
     ),
     deviations=(
-        "verl selects within each micro-batch: with at least one token of each, the share is a matter of how many "
-        "micro-batches there are.",
+        "verl selects within each micro-batch, at least one token in each, so that the share depends on the number of "
+        "micro-batches.",
     ),
 )
 
 KL_COV = dataclasses.replace(
     CLIP_COV,
     name="kl-cov",
-    claim="a penalty on the step of those tokens alone keeps the entropy ten times higher: 2.0 points above GRPO with "
-    "7B, 6.4 with 32B",
+    claim="a KL penalty on those tokens alone keeps the entropy ten times higher: 2.0 points above GRPO with 7B, 6.4 "
+    "with 32B",
     mechanism=dataclasses.replace(
         CLIP_COV.mechanism,
         objective=Objective(
@@ -64,9 +64,9 @@ KL_COV = dataclasses.replace(
     ),
     notes=(
         "Values are those of the released script for 7B (share 2e-3; 2e-4 with 32B); num_steps is ours.",
-        "The penalty is |log pi - log pi_old|, on the tokens of the largest covariance of the optimiser step. It has "
-        "no slope where the policy has not moved: with one update a rollout it does nothing.",
-        "No clip on any token. The script names a clip of 0.2, which its loss does not read.",
+        "The penalty is |log pi - log pi_old| on the tokens of the largest covariance of the optimiser step. Its "
+        "gradient is 0 where the policy has not moved, so with one update a rollout it does nothing.",
+        "No token is clipped. The script names a clip of 0.2, but its loss does not read it.",
         "Where all advantages are 0 nothing is selected.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Which tokens make the entropy fall: for a softmax policy, those whose log-prob and advantage vary together."""
+"""The tokens that make the entropy of a softmax policy fall: those whose log-prob and advantage vary together."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-    from assay.part import Scope
+    from assay.part import LossScope
 
 
 def covariance(view: View, *, share: float, pick: str, low: float, high: float, open: float, side: str) -> Tensor:
-    """max(1, floor(share N)) of the N trained tokens, or of the candidates among them as many as there are."""
+    """Selects max(1, floor(share N)) of the N trained tokens, or all candidates if they are fewer."""
     trained, advantage, logp = view.mask > 0, view.streams["advantage"], view.logp.detach()
     chosen = trained.new_zeros(trained.shape)
     if bool((advantage[trained] != 0).any()):
@@ -36,12 +36,17 @@ def covariance(view: View, *, share: float, pick: str, low: float, high: float, 
 
 @dataclass(frozen=True)
 class Covariance(Selector):
-    """A share of the tokens of the optimiser step by C = (A - mean A) (log pi - mean log pi), means over trained tokens
-    (2505.22617): those with the largest C, or with `pick=draw` any whose C lies in the band; or with `side=out` all
-    others.
+    """Selects a share of the tokens by their covariance C = (A - mean A) (log pi - mean log pi) (2505.22617).
 
-    `open` is how far above 1 a ratio may be where A > 0: what the gate has shut is not drawn. Where all advantages are
-    0, nothing is selected.
+    The means run over the trained tokens of the optimiser step. With `pick=top` the tokens with the largest C are
+    selected, with `pick=draw` random ones of those with low < C < high. With `side=out` the part gives all other
+    tokens.
+
+    Tokens with A > 0 and a ratio above 1 + `open` are not drawn, since the clip gives them no gradient anyway. If all
+    advantages are 0, no token is selected.
+
+        objective=Objective(keep=(Covariance(share=0.0002),))
+        --mechanism.objective.keep covariance --mechanism.objective.keep.0.share 0.0002
     """
 
     share: float = 2e-4
@@ -53,7 +58,7 @@ class Covariance(Selector):
     does = covariance
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "step"
 
 
@@ -62,7 +67,9 @@ def _centred(x: Tensor, trained: Tensor) -> Tensor:
 
 
 def _draws(view: View) -> np.ndarray:
-    """A uniform number for each token, that of its place in its answer, wherever the answer stands in the batch."""
+    """A uniform number for each token. It depends on the request and the position in the answer, not on the place in
+    the batch.
+    """
     batch = view.batch
     rows = zip(batch.request, batch.lengths.tolist(), strict=True)
     return np.concatenate([view.key("draw", request).generator().random(length) for request, length in rows])

@@ -1,4 +1,4 @@
-"""Answers begin anew at a token of high entropy and form one group with those that they leave."""
+"""New answers branch off at a token of high entropy and join the group of the answers that they left."""
 
 from assay.ask import Trunks
 from assay.collect import Fork, Refill
@@ -21,9 +21,9 @@ CURE = Recipe(
     name="cure",
     title="CURE: Critical-Token-Guided Re-Concatenation for Entropy-Collapse Prevention",
     paper="2508.11016",
-    claim="answers begun anew at high-entropy tokens and trained with the answers they leave keep entropy high; plain "
-    "DAPO then turns it into accuracy: +5% on six math benchmarks with Qwen2.5-Math-7B",
-    missing="the longer answers of its second stage: the answer limit is one constant of a run here",
+    claim="answers that branch off at high-entropy tokens, trained together with the answers that they leave, keep "
+    "entropy high; plain DAPO then turns it into accuracy: +5% on six math benchmarks with Qwen2.5-Math-7B",
+    missing="the longer answers of the paper's second stage: here the limit of answers is one constant of a run",
     mechanism=Mechanism(
         ask=(Trunks(share=0.25),),
         expand=(Fork(places=1, branches=3, rounds=1, by="entropy", among=20, skip=1, letters=2), *SETTLE.expand),
@@ -45,14 +45,15 @@ CURE = Recipe(
     ),
     stages=(Stage("fork", share=2.0), Stage("settle", share=1.0, mechanism=SETTLE)),
     notes=(
-        "Sampling, filter, loss and scale are those of the published scripts; stage 2 starts at step 300 of stage 1 "
-        "there. The 150 steps of stage 2 are ours.",
-        "Stage 2 goes on with optimiser and schedule; the scripts start a new run with prompts of 512 and answers of "
-        "3584 tokens. Here the answer limit is one constant of the run.",
-        "A branch may use what its trunk left of the answer limit, and the punishment of long answers counts its "
-        "prefix; the published code gives each branch the whole limit and counts its own tokens alone.",
-        "Tokens of one letter are no places, as in the code, unless the vocabulary has no others.",
-        "Entropies are the sampler's own, of the weights that are about to learn; the code asks the trainer again.",
-        "Branches start from contexts that reached an uncertain token: the group's mean is not the policy's.",
+        "Sampling, filter, loss and scale are those of the published scripts, whose stage 2 starts at step 300 of "
+        "stage 1. The 150 steps of stage 2 are ours.",
+        "Stage 2 keeps the optimiser's state and the schedule. The scripts start a new run, with prompts of 512 and "
+        "answers of 3584 tokens; here the limit of answers is one constant of the run.",
+        "A branch may use the tokens that its trunk left of the answer limit, and the penalty for overlong answers "
+        "counts the prefix too. The published code gives each branch the whole limit and counts its own tokens alone.",
+        "Answers do not branch at tokens of one letter, as in the code, unless the vocabulary has no longer ones.",
+        "The sampler reports the entropies, with the weights that are about to learn; the published code computes "
+        "them with the trainer.",
+        "Branches start at contexts where the policy was uncertain, so the mean of a group is not the policy's mean.",
     ),
 )

@@ -1,4 +1,4 @@
-"""A branch trains on its own tokens, not on those it shares with its trunk."""
+"""A branch trains on its own tokens, not on the prefix that it shares with its trunk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ def own_tokens(rows: Sequence[Row], memory: object) -> list[Row]:
 
 @dataclass(frozen=True)
 class OwnTokens(Curator):
-    """A row trains on the tokens that its own request sampled: what branches share is counted once, in its trunk."""
+    """A row trains on the tokens that its own request sampled, so that a prefix shared by branches trains once, in its
+    trunk.
+
+        curate=(OwnTokens(),)
+        --mechanism.curate own-tokens
+    """
 
     writes = True
     does = own_tokens

@@ -1,14 +1,14 @@
-"""Tree search inside training, with values of steps as advantages, held solutions, and rounds on what is not solved."""
+"""Tree search inside training: values of steps are advantages, solutions are replayed, rounds drop solved problems."""
 
 from assay.ask import Trunks
 from assay.curate import Untrained
 from assay.methods.deepsearch.backed_up import BackedUp
 from assay.methods.deepsearch.credit import ProcessRelative
 from assay.methods.deepsearch.examined import KeepExamined
+from assay.methods.deepsearch.first_steps import FirstSteps, Recall
 from assay.methods.deepsearch.search import Search
 from assay.methods.deepsearch.solved import HoldSolved
 from assay.methods.deepsearch.source import Examine, Unsolved
-from assay.methods.deepsearch.steps import Recall, Steps
 from assay.objective import Clip, Objective, TokenMean
 from assay.recipe import Mechanism, Recipe, Stage
 from assay.reward import Outcome, SoftOverlong
@@ -21,17 +21,17 @@ EXAMINE = Mechanism(
     curate=(Untrained(role="policy"),),
     remember=(KeepExamined(),),
 )
-EXAMINED = Threshold("reward/accuracy", least=0.0, window=1)  # whatever came of it: one step
+EXAMINED = Threshold("reward/accuracy", least=0.0, window=1)  # met after one step, whatever the accuracy
 
 DEEPSEARCH = Recipe(
     name="deepsearch",
     title="DeepSearch: Overcome the Bottleneck of RL with Verifiable Rewards via Monte Carlo Tree Search",
     paper="2509.25454",
-    claim="rows that a tree search finds, with the values of its nodes as credit, raise a saturated 1.5B model to "
+    claim="answers that a tree search finds, with the values of its nodes as credit, raise a saturated 1.5B model to "
     "62.95 on average over mathematics at 5.7 times fewer GPU hours than longer training",
     mechanism=Mechanism(
         source=Unsolved(size=512, most=0.25),
-        ask=(Recall(), Steps(width=8, depth=64, least=4)),
+        ask=(Recall(), FirstSteps(width=8, depth=64, least=4)),
         expand=(Search(explore=2.0, quality=0.4, doubt=0.0, depth=0.01),),
         reward=(Outcome(right=1.0, wrong=-1.0), SoftOverlong(buffer=4096, factor=1.0)),
         curate=(BackedUp(temperature=1.0),),
@@ -56,21 +56,26 @@ DEEPSEARCH = Recipe(
         Stage("search again", when=EXAMINED, optimiser="reset"),
     ),
     notes=(
-        "64 steps of 256 tokens, eight children a node, eight answers a tree. Where answers are so short that a step "
-        "would have fewer than 4 tokens there are fewer steps, at least two: mechanism.ask.1.least, which is ours.",
-        "Search, values and scale are those of the published code. Its UCT chooses among children that were all "
-        "visited once at value 0, so that it takes the first; the paper's uncertainty term (doubt 0.4) is off there.",
-        "Where every node has ended before there are enough answers, those passed over are backed up; the published "
-        "code fails there. A group of equal rewards teaches nothing; there, its inner steps are pushed all the same.",
-        "Two rounds of 100 steps. Before each, one step examines the set with four answers a problem (half a group), "
-        "from which nothing is learnt, and the round works on the problems of which at most one was right; what was "
-        "left out stays out. The optimiser begins anew in the second round, as in the scripts; the weights go on, "
-        "where the second script names the base.",
-        "Held answers come back the next time their problem is drawn, and are let go when more than a quarter is "
-        "right; the paper builds them between two rounds.",
-        "Held answers are off policy: their ratio starts at 1 under the current weights, which is imitation.",
+        "An answer has 64 steps of 256 tokens, a node eight children, a tree eight answers. Where the limit of "
+        "answers is so low that a step would have fewer than 4 tokens, an answer has fewer steps, at least two; that "
+        "bound (mechanism.ask.1.least) is ours.",
+        "Search, values and scale are those of the published code. There UCT chooses among children that were all "
+        "visited once with value 0, so that it takes the first. The paper's uncertainty term (doubt 0.4) is off "
+        "there.",
+        "If every node has ended before a tree has enough answers, answers that were passed over are backed up too; "
+        "the published code fails there. A group whose rewards are all equal has no gradient here; in the published "
+        "code its inner steps still have one.",
+        "There are two rounds of 100 steps. Before each, one step examines all problems with four answers each (half "
+        "a group) and trains on nothing; the round then draws the problems of which at most one of the four was "
+        "right, and drops the others for good. The second round starts with a new optimiser, as in the scripts, and "
+        "with the weights of the first round; the second script starts from the base model.",
+        "Held answers are replayed the next time their problem is drawn, and forgotten when more than a quarter of "
+        "its answers are right; the paper collects them once, between two rounds.",
+        "Replayed answers are off policy. Their old log-probs are those of the current weights, so the ratio starts "
+        "at 1, which amounts to imitation.",
         "A step that k rows share is trained k times.",
-        "One surest answer of an expansion is kept: rows, group means and pass rates are better than the policy.",
-        "The size of the problem set is ours.",
+        "Of each expansion the surest answer is kept, so that rows, group means and pass rates look better than the "
+        "policy is.",
+        "The number of problems is ours.",
     ),
 )

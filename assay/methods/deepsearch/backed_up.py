@@ -1,4 +1,4 @@
-"""The values that search backed up, on the tokens of the nodes that they belong to."""
+"""The values that the search backed up, written to the tokens of their steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assay.types import Row
 
 
 def backed_up(rows: Sequence[Row], memory: Memory, *, group_size: int, temperature: float) -> list[Row]:
-    """`process` of the rows that were backed up; all others are out."""
+    """Fills the `process` stream of the rows that were backed up, and leaves out all other rows."""
     values: dict[str, np.ndarray] = {}
     for members in by_group([row.episode for row in rows]):
         tree = tree_of(members, group_size)
@@ -32,9 +32,13 @@ def backed_up(rows: Sequence[Row], memory: Memory, *, group_size: int, temperatu
 
 @dataclass(frozen=True)
 class BackedUp(Curator):
-    """Keep the answers of a search that were backed up, each token with the value of its step (DeepSearch).
+    """Only answers that the search backed up train, and each of their tokens gets the value of its step (DeepSearch
+    2509.25454).
 
-    Values on the way are bounded, tanh(V / temperature); that of the last step is the outcome.
+    Values of inner steps are bounded by tanh(V / temperature); the value of the last step is the outcome.
+
+        curate=(BackedUp(temperature=1.0),)
+        --mechanism.curate backed-up --mechanism.curate.0.temperature 1.0
     """
 
     writes = True

@@ -1,4 +1,4 @@
-"""Advantages of nodes from the values that search backed up."""
+"""Advantages from the values of steps that the search backed up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from assay.types import Row
 
 
 def process_relative(rows: Sequence[Row], memory: object) -> list[Row]:
-    """A_t = v_t + (R - v_T) - mean_g R, v the row's `process` stream, R itself without one; 0 where all R are equal."""
+    """A_t = v_t + (R - v_T) - mean_g R, where v is the row's `process` stream, or R where it has none; 0 if all R are
+    equal.
+    """
     result = list(rows)
     for members in groups(rows).values():
         rewards = [rows[i].reward or 0.0 for i in members]
@@ -27,7 +29,12 @@ def process_relative(rows: Sequence[Row], memory: object) -> list[Row]:
 
 @dataclass(frozen=True)
 class ProcessRelative(Credit):
-    """A_t = value of the step - mean of the group's rewards: the last step is worth the reward (DeepSearch)."""
+    """A_t = value of the token's step - mean reward of the group; the last step has the reward as its value
+    (DeepSearch).
+
+        credit=ProcessRelative()
+        --mechanism.credit process-relative
+    """
 
     does = process_relative
     compares = True

@@ -1,4 +1,4 @@
-"""How often each problem was answered rightly when it was examined last."""
+"""The pass rate of each problem when it was examined last."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ STORE = "examined"
 
 
 def keep_examined(memory: Memory, *, episodes: Sequence[Episode], place: str = STORE) -> Memory:
-    """Answers that an error of ours left without a verdict do not count, nor do those that were helped; a problem with
-    no others keeps its share.
+    """The memory with the pass rates of the step's problems.
+
+    Answers without a verdict, because of an error of ours, and answers with a hint do not count; a problem without
+    other answers keeps its pass rate.
     """
     rights: dict[str, list[bool]] = {}
     for episode in episodes:
@@ -29,7 +31,11 @@ def keep_examined(memory: Memory, *, episodes: Sequence[Episode], place: str = S
 
 @dataclass(frozen=True)
 class KeepExamined(Remembering):
-    """Note of each problem of the step the share of its answers that was right, for `unsolved`."""
+    """Stores the pass rate of each problem of the step, which the source `unsolved` reads.
+
+    remember=(KeepExamined(),)
+    --stages.0.mechanism.remember keep-examined
+    """
 
     keeps = STORE
     does = keep_examined

@@ -1,6 +1,6 @@
-"""Search over answers written in steps: a node is a step, values flow back from answers that ended (DeepSearch).
+"""Search over answers written in steps: a node is a step, and values flow back from finished answers (DeepSearch).
 
-Everything is worked out anew from the episodes: a node is an episode, an expansion is a round of its group.
+The tree is rebuilt from the episodes in every round: each node is an episode, each expansion a round of its group.
 """
 
 from __future__ import annotations
@@ -15,49 +15,51 @@ from assay.memory import Memory
 from assay.part import Expansion
 from assay.types import Episode, Request
 
-FLOOR = 0.1  # least weight of an ancestor in the answer that ended
+FLOOR = 0.1  # the least factor by which an ancestor of a finished answer discounts the answer's value
 
 
 @dataclass(eq=False)
 class Node:
-    """A step. The root has no episode."""
+    """A step of an answer; the root has no episode."""
 
     episode: Episode | None
     parent: Node | None
     depth: int
     children: list[Node] = field(default_factory=list)
-    value: float = 0.0  # sums, not means
+    value: float = 0.0  # the sum of the values that were backed up, not their mean
     visits: int = 0
     backed: bool = False
 
     @property
     def ended(self) -> bool:
+        """Whether the answer ends with this step."""
         return self.episode is not None and self.episode.finish != "pause"
 
     @property
     def outcome(self) -> float:
-        """Of an answer that ended: +1 right, -1 wrong or cut."""
+        """The outcome of a finished answer: +1 if right, -1 if wrong or cut by the limit."""
         verdict = self.episode.verdict if self.episode else None
         return 1.0 if verdict is not None and verdict.status == "ok" else -1.0
 
     @property
     def quality(self) -> float:
+        """Q, the mean of the values that were backed up through this node."""
         return self.value / self.visits if self.visits else 0.0
 
     @property
     def surprisal(self) -> float:
-        """Mean over what the policy wrote of the answer so far."""
+        """The mean surprisal of the tokens that the policy wrote in the answer so far."""
         assert self.episode is not None
         sums = [segment.written for segment in self.episode.segments]
         return -sum(logp for logp, _ in sums) / max(1, sum(count for _, count in sums))
 
     @property
     def begun(self) -> int:
-        """Tokens that stood there before the first step of its answer."""
+        """The number of tokens that were given before the first step of the answer."""
         return next(node.episode.request.given for node in self.line() if node.depth == 1 and node.episode)
 
     def line(self) -> Iterator[Node]:
-        """Itself and its ancestors up to the root."""
+        """The node and its ancestors up to the root."""
         yield self
         if self.parent is not None:
             yield from self.parent.line()
@@ -65,23 +67,25 @@ class Node:
 
 @dataclass(eq=False)
 class Tree:
-    """The nodes of one group, after all that was backed up."""
+    """The nodes of one group, with the values after all back-ups."""
 
     root: Node
     nodes: list[Node]
-    by_name: dict[str, Node]  # of the tokens that it sampled
+    by_name: dict[str, Node]  # the name is made of the request whose tokens the node sampled
     rounds: list[list[Node]]
     backed: list[Node] = field(default_factory=list)
 
     @property
     def frontier(self) -> list[Node]:
+        """The nodes that the search may expand."""
         return [node for node in self.nodes if not node.ended and not node.children]
 
 
 def tree_of(episodes: Sequence[Episode], answers: int) -> Tree:
-    """The tree of a group's episodes. Of each expansion one answer that ended is backed up, until `answers` are.
+    """The tree of a group's episodes, in which one finished answer of each expansion is backed up, until there are
+    `answers`.
 
-    When nothing is left to expand, answers that were passed over are backed up too.
+    When no node is left to expand, the answers that were passed over are backed up too.
     """
     root = Node(None, None, 0)
     tree = Tree(root, [], {}, [])
@@ -106,6 +110,7 @@ def tree_of(episodes: Sequence[Episode], answers: int) -> Tree:
 
 
 def by_group(episodes: Sequence[Episode]) -> list[list[Episode]]:
+    """The episodes of each group."""
     groups: dict[str, list[Episode]] = {}
     for episode in episodes:
         groups.setdefault(episode.request.group, []).append(episode)
@@ -113,15 +118,15 @@ def by_group(episodes: Sequence[Episode]) -> list[list[Episode]]:
 
 
 def _best(nodes: Sequence[Node]) -> list[Node]:
-    """Those that ended with a verdict: right ones first, the surest first among equals."""
+    """The finished answers with a verdict: right ones first, among equals the surest first."""
     judged = [node for node in nodes if node.ended and node.episode is not None and node.episode.reward is not None]
     return sorted(judged, key=lambda node: (-node.outcome, node.surprisal))
 
 
 def _back_up(tree: Tree, leaf: Node, answers: int) -> None:
-    """V <- V + gamma v on the way to the root, gamma = (d + 1) / (d_leaf + 1), at least `FLOOR`.
+    """V <- V + gamma v at each ancestor, where gamma = (d + 1) / (d_leaf + 1), at least `FLOOR`.
 
-    Where signs differ, a right answer overwrites and a wrong one leaves V as it is.
+    Where V and v differ in sign, the value of a right answer replaces V, and that of a wrong answer is ignored.
     """
     if len(tree.backed) >= answers:
         return
@@ -147,7 +152,7 @@ def search(
     doubt: float,
     depth: float,
 ) -> list[Request]:
-    """As many next steps from one node of each tree as its root has; nothing for trees that are done."""
+    """Requests for the next steps from one node of each tree, as many as the root has; none for a tree that is done."""
     asked = []
     for members in by_group(episodes):
         tree = tree_of(members, group_size)
@@ -167,10 +172,14 @@ def search(
 
 @dataclass(frozen=True)
 class Search(Expansion):
-    """Expand the tree of each group, one node a round, until as many answers as a group has rows are backed up.
+    """Expands one node of each group's tree a round, until as many answers are backed up as a group has rows.
 
-    Down from the last expansion by UCT while none of its answers ended, then from the best node of the whole frontier:
-    F = quality tanh Q(parent) + doubt H + depth sqrt(d / D), H the mean surprisal of the answer so far.
+    While no answer of the last expansion has ended, UCT picks the next node among them. Otherwise the search picks the
+    best node of the whole frontier: F = quality tanh Q(parent) + doubt H + depth sqrt(d / D), where H is the mean
+    surprisal of the answer so far.
+
+        expand=(Search(quality=0.4),)
+        --mechanism.expand search --mechanism.expand.0.quality 0.4
     """
 
     continues = True
@@ -189,14 +198,14 @@ def uct(node: Node, explore: float) -> float:
 
 
 def worth(node: Node, step: float, quality: float, doubt: float, depth: float) -> float:
-    """F, `step` the share of the answer limit that a step is."""
+    """F of the frontier, where `step` is the length of a step as a share of the answer limit."""
     assert node.parent is not None
     below = doubt * node.surprisal if doubt else 0.0
     return quality * math.tanh(node.parent.quality) + below + depth * math.sqrt(node.depth * step)
 
 
 def _steps(node: Node, width: int, step: int, limit: int, *, first: int, round: int) -> list[Request]:
-    """`limit`: tokens of a whole answer, with what was given before its first step."""
+    """Requests for the next steps of a node; `limit` is that of the whole answer, with the tokens that were given."""
     episode = node.episode
     assert episode is not None
     begun = episode.segments[-1]

@@ -1,4 +1,4 @@
-"""Right answers to hard problems, held for the next time the problem is drawn."""
+"""Right answers to hard problems, stored until the problem is drawn again."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory.episodes import bare
+from assay.memory.places import Named
 from assay.part import Remembering, for_caller
 from assay.types import Episode, Row
 
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def hold_solved(memory: Memory, *, rows: Sequence[Row], group_size: int, most: float, place: str) -> Memory:
-    """Judged on the fresh rows of a group's statistics without help: 0 < share <= most adds, share > most empties."""
+    """The memory after the step. The pass rate is that of the group's fresh answers without a hint: a rate of at most
+    `most`, but above 0, stores the right answers, a higher rate forgets those of the problem.
+    """
     held: dict[str, list[Episode]] = {}
     for episode in memory.kept.get(place, ()):
         held.setdefault(episode.request.problem.id, []).append(episode)
@@ -34,15 +37,16 @@ def hold_solved(memory: Memory, *, rows: Sequence[Row], group_size: int, most: f
 
 
 @dataclass(frozen=True)
-class HoldSolved(Remembering):
-    """Hold the right answers to problems of which at most this share was right; let go of those that are mastered."""
+class HoldSolved(Named, Remembering):
+    """Stores the right answers to problems with a pass rate of at most `most`, and forgets those of problems with a
+    higher one.
+
+        remember=(HoldSolved(most=0.25),)
+        --mechanism.remember hold-solved --mechanism.remember.0.most 0.25
+    """
 
     keeps = "solved"
 
     most: float = 0.25
     name: str = for_caller("solved")  # of the store; readers bear the same
     does = hold_solved
-
-    @property
-    def called(self) -> str:
-        return self.name

@@ -1,4 +1,4 @@
-"""Problems that are not solved yet, and all of them once, to be examined."""
+"""Two sources: the problems that are not solved yet, and once all of them, to be examined."""
 
 from __future__ import annotations
 
@@ -28,15 +28,20 @@ def unsolved(
     most: float,
     place: str = STORE,
 ) -> list[Problem]:
-    """An order of its own in every epoch of every stage."""
+    """Problems in an order that is drawn anew in every epoch of every stage."""
     key, begin = Key(memory.seed)("unsolved", memory.stage), memory.step * drawn + first
     return in_epochs(_left(memory, pool, size, most, place), key, begin, count)
 
 
 @dataclass(frozen=True)
 class Unsolved(Source):
-    """Of a fixed set of `size` problems, in epochs, those of which at most this share of the answers was right when
-    they were examined last (DeepSearch 2509.25454); all, before they were.
+    """Of a fixed set of `size` problems, draws those with a pass rate of at most `most` at the last examination
+    (DeepSearch 2509.25454).
+
+    Before the first examination all problems of the set are drawn.
+
+        source=Unsolved(size=512)
+        --mechanism.source unsolved --mechanism.source.size 512
     """
 
     reads = (KeepExamined,)
@@ -49,12 +54,17 @@ class Unsolved(Source):
 def examine(
     memory: Memory, first: int, count: int, *, pool: Pool, size: int, most: float, place: str = STORE
 ) -> list[Problem]:
+    """All problems of the set that are still unsolved."""
     return list(_left(memory, pool, size, most, place))
 
 
 @dataclass(frozen=True)
 class Examine(Source):
-    """All that `unsolved` would draw from, in one step."""
+    """Draws in one step all problems from which `unsolved` would draw.
+
+    source=Examine(size=512)
+    --stages.0.mechanism.source examine --stages.0.mechanism.source.size 512
+    """
 
     reads = (KeepExamined,)
 
@@ -64,7 +74,7 @@ class Examine(Source):
 
 
 def _left(memory: Memory, pool: Pool, size: int, most: float, place: str) -> Sequence[Problem]:
-    """share right <= most; where every problem is above that, those of the least share."""
+    """The problems with a pass rate of at most `most`; if there is none, the problems with the lowest pass rate."""
     problems, known = set_of(pool, memory.seed, size), memory.store(place)
     shares = [known.get(problem.id, 0.0) for problem in problems]
     highest = max(most, min(shares))

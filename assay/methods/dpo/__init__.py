@@ -1,4 +1,4 @@
-"""A right answer is preferred to a wrong one of its group, against a frozen reference."""
+"""A right answer is preferred to a wrong answer of its group, relative to a frozen reference policy."""
 
 from assay.collect import Frozen
 from assay.credit import GroupRelative
@@ -14,7 +14,7 @@ DPO = Recipe(
     name="dpo",
     title="Direct Preference Optimization: Your Language Model is Secretly a Reward Model",
     paper="2305.18290",
-    claim="preferences are learnt without a reward model or sampling as well as with PPO",
+    claim="learning from preferences without a reward model and without sampling is as good as PPO",
     mechanism=Mechanism(
         collect=(Frozen(model="reference"),),
         reward=(Outcome(right=1.0, wrong=0.0),),
@@ -26,8 +26,11 @@ DPO = Recipe(
     models={"policy": Model(), "reference": Model(trained=False)},
     notes=(
         *FROM_VERDICTS,
-        "A prompt gives one pair a step, so that 64 prompts are the paper's batch of 64 pairs where all are mixed.",
-        "Sums over tokens: beta and what saturates scale with the length. Truncated answers are no losers.",
-        "Winners become less likely too, as long as losers fall faster; `iter-dpo` adds their likelihood.",
+        "Each prompt gives one pair a step, so that 64 prompts make the paper's batch of 64 pairs if all groups are "
+        "mixed.",
+        "Log-ratios are summed over tokens, so the beta at which a pair saturates depends on the length of answers. "
+        "Truncated answers are never losers.",
+        "Winners may become less likely too, as long as losers fall faster; `iter-dpo` adds the likelihood of the "
+        "winner to prevent that.",
     ),
 )

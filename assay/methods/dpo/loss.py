@@ -1,10 +1,11 @@
-"""Each pair of answers, the winner more likely than the loser."""
+"""The loss of pairs of answers, in each of which the winner is to become more likely than the loser."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.curate.pairs import SIDES
 from assay.objective.preference import Preference, pairs
 
 if TYPE_CHECKING:
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def dpo(view: View, *, beta: float, likelihood: float) -> Tensor:
-    """Mean over pairs of - log sigmoid(beta (S_w - S_l)) - likelihood mean_t log pi_w, S = sum_t log pi - log ref."""
+    """Mean over pairs of - log sigmoid(beta (S_w - S_l)) - likelihood mean_t log pi_w, where S = sum_t log pi - log
+    ref.
+    """
     from torch.nn.functional import logsigmoid
 
     margin, winner = pairs(view, view.sum(view.logp - view.streams["ref"]))
@@ -24,10 +27,16 @@ def dpo(view: View, *, beta: float, likelihood: float) -> Tensor:
 
 @dataclass(frozen=True)
 class DPO(Preference):
-    """The winner more likely than the loser, in units of the reference (2305.18290); with `likelihood` also likelier
-    by itself, as in iterative reasoning preference optimisation (2404.19733).
+    """The winner of a pair is to become more likely than the loser, relative to the reference policy (DPO 2305.18290).
+
+    With `likelihood` above 0 the winner's own likelihood rises too, as in iterative reasoning preference optimisation
+    (2404.19733).
+
+        objective=Objective(whole=DPO(beta=0.1))
+        --mechanism.objective.whole dpo --mechanism.objective.whole.beta 0.1
     """
 
     beta: float = 0.1
     likelihood: float = 0.0
+    needs = (SIDES,)
     does = dpo

@@ -1,4 +1,4 @@
-"""Tokens whose probability has not moved too far."""
+"""Tokens whose probability has not moved too far from the sampler's."""
 
 from __future__ import annotations
 
@@ -31,10 +31,13 @@ def near(view: View, *, kind: str, low: float, high: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Near(Selector):
-    """Tokens that have not gone too far in the direction in which they are pushed (DPPO 2602.04879).
+    """Masks tokens that have already moved too far in the direction of their advantage (DPPO 2602.04879).
 
-    With p the policy's probability of the token and q the sampler's: `tv` bounds |p - q|, `kl` the divergence between
-    (q, 1 - q) and (p, 1 - p), by `high` where A > 0 and by `low` where not.
+    p is the policy's probability of the token and q the sampler's. `tv` bounds |p - q|, `kl` the KL divergence of (p,
+    1 - p) from (q, 1 - q); the bound is `high` where A > 0, else `low`.
+
+        objective=Objective(keep=(Near(high=0.15),))
+        --mechanism.objective.keep near --mechanism.objective.keep.0.high 0.15
     """
 
     kind: Literal["tv", "kl"] = "tv"  # how far is measured: total variation or KL of the token against all others

@@ -1,4 +1,4 @@
-"""Advantages that grow where the policy hesitates."""
+"""Advantages that grow with the entropy of the policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assay.types import Row
 
 
 def hesitant(rows: Sequence[Row], *, share: float, kappa: float) -> list[Row]:
-    """Tokens that nobody sampled keep theirs."""
+    """Adds min(share H_t, |A_t| / kappa); tokens that the policy did not sample keep their advantage."""
     result = []
     for row in rows:
         advantage = np.zeros(len(row.episode)) if row.advantage is None else np.asarray(row.advantage, np.float64)
@@ -23,9 +23,13 @@ def hesitant(rows: Sequence[Row], *, share: float, kappa: float) -> list[Row]:
 
 @dataclass(frozen=True)
 class Hesitant(Shape):
-    """A_t <- A_t + min(share H_t, |A_t| / kappa), H the entropy when the token was sampled (2506.14758).
+    """A_t <- A_t + min(share H_t, |A_t| / kappa), where H is the policy's entropy when the token was sampled
+    (2506.14758).
 
     With kappa > 1 no advantage changes its sign.
+
+        shape=(Hesitant(share=0.4),)
+        --mechanism.shape hesitant --mechanism.shape.0.share 0.4
     """
 
     share: float = 0.4

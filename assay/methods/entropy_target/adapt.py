@@ -1,4 +1,4 @@
-"""A weight of the entropy bonus that keeps the entropy near a target."""
+"""The weight of the entropy bonus, which adapts to keep the entropy near a target."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STORE = "entropy"
 def adapt_entropy(
     memory: Memory, *, rows: Sequence[Row], target: float, step: float, most: float, place: str = STORE
 ) -> Memory:
-    """A step without a known entropy changes nothing."""
+    """The memory with the new weight; a step whose entropy is not known changes nothing."""
     store, seen = memory.store(place), entropy_of(rows)
     before = store.get("weight", 0.0)
     after = before if seen is None else before + (step if seen <= target else -step)
@@ -29,8 +29,13 @@ def adapt_entropy(
 
 @dataclass(frozen=True)
 class AdaptEntropy(Remembering):
-    """c <- c + step where the entropy of the step was at the target or below it, else c - step; from 0, within
-    [0, most]. `entropy-weight` applies it (Skywork-OR1 2505.22312).
+    """c <- c + step if the entropy of the step is at or below the target, else c - step; c starts at 0 and stays in
+    [0, most].
+
+    The part `entropy-weight` applies c (Skywork-OR1 2505.22312).
+
+        remember=(AdaptEntropy(target=0.2),)
+        --mechanism.remember adapt-entropy --mechanism.remember.0.target 0.2
     """
 
     keeps = STORE
@@ -42,7 +47,7 @@ class AdaptEntropy(Remembering):
 
 
 def entropy_of(rows: Sequence[Row]) -> float | None:
-    """Mean over the tokens that the policy wrote, as they were sampled."""
+    """The mean entropy of the policy at the tokens that it sampled."""
     streams = [row.episode.stream("entropy") for row in rows if row.in_loss or row.in_denominator]
     known = [stream[np.isfinite(stream)] for stream in streams]
     values = np.concatenate(known) if known else np.zeros(0)

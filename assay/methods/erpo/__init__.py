@@ -1,4 +1,4 @@
-"""Solved prompts keep a signal through a made-up failure, and get hotter."""
+"""Solved prompts keep a gradient through an imaginary failure, and are sampled at a higher temperature."""
 
 from assay.collect import Refill
 from assay.curate import FirstGroups
@@ -16,8 +16,8 @@ ERPO = Recipe(
     name="erpo",
     title="Explore Data Left Behind in Reinforcement Learning for Reasoning Language Models",
     paper="2511.04800",
-    claim="prompts that are solved without a mistake keep a signal, and a temperature that rises with their history "
-    "makes mistakes appear: above DAPO on Qwen2.5-3B and 7B",
+    claim="prompts that are always solved keep a gradient, and a temperature that rises with a prompt's history makes "
+    "mistakes appear: above DAPO on Qwen2.5-3B and 7B",
     mechanism=Mechanism(
         source=Epochs(size=2048),
         ask=(OwnTemperature(),),
@@ -40,11 +40,12 @@ ERPO = Recipe(
         weight_decay=0.1,
     ),
     notes=(
-        "From the paper: the history of each prompt, the temperature that rises while it is all right, the reactivated "
-        "signal of such prompts, DAPO as the base, 175 steps. The published code was not read.",
-        "Ours: the form and the reward of the failure (that of a wrong answer), the step of 0.05, the cap of 1.3, one "
-        "step down on a mixed visit, and the problem set of 2048. The other values are DAPO's.",
-        "Old and new log-probs are taken at the temperature at which the answer was sampled.",
-        "Without the rising temperature the failure alone is plain reinforcement of what is solved.",
+        "From the paper: the history of each prompt, a temperature that rises while all its answers are right, the "
+        "gradient for such prompts, DAPO as the base, 175 steps. We have not read the published code.",
+        "Ours: the form of the imaginary failure and its reward (that of a wrong answer), the temperature step of "
+        "0.05, the cap of 1.3, one step down when a group is mixed, and the 2048 problems. The other values are "
+        "DAPO's.",
+        "Old and new log-probs are computed at the temperature at which the answer was sampled.",
+        "Without the rising temperature the imaginary failure only reinforces prompts that are solved already.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Groups whose answers are all right, kept for their entropy."""
+"""The groups with a right answer, solved ones included."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from assay.types import Row
 
 
 def solved_groups(rows: Sequence[Row]) -> list[Row]:
+    """Leaves out the groups in which every answer is wrong."""
     out: set[int] = set()
     for members in groups(rows).values():
         if not any(measure(rows[i], "accuracy") for i in members if rows[i].in_group):
@@ -21,6 +22,10 @@ def solved_groups(rows: Sequence[Row]) -> list[Row]:
 
 @dataclass(frozen=True)
 class SolvedGroups(Curator):
-    """Keep the groups in which an answer is right, those without a mistake too; drop those that are all wrong."""
+    """Trains on the groups with a right answer, even if all are right; groups that are all wrong are left out.
+
+    curate=(SolvedGroups(),)
+    --mechanism.curate solved-groups
+    """
 
     does = solved_groups

@@ -1,4 +1,4 @@
-"""A sampling temperature for each problem, as the memory has it."""
+"""A sampling temperature for each problem, read from the memory."""
 
 from __future__ import annotations
 
@@ -13,13 +13,18 @@ from assay.types import Request
 
 
 def own_temperature(requests: Sequence[Request], memory: Memory, *, place: str = STORE) -> list[Request]:
+    """The requests, each with the stored temperature of its problem."""
     known = memory.store(place)
     return [dataclasses.replace(r, temperature=known.get(r.problem.id, r.temperature)) for r in requests]
 
 
 @dataclass(frozen=True)
 class OwnTemperature(Asking):
-    """Every problem is answered at the temperature that its history has led to; a new one at that of the run."""
+    """Samples each problem at the temperature that its history has led to, and a new problem at that of the run.
+
+    ask=(OwnTemperature(),)
+    --mechanism.ask own-temperature
+    """
 
     reads = (TrackTemperature,)
     does = own_temperature

@@ -1,4 +1,4 @@
-"""The sampling temperature of each problem: up while it is solved without a mistake, down where mistakes begin."""
+"""The sampling temperature of each problem: it rises while all answers are right, and falls when mistakes appear."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def track_temperature(
     highest: float,
     place: str = STORE,
 ) -> Memory:
-    """All right: T <- min(highest, T + step). Mixed: T <- max(T_0, T - step). All wrong: as it is."""
+    """All right: T <- min(highest, T + step). Mixed: T <- max(T_0, T - step). All wrong: T stays."""
     store = memory.store(place)
     for problem, rights in _groups(episodes):
         lowest, now = sampling.temperature, store.get(problem, sampling.temperature)
@@ -39,7 +39,11 @@ def track_temperature(
 
 @dataclass(frozen=True)
 class TrackTemperature(Remembering):
-    """T(q) of every problem whose history left the temperature of the run (ERPO 2511.04800)."""
+    """Stores T of each problem whose history has moved it away from the temperature of the run (ERPO 2511.04800).
+
+    remember=(TrackTemperature(step=0.05),)
+    --mechanism.remember track-temperature --mechanism.remember.0.step 0.05
+    """
 
     keeps = STORE
 
@@ -49,7 +53,7 @@ class TrackTemperature(Remembering):
 
 
 def _groups(episodes: Sequence[Episode]) -> list[tuple[str, list[bool]]]:
-    """The verdicts of what each group answered without help, with the problem that it is about."""
+    """For each group, its problem and the verdicts of the answers that had no hint."""
     found: dict[str, tuple[str, list[bool]]] = {}
     for episode in episodes:
         if episode.verdict is not None and episode.verdict.status != "invalid" and not episode.request.helped:

@@ -1,6 +1,4 @@
-"""The policy matches a distribution, exp(beta A) times the reference, in place of a maximum; log Z of each question
-learns beside it.
-"""
+"""The policy matches the distribution exp(beta A) ref / Z instead of maximising reward; log Z is learnt too."""
 
 from assay.credit import GroupRelative
 from assay.methods.flowrl.loss import FlowRL
@@ -36,16 +34,16 @@ FLOWRL = Recipe(
     ),
     models={"policy": Model(), "partition": Model(output="value")},
     notes=(
-        "beta and the scale are those of the released script for mathematics with 7B, the clip is the default of its "
-        "framework; it goes through the data once, num_steps is ours.",
-        "log Z is the paper's three layers on the mean state of the prompt within the policy, by the same optimiser. "
-        "Here it is a set of its own that reads the prompt, with a linear output from zero and its own optimiser; it "
-        "does not train the policy's trunk.",
-        "It takes as many steps as the policy, before it, against the policy as it was.",
-        "Length-normalised log-probs: what is matched is a tilted distribution per token, not of whole answers.",
+        "beta and the scale are those of the released script for mathematics with 7B, which passes once over its "
+        "data; the clip is the default of the script's framework; num_steps is ours.",
+        "The paper computes log Z by three layers on the mean hidden state of the prompt inside the policy, and "
+        "trains them with the policy's optimiser. Here log Z has a parameter set of its own, with a linear output "
+        "that starts at zero and its own optimiser; it does not train the policy's layers.",
+        "log Z takes as many updates a step as the policy, before the policy's, and against the policy as it was.",
+        "Log-probs are divided by the length: the matched distribution is tilted per token, not per answer.",
     ),
     deviations=(
-        "The released trainer computes the clipped weight and uses the unclipped product; the later verl recipe holds "
-        "it at 10 from above only.",
+        "The released trainer computes the clipped weight but multiplies by the unclipped one; the later verl recipe "
+        "only caps the weight at 10.",
     ),
 )

@@ -1,10 +1,11 @@
-"""Trajectory balance: the likelihood of answers in proportion to the exponential of their reward."""
+"""Trajectory balance: the likelihood of an answer is to be proportional to the exponential of its reward."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.methods.flowrl.partition import LOG_Z
 from assay.objective.ratios import CLAMP
 from assay.part import WholeLoss
 
@@ -15,26 +16,31 @@ if TYPE_CHECKING:
 
 
 def flowrl(view: View, *, weight: Tensor, beta: float, low: float, high: float) -> Tensor:
-    """sum_t w sg[clip(W, 1 - low, 1 + high)] d^2 of each answer, W its ratio to the old policy as a whole and
-    d = log Z + mean_t log pi - beta A - mean_t log ref.
+    """sum_t w sg[clip(W, 1 - low, 1 + high)] d^2 of each answer, where W is the ratio of the whole answer to the old
+    policy and d = log Z + mean_t log pi - beta A - mean_t log ref.
     """
     ratio = view.sum(view.logp.detach() - view.old).clamp(-CLAMP, CLAMP).exp().clamp(1 - low, 1 + high)
-    worth = view.streams["weights/partition"] - beta * view.streams["advantage"]
+    worth = view.spread(view.constant(LOG_Z)) - beta * view.streams["advantage"]
     residual = view.mean(view.logp - view.streams["ref"] + worth)
     return (weight * view.mask * view.spread(ratio * residual.square())).sum()
 
 
 @dataclass(frozen=True)
 class FlowRL(WholeLoss):
-    """Answers as likely as exp(beta A) times the reference makes them: squared residual of a balance (2509.15207).
+    """Makes answers as likely as exp(beta A) ref / Z, by the squared residual of trajectory balance (FlowRL
+    2509.15207).
 
-    The log of the normaliser stands in the weight `partition` of each row, from `partition` of `forwards`. With the
-    aggregation `sequence-mean` it is a mean over answers.
+    The part `partition` of `forwards` provides log Z. With the aggregation `sequence-mean` the loss is a mean over
+    answers.
+
+        objective=Objective(whole=FlowRL(beta=15.0))
+        --mechanism.objective.whole flowrl --mechanism.objective.whole.beta 15.0
     """
 
     beta: float = 15.0
     low: float = 0.2
     high: float = 0.2
+    needs = (LOG_Z,)
     does = flowrl
     known_as = "flowrl"
 

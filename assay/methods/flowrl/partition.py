@@ -1,4 +1,4 @@
-"""The normaliser of a distribution over answers: a number for each question, which learns beside the policy."""
+"""log Z, the normaliser of a distribution over answers: one number for each question, learnt beside the policy."""
 
 from __future__ import annotations
 
@@ -16,26 +16,30 @@ from assay.forwards.critic import fit, values_of
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import Forward
+from assay.streams import Stream
 from assay.types import Row, Stats
 
 if TYPE_CHECKING:
     from assay.scale import Scale
 
+LOG_Z = Stream("log_z", per="row", filled_by="`partition` of `forwards`")
+
 
 def partition(
     rows: Sequence[Row], *, models: Models, memory: Memory, scale: Scale, micro_tokens: int, model: str, rate: float
 ) -> tuple[list[Row], Stats]:
-    """The weight `partition` of all tokens of a row: the value before its first token, as it was before learning."""
+    """Gives each row its log Z: the value before its first token, read before the value learns."""
     spec = models.specs.get(model)
     if model not in models or spec is None or spec.output != "value":
-        raise ConfigError(f"forwards.model: '{model}' has no values: the recipe needs it with output=value.")
+        raise ConfigError(
+            f"forwards.model: the model '{model}' has no values; declare it in the recipe's models with output=value."
+        )
     result, engine, lessons = list(rows), models[model], []
     places = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
     for i, row in zip(places, values_of(engine, [rows[i] for i in places], tokens=micro_tokens), strict=True):
         assert row.value is not None and row.ref is not None and row.old is not None
         count = len(row.value)
-        before = np.full(count, row.value[0] if count else 0.0, np.float32)
-        result[i] = rows[i].mark(weights={**rows[i].weights, "partition": before})
+        result[i] = rows[i].mark(constants={**rows[i].constants, LOG_Z: row.value[0] if count else 0.0})
         mine = trains(rows[i])
         apart = float((row.ref - row.old)[mine].mean()) if mine.any() else 0.0
         first = (np.arange(count) == 0) & mine.any()
@@ -49,12 +53,17 @@ def partition(
 
 @dataclass(frozen=True)
 class Partition(Forward):
-    """log Z of each question, from a set that reads it and learns from FlowRL's residual (2509.15207).
+    """log Z of each question, from a parameter set that reads the question and learns from FlowRL's residual
+    (2509.15207).
 
-    Its optimiser steps see the policy as it is before the update. There the advantages of a group sum to zero, so the
-    residual's derivative by log Z is that of the squared distance to the mean of log ref - log pi.
+    Its updates use the policy as it was before the update. Since the advantages of a group sum to zero, the gradient
+    by log Z is that of the squared distance between log Z and the mean of log ref - log pi.
+
+        forwards=(Partition(rate=1.0),)
+        --mechanism.forwards partition --mechanism.forwards.0.rate 1.0
     """
 
     model: str = "partition"  # the set, by its name in the recipe's models
-    rate: float = 1.0  # its learning rate, in units of the policy's
+    rate: float = 1.0  # its learning rate, as a multiple of the policy's
+    fills = (LOG_Z,)
     does = partition

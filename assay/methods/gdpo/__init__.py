@@ -1,4 +1,4 @@
-"""Of several rewards each is normalised in its group before they are added."""
+"""Each of several rewards is normalised within its group before the rewards are added."""
 
 from assay.credit import Whiten
 from assay.methods.gdpo.credit import PerReward
@@ -12,8 +12,8 @@ GDPO = Recipe(
     name="gdpo",
     title="GDPO: Group reward-Decoupled Normalization Policy Optimization for Multi-reward RL Optimization",
     paper="2601.05242",
-    claim="several rewards, each normalised in its group before they are added, keep apart what GRPO puts together: "
-    "above it in correctness and in constraints kept on tool calling, mathematics and code",
+    claim="several rewards, each normalised in its group before they are added, keep apart combinations that GRPO "
+    "maps to one advantage: above GRPO in correctness and in kept constraints on tool calling, mathematics and code",
     missing="correctness that is graded from -3 to 3",
     mechanism=Mechanism(
         reward=(Outcome(right=1.0, wrong=0.0), Formatted(readable=1.0, malformed=0.0)),
@@ -24,12 +24,13 @@ GDPO = Recipe(
     scale=Scale(num_prompts=512, group_size=4, max_new=1024, learning_rate=1e-6, num_steps=105, num_minibatches=4),
     notes=(
         "Values are those of the published script for tool calling; 105 steps are its 15 epochs of 4,000 rows.",
-        "Rewards here are correctness and format, 1 or 0 each; there correctness is graded from -3 to 3.",
-        "It shifts by the mean: a group without differences gets a push of its own.",
-        "A reward that differs by noise alone is blown up to unit deviation.",
+        "The rewards here are correctness and format, each 1 or 0; the script grades correctness from -3 to 3.",
+        "The last normalisation subtracts the mean of the batch, so that a group whose rewards are all equal may "
+        "still get an advantage.",
+        "A reward that differs only by noise is scaled up to a deviation of one.",
     ),
     deviations=(
         "The last normalisation runs over tokens, as in the published code for verl, so that long answers weigh more; "
-        "TRL and NeMo-RL have it over answers (shape over=rows).",
+        "in TRL and NeMo-RL it runs over answers (here: over=rows in shape).",
     ),
 )

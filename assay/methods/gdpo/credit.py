@@ -1,4 +1,4 @@
-"""Several rewards, each in units of its own spread before they are added."""
+"""Several rewards, each divided by its own standard deviation before they are added."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from assay.types import Row
 
 
 def per_reward(rows: Sequence[Row], *, weights: Sequence[float], ddof: int, epsilon: float) -> list[Row]:
-    """A reward that is the same in all of a group adds 0 there; to answers that it does not apply to it adds 0 too."""
+    """The sum of normalised rewards. A reward adds 0 if it is the same in all of the group, or to answers that it does
+    not apply to.
+    """
     earned = [{part.name: part.value for part in r.episode.rewards if part.scope == "episode"} for r in rows]
     names = list(dict.fromkeys(name for parts in sorted(earned, key=len, reverse=True) for name in parts))
     if weights and len(weights) != len(names):
         raise ConfigError(
-            f"credit.weights: {len(weights)} weights came for {len(names)} rewards ({', '.join(names)}); give one each."
+            f"credit.weights: {len(weights)} weights came for {len(names)} rewards ({', '.join(names)}); give one "
+            "weight for each reward."
         )
     total = np.zeros(len(rows))
     for name, weight in zip(names, weights or [1.0] * len(names), strict=True):
@@ -33,12 +36,15 @@ def per_reward(rows: Sequence[Row], *, weights: Sequence[float], ddof: int, epsi
 
 @dataclass(frozen=True)
 class PerReward(Credit):
-    """A_i = sum_n w_n (r_in - mean_g r_n) / (std_g r_n + epsilon) over the named rewards n (GDPO 2601.05242).
+    """A_i = sum_n w_n (r_in - mean_g r_n) / (std_g r_n + epsilon), over the named rewards n (GDPO 2601.05242).
 
-    A weight is one of normalised rewards: what a reward was multiplied with before is without effect.
+    The weights w multiply normalised rewards, so a factor inside a reward function has no effect.
+
+        credit=PerReward(epsilon=1e-06)
+        --mechanism.credit per-reward --mechanism.credit.epsilon 1e-06
     """
 
-    weights: tuple[float, ...] = ()  # in the order of the recipe's rewards; none: 1 each
+    weights: tuple[float, ...] = ()  # one for each reward in the recipe's order; empty: 1 each
     ddof: int = 1  # divisor of the group's variance: rows less this
     epsilon: float = 1e-6
     does = per_reward

@@ -1,4 +1,4 @@
-"""What an answer is worth for its form alone."""
+"""A reward for the form of an answer alone."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from assay.types import Episode, Reward
 
 
 def formatted(episodes: Sequence[Episode], *, readable: float, malformed: float) -> list[Reward | None]:
+    """The reward of each answer by whether the verifier could read it."""
     kinds = ["wrong" if episode.verdict is None else episode.verdict.kind for episode in episodes]
     return [Reward("format", malformed if kind in MALFORMED else readable) for kind in kinds]
 
 
 @dataclass(frozen=True)
 class Formatted(Rewarding):
-    """What an answer is worth for being one that can be read, right or wrong."""
+    """Rewards an answer that the verifier can read, whether it is right or wrong.
+
+    reward=(Formatted(readable=1.0),)
+    --mechanism.reward formatted --mechanism.reward.0.readable 1.0
+    """
 
     readable: float = 1.0  # reward of an answer that can be read
     malformed: float = 0.0  # of any other

@@ -1,4 +1,4 @@
-"""The likelihood that a group expects stands below the ratio, for samplers that are behind."""
+"""The ratio divides by the expected likelihood of the group, for samplers that lag behind."""
 
 from assay.collect import Lagged
 from assay.credit import GroupRelative
@@ -12,9 +12,9 @@ GEPO = Recipe(
     name="gepo",
     title="Group Expectation Policy Optimization for Heterogeneous Reinforcement Learning",
     paper="2508.17850",
-    claim="a group's expected likelihood in place of each answer's own below the ratio: less than 3 % lost at delays "
-    "of 1800 s; 43.5 at the end where GSPO has 20.9, with samplers 64 steps behind",
-    missing="samplers on other machines: their delay is that of a sampler some steps behind",
+    claim="a ratio over the group's expected likelihood, in place of the answer's own old likelihood: less than 3 % "
+    "lost at delays of 1800 s; 43.5 at the end where GSPO has 20.9, with samplers 64 steps behind",
+    missing="samplers on other machines: here their delay is that of a sampler some steps behind",
     mechanism=Mechanism(
         collect=(Lagged(model="behaviour"),),
         credit=GroupRelative(scale="none"),
@@ -36,15 +36,15 @@ GEPO = Recipe(
     models={"policy": Model(), "behaviour": Model(trained=False, follows="policy")},
     notes=(
         "Values are those of the authors' configuration for Qwen3-1.7B: one group on each of 4 devices, samplers at "
-        "most 32 steps behind; the clip of 0.2 is the default of the trainer it is built on, num_steps is ours. Random "
-        "delays between 60 and 1920 s are a sampler here that is 0 to 31 steps behind.",
-        "The ratio is not 1 on policy: an answer likelier than its group's expectation is above 1, and may be clipped "
-        "at the first step. Look at policy/clip_fraction.",
-        "The sum over the group is led by its likeliest answers, which are often the shortest.",
-        "With top_k and top_p the sampler's log-probs are those of what it really sampled from.",
+        "most 32 steps behind. The clip of 0.2 is the default of the trainer that it is built on; num_steps is ours. "
+        "The paper's random delays between 60 and 1920 s are a sampler here that is 0 to 31 steps behind.",
+        "The ratio is not 1 on policy: an answer likelier than its group's expectation has a ratio above 1, and may "
+        "be clipped at the first update. Look at policy/clip_fraction.",
+        "The likeliest answers of a group, which are often the shortest, dominate the expectation.",
+        "With top_k and top_p the sampler's log-probs are those of the truncated distribution from which it drew.",
     ),
     deviations=(
-        "The released code sums over what is on a device, which is the group only where that is one group.",
-        "Its option EqP has the expectation of the policy's own likelihood below the ratio, with a gradient.",
+        "The released code sums over the answers on a device, which is the group only if a device holds one group.",
+        "Its option EqP divides by the expectation of the policy's own likelihood, with a gradient.",
     ),
 )

@@ -1,4 +1,4 @@
-"""The ratio of an answer to the expectation of its group."""
+"""The ratio of an answer's likelihood to the expected likelihood of its group."""
 
 from __future__ import annotations
 
@@ -12,22 +12,27 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-    from assay.part import Scope
+    from assay.part import LossScope
 
 
 def group_expectation(logp: Tensor, old: Tensor, *, view: View) -> Tensor:
-    """w_i = P_i / (sum_j Q_j^2 / sum_j Q_j), P_i = exp(mean_t log pi), Q_i = exp(mean_t log pi_old)."""
+    """w_i = P_i / (sum_j Q_j^2 / sum_j Q_j), where P_i = exp(mean_t log pi) and Q_i = exp(mean_t log pi_old)."""
     known = (view.length > 0).double()
     before, now = view.mean(old).double().exp() * known, view.mean(logp).double()
     expected = view.in_group(before.square()).log() - view.in_group(before).log()
-    # a group without a trained token has no expectation, and no token that would see it
+    # a group without a trained token has no expectation, and no token that would need it
     return view.spread((now - expected.nan_to_num(0.0)).clamp(-CLAMP, CLAMP).exp().to(logp.dtype))
 
 
 @dataclass(frozen=True)
 class GroupExpectation(Ratio):
-    """The likelihood of an answer over the mean likelihood of its group under the old policy, both per token; in the
-    mean answers count by that likelihood itself (GEPO). Not 1 on policy.
+    """The likelihood of an answer over the expected likelihood of its group under the old policy, both per token (GEPO
+    2508.17850).
+
+    The expectation weighs each answer by its old likelihood. On policy the ratio is not 1.
+
+        objective=Objective(ratio=GroupExpectation())
+        --mechanism.objective.ratio group-expectation
     """
 
     does = group_expectation
@@ -37,5 +42,5 @@ class GroupExpectation(Ratio):
         return ("sequence-mean",)
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "step"

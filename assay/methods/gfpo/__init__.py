@@ -1,5 +1,6 @@
-"""Many answers are sampled and few train: the shortest, those with the best reward a token (`gfpo-efficiency`), fewer
-where it is easy (`gfpo-adaptive`).
+"""Many answers are sampled and few train: the shortest, or those with the most reward a token.
+
+`gfpo-efficiency` selects by reward a token, and `gfpo-adaptive` keeps fewer answers of easier prompts.
 """
 
 import dataclasses
@@ -25,31 +26,33 @@ GFPO = Recipe(
     name="gfpo",
     title="Sample More to Think Less: Group Filtered Policy Optimization for Concise Reasoning",
     paper="2508.09726",
-    claim="training on the shortest 8 of 24 answers takes back 52 to 59% of the length that GRPO added, at an accuracy "
-    "that cannot be told from its",
+    claim="training on the shortest 8 of 24 answers takes back 52 to 59% of the length that GRPO added, without a "
+    "measurable loss of accuracy",
     missing="rewards that fall with length and repetition",
     mechanism=SHORTEST,
     scale=Scale(num_prompts=64, group_size=24, max_new=31744, learning_rate=1e-7, num_steps=100, warmup_steps=10),
     notes=(
-        "Values are those of the paper's text: Phi-4-reasoning with 14B parameters, at most 8 answers of a group kept.",
-        "Its deviation is that of the kept answers with ddof 0; epsilon is ours.",
-        "The paper has a KL term of 0.001 (section 4), written to the policy that sampled (equation 2). At one update "
-        "a rollout, as here, that is 0 and without gradient, so it is left out. verl, with which the paper trains, has "
-        "its KL term to the first policy; which of the two ran is not said.",
-        "The clip of 0.2 and the dual clip of 10 stand for the authors' own bound on large ratios at A < 0.",
-        "The rewards of the paper fall with length and repetition; here they are 1 and -1.",
-        "The shortest answers are kept, right or wrong: in a hard group there may be no success among them.",
+        "Values are those of the paper's text, for Phi-4-reasoning with 14B parameters: at most 8 answers of a group "
+        "are kept.",
+        "The standard deviation is that of the kept answers, with ddof 0; epsilon is ours.",
+        "The paper has a KL term of weight 0.001 (section 4) to the policy that sampled (equation 2). With one update "
+        "a rollout, as here, that term and its gradient are 0, so it is left out. verl, with which the paper trains, "
+        "has its KL term to the initial policy; the paper does not say which of the two it used.",
+        "The clip of 0.2 and the dual clip of 10 replace the authors' own bound on large ratios at A < 0.",
+        "The paper's rewards fall with length and repetition; here rewards are 1 and -1.",
+        "The shortest answers are kept, right or wrong: in a hard group all kept answers may be wrong.",
     ),
     deviations=(
-        "Dropped answers stay in the denominator, as the paper writes it. TRL's former trainer took them out of the "
-        "batch, a step larger by G / k, and had ddof 1.",
+        "Dropped answers stay in the denominator, as in the paper's formula. TRL's former trainer removed them from "
+        "the batch, which makes the step larger by G / k, and used ddof 1.",
     ),
 )
 
 GFPO_EFFICIENCY = dataclasses.replace(
     GFPO,
     name="gfpo-efficiency",
-    claim="training on the 8 of 16 answers with most reward a token takes back 71 to 85% of the length that GRPO added",
+    claim="training on the 8 of 16 answers with the most reward a token takes back 71 to 85% of the length that GRPO "
+    "added",
     mechanism=dataclasses.replace(SHORTEST, curate=(Filtered(keep=8, by="reward-per-token"),)),
     scale=dataclasses.replace(GFPO.scale, group_size=16),
     notes=(*GFPO.notes[:5], "Of wrong answers, worth -1, the longest lose least a token and come first."),
@@ -67,6 +70,7 @@ GFPO_ADAPTIVE = dataclasses.replace(
     scale=dataclasses.replace(GFPO.scale, group_size=16),
     notes=(
         *GFPO.notes,
-        "Quartiles are over all groups so far, exact to a thousandth of a reward; the paper sketches them by t-digest.",
+        "Quartiles are taken over all groups so far, exact to a thousandth of a reward; the paper approximates them "
+        "by a t-digest.",
     ),
 )

@@ -1,4 +1,4 @@
-"""How easy groups were: the distribution of their mean rewards over the whole run."""
+"""The distribution of the groups' mean rewards over the whole run, which tells how easy a group is."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from assay.types import Row
 if TYPE_CHECKING:
     from assay.memory import Memory
 
-STORE = "difficulty"  # how often each mean reward was seen, in thousandths
+STORE = "difficulty"  # mean reward in thousandths -> number of groups that had it
 
 
 def track_difficulty(memory: Memory, *, rows: Sequence[Row], place: str = STORE) -> Memory:
-    """Over all rows that have a reward, those that curation left out as well."""
+    """The memory with the groups of the step counted, over all rows that have a reward, left out of training or not."""
     rewards: dict[str, list[float]] = {}
     for row in rows:
         if row.reward is not None and row.episode.provenance == "fresh":
@@ -30,14 +30,18 @@ def track_difficulty(memory: Memory, *, rows: Sequence[Row], place: str = STORE)
 
 @dataclass(frozen=True)
 class TrackDifficulty(Remembering):
-    """Counts the mean reward of every group, to a thousandth: quantiles of the whole run in little space."""
+    """Counts the mean reward of every group, to a thousandth, which gives quantiles of the whole run in little space.
+
+    remember=(TrackDifficulty(),)
+    --mechanism.remember track-difficulty
+    """
 
     keeps = STORE
     does = track_difficulty
 
 
 def quantile(seen: Mapping[str, int], share: float) -> float:
-    """The smallest mean with at least this share of all groups at or below it."""
+    """The smallest mean reward such that at least this share of all groups is at or below it."""
     left = share * sum(seen.values())
     for place in sorted(seen, key=int):
         left -= seen[place]

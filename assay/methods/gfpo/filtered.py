@@ -1,4 +1,4 @@
-"""Of many answers the few that train: the shortest, or the best by token."""
+"""Of many answers few train: the shortest, or those with the most reward a token."""
 
 from __future__ import annotations
 
@@ -19,14 +19,19 @@ By = Literal["length", "reward-per-token"]
 
 
 def filtered(rows: Sequence[Row], *, keep: int, by: str) -> list[Row]:
-    """Ties go to the shorter row, then to the first."""
+    """The first `keep` rows of each group by the metric; the shorter row wins a tie, then the earlier one."""
     return _keep_first(rows, by, lambda mean: keep)
 
 
 @dataclass(frozen=True)
 class Filtered(Curator):
-    """Of each group the `keep` rows that are shortest, or that earn most a token, make its statistics and train; the
-    others train on nothing and stay in the denominator (GFPO 2508.09726). What tools replied is no length.
+    """Of each group only the `keep` shortest rows train, or those with the most reward a token (GFPO 2508.09726).
+
+    Statistics of the group use the kept rows alone; the others stay in the denominator of the loss. Replies of tools
+    do not count as length.
+
+        curate=(Filtered(keep=8),)
+        --mechanism.curate filtered --mechanism.curate.0.keep 8
     """
 
     keep: int = scales_with("group_size", 8, at=24)
@@ -45,9 +50,11 @@ def filtered_by_difficulty(
     warmup: int,
     place: str = STORE,
 ) -> list[Row]:
+    """As `filtered`, with a number of rows that depends on the quartile of the group's mean reward."""
     seen = memory.store(place) if memory.step >= warmup else {}
 
     def keep(mean: float) -> int:
+        """The number of rows that a group with this mean reward keeps."""
         if not seen or mean < quantile(seen, 0.5):
             return hard
         return medium if mean < quantile(seen, 0.75) else easy
@@ -57,22 +64,26 @@ def filtered_by_difficulty(
 
 @dataclass(frozen=True)
 class FilteredByDifficulty(Curator):
-    """The same, with fewer rows of easier groups: by quarters of the mean rewards of the groups of all steps before,
-    which `remember` track-difficulty counts.
+    """As `filtered`, but groups with a higher mean reward keep fewer rows.
+
+    The quartiles are those of all groups of earlier steps, which `track-difficulty` counts.
+
+        curate=(FilteredByDifficulty(hard=8),)
+        --mechanism.curate filtered-by-difficulty --mechanism.curate.0.hard 8
     """
 
     reads = (TrackDifficulty,)
 
-    hard: int = scales_with("group_size", 8, at=16)  # of groups below the median
-    medium: int = scales_with("group_size", 6, at=16)  # of those below the third quartile
+    hard: int = scales_with("group_size", 8, at=16)  # rows kept of a group with a mean reward below the median
+    medium: int = scales_with("group_size", 6, at=16)  # of a group between the median and the third quartile
     easy: int = scales_with("group_size", 4, at=16)  # of all others
-    by: By = "length"
+    by: By = "length"  # which rows come first: the shortest, or those with the most reward a token
     warmup: int = 10  # steps in which all groups count as hard
     does = filtered_by_difficulty
 
 
 def _keep_first(rows: Sequence[Row], by: str, keep: Callable[[float], int]) -> list[Row]:
-    """The first of each group by the metric, as many as `keep` says of its mean reward."""
+    """Keeps the first rows of each group by the metric; `keep` gives their number for a mean reward."""
     if by not in ("length", "reward-per-token"):
         raise ConfigError(f"curate.by is 'length' or 'reward-per-token', not '{by}'.")
     out: set[int] = set()

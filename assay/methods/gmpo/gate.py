@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def geometric(ratio: Tensor, advantage: Tensor, *, view: View, low: float, high: float) -> Tensor:
-    """g = S on tokens whose own ratio is not clipped, else 0; S = exp(mean_t D_t), D = log w, but at most `high` where
-    A > 0 and at least -`low` where A < 0.
+    """g = S on tokens whose own ratio is not clipped, else 0; S = exp(mean_t D_t), where D = log w, bounded by `high`
+    from above if A > 0 and by -`low` from below if A < 0.
     """
     far = ratio.log()
     held = far.clamp(max=high).where(advantage > 0, far)
@@ -25,9 +25,13 @@ def geometric(ratio: Tensor, advantage: Tensor, *, view: View, low: float, high:
 
 @dataclass(frozen=True)
 class Geometric(Gate):
-    """The geometric mean of an answer's token ratios, each clipped on one side in the logarithm (GMPO 2507.20673).
+    """The geometric mean of an answer's token ratios, each clipped on one side of its logarithm (GMPO 2507.20673).
 
-    The bounds are those of the log-ratio. It takes the token ratio, one advantage an answer, and a sequence mean.
+    `low` and `high` bound the log-ratio. The gate needs the token ratio, one advantage an answer and a mean over
+    answers.
+
+        objective=Objective(gate=Geometric(low=0.4))
+        --mechanism.objective.gate geometric --mechanism.objective.gate.low 0.4
     """
 
     low: float = 0.4

@@ -1,4 +1,4 @@
-"""No ratio; a factor for the rows that contribute, and problems are drawn until enough do."""
+"""Policy gradient without a ratio; a factor makes up for groups of equal rewards, and problems are drawn anew."""
 
 from assay.collect import Refill
 from assay.credit import GroupRelative
@@ -12,7 +12,7 @@ GPG = Recipe(
     name="gpg",
     title="GPG: A Simple and Strong Reinforcement Learning Baseline for Model Reasoning",
     paper="2504.02546",
-    claim="the plain policy gradient over the rows that contribute: 48.3 on five mathematics sets with "
+    claim="the plain policy gradient over the rows that have a gradient: 48.3 on five mathematics sets with "
     "Qwen2.5-Math-7B, GRPO 43.7",
     mechanism=Mechanism(
         expand=(Refill(max_rounds=20, wanted="mixed", share=0.6),),
@@ -23,19 +23,19 @@ GPG = Recipe(
     ),
     scale=Scale(num_prompts=128, group_size=8, max_new=1024, learning_rate=2e-6, num_steps=500, warmup_steps=50),
     notes=(
-        "The best row of the paper's table 1, on MATH: no division by the deviation, the factor B / (B - M), and "
-        "problems drawn until 0.6 of the groups contribute (0.5 in the code; 0.8 in the appendix, 48.6). Answers, "
+        "The best row of the paper's table 1, on MATH: no division by the standard deviation, the factor B / (B - M), "
+        "and sampling until 0.6 of the groups are mixed (0.5 in the code; 0.8 in the appendix, 48.6). Answers, "
         "length, rate and a tenth of the steps as warm-up are those of the configuration for it in AMAP-ML/GPG "
         "(open-r1, config_simple_rl_gpg). num_prompts and num_steps are ours; the paper's longer run has 144 prompts, "
         "a rate of 1e-6 and 1100 steps.",
-        "Groups that contribute come first and others fill the step, at most 20 draws, as in the code.",
-        "The mean is over all tokens of the step; the factor counts rows.",
-        "There is no ratio: one step a batch.",
+        "Mixed groups come first and other groups fill the step, after at most 20 rounds of sampling, as in the code.",
+        "The mean runs over all tokens of the step; the factor counts rows.",
+        "There is no ratio, because each batch has one update.",
     ),
     deviations=(
-        "Where 20 draws do not reach the share the published code stops with an error; here the step trains on what "
-        "there is.",
-        "verl's factor is the number of rows over that of rows whose reward is not 0: with rewards 1 and 0 one over "
-        "the success rate, with 1 and -1 always 1.",
+        "If 20 rounds do not reach the share of mixed groups, the published code stops with an error; here the step "
+        "trains on the groups it has.",
+        "verl's factor is the number of rows over the number of rows whose reward is not 0: with rewards 1 and 0 that "
+        "is one over the success rate, with 1 and -1 it is always 1.",
     ),
 )

@@ -1,4 +1,4 @@
-"""The mean over what contributes: a factor in place of drawing problems anew."""
+"""A factor that makes up for the groups whose advantages are all 0."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assay.types import Row
 
 
 def contributing(rows: Sequence[Row]) -> list[Row]:
-    """As they are where no group contributes."""
+    """A <- A B / (B - M); advantages stay as they are if no group contributes."""
     alive = [len(m) for m in groups(rows).values() if spread([earned(rows[i]) for i in m])]
     factor = len(rows) / (sum(alive) or len(rows))
     return [row if row.advantage is None else row.mark(advantage=factor * row.advantage) for row in rows]
@@ -20,6 +20,11 @@ def contributing(rows: Sequence[Row]) -> list[Row]:
 
 @dataclass(frozen=True)
 class Contributing(Shape):
-    """A <- A B / (B - M): of B rows M are in groups of equal rewards, which add nothing (GPG 2504.02546)."""
+    """A <- A B / (B - M), where M of the B rows are in groups of equal rewards, whose advantages are 0 (GPG
+    2504.02546).
+
+        shape=(Contributing(),)
+        --mechanism.shape contributing
+    """
 
     does = contributing

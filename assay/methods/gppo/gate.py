@@ -1,4 +1,4 @@
-"""PPO's clip that keeps the gradient of the tokens that it clips."""
+"""PPO's clip, except that clipped tokens keep a gradient."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ def preserving(ratio: Tensor, advantage: Tensor, *, low: float, high: float) -> 
 
 @dataclass(frozen=True)
 class Preserving(Gate):
-    """PPO's clip with the gradient of clipped tokens kept at the bound (GPPO 2508.07629)."""
+    """PPO's clip; a clipped token keeps the gradient that it would have at the bound (GPPO 2508.07629).
+
+    objective=Objective(gate=Preserving(high=0.28))
+    --mechanism.objective.gate preserving --mechanism.objective.gate.high 0.28
+    """
 
     low: float = 0.2
     high: float = 0.28

@@ -1,10 +1,11 @@
-"""The shaped ratio of answers that were begun with a hint."""
+"""A shaped ratio for answers that were sampled with a hint."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.methods.guide.quantile import GAMMA
 from assay.part import Gate
 
 if TYPE_CHECKING:
@@ -15,12 +16,18 @@ if TYPE_CHECKING:
 
 def shaped_by(ratio: Tensor, advantage: Tensor, *, view: View) -> Tensor:
     """g = w f'(w) = gamma w / (w + gamma)^2."""
-    gamma = view.streams["weights/gamma"]
+    gamma = view.spread(view.constant(GAMMA))
     return gamma * ratio / (ratio + gamma).square()
 
 
 @dataclass(frozen=True)
 class ShapedBy(Gate):
-    """f(w) = w / (w + gamma) with the gamma of each token: the weight `gamma` of its row (Guide 2506.13923)."""
+    """The gate of the shaped ratio f(w) = w / (w + gamma), with the gamma of `ratio-quantile` in `forwards` (Guide
+    2506.13923).
 
+        Case(over=Tagged("hint"), ratio=TokenRatio(), gate=ShapedBy())
+        --mechanism.objective.cases.0.gate shaped-by
+    """
+
+    needs = (GAMMA,)
     does = shaped_by

@@ -1,3 +1,5 @@
+"""The scale gamma of the shaped ratio, from a quantile of the step's ratios."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,7 +9,10 @@ import numpy as np
 
 from assay.models import Models
 from assay.part import Forward
+from assay.streams import Stream
 from assay.types import Origin, Row, Stats
+
+GAMMA = Stream("gamma", per="row", filled_by="`ratio-quantile` of `forwards`")
 
 
 def ratio_quantile(
@@ -30,18 +35,23 @@ def ratio_quantile(
             ratios.append(np.exp(np.clip(scores.logp - row.old, -20, 20))[trains])
     seen = np.concatenate(ratios) if ratios else np.ones(1)
     gamma = max(least, float(np.quantile(seen, quantile)))
-    marked = [row.mark(weights={**row.weights, "gamma": np.full(len(row.episode), gamma)}) for row in rows]
+    marked = [row.mark(constants={**row.constants, GAMMA: gamma}) for row in rows]
     return marked, {f"{tag}/gamma": gamma, f"{tag}/ratio": float(seen.mean()), f"{tag}/rows": float(len(kept))}
 
 
 @dataclass(frozen=True)
 class RatioQuantile(Forward):
-    """The scale of a shaped ratio: a quantile of the ratios of the rows with this tag, one number for the whole step.
+    """Computes gamma, the scale of the shaped ratio, as a quantile of the ratios of the rows with this tag (Guide
+    2506.13923).
 
-    Every row carries it as its weight `gamma`, so that no cut of the batch can change it (Guide 2506.13923).
+    There is one gamma a step, and every row carries it, so that mini-batches cannot change it.
+
+        forwards=(RatioQuantile(quantile=0.9),)
+        --mechanism.forwards ratio-quantile --mechanism.forwards.0.quantile 0.9
     """
 
     tag: str = "hint"
     quantile: float = 0.9
     least: float = 1e-4
+    fills = (GAMMA,)
     does = ratio_quantile

@@ -1,3 +1,5 @@
+"""A second try with a hint for groups that failed."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -16,7 +18,7 @@ HINT = "hint"
 def retry_with_hint(
     episodes: Sequence[Episode], *, codec: Codec, below: float, share: float, trained: str
 ) -> list[Request]:
-    """The same requests with the hint in their context; none for a problem that has no hint."""
+    """Requests for the same answers with the hint in the context; none for a problem without a hint."""
     groups: dict[str, list[Episode]] = {}
     for episode in episodes:
         groups.setdefault(episode.request.group, []).append(episode)
@@ -46,17 +48,20 @@ def retry_with_hint(
 
 @dataclass(frozen=True)
 class RetryWithHint(Expansion):
-    """A group whose share of right answers is below `below` is asked once more, with a hint (Guide 2506.13923).
+    """A group with a pass rate below `below` is asked once more, with a hint (Guide 2506.13923).
 
-    The retry is a group of its own, tagged `hint`. Trained on the question, its ratio is pi(y | question) over
-    pi_old(y | question, hint).
+    The retry is a group of its own, tagged `hint`. If it is trained on the question, its ratio is pi(y | question)
+    over pi_old(y | question, hint).
+
+        expand=(RetryWithHint(share=0.5),)
+        --mechanism.expand retry-with-hint --mechanism.expand.0.share 0.5
     """
 
     solutions = "some"
 
     below: float = 0.001
-    share: float = 0.5  # of the worked solution's steps, where the problem has no hint of its own
-    trained: Literal["question", "hinted"] = "question"  # what the policy learns to answer
+    share: float = 0.5  # of the worked solution's steps, if the problem has no hint of its own
+    trained: Literal["question", "hinted"] = "question"  # the prompt under which the retry is trained
     does = retry_with_hint
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:

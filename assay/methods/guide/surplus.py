@@ -1,4 +1,4 @@
-"""More groups than a step trains on."""
+"""More groups than a step trains on: the surplus waits for the next step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assay.types import Row
 
 
 def take_turns(rows: Sequence[Row], memory: Memory, *, num_prompts: int, place: str = STORE) -> list[Row]:
-    """A group that waits is out of the loss and of the denominator, whole and with its statistics."""
+    """Leaves the waiting groups out of loss, denominator and statistics, and adds the groups that waited before."""
     waited = [
         [returned(episode, marks, place) for episode in members] for marks, members in leftovers(memory, place).values()
     ]
@@ -27,9 +27,14 @@ def take_turns(rows: Sequence[Row], memory: Memory, *, num_prompts: int, place: 
 
 @dataclass(frozen=True)
 class TakeTurns(Curator):
-    """Keep `num_prompts` groups: those that waited since the step before, then the first of this one; the rest waits.
+    """Trains on `num_prompts` groups: those that waited since the last step, then the first ones of this step. The
+    rest waits.
 
-    `remember` keep-leftovers keeps what waits. With `refill` a step stops drawing when there are enough of both.
+    The part `keep-leftovers` of `remember` stores the groups that wait. With `refill` a step stops sampling when
+    waiting and new groups together are enough.
+
+        curate=(TakeTurns(),)
+        --mechanism.curate take-turns
     """
 
     reads = (KeepLeftovers,)

@@ -1,4 +1,4 @@
-"""Each prompt is either imitated or reinforced."""
+"""Each prompt is trained either by imitation of its demonstration or by reinforcement."""
 
 from assay.collect.teachers import AskTeachers
 from assay.credit import GroupRelative
@@ -33,14 +33,18 @@ HPT = Recipe(
     notes=(
         "Values are those of the published code for 7B (for 1.5B the weight of the imitation is 0.3); one update a "
         "rollout is ours.",
-        "The gate is 0 right answers of 8; the paper's ablation has 41.9 for 0, 38.7 for 1 and 39.0 for 2.",
-        "The imitation is a mean over all tokens of demonstrations of the optimiser step, and 0 where there is none.",
-        "clip_norm is 80 because the sum over tokens is divided by the generation limit alone.",
-        "The entropy bonus is a mean over all tokens that train, those of demonstrations too: demonstrations are in no "
-        "denominator of the policy's term, by which it would grow with every prompt that switches.",
+        "A prompt is imitated if 0 of its 8 answers are right; the paper's ablation has 41.9 for 0, 38.7 for at most "
+        "1 and 39.0 for at most 2.",
+        "The imitation loss is a mean over all tokens of the demonstrations of the optimiser step, and 0 if there is "
+        "none.",
+        "clip_norm is 80 because the sum over tokens is divided by the generation limit alone, which makes gradients "
+        "large.",
+        "The entropy bonus is a mean over all tokens that train, demonstrations included. Averaged by the policy's "
+        "denominator, in which demonstrations do not count, the bonus would grow with every prompt that switches to "
+        "imitation.",
     ),
     deviations=(
-        "The published code averages the imitation and the entropy over each micro-batch, so that the weight of the "
-        "imitation depends on how many prompts switched there.",
+        "The published code averages imitation and entropy over each micro-batch, so that the weight of the imitation "
+        "depends on how many prompts switched there.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Who learns from a group: from its answers, or from its demonstration."""
+"""The choice between a group's own answers and its demonstration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from assay.types import Row
 
 
 def switch_to_expert(rows: Sequence[Row], *, most: int) -> list[Row]:
-    """A group that waits for a later step is judged when it comes back. What was out of the loss stays out."""
+    """Leaves out either the answers or the demonstration of each group. A group that waits for a later step is judged
+    when it returns; rows that were out of the loss already stay out.
+    """
     result = list(rows)
     for members in groups(rows).values():
         if any(rows[i].wait for i in members):
@@ -30,10 +32,13 @@ def switch_to_expert(rows: Sequence[Row], *, most: int) -> list[Row]:
 
 @dataclass(frozen=True)
 class SwitchToExpert(Curator):
-    """A group with at most `most` right answers learns from its demonstration alone, any other from its own answers.
+    """A group with at most `most` right answers trains on its demonstration alone, any other on its own answers.
 
-    Demonstrations are imitated, not compared: they are in no group's statistics and in no denominator but that of the
-    term that imitates them (HPT 2509.04419).
+    Demonstrations are imitated: they count neither in the statistics of the group nor in any denominator but that of
+    the imitation term (HPT 2509.04419).
+
+        curate=(SwitchToExpert(most=0),)
+        --mechanism.curate switch-to-expert --mechanism.curate.0.most 0
     """
 
     most: int = 0

@@ -1,3 +1,5 @@
+"""The policy's own guesses, which the learner reads beside the tokens of the answer."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,7 +14,9 @@ from assay.types import Origin, Row, Stats
 
 
 def guesses(rows: Sequence[Row], *, models: Models, micro_tokens: int, share: float) -> tuple[list[Row], Stats]:
-    """argmax pi after the answer's own tokens, by this share in place of each; an environment's stay as they are."""
+    """Mixes this share of the embedding of argmax pi into each of the answer's own tokens; tokens of an environment
+    stay.
+    """
     from assay.engine.interface import Span, Want
 
     result = list(rows)
@@ -23,14 +27,19 @@ def guesses(rows: Sequence[Row], *, models: Models, micro_tokens: int, share: fl
         found = forwarded(models.play(role), spans, Want(likeliest=1), "likeliest", tokens=micro_tokens)
         for i, (best,) in zip(places, found, strict=True):
             weight = np.float32(share) * (rows[i].episode.stream("origin") != Origin.ENV)
-            result[i] = rows[i].mark(beside=best[:, 0].astype(np.int32), share=weight.astype(np.float32))
+            result[i] = rows[i].mark(blend_ids=best[:, 0].astype(np.int32), blend_share=weight.astype(np.float32))
     return result, {}
 
 
 @dataclass(frozen=True)
 class Guesses(Forward):
-    """Beside every token of an answer the learner reads the one that the policy would have put there: the residual
-    connection of IFT (2405.11870). Guesses are those of the weights before the first update.
+    """The learner reads, mixed into every token of an answer, the token that the policy would have written there (the
+    residual connection of IFT 2405.11870).
+
+    Guesses are those of the weights before the first update of the step.
+
+        forwards=(Guesses(share=0.2),)
+        --mechanism.forwards guesses --mechanism.forwards.0.share 0.2
     """
 
     share: float = 0.2

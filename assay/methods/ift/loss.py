@@ -1,4 +1,4 @@
-"""Likelihood in which a token answers for what comes after it."""
+"""Likelihood in which each token is weighted by the loss of the tokens after it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TINY = 1e-30
 
 
 def propagated(view: View, *, weight: Tensor, gamma: float, form: str) -> Tensor:
-    """sum_t a_t A_t W_t n_t of each answer, n = - log pi and W_t = T C_t / sum_s C_s, with C_t = sum_{s >= t}
+    """sum_t a_t A_t W_t n_t of each answer, where n = - log pi and W_t = T C_t / sum_s C_s, with C_t = sum_{s >= t}
     gamma^(s - t) n_s; in the form `detached` W is a constant, in the form `sum` C_t = sum_{s <= t} gamma^(t - s).
     """
     loss = -view.logp * view.mask
@@ -30,12 +30,17 @@ def propagated(view: View, *, weight: Tensor, gamma: float, form: str) -> Tensor
 
 @dataclass(frozen=True)
 class Propagated(WholeLoss):
-    """Likelihood weighed by the discounted loss that follows a token: relation propagation (IFT 2405.11870).
+    """Likelihood, each token weighted by the discounted loss from it on: relation propagation (IFT 2405.11870).
 
-    `product` is what the published code computes, gradient of the weights and all: what is much surer than its answer
-    on average is made less sure. `detached` are the same weights as given. `sum` is the double sum that the paper
-    prints: a token weighs as much as the positions up to its own. Weights have mean 1 over an answer. With gamma 0 all
-    are 1, as in that code, although the product tends to a token's own share of the loss.
+    `product` is what the published code computes, with a gradient through the weights: tokens much surer than their
+    answer become less sure. `detached` has the same weights without a gradient. `sum` is the paper's double sum: a
+    token's weight grows with its position.
+
+    Weights have mean 1 over an answer. With gamma = 0 all weights are 1, as in the published code, although the limit
+    of `product` for small gamma is another: each token's own share of the loss.
+
+        objective=Objective(whole=Propagated(gamma=0.95))
+        --mechanism.objective.whole propagated --mechanism.objective.whole.gamma 0.95
     """
 
     gamma: float = 0.95
@@ -44,7 +49,7 @@ class Propagated(WholeLoss):
 
 
 def discounted(x: Tensor, row: Tensor, gamma: float) -> Tensor:
-    """[M] sum_{s >= t} gamma^(s - t) x_s over the row of each token, by windows that double."""
+    """[M] sum_{s >= t} gamma^(s - t) x_s over the row of each token, by sums over windows whose width doubles."""
     total, reach, factor = x, 1, gamma
     while reach < len(x) and (same := row[reach:] == row[:-reach]).any():
         onward = x.new_zeros(len(x)).index_put((same.nonzero().squeeze(-1),), total[reach:][same])

@@ -1,10 +1,11 @@
-"""Each pair of answers, apart by a constant."""
+"""The loss of pairs of answers whose margin is to be a constant."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.curate.pairs import SIDES
 from assay.objective.preference import Preference, pairs
 
 if TYPE_CHECKING:
@@ -21,9 +22,13 @@ def ipo(view: View, *, tau: float) -> Tensor:
 
 @dataclass(frozen=True)
 class IPO(Preference):
-    """The margin between winner and loser regressed to a constant: nothing saturates where preferences are certain
-    (2310.12036).
+    """Regresses the margin between winner and loser to a constant, so that nothing saturates where preferences are
+    certain (IPO 2310.12036).
+
+        objective=Objective(whole=IPO(tau=0.1))
+        --mechanism.objective.whole ipo --mechanism.objective.whole.tau 0.1
     """
 
     tau: float = 0.1
+    needs = (SIDES,)
     does = ipo

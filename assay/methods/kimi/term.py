@@ -1,4 +1,4 @@
-"""The square of the log-ratio, which stands for the KL to the old policy."""
+"""The squared log-ratio, which replaces the KL divergence to the old policy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def squared_ratio(view: View, *, weight: float) -> Tensor:
 class SquaredRatio(Term):
     """Half the squared log-ratio of the whole answer to the old policy, spread over its tokens (Kimi k1.5 2501.12599).
 
-    With the aggregation `sequence-sum` it is the mean over answers of weight / 2 (log pi(y) / pi_old(y))^2.
+    With the aggregation `sequence-sum` the term is the mean over answers of weight / 2 (log pi(y) / pi_old(y))^2.
+
+        objective=Objective(regularise=(SquaredRatio(weight=0.1),))
+        --mechanism.objective.regularise squared-ratio --mechanism.objective.regularise.0.weight 0.1
     """
 
     weight: float = 0.1

@@ -1,4 +1,4 @@
-"""Right and wrong answers are learnt without pairs, around the level of mismatched ones."""
+"""Right and wrong answers are learnt without pairs, relative to the level of mismatched answers."""
 
 from assay.curate import TrainAt
 from assay.methods.kto.loss import KTO as KTOLoss
@@ -11,7 +11,7 @@ KTO = Like(
     name="kto",
     title="KTO: Model Alignment as Prospect Theoretic Optimization",
     paper="2402.01306",
-    claim="labels without pairs match preferences from 1B to 30B parameters",
+    claim="labels without pairs are as good as preferences from 1B to 30B parameters",
     changes={
         "mechanism.curate": (TrainAt(temperature=1.0), Mismatch()),
         "mechanism.objective.whole": KTOLoss(beta=0.1, balance=1.0),
@@ -19,9 +19,11 @@ KTO = Like(
     notes=(
         *FROM_VERDICTS,
         "Groups that are all wrong or all right teach too.",
-        "The level is the mean over all answers put under another question of the step; no such answer is trained.",
-        "The paper sets the weights of the two kinds so that their totals are 1 to 4/3 to 1, over its data; here the "
-        "kinds are counted in every optimiser step, because their shares are those of verdicts.",
+        "The level z is the mean over all answers, each put under another question of the step; the mismatched rows "
+        "do not train.",
+        "The paper sets the weights of right and wrong answers so that their totals have a ratio of 1 to 4/3 to 1, "
+        "over its data set. Here right and wrong answers are counted in every optimiser step, because their shares "
+        "depend on the policy.",
     ),
-    deviations=("The level of a batch of one is the row's own reward in some implementations.",),
+    deviations=("In some implementations a batch of one uses the row's own reward as the level.",),
 )

@@ -1,4 +1,4 @@
-"""Right and wrong answers without pairs, beside what the policy thinks of answers at large."""
+"""The loss of right and wrong answers without pairs, relative to how the policy has moved on answers at large."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def kto(view: View, *, beta: float, balance: float) -> Tensor:
-    """Mean over answers of l (1 - sigmoid(beta (S - z))) if right, 1 - sigmoid(beta (z - S)) if wrong, with
-    z = sg[max(0, mean of S over mismatched answers)], S = sum_t log pi - log ref and l = balance n_wrong / n_right;
-    z = 0 where nothing is mismatched, l = 1 where all answers are alike.
+    """Mean over answers of l (1 - sigmoid(beta (S - z))) if right, 1 - sigmoid(beta (z - S)) if wrong, where z =
+    sg[max(0, mean of S over mismatched answers)], S = sum_t log pi - log ref and l = balance n_wrong / n_right; z = 0
+    if there is no mismatched answer, l = 1 if all answers are right or all are wrong.
     """
     score = view.sum(view.logp - view.streams["ref"])
     trains = view.length > 0
@@ -31,8 +31,13 @@ def kto(view: View, *, beta: float, balance: float) -> Tensor:
 
 @dataclass(frozen=True)
 class KTO(Preference):
-    """Right answers above, wrong ones below what the policy thinks of answers at large; without pairs (2402.01306)."""
+    """Raises right and lowers wrong answers, without pairs, relative to a level that mismatched answers give (KTO
+    2402.01306).
+
+        objective=Objective(whole=KTO(beta=0.1))
+        --mechanism.objective.whole kto --mechanism.objective.whole.beta 0.1
+    """
 
     beta: float = 0.1
-    balance: float = 1.0  # of all right answers of the optimiser step to all wrong ones, which weigh 1 each
+    balance: float = 1.0  # total weight of the right answers of an optimiser step over that of the wrong ones
     does = kto

@@ -1,4 +1,4 @@
-"""Answers under the question of another group."""
+"""Answers paired with the question of another group."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def mismatch(rows: Sequence[Row]) -> list[Row]:
-    """The answers of a group under the question of the next group that asks another one; none if all ask the same."""
+    """Adds the answers of each group under the question of the next group with another question, if there is one."""
     members = [[rows[i] for i in places if rows[i].in_loss] for places in groups(rows).values()]
     members = [group for group in members if group]
     result = list(rows)
@@ -35,7 +35,12 @@ def mismatch(rows: Sequence[Row]) -> list[Row]:
 
 @dataclass(frozen=True)
 class Mismatch(Curator):
-    """Beside every answer that trains itself as an answer to another question: scored, not trained (KTO 2402.01306)."""
+    """Adds to each answer that trains a copy under another question; copies are scored and do not train (KTO
+    2402.01306).
+
+        curate=(Mismatch(),)
+        --mechanism.curate mismatch
+    """
 
     writes = True
     does = mismatch
@@ -44,6 +49,6 @@ class Mismatch(Curator):
         if not mechanism.credit.targets:
             return None
         return (
-            f"{type(mechanism.credit).__name__} says what a critic is to learn of answers that count in their group, "
-            "and those under another question count in none. Leave mismatch out of curate, or take another credit."
+            f"{type(mechanism.credit).__name__} gives a critic targets for answers that count in their group, and "
+            "answers under another question count in none. Leave mismatch out of curate, or take another credit."
         )

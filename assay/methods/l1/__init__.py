@@ -1,4 +1,4 @@
-"""The prompt names a budget of tokens, and leaving it costs reward."""
+"""The prompt names a budget of tokens, and an answer of another length loses reward."""
 
 import dataclasses
 
@@ -35,17 +35,18 @@ L1_EXACT = Recipe(
         temperature=0.6,
     ),
     notes=(
-        "Values are those of the published code and scripts (cmu-l3/l1): budgets from 100 to 4000, 0.0003 (1/3333) a "
-        "token. 700 steps are the paper's.",
-        "All answers of a group have one budget, drawn anew at every draw of the problem; there every row of the data "
-        "has its own. The reward counts all tokens of the answer, its end too.",
-        "A wrong answer of the right length is worth 0, a right one 3333 tokens off as well.",
+        "Values are those of the published code and scripts (cmu-l3/l1): budgets from 100 to 4000, a penalty of "
+        "0.0003 (1/3333) a token. 700 steps are the paper's.",
+        "All answers of a group have one budget, drawn anew at every draw of the problem; in the published code every "
+        "row of the data has a fixed budget. The reward counts all tokens of the answer, the end token included.",
+        "A wrong answer of the right length has reward 0, and so has a right answer that misses its budget by 3333 "
+        "tokens.",
         "In compact wording the budget stands in brackets after the question.",
-        "The aggregation is that of the framework's version then; ddof and epsilon likewise.",
+        "The aggregation is that of the framework's version at the time; so are ddof and epsilon.",
     ),
     deviations=(
-        "The framework's own defaults, which neither paper nor scripts mention, have an entropy bonus of 0.001, and in "
-        "the configuration that was published two months later a dual clip of 3; not here.",
+        "The framework's defaults, which neither paper nor scripts mention, have an entropy bonus of 0.001 and, in "
+        "the configuration published two months later, a dual clip of 3; neither is used here.",
     ),
 )
 
@@ -61,13 +62,13 @@ L1_MAX = dataclasses.replace(
     scale=dataclasses.replace(L1_EXACT.scale, max_new=4500, learning_rate=4e-6, num_steps=120),
     notes=(
         *L1_EXACT.notes,
-        "It goes on from l1-exact: give it that run as --model. Half the prompts say exactly, half at most; 120 steps "
-        "are the paper's, rate and length the script's.",
+        "The recipe continues l1-exact: give that run as --model. Half the prompts say exactly, half at most. 120 "
+        "steps are the paper's; rate and length are the script's.",
     ),
     deviations=(
         *L1_EXACT.deviations,
-        "The released reward of at-most prompts is (clip((n - T) / 3333, -1, 1) + 1) / 2, half as steep; "
-        "multiplied by correctness it pays exact rows nothing at all, so those go by the sum here; and the released "
-        "script sets no reward option and trains on correctness.",
+        "The released reward of at-most prompts is (clip((n - T) / 3333, -1, 1) + 1) / 2, half as steep as here. The "
+        "released code multiplies it by correctness, which would leave exact rows without any reward, so exact rows "
+        "use the sum here. The released script sets no reward option and trains on correctness.",
     ),
 )

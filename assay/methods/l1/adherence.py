@@ -1,4 +1,4 @@
-"""How well an answer keeps to the length that its prompt asks for."""
+"""The penalty for missing the length that the prompt asks for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assay.types import Episode, Reward
 
 
 def adherence(episodes: Sequence[Episode], *, unit: int, margin: float) -> list[Reward | None]:
-    """0 where a prompt gives no budget. T is what was written; replies of tools cost nothing."""
+    """The penalties; 0 if the prompt gives no budget. T counts the tokens of the answer without replies of tools."""
     result: list[Reward | None] = []
     for episode in episodes:
         budget, cost = budget_of(episode.request), 0.0
@@ -27,12 +27,16 @@ def adherence(episodes: Sequence[Episode], *, unit: int, margin: float) -> list[
 
 @dataclass(frozen=True)
 class Adherence(Rewarding):
-    """What it costs to miss the budget of n tokens that the prompt gives (L1 2503.04697; `ask` budget).
+    """Penalises answers that miss the budget of n tokens in the prompt (L1 2503.04697; part `budget` of `ask`).
 
-    Told n exactly, |n - T| / unit. Told n at most, a right answer keeps clip((n - T) / unit + margin, 0, 1) of its 1.
+    If the prompt says exactly n, the penalty is |n - T| / unit. If it says at most n, a right answer keeps only
+    clip((n - T) / unit + margin, 0, 1) of its reward of 1.
+
+        reward=(Adherence(margin=0.5),)
+        --mechanism.reward adherence --mechanism.reward.0.margin 0.5
     """
 
     deducts: ClassVar[bool] = True
-    unit: int = scales_with("max_new", 3333, at=4096)  # tokens beside the budget that cost a whole reward
-    margin: float = 0.5  # what a right answer of the very length of its limit is worth
+    unit: int = scales_with("max_new", 3333, at=4096)  # tokens off the budget that cost a whole reward
+    margin: float = 0.5  # what a right answer keeps whose length is exactly its limit
     does = adherence

@@ -1,4 +1,4 @@
-"""A length in the prompt: how many tokens the answer should have, or at most."""
+"""A length in the prompt: how many tokens the answer should have, exactly or at most."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from assay.types import Problem, Request
 if TYPE_CHECKING:
     from assay.ask import Codec
 
-EXACTLY, AT_MOST = "exactly", "at most"  # what a request's tag begins with
+EXACTLY, AT_MOST = "exactly", "at most"  # the first words of a request's tag
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What the prompt of a request says of the length of its answer."""
+    """What the prompt of a request says about the length of its answer."""
 
     tokens: int
-    most: bool  # at most so many, not exactly
+    most: bool  # at most so many, rather than exactly
 
 
 def budget(
     requests: Sequence[Request], memory: Memory, *, codec: Codec, low: int, high: int, at_most: float
 ) -> list[Request]:
-    """Uniform on {low, ..., high}, the same for all of a group; the tag says it to the reward."""
+    """The requests with a budget, uniform on {low, ..., high} and equal within a group; the tag tells the reward."""
     result = []
     for request in requests:
         generator = memory.key("budget", memory.step, request.group).generator()
@@ -42,11 +42,15 @@ def budget(
 
 @dataclass(frozen=True)
 class Budget(Asking):
-    """Every prompt ends in a number of tokens, drawn anew for each group (L1 2503.04697)."""
+    """Adds a length to every prompt, a number of tokens drawn anew for each group (L1 2503.04697).
+
+    ask=(Budget(high=4000),)
+    --mechanism.ask budget --mechanism.ask.0.high 4000
+    """
 
     low: int = scales_with("max_new", 100, at=4096)
     high: int = scales_with("max_new", 4000, at=4096)
-    at_most: float = 0.0  # share of the groups that are told at most so many, not exactly
+    at_most: float = 0.0  # share of the groups whose prompt says at most, rather than exactly
     does = budget
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
@@ -55,7 +59,7 @@ class Budget(Asking):
 
 
 def limited(problem: Problem, limit: Limit) -> Any:
-    """The prompt with the instruction at its end."""
+    """The problem with the instruction at the end of its prompt."""
     return with_hint(problem, told(problem, limit), title="")
 
 
@@ -67,6 +71,6 @@ def told(problem: Problem, limit: Limit) -> str:
 
 
 def budget_of(request: Request) -> Limit | None:
-    """The budget that its prompt gives, if it gives one."""
+    """The budget that the request's prompt gives; None if it gives none."""
     kind, _, tokens = request.tag.rpartition(" ")
     return Limit(int(tokens), kind == AT_MOST) if kind in (EXACTLY, AT_MOST) else None

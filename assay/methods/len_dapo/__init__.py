@@ -1,4 +1,4 @@
-"""Answers that the limit cut do not train, in the place of DAPO's soft punishment."""
+"""Answers that the limit cut do not train; this replaces DAPO's soft penalty for overlong answers."""
 
 from assay.curate import FirstGroups, MixedGroups
 from assay.methods.len_dapo.whole import WholeAnswers
@@ -14,11 +14,11 @@ LEN_DAPO = Like(
         "mechanism.curate": (MixedGroups(by="accuracy"), FirstGroups(), WholeAnswers()),
     },
     notes=(
-        "DAPO with overlong filtering in the place of the soft punishment. The paper's table adds the punishment two "
-        "rows after the filter and does not say whether the filter stays.",
-        "A truncated answer leaves the denominator and stays in its group's statistics. What stopped by itself at the "
-        "limit is whole.",
-        "Endless repetition is not punished either.",
-        "The claim is the first step of the paper's table 1: it adds the filter to GRPO, not to all of DAPO.",
+        "DAPO with overlong filtering in place of the soft penalty. The paper's table adds the penalty two rows after "
+        "the filter and does not say whether the filter stays.",
+        "A truncated answer leaves the denominator, but counts in its group's statistics. An answer that ends by "
+        "itself at the limit is not truncated.",
+        "Endless repetition, cut by the limit, gets no penalty either.",
+        "The claim is a step of the paper's table 1, which adds the filter to GRPO, not to all of DAPO.",
     ),
 )

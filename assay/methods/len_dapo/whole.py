@@ -10,12 +10,16 @@ from assay.types import Row
 
 
 def whole_answers(rows: Sequence[Row]) -> list[Row]:
-    """A cut is what the sampler says it is: an answer that ends at the limit by itself is whole."""
+    """Leaves out the rows that the sampler reports as cut; an answer that ends by itself at the limit is whole."""
     return [row.mark(in_loss=False, in_denominator=False) if row.episode.finish == "length" else row for row in rows]
 
 
 @dataclass(frozen=True)
 class WholeAnswers(Curator):
-    """What a limit cut does not train (overlong filtering, 2503.14476); it stays in the statistics of its group."""
+    """Answers that the limit cut do not train, but count in their group's statistics (overlong filtering, 2503.14476).
+
+    curate=(WholeAnswers(),)
+    --mechanism.curate whole-answers
+    """
 
     does = whole_answers

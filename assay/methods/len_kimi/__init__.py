@@ -1,4 +1,4 @@
-"""An answer is rewarded for being short beside the others of its group."""
+"""An answer earns a reward for being shorter than the others of its group."""
 
 import dataclasses
 
@@ -20,15 +20,16 @@ LEN_KIMI = Recipe(
     name="len-kimi",
     title="Kimi k1.5: Scaling Reinforcement Learning with LLMs",
     paper="2501.12599",
-    claim="a reward for being short beside the other answers, after a first stretch without it, makes short thinking "
-    "as good as 60.8 on AIME with 3,272 tokens on average",
+    claim="a reward for being shorter than the other answers, after a first stage without it, makes short thinking "
+    "reach 60.8 on AIME with 3,272 tokens on average",
     mechanism=SHORTER,
     scale=Scale(num_prompts=128, group_size=8, max_new=8192, learning_rate=1e-6, num_steps=500),
     stages=(Stage("free", share=0.2, mechanism=PLAIN), Stage("short", share=0.8)),
     notes=(
-        "The length reward is the report's, with its warm-up without it; weight, shares and the whole scale are ours.",
-        "The advantage is centred by the group's mean as there; the pull to the last policy by squared log-ratios is "
-        "not part of this recipe, a clip stands for it.",
-        "A wrong answer that is short earns nothing: its part is never positive.",
+        "The length reward and the first stage without it are the report's; weight, shares and the whole scale are "
+        "ours.",
+        "The group's mean is the baseline, as in the report. The report's penalty on squared log-ratios to the last "
+        "policy is not part of this recipe; a clip replaces it.",
+        "A short wrong answer gains nothing: the length reward of a wrong answer is never positive.",
     ),
 )

@@ -1,4 +1,4 @@
-"""What an answer is worth for being short beside the other answers of its group."""
+"""A reward for being shorter than the other answers of the group."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from assay.types import Episode, Reward
 
 
 def shortness(episodes: Sequence[Episode], *, weight: float) -> list[Reward | None]:
-    """weight * l_i, or of wrong answers weight * min(0, l_i), l_i = 1/2 - (T_i - min T) / (max T - min T); 0 where all
-    lengths of the group are one. Replies of tools are not in T.
+    """weight * l_i, or weight * min(0, l_i) for wrong answers, where l_i = 1/2 - (T_i - min T) / (max T - min T); 0 if
+    all lengths of the group are equal. Replies of tools do not count in T.
     """
     lengths: dict[str, list[int]] = {}
     for episode in episodes:
@@ -27,8 +27,12 @@ def shortness(episodes: Sequence[Episode], *, weight: float) -> list[Reward | No
 
 @dataclass(frozen=True)
 class Shortness(Rewarding):
-    """Short beside the other answers of the group is worth up to half a reward, long costs as much (Kimi k1.5
-    2501.12599). A wrong answer earns nothing by it.
+    """The shortest answer of a group gains half a reward, the longest loses half a reward (Kimi k1.5 2501.12599).
+
+    A wrong answer can only lose by its length.
+
+        reward=(Shortness(weight=1.0),)
+        --mechanism.reward shortness --mechanism.reward.0.weight 1.0
     """
 
     weight: float = 1.0

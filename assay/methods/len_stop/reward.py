@@ -1,4 +1,4 @@
-"""What an answer is worth for ending before the limit."""
+"""The reward of an answer, less if the limit cut it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from assay.types import Episode, Reward
 
 
 def stop_properly(episodes: Sequence[Episode], *, right: float, wrong: float, cut: float) -> list[Reward | None]:
+    """The reward of each answer: by its verdict, and by `cut` if the limit cut it."""
     if cut > 1:
         raise ConfigError(f"reward.cut is a factor from 0 to 1, or a reward below 0, not {cut:g}.")
     worth = [right if episode.right else wrong for episode in episodes]
@@ -21,10 +22,14 @@ def stop_properly(episodes: Sequence[Episode], *, right: float, wrong: float, cu
 
 @dataclass(frozen=True)
 class StopProperly(Rewarding):
-    """What a right and a wrong answer are worth, and less where a limit cut it (ProRL's stop-properly)."""
+    """The reward of a right and of a wrong answer, less if the limit cut the answer (stop-properly, as in ProRL).
+
+    reward=(StopProperly(cut=-0.5),)
+    --mechanism.reward stop-properly --mechanism.reward.0.cut -0.5
+    """
 
     right: float = 1.0
     wrong: float = 0.0
-    cut: float = 0.0  # from 0 to 1: times what it were worth otherwise; below 0: that instead
+    cut: float = 0.0  # from 0 to 1: a factor on the reward; below 0: the reward itself
     does = stop_properly
     outcome = True

@@ -1,4 +1,4 @@
-"""Groups that are all wrong, which are not left out."""
+"""The groups with a wrong answer, unsolved ones included."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from assay.types import Row
 
 
 def unsolved_groups(rows: Sequence[Row]) -> list[Row]:
+    """Leaves out the groups in which every answer is right."""
     out: set[int] = set()
     for members in groups(rows).values():
         if all(measure(rows[i], "accuracy") for i in members if rows[i].in_group):
@@ -21,6 +22,10 @@ def unsolved_groups(rows: Sequence[Row]) -> list[Row]:
 
 @dataclass(frozen=True)
 class UnsolvedGroups(Curator):
-    """Keep the groups in which an answer is wrong, those without a success too; drop those that are all right."""
+    """Trains on the groups with a wrong answer, even if all are wrong; groups that are all right are left out.
+
+    curate=(UnsolvedGroups(),)
+    --mechanism.curate unsolved-groups
+    """
 
     does = unsolved_groups

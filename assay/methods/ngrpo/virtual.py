@@ -1,4 +1,4 @@
-"""Groups compared with the best answer that there could have been."""
+"""Group-relative advantages in which each group has virtual answers of the best reward."""
 
 from __future__ import annotations
 
@@ -7,40 +7,38 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.curate.grouping import groups, spread
+from assay.credit.imagined import relative_to
 from assay.errors import ConfigError
 from assay.part import Credit
 from assay.types import Row
 
 
 def virtual_best(rows: Sequence[Row], *, best: float, count: int, ddof: int, epsilon: float) -> list[Row]:
-    """A_i = (R_i - mean S) / (std S + epsilon), S the group's rewards and `count` times `best`."""
-    result = list(rows)
-    for members in groups(rows).values():
-        rewards = np.array([rows[i].reward for i in members], dtype=np.float64)
+    """A_i = (R_i - mean S) / (std S + epsilon), where S holds the group's rewards and `count` times `best`."""
+
+    def compared(group: Sequence[Row], rewards: np.ndarray) -> np.ndarray:
         if rewards.max() > best + 1e-6:
             raise ConfigError(
-                f"credit.best is the highest reward that there is, {best:g}, and an answer earned {rewards.max():g}. "
-                "Set it to the top of the whole reward, all parts together."
+                f"credit.best must be the highest possible reward; it is {best:g}, and an answer earned "
+                f"{rewards.max():g}. Set it to the highest sum of all parts of the reward."
             )
-        compared = np.append(rewards, np.full(count, best))
-        advantage = np.zeros_like(rewards)
-        if spread(compared.tolist()):
-            advantage = (rewards - compared.mean()) / (compared.std(ddof=ddof) + epsilon)
-        for i, a in zip(members, advantage, strict=True):
-            result[i] = rows[i].mark(advantage=np.full(len(rows[i].episode), a))
-    return result
+        return np.append(rewards, np.full(count, best))
+
+    return relative_to(rows, compared, ddof=ddof, epsilon=epsilon)
 
 
 @dataclass(frozen=True)
 class VirtualBest(Credit):
-    """Group-relative with `count` answers more, worth `best` each, which are not trained (NGRPO 2509.18851).
+    """Group-relative advantages with `count` virtual answers of reward `best`, which do not train (NGRPO 2509.18851).
 
-    The declared exception to zero for groups without variance: with one more and ddof 1, G answers that are all worth
-    the same and less than `best` get -1 / sqrt(G + 1).
+    Elsewhere a group whose rewards are all equal has advantages of 0; this part is the exception. With one virtual
+    answer and ddof 1, G answers of equal reward below `best` have A = -1 / sqrt(G + 1).
+
+        credit=VirtualBest(best=1.0)
+        --mechanism.credit virtual-best --mechanism.credit.best 1.0
     """
 
-    best: float = 1.0  # the highest reward that there is
+    best: float = 1.0  # the highest possible reward
     count: int = 1
     ddof: int = 1
     epsilon: float = 1e-6

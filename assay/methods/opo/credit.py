@@ -1,4 +1,4 @@
-"""A baseline that weighs rewards by the length of their answers."""
+"""A baseline that weighs rewards by the lengths of their answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from assay.types import Row
 
 
 def length_weighted(rows: Sequence[Row]) -> list[Row]:
-    """T counts the tokens that train. 0 in a group of equal rewards, and in one without such a token."""
+    """A = R - sum T R / sum T; T counts the tokens that train. A = 0 in a group of equal rewards, or without such
+    tokens.
+    """
     result = list(rows)
     for members in groups(rows).values():
         reward = np.array([earned(rows[i]) for i in members])
@@ -28,9 +30,13 @@ def length_weighted(rows: Sequence[Row]) -> list[Row]:
 
 @dataclass(frozen=True)
 class LengthWeighted(Credit):
-    """A_i = R_i - sum_g T R / sum_g T (OPO 2505.23585): of least variance if gradients of tokens are orthogonal.
+    """A_i = R_i - sum_g T R / sum_g T (OPO 2505.23585), the baseline of least variance if the gradients of tokens are
+    orthogonal.
 
-    sum_g T_i A_i = 0: under a mean over tokens, what is pushed up and down balances in every group.
+    sum_g T_i A_i = 0: under a mean over tokens, the pushes up and down in each group add up to 0.
+
+        credit=LengthWeighted()
+        --mechanism.credit length-weighted
     """
 
     does = length_weighted

@@ -1,4 +1,4 @@
-"""Each position has a baseline of its own, weighted by the gradient built up to there."""
+"""Each position has a baseline of its own, weighted by the gradient that each answer has accumulated so far."""
 
 from assay.methods.otb.credit import TokenBaseline
 from assay.methods.otb.energy import TokenEnergy
@@ -10,7 +10,7 @@ OTB = Recipe(
     name="otb",
     title="The Optimal Token Baseline: Variance Reduction for Long-Horizon LLM-RL",
     paper="2602.07078",
-    claim="a baseline for each position, weighted by the gradient built up to there: groups of 4 train as stably as "
+    claim="a baseline for each position, weighted by the gradient accumulated so far: groups of 4 train as stably as "
     "groups of 32, with over 65% fewer tokens",
     mechanism=Mechanism(
         forwards=(TokenEnergy(),),
@@ -21,14 +21,16 @@ OTB = Recipe(
     notes=(
         "Formula and epsilon are those of the authors' code in verl; the group size is the paper's, the rest of the "
         "scale ours.",
-        "Two scoring passes more a step: at the row's temperature and at half of it, which gives the sum of squared "
-        "probabilities for vocabularies of any size.",
-        "With a correction c of the sampler's mismatch the weights would carry c^2; there is none here.",
+        "Each step has two more forward passes, at the row's temperature and at half of it; together they give the "
+        "sum of squared probabilities for a vocabulary of any size.",
+        "With a correction c of the sampler's mismatch the weights of the baseline would need a factor c^2; this "
+        "recipe has no correction.",
     ),
     deviations=(
-        "An answer's own reward is part of its baseline. Beyond the second longest answer that makes A = 0; verl had "
-        "no baseline there at first (tail=zero). tail=last keeps that of the last shared position.",
-        "Positions are counted in tokens of the policy; verl's first form counts those of tools too.",
-        "A group of equal rewards gets exactly 0, which verl's gives up to its epsilon.",
+        "An answer's own reward is part of its baseline, so that A = 0 beyond the end of the second longest answer. "
+        "verl had no baseline there at first (tail=zero); tail=last keeps the baseline of the last position that two "
+        "answers share.",
+        "Positions count the tokens of the policy; verl's first form counts those of tools too.",
+        "In a group of equal rewards A is exactly 0; in verl it is 0 up to epsilon.",
     ),
 )

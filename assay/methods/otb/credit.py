@@ -10,6 +10,7 @@ import numpy as np
 
 from assay.curate.grouping import groups, spread
 from assay.errors import ConfigError
+from assay.methods.otb.energy import ENERGY
 from assay.part import Credit
 from assay.types import Origin, Row
 
@@ -17,8 +18,8 @@ Tail = Literal["own", "zero", "last"]
 
 
 def token_baseline(rows: Sequence[Row], *, tail: str, epsilon: float) -> list[Row]:
-    """B_t = sum_i W_it R_i / (sum_i W_it + epsilon) over the answers that reach their t-th own token, W_it the sum of
-    `energy` up to there. 0 in groups of equal rewards; an answer that was left alone has no baseline to be better than.
+    """B_t = sum_i W_it R_i / (sum_i W_it + epsilon) over the answers that have a t-th own token; W_it is the sum of
+    `energy` up to that token. A = 0 in a group of equal rewards, and for an answer that is alone in its group.
     """
     if tail not in ("own", "zero", "last"):
         raise ConfigError(f"credit.tail is 'own', 'zero' or 'last', not '{tail}'.")
@@ -40,12 +41,18 @@ def token_baseline(rows: Sequence[Row], *, tail: str, epsilon: float) -> list[Ro
 
 @dataclass(frozen=True)
 class TokenBaseline(Credit):
-    """A_t = R - B_t, B_t the mean of the rewards weighted by the gradient that each answer has built up to its t-th
-    token (optimal token baseline, 2602.07078). `forwards` token-energy gives the weights.
+    """A_t = R - B_t; the baseline B_t weighs the group's rewards by the gradient that each answer has accumulated up
+    to its t-th token (optimal token baseline, 2602.07078).
+
+    The part `token-energy` of `forwards` provides the weights.
+
+        credit=TokenBaseline(tail="own")
+        --mechanism.credit token-baseline --mechanism.credit.tail own
     """
 
-    tail: Tail = "own"  # beyond the second longest answer: by the formula, no baseline, or that of the last shared one
+    tail: Tail = "own"  # beyond the second longest answer: the formula's, none, or the last shared one
     epsilon: float = 1e-8
+    needs = (ENERGY,)
     does = token_baseline
     compares = True
 
@@ -63,6 +70,8 @@ def _baseline(energy: Sequence[np.ndarray], rewards: np.ndarray, tail: str, epsi
 
 
 def _energy(row: Row) -> np.ndarray:
-    if row.energy is None:
-        raise ConfigError("credit token-baseline weighs by the energy of tokens: put token-energy into `forwards`.")
-    return np.asarray(row.energy, np.float64)
+    if ENERGY not in row.constants:
+        raise ConfigError(
+            "credit token-baseline weighs rewards by the energy of tokens: put token-energy into `forwards`."
+        )
+    return np.asarray(row.constants[ENERGY], np.float64)

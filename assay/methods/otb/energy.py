@@ -1,4 +1,4 @@
-"""How much each token can move the weights: the squared norm of its log-prob's gradient by the logits."""
+"""The energy of a token: the squared norm of the gradient of its log-prob by the logits."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import numpy as np
 
 from assay.models import Models
 from assay.part import Forward
+from assay.streams import Stream
 from assay.types import Row, Stats
+
+ENERGY = Stream("energy", per="token", fill=0.0, filled_by="`token-energy` of `forwards`")
 
 
 def token_energy(rows: Sequence[Row], *, models: Models) -> tuple[list[Row], Stats]:
-    """`energy` of the rows in the statistics of their group, under the sampling context.
+    """Writes `energy` to the rows that count in their group's statistics, under the sampling context.
 
-    With l the log-prob at the row's temperature and h that at half of it, sum_v pi(v)^2 = exp(2 l - h), whatever the
-    token: one scoring more in place of whole distributions.
+    If l is the log-prob at the row's temperature and h that at half of it, sum_v pi(v)^2 = exp(2 l - h) for every
+    token: a second forward pass replaces whole distributions.
     """
     from assay.engine.interface import Span
 
@@ -30,13 +33,18 @@ def token_energy(rows: Sequence[Row], *, models: Models) -> tuple[list[Row], Sta
         for i, whole, half in zip(places, scores[: len(places)], scores[len(places) :], strict=True):
             logp = whole.logp.astype(np.float64)
             energy = 1 - 2 * np.exp(logp) + np.exp(2 * logp - half.logp)
-            result[i] = rows[i].mark(energy=energy.astype(np.float32))
+            result[i] = rows[i].mark(constants={**rows[i].constants, ENERGY: energy.astype(np.float32)})
             total, count = total + float(energy.sum()), count + len(energy)
     return result, {"policy/energy": total / max(1, count)}
 
 
 @dataclass(frozen=True)
 class TokenEnergy(Forward):
-    """e_t = 1 - 2 pi(y_t) + sum_v pi(v)^2 under the weights before the first update."""
+    """Measures e_t = 1 - 2 pi(y_t) + sum_v pi(v)^2 with the weights before the first update.
 
+    forwards=(TokenEnergy(),)
+    --mechanism.forwards token-energy
+    """
+
+    fills = (ENERGY,)
     does = token_energy

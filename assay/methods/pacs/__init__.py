@@ -1,4 +1,4 @@
-"""The verdict is a label, predicted from the policy's log-ratio beside those of its group."""
+"""The verdict is a label, which the policy's log-ratio predicts relative to the other answers of the group."""
 
 from assay.credit import LeaveOneOut
 from assay.methods.pacs.loss import PACS as Loss
@@ -21,14 +21,16 @@ PACS = Recipe(
     scale=Scale(num_prompts=1024, group_size=8, max_new=4096, learning_rate=1e-6, num_steps=300, num_minibatches=4),
     notes=(
         "beta, the class weights by question and the scale are those of the released script.",
-        "The loss reads verdicts and log-ratios; the advantage is shown beside it, because the first update without "
-        "class weights is leave-one-out on true sums over tokens.",
-        "Sums grow with the answer: at 4096 tokens beta = 1 saturates after one update. beta should fall with the "
-        "length that is trained.",
-        "A group that is all right or all wrong is pulled together in later updates of a step, as in the release.",
+        "The loss reads verdicts and log-ratios. The recipe also computes leave-one-out advantages, for display: "
+        "without class weights the first update has their gradient, with true sums over tokens.",
+        "Sums of log-ratios grow with the length: at 4096 tokens and beta = 1 the loss saturates after one update. "
+        "Lower beta for longer answers.",
+        "In a group that is all right or all wrong, later updates of a step pull the log-ratios together, as in the "
+        "release.",
     ),
     deviations=(
-        "The released sum over tokens has no mask: padding leaks unless its log-probs are zero.",
-        "The release compares the answers of a micro-batch, so a group has to fit into one; here it need not.",
+        "The released sum over tokens has no mask, so padding counts unless its log-probs are zero.",
+        "The release compares the answers of a micro-batch, so that a group has to fit into one; here a group may be "
+        "split.",
     ),
 )

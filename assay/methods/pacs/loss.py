@@ -1,4 +1,4 @@
-"""The reward as the label of a classifier whose logit is the policy itself."""
+"""The verdict as the label of a classifier whose logit is the policy's log-ratio."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-    from assay.part import Scope
+    from assay.part import LossScope
 
 
 def pacs(view: View, *, beta: float, balanced: bool) -> Tensor:
@@ -32,16 +32,21 @@ def pacs(view: View, *, beta: float, balanced: bool) -> Tensor:
 
 @dataclass(frozen=True)
 class PACS(WholeLoss):
-    """The verdict as a label, predicted from how far the policy moved on the answer beside its group (2509.02522).
+    """Predicts the verdict from the policy's log-ratio on the answer, relative to those of its group (PACS
+    2509.02522).
 
-    At the old policy it is RLOO, with balanced classes divided by 4 p (1 - p), p the share of right answers. A group
-    that is all alike is pulled together as soon as its log-ratios differ: an exception to zero for such groups.
+    At the old policy the gradient is that of RLOO; with `balanced` it is divided by 4 p (1 - p), where p is the share
+    of right answers. A group of equal verdicts has a gradient too, as soon as its log-ratios differ; elsewhere such a
+    group has none.
+
+        objective=Objective(whole=PACS(beta=1.0))
+        --mechanism.objective.whole pacs --mechanism.objective.whole.beta 1.0
     """
 
     beta: float = 1.0
-    balanced: bool = True  # the right and the wrong answers of a group weigh the same, where it has both
+    balanced: bool = True  # where a group has both, its right answers together weigh as much as its wrong ones
     does = pacs
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "step"

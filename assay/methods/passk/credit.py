@@ -1,4 +1,4 @@
-"""The reward of a group of answers is its best; what an answer gets is its share in that."""
+"""The reward of a set of answers is that of its best; the advantage of an answer is its share in that reward."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ Kind = Literal["full", "bootstrap", "analytic"]
 
 
 def pass_k(rows: Sequence[Row], *, memory: Memory, group_size: int, k: int, kind: str, epsilon: float) -> list[Row]:
-    """With n of N wrong: R = 1 - C(n, k) / C(N, k), s = sqrt(R (1 - R)); a right answer (1 - R) / s, a wrong one
-    (1 - R - C(n - 1, k - 1) / C(N - 1, k - 1)) / s. A group that errors of ours left with fewer than k is one set.
+    """With n of N wrong: R = 1 - C(n, k) / C(N, k), s = sqrt(R (1 - R)); A of a right answer is (1 - R) / s, of a
+    wrong one (1 - R - C(n - 1, k - 1) / C(N - 1, k - 1)) / s. If errors of ours leave a group with fewer than k
+    answers, they are one set.
     """
     if kind not in ("full", "bootstrap", "analytic"):
         raise ConfigError(f"credit.kind is 'full', 'bootstrap' or 'analytic', not '{kind}'.")
     if not 1 <= k <= group_size:
-        raise ConfigError(f"credit.k: pass@{k} needs from 1 to {group_size} answers, the size of a group, not {k}.")
+        raise ConfigError(f"credit.k: pass@{k} needs k from 1 to the size of a group, {group_size}; it is {k}.")
     result = list(rows)
     for name, members in groups(rows).items():
         right = np.array([rows[i].episode.right for i in members])
@@ -47,11 +48,14 @@ def pass_k(rows: Sequence[Row], *, memory: Memory, group_size: int, k: int, kind
 
 @dataclass(frozen=True)
 class PassK(Credit):
-    """Advantages whose objective is pass@k, the chance that one of k answers is right (2508.10751).
+    """Advantages for pass@k, the probability that one of k answers is right (2508.10751).
 
-    Answers are right or wrong by their verdict. Sets of k answers are worth 1 where one is right, and are normalised by
-    mean and population deviation. An answer gets the value of its own set (full), the sum over the sets drawn with it
-    (bootstrap), or the mean over all sets with it (analytic).
+    The verdict says whether an answer is right. A set of k answers has the reward 1 if one of them is right; these
+    rewards are normalised by their mean and population standard deviation. The advantage of an answer is that of its
+    own set (full), the sum over the drawn sets that contain it (bootstrap), or the mean over all such sets (analytic).
+
+        credit=PassK(k=8)
+        --mechanism.credit pass-k --mechanism.credit.k 8
     """
 
     k: int = scales_with("group_size", 8, at=32)
@@ -64,8 +68,8 @@ class PassK(Credit):
         if self.k <= scale.group_size:
             return None
         return (
-            f"credit.k = {self.k} answers of {scale.group_size} cannot be drawn. Set scale.group_size to k or more, or "
-            "credit.k to less."
+            f"credit.k = {self.k} answers cannot be drawn from {scale.group_size}. Set scale.group_size to k or more, "
+            "or credit.k to less."
         )
 
 
@@ -80,7 +84,7 @@ def _analytic(right: np.ndarray, k: int, epsilon: float) -> np.ndarray:
 
 
 def _sets(count: int, k: int, kind: str, permutation: Callable[[int], np.ndarray]) -> list[np.ndarray]:
-    """In order, k answers each, without those that are left over; or `count` times any k."""
+    """Disjoint sets of k answers in order, without the answers left over at the end; or `count` random sets of k."""
     if kind == "full":
         return [np.arange(first, first + k) for first in range(0, count - k + 1, k)]
     return [permutation(count)[:k] for _ in range(count)]

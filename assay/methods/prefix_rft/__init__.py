@@ -1,4 +1,4 @@
-"""One answer of a group goes on from a prefix of a demonstration, whose forks train too."""
+"""One answer of a group continues a prefix of a demonstration; the prefix trains too, at its tokens of high entropy."""
 
 from assay.credit import GroupRelative
 from assay.methods.prefix_rft.expert import ExpertPrefix
@@ -11,9 +11,9 @@ PREFIX_RFT = Recipe(
     name="prefix-rft",
     title="Blending Supervised and Reinforcement Fine-Tuning with Prefix Sampling",
     paper="2507.01679",
-    claim="one answer of a group begins inside a demonstration and both parts train, of the given one its forks: 51.8 "
-    "on six mathematics sets with Qwen2.5-Math-7B, LUFFY 50.1, RL 45.5; a hundredth of the demonstrations gives 37.6 "
-    "of 41.1",
+    claim="one answer of a group begins with a prefix of a demonstration, which trains too at its tokens of high "
+    "entropy: 51.8 on six mathematics sets with Qwen2.5-Math-7B, LUFFY 50.1, RL 45.5; a hundredth of the "
+    "demonstrations gives 37.6 of 41.1",
     mechanism=Mechanism(
         ask=(ExpertPrefix(first=0.95, last=0.05, high=0.95),),
         credit=GroupRelative(scale="none"),
@@ -26,14 +26,17 @@ PREFIX_RFT = Recipe(
     ),
     scale=Scale(num_prompts=128, group_size=8, max_new=8192, learning_rate=1e-6, num_steps=500, num_minibatches=2),
     notes=(
-        "Seven own answers and one that goes on from a prefix, compared in one group.",
-        "The length of the prefix is uniform between a floor that falls by half a cosine from 95 % to 5 % and 95 %; "
-        "the schedule and the share are the paper's, the published code ships no values for them.",
-        "The clip, batch and rate are those of its relatives, ours here.",
-        "Given tokens have the learner's own log-prob before the step in their ratio: it is 1 at the first update.",
+        "Seven answers of the policy and one that continues a prefix are compared in one group.",
+        "The length of the prefix is uniform between a lower bound, which falls by half a cosine from 95 % to 5 %, "
+        "and 95 %. The schedule and the share are the paper's; the published code has no values for them.",
+        "The clip, batch and rate are those of related methods, our choice here.",
+        "For tokens of the prefix the old log-prob is the learner's own before the step, so that their ratio is 1 at "
+        "the first update.",
     ),
     deviations=(
-        "The published code sorts the entropies of all given tokens of a micro-batch together; here of each prefix.",
-        "A clip range of its own for given tokens is computed there and reaches the loss only as no clip at all.",
+        "The published code ranks the entropies of all prefix tokens of a micro-batch together; here each prefix is "
+        "ranked by itself.",
+        "The published code computes a clip range of its own for prefix tokens, but its loss then does not clip them "
+        "at all.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Demonstrations that are begun, and that the policy finishes."""
+"""Demonstrations whose beginning is given and which the policy finishes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def expert_prefix(
     last: float,
     high: float,
 ) -> list[Request]:
-    """floor(u T) tokens of a solution of T, at most T - 1 and less than the limit: something is always written."""
+    """Gives floor(u T) of the T tokens of a solution, at most T - 1 and fewer than the limit, so that the policy
+    always writes something.
+    """
     progress = min(1.0, memory.step / max(1, num_steps - 1))
     low = last + (first - last) * 0.5 * (1 + math.cos(math.pi * progress))
     result = []
@@ -46,10 +48,13 @@ def expert_prefix(
 
 @dataclass(frozen=True)
 class ExpertPrefix(Asking):
-    """The last answer of each group begins with a share of the worked solution and is the policy's from there on.
+    """The last answer of each group begins with a prefix of the worked solution, and the policy finishes it.
 
-    The share is uniform in [low, high], low falling from `first` to `last` by half a cosine over the run
-    (Prefix-RFT 2507.01679).
+    The prefix is a share of the solution, uniform in [low, high]; low falls from `first` to `last` by half a cosine
+    over the run (Prefix-RFT 2507.01679).
+
+        ask=(ExpertPrefix(first=0.95),)
+        --mechanism.ask expert-prefix --mechanism.ask.0.first 0.95
     """
 
     solutions = "all"
@@ -63,4 +68,6 @@ class ExpertPrefix(Asking):
     def refusal(self, **_: Any) -> str | None:
         if 0 <= self.last <= self.first <= self.high < 1:
             return None
-        return f"ask: 0 <= last <= first <= high < 1 must hold, not {self.last}, {self.first}, {self.high}."
+        return (
+            f"ask: expected 0 <= last <= first <= high < 1; got last {self.last}, first {self.first}, high {self.high}."
+        )

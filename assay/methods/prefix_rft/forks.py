@@ -1,4 +1,4 @@
-"""The tokens of a demonstration at which the policy is most in doubt."""
+"""The tokens of a demonstration at which the policy's entropy is high."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def forks(view: View, *, share: float) -> Tensor:
-    """1[written by the policy] or 1[H > q], q the (1 - share)-quantile of H over the given tokens of the row."""
+    """1[sampled by the policy] or 1[H > q], where q is the (1 - share)-quantile of H over the prefix tokens of the
+    row.
+    """
     given = view.streams["origin"] == Origin.INJECTED
     alone = dataclasses.replace(view, streams={**view.streams, "mask": view.streams["mask"] & given})
     return high_entropy(alone, share=share, by="row", side="high", ties=False) | ~given
@@ -25,9 +27,12 @@ def forks(view: View, *, share: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Forks(Selector):
-    """All tokens of the policy; of the tokens that it was given, those where it hesitates most (Prefix-RFT 2507.01679).
+    """Selects all tokens of the policy, and the prefix tokens with the highest entropy (Prefix-RFT 2507.01679).
 
-    The quantile is that of each given beginning by itself.
+    The quantile is taken within each prefix.
+
+        objective=Objective(keep=(Forks(share=0.2),))
+        --mechanism.objective.keep forks --mechanism.objective.keep.0.share 0.2
     """
 
     share: float = 0.2

@@ -1,4 +1,4 @@
-"""Two sources of reward, each with a baseline of its own: the outcome, and what a process model says of every token."""
+"""Two kinds of reward, each with its own baseline: the outcome, and the process model's reward of every token."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from assay.types import Row
 
 
 def process_leave_one_out(rows: Sequence[Row], *, outcome: float, process: float) -> list[Row]:
-    """r is the `process` stream on the tokens that train. A group of equal rewards keeps its process term.
+    """r is the `process` stream on the tokens that train. A group of equal outcomes still has its process term.
 
-    0 in a group that shrank to one row, and on rows without a token to train.
+    A = 0 if errors of ours left one row of the group, and on rows without a token to train.
     """
     result = list(rows)
     for members in groups(rows).values():
@@ -40,8 +40,11 @@ def process_leave_one_out(rows: Sequence[Row], *, outcome: float, process: float
 class ProcessLeaveOneOut(Credit):
     """A_t = sum_{t' >= t} [ process r'_t' + outcome (R - mean of the others) 1[t' = T] ] (PRIME 2502.01456).
 
-    r'_t = n / (n - 1) r_t - 1 / (n - 1) sum_j m_j, m_j the mean over the tokens of answer j: leave-one-out for one
-    reward an answer, and for token rewards less a mean that has the own answer's part in it.
+    r'_t = n / (n - 1) r_t - 1 / (n - 1) sum_j m_j, where m_j is the mean over the tokens of answer j. That is
+    leave-one-out if each answer has one reward; for token rewards the mean of the answer itself stays in the baseline.
+
+        credit=ProcessLeaveOneOut(process=5.0)
+        --mechanism.credit process-leave-one-out --mechanism.credit.process 5.0
     """
 
     outcome: float = 5.0

@@ -1,4 +1,4 @@
-"""A process model without labels of steps: what it says of tokens follows from learning which answers are right."""
+"""A process model without labels of steps: its token rewards follow from learning which answers are right."""
 
 from __future__ import annotations
 
@@ -39,11 +39,13 @@ def implicit_process(
     rate: float,
     clip_norm: float,
 ) -> tuple[list[Row], Stats]:
-    """Optimiser steps on the cross entropy with the outcome; a set that learns first says its rewards after them."""
+    """Trains the process model by cross entropy with the outcomes; with `learns_first` it gives its rewards
+    afterwards.
+    """
     from assay.engine.interface import Span
 
     if missing := [name for name in (model, reference) if name not in models]:
-        raise ConfigError(f"forwards: '{missing[0]}' is none of the recipe's models: {', '.join(models)}.")
+        raise ConfigError(f"forwards: the recipe has no model '{missing[0]}'; its models are {', '.join(models)}.")
     result = list(rows)
     settings = dataclasses.replace(scale, learning_rate=rate * scale.learning_rate, clip_norm=clip_norm)
     places = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
@@ -54,6 +56,7 @@ def implicit_process(
     first = models.specs[model].learns_first
 
     def far() -> list[np.ndarray]:
+        """The process model's log-ratios to its reference on the tokens of each row."""
         found = models[model].score(spans) if spans else []
         return [
             beta * np.where(trains(row), scores.logp - ref, 0.0)
@@ -72,17 +75,21 @@ def implicit_process(
 
 @dataclass(frozen=True)
 class ImplicitProcess(Forward):
-    """Rewards r_t = beta (log phi - log phi_ref) of the tokens that train, from a model phi that learns online (PRIME).
+    """Rewards r_t = beta (log phi - log phi_ref) of the tokens that train, from a model phi that learns online
+    (PRIME).
 
-    The last token of an answer has none. All are divided by the largest sum of rewards to come, over the whole step.
+    The last token of an answer has no such reward. All rewards are divided by the largest return of the whole step.
+
+        forwards=(ImplicitProcess(beta=0.05),)
+        --mechanism.forwards implicit-process --mechanism.forwards.0.beta 0.05
     """
 
     model: str = "process"
     reference: str = "process-reference"  # the set that the rewards are taken against
     beta: float = scales_with(
         "max_new", 0.05, at=3072, inverse=True
-    )  # of each token: over a whole answer it is to come out alike
-    rate: float = 2.0  # its learning rate, in units of the policy's
+    )  # a token's share of the reward, so that a whole answer's keeps its size
+    rate: float = 2.0  # its learning rate, as a multiple of the policy's
     clip_norm: float = 10.0  # largest norm of its gradient
     does = implicit_process
 
@@ -90,7 +97,9 @@ class ImplicitProcess(Forward):
 def learn(
     models: Models, model: str, rows: Sequence[Row], scale: Scale, memory: Memory, micro_tokens: int, *, beta: float
 ) -> float:
-    """The mean over answers of the cross entropy; `ref` of the rows is that of the process model's own reference."""
+    """Minimises the mean over answers of the cross entropy; `ref` of the rows is that of the process model's
+    reference.
+    """
     from assay.engine.interface import Want
     from assay.objective.value import outcome_loss
 
@@ -107,7 +116,7 @@ def learn(
 
 
 def scaled(rewards: Sequence[np.ndarray], rows: Sequence[Row]) -> list[np.ndarray]:
-    """Without that of the last token; divided by max |sum of those to come| + 1e-6."""
+    """The rewards without that of the last token, divided by max |return| + 1e-6."""
     result = [reward.astype(np.float64) for reward in rewards]
     for reward, row in zip(result, rows, strict=True):
         reward[np.flatnonzero(trains(row))[-1:]] = 0.0

@@ -1,4 +1,4 @@
-"""Right answers train alone (`psr`), wrong ones alone (`nsr`), or right ones at a tenth (`w-reinforce`)."""
+"""Only right answers train (`psr`), only wrong ones (`nsr`), or right ones at a tenth (`w-reinforce`)."""
 
 import dataclasses
 
@@ -25,8 +25,8 @@ PSR = Recipe(
     scale=Scale(num_prompts=1024, group_size=8, max_new=3072, learning_rate=1e-6, num_steps=140, num_minibatches=4),
     notes=(
         "Values are those of the published script; 140 steps are its 20 epochs of the 7,500 problems of MATH.",
-        "The wrong answers are no part of the batch: the mean over tokens is over what is left.",
-        "No baseline and no normalisation. Right is what the verdict says.",
+        "Wrong answers are removed from the batch: the mean over tokens runs over the right answers alone.",
+        "There is no baseline and no normalisation. The verdict says whether an answer is right.",
     ),
 )
 
@@ -37,8 +37,9 @@ NSR = dataclasses.replace(
     mechanism=dataclasses.replace(POSITIVE, curate=(OneSided(keep="wrong"),)),
     notes=(
         *PSR.notes[:1],
-        "The right answers are no part of the batch: on easy problems few tokens make a whole step.",
-        "Where most answers are wrong the push has no target and the policy comes apart; the paper starts near half.",
+        "Right answers are removed from the batch: on easy problems few tokens make a whole step.",
+        "If most answers are wrong, the gradient only pushes away without a target and the policy falls apart; the "
+        "paper starts near a pass rate of one half.",
     ),
 )
 

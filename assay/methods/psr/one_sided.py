@@ -1,4 +1,4 @@
-"""Right answers alone train, or wrong ones alone."""
+"""Training on right answers alone, or on wrong ones alone."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from assay.types import Row
 
 
 def one_sided(rows: Sequence[Row], *, keep: str) -> list[Row]:
+    """Leaves the answers of the other kind out of loss and denominator."""
     if keep not in ("right", "wrong"):
         raise ConfigError(f"curate.keep is 'right' or 'wrong', not '{keep}'.")
     return leave_out(rows, {i for i, row in enumerate(rows) if row.episode.right != (keep == "right")})
@@ -20,7 +21,11 @@ def one_sided(rows: Sequence[Row], *, keep: str) -> list[Row]:
 
 @dataclass(frozen=True)
 class OneSided(Curator):
-    """Keep the right answers alone, or the wrong ones; the others leave the denominator too."""
+    """Only right answers train, or only wrong ones; the others leave the denominator too.
+
+    curate=(OneSided(keep="right"),)
+    --mechanism.curate one-sided --mechanism.curate.0.keep right
+    """
 
     keep: Literal["right", "wrong"] = "right"  # which answers train
     does = one_sided

@@ -1,6 +1,4 @@
-"""Half, then a quarter of a solution stands in the question; a policy that lags samples, and the objective is the
-decoupled one.
-"""
+"""Half of a solution, later a quarter, is part of the question; a lagging policy samples, and PPO is decoupled."""
 
 import dataclasses
 
@@ -54,17 +52,17 @@ QUESTA = Recipe(
         ),
     ),
     notes=(
-        "Values are those of the two released configurations; num_steps, the equal stages and the cap of rounds are "
-        "ours.",
+        "Values are those of the two released configurations; num_steps, the equal length of the stages and the cap "
+        "of rounds are ours.",
         "The released code whitens the scaled rewards over all tokens of the batch and has no baseline by group: "
-        "`group_adv_norm: false` there means the whole batch, not no normalisation.",
-        "A token whose correction pi_prox / pi_behaviour exceeds the cap of 5 is dropped, not held at 5.",
-        "Their rollouts are asynchronous, at most 4 versions behind. Here a follower takes over the weights every 5 "
-        "steps and writes all answers: the lag goes 0, 1, 2, 3, 4 and is the same in every run.",
-        "Solutions are cut by characters as released, so that a number may be halved; unit=steps cuts between steps. "
-        "leaks=bare asks without a hint where the hint holds the answer; the release keeps such hints.",
-        "Problems are the task's own; the paper's were filtered for a low pass rate of a small model beforehand.",
-        "The second stage never trains without a hint, and scores of the run are without hints throughout.",
-        "In compact wording the hint stands in brackets after the question: there are no lines to write a title on.",
+        "`group_adv_norm: false` there means to normalise over the whole batch, not to leave it out.",
+        "A token whose correction pi_prox / pi_behaviour exceeds 5 is dropped, not capped at 5.",
+        "The released rollouts are asynchronous, at most 4 versions behind. Here a follower copies the weights every "
+        "5 steps and samples all answers: the lag is 0, 1, 2, 3, 4 in turn, the same in every run.",
+        "Solutions are cut by characters, as in the release, so that a number may be cut in two; unit=steps cuts "
+        "between steps. leaks=bare leaves out a hint that contains the answer; the release keeps such hints.",
+        "Problems are those of the task; the paper filtered its problems for a low pass rate of a small model.",
+        "The second stage never trains without a hint. Held-out problems are asked without hints throughout.",
+        "In compact wording the hint stands in brackets after the question, because there are no lines for a title.",
     ),
 )

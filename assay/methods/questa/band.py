@@ -1,4 +1,4 @@
-"""Groups whose share of right answers lies in a band."""
+"""Groups whose pass rate lies in a band."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assay.types import Row
 
 
 def band(rows: Sequence[Row], *, low: float, high: float) -> list[Row]:
-    """low <= share of right answers <= high, over the answers that were judged."""
+    """Leaves out groups unless low <= pass rate <= high, over the answers that were judged."""
     out: set[int] = set()
     for members in groups(rows).values():
         if not within([rows[i] for i in members], low, high):
@@ -22,7 +22,11 @@ def band(rows: Sequence[Row], *, low: float, high: float) -> list[Row]:
 
 @dataclass(frozen=True)
 class Band(Curator):
-    """Keep the groups whose success rate is within bounds, both included: neither hopeless nor mastered."""
+    """Trains on groups with a pass rate from `low` to `high`, both included: neither hopeless nor mastered.
+
+    curate=(Band(low=0.05),)
+    --mechanism.curate band --mechanism.curate.0.low 0.05
+    """
 
     low: float = 0.05
     high: float = 0.95

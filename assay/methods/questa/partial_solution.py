@@ -1,4 +1,4 @@
-"""The beginning of a worked solution, written into the question."""
+"""A partial solution as part of the question."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TITLE = "## Hint."
 def partial_solution(
     requests: Sequence[Request], *, codec: Codec, percent: float, unit: str, least: int, leaks: str
 ) -> list[Request]:
-    """Each request with the hint after its question; the question alone where no hint is left."""
+    """The requests with the hint after the question; without a hint if none is left after the cut."""
     contexts: dict[str, Ids | None] = {}
     result = []
     for request in requests:
@@ -37,14 +37,18 @@ def partial_solution(
 
 @dataclass(frozen=True)
 class PartialSolution(Asking):
-    """The first `percent` of the worked solution stand in the question, in training too (QuestA 2507.13266)."""
+    """Adds the first `percent` of the worked solution to the question, in training too (QuestA 2507.13266).
+
+    ask=(PartialSolution(percent=50),)
+    --mechanism.ask partial-solution --mechanism.ask.0.percent 50
+    """
 
     solutions = "all"
 
     percent: float = 50.0
-    unit: Literal["characters", "steps"] = "characters"  # where it may be cut
-    least: int = scales_with("max_new", 10, at=24000)  # characters: what is shorter is left out
-    leaks: Literal["keep", "bare"] = "keep"  # a hint that holds the answer: given all the same, or left out
+    unit: Literal["characters", "steps"] = "characters"  # where the solution may be cut
+    least: int = scales_with("max_new", 10, at=24000)  # characters: a shorter hint is left out
+    leaks: Literal["keep", "bare"] = "keep"  # a hint that contains the answer stays, or is left out
     does = partial_solution
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
@@ -55,19 +59,23 @@ class PartialSolution(Asking):
 
 
 def given_hint(problem: Problem, *, percent: float, unit: str, least: int, leaks: str) -> str:
-    """The hint that the question is given; '' where it would be too short, or would hold the answer and may not."""
+    """The hint for the question; '' if the hint would be too short, or contains the answer and leaks is `bare`."""
     text = hint(problem, percent=percent, unit=unit)
     return "" if len(text) < max(1, least) or (leaks == "bare" and holds_answer(problem, text)) else text
 
 
 def hint(problem: Problem, *, percent: float, unit: str) -> str:
-    """The first floor(percent / 100 * |s|) characters of the solution s, or back to the last whole step among them."""
+    """The first floor(percent / 100 * |s|) characters of the solution s, with unit `steps` up to the
+    last whole step.
+    """
     if not 0 <= percent <= 100 or unit not in ("characters", "steps"):
         raise ConfigError(
             f"ask: percent is from 0 to 100 and unit 'characters' or 'steps', not {percent} and '{unit}'."
         )
     if problem.solution is None:
-        raise DataError(f"problem {problem.id} of '{problem.task}' has no worked solution to take a hint from.")
+        raise DataError(
+            f"problem {problem.id} of '{problem.task}' has no worked solution from which a hint could be taken."
+        )
     text = problem.solution[: int(len(problem.solution) * percent / 100)]
     if unit == "characters":
         return text
@@ -75,6 +83,7 @@ def hint(problem: Problem, *, percent: float, unit: str) -> str:
 
 
 def cut_anywhere(requests: Sequence[Request], memory: Memory, *, codec: Codec, share: float) -> list[Request]:
+    """A share of the requests with a beginning of the solution in the prompt."""
     result = []
     for request in requests:
         draw, length = memory.key("cut-anywhere", memory.step, request.id).generator().random(2).tolist()
@@ -85,7 +94,11 @@ def cut_anywhere(requests: Sequence[Request], memory: Memory, *, codec: Codec, s
 
 @dataclass(frozen=True)
 class CutAnywhere(Asking):
-    """A `share` of the requests reads the beginning of the worked solution in its prompt, cut at any character."""
+    """A `share` of the requests has a beginning of the worked solution in its prompt, cut at any character.
+
+    ask=(CutAnywhere(share=0.3),)
+    --mechanism.ask cut-anywhere --mechanism.ask.0.share 0.3
+    """
 
     share: float = 0.3
     does = cut_anywhere

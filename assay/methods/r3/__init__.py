@@ -42,16 +42,18 @@ R3 = Recipe(
     notes=(
         "Values are those of the released script for GSM8K (4 rows on each of 8 devices, 2 epochs, KL 0.05, clips "
         "0.2); num_steps is ours.",
-        "The release has one network with two heads and weighs the value loss by 5; here the critic is a set of its "
-        "own with its own optimiser, to which the weight of its loss is indifferent. It starts from the same weights.",
-        "This is the mixed variant, the paper's method; `r3-staged` is the sliding one of its ablation. Start states "
-        "are drawn uniformly for each problem, where the release lists all pairs of problem and state: there, problems "
-        "with more steps come more often.",
-        "The steps that are given stand in the answer as tokens of somebody else: no loss, no value, no KL on them, as "
+        "The release has one network with two heads and weighs the value loss by 5. Here the critic is a parameter "
+        "set of its own with its own optimiser, for which that weight makes no difference; it starts from the "
+        "policy's weights.",
+        "This is the mixed variant, the paper's method; `r3-staged` is the sliding variant of its ablation. Here "
+        "problems are drawn first and then a start state, uniformly. The release lists all pairs of problem and "
+        "state, so that problems with more steps come more often.",
+        "The given steps are tokens that the policy did not write: they have no loss, no value and no KL penalty, as "
         "in the release, where they are part of the prompt.",
-        "shape.by=tag whitens each quarter of the way by itself: late states are nearly sure of their reward.",
-        "The paper starts policy, critic and reference from a model tuned on the same demonstrations: take a base "
-        "whose tasks are those of the pool.",
+        "shape.by=tag whitens each quarter of the way to the solution by itself, because late start states nearly "
+        "always succeed.",
+        "The paper starts policy, critic and reference policy from a model fine-tuned on the same demonstrations: "
+        "take a base whose tasks are those of the pool.",
     ),
 )
 
@@ -66,5 +68,5 @@ R3_STAGED = dataclasses.replace(
         )
         for place in range(STATES - 1, -1, -1)
     ),
-    notes=(*R3.notes, "Six stages of equal length are ours; the last starts from the question alone."),
+    notes=(*R3.notes, "Six stages of equal length are ours; the last stage starts from the question alone."),
 )

@@ -1,4 +1,4 @@
-"""What a wrong answer is worth that can be read."""
+"""A reward for wrong answers that can be read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ def partial_outcome(episodes: Sequence[Episode], *, right: float, readable: floa
 
 @dataclass(frozen=True)
 class PartialOutcome(Rewarding):
-    """A wrong answer that could at least be read as one is worth something too (R3 2402.05808)."""
+    """A wrong answer earns part of the reward if the verifier could read it (R3 2402.05808).
+
+    reward=(PartialOutcome(readable=0.2),)
+    --mechanism.reward partial-outcome --mechanism.reward.0.readable 0.2
+    """
 
     right: float = 1.0
     readable: float = 0.2

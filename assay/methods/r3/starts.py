@@ -1,4 +1,4 @@
-"""Answers that start inside a demonstration: the further back, the more is left to the policy."""
+"""Answers that start inside a demonstration: the earlier the start state, the more the policy has to write."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def start_states(
     requests: Sequence[Request], memory: Memory, *, codec: Codec, low: float, high: float
 ) -> list[Request]:
-    """Whoever is compared starts in one state: u belongs to the group. What is given counts towards the limit."""
+    """All answers of a group start in one state: u belongs to the group. The given tokens count towards the limit."""
     if not 0 <= low <= high <= 1:
-        raise ConfigError(f"ask: a start state lies from low to high within 0 to 1, not from {low} to {high}.")
+        raise ConfigError(f"ask: expected 0 <= low <= high <= 1 for start states; got low {low}, high {high}.")
     result = []
     for request in requests:
         steps = lines_of(request.problem)
@@ -38,9 +38,13 @@ def start_states(
 
 @dataclass(frozen=True)
 class StartStates(Asking):
-    """The first j of M steps of the worked solution are given, j = floor(u M) with u uniform in [low, high].
+    """Gives the first j of the M steps of the worked solution, j = floor(u M) with u uniform in [low, high].
 
-    From 0 to 1 all start states are mixed; where both are equal it is fixed, and stages slide it (R3 2402.05808).
+    With 0 and 1 all start states are mixed. With low = high the start state is fixed, and stages can slide it (R3
+    2402.05808).
+
+        ask=(StartStates(high=1.0),)
+        --mechanism.ask start-states --mechanism.ask.0.high 1.0
     """
 
     solutions = "all"

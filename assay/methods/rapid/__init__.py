@@ -1,4 +1,4 @@
-"""One large batch of answers and many updates, with importance weights in gradient and baseline, anew at each."""
+"""One large batch of rollouts and many updates; importance weights enter gradient and baseline at every update."""
 
 from assay.credit import GroupRelative
 from assay.methods.rapid.loss import RAPID as Loss
@@ -20,11 +20,12 @@ RAPID = Recipe(
     ),
     scale=Scale(num_prompts=256, group_size=8, max_new=1024, learning_rate=1e-6, num_steps=200, num_minibatches=8),
     notes=(
-        "From the paper: large inference batches, then off-policy updates (num_minibatches of them) with weights held "
-        "at 2 in the gradient and in the value that is subtracted.",
-        "Ours: the weight is the geometric mean of the answer's token ratios, the value is normalised by the weights, "
-        "the deviation is that of the plain rewards, the loss a mean over answers of means over tokens; and the scale.",
-        "The advantage is worked out anew at every update; the one that is shown is the first update's.",
-        "Honest baselines: grpo with as many updates and its clip, and a single update.",
+        "From the paper: large inference batches, then off-policy updates (num_minibatches of them), with importance "
+        "weights capped at 2 in the gradient and in the baseline.",
+        "Ours: the importance weight is the geometric mean of the answer's token ratios, the baseline is divided by "
+        "the sum of weights, the standard deviation is that of the unweighted rewards, and the loss is a mean over "
+        "answers of means over tokens; so is the scale.",
+        "The advantage is computed anew at every update; the recorded one is that of the first update.",
+        "Fair comparisons are grpo with as many updates and its clip, and grpo with a single update.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Answers weighed by how likely the policy is to give them."""
+"""The policy gradient with answers weighted by the current policy's likelihood over the old one's."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from assay.objective.view import View
-    from assay.part import Scope
+    from assay.part import LossScope
 
 
 def rapid(view: View, *, cap: float, ddof: int, epsilon: float) -> Tensor:
-    """- mean_i u_i A_i mean_t log pi with u_i = sg[min(exp(mean_t (log pi - log pi_old)), cap)] and
-    A_i = (R_i - sum_j u_j R_j / sum_j u_j) / (std_j R_j + epsilon); 0 in a group of equal rewards.
+    """- mean_i u_i A_i mean_t log pi, where u_i = sg[min(exp(mean_t (log pi - log pi_old)), cap)] and A_i = (R_i -
+    sum_j u_j R_j / sum_j u_j) / (std_j R_j + epsilon); 0 in a group of equal rewards.
     """
     member = (view.length > 0).to(view.logp.dtype)
     reward = view.outcome.where(member > 0, 0.0)
@@ -33,7 +33,12 @@ def rapid(view: View, *, cap: float, ddof: int, epsilon: float) -> Tensor:
 
 @dataclass(frozen=True)
 class RAPID(WholeLoss):
-    """The score function off policy: each answer weighs what it would now, in its group's baseline too (2510.03515)."""
+    """Off-policy REINFORCE: a capped importance weight for each answer, in the gradient and in the group's baseline
+    (RAPID 2510.03515).
+
+        objective=Objective(whole=RAPID(cap=2.0))
+        --mechanism.objective.whole rapid --mechanism.objective.whole.cap 2.0
+    """
 
     cap: float = 2.0
     ddof: int = 1  # divisor of the group's variance: rows less this
@@ -41,5 +46,5 @@ class RAPID(WholeLoss):
     does = rapid
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> LossScope:
         return "step"

@@ -1,4 +1,4 @@
-"""Steps are learnt under a label that says what completions from them are worth, and good ones are asked for."""
+"""Each step of an answer is learnt under a label that says how good it is; prompts then ask for good steps."""
 
 import dataclasses
 
@@ -25,8 +25,8 @@ RCRL = Recipe(
     name="rcrl",
     title="Teaching Large Language Models to Reason with Reinforcement Learning",
     paper="2403.04642",
-    claim="steps learnt under labels of their return, and good ones asked for: comparable to PPO and expert iteration, "
-    "which is the best of the three in most cases",
+    claim="steps learnt under labels of their return, with prompts that ask for good ones: comparable to PPO and "
+    "expert iteration, which is the best of the three in most cases",
     missing="labels before every step: the label stands once, at the end of the question",
     mechanism=ASKED,
     scale=Scale(num_prompts=64, group_size=8, max_new=512, learning_rate=2e-5, num_steps=300, warmup_steps=5),
@@ -37,19 +37,22 @@ RCRL = Recipe(
         Stage("round 3", optimiser="reset"),
     ),
     notes=(
-        "Labels by completions of each step, [GOOD] above one half and else [BAD], balanced, are from memory of the "
-        "paper: neither its full text nor code was found. 4 completions, three rounds and the scale are ours.",
-        "A stage is a round: answers are those of the policy with which it began. In the first nobody knows a label, "
-        "and questions are asked bare; then they ask for [GOOD], and so do those of every examination.",
-        "Labels are balanced by weights: good and bad steps of a step of the run have half the sum each. The mean is "
-        "over tokens that train, so that an answer counts under each label with its own steps.",
-        "What is learnt of a step is pi(step | question, label, steps before); an answer of a single step has the "
-        "label of its verdict.",
-        "Completions are on the budget, and in the accuracy of what was written.",
+        "Labels from completions of each step, [GOOD] above one half and otherwise [BAD], in balance, are from memory "
+        "of the paper: we found neither its full text nor code. 4 completions, three rounds and the scale are ours.",
+        "A stage is a round: the policy at its beginning samples all answers of the round. The first round asks "
+        "without a label, because the policy does not know labels yet. Later rounds ask for [GOOD], and so does every "
+        "evaluation.",
+        "Weights balance the labels: in each step of the run the good steps have half the total weight and the bad "
+        "steps the other half. The mean runs over the tokens that train, so that an answer counts under each label "
+        "with the steps of that label.",
+        "The policy learns pi(step | question, label, earlier steps). An answer of a single step has the label of its "
+        "verdict.",
+        "Completions count towards the budget and in the accuracy of the sampled answers.",
     ),
     deviations=(
-        "The paper puts the label before every step. Here it stands once, at the end of the question, and an answer "
-        "with steps of both kinds is learnt once under each: the same condition for the step that trains, but the "
-        "steps before it do not show theirs. Nothing has to be inserted to ask for [GOOD] throughout.",
+        "The paper puts a label before every step. Here the label stands once, at the end of the question, and an "
+        "answer with steps of both kinds is learnt once under each label. The step that trains has the paper's "
+        "condition, but the steps before it do not show their labels. To ask for [GOOD] throughout, nothing has to be "
+        "inserted into the answer.",
     ),
 )

@@ -1,4 +1,4 @@
-"""What each step of an answer is worth: answers that go on from it, and how many of them are right."""
+"""The worth of each step of an answer: how many of the answers that continue after the step are right."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMPLETION = "completion"
 
 
 def complete_steps(episodes: Sequence[Episode], *, codec: Codec, num: int) -> list[Request]:
-    """Once a step of the run; the completions of one place are a group of their own."""
+    """Requests for completions, once a step of the run; the completions after one step are a group of their own."""
     if any(episode.request.tag == COMPLETION for episode in episodes):
         return []
     asked = []
@@ -31,7 +31,11 @@ def complete_steps(episodes: Sequence[Episode], *, codec: Codec, num: int) -> li
 
 @dataclass(frozen=True)
 class CompleteSteps(Expansion):
-    """From the end of every step of an answer but the last, `num` completions are sampled."""
+    """Samples `num` completions after every step of an answer but the last.
+
+    expand=(CompleteSteps(num=4),)
+    --mechanism.expand complete-steps --mechanism.expand.0.num 4
+    """
 
     continues = True
 
@@ -40,18 +44,20 @@ class CompleteSteps(Expansion):
 
 
 def place_of(episode: Episode, at: int) -> str:
-    """The group of the completions that go on from after so many tokens of an answer."""
+    """The name of the group of completions that continue after `at` tokens of an answer."""
     return f"{episode.request.group}/{COMPLETION} {episode.request.sample} {at}"
 
 
 def step_ends(episode: Episode, codec: Codec) -> list[int]:
-    """After how many tokens each step of an answer ends, the last with the answer. A token of the policy with a mark of
-    worked solutions in it ends a step; what says nothing belongs to the step before it.
+    """The number of tokens after which each step of an answer ends, the last step at the end of the answer.
+
+    A step ends at a token of the policy that contains one of the marks that separate steps in worked solutions. A step
+    without any other text belongs to the step before it.
     """
     ids, origin = episode.stream("ids").tolist(), episode.stream("origin")
     marks = STEP_MARKS[episode.request.problem.wording]
     ends: list[int] = []
-    said = False  # anything since the last step ended
+    said = False  # whether the present step has any text besides marks
     for at, (token, who) in enumerate(zip(ids, origin, strict=True), start=1):
         text = "" if token in codec.end_ids else codec.decode([token])
         said |= bool(text.strip(marks).strip())

@@ -1,4 +1,4 @@
-"""Prompts that say how good an answer is wanted."""
+"""A label in the prompt that says how good an answer is asked for."""
 
 from __future__ import annotations
 
@@ -20,12 +20,17 @@ LABELS = GOOD, BAD
 
 
 def conditioned(requests: Sequence[Request], *, codec: Codec, label: str) -> list[Request]:
+    """The requests with the label at the end of each prompt."""
     return [reworded(request, labelled(request.problem, label), codec, hinted=False) for request in requests]
 
 
 @dataclass(frozen=True)
 class Conditioned(Asking):
-    """Every prompt ends in this label, those of held-out problems too: the policy is asked for what it names."""
+    """Adds this label to every prompt, those of held-out problems included; the policy is asked for such an answer.
+
+    ask=(Conditioned(label="GOOD"),)
+    --mechanism.ask conditioned --mechanism.ask.0.label GOOD
+    """
 
     examined = True
 
@@ -37,5 +42,5 @@ class Conditioned(Asking):
 
 
 def labelled(problem: Problem, label: str) -> Any:
-    """The prompt, and the label in brackets at its end."""
+    """The problem with the label in brackets at the end of its prompt."""
     return with_hint(problem, label if problem.wording == "compact" else f"[{label}]", title="")

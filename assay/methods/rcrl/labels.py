@@ -1,4 +1,4 @@
-"""Steps by what they are worth, each learnt under the label that it earned."""
+"""The label of each step by its worth, under which the step is learnt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ Span = tuple[int, int]
 
 
 def label_steps(rows: Sequence[Row], *, codec: Codec, threshold: float) -> list[Row]:
-    """Completions do not train, nor does a step from which none was judged."""
+    """Replaces each answer by a row for each of its labels. Completions do not train, nor do steps without a judged
+    completion.
+    """
     rights: dict[str, list[float]] = {}
     for row in rows:
         if _completes(row) and row.in_group:
@@ -37,10 +39,13 @@ def label_steps(rows: Sequence[Row], *, codec: Codec, threshold: float) -> list[
 
 @dataclass(frozen=True)
 class LabelSteps(Curator):
-    """A step is good where the share of right completions from its end, or at the end of the answer its verdict, is
-    above `threshold`, else bad. An answer is learnt under either label, of each the steps that earned it.
+    """Labels each step good or bad and trains each answer once under each label, on the steps with that label.
 
-    Both labels weigh the same in a step of the run, counted in steps of answers.
+    A step is good if the share of right completions after it is above `threshold`; the last step goes by the verdict.
+    The good and the bad steps of a step of the run have equal total weight, counted in steps of answers.
+
+        curate=(LabelSteps(threshold=0.5),)
+        --mechanism.curate label-steps --mechanism.curate.0.threshold 0.5
     """
 
     writes = True
@@ -57,7 +62,7 @@ def _completes(row: Row) -> bool:
 
 
 def _earned(row: Row, rights: Mapping[str, Sequence[float]], codec: Codec, threshold: float) -> dict[str, list[Span]]:
-    """Label -> where the steps are that earned it."""
+    """Label -> the places of the steps that earned it."""
     ends = step_ends(row.episode, codec)
     values = [rights.get(place_of(row.episode, at), ()) for at in ends[:-1]] + [[measure(row, "accuracy")]]
     spans: dict[str, list[Span]] = {}
@@ -68,7 +73,7 @@ def _earned(row: Row, rights: Mapping[str, Sequence[float]], codec: Codec, thres
 
 
 def _under(row: Row, label: str, spans: Sequence[Span], counts: Mapping[str, int], codec: Codec) -> Row:
-    """The answer as one to the question with this label, of which these steps train."""
+    """The answer to the question with this label; only the given steps train."""
     episode, keep = row.episode, np.zeros(len(row.episode), bool)
     for start, end in spans:
         keep[start:end] = True

@@ -1,4 +1,4 @@
-"""A step of fine-tuning whenever enough problems have defeated the policy."""
+"""RL, and a step of fine-tuning on worked solutions whenever enough problems were failed."""
 
 from assay.credit import Constant, GroupRelative
 from assay.methods.relift.study import Study
@@ -14,7 +14,7 @@ RELIFT = Recipe(
     name="relift",
     title="Learning What Reinforcement Learning Can't: Interleaved Online Fine-Tuning for Hardest Questions",
     paper="2506.07527",
-    claim="RL, and a step of fine-tuning on solutions whenever enough problems have defeated it: +5.2 on average over "
+    claim="RL, and a step of fine-tuning on solutions whenever enough problems were failed: +5.2 on average over "
     "zero-RL on five competition sets and one out of distribution, with 13% of the demonstrations",
     mechanism=Mechanism(
         expand=(Study(size=128),),
@@ -48,11 +48,16 @@ RELIFT = Recipe(
     roles={"policy": "policy", STUDENT: "policy"},
     notes=(
         "Values are those of the published code; num_steps is ours.",
-        "Fine-tuning has moments of its own: with shared ones the small ones of RL make its first step huge.",
-        "A step of fine-tuning is cut into as many updates as one of RL and clipped alike; published are one update "
-        "and a norm of 1.",
-        "Last in, first out, as published: the oldest problems may never be studied, and some may be solved by then.",
-        "A solution as long as the limit is not shown; the published code cuts it and teaches to stop there.",
+        "Fine-tuning has its own optimiser moments. With shared moments, RL's small second moments would make the "
+        "first step of fine-tuning huge.",
+        "A step of fine-tuning has as many updates as a step of RL and the same clip of the gradient's norm; the "
+        "published code has one update and a norm of 1.",
+        "The newest problems are studied first, as published: the oldest ones may never be studied, and the policy "
+        "may solve some before they are.",
+        "A solution as long as the limit is not shown; the published code cuts such solutions, which teaches the "
+        "policy to stop there.",
     ),
-    deviations=("The published RL term divides by the width of the padded row; here by the generation limit.",),
+    deviations=(
+        "The published RL term divides by the width of the padded row; here it divides by the generation limit.",
+    ),
 )

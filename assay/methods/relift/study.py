@@ -1,4 +1,4 @@
-"""Solutions of problems that nobody solved, studied when there are enough of them."""
+"""Worked solutions of failed problems, studied when there are enough of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from assay.ask import Codec
 from assay.ask.demonstrate import worked
 from assay.memory import Memory
+from assay.memory.places import Named
 from assay.methods.relift.unsolved import HoldUnsolved
 from assay.part import Expansion, for_caller, scales_with
 from assay.types import Episode, Request
@@ -17,8 +18,9 @@ from assay.types import Episode, Request
 def study(
     episodes: Sequence[Episode], memory: Memory, *, codec: Codec, size: int, student: str, place: str
 ) -> list[Request]:
-    """Requests for the first `size` of them, which are what they are asked for; once a step. One whose solution is as
-    long as the limit or longer would be taught to stop in the middle, and is not shown.
+    """Requests for the first `size` stored problems, answered by their worked solutions; at most once a step.
+
+    A solution that reaches the limit is not shown, since the cut would teach the policy to stop in the middle.
     """
     held = memory.kept.get(place, ())[:size]
     if len(held) < size or any(episode.request.role == student for episode in episodes):
@@ -33,17 +35,18 @@ def study(
 
 
 @dataclass(frozen=True)
-class Study(Expansion):
-    """When `size` problems are held, another role of the policy is shown their worked solutions (ReLIFT 2506.07527)."""
+class Study(Named, Expansion):
+    """When `size` failed problems are stored, their worked solutions are shown to another role of the policy (ReLIFT
+    2506.07527).
+
+        expand=(Study(size=128),)
+        --mechanism.expand study --mechanism.expand.0.size 128
+    """
 
     solutions = "all"
     reads = (HoldUnsolved,)
 
     size: int = scales_with("num_prompts", 128, at=128)
-    name: str = for_caller("unsolved")  # of the part that holds them
+    name: str = for_caller("unsolved")  # of the part that stores the problems
     student: str = "student"  # the role that is shown the solutions
     does = study
-
-    @property
-    def called(self) -> str:
-        return self.name

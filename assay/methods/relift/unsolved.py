@@ -1,4 +1,4 @@
-"""Problems on which every answer failed, until their solutions have been studied."""
+"""Problems on which a whole group failed, stored until their solutions were studied."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory.episodes import bare
+from assay.memory.places import Named
 from assay.part import Remembering, for_caller
 from assay.types import Episode, Row
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 def hold_unsolved(
     memory: Memory, *, episodes: Sequence[Episode], rows: Sequence[Row], student: str, place: str
 ) -> Memory:
-    """One answer of each such problem, for its question; judged on the rows of a group's statistics without help."""
+    """The memory with one answer of each failed problem, for its question. Answers with a hint and rows outside the
+    group's statistics do not count.
+    """
     studied = {e.request.problem.id for e in episodes if e.request.role == student}
     held = [e for e in memory.kept.get(place, ()) if e.request.problem.id not in studied]
     groups: dict[str, list[Episode]] = {}
@@ -34,18 +37,17 @@ def hold_unsolved(
 
 
 @dataclass(frozen=True)
-class HoldUnsolved(Remembering):
-    """Hold each problem of which a whole group was wrong, the newest first; let go of what was studied in this step.
+class HoldUnsolved(Named, Remembering):
+    """Stores each problem on which a whole group was wrong, the newest first, and drops those studied in this step.
 
-    What was posed has no worked solution, and is not held.
+    A problem that a policy posed has no worked solution and is not stored.
+
+        remember=(HoldUnsolved(student="student"),)
+        --mechanism.remember hold-unsolved --mechanism.remember.0.student student
     """
 
     keeps = "unsolved"
 
     name: str = for_caller("unsolved")  # of the store; readers bear the same
-    student: str = "student"  # the role that studies
+    student: str = "student"  # the role that studies the solutions
     does = hold_unsolved
-
-    @property
-    def called(self) -> str:
-        return self.name

@@ -1,6 +1,6 @@
 """The reward of the greedy answer is the baseline."""
 
-from assay.curate import Aside
+from assay.curate import StatisticsOnly
 from assay.forwards import TokenKL
 from assay.methods.remax.credit import GreedyRelative
 from assay.methods.remax.greedy import Greedy
@@ -15,7 +15,7 @@ REMAX = Recipe(
     claim="the reward of the greedy answer as baseline in place of a critic: half the memory of PPO, 1.6 times faster",
     mechanism=Mechanism(
         ask=(Greedy(),),
-        curate=(Aside(tag="greedy"),),
+        curate=(StatisticsOnly(tag="greedy"),),
         forwards=(TokenKL(weight=0.05),),
         credit=GreedyRelative(tag="greedy"),
         objective=Objective(ratio=NoRatio(), gate=Open(), aggregate=SequenceSum()),
@@ -31,15 +31,17 @@ REMAX = Recipe(
     ),
     models={"policy": Model(), "reference": Model(trained=False)},
     notes=(
-        "KL 0.05, rate, decay and lengths are those of the released script for Llama-2-7B; num_prompts and num_steps "
-        "are ours (the script has one prompt a device).",
-        "The greedy answer counts as generated and is judged like any other; it is never trained, nor counted.",
-        "KL is in the reward of each token, and what a token causes later counts for it.",
-        "A mean over answers of sums over tokens is the gradient of the formula.",
+        "KL weight 0.05, rate, decay and lengths are those of the released script for Llama-2-7B; num_prompts and "
+        "num_steps are ours (the script has one prompt a device).",
+        "The tokens of the greedy answer count towards the budget, and the verifier judges it like any other answer. "
+        "It never trains, and is in no statistics.",
+        "The KL penalty is part of the reward of each token, and the advantage of a token contains the rewards of all "
+        "later tokens.",
+        "A mean over answers of sums over tokens has the gradient of the paper's formula.",
     ),
     deviations=(
-        "The release samples with top_p 0.9 and learns under the full softmax; here both are the full softmax.",
-        "The released trainer takes from a token its own KL alone, discounts the outcome by 0.99 a token, and takes "
-        "means over the tokens of a device's batch.",
+        "The release samples with top_p 0.9 but learns under the full softmax; here both use the full softmax.",
+        "In the released trainer a token's advantage contains its own KL alone, the outcome is discounted by 0.99 a "
+        "token, and means run over the tokens of a device's batch.",
     ),
 )

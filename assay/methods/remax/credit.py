@@ -1,4 +1,4 @@
-"""The reward of the greedy answer is the baseline."""
+"""The reward of the greedy answer as the baseline of its group."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from assay.types import Origin, Row
 
 
 def greedy_relative(rows: Sequence[Row], *, tag: str) -> list[Row]:
-    """r_t: what `process` says of a token, and the reward on the last that the policy wrote.
+    """A_t = sum_{t' >= t} r_t' - b; r_t is the `process` stream, and at the last token of the policy also the reward.
 
-    0 for the greedy answer itself, and where an error of ours lost it: without a baseline nothing is pushed.
+    A = 0 for the greedy answer itself, and for a group whose greedy answer an error of ours lost: there is no
+    baseline.
     """
     result = list(rows)
     for members in groups(rows).values():
@@ -35,7 +36,11 @@ def greedy_relative(rows: Sequence[Row], *, tag: str) -> list[Row]:
 
 @dataclass(frozen=True)
 class GreedyRelative(Credit):
-    """A_t = sum_{t' >= t} r_t' - b, b the reward of the group's greedy answer (ReMax 2310.10505). Unbiased."""
+    """A_t = sum_{t' >= t} r_t' - b, where b is the reward of the group's greedy answer (ReMax 2310.10505); unbiased.
+
+    credit=GreedyRelative(tag="greedy")
+    --mechanism.credit greedy-relative --mechanism.credit.tag greedy
+    """
 
     tag: str = "greedy"  # of the answers that are the baseline
     does = greedy_relative

@@ -1,4 +1,4 @@
-"""What the policy would say without chance, beside what it is sampled to say."""
+"""One greedy answer beside the sampled answers of each group."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from assay.types import Request
 
 
 def greedy(requests: Sequence[Request], *, tag: str) -> list[Request]:
-    """Behind the samples of its group. Filters mean nothing to it."""
+    """The requests, with a greedy one after the samples of each group; it ignores top-p and the like."""
     asked: dict[str, list[Request]] = {}
     for request in requests:
         asked.setdefault(request.group, []).append(request)
@@ -25,7 +25,11 @@ def greedy(requests: Sequence[Request], *, tag: str) -> list[Request]:
 
 @dataclass(frozen=True)
 class Greedy(Asking):
-    """One greedy answer more to each group, with the same limits and the same checker (ReMax 2310.10505)."""
+    """Adds one greedy answer to each group, with the same limit and the same verifier (ReMax 2310.10505).
+
+    ask=(Greedy(tag="greedy"),)
+    --mechanism.ask greedy --mechanism.ask.0.tag greedy
+    """
 
     tag: str = "greedy"  # of the greedy answers, for those who tell them apart
     does = greedy

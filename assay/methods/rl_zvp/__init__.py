@@ -1,4 +1,4 @@
-"""Groups without differences are pushed too, by the entropy of their tokens."""
+"""Groups of equal rewards train too, by the entropy of their tokens."""
 
 from assay.methods.rl_zvp.credit import ByCertainty
 from assay.objective import Clip, Objective, TokenMean
@@ -18,12 +18,13 @@ RL_ZVP = Recipe(
     ),
     scale=Scale(num_prompts=512, group_size=8, max_new=4096, learning_rate=1e-6, num_steps=300, num_minibatches=16),
     notes=(
-        "From descriptions of the paper: the two formulas, alpha of 0.1 (0.2 does as well, 0.3 breaks), 512 prompts in "
-        "mini-batches of 32, no dynamic sampling. No code of the authors was found.",
+        "From descriptions of the paper: the two formulas, alpha of 0.1 (0.2 does as well, 0.3 breaks), 512 prompts "
+        "in mini-batches of 32, no dynamic sampling. We found no code of the authors.",
         "Ours: the entropy of the sampling distribution over the whole vocabulary at the training temperature, the "
-        "mean over tokens, the clip, ddof, epsilon, groups of 8, lengths and steps; no KL.",
-        "Ours: answers that the limit cut are not pushed where all are wrong.",
-        "Entropy is in nats and differs between models: compare the mean |A| of both kinds of groups before a long "
-        "run. One outlying token sets the scale of a wrong answer; a wrong answer of one token gets 0.",
+        "mean over tokens, the clip, ddof, epsilon, groups of 8, lengths and steps; no KL penalty.",
+        "Ours: in a group that is all wrong, answers that the limit cut have advantage 0.",
+        "Entropy is in nats and differs between models: compare the mean |A| of mixed groups with that of groups of "
+        "equal rewards before a long run. One outlying token sets the scale of a wrong answer; a wrong answer of one "
+        "token has A = 0.",
     ),
 )

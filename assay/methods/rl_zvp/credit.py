@@ -1,4 +1,4 @@
-"""Groups without differences, pushed by how certain the policy was of each token."""
+"""Advantages for groups of equal rewards, by the policy's entropy at each token."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from assay.types import Origin, Row
 
 
 def by_certainty(rows: Sequence[Row], *, alpha: float, ddof: int, epsilon: float) -> list[Row]:
-    """The maximum is over the policy's tokens of the same answer."""
+    """A_t by the group's rewards: group-relative, alpha H_t, or -alpha (max_t H - H_t); the maximum runs over the
+    policy's tokens of the same answer.
+    """
     result = list(rows)
     for members in groups(rows).values():
         rewards = np.array([rows[i].reward for i in members], dtype=np.float64)
@@ -37,11 +39,15 @@ def by_certainty(rows: Sequence[Row], *, alpha: float, ddof: int, epsilon: float
 
 @dataclass(frozen=True)
 class ByCertainty(Credit):
-    """Group-relative where rewards differ. Where all are right A_t = alpha H_t, where all are wrong
-    A_t = -alpha (max_t H - H_t), H_t the entropy of what token t was drawn from (RL-ZVP 2509.21880).
+    """Group-relative if rewards differ; A_t = alpha H_t if all answers are right, -alpha (max_t H - H_t) if all are
+    wrong (RL-ZVP 2509.21880).
 
-    The declared exception to zero for groups without variance: uncertain tokens of solved problems are encouraged most,
-    certain ones of failed problems discouraged most. What a limit cut is left alone where all are wrong.
+    H_t is the entropy of the distribution from which token t was drawn. Tokens of high entropy gain most in solved
+    groups, tokens of low entropy lose most in failed ones. Elsewhere a group of equal rewards has advantages of 0;
+    this part is the exception. In a failed group, answers that the limit cut have A = 0.
+
+        credit=ByCertainty(alpha=0.1)
+        --mechanism.credit by-certainty --mechanism.credit.alpha 0.1
     """
 
     alpha: float = 0.1
@@ -52,13 +58,12 @@ class ByCertainty(Credit):
 
 
 def entropy_of(row: Row) -> np.ndarray:
-    """float64[T]: of the distribution before each of the policy's tokens, 0 at those of others."""
-    known = row.episode.stream("entropy") if row.entropy is None else row.entropy
-    entropy = np.where(_written(row), known, 0.0).astype(np.float64)
+    """float64[T]: the entropy of the distribution before each of the policy's tokens, 0 at other tokens."""
+    entropy = np.where(_written(row), row.episode.stream("entropy"), 0.0).astype(np.float64)
     if np.isnan(entropy).any():
         raise DataError(
-            f"the entropy of answer {row.episode.request.id} is not known: its sampler gave none. Take credit "
-            "group-relative, which needs none."
+            f"the entropy of answer {row.episode.request.id} is not known, because its sampler reported none. Take "
+            "credit group-relative, which needs none."
         )
     return entropy
 

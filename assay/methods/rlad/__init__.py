@@ -1,5 +1,6 @@
-"""One player proposes abstractions and the other solves with them, in `rlad` from given ones first; in `rlad-joint`
-abstraction and answer are one text.
+"""One player proposes abstractions of a problem and another solves the problem with them.
+
+In `rlad` the proposer first imitates given abstractions; in `rlad-joint` abstraction and answer are one text.
 """
 
 import dataclasses
@@ -9,7 +10,7 @@ from assay.credit import Constant, GroupRelative
 from assay.curate import Untrained
 from assay.memory import HoldTagged
 from assay.methods.rlad.abstract import Abstract, Distilled, WriteThenSolve
-from assay.methods.rlad.players import Helpful, Unpaid
+from assay.methods.rlad.players import Helpful, WithoutAdvantage
 from assay.methods.rlad.solve import SolveWith
 from assay.methods.rlad.usefulness import Usefulness
 from assay.objective import KL, Clip, Entropy, NoRatio, Objective, Open, TokenMean
@@ -48,7 +49,7 @@ TUNE = Mechanism(ask=(Abstract(num=4, longest=1024), Rehearse(name="helpful")), 
 SOLVE = Mechanism(
     ask=(Abstract(num=1, longest=1024, bare_every=8),),
     expand=(SolveWith(samples=16),),
-    curate=(Untrained(role="abstraction"), Unpaid(tag="bare")),
+    curate=(Untrained(role="abstraction"), WithoutAdvantage(tag="bare")),
     credit=GROUPS,
     objective=ONLINE,
     rules=(READ,),
@@ -92,22 +93,25 @@ RLAD = Recipe(
     ),
     notes=(
         "Values are those of the released re-implementation, which attributes to the paper the clip of 0.5, the "
-        "temperature of 0.6 and the mask of bare problems; num_steps and the shares of the stages are ours.",
-        "Bare problems (every 8th) get no advantage while their KL stays: the solver is not paid for leaving the "
-        "abstraction aside.",
-        "Stages: the proposer imitates given abstractions; both players write with fixed weights (4 abstractions a "
-        "problem, 8 answers with each and 8 without, some 1500 problems as there) and nobody learns; the proposer "
-        "imitates what helped, 128 texts a step, some 3 epochs where a third helped; the solver learns.",
-        "Abstractions of the warm start are by a stronger model that sees the solution, there two a problem. Here: the "
-        "problem's hint, else the first half of its worked steps, which is a plan but hardly abstract.",
-        "There the proposer is tuned at 1e-5 and everything it writes is at 0.7 with top-p 0.95; here rate and "
-        "temperature are those of the whole run. Half of what helped by 8 answers against 8 was luck at one half: "
-        "margin asks for more.",
+        "temperature of 0.6 and the mask of problems without an abstraction; num_steps and the shares of the stages "
+        "are ours.",
+        "Every 8th problem is solved without an abstraction. Its answers have no advantage, but the KL penalty stays: "
+        "the solver is not rewarded for ignoring the abstraction.",
+        "The stages: first the proposer imitates given abstractions. Then both players write with fixed weights, and "
+        "nothing trains (4 abstractions a problem, 8 answers with each and 8 without, some 1500 problems as in the "
+        "release). Then the proposer imitates the abstractions that helped, 128 texts a step, some 3 epochs if a "
+        "third helped. Last, the solver trains.",
+        "In the release a stronger model that sees the solution writes the abstractions of the first stage, two a "
+        "problem. Here they are the problem's hint, else the first half of its worked steps, which is a plan but "
+        "hardly abstract.",
+        "In the release the proposer is tuned at a rate of 1e-5 and samples at temperature 0.7 with top-p 0.95; here "
+        "rate and temperature are those of the whole run. An abstraction whose 8 answers beat 8 answers without it "
+        "helped by luck in about half of the cases: margin asks for a larger difference.",
         "In the last stage an abstraction is written when its problem is drawn; the release stores one a problem "
         "beforehand, from the same weights.",
         "An abstraction may have 1024 tokens, and never more than an answer.",
         "The released test for leaks skips answers of fewer than 3 characters, which most whole numbers are.",
-        "The order from easy to medium problems is left to the pool. The wording of the two requests is ours.",
+        "The order from easy to medium problems is left to the pool. The wording of the two prompts is ours.",
     ),
 )
 
@@ -122,8 +126,9 @@ RLAD_HIERARCHICAL = dataclasses.replace(
     notes=(
         "Values are those of the released variant: 4 abstractions, 4 answers with each, 640 rows an update at 32 "
         "problems; num_steps is ours.",
-        "Answers are compared over all 16 of their problem, an abstraction by the mean of its 4 with the other 3.",
-        "A group of abstractions is four means of four: its advantages are noisy.",
+        "The baseline of an answer comes from all 16 answers to its problem, that of an abstraction from the mean "
+        "rewards of the other 3 abstractions, each over 4 answers.",
+        "A group of abstractions is four means of four answers: its advantages are noisy.",
     ),
 )
 
@@ -133,13 +138,16 @@ RLAD_TWO = dataclasses.replace(
     claim="two sets of weights, one for abstractions and one for answers, both learning on policy",
     models=TWO_SETS,
     roles=TWO_PLAYERS,
-    notes=(*RLAD_HIERARCHICAL.notes, "The same with a set of weights for each player, as the paper has it, is ours."),
+    notes=(
+        *RLAD_HIERARCHICAL.notes,
+        "A set of weights for each player, as in the paper, but with the set-up of `rlad-one`, is our combination.",
+    ),
 )
 
 RLAD_JOINT = dataclasses.replace(
     RLAD_HIERARCHICAL,
     name="rlad-joint",
-    claim="one model writes an abstraction and then the answer in one text, and what the text earns both earn",
+    claim="one model writes an abstraction and then the answer in one text, and both earn the reward of that text",
     mechanism=JOINT,
     roles={"policy": "policy"},
     notes=("Values are those of the released variant: plain GRPO over 16 texts a problem; num_steps is ours.",),

@@ -1,4 +1,4 @@
-"""Two players: one writes an abstraction of a problem, the other solves the problem with it."""
+"""The prompts of two players: one writes an abstraction of a problem, the other solves the problem with it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GIVEN = {"compact": "{question} [{hint}]", "natural": "<hint>\n{hint}\n</hint>\n
 def abstract(
     requests: Sequence[Request], *, codec: Codec, num: int, longest: int, bare: int, bare_every: int
 ) -> list[Request]:
-    """The requests for abstractions, then the answers that need none, tagged `bare`, in groups of their own."""
+    """Requests for abstractions, then requests for answers without one, tagged `bare`, in groups of their own."""
     asked, plain = [], []
     for request in requests:
         alone = bare_every > 0 and request.draw % bare_every == bare_every - 1
@@ -47,12 +47,16 @@ def abstract(
 
 @dataclass(frozen=True)
 class Abstract(Asking):
-    """Abstractions are asked for first; the answers follow when they are there (RLAD 2510.02263)."""
+    """Asks for abstractions first; the part `solve-with` asks for answers with them (RLAD 2510.02263).
+
+    ask=(Abstract(num=1),)
+    --mechanism.ask abstract --mechanism.ask.0.num 1
+    """
 
     num: int = 4  # abstractions a problem
-    longest: int = 1024  # tokens of one, where an answer may have as many
-    bare: int = 0  # answers a problem without any
-    bare_every: int = 0  # every so many problems all answers are without; 0: never
+    longest: int = 1024  # tokens of an abstraction, if an answer may have as many
+    bare: int = 0  # answers a problem without an abstraction
+    bare_every: int = 0  # one in so many problems is solved without any abstraction; 0: none is
     does = abstract
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
@@ -62,12 +66,17 @@ class Abstract(Asking):
 
 
 def write_then_solve(requests: Sequence[Request], *, codec: Codec) -> list[Request]:
+    """The requests, each for an abstraction followed by the answer."""
     return [reworded(one, worded(JOINT, one.problem), codec, hinted=False) for one in requests]
 
 
 @dataclass(frozen=True)
 class WriteThenSolve(Asking):
-    """The abstraction and the answer are one text: whatever the answer earns, the abstraction earns (RLAD-Joint)."""
+    """Asks for the abstraction and the answer in one text, which earns one reward (RLAD-Joint).
+
+    ask=(WriteThenSolve(),)
+    --mechanism.ask write-then-solve
+    """
 
     does = write_then_solve
 
@@ -76,13 +85,14 @@ class WriteThenSolve(Asking):
 
 
 def distilled(requests: Sequence[Request], *, codec: Codec, share: float, shortest: int, least: int) -> list[Request]:
+    """Requests for abstractions that are answered already: by the hint or the first steps of the solution."""
     result = []
     for request in requests:
         problem = request.problem
         if not problem.hints and not problem.solution:
             raise DataError(
-                f"problem {problem.id} of '{problem.task}' has neither a hint nor a worked solution to begin with. "
-                "Without that stage: --stages.0.share 0, with a model that can write hints."
+                f"problem {problem.id} of '{problem.task}' has neither a hint nor a worked solution to begin with. To "
+                "leave that stage out: --stages.0.share 0, with a model that can write hints."
             )
         text = hint_of(problem, share=share)
         if len(text) >= max(1, shortest) and not holds_answer(problem, text, least=least):
@@ -92,21 +102,24 @@ def distilled(requests: Sequence[Request], *, codec: Codec, share: float, shorte
 
 @dataclass(frozen=True)
 class Distilled(Asking):
-    """Abstractions that are asked for are there: the problem's own hint, else this share of its worked steps.
+    """Answers each request for an abstraction by the problem's own hint, else by this share of its worked steps.
 
-    None where that is shorter than `shortest` characters, or where it has the answer in it.
+    An abstraction shorter than `shortest` characters, or one that contains the answer, is left out.
+
+        ask=(Distilled(share=0.5),)
+        --stages.0.mechanism.ask distilled --stages.0.mechanism.ask.0.share 0.5
     """
 
     solutions = "all"
 
     share: float = 0.5
     shortest: int = scales_with("max_new", 40, at=16384)
-    least: int = 3  # characters of an answer below which finding it in the abstraction means nothing
+    least: int = 3  # characters; a shorter answer may occur in the abstraction by chance
     does = distilled
 
 
 def teach_abstractions(requests: Sequence[Request], memory: Memory, *, codec: Codec, share: float) -> list[Request]:
-    """What has a single step is asked as it was."""
+    """The requests, some of them for abstractions; a problem whose solution has a single step is asked as before."""
     result = []
     for request in requests:
         hint = sometimes(request, memory, "abstractions", share=share)
@@ -117,7 +130,12 @@ def teach_abstractions(requests: Sequence[Request], memory: Memory, *, codec: Co
 
 @dataclass(frozen=True)
 class TeachAbstractions(Asking):
-    """For bases: a `share` of the requests asks for an abstraction, and the first steps of the solution are one."""
+    """For training base models: a `share` of the requests asks for an abstraction, which the first steps of the
+    solution answer.
+
+        ask=(TeachAbstractions(share=0.3),)
+        --mechanism.ask teach-abstractions --mechanism.ask.0.share 0.3
+    """
 
     share: float = 0.3
     does = teach_abstractions
@@ -127,7 +145,7 @@ class TeachAbstractions(Asking):
 
 
 def worded(template: dict[str, str], problem: Problem, hint: str = "") -> Any:
-    """The question in a template; in a conversation, its last message."""
+    """The question inside a template; in a conversation, its last message."""
     fill = template[problem.wording].format
     if isinstance(problem.prompt, str):
         return fill(question=problem.prompt, hint=hint)

@@ -1,4 +1,4 @@
-"""Which abstractions and which answers train."""
+"""The abstractions and the answers that train."""
 
 from __future__ import annotations
 
@@ -14,21 +14,30 @@ from assay.part import Curator
 from assay.types import Row
 
 
-def unpaid(rows: Sequence[Row], *, tag: str) -> list[Row]:
-    """Out of their group's statistics, so that they get no advantage; in the loss and in the denominator."""
+def without_advantage(rows: Sequence[Row], *, tag: str) -> list[Row]:
+    """Takes the rows with this tag out of their group's statistics, so that they get no advantage; they stay in loss
+    and denominator.
+    """
     return [row.mark(in_group=False) if (row.tag or row.episode.request.tag) == tag else row for row in rows]
 
 
 @dataclass(frozen=True)
-class Unpaid(Curator):
-    """Rows of a tag earn nothing: no policy gradient and no part in a baseline, while other terms of the loss stay."""
+class WithoutAdvantage(Curator):
+    """Rows with this tag have no advantage and no part in a baseline; other terms of the loss, such as a KL penalty,
+    stay.
+
+        curate=(WithoutAdvantage(tag="bare"),)
+        --mechanism.curate without-advantage --mechanism.curate.0.tag bare
+    """
+
+    formerly = ("unpaid",)
 
     tag: str = "bare"
-    does = unpaid
+    does = without_advantage
 
 
 def helpful(rows: Sequence[Row], *, role: str, margin: float, least: int) -> list[Row]:
-    """accuracy with it > accuracy without + margin, both over the answers of this step."""
+    """Keeps abstractions with: accuracy with it > accuracy without + margin, both over the answers of this step."""
     with_it: dict[str, list[float]] = {}
     without: dict[int, list[float]] = {}
     for row in rows:
@@ -54,13 +63,17 @@ def helpful(rows: Sequence[Row], *, role: str, margin: float, least: int) -> lis
 
 @dataclass(frozen=True)
 class Helpful(Curator):
-    """Tag as `helpful` and keep the abstractions with which more answers are right than without, and that do not give
-    the answer away.
+    """Tags as `helpful`, and keeps, the abstractions with which more answers are right than without.
+
+    An abstraction that contains the answer is left out.
+
+        curate=(Helpful(least=3),)
+        --stages.1.mechanism.curate helpful --stages.1.mechanism.curate.0.least 3
     """
 
     writes = True
 
     role: str = "abstraction"  # that writes the abstractions
     margin: float = 0.0
-    least: int = 3  # characters of an answer below which finding it in the abstraction means nothing
+    least: int = 3  # characters; a shorter answer may occur in the abstraction by chance
     does = helpful

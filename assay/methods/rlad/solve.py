@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def solve_with(episodes: Sequence[Episode], *, codec: Codec, sampling: Sampling, samples: int) -> list[Request]:
-    """Asked for as soon as the abstractions are there; the parent of an answer is the request of its abstraction."""
+    """Requests for answers once the abstractions exist; the parent of an answer is the request of its abstraction."""
     done = {episode.request.parent for episode in episodes}
     result = []
     for episode in episodes:
@@ -33,7 +33,11 @@ def solve_with(episodes: Sequence[Episode], *, codec: Codec, sampling: Sampling,
 
 @dataclass(frozen=True)
 class SolveWith(Expansion):
-    """So many answers with each abstraction; all answers to a problem are one group."""
+    """Asks for `samples` answers with each abstraction; all answers to a problem are one group.
+
+    expand=(SolveWith(samples=16),)
+    --mechanism.expand solve-with --mechanism.expand.0.samples 16
+    """
 
     samples: int = 4  # answers with each abstraction
     does = solve_with

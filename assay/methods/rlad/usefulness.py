@@ -1,4 +1,4 @@
-"""What an abstraction is worth: what its answers came to."""
+"""The reward of an abstraction: the mean reward of the answers written with it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from assay.types import Episode, Reward
 
 
 def usefulness(episodes: Sequence[Episode], *, everyone: Sequence[Episode]) -> list[Reward | None]:
-    """None until there are some that could be judged."""
+    """The mean rewards; None for an abstraction none of whose answers could be judged yet."""
     found: dict[str, list[float]] = {}
     for episode in everyone:
         if episode.request.parent and episode.reward is not None:
@@ -22,6 +22,10 @@ def usefulness(episodes: Sequence[Episode], *, everyone: Sequence[Episode]) -> l
 
 @dataclass(frozen=True)
 class Usefulness(Rewarding):
-    """The mean reward of the answers that were written with it."""
+    """The reward of an abstraction is the mean reward of the answers that were written with it.
+
+    Rule("abstraction", verified=False, reward=(Usefulness(),))
+    --mechanism.rules.0.reward usefulness
+    """
 
     does = usefulness

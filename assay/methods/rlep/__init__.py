@@ -1,4 +1,4 @@
-"""Training starts again from the base, with the successes of the first run among the answers."""
+"""Training starts again from the base model, with right answers of the first run replayed in each group."""
 
 import dataclasses
 
@@ -24,8 +24,8 @@ RLEP = Recipe(
     name="rlep",
     title="RLEP: Reinforcement Learning with Experience Replay for LLM Reasoning",
     paper="2507.07451",
-    claim="restarted from the base with two old successes in each group, training reaches the former best in a third "
-    "of the steps and passes it: AIME24 38.2 to 39.9, AIME25 19.8 to 22.3, AMC23 77.0 to 82.2",
+    claim="restarted from the base model with two old right answers in each group, training reaches the former best "
+    "in a third of the steps and passes it: AIME24 38.2 to 39.9, AIME25 19.8 to 22.3, AMC23 77.0 to 82.2",
     mechanism=REPLAY,
     scale=Scale(
         num_prompts=512,
@@ -42,14 +42,15 @@ RLEP = Recipe(
         Stage("replay", start="base", optimiser="reset", memory="keep"),
     ),
     notes=(
-        "Values are those of the published script; two phases of 400 steps, the problem set, 4 answers held are ours.",
-        "Replayed answers count in the statistics of their group and train as if the present policy had written them: "
+        "Values are those of the published script; two phases of 400 steps, the number of problems and 4 stored "
+        "answers a problem are ours.",
+        "Replayed answers count in the statistics of their group and train as if the current policy had sampled them: "
         "their ratio starts at 1, however unlikely they are.",
-        "Where all fresh answers are wrong they are pushed down by the replayed ones.",
+        "If all fresh answers are wrong, the replayed ones give them negative advantages.",
     ),
     deviations=(
-        "Successes are kept while the first policy learns, the newest of each problem; the paper samples them from "
-        "that policy when it has converged.",
-        "A problem without a success has a smaller group; the published loader fills it up with empty answers.",
+        "Right answers are stored while the first policy trains, the newest of each problem; the paper samples them "
+        "from that policy after it has converged.",
+        "The group of a problem without stored answers is smaller; the published loader fills it with empty answers.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Right answers of an earlier run among the new ones."""
+"""Replayed right answers of an earlier run among the new ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from assay.types import Request
 def replay(
     requests: Sequence[Request], memory: Memory, *, group_size: int, num: int, place: str = SUCCESSES
 ) -> list[Request]:
-    """Nothing is generated for these; of a problem without such answers its group stays as it is."""
+    """The requests with stored answers, for which nothing is sampled; without stored answers a group stays as it is."""
     held: dict[str, list] = {}
     for episode in memory.kept.get(place, ()):
         held.setdefault(episode.request.problem.id, []).append(episode.segments)
@@ -33,7 +33,11 @@ def replay(
 
 @dataclass(frozen=True)
 class Replay(Asking):
-    """Each group has up to `num` right answers more that an earlier policy gave, drawn at random (RLEP 2507.07451)."""
+    """Adds to each group up to `num` stored right answers of an earlier policy, drawn at random (RLEP 2507.07451).
+
+    ask=(Replay(num=2),)
+    --mechanism.ask replay --mechanism.ask.0.num 2
+    """
 
     reads = (KeepSuccesses,)
 

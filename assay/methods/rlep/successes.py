@@ -1,4 +1,4 @@
-"""A pool of verified successes."""
+"""A replay buffer of right answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STORE = "successes"
 
 
 def keep_successes(memory: Memory, *, rows: Sequence[Row], most: int, place: str = STORE) -> Memory:
-    """Fresh answers alone, whole ones without help; the newest first."""
+    """The memory with the new right answers, the newest first: fresh ones that were not cut and had no hint."""
     held: dict[str, dict[bytes, Episode]] = {}
     right = [row.episode for row in rows if row.episode.right and row.episode.provenance == "fresh"]
     fresh = [bare(e) for e in reversed(right) if not e.request.helped and len(e)]
@@ -30,7 +30,11 @@ def keep_successes(memory: Memory, *, rows: Sequence[Row], most: int, place: str
 
 @dataclass(frozen=True)
 class KeepSuccesses(Remembering):
-    """The last `most` different right answers to each problem (RLEP 2507.07451)."""
+    """Stores the last `most` different right answers to each problem (RLEP 2507.07451).
+
+    remember=(KeepSuccesses(most=4),)
+    --stages.0.mechanism.remember keep-successes --stages.0.mechanism.remember.0.most 4
+    """
 
     keeps = STORE
 

@@ -1,4 +1,4 @@
-"""Levels of difficulty open as they are mastered, judged before any filter."""
+"""Levels of difficulty open as the policy masters them, judged before any filter."""
 
 from assay.collect import Refill
 from assay.credit import GroupRelative
@@ -15,8 +15,8 @@ RLVE = Recipe(
     paper="2511.07317",
     claim="each environment's difficulty climbs as the policy masters it: +3.37% on six benchmarks from a strong 1.5B "
     "model with 400 environments, against +0.49% for continuing its original RL with three times the compute",
-    missing="its environments: any tasks with levels take their place; their shaped rewards; answers that go on "
-    "in the next step",
+    missing="the paper's environments, which any tasks with levels replace; their shaped rewards; answers that "
+    "continue in the next step",
     mechanism=Mechanism(
         source=LevelWindow(width=4),
         expand=(Refill(max_rounds=10),),
@@ -36,12 +36,13 @@ RLVE = Recipe(
         beta2=0.98,
     ),
     notes=(
-        "A share of the pool is an environment, its levels in order are the environment's difficulties from 0.",
+        "A share of the pool stands for an environment, and its levels in order for the environment's difficulties "
+        "from 0.",
         "Window, promotion, group size, batch, oversampling, clip and optimiser are those of the published code.",
-        "The controller counts every verdict of the step; the batch holds mixed groups only.",
-        "The environments' shaped rewards are not used: outcome reward for training, accuracy for promotion.",
+        "The controller of the difficulty counts every verdict of the step, while the batch holds mixed groups only.",
+        "The environments' shaped rewards are not used: training and promotion both use right or wrong.",
         "The published code resumes unfinished answers in the next step and weighs tokens by a truncated ratio of "
-        "learner to sampler; here collection is synchronous and both are the same weights.",
-        "A difficulty never falls, as published: a promotion by luck stays. num_steps and max_rounds are ours.",
+        "learner to sampler. Here sampling is synchronous, and learner and sampler have the same weights.",
+        "A difficulty never falls, as published, so that a promotion by luck stays. num_steps and max_rounds are ours.",
     ),
 )

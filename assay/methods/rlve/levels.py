@@ -1,4 +1,4 @@
-"""Which levels are open: for each share of the pool the highest one, and what was counted there."""
+"""For each share of the pool, its highest open level and the counts of answers at that level."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ STORE = "levels"
 
 @dataclass(frozen=True)
 class Standing:
-    """Of one share: its highest open level, counted from its easiest, and the answers that were counted there."""
+    """The state of one share of the pool: its highest open level, counted from the easiest, and the answers counted
+    there.
+    """
 
     highest: int = 0
     prompts: int = 0
@@ -30,7 +32,7 @@ class Standing:
 def promote(
     memory: Memory, *, episodes: Sequence[Episode], pool: Pool, accuracy: float, after: int, place: str = STORE
 ) -> Memory:
-    """h <- h + 1 if right / tried >= accuracy; the counters start anew after every judgement, and h never falls."""
+    """h <- h + 1 if right / tried >= accuracy. The counts start anew after every judgement, and h never falls."""
     store = memory.store(place)
     for share in pool.shares:
         store[_name(share)] = dataclasses.asdict(
@@ -41,9 +43,13 @@ def promote(
 
 @dataclass(frozen=True)
 class Promote(Remembering):
-    """Opens the next level of a share at `accuracy` on its highest; judged whenever `after` prompts were counted there.
+    """Opens the next level of a share when `accuracy` is reached on the highest one; judged after every `after`
+    prompts.
 
-    All that was generated counts, before any filter: a filter of mixed groups would hide that a level is mastered.
+    All sampled answers count, before any filter: a filter for mixed groups would hide that a level is mastered.
+
+        remember=(Promote(accuracy=0.9),)
+        --mechanism.remember promote --mechanism.remember.0.accuracy 0.9
     """
 
     keeps = STORE
@@ -54,11 +60,12 @@ class Promote(Remembering):
 
 
 def standing(memory: Memory, share: Share, place: str = STORE) -> Standing:
+    """The stored state of a share."""
     return Standing(**memory.store(place).get(_name(share), {}))
 
 
 def _counted(before: Standing, share: Share, episodes: Sequence[Episode]) -> Standing:
-    """With the answers to the share's problems of its highest open level."""
+    """The state with the step's answers at the highest open level counted in."""
     highest = share.task, sorted(share.levels)[before.highest]
     answers = [
         (episode.request.group, episode.verdict.status == "ok")

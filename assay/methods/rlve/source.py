@@ -1,4 +1,4 @@
-"""Levels that climb: every share of the pool has a highest level that is open; problems come from it and below."""
+"""Problems from a window of levels that moves up: every share of the pool has a highest open level."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 def level_window(
     memory: Memory, first: int, count: int, *, pool: Pool, width: int, place: str = STORE
 ) -> list[Problem]:
-    """Uniform on {max(0, h - width + 1), ..., h}, h the share's highest open level counted from its easiest."""
+    """A level uniform on {max(0, h - width + 1), ..., h}, where h is the share's highest open level."""
 
     def window(share: Share) -> Sequence[int]:
+        """The levels of a share from which problems are drawn."""
         highest = standing(memory, share, place).highest
         return sorted(share.levels)[max(0, highest - width + 1) : highest + 1]
 
@@ -30,7 +31,12 @@ def level_window(
 
 @dataclass(frozen=True)
 class LevelWindow(Source):
-    """Of each share the `width` highest levels that are open; the easiest alone at the start (RLVE 2511.07317)."""
+    """Draws from the `width` highest open levels of each share; at the start only the easiest is open (RLVE
+    2511.07317).
+
+        source=LevelWindow(width=4)
+        --mechanism.source level-window --mechanism.source.width 4
+    """
 
     reads = (Promote,)
 

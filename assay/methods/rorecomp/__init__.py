@@ -1,4 +1,4 @@
-"""Short right and long wrong answers train first, the rest later from a buffer."""
+"""Short right and long wrong answers train first; the others wait in a replay buffer and train later."""
 
 from assay.credit import GroupRelative
 from assay.memory import KeepLeftovers
@@ -23,13 +23,13 @@ RORECOMP = Recipe(
     ),
     scale=Scale(num_prompts=128, group_size=8, max_new=8192, learning_rate=1e-6, num_steps=500),
     notes=(
-        "From the paper: the two kinds of batches. No code was published; share, the falling probability and its "
-        "ends, the age and the whole scale are ours.",
-        "Advantages are those of the whole group that was sampled, also for rows that train later. Statistics of the "
-        "selected rows alone would be another method.",
-        "The buffer is full when as many rows wait as train first; its oldest groups are then the second batch, "
-        "against the log-probs with which they were sampled.",
-        "Length is the number of tool calls, then of tokens.",
-        "A step takes one or two updates; both are counted, and the learning rate follows the step.",
+        "From the paper: the two kinds of batches. No code is published; the share, the falling probability and its "
+        "ends, the age of buffered groups and the whole scale are ours.",
+        "Advantages are those of the whole sampled group, also for rows that train later. Statistics of the selected "
+        "rows alone would make another method.",
+        "The buffer is full when it holds as many rows as the first batch. Its oldest groups then are the second "
+        "batch, with the log-probs of their sampling as the old ones.",
+        "Answers are compared by their number of tool calls first, then by tokens.",
+        "A step has one or two updates. Both are counted, and the learning rate follows the step.",
     ),
 )

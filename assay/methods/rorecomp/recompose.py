@@ -1,4 +1,4 @@
-"""Batches recomposed: short right and long wrong answers first, what is left over later."""
+"""Recomposed batches: short right and long wrong answers first, the other answers later."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def recompose(
     seldom: float,
     place: str = STORE,
 ) -> list[Row]:
-    """Rows left over stay in the statistics of their group, and come back in the company of it.
+    """Splits the rows into the first batch, the rows that wait, and the second batch.
 
-    Rows that are counted without being trained are counted with the first batch.
+    Rows that wait stay in the statistics of their group. Rows that count in a denominator without training count with
+    the first batch.
     """
     first = priority(rows, share)
     result = [
@@ -41,28 +42,32 @@ def recompose(
 
 @dataclass(frozen=True)
 class Recompose(Curator):
-    """Of each group the shortest right and the longest wrong rows train now, as a batch of their own (RoRecomp).
+    """The shortest right and the longest wrong rows of each group train now, as a batch of their own (RoRecomp).
 
-    What is left over waits in memory. Once as many rows wait as train, the oldest of them are a second batch of the
+    The other rows wait in the memory. Once as many rows wait as train, the oldest of them are a second batch of the
     step, with a probability that falls by a cosine from `often` to `seldom` over the run.
+
+        curate=(Recompose(share=0.5),)
+        --mechanism.curate recompose --mechanism.curate.0.share 0.5
     """
 
     reads = (KeepLeftovers,)
     sets_aside = True
     writes = True  # to which batch a row belongs
 
-    share: float = 0.5  # of either kind
+    share: float = 0.5  # of the right rows and of the wrong rows
     often: float = 1.0
     seldom: float = 0.2
     does = recompose
 
     @property
     def called(self) -> str:
+        """The store's name; there is one store for this part."""
         return "recompose"
 
 
 def priority(rows: Sequence[Row], share: float) -> set[int]:
-    """ceil(share n) of the n right rows of a group, by length, and likewise of the wrong ones, by falling length."""
+    """The shortest ceil(share n) of the n right rows of a group, and the same share of its wrong rows, the longest."""
     chosen: set[int] = set()
     for members in groups(rows).values():
         for right in (True, False):
@@ -73,13 +78,13 @@ def priority(rows: Sequence[Row], share: float) -> set[int]:
 
 
 def length(episode: Episode) -> tuple[int, int]:
-    """Calls of a tool, then tokens, replies apart."""
+    """(number of tool calls, number of tokens without replies), by which answers are compared."""
     calls = sum(len(segment) > 0 and segment.origin[0] == Origin.ENV for segment in episode.segments)
     return calls, episode.written
 
 
 def _compensation(memory: Memory, size: int, place: str) -> list[Row]:
-    """The oldest groups with at least `size` rows left over; nothing while fewer wait."""
+    """The oldest groups that together have `size` waiting rows; none while fewer wait."""
     waiting = [
         [returned(e, marks, place, batch="second") for e in held] for marks, held in leftovers(memory, place).values()
     ]

@@ -32,9 +32,9 @@ ROVER = Recipe(
     notes=(
         "The scale is that of the released script for mathematics, which goes through its data 30 times; num_steps is "
         "ours.",
-        "The mean over the vocabulary is taken at the temperature of sampling, like all log-probs here.",
-        "The value after a masked token is that of the next token that trains.",
-        "At the old policy it is twice REINFORCE with the group's mean.",
+        "The mean over the vocabulary is taken at the sampling temperature, like all log-probs here.",
+        "If the next token is masked, the value of the next token that trains takes its place.",
+        "At the old policy the gradient is twice that of REINFORCE with the group's mean as baseline.",
     ),
     deviations=("The released script for mathematics divides the advantage by the standard deviation, as GRPO does.",),
 )

@@ -1,10 +1,11 @@
-"""Q-values of a uniform policy, regressed on rewards that are centred by group."""
+"""Q-values of the uniformly random policy, regressed on rewards that are centred by group."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from assay.methods.rover.mean_logp import MEAN_LOGP
 from assay.part import WholeLoss
 
 if TYPE_CHECKING:
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def rover(view: View, *, weight: Tensor, scale: float) -> Tensor:
-    """sum w (Q - sg[A + N])^2, Q = scale (log pi - log pi_old) of the token and N the mean of that over the vocabulary
-    at the next position that trains, 0 at the last.
+    """sum w (Q - sg[A + N])^2, where Q = scale (log pi - log pi_old) of the token and N is the mean of that over the
+    vocabulary at the next position that trains, 0 at the last.
     """
-    before = view.streams.get("weights/mean_logp")
+    before = view.constants.get(MEAN_LOGP)
     drift = view.logp.new_zeros(view.logp.shape)
     if before is not None:
         assert view.mean_logp is not None
@@ -28,9 +29,14 @@ def rover(view: View, *, weight: Tensor, scale: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Rover(WholeLoss):
-    """log pi / pi_old as the value of a token under the uniformly random policy, by its Bellman equation (2509.24981).
+    """log pi / pi_old is the value of a token under the uniformly random policy, by its Bellman equation (ROVER
+    2509.24981).
 
-    Wants what all tokens of the vocabulary are given on average, now and (`mean-log-prob` of `forwards`) before.
+    The loss needs the mean log-prob over the vocabulary, under the current policy and, from `mean-log-prob` of
+    `forwards`, under the old one.
+
+        objective=Objective(whole=Rover(scale=1.0))
+        --mechanism.objective.whole rover --mechanism.objective.whole.scale 1.0
     """
 
     scale: float = 1.0
@@ -42,7 +48,7 @@ class Rover(WholeLoss):
 
 
 def following(view: View, x: Tensor) -> Tensor:
-    """[M] for each token that trains, x at the next one of its row; 0 for the last."""
+    """[M] for each token that trains, x at the next such token of its row; 0 for the last."""
     trained = view.mask.nonzero().squeeze(-1)
     here, after = trained[:-1], trained[1:]
     same = view.row[here] == view.row[after]

@@ -1,3 +1,5 @@
+"""The mean log-prob over the vocabulary at each position, before the update."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,11 +10,14 @@ import numpy as np
 from assay.forwards.spans import forwarded
 from assay.models import Models
 from assay.part import Forward
+from assay.streams import Stream
 from assay.types import Row, Stats
+
+MEAN_LOGP = Stream("mean_logp", per="token", filled_by="`mean-log-prob` of `forwards`")
 
 
 def keep_mean_log_prob(rows: Sequence[Row], *, models: Models, micro_tokens: int) -> tuple[list[Row], Stats]:
-    """mean_v log pi_old(v), under the context that was sampled under."""
+    """Stores mean_v log pi_old(v) at each position, under the sampling context."""
     from assay.engine.interface import Span, Want
 
     result = list(rows)
@@ -22,15 +27,20 @@ def keep_mean_log_prob(rows: Sequence[Row], *, models: Models, micro_tokens: int
         spans = [Span(e.request.context, e.stream("ids").astype(np.int32), e.request.temperature) for e in episodes]
         found = forwarded(models.play(role), spans, Want(mean_logp=True), "mean_logp", tokens=micro_tokens)
         for i, (mean,) in zip(places, found, strict=True):
-            result[i] = rows[i].mark(weights={**rows[i].weights, "mean_logp": mean.astype(np.float32)})
+            result[i] = rows[i].mark(constants={**rows[i].constants, MEAN_LOGP: mean.astype(np.float32)})
     return result, {}
 
 
 @dataclass(frozen=True)
 class MeanLogProb(Forward):
-    """What each position gave all tokens of the vocabulary on average before the update, in the weight `mean_logp`.
+    """Stores the mean log-prob over the vocabulary at each position before the update.
 
-    Only where `old` was asked for: with one update of fresh answers the weights before are those of now.
+    The part does nothing for rows whose old log-probs are not needed: with one update, the old policy is the current
+    one.
+
+        forwards=(MeanLogProb(),)
+        --mechanism.forwards mean-log-prob
     """
 
+    fills = (MEAN_LOGP,)
     does = keep_mean_log_prob

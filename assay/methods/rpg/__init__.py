@@ -1,5 +1,6 @@
-"""The exact off-policy gradient of the reward less a divergence from the old policy, four divergences, each as a loss
-or as a weighted likelihood.
+"""The exact off-policy gradient of the reward minus a KL divergence, as a loss or as a weighted likelihood.
+
+There are four divergences from the old policy, and each has both forms.
 """
 
 from assay.collect import Refill
@@ -16,16 +17,17 @@ CHANGES = {
     "scale.max_new": 2048,
 }
 NOTES = (
-    "The reference is the policy before the step, anew at every step. Ratios are those of tokens.",
-    "From the table of the paper's gradients. Clips, batch, rates (half as large for the weighted likelihood), weight, "
-    "lengths, token mean, dynamic sampling and soft overlong punishment are those of the released scripts for 7B; "
-    "those for the instruct model clip at 0.1 on both sides. The scripts go through the data twice; num_steps is ours.",
+    "The old policy is the reference: the policy before the step, renewed at every step. Ratios are those of tokens.",
+    "The formulas are those of the paper's table of gradients. Clips, batch, rates (half as large for the weighted "
+    "likelihood), weight, lengths, token mean, dynamic sampling and soft overlong penalty are those of the released "
+    "scripts for 7B; those for the instruct model clip at 0.1 on both sides. The scripts go through the data twice; "
+    "num_steps is ours.",
     "A token of advantage 0 is not clipped.",
 )
-HELD = "The released code holds the divergence in [-10, 10], which stops its gradient beyond."
+HELD = "The released code clamps the divergence to [-10, 10], so that it has no gradient beyond."
 NEVER_CALLED = (
-    "The released code never calls its weighted-likelihood loss: these variants run PPO with the divergence between "
-    "two equal policies as a reward, a bonus or a malus for length."
+    "The released code never calls its weighted-likelihood loss. These variants of it run PPO with the divergence "
+    "between two equal policies as a reward, which acts as a bonus or a penalty for length."
 )
 
 
@@ -36,7 +38,7 @@ def _variant(divergence: Divergence, says: str) -> tuple[Like, Like]:
     through = Objective(gate=Clip(low=0.2, high=0.28, dual=10.0), aggregate=TokenMean(), regularise=(term,))
     whole = RegularisedReinforce(1e-4, divergence, low=0.2, high=0.28, dual=10.0)
     likelihood = Objective(whole=whole, ratio=NoRatio(), gate=Open(), aggregate=TokenMean())
-    claim = f"the exact gradient off policy of the reward less {says} is stable: on a par with GRPO and DAPO or better"
+    claim = f"the exact off-policy gradient of the reward minus {says} is stable: on a par with GRPO and DAPO or better"
     return (
         Like(
             "dapo",

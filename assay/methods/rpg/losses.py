@@ -1,5 +1,6 @@
-"""The policy gradient of E[R] - weight D(policy, old), on samples of the old policy, for four divergences D (RPG
-2505.17508). With w = pi / pi_old of a token and UKL(p, q) = sum p log(p / q) + sum q - sum p:
+"""The policy gradient of E[R] - weight D(policy, old) for four divergences D, on samples of the old policy (RPG).
+
+With w = pi / pi_old of a token and UKL(p, q) = sum p log(p / q) + sum q - sum p (2505.17508):
 
     fkl   KL(old, pi)     ufkl  UKL(old, pi)     rkl   KL(pi, old)     urkl  UKL(pi, old)
 """
@@ -22,7 +23,7 @@ Divergence = Literal["fkl", "ufkl", "rkl", "urkl"]
 
 
 def old_kl(view: View, *, weight: float, divergence: str) -> Tensor:
-    """fkl: - log w;  ufkl: w - log w - 1;  rkl: w log w;  urkl: w log w - w + 1."""
+    """The divergence by its name: fkl: - log w; ufkl: w - log w - 1; rkl: w log w; urkl: w log w - w + 1."""
     ratio = token_ratio(view.logp, view.old)
     log = ratio.log()
     each = {
@@ -36,7 +37,11 @@ def old_kl(view: View, *, weight: float, divergence: str) -> Tensor:
 
 @dataclass(frozen=True)
 class OldKL(Term):
-    """Divergence from the old policy, in the loss, differentiated through the ratio."""
+    """The divergence from the old policy as a term of the loss, differentiated through the ratio.
+
+    objective=Objective(regularise=(OldKL(divergence="fkl"),))
+    --mechanism.objective.regularise old-kl --mechanism.objective.regularise.0.divergence fkl
+    """
 
     weight: float = 1e-4  # of the term in the loss
     divergence: Divergence = "ufkl"  # forward or reverse KL; with u unnormalised
@@ -46,7 +51,9 @@ class OldKL(Term):
 def regularised_reinforce(
     view: View, *, weight: Tensor, beta: float, divergence: str, low: float, high: float, dual: float | None
 ) -> Tensor:
-    """- sum a sg[w A + beta k] log pi inside the clip, k = 1, 1 - w, - w (log w + 1) or - w log w, by divergence."""
+    """- sum a sg[w A + beta k] log pi inside the clip; k is 1, 1 - w, - w (log w + 1) or - w log w for fkl, ufkl, rkl,
+    urkl.
+    """
     ratio, advantage = token_ratio(view.logp.detach(), view.old), view.streams["advantage"]
     gate = clip(ratio, advantage, low=low, high=high, dual=dual)
     pull = beta * slope(ratio.clamp(1 - low, 1 + high), divergence) * (gate > 0)
@@ -55,8 +62,12 @@ def regularised_reinforce(
 
 @dataclass(frozen=True)
 class RegularisedReinforce(WholeLoss):
-    """The policy gradient of E[R] - beta D as a weighted likelihood. Outside the clip of PPO both parts are silent;
-    within it the divergence sees the ratio held in [1 - low, 1 + high].
+    """The policy gradient of E[R] - beta D as a weighted likelihood.
+
+    Tokens outside PPO's clip have no gradient. For the divergence the ratio is clamped to [1 - low, 1 + high].
+
+        objective=Objective(whole=RegularisedReinforce(beta=0.0001))
+        --mechanism.objective.whole regularised-reinforce --mechanism.objective.whole.beta 0.0001
     """
 
     beta: float = 1e-4

@@ -1,4 +1,4 @@
-"""Twice as many answers are sampled; the cleanest right ones and any wrong ones are kept."""
+"""Twice as many answers are sampled as train: the right ones with the fewest tool errors, and random wrong ones."""
 
 from assay.credit import GroupRelative
 from assay.curate import MixedGroups
@@ -12,10 +12,10 @@ RSTAR2 = Recipe(
     name="rstar2",
     title="rStar2-Agent: Agentic Reasoning Technical Report (GRPO-RoC)",
     paper="2508.20722",
-    claim="twice as many answers as are trained on; of the right ones those with the fewest tool errors: 14B at 80.6 "
-    "on AIME24 and 69.8 on AIME25 in 510 steps, with shorter answers than DeepSeek-R1",
-    missing="Python as the tool, and its second and third stage: answers of 12K tokens, then problems that are "
-    "not always solved",
+    claim="twice as many answers are sampled as train, and of the right ones those with the fewest tool errors train: "
+    "14B at 80.6 on AIME24 and 69.8 on AIME25 in 510 steps, with shorter answers than DeepSeek-R1",
+    missing="Python as the tool, and the paper's second and third stage: answers of 12K tokens, then problems that "
+    "are not always solved",
     tasks=("lookup-strict", "lookup-faulty"),
     mechanism=Mechanism(
         reward=(Outcome(right=1.0, wrong=0.0),),
@@ -27,13 +27,14 @@ RSTAR2 = Recipe(
     notes=(
         "Batch, group, learning rate, warm-up, clip and the numbers 16 and 2 are those of the published script, which "
         "runs 200 steps; the paper has 510.",
-        "The paper draws right answers with a probability that falls with the penalty; the published code sorts them, "
-        "as here. It sorts the wrong ones too, where the paper leaves them as diverse as they are; here they are drawn "
-        "at random.",
-        "Where both sides are below their minimum the published code keeps the whole group; here a side that has "
-        "enough fills it up.",
+        "The paper draws right answers with a probability that falls with the penalty; the published code sorts them "
+        "by the penalty, as here. The published code sorts the wrong answers too, although the paper keeps their "
+        "diversity; here wrong answers are drawn at random.",
+        "If there are too few right and too few wrong answers, the published code keeps the whole group; here the "
+        "kind that has enough fills the group.",
         "The paper's second and third stage (answers of 12K tokens, then problems not always solved) are not in this "
-        "recipe: stages share one answer length.",
-        "A tool error is a reply of the environment that says so; answers are counted by the mark of the wording.",
+        "recipe, because all stages share one limit of answers.",
+        "A reply of the environment says itself whether it is a tool error. The answers given in a text are counted "
+        "by the mark that the prompt's wording asks for.",
     ),
 )

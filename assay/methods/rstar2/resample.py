@@ -1,4 +1,4 @@
-"""Down-sampling of groups that were sampled larger than they are trained."""
+"""Fewer rows of a group train than were sampled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from assay.verifiers.answers import count_answers
 
 
 def resample_on_correct(rows: Sequence[Row], memory: Memory, *, keep: int, least: int) -> list[Row]:
-    """Right rows by penalty, ties at random; wrong rows at random, so that what they fail at stays diverse."""
+    """Keeps right rows by penalty, with random choice among equals, and random wrong rows, so that failures stay
+    diverse.
+    """
     out: set[int] = set()
     for members in groups(rows).values():
         alive = [i for i in members if rows[i].in_loss]
@@ -30,22 +32,30 @@ def resample_on_correct(rows: Sequence[Row], memory: Memory, *, keep: int, least
 
 @dataclass(frozen=True)
 class ResampleOnCorrect(Curator):
-    """Of each group the `keep` rows that train: of the right ones the cleanest, of the wrong ones any (GRPO-RoC)."""
+    """Of each group `keep` rows train: the right rows with the lowest penalty, and random wrong rows (GRPO-RoC).
+
+    curate=(ResampleOnCorrect(keep=16),)
+    --mechanism.curate resample-on-correct --mechanism.curate.0.keep 16
+    """
 
     keep: int = scales_with("group_size", 16, at=32)
-    least: int = 2  # of either kind, if there are so many
+    least: int = 2  # rows of each kind that are kept, if there are so many
     does = resample_on_correct
 
 
 def quotas(right: int, wrong: int, keep: int, least: int) -> tuple[int, int]:
-    """How many of each kind are kept: in proportion, at least `least` of either where there are so many."""
+    """The number of right and of wrong rows to keep: in proportion, but at least `least` of each kind if it has as
+    many.
+    """
     of_right = round(right * keep / (right + wrong))
     of_right = min(max(of_right, min(least, right)), keep - min(least, wrong))
     return of_right, keep - of_right
 
 
 def penalty(row: Row) -> float:
-    """Errors among the replies, 1/2 without any, and answers given beyond the first by the number of turns."""
+    """The share of tool errors among the replies (1/2 without replies), plus the answers given beyond the first,
+    divided by the number of turns.
+    """
     segments = [segment for segment in row.episode.segments if len(segment)]
     replies = [segment for segment in segments if segment.origin[0] == Origin.ENV]
     errors = sum(segment.failed for segment in replies) / len(replies) if replies else 0.5

@@ -1,4 +1,4 @@
-"""A gate that closes softly."""
+"""A gate that closes smoothly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def soft(ratio: Tensor, advantage: Tensor, *, up: float, down: float) -> Tensor:
-    """g = w f'(w) = 4 w q (1 - q), q = sigmoid(tau (w - 1)), tau = up where A > 0, else down."""
+    """g = w f'(w) = 4 w q (1 - q), where q = sigmoid(tau (w - 1)) and tau = up if A > 0, else down."""
     tau = ratio.new_full(ratio.shape, down).masked_fill(advantage > 0, up)
     far = tau * (ratio - 1)
     return 4 * ratio * far.sigmoid() * (-far).sigmoid()
@@ -20,9 +20,12 @@ def soft(ratio: Tensor, advantage: Tensor, *, up: float, down: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Soft(Gate):
-    """f(w) = 4 / tau sigmoid(tau (w - 1)): the push fades as the ratio leaves 1, faster where A <= 0 (SAPO 2511.20347).
+    """f(w) = 4 / tau sigmoid(tau (w - 1)): the gate falls as the ratio leaves 1, faster if A <= 0 (SAPO 2511.20347).
 
-    A clip of epsilon is imitated by a tau near 2 / epsilon; the paper's are far looser.
+    A tau near 2 / epsilon imitates a clip of epsilon; the paper's values of tau are far looser.
+
+        objective=Objective(gate=Soft(up=1.0))
+        --mechanism.objective.gate soft --mechanism.objective.gate.up 1.0
     """
 
     up: float = 1.0

@@ -1,4 +1,4 @@
-"""Rounds of hints whose length is read off a fitted response curve."""
+"""Rounds of hints, whose length follows from a response curve that is fitted to each problem."""
 
 from assay.credit import GroupRelative
 from assay.methods.seele.begin import BeginAtRate
@@ -13,7 +13,7 @@ SEELE = Recipe(
     name="seele",
     title="Staying in the Sweet Spot: Responsive Reasoning Evolution via Capability-Adaptive Hint Scaffolding",
     paper="2509.06923",
-    claim="hints whose length puts each problem's accuracy at one half: six mathematics sets at 3B 42.2, GRPO 30.4, "
+    claim="hints whose length brings each problem's accuracy to one half: six mathematics sets at 3B 42.2, GRPO 30.4, "
     "the best supervision-aided method before it 40.5",
     mechanism=Mechanism(
         source=Epochs(size=22000),
@@ -32,13 +32,14 @@ SEELE = Recipe(
     ),
     scale=Scale(num_prompts=256, group_size=8, max_new=2048, learning_rate=1e-6, num_steps=400, num_minibatches=4),
     notes=(
-        "group_size answers in each of four rounds, 32 in one group: answers with longer hints have the higher "
-        "advantages, the cold start's most of all. That is the paper's baseline.",
-        "The paper puts the hint at the end of the question; here it begins the answer, so that the base need not know "
-        "what a hint is. Old and new probabilities are those after it.",
-        "The imitation of the hint is printed as a probability and described as supervised: here - gamma log pi.",
-        "The curve is fitted to realised rates. Its start and bounds, the learning rate, the clip of 0.2, the form of "
-        "the KL and the constant length are ours; rounds, target, batch, gamma, beta and the set's size are "
-        "the paper's.",
+        "Each of four rounds adds group_size answers to the group, which ends with 32. Answers with longer hints have "
+        "higher advantages, because they share a baseline with answers without; the paper's baseline does the same.",
+        "The paper puts the hint at the end of the question; here the hint begins the answer, so that the base model "
+        "need not know what a hint is. Old and new log-probs are those of the tokens after the hint.",
+        "The paper's formula for the imitation of the hint has a probability, its text says supervised: here the term "
+        "is - gamma log pi.",
+        "The curve is fitted to observed pass rates. Its start and bounds, the learning rate, the clip of 0.2, the "
+        "form of the KL and the constant length are ours; rounds, target, batch, gamma, beta and the number of "
+        "problems are the paper's.",
     ),
 )

@@ -1,3 +1,5 @@
+"""Answers that begin with the first steps of the worked solution."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -19,14 +21,20 @@ if TYPE_CHECKING:
 def begin_at_rate(
     requests: Sequence[Request], memory: Memory, *, codec: Codec, rate: float | None, place: str = STORE
 ) -> list[Request]:
+    """The requests with a given beginning each."""
     known = memory.store(place) if rate is None else {}
     return [begun(r, known.get(r.problem.id, 1.0 if rate is None else rate), codec) for r in requests]
 
 
 @dataclass(frozen=True)
 class BeginAtRate(Asking):
-    """Answers begin with the first steps of the worked solution (SEELE 2509.06923): as many as the memory says of the
-    problem; of a new one, or always if `rate` is given, that share, and never the last step.
+    """Answers begin with the first steps of the worked solution (SEELE 2509.06923).
+
+    The number of steps is the one that the memory has for the problem. A new problem gets the share `rate` of its
+    steps; if `rate` is given, every problem does. The last step is never given.
+
+        ask=(BeginAtRate(),)
+        --mechanism.ask begin-at-rate
     """
 
     solutions = "some"
@@ -40,12 +48,12 @@ class BeginAtRate(Asking):
 
 
 def begun(request: Request, rate: float, codec: Codec) -> Request:
-    """The request with round(rate * steps) steps given, each a segment of its own."""
+    """The request with the first round(rate * steps) steps given, each as a segment of its own."""
     steps = steps_of(request.problem)
     count = max(0, min(int(rate * len(steps) + 0.5), len(steps) - 1))
     return dataclasses.replace(request, prefix=tuple(written_by_others(codec.encode(step)) for step in steps[:count]))
 
 
 def longest_beginning(problem: Problem, codec: Codec) -> int:
-    """Tokens of all steps but the last. They are given beside the answer limit, not as a part of it."""
+    """The number of tokens of all steps but the last; given steps do not count towards the answer limit."""
     return sum(len(codec.encode(step)) for step in steps_of(problem)[:-1])

@@ -1,6 +1,6 @@
-"""How much of a worked solution to give: a response curve fitted to what was seen of a problem.
+"""The share of a worked solution to give, from a response curve fitted to the observed pass rates of a problem.
 
-f(p) = b + (1 - b) / (1 + exp(-k (p + mu)))        p: share of the steps that is given
+f(p) = b + (1 - b) / (1 + exp(-k (p + mu))) p: share of the steps that is given
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ LOWEST, HIGHEST = np.array([1.0, -1.5, 0.0]), np.array([50.0, 1.0, 0.9])
 
 
 def curve(rate: np.ndarray, k: float, mu: float, b: float) -> np.ndarray:
-    """f(p)."""
+    """The response curve f(p)."""
     return b + (1 - b) / (1 + np.exp(-k * (rate + mu)))
 
 
 def inverse(accuracy: float, k: float, mu: float, b: float) -> float:
-    """f^-1(a) = log((a - b) / (1 - a)) / k - mu; minus infinity where guessing alone does better than a."""
+    """f^-1(a) = log((a - b) / (1 - a)) / k - mu; minus infinity if guessing alone exceeds the accuracy a."""
     return float(np.log((accuracy - b) / (1 - accuracy)) / k - mu) if accuracy > b else float("-inf")
 
 
 def fit(points: Mapping[float, float]) -> tuple[float, float, float]:
-    """k, mu, b of least squares within bounds: the best of three descents, each from the best of a grid at its k.
+    """k, mu, b of least squares within bounds: the best of three descents, each from the best grid point for its k.
 
-    While a rate of 0 or 1 was not tried, it stands in the sum with the accuracy 0 or 1.
+    If the rate 0 or 1 was not tried, the fit assumes the accuracy 0 or 1 there.
     """
     known = {0.0: 0.0, 1.0: 1.0} | dict(points)
     rate, accuracy = np.array(list(known)), np.array(list(known.values()))
@@ -50,7 +50,7 @@ def fit(points: Mapping[float, float]) -> tuple[float, float, float]:
 
 
 def _descend(rate: np.ndarray, accuracy: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Damped Gauss-Newton steps (Levenberg, Marquardt), held within the bounds."""
+    """Damped Gauss-Newton steps (Levenberg, Marquardt), kept within the bounds."""
     damping = 1e-3
     for _ in range(100):
         k, mu, b = value
@@ -59,7 +59,7 @@ def _descend(rate: np.ndarray, accuracy: np.ndarray, value: np.ndarray) -> np.nd
         jacobian = np.stack([slope * (rate + mu), slope * k, 1 - rise], 1)
         error = curve(rate, *value) - accuracy
         gradient, square = jacobian.T @ error, jacobian.T @ jacobian
-        # what stands at a bound and is pushed outwards stays there
+        # a parameter at its bound stays there if the gradient points outwards
         free = ~(((value <= LOWEST) & (gradient > 0)) | ((value >= HIGHEST) & (gradient < 0)))
         if not free.any():
             break
@@ -74,19 +74,19 @@ def _descend(rate: np.ndarray, accuracy: np.ndarray, value: np.ndarray) -> np.nd
 
 
 def rate_for(points: Mapping[float, float], target: float, steps: int) -> float:
-    """The rate at which the fitted curve is at the target: 0 at least, all steps but the last at most."""
+    """The rate at which the fitted curve reaches the target; at least 0, at most all steps but the last."""
     last = (steps - 1) / steps if steps else 0.0
     return float(np.clip(inverse(target, *_fit(tuple(points.items()))), 0.0, last))
 
 
 @functools.lru_cache(maxsize=4096)
 def _fit(points: tuple[tuple[float, float], ...]) -> tuple[float, float, float]:
-    """Few rates and few accuracies are possible, so most problems of a step share their fits."""
+    """The fit, cached: few rates and accuracies are possible, so that most problems of a step share their fits."""
     return fit(dict(points))
 
 
 def points_of(episodes: Sequence[Episode]) -> dict[float, float]:
-    """Mean accuracy at every share of the steps that answers to one problem began with; each step is a segment."""
+    """Mean accuracy for each share of steps with which answers to one problem began; each given step is a segment."""
     rights: dict[float, list[bool]] = {}
     for episode in episodes:
         if episode.verdict is not None and episode.verdict.status != "invalid":
@@ -95,10 +95,12 @@ def points_of(episodes: Sequence[Episode]) -> dict[float, float]:
 
 
 def rate_of(request: Request) -> float:
+    """The rate stored for a problem."""
     return len(request.prefix) / max(1, len(steps_of(request.problem)))
 
 
 def by_group(episodes: Sequence[Episode]) -> list[list[Episode]]:
+    """The episodes of each group."""
     found: dict[str, list[Episode]] = {}
     for episode in episodes:
         found.setdefault(episode.request.group, []).append(episode)
@@ -106,6 +108,7 @@ def by_group(episodes: Sequence[Episode]) -> list[list[Episode]]:
 
 
 def keep_rate(memory: Memory, *, episodes: Sequence[Episode], target: float, place: str = STORE) -> Memory:
+    """The memory with the new rate of each problem of the step."""
     store = memory.store(place)
     for members in by_group(episodes):
         problem = members[0].request.problem
@@ -115,7 +118,11 @@ def keep_rate(memory: Memory, *, episodes: Sequence[Episode], target: float, pla
 
 @dataclass(frozen=True)
 class KeepRate(Remembering):
-    """The rate that the step's rounds predict for a problem, for the next visit to it (SEELE 2509.06923)."""
+    """Stores for each problem the rate that the step's answers predict, for its next visit (SEELE 2509.06923).
+
+    remember=(KeepRate(target=0.5),)
+    --mechanism.remember keep-rate --mechanism.remember.0.target 0.5
+    """
 
     keeps = STORE
 

@@ -1,3 +1,5 @@
+"""Rounds of answers with hints of adapted length."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -13,6 +15,7 @@ from assay.types import Episode, Problem, Request
 
 
 def hint_rounds(episodes: Sequence[Episode], *, codec: Codec, rounds: int, target: float) -> list[Request]:
+    """Requests for the next round of each group."""
     asked: list[Request] = []
     for members in by_group(episodes):
         done = 1 + max(episode.request.round for episode in members)
@@ -25,8 +28,13 @@ def hint_rounds(episodes: Sequence[Episode], *, codec: Codec, rounds: int, targe
 
 @dataclass(frozen=True)
 class HintRounds(Expansion):
-    """Rounds of answers to each problem, all one group; after each the share of the steps that is given is chosen anew,
-    so that half of the answers are right (SEELE 2509.06923).
+    """Asks for several rounds of answers to each problem, all in one group (SEELE 2509.06923).
+
+    After each round a new share of the solution is chosen, such that a share `target` of the next answers should be
+    right.
+
+        expand=(HintRounds(rounds=4),)
+        --mechanism.expand hint-rounds --mechanism.expand.0.rounds 4
     """
 
     solutions = "some"

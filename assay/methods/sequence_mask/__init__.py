@@ -1,4 +1,4 @@
-"""Wrong answers that the policy has left do not train, and the KL term is unbiased off policy."""
+"""Wrong answers from which the policy has moved away are masked, and the KL penalty is unbiased off policy."""
 
 from assay.credit import GroupRelative
 from assay.methods.sequence_mask.followed import Followed
@@ -10,9 +10,9 @@ SEQUENCE_MASK = Recipe(
     name="sequence-mask",
     title="DeepSeek-V3.2: Pushing the Frontier of Open Large Language Models",
     paper="2512.02556",
-    claim="stable at large scale: wrong answers that the policy has left do not train, and the KL term is unbiased off "
-    "policy",
-    missing="what the report does to routers and to truncated sampling, and its model",
+    claim="stable at large scale: wrong answers from which the policy has moved away are masked, and the KL penalty "
+    "is unbiased off policy",
+    missing="the report's changes to routers and to truncated sampling, and its model",
     mechanism=Mechanism(
         credit=GroupRelative(scale="none"),
         objective=Objective(
@@ -26,11 +26,11 @@ SEQUENCE_MASK = Recipe(
     notes=(
         "Mask and KL are the report's, which states none of the numbers: 0.5 is what TRL proposes for the mask; clip, "
         "weight of the KL and the whole scale are ours.",
-        "The mean log-prob of an answer is compared with what its sampler said, so that the gap between sampler and "
-        "learner counts. Masked answers stay in the denominator.",
-        "The KL term is k3 times the ratio to the policy before the step, with the gradient through both: that of "
-        "KL(policy, reference), where k3 alone has that of KL(reference, policy).",
-        "What the report does to routers and to truncated sampling is not here: there is nothing to route.",
+        "The mean log-prob of an answer is compared with the sampler's, so that the mismatch between sampler and "
+        "learner counts too. Masked answers stay in the denominator.",
+        "The KL term is k3 times the ratio to the policy before the step, with a gradient through both. Its gradient "
+        "is that of KL(policy, reference), while that of k3 alone is KL(reference, policy)'s.",
+        "The report's changes to routers and to truncated sampling are not here, because no model here has routers.",
     ),
     deviations=("TRL, verl: k3 without the ratio unless an option is set.",),
 )

@@ -1,4 +1,4 @@
-"""Answers that the policy still follows: those whose likelihood has not moved too far."""
+"""Answers whose likelihood under the policy has not fallen too far."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ def followed(view: View, *, most: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Followed(Selector):
-    """Tokens of all answers but those that are pushed down and that the policy has left: whose mean log-prob has fallen
-    by more than `most` since they were sampled (DeepSeek-V3.2 2512.02556).
+    """Masks answers with a negative advantage whose mean log-prob has fallen by more than `most` since sampling
+    (DeepSeek-V3.2 2512.02556).
+
+        objective=Objective(keep=(Followed(most=0.5),))
+        --mechanism.objective.keep followed --mechanism.objective.keep.0.most 0.5
     """
 
     most: float = 0.5

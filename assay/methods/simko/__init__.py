@@ -1,4 +1,4 @@
-"""Right answers lift the likeliest candidates of a token too, and wrong ones lower the likeliest more."""
+"""Right answers raise the likeliest candidates for a token too, and wrong answers lower the likeliest token more."""
 
 from assay.credit import GroupRelative
 from assay.methods.simko.candidates import Candidates
@@ -12,8 +12,9 @@ SIMKO = Recipe(
     name="simko",
     title="SimKO: Simple Pass@K Policy Optimization",
     paper="2510.14807",
-    claim="at hesitant tokens right answers lift the likeliest candidates too and wrong ones lower the very likeliest "
-    "more: pass@k above GRPO's for many k on six mathematics and two logic benchmarks, without losing pass@1",
+    claim="at tokens of high entropy right answers raise the likeliest candidates too and wrong ones lower the "
+    "likeliest token more: pass@k above GRPO's for many k on six mathematics and two logic benchmarks, without losing "
+    "pass@1",
     mechanism=Mechanism(
         forwards=(Candidates(k=3),),
         credit=GroupRelative(scale="std", ddof=1, epsilon=1e-6),
@@ -27,14 +28,17 @@ SIMKO = Recipe(
     notes=(
         "All values are those of the published code and its script for Qwen2.5-Math-7B (CLR-Lab/SimKO); the steps are "
         "its 20 epochs over the 7500 problems of MATH.",
-        "Right is what the verdict says. A token is the likeliest if none of the stored candidates is likelier under "
-        "the current weights; a newcomer among the likeliest since the step began is overlooked.",
-        "The candidates of a step are found by a pass of their own, without a gradient.",
+        "The verdict says whether an answer is right. A token counts as the likeliest if none of the stored "
+        "candidates is likelier under the current weights; a token that has become the likeliest during the step, "
+        "without being a candidate, is overlooked.",
+        "The candidates of a step are found by a forward pass of their own, without gradient.",
     ),
     deviations=(
-        "The published code takes the likeliest ids anew at every forward and divides by the stored log-probs of the "
-        "old ones: after the first update a ratio may compare two different tokens. Here the ids are stored.",
-        "It tells right answers by a score of exactly 1, which shaped rewards never have.",
-        "Its configuration has an entropy bonus of 0.001, which is taken without gradient and does nothing.",
+        "The published code takes the likeliest tokens anew at every forward pass and divides by the stored log-probs "
+        "of the old ones: after the first update a ratio may compare two different tokens. Here the tokens are "
+        "stored.",
+        "The published code recognises right answers by a score of exactly 1, which shaped rewards never have.",
+        "The published configuration has an entropy bonus of 0.001, which the code computes without gradient, so that "
+        "it does nothing.",
     ),
 )

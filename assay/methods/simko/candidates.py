@@ -1,4 +1,4 @@
-"""Which tokens were likeliest where each token was drawn."""
+"""The likeliest tokens at each position when the answer was sampled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from assay.types import Row, Stats
 
 
 def candidates(rows: Sequence[Row], *, models: Models, micro_tokens: int, k: int) -> tuple[list[Row], Stats]:
-    """`top_ids` of the rows, the likeliest first, under the sampling context."""
+    """Writes `top_ids` to the rows, the likeliest token first, under the sampling context."""
     from assay.engine.interface import Span, Want
 
     result = list(rows)
@@ -31,7 +31,12 @@ def candidates(rows: Sequence[Row], *, models: Models, micro_tokens: int, k: int
 
 @dataclass(frozen=True)
 class Candidates(Forward):
-    """The `k` likeliest tokens at each position under the weights before the first update, and how likely they were."""
+    """Stores the `k` likeliest tokens at each position, with their log-probs, under the weights before the first
+    update.
+
+        forwards=(Candidates(k=3),)
+        --mechanism.forwards candidates --mechanism.forwards.0.k 3
+    """
 
     k: int = 3
     does = candidates

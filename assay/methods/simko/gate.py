@@ -1,4 +1,4 @@
-"""The push on the likeliest tokens, where the policy hesitates."""
+"""A larger gradient for the likeliest tokens of wrong answers, where the policy's entropy is high."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def clip_likeliest(
     ratio: Tensor, advantage: Tensor, *, view: View, low: float, high: float, factor: float, share: float
 ) -> Tensor:
-    """Likeliest: none of the candidates that were stored before the first update is likelier now."""
+    """PPO's clip times `factor`; a token is the likeliest if no stored candidate is likelier under the current
+    weights.
+    """
     assert view.top_logp is not None
     gate = clip(ratio, advantage, low=low, high=high, dual=None)
     hesitant = high_entropy(view, share=share, by="row", side="high", ties=False)
@@ -28,12 +30,17 @@ def clip_likeliest(
 
 @dataclass(frozen=True)
 class ClipLikeliest(Gate):
-    """PPO's clip, times `factor` where a wrong answer hesitated and yet took the likeliest token (SimKO 2510.14807)."""
+    """PPO's clip, times `factor` at tokens of high entropy where a wrong answer took the likeliest token (SimKO
+    2510.14807).
+
+        objective=Objective(gate=ClipLikeliest(factor=1.1))
+        --mechanism.objective.gate clip-likeliest --mechanism.objective.gate.factor 1.1
+    """
 
     low: float = 0.2  # PPO's clip below 1
     high: float = 0.2  # PPO's clip above 1
     factor: float = 1.1
-    share: float = 0.2  # of the tokens of an answer that count as hesitant
+    share: float = 0.2  # of an answer's tokens, those with the highest entropy
     does = clip_likeliest
 
     @property

@@ -1,4 +1,4 @@
-"""What a right token earns is shared with the tokens that were as likely."""
+"""A part of a right token's gradient goes to the likeliest candidates at its position."""
 
 from __future__ import annotations
 
@@ -28,16 +28,20 @@ def share_with_candidates(view: View, *, weight: float, low: float, high: float,
 
 @dataclass(frozen=True)
 class ShareWithCandidates(Term):
-    """At hesitant tokens of right answers a share of the push goes to the likeliest candidates (SimKO 2510.14807).
+    """At tokens of high entropy in right answers, a part of the gradient goes to the likeliest candidates (SimKO
+    2510.14807).
 
-    What the ratio w~ = (1 - a) w + (a / K) sum_k sg[w / w_k] w_k adds to the gradient of w, whose value it has; w_k is
-    the ratio of candidate k. The clip is that of the policy's term.
+    The term is the difference in gradient between the paper's ratio w~ = (1 - a) w + (a / K) sum_k sg[w / w_k] w_k and
+    w; both have the same value. w_k is the ratio of candidate k. The clip is that of the policy's loss.
+
+        objective=Objective(extra=(ShareWithCandidates(weight=0.01),))
+        --mechanism.objective.extra share-with-candidates --mechanism.objective.extra.0.weight 0.01
     """
 
-    weight: float = 0.01  # a
+    weight: float = 0.01  # a in the formula
     low: float = 0.2  # PPO's clip below 1
     high: float = 0.2  # PPO's clip above 1
-    share: float = 0.2  # of the tokens of an answer that count as hesitant
+    share: float = 0.2  # of an answer's tokens, those with the highest entropy
     does = share_with_candidates
 
     @property

@@ -1,4 +1,4 @@
-"""The answers of the last epoch are verified drafts of this one."""
+"""The answers of the last epoch are drafts, which the current policy verifies and completes."""
 
 import math
 
@@ -15,7 +15,8 @@ SPEC_RL = Recipe(
     name="spec-rl",
     title="SPEC-RL: Accelerating On-Policy Reinforcement Learning via Speculative Rollouts",
     paper="2509.23232",
-    claim="last epoch's answers, verified as drafts by today's policy, save half to two thirds of the time of rollouts",
+    claim="the last epoch's answers, verified as drafts by the current policy, save half to two thirds of the time of "
+    "rollouts",
     mechanism=Mechanism(
         source=Epochs(size=6144),
         ask=(Speculate(lenience=math.exp(0.5), residual=True),),
@@ -40,17 +41,19 @@ SPEC_RL = Recipe(
     notes=(
         "Values are those of the released script for 1.7B (lenience e^0.5, 6144 problems, 8 answers) and of the "
         "trainer that it configures (clips, weight decay).",
-        "What is unbiased: with the residual draw and a lenience of at most 1, an answer is distributed as one of "
-        "today's policy, whatever wrote the draft. The paper's lenience of e^0.5 is biased towards the drafts.",
-        "The residual draw is ours. The release (residual=no) draws the first new token from today's policy itself, "
-        "which is biased at every lenience, towards tokens that both policies like.",
-        "Answers of one group keep their drafts one by one: what a group had in common an epoch ago, it keeps.",
-        "The release repeats one constant seed of the acceptance test every step and matches drafts by their place in "
-        "a fixed order of data; here the numbers are new in every step and drafts belong to problems.",
-        "The residual needs what every token of a draft was drawn from. Kept are the log-probs of the 128 likeliest "
-        "tokens, by a pass without gradient a step and 1 KB a token; drafts are compared over these and one symbol for "
-        "all others. The rule is exact over any such partition, so a lenience of at most 1 stays unbiased; what it "
-        "costs is that a token of the draft among the others stays only as likely as today's policy draws it there.",
-        "The first new token of the residual draw is part of the given prefix: no decoding step is spent on it.",
+        "With the residual draw and a lenience of at most 1 the method is unbiased: an answer has the distribution of "
+        "the current policy, whatever wrote the draft. The paper's lenience of e^0.5 is biased towards the drafts.",
+        "The residual draw is ours. The release (residual=no) draws the first new token from the current policy "
+        "itself, which is biased at every lenience, towards tokens that are likely under both policies.",
+        "Each answer of a group has its own draft, so that similarities within a group persist from one epoch to the "
+        "next.",
+        "The release uses one constant seed for the acceptance test of every step, and matches drafts by their "
+        "position in a fixed order of the data; here every step draws new numbers, and drafts belong to problems.",
+        "The residual draw needs the distribution from which each token of a draft was drawn. A forward pass without "
+        "gradient stores the log-probs of the 128 likeliest tokens, 1 KB a token; policies are compared over these "
+        "tokens and one symbol for all others. The rule of acceptance is exact over any such partition, so that a "
+        "lenience of at most 1 stays unbiased. The price: a draft's token among the others stays only with the "
+        "probability that the current policy draws it from among the others.",
+        "The first new token of the residual draw is part of the given prefix, so that it costs no decoding step.",
     ),
 )

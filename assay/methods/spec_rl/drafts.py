@@ -1,4 +1,4 @@
-"""The newest answers to each problem, for those who begin where they left off."""
+"""The newest answers to each problem, stored as drafts for the next epoch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STORE = "drafts"
 
 
 def keep_drafts(memory: Memory, *, rows: Sequence[Row], problems: int, place: str = STORE) -> Memory:
-    """Answers that the policy wrote alone and that came to an end of their own or of the limit's."""
+    """The memory with the new drafts: answers without a given prefix that ended by themselves or at the limit."""
     fresh: dict[str, list[Episode]] = {}
     for row in rows:
         if _whole(row.episode):
@@ -35,7 +35,12 @@ def keep_drafts(memory: Memory, *, rows: Sequence[Row], problems: int, place: st
 
 @dataclass(frozen=True)
 class Drafts(Remembering):
-    """Keep the last answers to each problem with their log-probs; of at most so many problems, the oldest go first."""
+    """Stores the last answers to each problem with their log-probs, for at most `problems` problems; the oldest
+    problems are dropped first.
+
+        remember=(Drafts(problems=6144),)
+        --mechanism.remember drafts --mechanism.remember.0.problems 6144
+    """
 
     keeps = STORE
 
@@ -49,7 +54,7 @@ def _whole(episode: Episode) -> bool:
 
 
 def _draft(episode: Episode) -> Episode:
-    """The answer in one piece, without what only the step needed."""
+    """The answer as one segment, without the fields that only its step needed."""
     written = Segment(
         ids=episode.stream("ids").astype(np.int32),
         origin=episode.stream("origin").astype(np.int8),

@@ -1,10 +1,9 @@
-"""Answers of an epoch ago as drafts: what today's policy would have written too is kept, the rest is written anew.
+"""Answers of the last epoch as drafts: the current policy accepts a prefix of each and writes the rest anew.
 
-Of a draft's token q is known where it stands: the probability that it was drawn with, and those of the tokens that were
-likeliest there. Drafts are compared with today's policy p over the tokens T of which q is known and one symbol for all
-others, of probability 1 - sum_T: the exact rule of speculative sampling holds over any partition of a vocabulary. A
-draft's token among the others stays with the probability that p itself draws it from among them, which is exact
-whatever it was drawn from, and needs nothing of q.
+For each position of a draft the memory has the probability q of the draft's token and those of the likeliest tokens.
+The current policy p and q are compared over the tokens T whose q is known and one symbol for all others, with the
+probability 1 - sum_T. The exact rule of speculative sampling holds over any partition of a vocabulary. A draft's token
+among the others stays with the probability with which p draws it from among the others; that is exact for every q.
 """
 
 from __future__ import annotations
@@ -31,9 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stay:
-    """What stays of a draft: so many tokens, and the token behind them, where it is drawn here.
+    """The part of a draft that stays: `count` tokens, and the token after them if it is drawn here.
 
-    With `barred` that token is one of all but these, and the whole distribution of today decides which.
+    With `barred`, the token after them is drawn from all tokens except these, by the full distribution of the current
+    policy.
     """
 
     count: int
@@ -52,14 +52,14 @@ def speculate(
     residual: bool,
     place: str = STORE,
 ) -> list[Request]:
-    """The requests with what stays of their drafts as prefix, as if the policy of today had just written it."""
+    """The requests with the accepted part of their drafts as prefix, as if the current policy had just written it."""
     held: dict[str, list[Episode]] = {}
     for draft in reversed(memory.kept.get(place, ())):
         held.setdefault(draft.request.problem.id, []).append(draft)
     drafts: dict[int, Segment] = {}
     for i, request in enumerate(requests):
         left, vocab = held.get(request.problem.id), models.play(request.role).vocab
-        if left and _fits(request, draft := left.pop(), vocab if residual else None):  # each is used once
+        if left and _fits(request, draft := left.pop(), vocab if residual else None):  # each draft is used once
             drafts[i] = draft.segments[0].first(request.max_new)
     result, key = list(requests), memory.key("accept", memory.step)
     for role in dict.fromkeys(requests[i].role for i in drafts):
@@ -78,15 +78,20 @@ def speculate(
 
 @dataclass(frozen=True)
 class Speculate(Asking):
-    """A draft's token stays with probability min(1, lenience p / q), p of today's policy and q of the draft's; the
-    first that does not stay, and all after it, are drawn anew (SPEC-RL 2509.23232).
+    """A draft's token stays with probability min(1, lenience p / q), p of the current policy and q of the draft's
+    (SPEC-RL 2509.23232).
+
+    The first token that does not stay, and all tokens after it, are drawn anew.
+
+        ask=(Speculate(lenience=1.5),)
+        --mechanism.ask speculate --mechanism.ask.0.lenience 1.5
     """
 
     replies: ClassVar[bool] = False
     reads = (Drafts,)
 
-    lenience: float = 1.0  # at most 1 and with the residual: exact; more keeps more of the drafts and is biased
-    residual: bool = True  # the first new token is drawn from what the kept ones leave over of p, not from p
+    lenience: float = 1.0  # at most 1 and with `residual`: exact; above 1: keeps more of the drafts and is biased
+    residual: bool = True  # draw the first new token from what acceptance leaves of p, rather than from p
     does = speculate
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
@@ -99,17 +104,19 @@ class Speculate(Asking):
             )
         if self.residual and not any(isinstance(part, Distributions) for part in mechanism.forwards):
             return (
-                "ask.residual needs the distributions that drafts were drawn from. Add `distributions` to "
+                "ask.residual needs the distributions from which drafts were drawn. Add `distributions` to "
                 "mechanism.forwards, or set ask.residual to no."
             )
         return None
 
 
-# The rule
+# The rule of acceptance
 
 
 def stays(now: Segment, draft: Segment, key: Key, *, lenience: float, residual: bool) -> Stay:
-    """What stays of a draft whose tokens, and whose `top_ids`, today's policy gives the log-probs of `now`."""
+    """The part of a draft that stays, where `now` has the current policy's log-probs of the draft's tokens and of its
+    `top_ids`.
+    """
     assert now.old is not None and draft.old is not None
     u = uniforms([key], len(draft))[0]
     if not residual:
@@ -125,7 +132,9 @@ def stays(now: Segment, draft: Segment, key: Key, *, lenience: float, residual: 
     if count == len(draft):
         return Stay(count)
     known = np.arange(now.all_logp.shape[1]) if draft.top_ids is None else draft.top_ids[count]
-    if accepted(p[count:][:1], q[count:][:1], u[count:][:1], lenience=lenience):  # another of the others
+    if accepted(
+        p[count:][:1], q[count:][:1], u[count:][:1], lenience=lenience
+    ):  # the new token is another one of the others
         return Stay(count, barred=np.append(known, draft.ids[count]))
     return _left_over(now, draft, count, known, uniforms([key("residual")], 1)[0, 0], lenience=lenience)
 
@@ -133,23 +142,23 @@ def stays(now: Segment, draft: Segment, key: Key, *, lenience: float, residual: 
 def accepted(
     now: np.ndarray, then: np.ndarray, u: np.ndarray, *, lenience: float, within: np.ndarray | float = 0.0
 ) -> int:
-    """Tokens before the first with u > min(1, lenience exp(now - then)) exp(within)."""
+    """The number of tokens before the first with u > min(1, lenience exp(now - then)) exp(within)."""
     most = np.minimum(0.0, np.log(lenience) + now.astype(np.float64) - then) + within
     stay = np.log(np.maximum(u, 1e-300)) <= most
     return len(stay) if stay.all() else int(np.argmin(stay))
 
 
 def left_over(p: np.ndarray, q: np.ndarray, *, lenience: float) -> np.ndarray:
-    """(p - min(q, lenience p))_+, not normalised: with what was accepted it adds up to p where lenience is at most 1.
+    """(p - min(q, lenience p))_+, not normalised: with the accepted mass it adds up to p if lenience is at most 1.
 
-    p itself where rounding leaves nothing over.
+    The result is p itself if rounding leaves nothing.
     """
     over = np.maximum(p - np.minimum(q, lenience * p), 0.0)
     return over if over.sum() > 0 else p
 
 
 def _left_over(now: Segment, draft: Segment, count: int, known: np.ndarray, u: float, *, lenience: float) -> Stay:
-    """The first new token: one that is known by name, or one of the others."""
+    """The first new token: one whose log-prob is stored, or one of the others."""
     assert now.all_logp is not None and draft.all_logp is not None
     today = now.all_logp[count]
     p, q = (np.exp(x, dtype=np.float64) for x in (today, draft.all_logp[count]))
@@ -168,18 +177,18 @@ def drawn(weight: np.ndarray, u: float) -> int:
 
 
 def _rest(logp: np.ndarray | None, own: np.ndarray) -> np.ndarray:
-    """Log-prob of all tokens whose own is not known; no less than that of one of them, whatever rounding left."""
+    """The log-prob of all tokens whose own is not known; at least that of the given token, despite rounding."""
     assert logp is not None
     rest = 1.0 - np.exp(logp, dtype=np.float64).sum(1)
     return np.maximum(np.log(np.maximum(rest, 1e-300)), own)
 
 
-# Today's policy on drafts
+# The current policy's view of drafts
 
 
 def _fits(request: Request, draft: Episode, vocab: int | None) -> bool:
-    """Whether the draft answers what is asked, nothing but its tokens decides where it would have ended, and what it
-    is compared over, of a vocabulary of this size, was kept.
+    """Whether the draft can answer the request: the same prompt, an end that depends on its tokens alone, and stored
+    log-probs for a vocabulary of this size.
     """
     if request.prefix or request.stop or (request.top_p, request.top_k, request.min_p) != (1.0, 0, 0.0):
         return False
@@ -189,7 +198,7 @@ def _fits(request: Request, draft: Episode, vocab: int | None) -> bool:
 
 
 def _compared(engine: Engine, asked: dict[int, Request], drafts: dict[int, Segment], tokens: int) -> dict[int, Segment]:
-    """Each draft as today's policy sees it: its tokens, and those whose log-probs it has kept."""
+    """Each draft under the current policy: log-probs of its tokens, and of the tokens that were stored."""
     from assay.engine.interface import Want
 
     found: dict[int, Segment] = {}
@@ -206,7 +215,7 @@ def _compared(engine: Engine, asked: dict[int, Request], drafts: dict[int, Segme
 
 
 def _named(draft: Segment) -> np.ndarray:
-    """int32[T, K] the tokens whose log-probs a draft has kept."""
+    """int32[T, K] the tokens whose log-probs are stored with a draft."""
     assert draft.all_logp is not None
     every = np.arange(draft.all_logp.shape[1], dtype=np.int32)
     return np.tile(every, (len(draft), 1)) if draft.top_ids is None else draft.top_ids
@@ -233,8 +242,8 @@ def _segment(engine: Engine, draft: Segment, **streams: Any) -> Segment:
 def _of_the_rest(
     engine: Engine, asked: dict[int, Request], now: dict[int, Segment], found: dict[int, Stay], key: Key, tokens: int
 ) -> dict[int, Stay]:
-    """First new tokens that are none of those whose log-probs were kept: of these places alone the whole distribution
-    is asked for.
+    """First new tokens from among the tokens without stored log-probs; only for these positions the full distribution
+    is computed.
     """
     from assay.engine.interface import Span
 
@@ -247,7 +256,7 @@ def _of_the_rest(
     for i, (every,) in zip(places, distributions(engine, spans, tokens=tokens), strict=True):
         weight = np.exp(every, dtype=np.float64)
         weight[found[i].barred] = 0.0
-        if not weight.any():  # rounding alone spoke for them
+        if not weight.any():  # only rounding left them a probability
             weight = np.exp(every, dtype=np.float64)
         token = drawn(weight, uniforms([key(asked[i].id)("rest")], 1)[0, 0])
         result[i] = Stay(found[i].count, token=token, logp=float(every[token]))
@@ -255,8 +264,8 @@ def _of_the_rest(
 
 
 def _given(now: Segment, stay: Stay) -> Segment:
-    """The tokens that stay and the one that was drawn behind them. What is kept of a whole distribution stays with it;
-    that of the likeliest tokens of long ago does not.
+    """The tokens that stay, and the one drawn after them. Stored full distributions stay with their tokens; the
+    likeliest tokens of the old policy do not.
     """
     if now.top_ids is not None:
         now = dataclasses.replace(now, all_logp=None, top_ids=None)

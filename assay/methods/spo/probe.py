@@ -1,4 +1,4 @@
-"""Answers that tell how hard a problem is, before it is trained on."""
+"""Answers that measure how hard a problem is before it trains."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from assay.types import Request
 def probe(
     requests: Sequence[Request], memory: Memory, *, group_size: int, num: int, place: str = VALUES
 ) -> list[Request]:
-    """Once for each problem, in the group of its first draw, tagged `probe`."""
+    """The requests, with `num` more for each new problem, in the group of its first draw, tagged `probe`."""
     seen, result = set(memory.store(place)), list(requests)
     for request in requests:
         if request.problem.id not in seen:
@@ -27,7 +27,11 @@ def probe(
 
 @dataclass(frozen=True)
 class Probe(Asking):
-    """The first time that a problem is asked, `num` answers more say how often it is solved (SPO 2509.13232)."""
+    """When a problem is drawn for the first time, `num` more answers measure its pass rate (SPO 2509.13232).
+
+    ask=(Probe(num=8),)
+    --mechanism.ask probe --mechanism.ask.0.num 8
+    """
 
     reads = (TrackValues,)
 

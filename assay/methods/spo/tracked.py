@@ -1,4 +1,4 @@
-"""A baseline that is remembered: how often the problem was solved before."""
+"""A stored baseline: the pass rate of the problem so far."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from assay.types import Row
 
 
 def tracked_value(rows: Sequence[Row], *, memory: Memory, place: str = STORE) -> list[Row]:
+    """A_i = 1[right] - v, with the stored v or that of the step's probes."""
     store, probes = memory.store(place), probes_of(rows)
     result = []
     for row in rows:
@@ -25,9 +26,13 @@ def tracked_value(rows: Sequence[Row], *, memory: Memory, place: str = STORE) ->
 
 @dataclass(frozen=True)
 class TrackedValue(Credit):
-    """A_i = 1[right] - v, v the value of the problem before this answer; no group is needed (SPO 2509.13232).
+    """A_i = 1[right] - v, where v is the value of the problem before this answer; no group is needed (SPO 2509.13232).
 
-    `remember` track-values keeps v. Of a problem without one, v is that of its probes in this step.
+    The part `track-values` of `remember` stores v. For a problem without a stored value, v comes from its probes in
+    this step.
+
+        credit=TrackedValue()
+        --mechanism.credit tracked-value
     """
 
     reads = (TrackValues,)

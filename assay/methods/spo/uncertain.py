@@ -1,4 +1,4 @@
-"""Draws from a fixed set of problems, those first of which least is known."""
+"""Draws from a fixed set of problems, those with the most uncertain outcome first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def uncertain(
     memory: Memory, first: int, count: int, *, pool: Pool, size: int, floor: float, place: str = STORE
 ) -> list[Problem]:
-    """The order of exponential races with these rates is that of draws without replacement."""
+    """Problems in the order of exponential races with their weights as rates, which is that of draws without
+    replacement.
+    """
     problems, store = set_of(pool, memory.seed, size), memory.store(place)
     values = np.array([value(store, problem.id) for problem in problems])
     weights = np.sqrt(values * (1 - values)) + floor
@@ -33,8 +35,13 @@ def uncertain(
 
 @dataclass(frozen=True)
 class Uncertain(Source):
-    """Problems of a fixed set with weights sqrt(v (1 - v)) + floor, v what `remember` track-values says of them; none
-    twice in a step before all were drawn (SPO 2509.13232).
+    """Draws problems of a fixed set with weights sqrt(v (1 - v)) + floor, where `track-values` stores v (SPO
+    2509.13232).
+
+    No problem is drawn twice in a step before all were drawn.
+
+        source=Uncertain(size=8192)
+        --mechanism.source uncertain --mechanism.source.size 8192
     """
 
     reads = (TrackValues,)

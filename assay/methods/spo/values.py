@@ -1,4 +1,4 @@
-"""What each problem is worth: a Beta posterior of its success rate that forgets as the policy drifts."""
+"""The value of each problem: a Beta posterior of its pass rate that forgets as the policy drifts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from assay.types import Episode, Origin, Row, Segment
 if TYPE_CHECKING:
     from assay.memory import Memory
 
-STORE = "values"  # problem -> (alpha, beta); in the same place the last answer to each is held
-PROBE = "probe"  # tag of the answers from which the first estimate is made
+STORE = "values"  # problem -> (alpha, beta); the same store has the last answer to each problem
+PROBE = "probe"  # the tag of the answers that give the first estimate
 
 
 def value(store: Mapping[str, Sequence[float]], problem: str, probes: Sequence[bool] = ()) -> float:
-    """alpha / (alpha + beta); of a new problem (S + 1/2) / (n + 1), with S of n probes right."""
+    """alpha / (alpha + beta); for a new problem (S + 1/2) / (n + 1) if S of its n probes are right."""
     if problem in store:
         alpha, beta = store[problem]
         return alpha / (alpha + beta)
@@ -29,7 +29,7 @@ def value(store: Mapping[str, Sequence[float]], problem: str, probes: Sequence[b
 
 
 def probes_of(rows: Sequence[Row]) -> dict[str, list[bool]]:
-    """Which probes of each problem were right."""
+    """For each problem, whether each of its probes is right."""
     found: dict[str, list[bool]] = {}
     for row in rows:
         if row.episode.request.tag == PROBE and row.reward is not None:
@@ -47,8 +47,9 @@ def track_values(
     most: float,
     place: str = STORE,
 ) -> Memory:
-    """A first estimate counts for 1 / (1 - least) answers, or for one where nothing was probed. Log-probs are those of
-    the weights after the update.
+    """The memory with the new posteriors; drift uses the log-probs after the update.
+
+    A first estimate counts as 1 / (1 - least) answers, or as one answer if there were no probes.
     """
     store, probes = memory.store(place), probes_of(rows)
     last = {e.request.problem.id: e for e in memory.kept.get(place, ())}
@@ -61,7 +62,7 @@ def track_values(
         if problem not in store:
             first, weight = value({}, problem, probes.get(problem, ())), 1 / (1 - least) if problem in probes else 1.0
             store[problem] = [weight * first, weight * (1 - first)]
-        # an answer of this step was given a moment ago: the second one to a problem sees no drift
+        # an answer of this step has no drift yet, so the second one to a problem forgets nothing
         rho = min(most, max(least, 2.0 ** (-drift.pop(problem, 0.0) / half)))
         alpha, beta = store[problem]
         store[problem] = [rho * alpha + right, rho * beta + 1 - right]
@@ -71,13 +72,18 @@ def track_values(
 
 @dataclass(frozen=True)
 class TrackValues(Remembering):
-    """alpha <- rho alpha + r, beta <- rho beta + 1 - r after each answer, rho = 2^(-D / half) within bounds (SPO
-    2509.13232). D is how far the log-probs of the last answer to the problem have moved since it was given.
+    """alpha <- rho alpha + r, beta <- rho beta + 1 - r after each answer, rho = 2^(-D / half) within [least, most]
+    (SPO 2509.13232).
+
+    D is the drift: how far the log-probs of the last answer to the problem have moved since it was sampled.
+
+        remember=(TrackValues(half=0.06),)
+        --mechanism.remember track-values --mechanism.remember.0.half 0.06
     """
 
     keeps = STORE
 
-    half: float = 0.06  # drift at which half is forgotten
+    half: float = 0.06  # the drift at which half of the past answers is forgotten
     least: float = 0.875
     most: float = 0.96  # upper bound of rho
     does = track_values

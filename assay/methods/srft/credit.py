@@ -1,4 +1,4 @@
-"""Advantages in groups that hold a demonstration."""
+"""Advantages in groups with a demonstration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from assay.types import Row
 
 
 def demonstrated(rows: Sequence[Row], *, ddof: int, epsilon: float) -> list[Row]:
-    """A = (R - mean_g R) / (std_g R + epsilon) of a demonstration, 0 where all R are equal; of others +1 or -1."""
+    """A = (R - mean_g R) / (std_g R + epsilon) for a demonstration, 0 if all R are equal; +1 or -1 for
+    other answers.
+    """
     from assay.credit.advantage import group_relative
 
     names: dict[str, int] = {}
@@ -28,7 +30,11 @@ def demonstrated(rows: Sequence[Row], *, ddof: int, epsilon: float) -> list[Row]
 
 @dataclass(frozen=True)
 class Demonstrated(Credit):
-    """Demonstrations are compared with the group, the policy's own answers are right or wrong (SRFT 2506.19767)."""
+    """A demonstration is compared with its group; the policy's own answers have advantage +1 or -1 (SRFT 2506.19767).
+
+    credit=Demonstrated(epsilon=1e-06)
+    --mechanism.credit demonstrated --mechanism.credit.epsilon 1e-06
+    """
 
     ddof: int = 1  # divisor of the group's variance: rows less this
     epsilon: float = 1e-6

@@ -1,4 +1,4 @@
-"""How hard demonstrations push, by how certain the policy is."""
+"""The weight of right answers, by the policy's entropy."""
 
 from __future__ import annotations
 
@@ -14,13 +14,18 @@ if TYPE_CHECKING:
 
 
 def by_entropy(ratio: Tensor, advantage: Tensor, *, view: View, weight: float) -> Tensor:
-    """g = weight exp(h) where A > 0, else 1, h the mean entropy of the answer's tokens."""
+    """g = weight exp(h) if A > 0, else 1, where h is the mean entropy of the answer's tokens."""
     return (weight * view.spread(view.mean_entropy).exp()).where(advantage > 0, ratio.new_ones(()))
 
 
 @dataclass(frozen=True)
 class ByEntropy(Gate):
-    """Right answers weigh the more, the less sure the policy is of the whole answer; wrong ones 1 (SRFT 2506.19767)."""
+    """Right answers weigh more, the higher the policy's mean entropy on the answer; wrong ones weigh 1 (SRFT
+    2506.19767).
+
+        objective=Objective(gate=ByEntropy(weight=0.1))
+        --mechanism.objective.gate by-entropy --mechanism.objective.gate.weight 0.1
+    """
 
     weight: float = 0.1
     does = by_entropy

@@ -1,4 +1,4 @@
-"""Likelihood of demonstrations, less of it where the policy is in doubt."""
+"""The likelihood of demonstrations, with less weight where the policy's entropy is high."""
 
 from __future__ import annotations
 
@@ -14,13 +14,18 @@ if TYPE_CHECKING:
 
 
 def likelihood_by_entropy(view: View, *, weight: float) -> Tensor:
-    """- weight exp(-h) log pi, h the mean entropy of the answer's tokens, without a gradient."""
+    """- weight exp(-h) log pi, where h is the mean entropy of the answer's tokens, without a gradient."""
     return -weight * view.spread(-view.mean_entropy).exp() * view.logp
 
 
 @dataclass(frozen=True)
 class LikelihoodByEntropy(Term):
-    """Likelihood of answers, the less sure the policy is of one the less (SRFT 2506.19767)."""
+    """The likelihood of answers, with less weight the higher the policy's mean entropy on the answer (SRFT
+    2506.19767).
+
+        objective=Objective(extra=(LikelihoodByEntropy(weight=0.5),))
+        --mechanism.objective.extra likelihood-by-entropy --mechanism.objective.extra.0.weight 0.5
+    """
 
     weight: float = 0.5
     does = likelihood_by_entropy

@@ -1,4 +1,4 @@
-"""Ratios that are held within bounds, those of right answers apart from those of wrong ones."""
+"""Ratios clamped to bounds, with other bounds for right answers than for wrong ones."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ if TYPE_CHECKING:
 def tapered(
     ratio: Tensor, advantage: Tensor, *, up_least: float, up_most: float, down_least: float, down_most: float
 ) -> Tensor:
-    """g = clip(w, up_least, up_most) where A > 0, else clip(w, down_least, down_most)."""
+    """g = clip(w, up_least, up_most) if A > 0, else clip(w, down_least, down_most)."""
     return ratio.clamp(up_least, up_most).where(advantage > 0, ratio.clamp(down_least, down_most))
 
 
 @dataclass(frozen=True)
 class Tapered(Gate):
-    """The ratio held within bounds of their own for pushes up and for pushes down (TOPR 2503.14286).
+    """Clamps the ratio, with separate bounds for positive and for negative advantages (TOPR 2503.14286).
 
-    Anything above 0 for `down_least` lets a push down go on for ever.
+    With `down_least` above 0 the gradient that pushes an answer down never ends.
+
+        objective=Objective(gate=Tapered(down_most=1.0))
+        --mechanism.objective.gate tapered --mechanism.objective.gate.down-most 1.0
     """
 
     up_least: float = 1.0

@@ -1,4 +1,4 @@
-"""Answers fork at surprising tokens, and credit comes from the success of subtrees."""
+"""Answers fork at tokens of high surprisal, and a token's advantage comes from the success of the subtree below it."""
 
 from assay.ask import Trunks
 from assay.collect import Fork
@@ -13,9 +13,9 @@ TREERL = Recipe(
     name="treerl",
     title="TreeRL: LLM Reinforcement Learning with On-Policy Tree Search",
     paper="2506.11902",
-    claim="trees that fork at surprising tokens, with credit from the success of subtrees and no process model, beat "
-    "chains with outcome rewards at an equal number of generated tokens on six math and code benchmarks",
-    missing="its punishment of repetitive answers",
+    claim="trees that fork at tokens of high surprisal, with credit from the success of subtrees and no process "
+    "model, beat chains with outcome rewards at an equal number of generated tokens on six math and code benchmarks",
+    missing="the paper's penalty for repetitive answers",
     mechanism=Mechanism(
         ask=(Trunks(share=6 / 16),),
         expand=(
@@ -46,15 +46,19 @@ TREERL = Recipe(
         weight_decay=0.1,
     ),
     notes=(
-        "Six trunks, two places a tree, two branches a place: 30 leaves, of which 16 train. Trunks follow group_size.",
-        "Forks, values, loss and scale are those of the published code: subtree values divided by root k of the "
-        "selected leaves, then by the number of leaves. The paper's text writes the second division into the mean.",
-        "Surprise is not entropy: it picks rare tokens even where the policy is sure. `by = entropy` is the other.",
-        "A token that marks the answer is the last place of its leaf. 'answer' and 'conclusion' are the code's words; "
-        "'#' and \\boxed mark answers in the tasks here.",
-        "A branch may use what its trunk left of the answer limit; the published code gives it the whole limit and "
-        "cuts afterwards. The code also punishes repetitive answers, which is left out here.",
-        "A fork at the first token of a trunk shares nothing: its branches hang from the root, where the code puts an "
-        "empty node between. num_steps is ours.",
+        "A tree has six trunks, two places to fork in a round and two branches a place: 30 leaves, of which 16 train. "
+        "The number of trunks follows group_size.",
+        "Forks, values, loss and scale are those of the published code: values of subtrees are divided by the root of "
+        "k, the number of selected leaves, then by the number of leaves. The paper's text has the second division "
+        "inside the mean.",
+        "Surprisal is not entropy: it picks rare tokens even where the policy is sure. `by = entropy` picks by "
+        "entropy.",
+        "A leaf does not fork after the token that marks its answer. 'answer' and 'conclusion' are the code's marks; "
+        "'#' and \boxed mark answers in the tasks here.",
+        "A branch may use the tokens that its trunk left of the answer limit; the published code gives a branch the "
+        "whole limit and cuts afterwards. The published code also penalises repetitive answers; here that is left "
+        "out.",
+        "A fork at the first token of a trunk shares no token: its branches hang from the root, where the code puts "
+        "an empty node between. num_steps is ours.",
     ),
 )

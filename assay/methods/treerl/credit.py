@@ -1,4 +1,4 @@
-"""Advantages of the pieces of a tree: against the whole tree, and against the piece before."""
+"""Advantages of the pieces of a tree, compared with the whole tree and with the piece before."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from assay.types import Row
 
 
 def tree_relative(rows: Sequence[Row], memory: object, *, share: Share, terms: Terms) -> list[Row]:
-    """With leave-one-out rewards c_i and mu their mean weighed by length:
+    """Advantages from leave-one-out rewards c_i and their mean mu, weighted by length:
 
-    V(u) = mean over leaves i below u of (c_i - mu), divided by what `share` says of the k selected among them.
-    A local term of zero is that of the piece before. A group of one leaf has no advantage.
+    V(u) = mean over leaves i below u of (c_i - mu), divided as `share` says by a function of k, the number of selected
+    leaves below u. If the local term of a piece is zero, the piece takes that of the piece before. A group of one leaf
+    has no advantage.
     """
     if share not in ("once", "root", "each") or terms not in ("both", "global", "local"):
         raise ConfigError(f"credit: share is once, root or each and terms both, global or local; got {share}, {terms}.")
@@ -33,10 +34,13 @@ def tree_relative(rows: Sequence[Row], memory: object, *, share: Share, terms: T
 
 @dataclass(frozen=True)
 class TreeRelative(Credit):
-    """A(u) = V(u) + [V(u) - V(parent u)] on the tokens of piece u, V the mean over the leaves below (TreeRL).
+    """A(u) = V(u) + [V(u) - V(parent u)] on the tokens of piece u, where V is the mean over the leaves below (TreeRL).
 
-    A piece that k selected leaves share is trained k times; its value is divided by k, by root k, or not at all, so
-    that in total it weighs 1, root k or k.
+    A piece that k selected leaves share is trained k times. Its value is divided by k (`once`), by the root of k
+    (`root`) or not at all (`each`), so that its total weight is 1, root k or k.
+
+        credit=TreeRelative(share="root")
+        --mechanism.credit tree-relative --mechanism.credit.share root
     """
 
     share: Share = "root"
@@ -55,6 +59,7 @@ def _of_group(rows: Sequence[Row], power: float, terms: Terms) -> list[np.ndarra
     centred = (reward - (reward * length).sum() / length.sum()) * len(rows) / (len(rows) - 1)
 
     def value(leaves: Sequence[int]) -> float:
+        """V of a piece with these leaves."""
         chosen = max(1, np.count_nonzero(selected[list(leaves)]))
         return float(centred[list(leaves)].mean() / chosen**power)
 

@@ -1,4 +1,4 @@
-"""Which leaves of a tree train."""
+"""The leaves of a tree that train."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from assay.types import Row
 
 
 def draw_leaves(rows: Sequence[Row], memory: Memory, *, group_size: int) -> list[Row]:
-    """One right leaf at random, and others at random."""
+    """Keeps one random right leaf, and random other leaves."""
     groups: dict[str, list[int]] = {}
     for i, row in enumerate(rows):
         if row.in_loss:
@@ -26,9 +26,12 @@ def draw_leaves(rows: Sequence[Row], memory: Memory, *, group_size: int) -> list
 
 @dataclass(frozen=True)
 class DrawLeaves(Curator):
-    """Train on as many leaves of a group as a group has rows, a right one among them if there is any (TreeRL).
+    """As many leaves of a tree train as a group has rows, including a right one if there is any (TreeRL).
 
-    The others stay in the statistics of the group: values are those of the whole tree.
+    The other leaves stay in the statistics of the group, so that values are those of the whole tree.
+
+        curate=(DrawLeaves(),)
+        --mechanism.curate draw-leaves
     """
 
     does = draw_leaves

@@ -1,7 +1,7 @@
-"""Credit in trees: what the leaves below a piece of an answer earned, against those below the piece before it.
+"""The pieces of a tree of answers, to which credit is given.
 
-A piece is a longest run of tokens of one node that the same leaves share. Rows are leaves; those in the loss are the
-selected ones.
+A piece is a longest run of tokens of one node that the same leaves share. Rows are leaves; the rows in the loss are
+the selected leaves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Terms = Literal["both", "global", "local"]
 
 @dataclass(frozen=True)
 class Piece:
-    """Tokens [start, end) of an answer, and the rows (leaves of one group) that hold them."""
+    """Tokens [start, end) of an answer, and the rows (leaves of one group) that share them."""
 
     start: int
     end: int
@@ -26,8 +26,8 @@ class Piece:
 
 
 def pieces(rows: Sequence[Row]) -> list[list[Piece]]:
-    """Of each row of a group the pieces from its root on, in order; tokens of others belong to none."""
-    held: dict[str, dict[int, int]] = {}  # node -> row -> how many of its tokens the row holds
+    """For each row of a group, its pieces from the root on, in order; tokens of an environment belong to no piece."""
+    held: dict[str, dict[int, int]] = {}  # node -> row -> number of the node's tokens in the row
     for i, row in enumerate(rows):
         for segment, name in zip(row.episode.segments, _nodes(row, i), strict=True):
             held.setdefault(name, {})[i] = len(segment)
@@ -47,5 +47,5 @@ def pieces(rows: Sequence[Row]) -> list[list[Piece]]:
 
 
 def _nodes(row: Row, index: int) -> list[str]:
-    """The node of each segment; a segment without one is shared with nobody."""
+    """The node of each segment; a segment without a node is shared with no other row."""
     return [segment.node or f"{index}/{place}" for place, segment in enumerate(row.episode.segments)]

@@ -1,6 +1,4 @@
-"""PPO repaired: the critic learns first, lambda follows the length, the upper clip is higher, and right answers are
-learnt by likelihood too.
-"""
+"""PPO with a pre-trained critic, a length-adaptive lambda, a higher upper clip and a likelihood of right answers."""
 
 import dataclasses
 
@@ -26,9 +24,9 @@ VAPO = Recipe(
     name="vapo",
     title="VAPO: Efficient and Reliable Reinforcement Learning for Advanced Reasoning Tasks",
     paper="2504.05118",
-    claim="seven repairs make PPO with a critic better than methods without: 60.4 on AIME 2024 from Qwen2.5-32B, "
-    "DAPO 50, plain PPO 5",
-    missing="its warm-up, of unknown length, and a critic that starts from a reward model",
+    claim="seven repairs make PPO with a critic better than methods without: 60.4 on AIME 2024 from Qwen2.5-32B, DAPO "
+    "50, plain PPO 5",
+    missing="the paper's warm-up, of unknown length, and a critic that starts from a reward model",
     mechanism=BOTH,
     scale=Scale(
         num_prompts=512,
@@ -50,21 +48,21 @@ VAPO = Recipe(
         Stage("policy", share=0.99),
     ),
     notes=(
-        "512 prompts of 16 answers in batches of 512, alpha, clips, the weight of the likelihood, the rates (1e-6, the "
-        "critic's twice that) and 50 steps for the critic are the paper's (5.1, read in a listing of it); the 5000 "
-        "steps are its abstract's. max_new is that of DAPO; the value clip, the whitening and rewards of 1 and 0 are "
-        "ours. The paper's warm-up, of unknown length, is not here, and it does not say whether a batch of 512 counts "
-        "prompts or answers.",
-        "The first 50 steps are the critic's alone: the policy has no advantage and stands still.",
-        "The critic learns from whole returns (lambda 1), the policy's lambda follows the length of each answer.",
-        "alpha T is the reach of a reward in tokens. It is kept where answers are shorter: 0.05 would leave answers of "
-        "20 tokens a lambda of 0.",
-        "The likelihood of right answers is a mean over their own tokens in the optimiser step, whatever their "
+        "512 prompts of 16 answers in batches of 512, alpha, clips, the weight of the likelihood, the rates (1e-6, "
+        "the critic's twice that) and 50 steps for the critic are the paper's (5.1, as listed by another source); the "
+        "5000 steps are from its abstract. max_new is that of DAPO; the value clip, the whitening and rewards of 1 "
+        "and 0 are ours. The paper's warm-up, of unknown length, is not here, and the paper does not say whether a "
+        "batch of 512 counts prompts or answers.",
+        "In the first 50 steps only the critic trains: the policy has no advantage and stands still.",
+        "The critic learns from whole returns (lambda 1); the policy's lambda follows the length of each answer.",
+        "alpha T is the number of tokens that a reward reaches back. It is kept where answers are shorter, by a "
+        "larger alpha: 0.05 would give answers of 20 tokens a lambda of 0.",
+        "The likelihood term of right answers is a mean over their own tokens in the optimiser step, whatever their "
         "advantage.",
-        "The critic starts from the policy's own weights with a head of zero; the paper's from a reward model.",
+        "The critic starts from the policy's weights with a head of zero; the paper's starts from a reward model.",
     ),
     deviations=(
-        "NeMo-RL divides the likelihood by the right tokens of a micro-batch, so that its weight grows with "
+        "NeMo-RL divides the likelihood term by the right tokens of a micro-batch, so that its weight grows with "
         "their number.",
     ),
 )

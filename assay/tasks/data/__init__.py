@@ -1,1 +1,1 @@
-"""Files of rows as tasks: reading them, finding question and answer, putting several together."""
+"""Data files as tasks: reads rows, finds question and answer in them, and joins several files to one set."""

@@ -1,4 +1,4 @@
-"""Answers that the rows of a table give: whether there are some to judge by."""
+"""Checks that the rows of a table have gold answers to judge by."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from assay.tasks.data.rows import ANSWERS, SHOWN, Table, count_of, listed
 
 
 def require_gold(table: Table) -> None:
-    """Fails where a row has no answer to be judged by."""
+    """Raises DataError if some rows have no gold answer."""
     without = [problem.spec["row"] for problem in table.problems if problem.spec["gold"] is None]
     if not without:
         return
@@ -25,10 +25,10 @@ def require_gold(table: Table) -> None:
 
 
 def no_gold(files: str, column: str, rows: Sequence[Mapping[str, Any]]) -> DataError:
-    """Where there are answers, and none can be judged by; `rows` tell of some what is wrong."""
-    told = [f"  row {row['row']}: {row['gold']!r}: {row['why']}" for row in rows[:SHOWN]]
+    """The error if none of the gold answers can be judged by. `rows` say what is wrong with some of them."""
+    reasons = [f"  row {row['row']}: {row['gold']!r}: {row['why']}" for row in rows[:SHOWN]]
     return DataError(
-        f"none of the answers in the column '{column}' of {files} can be judged by:\n"
-        + "\n".join(told)
+        f"none of the answers in the column '{column}' of {files} can serve as gold answers:\n"
+        + "\n".join(reasons)
         + "\nName another column with --answer-column, or say what an answer earns with --reward file.py:function."
     )

@@ -1,6 +1,6 @@
-"""Files of rows: JSONL, JSON, CSV, TSV, parquet, and data sets of the Hub, each row with the line where it stands.
+"""Reads data files (JSONL, JSON, CSV, TSV, parquet) and data sets of the Hub, row by row with line numbers.
 
-A row that cannot be read is a `Fault` in its place, so that a file is read to its end and every fault is known.
+A row that cannot be read gives a `Fault` in its place, so that a file is read to its end and all faults are reported.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from assay.errors import ConfigError, DataError, EndpointError, StorageError
 from assay.host.files import DEEP, TooDeep, read_bytes, require_regular, require_shallow
 from assay.host.tables import rows_of
 
-LARGEST_JSON = 1 << 30  # bytes of a list that is read as a whole
-LARGEST_VALUE = 1 << 28  # bytes of a file that is looked at as one value
-LONGEST_LINE = 1 << 24  # bytes; beyond it a line is no row but a file that lost its line ends
+LARGEST_JSON = 1 << 30  # bytes of a JSON list, which is read as a whole
+LARGEST_VALUE = 1 << 28  # bytes up to which a broken JSONL file is checked for being a single JSON value
+LONGEST_LINE = 1 << 24  # bytes; a longer line is no row, but a file whose line ends were lost
 HUB = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+){0,2}")
 MAGIC = {
     b"PAR1": "parquet: rename it to .parquet",
@@ -46,7 +46,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with the row at a line: "line 3 " and this is a sentence."""
+    """What is wrong with a row. "line 3 " followed by `what` is a sentence: "line 3 is not UTF-8: ..."."""
 
     line: int
     what: str
@@ -56,12 +56,14 @@ Item = Row | Fault
 
 
 def is_hub(place: str) -> bool:
-    """Whether it is `owner/name`, `owner/name:split` or `owner/name:configuration:split`, and no file."""
+    """Whether a place is a data set of the Hub (`owner/name`,
+    `owner/name:split` or `owner/name:configuration:split`) and no file.
+    """
     return HUB.fullmatch(place) is not None and not Path(place).exists() and Path(place).suffix not in READERS
 
 
 def read(place: str) -> Iterator[Item]:
-    """The rows of a file or a data set of the Hub, in their order."""
+    """The rows of a file or of a data set of the Hub, in order."""
     if not place.startswith("/") and is_hub(place):
         return _hub(place)
     path = Path(place)
@@ -100,7 +102,9 @@ def _missing(path: Path) -> DataError:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str | Fault]]:
-    """The lines of a text file without their ends, empty ones left out. A mark of UTF-8 at its beginning is dropped."""
+    """(number, line) of a text file, without line ends and empty lines. A byte
+    order mark at the beginning is dropped.
+    """
     with path.open("rb") as file:
         for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 2), b""), 1):
             if number == 1:
@@ -134,14 +138,14 @@ def _jsonl(path: Path) -> Iterator[Item]:
 
 
 def _refuse_one_value(path: Path) -> None:
-    """One JSON value over several lines is told as that, and not as so many broken lines."""
+    """Raises DataError for a file that is one JSON value over several lines, instead of one fault for each line."""
     first = next((line for _, line in _lines(path) if isinstance(line, str)), "").strip()
     if first[:1] not in ("[", "{") or path.stat().st_size > LARGEST_VALUE:
         return
     with contextlib.suppress(ValueError, RecursionError):
         value = json_value(first)
         if isinstance(value, dict) or any(number > 1 for number, _ in _lines(path)):
-            return  # a line by itself: what is wrong with it is told of the line
+            return  # the first line is a value by itself, so faults are reported line by line
     try:
         value = json_value(path.read_bytes().removeprefix(_BOM).decode())
     except (ValueError, RecursionError):
@@ -178,7 +182,9 @@ def _row_of(line: str, number: int) -> Item:
 
 
 def json_value(text: str) -> Any:
-    """What JSON text says, strictly: no NaN, no key twice, no half of a character, no number beyond a double."""
+    """The value of JSON text, read strictly: no NaN, no key twice, no half of a
+    surrogate pair, no number beyond a double.
+    """
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
     except RecursionError:
@@ -201,7 +207,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _twice(names: Iterable[str]) -> str | None:
-    """The first name that stands twice."""
+    """The first name that occurs twice; None if there is none."""
     return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
@@ -226,7 +232,7 @@ def _not_json(line: str, error: json.JSONDecodeError) -> str:
 
 
 def _json(path: Path) -> Iterator[Item]:
-    """A list of objects. A file of one object a line by this name is read as JSONL."""
+    """The rows of a .json file: a list of objects. A file with one object on each line is read as JSONL."""
     if next((line for _, line in _lines(path) if isinstance(line, str)), "").lstrip()[:1] != "[":
         yield from _jsonl(path)
         return
@@ -244,7 +250,7 @@ def _json(path: Path) -> Iterator[Item]:
 
 
 def _csv(path: Path) -> Iterator[Item]:
-    """Rows of text under the names of the first line; an empty cell is null."""
+    """The rows of a CSV or TSV file. The first line names the columns, and an empty cell is null."""
     faults: list[Item] = [line for _, line in _lines(path) if isinstance(line, Fault)]
     if faults:
         yield from faults
@@ -286,7 +292,7 @@ def _parquet(path: Path) -> Iterator[Item]:
 
 
 def _hub(place: str) -> Iterator[Item]:
-    """Through `datasets`, into whose cache it is downloaded."""
+    """The rows of a data set of the Hub, which the package `datasets` downloads into its cache."""
     name, *more = place.split(":")
     if importlib.util.find_spec("datasets") is None:
         raise ConfigError(f"{place}: reading from the Hub needs the package datasets: `pip install 'assay-rl[hub]'`.")
@@ -306,11 +312,11 @@ def _records(rows: Iterable[Mapping[str, Any]]) -> Iterator[Item]:
         yield Row(number, {str(name): plain(value) for name, value in row.items()})
 
 
-UNREADABLE = object()  # stands where bytes, pictures or sounds are
+UNREADABLE = object()  # in place of bytes, pictures or sounds, which are no JSON data
 
 
 def plain(value: Any) -> Any:
-    """A value of a typed table as JSON data: times as text, a number that is none as null."""
+    """A value of a typed table as JSON data: times become text, and NaN becomes null."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -329,7 +335,7 @@ def plain(value: Any) -> Any:
 
 
 def kind(value: Any) -> str:
-    """What JSON calls it, in a sentence."""
+    """The JSON type of a value, in words for a sentence."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):

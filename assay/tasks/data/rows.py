@@ -1,6 +1,6 @@
-"""Rows -> problems: which column is the question, which the answer, and everything that is wrong with either.
+"""Turns rows into problems: finds the columns of question and answer, and checks both in every row.
 
-A file is read to its end before anything else is loaded, and every row that cannot be used is named by its line.
+A file is read to its end before anything else is loaded. Every row that cannot be used is named by its line.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ PROMPTS = ("prompt", "messages", "question", "problem")
 ANSWERS = ("final_answer", "ground_truth", "gold", "answer", "reward_model.ground_truth", "solution")
 SOLUTIONS = ("solution", "completion")
 ROLES = ("system", "developer", "user", "assistant", "tool")
-TEXTS = (".jsonl", ".ndjson", ".csv", ".tsv")  # files that have lines
-SHOWN = 10  # faults named one by one
+TEXTS = (".jsonl", ".ndjson", ".csv", ".tsv")  # files whose rows are lines
+SHOWN = 10  # the most faults that a message lists one by one
 MARK = "####"
 _BOX = "\\boxed{"
 
@@ -32,27 +32,32 @@ Prompt = str | tuple[Mapping[str, str], ...]
 
 @dataclass(frozen=True)
 class Columns:
-    """Where things stand in a row; a dot leads into an object (`reward_model.ground_truth`)."""
+    """The names of a table's columns. A dot leads into an object: `reward_model.ground_truth`."""
 
     prompt: str
     answer: str | None
     solution: str | None
-    others: tuple[str, ...]  # left for reward functions
+    others: tuple[str, ...]  # the columns that are left for reward functions
     split: bool = False  # the prompt is a conversation whose last message is the answer
 
 
 @dataclass(frozen=True)
 class Table:
-    """The problems of a file or of several, each once, and what there is to say about them."""
+    """The problems of one or several files, each once, with notes for the user.
+
+    Example:
+        table = read_table("/data/train.jsonl", task="data:/data/train.jsonl")
+        table.problems[0].prompt, table.problems[0].spec["gold"]
+    """
 
     places: tuple[str, ...]
     columns: Columns
     problems: tuple[Problem, ...]
     num_rows: int
-    repeats: tuple[int | str, ...]  # rows that stood earlier already: their lines, of several files `FILE:LINE`
-    faults: tuple[Fault, ...]  # of rows that were left out because that was asked for
+    repeats: tuple[int | str, ...]  # rows that repeat an earlier row: their lines or, with several files, `FILE:LINE`
+    faults: tuple[Fault, ...]  # of rows that were left out, with --skip-bad-rows
     notes: tuple[str, ...]
-    of_files: tuple[str, ...] = ()  # of several files, the digest of each by itself
+    of_files: tuple[str, ...] = ()  # with several files, the digest of each
 
     @property
     def place(self) -> str:
@@ -60,7 +65,7 @@ class Table:
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """Of everything that a run reads of it, in its order, a file each."""
+        """For each file, a digest of everything that a run reads from it, in order."""
         rows = (f"{problem.canonical}\n{problem.prompt}" for problem in self.problems)
         return self.of_files or (digest("data", *rows),)
 
@@ -79,8 +84,9 @@ def read_table(
     skip_bad_rows: bool = False,
     split: bool = False,
 ) -> Table:
-    """Reads, checks and converts a whole file. Faulty rows are an error that names them, or are left out if asked.
-    `split`: prompts are conversations that end with the assistant, and its last message is the answer.
+    """Reads, checks and converts a whole file. Faulty rows are an error that names them, unless `skip_bad_rows` is set.
+
+    `split`: prompts are conversations that end with the assistant, whose last message is the answer.
     """
     items = list(read(place))
     rows = [item for item in items if isinstance(item, Row)]
@@ -106,8 +112,8 @@ def read_table(
             unique.setdefault(problem.id, problem)
     if not unique:
         raise _refusal(place, faults, len(items))
-    kept = {problem.spec["row"] for problem in unique.values()}
-    repeats = tuple(row.line for row in rows if row.line not in kept | bad)
+    taken = {problem.spec["row"] for problem in unique.values()}
+    repeats = tuple(row.line for row in rows if row.line not in taken | bad)
     notes = _notes(rows, columns, list(unique.values()), repeats, faults)
     return Table((place,), columns, tuple(unique.values()), len(items), repeats, tuple(faults), tuple(notes))
 
@@ -213,7 +219,7 @@ def _prompt(value: Any, name: str) -> Prompt:
 
 
 def _parted(value: Any, name: str) -> tuple[list[Any], str]:
-    """(the conversation up to the assistant's last message, what that says)."""
+    """(the conversation before the assistant's last message, the text of that message)."""
     if not isinstance(value, list) or not value:
         raise _Bad(f"has {kind(value)} in '{name}': expected a list of messages that ends with the assistant's answer.")
     last = _message(value[-1], len(value), name)
@@ -252,7 +258,7 @@ def _message(item: Any, number: int, name: str) -> Mapping[str, str]:
 
 
 def _with_system(prompt: Prompt, system: str) -> Prompt:
-    """A row that has a system message keeps its own."""
+    """The prompt with the system message before it. A prompt with a system message of its own keeps that one."""
     if not system:
         return prompt
     messages = ({"role": "user", "content": prompt},) if isinstance(prompt, str) else prompt
@@ -260,7 +266,9 @@ def _with_system(prompt: Prompt, system: str) -> Prompt:
 
 
 def _gold(value: Any, name: str) -> tuple[str | None, str | None]:
-    """(gold, worked solution) of an answer column: what `####` or the last box marks, else the whole text."""
+    """(the gold answer, the worked solution) in an answer column. A text with `####` or a box is a worked solution, and
+    its gold is what the mark marks. Any other text is the gold itself.
+    """
     text = _written(value, name)
     if not text:
         return None, None
@@ -278,7 +286,7 @@ def _gold(value: Any, name: str) -> tuple[str | None, str | None]:
 
 
 def _written(value: Any, name: str) -> str:
-    """An answer as text: 42.0 of a table of numbers is 42, and nothing is nothing."""
+    """An answer as text: "" for null, "42" for the number 42.0."""
     if value is None or isinstance(value, str):
         return (value or "").strip()
     if isinstance(value, bool):
@@ -289,7 +297,7 @@ def _written(value: Any, name: str) -> str:
 
 
 def last_box(text: str) -> str | None:
-    """What the last \\boxed{...} holds; None where its brace is never closed."""
+    """The content of the last \\boxed{...}; None if its brace is never closed."""
     depth, begin = 1, text.rfind(_BOX) + len(_BOX)
     for place in range(begin, len(text)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)
@@ -299,7 +307,7 @@ def last_box(text: str) -> str | None:
 
 
 def _worked(value: Any, name: str) -> str | None:
-    """A worked solution; a completion may be a list of one message of the assistant."""
+    """A worked solution as text; the column may also hold a list with one message of the assistant."""
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], Mapping):
         value = value[0].get("content")
     if value is not None and not isinstance(value, str):
@@ -307,11 +315,11 @@ def _worked(value: Any, name: str) -> str | None:
     return value if value and value.strip() else None
 
 
-# What is said of the whole
+# The table as a whole
 
 
 def _mixed(rows: Sequence[Row], name: str) -> list[Fault]:
-    """Rows whose prompt is a conversation where most are texts, or the other way round."""
+    """Faults of rows whose prompt is a conversation where most prompts are texts, or the other way round."""
     lines: dict[str, list[int]] = {}
     for row in rows:
         lines.setdefault(kind(_at(row.columns, name)), []).append(row.line)
@@ -333,7 +341,7 @@ def _notes(
     if faults:
         notes.append(f"{count_of(len(faults), 'row')} left out: {listed([fault.line for fault in faults])}")
     if repeats:
-        notes.append(f"{count_of(len(repeats), 'row')} stood earlier already, kept once: {listed(repeats)}")
+        notes.append(f"{count_of(len(repeats), 'row')} left out, because an earlier row is the same: {listed(repeats)}")
     without = [problem.spec["row"] for problem in problems if problem.spec["gold"] is None]
     if without and columns.answer:
         notes.append(f"{count_of(len(without), 'row')} without an answer: {listed(without)}")
@@ -344,13 +352,13 @@ def _notes(
         elif len(kinds := Counter(kind(value) for value in values if value is not None)) > 1:
             rarest = min(kinds, key=lambda k: kinds[k])
             line = next(row.line for row in rows if kind(row.columns.get(name)) == rarest)
-            told = ", ".join(f"{number} x {k}" for k, number in kinds.most_common())
-            notes.append(f"column '{name}' mixes types ({told}; line {line} has {rarest})")
+            counts = ", ".join(f"{number} x {k}" for k, number in kinds.most_common())
+            notes.append(f"column '{name}' mixes types ({counts}; line {line} has {rarest})")
     return notes
 
 
 def with_system_of_their_own(problems: Iterable[Problem]) -> int:
-    """How many keep theirs when one is put before all others."""
+    """How many problems have a system message of their own."""
     firsts = (problem.prompt[0] for problem in problems if isinstance(problem.prompt, tuple))
     return sum(first["role"] in ("system", "developer") for first in firsts)
 
@@ -365,13 +373,15 @@ def listed(lines: Sequence[int | str]) -> str:
 
 
 def plain_prompt(problem: Problem) -> str:
-    """What is asked, in lower case and with single spaces, without system messages: equal for what reads the same."""
-    said = problem.prompt
-    texts = [said] if isinstance(said, str) else [m["content"] for m in said if m["role"] != "system"]
+    """The prompt in lower case, with single spaces and without system messages:
+    equal for prompts that read the same.
+    """
+    prompt = problem.prompt
+    texts = [prompt] if isinstance(prompt, str) else [m["content"] for m in prompt if m["role"] != "system"]
     return " ".join(" ".join(texts).casefold().split())
 
 
 def without(problems: Sequence[Problem], others: Sequence[Problem]) -> tuple[Problem, ...]:
-    """The problems whose prompts are not among the others'."""
+    """The problems whose prompts are not among those of `others`."""
     taken = {plain_prompt(problem) for problem in others}
     return tuple(problem for problem in problems if plain_prompt(problem) not in taken)

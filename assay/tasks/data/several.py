@@ -1,5 +1,5 @@
-"""Several files as one set of rows: what stands in more than one of them is one problem, and a row is known by its
-file and its line.
+"""Several files as one set of rows. Equal rows of different files are one
+problem, and a row is named by file and line.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from assay.tasks.data.rows import Columns, Table, listed, read_table
 from assay.types import Problem
 
 
-def read_set(places: Sequence[str], **said: Any) -> Table:
-    """One file as it is, several joined in the order in which they were named. What is wrong is told of all of them."""
+def read_set(places: Sequence[str], **settings: Any) -> Table:
+    """The rows of one file, or of several files joined in the given order. One
+    error reports the faults of all files.
+    """
     tables: list[Table] = []
     refused: list[str] = []
     for place in places:
         try:
-            tables.append(read_table(place, **said))
+            tables.append(read_table(place, **settings))
         except DataError as error:
             refused.append(str(error))
     if refused:
@@ -32,12 +34,15 @@ def read_set(places: Sequence[str], **said: Any) -> Table:
 
 
 def _require_one_way(tables: Sequence[Table]) -> None:
-    """A reward function reads all prompts in one form, as within one file."""
+    """Raises DataError if some files have texts as prompts and others have
+    messages; reward functions expect one form.
+    """
     texts = [table.place for table in tables if isinstance(table.problems[0].prompt, str)]
     talks = [table.place for table in tables if table.place not in texts]
     if texts and talks:
         raise DataError(
-            f"{texts[0]} asks by text and {talks[0]} by lists of messages: files of one set are written in one way."
+            f"the prompts of {texts[0]} are texts, and those of {talks[0]} are lists of messages: write all files of a "
+            "set in one form."
         )
 
 
@@ -57,7 +62,7 @@ def _joined(tables: Sequence[Table]) -> Table:
             else:
                 unique[problem.id] = dataclasses.replace(problem, spec={**problem.spec, "row": row})
     if again:
-        notes.append(f"{len(again)} rows stood in an earlier file already, kept once: {listed(again)}")
+        notes.append(f"{len(again)} rows left out, because an earlier file has the same row: {listed(again)}")
     return Table(
         places,
         _columns([table.columns for table in tables]),
@@ -71,7 +76,9 @@ def _joined(tables: Sequence[Table]) -> Table:
 
 
 def names_of(places: Sequence[str], *, whole: bool = True) -> list[str]:
-    """Of each its name without the folder; or `whole`, if it may be told, where two would be called the same."""
+    """The name of each file without its folder. If two files have the same name
+    and `whole` is set, their whole paths.
+    """
     short = [Path(place).name if place.startswith("/") else place for place in places]
     if not whole:
         return short
@@ -79,7 +86,7 @@ def names_of(places: Sequence[str], *, whole: bool = True) -> list[str]:
 
 
 def _columns(found: Sequence[Columns]) -> Columns:
-    """As a person reads them: names that differ from file to file stand beside each other."""
+    """The columns of all files, for people to read. Names that differ from file to file are joined by "or"."""
 
     def either(names: Sequence[str | None]) -> str | None:
         return " or ".join(dict.fromkeys(name for name in names if name)) or None

@@ -1,6 +1,7 @@
-"""Files of problems as a task: `data:/path/to/file.jsonl`, with what was said about reading it behind a `?`.
+"""Data files as a task: its name is `data:/path/to/file.jsonl`, and settings for reading the file follow a `?`.
 
-Several files are one set. Equal content is one problem, wherever the file lies; what reads the same is in one split.
+Several files are one set. Rows with equal content are one problem, wherever
+their files lie. Rows with the same prompt are in the same split.
 """
 
 from __future__ import annotations
@@ -22,20 +23,25 @@ from assay.tasks.task import SPLITS, Split, Task
 from assay.types import Problem, Verdict
 
 PREFIX = "data:"
-_KEPT = "/:.-_~ "  # of a path, as it is; all else is quoted as in an address
-_NAMED = 3  # files of a set that a title names
-_VALID = 20  # of a hundred held-out rows, so many are looked at while training
+_KEPT = "/:.-_~ "  # characters of a path that stay as they are; all others are quoted as in a URL
+_NAMED = 3  # a title names all files of a set up to so many
+_VALID = 20  # of a hundred held-out rows, so many are in the split that is evaluated during training
 
 
 @dataclass(frozen=True)
 class Data:
-    """Files or data sets of the Hub, and how they are read. Its `name` is that of a task, and says all of this."""
+    """Files or data sets of the Hub, and how to read them. All of it can be told from its `name`, which names a task.
 
-    places: tuple[str, ...]  # one set; each an absolute path, or owner/name[:configuration][:split]
-    held_out: tuple[str, ...] = ()  # likewise: their rows are for evaluation, and all of `places` for training
-    prompt_column: str = ""  # "": the first of the usual names
-    answer_column: str = ""
-    system: str = ""  # a system message for rows that have none: of runs that began before it was a setting of the chat
+    Example:
+        Data.of("data:/tmp/train.jsonl?answer_column=gold")
+        Data(("openai/gsm8k:main:train",), held_out=("openai/gsm8k:main:test",)).name
+    """
+
+    places: tuple[str, ...]  # one set; each is an absolute path, or owner/name[:configuration][:split]
+    held_out: tuple[str, ...] = ()  # files for evaluation; with them, all rows of `places` are for training
+    prompt_column: str = ""  # "": the first usual name that the file has
+    answer_column: str = ""  # likewise
+    system: str = ""  # a system message for rows that have none, in old runs; `chat.system` has replaced it
     skip_bad_rows: bool = False
     answer_from_messages: bool = False  # conversations end with the assistant, whose last message is the answer
     rows: Literal["", "test"] = ""  # test: all rows are for evaluation
@@ -43,27 +49,28 @@ class Data:
     @property
     def name(self) -> str:
         first, *others = self.places
-        said = [*(("also", place) for place in others), *(("held_out", place) for place in self.held_out)]
+        query = [*(("also", place) for place in others), *(("held_out", place) for place in self.held_out)]
         fields = ((field.name, getattr(self, field.name)) for field in dataclasses.fields(self)[2:])
-        said += [(name, "yes" if value is True else value) for name, value in fields if value]
-        return PREFIX + quote(first, safe=_KEPT) + (f"?{urlencode(said, safe='/:')}" if said else "")
+        query += [(name, "yes" if value is True else value) for name, value in fields if value]
+        return PREFIX + quote(first, safe=_KEPT) + (f"?{urlencode(query, safe='/:')}" if query else "")
 
     @classmethod
     def of(cls, name: str) -> Data:
-        """What a task's name says."""
+        """The data that a task's name describes."""
         path, _, query = name.removeprefix(PREFIX).partition("?")
-        said = parse_qsl(query)
+        settings = parse_qsl(query)
         known = sorted({"also", *(field.name for field in dataclasses.fields(cls))} - {"places"})
-        if strange := [key for key, _ in said if key not in known]:
-            raise UsageError(f"{name}: data has no '{strange[0]}'; it has {', '.join(known)}.")
-        fields: dict[str, Any] = {key: value for key, value in said if key not in ("also", "held_out")}
+        if strange := [key for key, _ in settings if key not in known]:
+            raise UsageError(f"{name}: data has no setting '{strange[0]}'; it has {', '.join(known)}.")
+        fields: dict[str, Any] = {key: value for key, value in settings if key not in ("also", "held_out")}
         fields |= {flag: flag in fields for flag in ("skip_bad_rows", "answer_from_messages")}
-        also, held_out = (tuple(located(place) for key, place in said if key == kind) for kind in ("also", "held_out"))
+        kinds = ("also", "held_out")
+        also, held_out = (tuple(located(place) for key, place in settings if key == kind) for kind in kinds)
         return cls((located(unquote(path)), *also), held_out, **fields)
 
     @property
     def label(self) -> str:
-        """Short, for titles and folders."""
+        """A short name, for titles and folders."""
         first, *others = map(_stem, self.places)
         return "+".join([first, *others] if len(others) < _NAMED else [first, f"{len(others)}-more"])
 
@@ -73,7 +80,7 @@ def _stem(place: str) -> str:
 
 
 def located(place: str | Path) -> str:
-    """A data set of the Hub by its name, a file by its absolute path."""
+    """The place as a task's name has it: a data set of the Hub by its name, a file by its absolute path."""
     text = str(place)
     if not text.strip():
         raise UsageError("the name of the data is empty: give a file or a data set of the Hub.")
@@ -81,7 +88,7 @@ def located(place: str | Path) -> str:
 
 
 Places = str | Path | Sequence[str | Path]
-"""One file or data set of the Hub, or several that are one set."""
+"""A file or a data set of the Hub, or several of them, which are one set."""
 
 
 def all_located(places: Places | None) -> tuple[str, ...]:
@@ -89,25 +96,27 @@ def all_located(places: Places | None) -> tuple[str, ...]:
     return tuple(located(place) for place in listed)
 
 
-def data(places: Places, *, held_out: Places | None = None, **said: Any) -> Data:
-    """Data that a person named, read again from where they are: a file may have changed since this process read it."""
+def data(places: Places, *, held_out: Places | None = None, **settings: Any) -> Data:
+    """The data that a user names. Their files are read anew, because they may
+    have changed since they were last read.
+    """
     tables.cache_clear()
     rows_of.cache_clear()
     if not (found := all_located(places)):
         raise UsageError("no data: name a file or a data set of the Hub.")
-    if said.get("answer_column") and said.get("answer_from_messages"):
+    if settings.get("answer_column") and settings.get("answer_from_messages"):
         raise UsageError("--answer-column and --answer-from-messages name two places for the answer: leave one out.")
-    return Data(found, all_located(held_out), **said)
+    return Data(found, all_located(held_out), **settings)
 
 
 @functools.lru_cache(maxsize=64)
 def data_task(name: str) -> Task:
-    """The task of this name. Its rows are read when they are asked for."""
-    told = Data.of(name)
+    """The task of this name. Its rows are read when they are first needed."""
+    described = Data.of(name)
     return Task(
-        name=told.name,
+        name=described.name,
         domain="data",
-        summary=f"the rows of {', '.join(told.places)}",
+        summary=f"the rows of {', '.join(described.places)}",
         levels=range(1, 2),
         instance=_none,
         canonical=_none,
@@ -116,12 +125,12 @@ def data_task(name: str) -> Task:
         solve=_none,
         check=_none,
         judge=_judge,
-        rows=functools.partial(rows_of, told.name),
+        rows=functools.partial(rows_of, described.name),
     )
 
 
 def _none(*_: Any) -> NoReturn:
-    raise AssayError("rows of a file are problems as they stand: there is nothing to make them from.")
+    raise AssayError("the rows of a data file are its problems: no further problem can be drawn, worded or solved.")
 
 
 def is_data(name: str) -> bool:
@@ -130,17 +139,20 @@ def is_data(name: str) -> bool:
 
 @functools.lru_cache(maxsize=8)
 def tables(name: str) -> tuple[Table, ...]:
-    """The tables of a task: that of its rows, and that of its held-out rows where these are of other files."""
-    told = Data.of(name)
-    common: dict[str, Any] = {"task": name, "prompt": told.prompt_column, "answer": told.answer_column}
-    sets = [told.places, *([told.held_out] if told.held_out else [])]
-    common |= {"system": told.system, "skip_bad_rows": told.skip_bad_rows, "split": told.answer_from_messages}
+    """The tables of a task: the table of its rows and, if it has held-out files, the table of the held-out rows."""
+    described = Data.of(name)
+    common: dict[str, Any] = {"task": name, "prompt": described.prompt_column, "answer": described.answer_column}
+    sets = [described.places, *([described.held_out] if described.held_out else [])]
+    common |= {"system": described.system, "skip_bad_rows": described.skip_bad_rows}
+    common |= {"split": described.answer_from_messages}
     return tuple(read_set(places, **common) for places in sets)
 
 
 @functools.lru_cache(maxsize=24)
 def rows_of(name: str, split: Split) -> tuple[Problem, ...]:
-    """The rows of a split. Without a file of held-out rows, content decides: of ten rows eight train."""
+    """The rows of a split. Without held-out files, the content of a row decides
+    its split; about 80% are for training.
+    """
     (table, *held), only = tables(name), Data.of(name).rows
     if held:
         if split == "train":
@@ -156,29 +168,31 @@ def _bucket(problem: Problem) -> int:
 
 
 def _judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
-    """By mathematics, against the answer of the row."""
+    """Judges responses by the mathematics verifier, against the answers of their rows."""
     from assay.verifiers.mathematics.verdicts import judge
 
     return judge(pairs)
 
 
 def content(problem: Problem) -> str:
-    """A digest of what is asked: equal for rows that read the same, in whatever file."""
+    """A digest of the prompt: equal for rows whose prompts read the same, in whatever files."""
     return digest("content", plain_prompt(problem))
 
 
 def where(problem: Problem) -> str:
-    """A row as a person finds it: `line 7 of rows`, and of several files `line 7 of b.jsonl`."""
+    """Where a person finds the row of a problem: `line 7 of rows`, or with several files `line 7 of b.jsonl`."""
     file, _, line = str(problem.spec["row"]).rpartition(":")
     return f"line {line} of {file or Data.of(problem.task).label}"
 
 
 def describe(name: str) -> list[str]:
-    """What a person should know of the data before a run begins."""
+    """Lines that tell a user about the data before a run begins: counts,
+    columns, splits, and rows that were left out.
+    """
     table, *held = tables(name)
     columns, file = table.columns, ", ".join(names_of(table.places))
-    answer = f"answers of '{columns.answer}'" if columns.answer else "no answers"
-    lines = [f"{file}: {table.num_rows} rows; questions of '{columns.prompt}', {answer}"]
+    answer = f"answers in '{columns.answer}'" if columns.answer else "no answers"
+    lines = [f"{file}: {table.num_rows} rows; questions in '{columns.prompt}', {answer}"]
     lines += [f"{file}: {note}" for note in table.notes]
     for other in held:
         shared, their = len(table.problems) - len(rows_of(name, "train")), ", ".join(names_of(other.places))
@@ -188,10 +202,10 @@ def describe(name: str) -> list[str]:
             lines.append(f"{file}: {shared} rows are among the held-out ones too, and are left out of training")
     counts = {split: len(rows_of(name, split)) for split in SPLITS}
     if not Data.of(name).rows:
-        lines.append(f"{file}: {counts['train']} to train on, {counts['valid']} to watch, {counts['test']} to test")
+        lines.append(f"{file}: {counts['train']} to train on, {counts['valid']} to validate, {counts['test']} to test")
     return lines
 
 
 def digests(name: str) -> list[str]:
-    """Of the rows that a run reads, a file each, so that a resumed run can tell whether they are still the same."""
+    """A digest of each file's rows, by which a resumed run can tell whether they are still the same."""
     return [digest for table in tables(name) for digest in table.digests]

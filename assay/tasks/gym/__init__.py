@@ -1,1 +1,1 @@
-"""The generators of reasoning-gym as tasks, with strict checkers of our own."""
+"""The generators of the package reasoning-gym as tasks, with strict checkers."""

@@ -1,7 +1,7 @@
 """Formulas written by a model, read without `eval`: exact rational values, exact polynomials, and antiderivatives.
 
-`parse` gives a small tree or None; the three readers below fold it. Every bound here exists so that no text, however
-hostile, costs more than a few milliseconds.
+`parse` gives a small tree, from which three functions below compute. All limits exist so that no text, however hostile,
+takes more than a few milliseconds.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _MAX_ARGUMENT = 10_000
 
 
 class Unreadable(ValueError):
-    """The text is no formula of the kind that is expected."""
+    """The text is not a formula of the expected kind."""
 
 
 def parse(text: str) -> Tree:
-    """The tree of `text` with Python's precedence; `Unreadable` where it is no formula."""
+    """The tree of a formula, with Python's precedence. Raises `Unreadable` if the text is no formula."""
     tokens: list[tuple[str, str]] = []
     place = 0
     text = text.rstrip()
@@ -104,7 +104,7 @@ def leaves(tree: Tree, kind: str) -> list[Any]:
 
 
 def rational(tree: Tree) -> Fraction:
-    """The exact value of a formula of numbers, + - * / and signs."""
+    """The exact value of a formula made of numbers, signs and + - * /."""
     match tree:
         case ("number", value):
             return value
@@ -124,7 +124,7 @@ def rational(tree: Tree) -> Fraction:
 
 
 def polynomial(tree: Tree) -> Polynomial:
-    """The polynomial in its names with exact coefficients; division by constants only, natural exponents only."""
+    """A formula as a polynomial in its names, with exact coefficients. It may divide by constants only."""
     match tree:
         case ("number", value):
             return {(): value} if value else {}
@@ -179,7 +179,7 @@ _FUNCTIONS = ("sin", "cos", "tan", "exp", "log", "sqrt", "asin", "acos", "atan",
 
 
 def is_antiderivative(formula: Tree, integrand: Tree, variable: str) -> bool:
-    """Whether d formula / d variable = integrand at five points, to 15 of 40 digits; C is any constant."""
+    """Whether d formula / d variable = integrand at five points, to 15 digits. C may stand for any constant."""
     import mpmath
 
     mp = mpmath.mp.clone()  # the precision of the shared context is global state

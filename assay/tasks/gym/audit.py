@@ -1,9 +1,9 @@
-"""The audit of a gym task: own answers count, wrong answers do not, splits are disjoint.
+"""The audit of a gym task: its own answers are accepted, wrong answers are not, and its splits are disjoint.
 
-`python -m assay.tasks.gym.audit [NAME ...]` prints it.
-Wrong answers are of two sorts. Some cannot be right whatever the task: nothing, the question, the reference inside
-other text, twice, or with a foreign character. The others need a unique answer: one character changed for another of
-its kind, and the answer of an item whose answer differs.
+`python -m assay.tasks.gym.audit [NAME ...]` prints it. Wrong answers are of two kinds. Some
+are wrong for every task: an empty answer, the question, the reference inside other text,
+twice, or with a foreign character. Others are wrong only if the answer is unique: the
+reference with one character changed for another of its kind, and the answer of another item.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from assay.tasks.task import SPLITS, Spec, Task, natural_text
 
 @dataclass(frozen=True)
 class Audit:
-    """Counts over the items of one task. `accepted` holds wrong answers that passed, for the reader."""
+    """The counts of one task's audit."""
 
     name: str
     items: int
     distinct: int
-    own: int  # own answers that count
-    tried: Mapping[str, int]  # by kind of wrong answer
-    rejected: Mapping[str, int]
-    splits: Mapping[str, int]  # distinct items of each
-    shared: int  # contents that are in more than one split
-    seconds: float  # of CPU, to make and check; the package's loading apart
-    accepted: tuple[tuple[str, str, str], ...] = ()  # kind, reference, wrong answer
+    own: int  # items whose own answer is accepted
+    tried: Mapping[str, int]  # wrong answers that were tried, by kind
+    rejected: Mapping[str, int]  # wrong answers that were rejected, by kind
+    splits: Mapping[str, int]  # distinct items of each split
+    shared: int  # questions that are in more than one split
+    seconds: float  # processor time to make and check the items, without loading the package
+    accepted: tuple[tuple[str, str, str], ...] = ()  # (kind, reference, wrong answer) of wrong answers that passed
 
     @property
     def clean(self) -> bool:
@@ -51,7 +51,7 @@ class Audit:
 
 
 def wrong_answers(spec: Spec, other: str | None, *, unique: bool, place: int) -> Iterator[tuple[str, str]]:
-    """Pairs (kind, answer) that are wrong for certain; `place` says which character is changed."""
+    """Pairs (kind, answer) of answers that are surely wrong. `place` decides which character is changed."""
     reference = spec["answer"].strip()
     yield "empty", ""
     yield "question", spec["question"]
@@ -79,7 +79,7 @@ def _next(char: str) -> str:
 
 
 def audit(name: str, items: int = 200) -> Audit:
-    """Draws `items` instances, each from its own key, and tries their own and wrong answers on them."""
+    """Draws `items` instances, each from a key of its own, and checks their own answers and wrong answers."""
     task = gym_task(name)
     task.instance(Key(0, "audit", name, "warm-up").generator(), 1)
     started = time.process_time()
@@ -117,7 +117,7 @@ def audit(name: str, items: int = 200) -> Audit:
 
 
 def _own_answer_counts(task: Task, spec: Spec) -> bool:
-    """Through the whole way of a response: the marked answer is found in the text, then checked."""
+    """Whether the item's own answer is accepted as a whole response, in which the marked answer is found first."""
     problem = task.pose(spec, level=1, wording="natural")
     return task.verify(problem, natural_text(task.solve(spec))).status == "ok"
 

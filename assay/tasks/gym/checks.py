@@ -1,9 +1,9 @@
-"""Strict checkers of the answers of reasoning-gym: of answer and instance, True or False.
+"""Strict checkers for answers to reasoning-gym's problems: check(answer, instance) is True or False.
 
-`Unreadable` says that the answer is not of the form asked for. No text of a model reaches `eval` or what calls it.
+A checker raises `Unreadable` if the answer does not have the form asked for. No text of a model reaches `eval`.
 
-Where the answer is unique, it must equal the reference as a value of its kind (text, number, list, ...). Where it is
-not, the rules of the puzzle are checked here, or by the package's scorer on text that a grammar has let through.
+Where only one answer is right, it must equal the reference as a value of its kind (text, number, list, ...). Where
+several are right, the rules of the puzzle are checked here, or by the package's scorer on text that a grammar matches.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from assay.tasks.gym.algebra import Unreadable, is_antiderivative, leaves, parse, polynomial, rational
 
-Spec = Mapping[str, Any]  # of an instance: question, answer, facts, seed
+Spec = Mapping[str, Any]  # the question, answer, facts and seed of an instance
 Check = Callable[[str, Spec], bool]
 
 _JSON: dict[str, Any] = {"sort_keys": True, "default": repr}
@@ -27,7 +27,7 @@ _FRACTION = re.compile(r"(-?\d+)\s*/\s*(\d+)|(-?)\\[dt]?frac\s*\{\s*(\d+)\s*\}\s
 
 
 def equal(read: Callable[[str], Any]) -> Check:
-    """The check that answer and reference are one value, each read by `read`."""
+    """The checker for one right answer: answer and reference, both read by `read`, must be equal."""
     return lambda answer, spec: read(answer) == read(spec["answer"])
 
 
@@ -47,7 +47,7 @@ def to_number(text: str) -> Decimal:
 
 
 def to_point(text: str) -> list[Decimal]:
-    """`(1.5, -2)`, `1.5, -2`, `1.5` or `1.5°`."""
+    """Reads a point or an angle: `(1.5, -2)`, `1.5, -2`, `1.5` or `1.5°`."""
     inner = text[1:-1] if text.startswith("(") and text.endswith(")") else text.removesuffix("°")
     return [Decimal(matched(_SCIENTIFIC, part.strip()).group()) for part in inner.split(",")]
 
@@ -57,7 +57,7 @@ def to_roots(text: str) -> list[Decimal]:
 
 
 def to_complex(text: str) -> tuple[Decimal, Decimal]:
-    """`3 - 2i`, `-2i` or `3`."""
+    """Reads a complex number: `3 - 2i`, `-2i` or `3`."""
     match = matched(r"([+-]?\d+(?:\.\d+)?)\s*([+-])\s*(\d+(?:\.\d+)?)i|([+-]?\d+(?:\.\d+)?)(i?)", text)
     real, sign, imaginary, single, unit = match.groups()
     if single is None:
@@ -82,7 +82,7 @@ def to_sentence(text: str) -> list[str]:
 
 
 def to_fraction(text: str) -> tuple[int, int]:
-    """Numerator and denominator as written: 2/4 is not 1/2."""
+    """(numerator, denominator) as they are written: 2/4 is not 1/2."""
     inner = text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] == "$" else text
     a, b, sign, c, d = matched(_FRACTION, inner).groups()
     return (int(a), int(b)) if a is not None else (int(sign + c), int(d))
@@ -93,7 +93,7 @@ def to_factors(text: str) -> list[int]:
 
 
 def to_json(text: str) -> str:
-    """JSON in one writing, in which 1, 1.0 and true stay apart and no digit of a number is lost."""
+    """JSON in one spelling. 1, 1.0 and true stay different, and no digit of a number is lost."""
     try:
         return json.dumps(json.loads(text, parse_float=lambda digits: Decimal(digits).normalize()), **_JSON)
     except (ValueError, ArithmeticError, RecursionError) as error:
@@ -108,7 +108,7 @@ def to_json_or_text(text: str) -> str:
 
 
 def to_quoted(text: str) -> list[str]:
-    """A Python or JSON list of strings."""
+    """Reads a Python or JSON list of strings."""
     strings = json.loads(to_json(text.replace("'", '"')))
     return lists(strings, str)
 
@@ -128,13 +128,13 @@ def to_partitions(text: str) -> list[list[str]]:
 
 
 def significant(answer: str, spec: Spec) -> bool:
-    """The power itself or its value rounded to three significant figures, and no other rounding."""
+    """Accepts the exact power, or its value rounded to three significant figures; no other rounding."""
     value, exact = Decimal(matched(_SCIENTIFIC, answer).group()), Decimal(spec["answer"])
     return value in (exact, Decimal(f"{exact:.2e}"))
 
 
 def probability(answer: str, spec: Spec) -> bool:
-    """The exact probability, as a fraction or a decimal, or the reference's ten digits."""
+    """Accepts the exact probability as a fraction or a decimal, or the ten digits of the reference."""
     exact = Fraction(spec["facts"]["rational"]["numerator"], spec["facts"]["rational"]["denominator"])
     if "/" in answer:
         numerator, denominator = to_fraction(answer)
@@ -144,14 +144,14 @@ def probability(answer: str, spec: Spec) -> bool:
 
 
 def expansion(answer: str, spec: Spec) -> bool:
-    """The same polynomial, written without parentheses."""
+    """Accepts the same polynomial, written without parentheses."""
     if "(" in answer:
         raise Unreadable("not expanded")
     return polynomial(parse(answer)) == polynomial(parse(spec["answer"]))
 
 
 def polynomial_integral(answer: str, spec: Spec) -> bool:
-    """The same polynomial up to terms without the variable."""
+    """Accepts the same polynomial up to terms without the variable."""
     variable = spec["facts"]["variable"]
     terms, expected = (
         {m: value for m, value in polynomial(parse(text)).items() if any(name == variable for name, _ in m)}
@@ -166,7 +166,7 @@ def integral(answer: str, spec: Spec) -> bool:
 
 
 def makes(target: Callable[[Spec], int]) -> Check:
-    """The check of a formula that uses each given number exactly once and has the target value."""
+    """The checker for a formula that must use each given number exactly once and have the target value."""
 
     def check(answer: str, spec: Spec) -> bool:
         tree = parse(answer)
@@ -263,7 +263,7 @@ def hanoi(answer: str, spec: Spec) -> bool:
 
 
 def quantum_lock(answer: str, spec: Spec) -> bool:
-    """Presses that all act, reach the target, and are as few as the reference's."""
+    """Accepts button presses that all have an effect, reach the target, and are as few as the reference's."""
     facts = spec["facts"]
     buttons = {button["name"]: button for button in facts["buttons"]}
     presses = [matched(r"\s*([A-Z])\s*", press)[1] for press in answer.split("→")]

@@ -1,6 +1,6 @@
-"""How each generator of reasoning-gym becomes a task: its checker, what identifies an instance, what its checker needs.
+"""How each generator of reasoning-gym becomes a task: its checker, the identity of an instance, the facts it keeps.
 
-One row a generator. A generator that is neither here nor in `gym_excluded.py` is an error that a test finds.
+There is one row for each generator. A test fails for a generator that is neither here nor in `excluded.py`.
 """
 
 from __future__ import annotations
@@ -18,26 +18,30 @@ Facts = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Rule:
-    """One generator. `facts` are the keys of its metadata that an instance keeps."""
+    """How one generator becomes a task.
+
+    Example:
+        Rule("arithmetic", equal(to_number))  # one right answer, compared with the reference as a number
+    """
 
     domain: str
-    check: Check | None = None  # None: the package's own scorer gives 1, on text that `grammar` matches
+    check: Check | None = None  # None: an answer is right if `grammar` matches it and the package's scorer gives 1
     grammar: str = ""
-    facts: tuple[str, ...] = ()
-    identity: Callable[[str, Facts], object] | None = None  # of question and facts; None: the question itself
-    unique: bool = True  # one right answer only
-    answer: Callable[[Facts], str] | None = None  # from the metadata, where the package keeps its solution there
-    config: Mapping[str, Any] = field(default_factory=dict)  # what differs from the package's defaults
-    note: str = ""  # why it differs, or what a reader should know
+    facts: tuple[str, ...] = ()  # the keys of the item's metadata that an instance keeps
+    identity: Callable[[str, Facts], object] | None = None  # identity by question and facts; None: by the question
+    unique: bool = True  # whether there is one right answer only
+    answer: Callable[[Facts], str] | None = None  # the answer, where the package keeps it in the metadata
+    config: Mapping[str, Any] = field(default_factory=dict)  # settings that differ from the package's defaults
+    note: str = ""  # why they differ, or what a reader should know
 
 
 def by(*keys: str) -> Callable[[str, Facts], object]:
-    """Identity by facts: equal content in another wording is the same problem."""
+    """Identity by facts, so that the same content in other words is the same problem."""
     return lambda question, facts: [facts[key] for key in keys]
 
 
 def given(*keys: str) -> dict[str, Any]:
-    """Facts that decide the identity: the arguments of a row whose question has several wordings."""
+    """Arguments of a `Rule` whose instances are identified by these facts, because questions have several wordings."""
     return {"facts": keys, "identity": by(*keys)}
 
 

@@ -1,7 +1,8 @@
 """The generators of reasoning-gym as tasks, with our splits and strict scoring; `python -m assay.tasks.gym` lists them.
 
-An instance has its own seed and is split by its content: neighbouring seeds of the package share most of their items.
-The answer counts only where it is right in full; part credits, answers inside other text and tolerances are gone.
+Each instance has a seed of its own, and its content decides its split, because data sets of the package with
+neighbouring seeds share most of their items. An answer must be right in full: there is no part credit and no tolerance,
+and an answer inside other text does not count.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ _UNSOLVED = "Integral("  # how the computer algebra writes an integral that it c
 
 
 def gym_names() -> list[str]:
-    """The names that `gym_task` knows, without the prefix."""
+    """The names of all generators that are tasks, without the prefix `gym:`."""
     return sorted(RULES)
 
 
 def gym_task(name: str) -> Task:
-    """The task `gym:name`: one level, that of the package's defaults, in natural wording only."""
+    """The task `gym:name`. It has natural wording only, and one level, the package's default difficulty."""
     if name in EXCLUDED:
-        raise DataError(f"the generator '{name}' of reasoning-gym is no task here. {EXCLUDED[name]}")
+        raise DataError(f"the generator '{name}' of reasoning-gym is left out. {EXCLUDED[name]}")
     if name not in RULES:
         raise unknown("gym generator", name, RULES, "assay list tasks")
     if importlib.util.find_spec("reasoning_gym") is None:
@@ -63,7 +64,7 @@ def gym_task(name: str) -> Task:
 
 
 class _Letters(tuple[str, ...]):
-    """Stands in for a set of letters whose order would depend on the process's hash seed."""
+    """Letters in a fixed order. They replace a set, whose order would depend on the process's hash seed."""
 
     def __sub__(self, other: set[str]) -> _Letters:
         return _Letters(letter for letter in self if letter not in other)
@@ -102,7 +103,7 @@ def _construct(name: str, seed: int) -> Any:
 
 @functools.cache
 def _prototype(name: str) -> Any:
-    """Loading word lists and puzzles takes up to a second, so a generator is constructed once and copied."""
+    """The generator, constructed once and then copied, because loading word lists and puzzles takes up to a second."""
     dataset = _construct(name, 0)
     _ORDERED.get(name, lambda _: None)(dataset)
     return dataset
@@ -110,7 +111,9 @@ def _prototype(name: str) -> Any:
 
 @contextlib.contextmanager
 def _isolated(seed: int) -> Iterator[None]:
-    """Some generators draw from the process's random state, print, or choose by whether a warning was raised."""
+    """Inside, a generator cannot disturb the process or be disturbed by it: some of them draw from the process's random
+    state, print, or depend on whether a warning was raised before.
+    """
     python, legacy = random.getstate(), np.random.get_state()
     random.seed(seed)
     np.random.seed(seed % 2**32)
@@ -141,7 +144,7 @@ def _instance(name: str, generator: np.random.Generator, level: int) -> Spec:
         try:
             entry = _entry(name, seed)
         except (RuntimeError, IndexError, ValueError):
-            continue  # so the package says that it found no item for this seed
+            continue  # the package found no item for this seed
         metadata = entry["metadata"]
         answer = str(entry["answer"]) if rule.answer is None else rule.answer(metadata)
         if answer.strip() and _UNSOLVED not in answer and _can_be_marked(answer):
@@ -151,12 +154,14 @@ def _instance(name: str, generator: np.random.Generator, level: int) -> Spec:
 
 
 def _can_be_marked(answer: str) -> bool:
-    """Not so where the answer holds a brace without its partner."""
+    """Whether an answer can stand in `\\boxed{}`. One with an unmatched brace cannot."""
     return find_answer(natural_text(Solution(answer)), "natural") == answer.strip()
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON data: tuples and arrays become lists, keys strings, numpy's scalars Python's."""
+    """A value as JSON data: tuples and arrays become lists, keys become
+    strings, numpy scalars become Python numbers.
+    """
     if isinstance(value, Mapping):
         return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
@@ -191,7 +196,7 @@ def _check(name: str, spec: Spec, answer: str) -> Verdict:
 
 
 def _scored(name: str, spec: Spec, answer: str) -> bool:
-    """Whether the package's scorer gives the full point to an answer that its grammar lets through."""
+    """Whether the package's scorer gives full marks. It only sees answers that the rule's grammar matches."""
     if re.fullmatch(RULES[name].grammar, answer) is None:
         raise Unreadable("not of the form asked for")
     entry = {"question": spec["question"], "answer": spec["answer"], "metadata": dict(spec["facts"])}

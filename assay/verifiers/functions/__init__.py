@@ -1,1 +1,1 @@
-"""Reward functions that people bring: found by name, run in processes that can be killed, answers checked."""
+"""Reward functions that users bring: found by name, run in processes that can be killed, and their results checked."""

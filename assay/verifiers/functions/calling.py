@@ -1,7 +1,7 @@
-"""A reward function asked once, wherever it lives: what it wants of the columns, and what it gave back, as plain data.
+"""Calls reward functions: passes each the columns that it asks for, and turns its result into plain data.
 
-Nothing that a function does leaves this module as an exception, unless the caller has exceptions of its own that must
-pass (Ctrl-C): what it raises, and what is no list of numbers, is a `Fault` that says so in words.
+An exception of a function does not leave this module, unless the caller names its type as one that must pass (Ctrl-C).
+It becomes a `Fault`, which says in words what went wrong. So does a result that is not a list of numbers.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-LARGEST = 1e15  # of a reward: sums of thousands of squares of such numbers are still numbers of 32 bits
+LARGEST = 1e15  # the largest reward: sums of thousands of squares of such numbers still fit into fp32
 IDS = "completion_ids"
 STATE = "trainer_state"
-LONGEST = 2_000  # characters of what an exception says
-PATIENCE = 2.0  # seconds that an event loop has to end
+LONGEST = 2_000  # characters of an exception's text that are shown
+PATIENCE = 2.0  # seconds that an event loop has to end when it is closed
 
 
 @dataclass(frozen=True)
 class TrainerState:
-    """What a function may ask of the run, under TRL's names."""
+    """The state of the run that a function may ask for, with TRL's names."""
 
     global_step: int
     max_steps: int
@@ -38,20 +38,25 @@ class TrainerState:
 
 @dataclass(frozen=True)
 class Asks:
-    """What a signature names."""
+    """The arguments that a function's signature names.
+
+    Example:
+        asks_of(lambda prompts, completions, answer=None: [])
+        # Asks(required=("prompts", "completions"), optional=("answer",))
+    """
 
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
-    everything: bool = False  # it has **kwargs, or it is a builtin that does not tell
-    by_position: bool = False
+    everything: bool = False  # it has **kwargs, or is a builtin without a readable signature
+    by_position: bool = False  # some arguments can be given by position alone
 
     @classmethod
-    def from_data(cls, told: Mapping[str, Any]) -> Asks:
-        """As JSON tells it."""
-        return cls(**{**told, "required": tuple(told["required"]), "optional": tuple(told["optional"])})
+    def from_data(cls, data: Mapping[str, Any]) -> Asks:
+        """From JSON data, in which tuples are lists."""
+        return cls(**{**data, "required": tuple(data["required"]), "optional": tuple(data["optional"])})
 
     def of(self, offered: Mapping[str, Any]) -> dict[str, Any]:
-        """Of what is offered, what is asked for."""
+        """The arguments to call the function with, out of everything that is offered."""
         if self.everything:
             return dict(offered)
         return {name: offered[name] for name in (*self.required, *self.optional) if name in offered}
@@ -59,41 +64,44 @@ class Asks:
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a function has no values: "the reward function 'f' (f.py:f), line 3" and `what` begin a sentence."""
+    """Why a function gave no usable result. An error message begins with the function, then `line`, then `what`:
+    "the reward function 'f' (f.py:f), line 3 raised ValueError".
+    """
 
     kind: Literal["raised", "gave", "ended", "late"]
-    what: str
-    line: str = ""  # `, line N` of its file
-    expected: str = ""  # of "gave"
-    row: int | None = None  # the answer that it is about, where that is known
-    beside: tuple[str, ...] = ()  # functions that were at work with it, any of which may be meant
+    what: str  # the verb and its object: "raised ValueError: ...", "gave 3 rewards for 4 answers"
+    line: str = ""  # ", line N" of its file
+    expected: str = ""  # for "gave": what it should have given
+    row: int | None = None  # the index of the answer that the fault is about, if it is known
+    beside: tuple[str, ...] = ()  # other functions that were at work: the fault may be theirs
 
 
 @dataclass(frozen=True)
 class Reply:
-    """Of a function: its values, or a fault."""
+    """The result of calling a function: a value for each answer, or a fault."""
 
     values: list[float | None] = field(default_factory=list)
     fault: Fault | None = None
     seconds: float = 0.0
-    metrics: list[tuple[str, float]] = field(default_factory=list)  # what it logged
-    extras: list[str] = field(default_factory=list)  # columns that it would have logged
+    metrics: list[tuple[str, float]] = field(default_factory=list)  # logged by `log_metric`
+    extras: list[str] = field(default_factory=list)  # columns given to `log_extra`, which are not recorded
 
     @classmethod
-    def from_data(cls, told: Mapping[str, Any]) -> Reply:
-        """As JSON tells it."""
-        fault = told["fault"] and Fault(**{**told["fault"], "beside": tuple(told["fault"]["beside"])})
-        return cls(**{**told, "fault": fault, "metrics": [(name, value) for name, value in told["metrics"]]})
+    def from_data(cls, data: Mapping[str, Any]) -> Reply:
+        """From JSON data, in which tuples are lists."""
+        fault = data["fault"] and Fault(**{**data["fault"], "beside": tuple(data["fault"]["beside"])})
+        return cls(**{**data, "fault": fault, "metrics": [(name, value) for name, value in data["metrics"]]})
 
 
 Watch = Callable[[Sequence[str]], AbstractContextManager[None]]
-"""Inside, these functions are at work."""
+"""Given the names of functions, a context inside which these functions are at work."""
 
 
 def asks_of(call: Callable[..., Any]) -> Asks:
+    """The arguments that a function asks for."""
     try:
         parameters = inspect.signature(call).parameters.values()
-    except (TypeError, ValueError):  # some builtins do not tell
+    except (TypeError, ValueError):  # some builtins have no readable signature
         return Asks(everything=True)
     named = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     return Asks(
@@ -105,7 +113,7 @@ def asks_of(call: Callable[..., Any]) -> Asks:
 
 
 def file_of(call: Any) -> str:
-    """Where the source of something that can be called lies; "" where it has none."""
+    """The source file of something that can be called; "" if it has none."""
     try:
         return inspect.getfile(inspect.unwrap(call))
     except TypeError:
@@ -117,7 +125,12 @@ def file_of(call: Any) -> str:
 
 
 class Desk:
-    """Functions of this process, asked one after another; those that wait, wait together in a loop that lasts."""
+    """Calls functions of this process one after another. Coroutine functions run together, in one lasting event loop.
+
+    Example:
+        desk = Desk({"accuracy": accuracy}, files={}, watch=lambda names: contextlib.nullcontext())
+        dict(desk.ask(["accuracy"], lambda name: {"completions": ["4"]}, count=1))
+    """
 
     def __init__(
         self,
@@ -126,15 +139,18 @@ class Desk:
         watch: Watch,
         passing: tuple[type[BaseException], ...] = (),
     ) -> None:
-        """`files`: where the source of each lies. `passing` are exceptions that are nobody's fault."""
+        """`files` are the functions' source files. Exceptions of the types
+        `passing` are raised, and blamed on nobody.
+        """
         self.calls, self.files, self.watch, self.passing = dict(calls), dict(files), watch, passing
         self.loop: Loop | None = None
 
     def ask(
         self, names: Sequence[str], columns: Callable[[str], dict[str, Any]], count: int
     ) -> Iterator[tuple[str, Reply]]:
-        """What each says of `count` answers, as soon as it says it; the first fault is the end. `columns` makes those
-        of a function anew, so that none sees what another did to its own.
+        """The reply of each function for `count` answers, as soon as it is there. No reply follows a fault.
+
+        `columns(name)` makes the arguments of a function anew, so that no function sees another one's changes to them.
         """
         waiting: dict[str, _Waiting] = {}
         try:
@@ -203,18 +219,18 @@ class Desk:
             except self.passing:
                 raise
             except BaseException as error:  # of an object that calls itself a list or a number
-                found = _gave(f"what cannot be read ({told(error)})", "a list of numbers or None")
+                found = _gave(f"a result that cannot be read ({told(error)})", "a list of numbers or None")
         common = {"seconds": seconds, "metrics": notes.metrics, "extras": notes.extras}
         return Reply(fault=found, **common) if isinstance(found, Fault) else Reply(found, **common)
 
 
 @dataclass(frozen=True)
 class _Waiting:
-    """A call that is to be awaited."""
+    """A call whose result is to be awaited."""
 
     result: Awaitable[Any]
     notes: _Notes
-    seconds: float  # that it took so far
+    seconds: float  # that the call took so far
 
 
 class _Notes:
@@ -225,7 +241,7 @@ class _Notes:
         self.extras: list[str] = []
 
     def offered(self, columns: dict[str, Any]) -> dict[str, Any]:
-        """The columns as a function gets them."""
+        """The arguments as the function gets them: lists of token ids, and functions to log with."""
         own = {"log_metric": self.metric, "log_extra": self.extra}
         ids = {IDS: [row.tolist() for row in columns[IDS]]} if IDS in columns else {}
         return columns | ids | {name: call for name, call in own.items() if name in columns}
@@ -237,11 +253,11 @@ class _Notes:
         self.extras.append(str(column))
 
 
-# --- what it gave back --------------------------------------------------------------------------------------
+# --- checking results ---------------------------------------------------------------------------------------
 
 
 def values_of(result: Any, count: int) -> list[float | None] | Fault:
-    """Finite numbers and None, one for each answer, or what is wrong."""
+    """The result as finite numbers and None, one for each answer; a Fault if it is anything else."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(result, torch.Tensor):
         result = result.detach().cpu().numpy()
@@ -294,7 +310,7 @@ def _gave(what: str, expected: str, row: int | None = None) -> Fault:
 
 
 def shown(value: Any) -> str:
-    """A value as Python writes it, cut; of one that cannot be written, that."""
+    """A value's repr, cut to 60 characters; a repr that raises is described instead."""
     try:
         text = repr(value)
     except Exception as error:
@@ -303,7 +319,7 @@ def shown(value: Any) -> str:
 
 
 def told(error: BaseException) -> str:
-    """Class and words of an exception, whose own words may fail."""
+    """The class and the text of an exception; a text that cannot be made is described instead."""
     try:
         text = str(error)
     except Exception as again:
@@ -312,16 +328,16 @@ def told(error: BaseException) -> str:
 
 
 def line_in(error: BaseException, path: str) -> str:
-    """`, line N`: where in a file an exception came from."""
+    """ ", line N", the line of a file that an exception came from; "" if it came from elsewhere."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     return f", line {lines[-1]}" if lines else ""
 
 
-# --- functions that wait ------------------------------------------------------------------------------------
+# --- coroutine functions ------------------------------------------------------------------------------------
 
 
 async def _first_fault(waiting: Mapping[str, Coroutine[Any, Any, tuple[Any, float]]]) -> dict[str, tuple[Any, float]]:
-    """Results by name: all, or those that there were when the first fault came."""
+    """Results by name: of all calls, or after a fault of those that have ended."""
     tasks = {name: asyncio.ensure_future(one) for name, one in waiting.items()}
     pending = set(tasks.values())
     while pending:
@@ -334,7 +350,7 @@ async def _first_fault(waiting: Mapping[str, Coroutine[Any, Any, tuple[Any, floa
 
 
 class Loop:
-    """One event loop in a thread of its own: it outlives a call, and a notebook may have another one running."""
+    """An event loop in a thread of its own. It outlives a call, and does not disturb the loop that a notebook runs."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -350,7 +366,7 @@ class Loop:
             raise
 
     def close(self) -> None:
-        """Waits a little: a function that never gives its turn back is left to end with the program."""
+        """Cancels all tasks and waits a little. A task that never yields is left to end with the program."""
 
         async def leave() -> None:
             rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]

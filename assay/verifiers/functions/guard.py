@@ -1,9 +1,8 @@
-"""The program of the watchdog's process: it counts while its parent is at work, and ends what does not end.
+"""The program of the watchdog's guard process: it interrupts its parent when a time limit is over, and later ends it.
 
-It is started by its path, knows nothing but the standard library, and needs no turn of the parent's interpreter: work
-in C that never comes back, such as a regular expression that tries everything, is ended as well. A line of JSON on
-standard input begins a watch, an empty one ends it; the bytes of the other channel are numbers of signals that the
-parent got.
+The guard runs by its path and imports the standard library alone. It does not need the parent's interpreter, so it can
+also end C code that never returns, such as a regular expression that tries everything. A line of JSON on standard input
+begins a watch, and an empty line ends it. The other channel carries the numbers of the signals that the parent got.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ STOPS = (signal.SIGINT, signal.SIGTERM)
 
 @dataclass
 class Watch:
-    """What is to be done when: the parent is interrupted, and later ended with some last words."""
+    """One watch: when to interrupt the parent, when to end it, and what to print then."""
 
-    until: float  # of time.monotonic
-    late: str
-    stopped: str
-    grace: float
-    polite: int  # the signal that raises in the parent; 0 where something else does that
-    asked: bool = False
+    until: float  # when to interrupt, by time.monotonic
+    late: str  # printed if the time limit was over
+    stopped: str  # printed if somebody asked for a stop
+    grace: float  # seconds from the interrupt to the end
+    polite: int  # the signal that interrupts the parent; 0 if a thread of the parent does it
+    asked: bool = False  # whether somebody asked for a stop
     interrupted: bool = False
 
     def stop(self) -> None:
-        """Somebody asked for a stop."""
+        """Somebody asked the parent to stop: interrupt it soon."""
         self.until, self.asked = min(self.until, time.monotonic() + self.grace), True
 
     @property
@@ -41,7 +40,7 @@ class Watch:
 
 
 def main(parent: int, signals: int, last: int) -> None:
-    """`last` is the signal that ends the parent."""
+    """Guards the process `parent`. `signals` is the channel of its signals; `last` is the signal that ends it."""
     watch: Watch | None = None
     pending = b""
     while True:

@@ -1,4 +1,4 @@
-"""Reward functions that the calling program brought: they run in this process, under a watchdog."""
+"""Reward functions of the calling program: they run in this process, under a watchdog."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assay.verifiers.functions.watchdog import Interrupted, Watchdog
 
 
 class Here:
-    """Asks functions of this process. None of them can be killed: one that is late is interrupted, or ends us all."""
+    """Calls functions of this process. A function that is late is interrupted, or the whole process is ended."""
 
     def __init__(self, functions: Sequence[Function]) -> None:
         self.functions = {function.name: function for function in functions}
@@ -27,12 +27,12 @@ class Here:
     def ask(
         self, names: Sequence[str], columns: Callable[[str], dict[str, Any]], count: int, seconds: float
     ) -> Iterator[tuple[str, Reply]]:
-        """As a desk does; each call has so many seconds."""
+        """As `Desk.ask`, with a limit of `seconds` for each call."""
         self.seconds = seconds
         try:
             yield from self.desk.ask(names, columns, count)
         except Interrupted as error:
-            interrupt.ask()  # a stop that was asked for is nobody's fault
+            interrupt.ask()  # if a stop was asked for, it raises here, and the function is not blamed
             name, *others = self.working
             line = line_in(error, self.files[name])
             fault = Fault("late", f"did not return within {seconds:g} s", line, beside=tuple(others))

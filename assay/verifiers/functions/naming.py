@@ -1,4 +1,4 @@
-"""Reward functions by name, `FILE.py:FUNCTION=WEIGHT` or `package.module:FUNCTION`: found, loaded, identified."""
+"""Reward functions by name: parses `FILE.py:FUNCTION=WEIGHT` or `package.module:FUNCTION`, and loads the function."""
 
 from __future__ import annotations
 
@@ -23,14 +23,19 @@ from assay.rng import digest
 from assay.verifiers.functions.calling import Asks, asks_of, file_of, line_in, told
 from assay.verifiers.functions.process import SECONDS, FunctionProcess
 
-NAMELESS = "<python>"  # in place of a file: a function that only the calling program has
-TAKEN = ("mean", "std", "accuracy", "verifier_failed", "logged")  # metrics below `reward/` of every run
+NAMELESS = "<python>"  # stands for the file of a function that exists only in the calling program
+TAKEN = ("mean", "std", "accuracy", "verifier_failed", "logged")  # every run has metrics `reward/...` of these names
 FORM = "FILE.py:FUNCTION or FILE.py:FUNCTION=WEIGHT"
 
 
 @dataclass(frozen=True)
 class RewardName:
-    """What `--reward` said."""
+    """The name of a reward function, as `--reward` gives it.
+
+    Example:
+        parse("rewards.py:accuracy=0.5")  # RewardName("/home/.../rewards.py", "accuracy", 0.5)
+        parse("my_package.rewards:accuracy")  # RewardName("my_package.rewards", "accuracy", 1.0)
+    """
 
     place: str  # a file, a module, or NAMELESS
     function: str
@@ -42,21 +47,26 @@ class RewardName:
 
 @dataclass(frozen=True)
 class Function:
-    """A reward function as it is used."""
+    """A reward function, loaded and ready to be called.
+
+    Example:
+        Function("accuracy", lambda completions, **columns: [1.0] * len(completions))
+        load([parse("rewards.py:accuracy")])  # (Function("accuracy", <its process>, ...),)
+    """
 
     name: str  # in metrics and rollouts
-    call: Callable[..., Any] | FunctionProcess  # of this process, or where it lives
-    weight: float = 1.0
-    place: str = NAMELESS
-    digest: str = ""  # of the source that it came from; "" where there is none to be read
-    signature: Asks | None = None  # None: that of `call`
+    call: Callable[..., Any] | FunctionProcess  # the function itself, or the process that it runs in
+    weight: float = 1.0  # in the sum of rewards
+    place: str = NAMELESS  # where it was loaded from
+    digest: str = ""  # of its source file; "" if there is none
+    signature: Asks | None = None  # the arguments that it asks for; None: read them off `call`
 
     def __str__(self) -> str:
         return f"the reward function '{self.name}' ({self.place})"
 
     @property
     def asks(self) -> Asks:
-        """What it wants to be given."""
+        """The arguments that the function asks for."""
         if self.signature is not None or isinstance(self.call, FunctionProcess):
             return self.signature or Asks()
         return asks_of(self.call)
@@ -80,7 +90,11 @@ def parse(text: str) -> RewardName:
 
 
 def names(wishes: Sequence[RewardName]) -> tuple[str, ...]:
-    """One for each: the function's own, with its file's before it where two are alike or a metric has the name."""
+    """A name for each reward function: its own name.
+
+    The name of its file is put before it if two functions have the same name,
+    or if a metric of every run has that name.
+    """
     plain = [wish.function.rpartition(".")[2] for wish in wishes]
     found = tuple(
         name if plain.count(name) == 1 and name not in TAKEN else f"{Path(wish.place).stem}.{name}"
@@ -94,8 +108,9 @@ def names(wishes: Sequence[RewardName]) -> tuple[str, ...]:
 def load(
     wishes: Sequence[RewardName], given: Mapping[str, Callable[..., Any]] | None = None, *, seconds: float = SECONDS
 ) -> tuple[Function, ...]:
-    """The functions: `given` has those that the calling program brought, by name; every other file or module is
-    imported in a process of its own, within so many seconds.
+    """Loads the reward functions that are named. `given` has functions of the calling program, by name.
+
+    Every other function's file or module is imported in a process of its own, which may take `seconds`.
     """
     here: dict[str, Function] = {}
     apart: dict[str, dict[str, RewardName]] = {}
@@ -127,7 +142,7 @@ def _spelled(wish: RewardName) -> str:
 
 
 def named(call: Callable[..., Any]) -> RewardName:
-    """Where a Python function can be loaded from again; NAMELESS where nowhere."""
+    """The name by which a Python function can be loaded again; its place is NAMELESS if there is no such file."""
     name = getattr(call, "__qualname__", None) or type(call).__name__
     place = NAMELESS
     module = sys.modules.get(getattr(call, "__module__", "") or "")
@@ -140,7 +155,7 @@ def named(call: Callable[..., Any]) -> RewardName:
 
 
 def _loads_quietly(path: Path) -> bool:
-    """Whether a program can be imported without being run: it defines things, and does the rest behind a guard."""
+    """Whether importing a program does not run it: it only defines things, and the rest is behind `if __name__`."""
     defines = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     for node in ast.parse(path.read_text()).body:
         guard = isinstance(node, ast.If) and "__name__" in ast.dump(node.test)
@@ -153,7 +168,7 @@ def _loads_quietly(path: Path) -> bool:
 
 
 def ready(call: Any, name: str) -> Callable[..., Any]:
-    """Something that can be called: a class is made an instance first."""
+    """The reward as something that can be called: of a class, an instance is made."""
     if inspect.isclass(call):
         try:
             call = call()
@@ -168,7 +183,7 @@ def ready(call: Any, name: str) -> Callable[..., Any]:
 
 
 def source_digest(wish: RewardName, call: Callable[..., Any]) -> str:
-    """Of the whole file, for a function may call others of it."""
+    """A digest of the function's whole file, because the function may call others of the file."""
     try:
         return digest(Path(wish.place if is_file(wish.place) else file_of(call)).read_bytes())
     except OSError:
@@ -179,7 +194,7 @@ def source_digest(wish: RewardName, call: Callable[..., Any]) -> str:
 
 
 def find(wish: RewardName) -> Callable[..., Any]:
-    """What it names, imported into this process."""
+    """Imports the function of this name into this process."""
     module = _from_file(Path(wish.place)) if is_file(wish.place) else _from_package(wish.place)
     found: Any = module
     for part in wish.function.split("."):
@@ -194,7 +209,7 @@ def is_file(place: str) -> bool:
 
 
 def _from_file(path: Path) -> ModuleType:
-    """A module of its own; what lies beside the file can be imported by it."""
+    """The file as a module. It can import other modules from its own folder."""
     if not path.is_file():
         beside = sorted(p.name for p in path.parent.glob("*.py")) if path.parent.is_dir() else []
         raise DataError(f"there is no file {path}.{_nearest(path.name, beside)}")
@@ -210,7 +225,7 @@ def _from_file(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except SyntaxError as error:
         raise ConfigError(f"{path}, line {error.lineno}: {error.msg}. Mend the file; nothing was started.") from None
-    except (Exception, SystemExit) as error:  # whatever the file of a user does when it is read
+    except (Exception, SystemExit) as error:  # a user's file may raise anything when it is imported
         raise ConfigError(
             f"{path}{line_in(error, str(path))}: it raised {told(error)} while it was imported. "
             "A file of reward functions only defines them; put the rest behind `if __name__ == '__main__':`."

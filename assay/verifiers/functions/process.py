@@ -1,7 +1,8 @@
-"""Reward functions that have a file: they live in a process of their own, which can be killed whatever it is doing.
+"""Reward functions that have a file run in a child process, which can be killed whatever it is doing.
 
-All functions of one file or module share a process, so that they share what the file keeps. It is told which functions
-to ask of which columns, and answers in JSON: numbers, None, or what went wrong. The parent holds the clock.
+All functions of one file or module share a process, and so the file's global state. The parent sends the names of the
+functions to call and their columns. The child replies in JSON: numbers, None, or a fault. The parent keeps the time
+limit.
 """
 
 from __future__ import annotations
@@ -21,50 +22,56 @@ from assay.host import interrupt
 from assay.host.child import Child, Parent, listen
 from assay.verifiers.functions.calling import IDS, STATE, Asks, Desk, Fault, Reply, TrainerState, asks_of, file_of
 
-SECONDS = 300.0  # of a call
-LONGEST = 1e6  # that it may be set to: eleven days
-STOP_GRACE = 5.0  # seconds that a call has to end when the run is asked to stop
-TURN = 0.2  # seconds between looks at the clock
+SECONDS = 300.0  # the time limit of a call
+LONGEST = 1e6  # the longest time limit that may be set: eleven days
+STOP_GRACE = 5.0  # seconds that a call still has when the run is asked to stop
+TURN = 0.2  # seconds between two looks at the clock
 PROGRAM = "assay.verifiers.functions.process:serve"
 
 
 def check_timeout(seconds: float) -> None:
     if not 0 < seconds <= LONGEST:
         raise ConfigError(
-            f"--reward-timeout is the seconds that a call of a reward function may take, up to {LONGEST:g}, not "
-            f"{seconds:g}."
+            f"--reward-timeout is how many seconds a call of a reward function may take: more than 0 and at most "
+            f"{LONGEST:g}, not {seconds:g}."
         )
 
 
 @dataclasses.dataclass(frozen=True)
 class Loaded:
-    """What is known of a function that lives elsewhere."""
+    """What a child process tells about a function that it has loaded."""
 
-    asks: Asks
-    digest: str  # of its source
-    file: str  # where that lies
+    asks: Asks  # the arguments that it asks for
+    digest: str  # of its source file
+    file: str  # the path of that file
 
 
 class FunctionProcess:
-    """The process of a file; it starts with `load`, and again with the next call after it had to be killed."""
+    """The child process of one file of reward functions. If it had to be killed, the next call starts another.
+
+    Example:
+        process = FunctionProcess("rewards.py", {"accuracy": "accuracy"})
+        process.give(["accuracy"], columns, count=8)
+        dict(answers([process], seconds=60.0))  # {"accuracy": Reply(values=[...])}
+    """
 
     def __init__(self, place: str, functions: Mapping[str, str], *, seconds: float = SECONDS) -> None:
-        """`functions`: the name in the file of each name here. `seconds`: of a call, and of the import."""
+        """`functions` maps our name of a function to its name in the file. `seconds` limits the import."""
         self.place, self.functions, self.seconds = place, dict(functions), seconds
         self.child: Child | None = None
         self.files: dict[str, str] = {}
-        self.working: tuple[str, ...] = ()  # functions that are being asked
-        self.since = 0.0
+        self.working: tuple[str, ...] = ()  # the functions that are at work
+        self.since = 0.0  # when they began, by time.monotonic
 
     def load(self) -> dict[str, Loaded]:
-        """Starts the process and imports the file. What that raises is raised here."""
+        """Starts the process, which imports the file. An error of the import is raised here."""
         child = self.child = Child(PROGRAM)
         child.send(json.dumps([self.place, self.functions]).encode())
         since = time.monotonic()
         try:
             while time.monotonic() - since < self.seconds:
                 interrupt.ask()
-                gone = child.gone  # what it said before that is here
+                gone = child.gone  # asked before listening, so that the child's last words are still heard
                 for _, frame in listen([child], TURN):
                     loaded = _loaded(json.loads(frame))
                     self.files = {name: one.file for name, one in loaded.items()}
@@ -83,13 +90,13 @@ class FunctionProcess:
             raise
 
     def give(self, names: Sequence[str], columns: Mapping[str, Any], count: int) -> None:
-        """Asks functions of `count` answers. `answers` hears what they say."""
+        """Sends a call of these functions for `count` answers. `answers` receives their replies."""
         if self.child is None:
             self.load()
         assert self.child is not None
         try:
             frame = _packed(names, columns, count)
-        except Exception as error:  # of a column that a task made of something else than data
+        except Exception as error:  # a task's column may hold an object that is no JSON data
             raise DataError(
                 f"the columns of these problems cannot be given to {self.place}: {type(error).__name__}: {error}. "
                 "Give the function from Python, as assay.train(reward=...)."
@@ -98,19 +105,19 @@ class FunctionProcess:
         self.working, self.since = tuple(names), time.monotonic()
 
     def drop(self) -> None:
-        """Kills the process. The next call starts another."""
+        """Kills the process. The next call starts a new one."""
         if self.child is not None:
             self.child.close(now=True)
         self.child, self.working = None, ()
 
     def close(self) -> None:
-        """Lets the process end as a program ends."""
+        """Lets the process end by itself, unless a function is at work."""
         if self.child is not None:
             self.child.close(now=bool(self.working))
         self.child, self.working = None, ()
 
     def heard(self, message: dict[str, Any]) -> tuple[str, Reply] | None:
-        """A reply, or news of what is at work now."""
+        """Takes a message of the child: a reply is returned; news of which functions are at work now are noted."""
         if "working" in message:
             self.working, self.since = tuple(message["working"]), time.monotonic()
             return None
@@ -123,7 +130,9 @@ class FunctionProcess:
         return message["name"], reply
 
     def trouble(self, seconds: float, *, gone: bool) -> tuple[str, Reply] | None:
-        """The fault of a process that has ended, or whose call is late; it is killed."""
+        """The fault of a process that has ended, or whose call is late. Such a
+        process is killed. None if all is well.
+        """
         assert self.child is not None
         spent = time.monotonic() - self.since
         if not gone and spent < seconds:
@@ -136,8 +145,9 @@ class FunctionProcess:
 
 
 def answers(processes: Sequence[FunctionProcess], seconds: float) -> Iterator[tuple[str, Reply]]:
-    """What the functions that were asked say, as it comes; all processes work beside each other. A stop that somebody
-    asks for waits a little, so that a call that is about to end ends.
+    """The replies of the functions that were called, as they come. All processes work at the same time.
+
+    If somebody asks for a stop, calls have a few more seconds to end before Stopped is raised.
     """
     stop: float | None = None
     try:
@@ -159,7 +169,7 @@ def answers(processes: Sequence[FunctionProcess], seconds: float) -> Iterator[tu
                     raise
     finally:
         for process in processes:
-            if process.working:  # it would answer the next question with what it says of this one
+            if process.working:  # otherwise its late reply would be taken for the reply to the next call
                 process.drop()
 
 
@@ -168,14 +178,14 @@ def _loaded(message: dict[str, Any]) -> dict[str, Loaded]:
         kind = DataError if message["refused"] == "DataError" else ConfigError
         raise kind(message["message"])
     return {
-        name: Loaded(Asks.from_data(told["asks"]), told["digest"], told["file"])
-        for name, told in message["loaded"].items()
+        name: Loaded(Asks.from_data(data["asks"]), data["digest"], data["file"])
+        for name, data in message["loaded"].items()
     }
 
 
-# --- what travels ---------------------------------------------------------------------------------------------
+# --- the messages to the child --------------------------------------------------------------------------------
 #
-# JSON, a line end, and the token ids of all answers as numbers of 32 bits, which are most of what is sent.
+# A message is JSON, a line end, and the token ids of all answers as 32-bit integers, which are most of the bytes.
 
 
 def _packed(names: Sequence[str], columns: Mapping[str, Any], count: int) -> bytes:
@@ -209,7 +219,7 @@ def _columns(question: bytes, ids: bytes) -> dict[str, Any]:
 
 
 def serve(channel: int, words: int, parent: int) -> None:
-    """Loads functions and asks them until the parent has no more questions."""
+    """The child's program: loads the functions, and calls them until the parent sends no more messages."""
     from assay.verifiers.functions.naming import RewardName, find, source_digest
 
     speaker = Parent(channel, words, parent)
@@ -243,6 +253,6 @@ def serve(channel: int, words: int, parent: int) -> None:
         ):
             say(name=name, reply=dataclasses.asdict(reply))
             whole &= reply.fault is None
-        if whole:  # a fault is the end as well
+        if whole:  # after a fault the parent expects no further message
             say(finished=True)
     desk.close()

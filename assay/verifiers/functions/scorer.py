@@ -1,8 +1,9 @@
-"""Reward functions of users, with the signature that TRL gave them: f(prompts, completions, **columns) -> numbers.
+"""Scores answers by reward functions of users, which have TRL's signature:
+f(prompts, completions, **columns) -> numbers.
 
-A function is called once with all answers of a round. It is given what its signature names. What it gives back is
-checked answer by answer: None says that it has nothing to say, and nothing but a finite number is one. Functions that
-have a file live in processes of their own, those of the calling program in this one; either has a limit of time.
+A function is called once with all answers of a round, and is given the columns that its signature names. It gives a
+finite number for each answer, or None where it does not apply. Anything else is an error. Functions that have a file
+run in a process for each file. Functions of the calling program run in this process. Every call has a time limit.
 """
 
 from __future__ import annotations
@@ -28,27 +29,33 @@ from assay.verifiers.functions.process import SECONDS, FunctionProcess, answers
 
 OWN = ("prompts", "completions", IDS, STATE, "log_extra", "log_metric")
 ROUNDING = 1e-9  # 0.7 + 0.2 + 0.1 is a little less than 1
-LEFT_OUT = ("prompt", "completion", IDS)  # columns that TRL keeps from functions as well
-SHARE = 1.0  # seconds that an answer alone may always take when the one that hangs is looked for
+LEFT_OUT = ("prompt", "completion", IDS)  # columns that TRL does not pass to functions either
+SHARE = 1.0  # seconds that a single answer may always take while the answer on which a function hangs is looked for
 
 
 @dataclass
 class Scorer:
-    """Judges answers by reward functions: right where the weighted sum of what they say is at least `right_from`."""
+    """Judges answers by reward functions: an answer is right if the weighted
+    sum of its rewards is at least `right_from`.
+
+    Example:
+        with Scorer(load([parse("rewards.py:accuracy")])) as scorer:
+            verdicts = scorer(episodes)  # one for each, with the scores of each function
+    """
 
     functions: tuple[Function, ...]
     right_from: float = 1.0
-    max_steps: int = 0
-    limit: float = SECONDS  # of a call
+    max_steps: int = 0  # of the run, for functions that ask for `trainer_state`
+    limit: float = SECONDS  # for one call
     warn: Callable[[str], None] = lambda text: None
     step: int = 0
-    seconds: dict[str, float] = field(default_factory=dict)  # of each function, since they were last taken
+    seconds: dict[str, float] = field(default_factory=dict)  # that each function took since `taken` was last called
     _logged: dict[str, list[float]] = field(default_factory=dict)
     _warned: set[str] = field(default_factory=set)
     _here: Here | None = None
 
     def __call__(self, episodes: Sequence[Episode]) -> list[Verdict]:
-        """A verdict with scores for each; an answer about which no function says anything has no reward."""
+        """A verdict with scores for each answer. An answer for which every function gives None has no reward."""
         answered = [i for i, episode in enumerate(episodes) if episode.finish != "error"]
         rows = self._scores([episodes[i] for i in answered]) if answered else []
         scores = dict(zip(answered, rows, strict=True))
@@ -75,13 +82,13 @@ class Scorer:
             self._here = None
 
     def check(self, problems: Sequence[Problem]) -> None:
-        """Refuses, before a run, a function that asks for a column that these problems do not have."""
+        """Raises ConfigError, before a run, for a function that asks for a column that these problems do not have."""
         offered = dict.fromkeys((*OWN, *columns_of(problems)))
         for function in self.functions:
             asked_of(function, offered)
 
     def taken(self) -> Stats:
-        """What was logged and how long it took since this was last asked."""
+        """The metrics that functions logged, and the seconds that they took, since `taken` was last called."""
         with np.errstate(over="ignore"):
             stats = {f"reward/logged/{name}": float(np.mean(values)) for name, values in self._logged.items()}
         stats |= {f"time/reward/{name}": value for name, value in self.seconds.items()}
@@ -112,22 +119,22 @@ class Scorer:
                     found = (known[name], reply.fault)
                     break
                 columns[name] = _weighed(known[name], reply.values, episodes)
-        if found is not None:  # nobody is at work any more
+        if found is not None:  # raised here, when no function is at work any more
             raise self._error(*found, offered, episodes)
         return [{f.name: columns[f.name][i] for f in self.functions} for i in range(len(episodes))]
 
     def _ask(
         self, functions: Sequence[Function], offered: Mapping[str, Any], count: int, seconds: float
     ) -> Generator[tuple[str, Reply], None, None]:
-        """What each says: processes work beside each other and beside the functions of this one."""
+        """The reply of each function. All processes work at the same time, and so do the functions of this process."""
         asked = {function.name: asked_of(function, offered) for function in functions}
         apart: dict[FunctionProcess, list[str]] = {}
         for function in functions:
             if isinstance(function.call, FunctionProcess):
                 apart.setdefault(function.call, []).append(function.name)
         try:
-            for process, mine in apart.items():
-                process.give(mine, {key: value for name in mine for key, value in asked[name].items()}, count)
+            for process, theirs in apart.items():
+                process.give(theirs, {key: value for name in theirs for key, value in asked[name].items()}, count)
             if here := [function for function in functions if not isinstance(function.call, FunctionProcess)]:
                 self._here = self._here or Here([f for f in self.functions if not isinstance(f.call, FunctionProcess)])
                 names = [function.name for function in here]
@@ -139,7 +146,11 @@ class Scorer:
                     process.drop()
 
     def _offered(self, episodes: Sequence[Episode]) -> dict[str, Any]:
-        """All of it data; where a function logs stands None, and ids are arrays, which travel faster than lists."""
+        """All columns that a function may ask for, as plain data that can be sent to a process.
+
+        `log_extra` and `log_metric` are None here, and become functions where the reward function runs. Token ids stay
+        arrays, which are sent faster than lists.
+        """
         problems = [episode.request.problem for episode in episodes]
         return columns_of(problems) | {
             "prompts": [p.prompt if isinstance(p.prompt, str) else [dict(m) for m in p.prompt] for p in problems],
@@ -167,7 +178,7 @@ class Scorer:
     def _error(
         self, function: Function, fault: Fault, offered: Mapping[str, Any], episodes: Sequence[Episode]
     ) -> DataError:
-        """The error for a fault; a function that is asked of each answer alone shows which one it is about."""
+        """The error for a fault. To name the answer that caused it, the function is called again for single answers."""
         if fault.kind == "gave":
             about = "" if fault.row is None else f" for {_answer(episodes[fault.row])}"
             return DataError(f"{function} {fault.what}{about}; expected {fault.expected}.")
@@ -194,8 +205,11 @@ class Scorer:
     def _guilty(
         self, functions: Sequence[Function], fault: Fault, offered: Mapping[str, Any], episodes: Sequence[Episode]
     ) -> tuple[Function, Fault, int | None]:
-        """(function, its fault, answer) of the first answer alone that has a fault of this kind, looked for no longer
-        than a call may take, or a second an answer. An answer hangs if alone it takes more than its share of that.
+        """(function, its fault, index of the answer) of the first single answer
+        on which the same kind of fault happens.
+
+        The search ends after the time limit of a call, or after a second for each answer if that is longer.
+        In a search for an answer on which a function hangs, each answer has an equal share of that time.
         """
         left = max(self.limit, SHARE * len(episodes))
         share = left / len(episodes) if fault.kind == "late" else self.limit
@@ -220,35 +234,37 @@ class Scorer:
 
 
 def asked_of(function: Function, offered: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what is offered, what the signature names; all of it for `**kwargs`."""
+    """The columns that a function's signature names; all columns for `**kwargs`."""
     asks = function.asks
     if asks.by_position:
-        raise ConfigError(f"{function} takes arguments by position alone; arguments are given by name. Remove the `/`.")
+        raise ConfigError(
+            f"{function} takes arguments by position alone, but a reward function gets them by name. Remove the `/`."
+        )
     if missing := [name for name in asks.required if name not in offered]:
         columns = [name for name in offered if name not in OWN]
         near = difflib.get_close_matches(missing[0], [*columns, *OWN], n=1, cutoff=0.5)
         hint = f" Did you mean '{near[0]}'?" if near else ""
         raise ConfigError(
-            f"{function} asks for '{missing[0]}', which there is not.{hint} There are prompts, completions, "
+            f"{function} asks for '{missing[0]}', but there is no such column.{hint} There are prompts, completions, "
             f"completion_ids and the columns {', '.join(sorted(columns)) or '(none)'}."
         )
     return asks.of(offered)
 
 
 def _copied(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """All but the arrays, of which lists are made."""
+    """A copy of all columns but the arrays of token ids, of which each function gets lists of its own anyway."""
     return {name: value if name == IDS else copy.deepcopy(value) for name, value in columns.items()}
 
 
 def columns_of(problems: Sequence[Problem]) -> dict[str, list[Any]]:
-    """The columns of all rows, None where a row has none of this name."""
+    """The columns of these problems, with None where a problem lacks a column."""
     rows = [_row(problem) for problem in problems]
     names = dict.fromkeys(name for row in rows for name in row if name not in (*OWN, *LEFT_OUT))
     return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _row(problem: Problem) -> dict[str, Any]:
-    """Of a data row its own columns; of a problem that a task made, what its checker knows, and a right answer."""
+    """The columns of one problem: those of its data row or, if a task made it, its spec and a right answer."""
     own = problem.spec.get("columns")
     if isinstance(own, Mapping):
         return {"gold": problem.spec.get("gold"), **own}
@@ -263,7 +279,7 @@ def _row(problem: Problem) -> dict[str, Any]:
 
 
 def _weighed(function: Function, values: list[float | None], episodes: Sequence[Episode]) -> list[float | None]:
-    """The values, if none is too large with its weight."""
+    """The values, after checking that none is too large when multiplied by its weight."""
     for value, episode in zip(values, episodes, strict=True):
         if value is not None and abs(function.weight * value) > LARGEST:
             raise DataError(
@@ -278,10 +294,10 @@ def _answer(episode: Episode) -> str:
 
 
 def where(episode: Episode) -> str:
-    """The row of a file, or the problem of a task."""
+    """Where an episode's problem is from: a line of a file, or a problem of a task."""
     problem = episode.request.problem
     if "row" in problem.spec and "columns" in problem.spec:
-        file, _, line = str(problem.spec["row"]).rpartition(":")  # of several files a row says in which it stands
+        file, _, line = str(problem.spec["row"]).rpartition(":")  # with several files, a row says which one it is from
         file = file or Path(problem.task.removeprefix("data:").partition("?")[0]).name
         return f"line {line} of {file} (problem {problem.id})"
     return f"problem {problem.id} of {problem.task}"

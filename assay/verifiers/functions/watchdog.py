@@ -1,9 +1,8 @@
-"""Watches functions that run in this process, and that nobody can kill: they are interrupted, and if that does not
-take, the process is ended with the exit code that such a fault has.
+"""A time limit for reward functions that run in this process. They cannot be killed alone, so they are interrupted.
 
-The interrupt is an exception in the function: a program or a notebook goes on behind it. Only a function that is deep
-in C, or catches everything, ends the process, for nothing else is left; every commit of a run is one rename, so that
-any instruction is a safe place to leave.
+The interrupt is an exception raised inside the function, so a program or a notebook goes on after it. A function that
+is deep in C code, or that catches every exception, cannot be interrupted. Then the whole process is ended, with the
+exit code of such an error. That is safe at any instruction, because a run commits each step by one rename.
 """
 
 from __future__ import annotations
@@ -26,27 +25,34 @@ from assay.errors import DataError
 from assay.host.terminal import plain
 from assay.verifiers.functions import guard
 
-GRACE = 5.0  # seconds between a stop or a deadline, the interrupt, and the end
+GRACE = 5.0  # seconds from a request to stop to the interrupt, and from the interrupt to the end of the process
 POLITE = signal.SIGRTMAX - 1
 LAST = signal.SIGRTMAX
 
 
 class Interrupted(BaseException):
-    """In a function whose time is over. No Exception, so that a function does not take it for one of its own."""
+    """Raised in a function whose time is over. Not an Exception, so that `except Exception` does not catch it."""
 
 
 class Watchdog:
-    """A small process beside this one. It starts with the first watch, and ends with this process or with `close`."""
+    """Limits the time of functions in this process, with the help of a small guard process beside it.
+
+    Example:
+        with watchdog.watching("the reward function 'accuracy'", seconds=60.0):
+            accuracy(completions)  # Interrupted is raised here after 60 seconds
+
+    The guard process starts with the first watch, and ends with this process or with `close`.
+    """
 
     def __init__(self, grace: float = GRACE) -> None:
         self.grace = grace
         self._process: subprocess.Popen[bytes] | None = None
-        self._signals = -1  # where the numbers of signals go
+        self._signals = -1  # the end of a pipe through which the guard hears of signals
         self._armed = False
 
     @contextlib.contextmanager
     def watching(self, what: str, seconds: float) -> Iterator[None]:
-        """Inside, `what` is at work for at most so long. Raises Interrupted there."""
+        """Inside the block, `what` may work for `seconds`; then Interrupted is raised in the block."""
         self._start()
         again = "A run that was under way goes on with `assay resume`.\n"
         late = f"DataError: {what} did not return within {seconds:g} s (--reward-timeout), and cannot be interrupted."
@@ -85,8 +91,11 @@ class Watchdog:
 
     @contextlib.contextmanager
     def _by_signal(self) -> Iterator[None]:
-        """The guard hears of stops from the handler in C, which runs even while Python does not. The handler of the
-        interrupt stays: a signal that was sent at the last moment would end a program that has none.
+        """Interrupts the main thread by a signal, and tells the guard of requests to stop.
+
+        The guard hears of them through Python's wakeup pipe, which works even while
+        the interpreter is busy in C code. The handler of the interrupting signal is
+        never removed: a signal that arrives late would end a program without one.
         """
         signal.signal(POLITE, self._interrupt)
         other = signal.set_wakeup_fd(self._signals, warn_on_full_buffer=False)
@@ -105,7 +114,7 @@ class Watchdog:
 
 @contextlib.contextmanager
 def _by_timer(seconds: float) -> Iterator[None]:
-    """Of a thread that signals do not reach."""
+    """Interrupts a thread other than the main thread, which signals do not reach."""
     thread = ctypes.c_ulong(threading.get_ident())
     raised = ctypes.py_object(Interrupted)
     timer = threading.Timer(seconds, lambda: ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, raised))
@@ -118,8 +127,10 @@ def _by_timer(seconds: float) -> Iterator[None]:
 
 
 def _last() -> int:
-    """The signal that ends this process. A handler is called with the number of its signal, and that of the last one is
-    the exit code of bad data: so `_exit` of the C library can be the handler, for which Python need not have its turn.
+    """The signal that ends this process with the exit code of a DataError, even while the interpreter is busy.
+
+    A handler is called with its signal's number, and the number of the last real-time signal happens to be that exit
+    code. So the C library's `_exit` itself can be the handler. On systems with other numbers, the signal is SIGKILL.
     """
     if int(LAST) != DataError.exit_code:
         return signal.SIGKILL

@@ -1,1 +1,1 @@
-"""Mathematics answers: read by a grammar into typed values, and compared as values."""
+"""The mathematics verifier: reads answers by a grammar into typed values, and compares the values."""

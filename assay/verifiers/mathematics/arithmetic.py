@@ -1,7 +1,7 @@
-"""Exact arithmetic on trees of expressions, bounded in bits and degree.
+"""Exact arithmetic on expression trees, with limits on the bits of numbers and the degree of polynomials.
 
-Numbers are compared as fractions. Rational functions are compared at random points modulo random primes: two that
-differ agree at a point with probability of about degree / 2^61, and three points are tried.
+Numbers are compared as fractions. Rational functions are compared at random points modulo random primes. Two different
+functions agree at such a point with a probability of about degree / 2^61, and three points are tried.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from functools import lru_cache
 from assay.rng import Key
 from assay.verifiers.mathematics.expressions import TooBig, Tree, spelled
 
-MOST_BITS = 100_000  # of a number that is worked out
+MOST_BITS = 100_000  # of an exact number
 MOST_FACTORIAL = 2_000
 MOST_ROOT = 100
 MOST_DEGREE = 1_000
 
 
 def bits(value: Fraction) -> int:
+    """The bits of the numerator or the denominator, whichever is longer."""
     return max(value.numerator.bit_length(), value.denominator.bit_length())
 
 
 def number_of(tree: Tree) -> Fraction | None:
-    """The exact value; None where there are symbols, irrational roots or a division by zero."""
+    """The exact value of a tree; None if it has symbols, irrational roots or a division by zero."""
     if tree[0] == "number":
         return tree[1]
     if tree[0] not in _EXACT:
@@ -35,7 +36,7 @@ def number_of(tree: Tree) -> Fraction | None:
 
 
 def applied(operation: str, operands: Sequence[Fraction], wanted: int) -> Fraction | None:
-    """The exact value of an operation where all of its operands have one, and it has."""
+    """The exact value of an operation on `wanted` operands; None if an operand or the operation has no exact value."""
     if operation not in _EXACT or len(operands) != wanted:
         return None
     value = _EXACT[operation](*operands)
@@ -58,7 +59,7 @@ def _power(base: Fraction, exponent: Fraction) -> Fraction | None:
 
 
 def _root(value: Fraction, degree: Fraction = Fraction(2)) -> Fraction | None:
-    """The real root of a whole degree, where it is rational."""
+    """The real root of a whole degree; None if it is not rational."""
     n = degree.numerator
     if degree.denominator != 1 or not 2 <= n <= MOST_ROOT or (value < 0 and n % 2 == 0):
         return None
@@ -69,7 +70,7 @@ def _root(value: Fraction, degree: Fraction = Fraction(2)) -> Fraction | None:
 
 
 def _whole_root(value: int, degree: int) -> int:
-    """Rounded down, by Newton's method from above."""
+    """The root of a whole number, rounded down, by Newton's method from above."""
     if degree == 2 or value < 2:
         return math.isqrt(value) if degree == 2 else value
     guess = 1 << -(-value.bit_length() // degree)
@@ -112,7 +113,7 @@ _EXACT: Mapping[str, Callable[..., Fraction | None]] = {
 
 
 def terminates(value: Fraction) -> bool:
-    """Whether it is a finite decimal."""
+    """Whether a number can be written as a finite decimal."""
     rest = value.denominator
     for prime in (2, 5):
         while rest % prime == 0:
@@ -127,7 +128,7 @@ def symbols(tree: Tree) -> set[str]:
 
 
 def rational(tree: Tree) -> bool:
-    """Whether it is a rational function: sums, products, quotients and whole constant powers of symbols."""
+    """Whether a tree is a rational function: sums, products, quotients and constant whole powers of symbols."""
     operation = tree[0]
     if operation in ("number", "symbol"):
         return True
@@ -141,7 +142,7 @@ def rational(tree: Tree) -> bool:
 
 
 def same_function(one: Tree, other: Tree, *, points: int = 3) -> bool:
-    """Whether two rational functions over the rationals are one, by their values at random points modulo primes."""
+    """Whether two rational functions over the rationals are equal, by their values at random points modulo primes."""
     names = sorted(symbols(one) | symbols(other))
     key = Key("identity", spelled(one), spelled(other))
     agreed = 0
@@ -188,7 +189,7 @@ def _inverse(value: int, prime: int) -> int:
 
 @lru_cache(maxsize=256)
 def _prime(start: int) -> int:
-    """The first prime from an odd start of 62 bits on. The bases decide all numbers below 3.3e24 (Miller-Rabin)."""
+    """The first prime from an odd start of 62 bits on, by Miller-Rabin with bases that are exact below 3.3e24."""
     while not _is_prime(start):
         start += 2
     return start

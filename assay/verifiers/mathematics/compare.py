@@ -1,8 +1,8 @@
-"""Whether an answer says what the gold says: both are read, and what they are is compared, exactly or to many digits.
+"""Whether an answer equals the gold answer: both are read, and compared exactly or to many digits.
 
-The gold declares the type: words, a choice, one number or expression, a list or set without order, a tuple or interval
-with it, a matrix, a relation. Only a gold that cannot be read here is left to a `Symbolic`, or undecided where there is
-none. What can be read and not be decided is no right answer.
+The gold's type decides how they are compared: words, a choice, a number or expression, an unordered list or set, an
+ordered tuple or interval, a matrix, a relation. Only a gold that our grammar cannot read is left to a `Symbolic`;
+without one, the pair stays undecided. A pair that can be read but not be decided counts as not equal.
 """
 
 from __future__ import annotations
@@ -32,34 +32,38 @@ from assay.verifiers.mathematics.reading import (
 from assay.verifiers.mathematics.relations import Region
 from assay.verifiers.mathematics.writing import LONGEST, balanced, clean, squeezed
 
-MOST_PARTS = 64  # of a list
-DEEPEST = 6  # structures within structures
+MOST_PARTS = 64  # of a list or matrix
+DEEPEST = 6  # levels of structures within structures
 
 
 @dataclass(frozen=True)
 class Decision:
-    """`equal` is None where nothing exact decides."""
+    """Whether gold and answer are equal; None if exact means cannot decide it.
+
+    Example:
+        compare("1/2", "0.5")  # Decision(True, "number", "both are 1/2")
+    """
 
     equal: bool | None
-    layer: str
+    layer: str  # which step of the comparison decided
     why: str
 
 
 class Symbolic(Protocol):
-    """What decides where the gold cannot be read here: integrals, sums, limits and the like."""
+    """Decides pairs whose gold our grammar cannot read: integrals, sums, limits and the like."""
 
     def same(self, gold: str, answer: str) -> Decision: ...
 
 
 class Unknown:
-    """Leaves open what it is asked."""
+    """Leaves every pair undecided."""
 
     def same(self, gold: str, answer: str) -> Decision:
         return Decision(None, "symbolic", "not of our grammar: left to a computer algebra system")
 
 
 def compare(gold: str, answer: str, *, symbolic: Symbolic | None = None) -> Decision:
-    """Of two answers as they were written, without what stood around them."""
+    """Compares two answers as they were written, without the text around them."""
     if gold.strip() == answer.strip():
         return Decision(True, "text", "the same characters")
     if max(len(gold), len(answer)) > LONGEST:
@@ -76,11 +80,11 @@ def compare(gold: str, answer: str, *, symbolic: Symbolic | None = None) -> Deci
 @dataclass(frozen=True)
 class _Comparison:
     symbolic: Symbolic
-    rounded: bool  # a decimal of the gold is what it was rounded to
+    rounded: bool  # whether a decimal in the gold is a rounded value
     budget: numeric.Budget = field(default_factory=numeric.Budget)
 
     def of(self, gold: str, answer: str, depth: int) -> Decision:
-        """Of two texts, by what they say."""
+        """Compares two texts: reads both, and compares their values."""
         gold, answer = bare(gold), bare(answer)
         if squeezed(gold) == squeezed(answer):
             return Decision(True, "text", "the same but for spacing and notation")
@@ -110,7 +114,7 @@ class _Comparison:
     # --- words ----------------------------------------------------------------------------------------------
 
     def _words(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision:
-        """Words are compared as text, choices by their letters, and by what both have behind them."""
+        """Compares words as text, and choices by their letters and, if both have one, by the text behind the letter."""
         gold, answer = texts
         if isinstance(wanted, Choice) and isinstance(given, Choice):
             if wanted.letter != given.letter:
@@ -134,13 +138,15 @@ class _Comparison:
     # --- relations ------------------------------------------------------------------------------------------
 
     def _related(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision:
-        """`x = 5` says 5, and a chain says what all of its sides say; an inequality says an interval."""
+        """Compares relations. `x = 5` means 5, all values of a chain must be
+        equal, and an inequality means an interval.
+        """
         named, stated = relations.stated(wanted, texts[0]), relations.stated(given, texts[1])
         if named is not None and stated is not None:
             if not relations.may_be(named, stated):
                 return Decision(False, "equation", f"the value of {stated.name or 'nothing'}, not of {named.name}")
-            said = [self.of(named.values[-1], value, depth + 1) for value in stated.values]
-            return next((one for one in said if not one.equal), said[-1])
+            decisions = [self.of(named.values[-1], value, depth + 1) for value in stated.values]
+            return next((one for one in decisions if not one.equal), decisions[-1])
         region, other = relations.region(wanted), relations.region(given)
         if region is not None and other is not None:
             return self._same_region(region, other, depth)
@@ -152,7 +158,7 @@ class _Comparison:
     # --- structures -----------------------------------------------------------------------------------------
 
     def _groups(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision:
-        """Lists and sets without order, tuples and intervals with it; unions of them."""
+        """Compares groups: lists and sets without order, tuples and intervals in order, unions part by part."""
         if found := self._regions(wanted, given, texts, depth):
             return found
         wanted, given = relations.assigned(wanted, given)
@@ -173,7 +179,7 @@ class _Comparison:
         return Decision(equal, "structure" if equal is not None else "symbolic", f"a {wanted.kind}, part by part")
 
     def _regions(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision | None:
-        """`x < 1 or x > 2` is a union of intervals."""
+        """Compares lists of inequalities as regions: `x < 1 or x > 2` is a union of intervals."""
         region, other = relations.region(wanted), relations.region(given)
         lists = [isinstance(one, Group) and one.kind in ("list", "difference") for one in (wanted, given)]
         if region is None or other is None or not any(lists):
@@ -186,7 +192,9 @@ class _Comparison:
         return self.of(wanted.text, given.text, depth + 1)
 
     def _ratio_or_decimal(self, wanted: Reading, given: Reading, texts: tuple[str, str], depth: int) -> Decision:
-        """`3:4` is 3/4, and `2,5` beside a decimal is 2.5; else one is a group, the other one thing."""
+        """Compares a group with a single value. They can be equal in two cases:
+        the ratio `3:4` is 3/4, and `2,5` may be 2.5 with a decimal comma.
+        """
         for one, other in ((wanted, texts[1]), (given, texts[0])):
             if isinstance(one, Group) and one.kind == "ratio" and len(one.parts) == 2 and not _clock(one):
                 fraction = rf"\frac{{{one.parts[0]}}}{{{one.parts[1]}}}"
@@ -200,7 +208,7 @@ class _Comparison:
         return Decision(False, "structure", f"a {given.kind} of {len(given.parts)}, where the gold is one thing")
 
     def _grids(self, wanted: Reading, given: Reading, depth: int) -> Decision:
-        """Entry by entry; a determinant is no matrix."""
+        """Compares matrices entry by entry; a determinant is no matrix."""
         if not (isinstance(wanted, Grid) and isinstance(given, Grid) and wanted.kind == given.kind):
             return Decision(False, "structure", "one is a matrix, and the other is not")
         shapes = [[len(row) for row in grid.rows] for grid in (wanted, given)]
@@ -231,7 +239,9 @@ class _Comparison:
 
 
 def _numbers(gold: Quantity, answer: Quantity, rounded: bool) -> Decision:
-    """Both are fractions: equal, or one is the other rounded where the rule of decimals lets it be."""
+    """Compares two rational numbers: equal, or one is the other rounded, where
+    the rule for decimals allows rounding.
+    """
     wanted, given = gold.number, answer.number
     assert wanted is not None and given is not None
     if wanted.value == given.value and not given.cut:
@@ -246,7 +256,7 @@ def _numbers(gold: Quantity, answer: Quantity, rounded: bool) -> Decision:
 
 
 def _decimal(gold: Quantity, answer: Quantity, rounded: bool, budget: numeric.Budget) -> Decision | None:
-    """One is irrational, and the other may be a decimal that it is rounded to."""
+    """Compares an irrational number with a decimal that may be its rounded value; None if neither is such a decimal."""
     if answer.number and gold.tree and not arithmetic.symbols(gold.tree) and (bounds := shown_bounds(answer.number)):
         inside = numeric.within(gold.tree, *bounds, budget)
         return Decision(bool(inside), "number", "the gold rounded to the digits shown")
@@ -267,14 +277,14 @@ def _expressions(gold: Tree, answer: Tree, budget: numeric.Budget) -> Decision:
 
 
 def _based(wanted: Reading, given: Reading) -> Decision:
-    """Digits in a base are those digits in that base; ten may be left out."""
+    """Compares digits written in a base: base and digits must be the same. A number without a base is in base ten."""
     bases = [one.base if isinstance(one, Based) else 10 for one in (wanted, given)]
     digits = [one.digits if isinstance(one, Based) else _whole(one) for one in (wanted, given)]
     return Decision(bases[0] == bases[1] and digits[0] == digits[1] != "", "number", "digits in a base")
 
 
 def _whole(found: Reading) -> str:
-    """The digits of a whole number."""
+    """The digits of a whole number; "" for anything else."""
     number = found.quantity.number if isinstance(found, Value) else None
     return str(number.value) if number and number.value.denominator == 1 and abs(number.value) < 10**400 else ""
 
@@ -287,8 +297,8 @@ def _shown(value: Fraction) -> str:
 
 
 def _comparable(wanted: Group, given: Group) -> bool:
-    """A list in round brackets still says the list, and a tuple without them the tuple; sets and tuples are different
-    things; ends of intervals count.
+    """Whether two kinds of group may be equal. A list may have round brackets and a tuple may
+    lack them. A set is never a tuple. For intervals, open and closed ends must be the same.
     """
     if "union" in (wanted.kind, given.kind) or "ratio" in (wanted.kind, given.kind):
         return wanted.kind == given.kind
@@ -300,17 +310,17 @@ def _comparable(wanted: Group, given: Group) -> bool:
 
 
 def _alone(found: Reading) -> bool:
-    """A set of one."""
+    """Whether this is a set with one element."""
     return isinstance(found, Group) and found.kind == "set" and len(found.parts) == 1
 
 
 def _clock(ratio: Group) -> bool:
-    """`12:30` is a time."""
+    """Whether a ratio is a time of day, such as `12:30`."""
     return len(ratio.parts) == 2 and re.fullmatch(r"\d\d", ratio.parts[1]) is not None and ratio.parts[0].isdigit()
 
 
 def _proportion(wanted: Group, given: Group, budget: numeric.Budget) -> Decision:
-    """`6:8` for `3:4`; times of day are only what they are."""
+    """Compares ratios by their proportion: `6:8` equals `3:4`. Times of day must be the same."""
     if len(wanted.parts) != len(given.parts) or _clock(wanted):
         return Decision(False, "structure", "another ratio")
     sides = [[read(part) for part in group.parts] for group in (wanted, given)]
@@ -328,10 +338,13 @@ def _all(values: Iterable[bool | None]) -> bool | None:
 
 
 def _matched(wanted: Sequence[str], given: Sequence[str], same: Callable[[str, str], bool | None]) -> bool | None:
-    """Whether two lists can be paired: surely, perhaps (None), or not. Each part takes the first one that it equals."""
+    """Whether the parts of two lists can be paired so that pairs are equal; None if some pairs are undecided.
+
+    Each part is paired with the first part that it equals.
+    """
     open_parts, rest = [], list(given)
     for place, part in enumerate(wanted):
-        order = sorted(rest, key=lambda one: one != given[place])  # where both are in one order, one comparison a part
+        order = sorted(rest, key=lambda one: one != given[place])  # lists in the same order take one comparison a part
         found = next((one for one in order if same(part, one)), None)
         if found is None:
             open_parts.append(part)

@@ -1,8 +1,7 @@
-"""Expressions as people write them, in LaTeX or plainly, read into trees by a small grammar of its own.
+"""Reads expressions, in LaTeX or plain text, into trees by a small grammar.
 
-A tree is `(operation, operands ...)`. Letters keep their case, and no letter is a name of any library's: `e`, `i` and
-`\\pi` are constants, everything else that is written with letters is a symbol. Size and depth are bounded, and nothing
-is evaluated here.
+A tree is `(operation, operands ...)`. `e`, `i` and `\\pi` are constants; every other letter is a symbol and keeps its
+case. Size and depth of a tree are limited, and nothing is evaluated here.
 """
 
 from __future__ import annotations
@@ -14,32 +13,37 @@ from typing import Any
 
 MOST_NODES = 500
 DEEPEST = 50
-MOST_DIGITS = 1_000  # of a literal that is read as a number
-MOST_POWER = 25_000  # of ten, in a literal
+MOST_DIGITS = 1_000  # of a literal number
+MOST_POWER = 25_000  # the largest exponent of ten in a literal number
 
 Tree = tuple[Any, ...]
 
 
 class Unreadable(Exception):
-    """Not of this grammar."""
+    """The text is not an expression of this grammar."""
 
 
 class TooBig(Exception):
-    """A number that would not fit into any reasonable memory."""
+    """The expression has a number too big to be worked out."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """An exact value, and the place of its last written digit where it was written as a decimal: 3.14 has -2."""
+    """The exact value of a literal number, and how it was written.
+
+    Example:
+        plain_number("3.14")  # Number(Fraction(157, 50), place=-2)
+        plain_number("50%")  # Number(Fraction(1, 2), percent=True)
+    """
 
     value: Fraction
-    place: int | None = None
+    place: int | None = None  # the power of ten of the last written digit, if it was written as a decimal
     percent: bool = False
-    cut: bool = False  # by an ellipsis: 0.333... shows digits of a longer number
+    cut: bool = False  # whether an ellipsis follows: 0.333... shows the first digits of a longer number
 
     @property
     def digits(self) -> int:
-        """Significant ones of a decimal."""
+        """How many significant digits a decimal shows."""
         assert self.place is not None
         return len(str(abs(int(self.value * (100 if self.percent else 1) / Fraction(10) ** self.place))))
 
@@ -72,18 +76,20 @@ _FENCES = {
 _FENCED = {"|": "abs", r"\lvert": "abs", r"\lfloor": "floor", r"\lceil": "ceil"}
 _TIMES = ("*", r"\times", r"\cdot", r"\ast")
 INFINITY = ("symbol", r"\infty")
-BASE = ("symbol", r"\log")  # of a logarithm that names none: what holds for every base holds
+BASE = ("symbol", r"\log")  # the base of a logarithm that names none: an unknown, so that no base is assumed
 
 
 def spelled(tree: Tree) -> str:
-    """A text that is one tree's alone, whatever the size of its numbers."""
+    """A tree as text. Different trees give different texts, however large their numbers are."""
     if tree[0] == "number":
         return f"{tree[1].numerator:x}/{tree[1].denominator:x}"
     return f"({' '.join(part if isinstance(part, str) else spelled(part) for part in tree)})"
 
 
 def plain_number(text: str) -> Number | None:
-    """A literal: integer, decimal, scientific, thousands in groups, with a sign or a percent sign."""
+    """A literal number: integer, decimal, scientific, with groups of thousands,
+    a sign, a percent sign. None for others.
+    """
     text = text.strip()
     percent = text.endswith("%")
     body = text.removesuffix("%").strip()
@@ -108,7 +114,10 @@ def plain_number(text: str) -> Number | None:
 
 
 def parse(text: str) -> Tree:
-    """The tree of an expression, or Unreadable."""
+    """The tree of an expression. Raises Unreadable if the text is none.
+
+    parse("2x")  # ("*", ("number", Fraction(2)), ("symbol", "x"))
+    """
     tokens: list[tuple[str, str]] = []
     place = 0
     text = text.strip()
@@ -121,12 +130,12 @@ def parse(text: str) -> Tree:
     reader = _Reader(tokens)
     tree = reader.sum(0)
     if reader.place != len(tokens) or (speaks(tree, INFINITY) and tree not in (INFINITY, _negative(INFINITY))):
-        raise Unreadable  # nothing is reckoned with infinity
+        raise Unreadable  # infinity may stand alone, but not in a calculation
     return tree
 
 
 def speaks(tree: Tree, part: Tree) -> bool:
-    """Whether a part stands anywhere in a tree."""
+    """Whether a tree contains a part."""
     return tree == part or any(isinstance(inner, tuple) and speaks(inner, part) for inner in tree[1:])
 
 
@@ -135,12 +144,12 @@ def _negative(tree: Tree) -> Tree:
 
 
 class _Reader:
-    """Recursive descent: sums of products of powers, with products written side by side."""
+    """A recursive-descent parser: sums of products of powers, where `2x` is a product too."""
 
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
         self.tokens = tokens
         self.place = 0
-        self.bars = 0  # `|` that are open: the next one closes
+        self.bars = 0  # 1 while a `|` is open, so that the next `|` closes it
 
     def peek(self) -> tuple[str, str]:
         return self.tokens[self.place] if self.place < len(self.tokens) else ("end", "")
@@ -176,7 +185,7 @@ class _Reader:
                 return tree
 
     def beside(self) -> bool:
-        """Whether a factor follows without a sign of multiplication."""
+        """Whether a factor follows without a multiplication sign."""
         kind, text = self.peek()
         if text == "|":
             return not self.bars
@@ -186,7 +195,7 @@ class _Reader:
         return (kind in ("symbol", "named", "command", "repeat") and not closes) or text in ("(", "{", "[")
 
     def _beside(self, left: Tree, depth: int) -> Tree:
-        """`2x` is a product; `1\\frac{1}{2}` is a mixed number."""
+        """Reads a factor without a multiplication sign. `2x` is a product, but `1\\frac{1}{2}` is a mixed number."""
         fraction = self.peek()[1] == r"\frac"
         right = self.power(depth)
         whole = left[0] == "number" and left[1].denominator == 1 and left[1] >= 0
@@ -209,7 +218,7 @@ class _Reader:
         while self.peek()[1] in ("!", "%"):
             sign = self.take()[1]
             if sign == self.peek()[1] == "!":
-                raise Unreadable  # n!! is no (n!)!
+                raise Unreadable  # n!! is not (n!)!
             base = ("!", base) if sign == "!" else ("/", base, ("number", Fraction(100)))
         if self.peek()[1] in ("^", "**"):
             self.take()
@@ -220,7 +229,7 @@ class _Reader:
         return base
 
     def exponent(self, depth: int) -> Tree:
-        """Of `x^{n}`, `x^-2`, or `x^12`, which says x^1 times 2 in LaTeX and x^12 to whoever writes it."""
+        """Reads the exponent of `x^{n}`, `x^-2` or `x^12`. LaTeX sets `x^12` as x^1 times 2, but people mean x^12."""
         if depth > DEEPEST:
             raise Unreadable
         if self.peek()[1] in ("-", "+"):
@@ -253,7 +262,7 @@ class _Reader:
         return (_FENCED[text], inner) if text in _FENCED else inner
 
     def _symbol(self, text: str) -> Tree:
-        """With what is written below it and its primes."""
+        """Reads a symbol with its subscripts and primes."""
         name = re.sub(r"\s+", "", re.sub(r"^\\text\s*\{\s*(\w)\s*\}$", r"\1", text))
         marks = ""
         while self.peek()[0] in ("below", "prime"):
@@ -287,7 +296,10 @@ class _Reader:
         return ("root", self.argument(depth + 1))
 
     def _applied(self, name: str, depth: int) -> Tree:
-        """`\\sin^2 x`, `\\log_2 8`, `\\cos 2x`, `\\ln(x)y`: in brackets, or factors up to a sign."""
+        """Reads a function and its argument, as in `\\sin^2 x`, `\\log_2 8`, `\\cos 2x`.
+
+        The argument is what stands in brackets, or else all factors up to the next sign.
+        """
         base: Tree = ("number", Fraction(10)) if name == "lg" else BASE
         power: Tree | None = None
         while self.peek()[0] == "below" or self.peek()[1] in ("^", "_"):
@@ -332,7 +344,7 @@ class _Reader:
         return name in FUNCTIONS or name in ("log", "lg")
 
     def argument(self, depth: int) -> Tree:
-        """Of a command: what is in braces, or one digit or letter: `\\frac12` is 1/2."""
+        """Reads the argument of a command: the content of braces, or one digit or letter, so that `\\frac12` is 1/2."""
         kind, text = self.peek()
         if kind == "number" and len(text) > 1 and text.isdigit():
             self.tokens[self.place] = ("number", text[1:])
@@ -348,7 +360,7 @@ def _literal(text: str) -> Fraction:
 
 
 def _repeating(text: str) -> Fraction:
-    """0.1\\overline{6} = 0.1 + 6 / 90; dots stand over the first and the last digit of what repeats."""
+    """A repeating decimal: 0.1\\overline{6} = 0.1 + 6 / 90. Dots mark the first and the last repeating digit."""
     head, _, tail = re.split(r"(\\overline|\\bar|\\dot|\()", text, maxsplit=1)
     whole, _, fixed = head.partition(".")
     cycle = re.sub(r"\D", "", tail)

@@ -1,6 +1,4 @@
-"""Golds by themselves: whether answers can be judged by one at all, and whether it is known as a careless writer, whose
-answer is right, would write it.
-"""
+"""Checks gold answers: can answers be judged by a gold at all, and is a carelessly written right answer accepted?"""
 
 from __future__ import annotations
 
@@ -9,8 +7,8 @@ from collections.abc import Sequence
 
 from assay.verifiers.mathematics.verdicts import Explained, explain, gold_of
 
-TOGETHER = 16  # golds that are judged in one call: few enough that each has its time if all of them hang
-PROSE = 20  # words; a gold of more is no answer that anybody would write again
+TOGETHER = 16  # golds that are judged in one call: few enough that each gets enough time even if all of them hang
+PROSE = 20  # words; a longer gold is a text that no answer would repeat word for word
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
 _THIN = re.compile(r"\\[,!;:> ]|\\q?quad(?![a-zA-Z])|~|[\u00a0\u2009\u202f]|(?<=\d)\s+(?=\d{3}(?!\d))")
 _COMMA = re.compile(r"(?<=\d)(?:,|\{,\})(?=\d{3}(?!\d))")
@@ -23,8 +21,10 @@ _MONEY = re.compile(r"^\s*\\?\$\s*(?=[\d.])")
 
 
 def troubles(golds: Sequence[str]) -> list[str | None]:
-    """Why no answer can be judged by a gold, for each of which that is so: it does not equal itself, it cannot be
-    compared with a wrong answer of its shape, or it is a whole text.
+    """For each gold, why answers cannot be judged by it; None if they can.
+
+    There are three reasons: the gold does not equal itself, it cannot be
+    compared with a wrong answer of the same shape, or it is a whole text.
     """
     found: list[str | None] = []
     stated = [_stated(gold) for gold in golds]
@@ -45,18 +45,20 @@ def _trouble(gold: str, itself: Explained, another: Explained) -> str | None:
 
 
 def _stated(gold: str) -> str:
-    """The answer that a gold states, which may be a worked solution."""
+    """The answer that a gold states; the gold may be a worked solution."""
     return gold_of(gold)[0] or gold
 
 
 def wrong_like(gold: str) -> str:
-    """An answer of the same shape with other digits of about their size; 7 where there are none."""
+    """A wrong answer of the gold's shape: each digit is changed by one. It is 7 if the gold has no digits."""
     other = re.sub(r"\d", lambda match: str(int(match[0]) ^ 1), gold)
     return other if other != gold else "7"
 
 
 def careless(gold: str) -> dict[str, str]:
-    """The gold as a careless writer would write it, under what was left out: thin spaces, commas, the unit, all."""
+    """The gold as a careless writer would write it, by what is left out: thin
+    spaces, commas, the unit, all of these.
+    """
     tight = _THIN.sub("", gold)
     lone = not _BRACKET.match(tight) and "," not in _COMMA.sub("", tight)  # (1,200) may be a pair
     without_commas = (lambda text: _COMMA.sub("", text)) if lone else str
@@ -74,14 +76,17 @@ def careless(gold: str) -> dict[str, str]:
 
 
 def _unitless(text: str) -> str:
-    """Nothing but a number has a unit that may be left out."""
+    """The text without its unit. Only a number may lose its unit; any other text is returned unchanged."""
     rest = _MONEY.sub("", _UNIT.sub("", text))
     rest = re.sub(r"(?:\\[,!;: ]|~|\s)+$", "", rest) if rest != text else text
     return rest if re.search(r"\d|\\pi", rest) else text
 
 
 def lost(golds: Sequence[str]) -> list[tuple[int, str, str, str]]:
-    """(which, what was left out, the answer, why) of careless answers that are not found equal to their gold."""
+    """The carelessly written golds that the verifier does not find equal to their gold.
+
+    Each is (the gold's index, what was left out, the careless answer, why it is not equal).
+    """
     written = [(i, what, text) for i, gold in enumerate(golds) for what, text in careless(_stated(gold)).items()]
     found = []
     for at in range(0, len(written), TOGETHER):

@@ -1,9 +1,10 @@
-"""Values of expressions to hundreds or thousands of bits, by which two of them are told apart or found to be one.
+"""Compares expressions by their values to hundreds or thousands of bits.
 
-Two numbers are held for one if they agree in half of the bits that are worked with, and only where no step can have
-lost anything: a term that vanishes beside another, a number too large or too small for the precision, or a step of a
-function that jumps, calls for four times as many bits, and at the end for no decision. Functions of letters are
-compared at random points, of both signs where both are defined there.
+Two numbers count as equal if they agree in half of the bits of the working precision, and if no
+step of the evaluation can have lost a difference. A difference can be lost where a term vanishes
+beside a larger one, where a number is too large or too small for the precision, or at the jump of
+a function. Then four times as many bits are tried, and at last there is no decision. Functions of
+letters are compared at random points, of both signs where both functions are defined there.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from assay.rng import Key
 from assay.verifiers.mathematics.arithmetic import MOST_ROOT, applied, bits, symbols
 from assay.verifiers.mathematics.expressions import FUNCTIONS, TooBig, Tree, speaks, spelled
 
-PRECISIONS = {256: 1, 1024: 5, 4096: 25}  # bits, and what a step with so many costs
-SATURATING = ("tanh", "coth")  # what they say of large arguments is soon lost beside 1
-POINTS = 5
-ATTEMPTS = 40  # points that are tried: many have no value at a given one
+PRECISIONS = {256: 1, 1024: 5, 4096: 25}  # bits, and the cost of a step with so many bits
+SATURATING = ("tanh", "coth")  # for large arguments their values cannot be told from 1
+POINTS = 5  # at which two functions are compared
+ATTEMPTS = 40  # points that are tried, because a function need not be defined at each
 
-Value = Any  # a Fraction where it is exact, else a number of mpmath
+Value = Any  # a Fraction if it is exact, else a number of mpmath
 
 
 @dataclass
 class Budget:
-    """Steps that may still be made, at the lowest precision: unlike a clock they end at the same place everywhere."""
+    """The steps that an evaluation may still make. Unlike a time limit, it ends at the same step on every machine."""
 
     left: int = 15_000
 
@@ -39,20 +40,22 @@ class Budget:
 
 
 class Undefined(Exception):
-    """No value at this point."""
+    """The expression has no value at this point."""
 
 
 class Faint(Exception):
-    """The precision may not show every difference."""
+    """At this precision, a difference between two values may be lost."""
 
 
 def same_value(one: Tree, other: Tree, budget: Budget) -> bool | None:
-    """Whether two expressions are one number, or one function of their letters; None where that stays open."""
+    """Whether two expressions are the same number, or the same function of their letters; None if undecided."""
     return _decided(one, other, _equal, budget)
 
 
 def proportional(one: Tree, other: Tree, budget: Budget) -> int | None:
-    """The sign of c where `one` is c times `other` for a constant c that is not 0; 0 where there is none."""
+    """The sign of c if `one` is c times `other` for a constant c other than 0;
+    0 if there is no such c; None if undecided.
+    """
     ratio = ("/", one, other)
     names = sorted(symbols(one) | symbols(other))
     for precision in PRECISIONS:
@@ -69,12 +72,12 @@ def proportional(one: Tree, other: Tree, budget: Budget) -> int | None:
 
 
 def less(one: Tree, other: Tree, budget: Budget) -> bool | None:
-    """Whether one real number is below another; None where that stays open."""
+    """Whether one real number is less than another; None if undecided."""
     return _decided(one, other, lambda work, a, b: bool(work.number(a).real < work.number(b).real), budget)
 
 
 def within(value: Tree, low: Fraction, high: Fraction, budget: Budget) -> bool | None:
-    """Whether a real number lies between two others or is one of them; None where that stays open."""
+    """Whether a number is real and lies between `low` and `high`, inclusive; None if undecided."""
     return _decided(value, ("number", low), lambda work, a, _: _between(work, a, low, high), budget)
 
 
@@ -84,7 +87,7 @@ def _between(work: _Work, value: Value, low: Fraction, high: Fraction) -> bool:
 
 
 def _decided(one: Tree, other: Tree, relation: Callable[[_Work, Value, Value], bool], budget: Budget) -> bool | None:
-    """Whether the relation holds at every point that was tried, with enough bits to tell."""
+    """Whether the relation holds at every point; None if no precision is enough to decide it."""
     names = sorted(symbols(one) | symbols(other))
     for precision in PRECISIONS:
         if budget.left < 0:
@@ -110,10 +113,12 @@ def _equal(work: _Work, a: Value, b: Value) -> bool:
 
 
 def _usable(work: _Work, names: list[str], trees: list[Tree]) -> list[Mapping[str, Value]]:
-    """Points at which all of the trees have a value, and a real one unless they speak of `i`; one where there is no
-    letter. Points of either sign come first, then positive ones of several sizes, then whole numbers. A point at which
-    the precision may hide something is passed over, as long as there are others: a growing exponential is beyond it at
-    some, and a difference that it may hide at all of them is not.
+    """Points at which all of the trees have a value, which must be real unless a tree contains `i`.
+
+    Trees without letters have one empty point. Points of either sign are tried first, then
+    positive ones of several sizes, then whole numbers. A point at which the precision may
+    lose a difference is skipped as long as there are enough others, because an exponential
+    exceeds the precision at some points. If there are not enough, Faint is raised.
     """
     if not names:
         for tree in trees:
@@ -164,14 +169,14 @@ def _context(precision: int) -> Any:
 
 
 class _Work:
-    """Evaluation with so many bits."""
+    """Evaluation of trees with a precision of so many bits."""
 
     def __init__(self, precision: int, budget: Budget) -> None:
         self.precision, self.budget = precision, budget
-        self.real = False  # what is not real has no value: a root of a negative number, whatever becomes of it
+        self.real = False  # whether a value that is not real, such as a root of a negative number, counts as undefined
         self.mp = _context(precision)
         self.small = self.mp.ldexp(1, -precision // 2)
-        self.reach = precision // 4  # of the exponents of two that are held for safe
+        self.reach = precision // 4  # numbers from 2^-reach to 2^reach are safe
 
     def number(self, value: Value) -> Any:
         if isinstance(value, Fraction):
@@ -202,7 +207,9 @@ class _Work:
             raise Faint from None
 
     def _settled(self, value: Any) -> Any:
-        """Of a size that the precision covers, and without the imaginary part that rounding leaves."""
+        """The value without an imaginary part that rounding left. Raises Faint
+        if the precision does not cover its size.
+        """
         if not self.mp.isfinite(value):
             raise Undefined
         if isinstance(value, self.mp.mpc):
@@ -217,7 +224,7 @@ class _Work:
         return value
 
     def _sum(self, operation: str, a: Any, b: Any) -> Any:
-        """What cancels is 0; a term that is lost beside the other is not let pass."""
+        """A sum or difference. Terms that cancel give exactly 0; Faint if one term vanishes beside the other."""
         total = a + b if operation == "+" else a - b
         large, little = max(abs(a), abs(b)), min(abs(a), abs(b))
         if little and little < large * self.mp.ldexp(1, -self.reach):
@@ -234,7 +241,7 @@ class _Work:
         return self.mp.power(base, exponent)
 
     def _root(self, _: str, value: Any, degree: Any = None) -> Any:
-        """Real where there is a real one."""
+        """A root: the real root if there is one."""
         n = 2 if degree is None else int(degree.real)
         if degree is not None and (degree != n or not 2 <= n <= MOST_ROOT):
             raise Undefined
@@ -271,12 +278,12 @@ class _Work:
         return self.mp.binomial(above, below)
 
     def _costly(self, value: Any) -> None:
-        """Arguments of the gamma function, which takes seconds with thousands of bits."""
+        """Raises Faint for arguments of the gamma function that would take seconds."""
         if self.precision > 1024 or (value and self.mp.mag(abs(value)) > 10):
             raise Faint
 
     def _mild(self, value: Any) -> None:
-        """Arguments of functions whose cost grows with them, or that lose what is small."""
+        """Raises Faint for an argument so large that a function takes long, or so small that its value is lost."""
         if value and (self.mp.mag(abs(value)) > 20 or self.mp.mag(abs(value)) < -self.reach // 2):
             raise Faint
 

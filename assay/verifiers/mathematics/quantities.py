@@ -1,7 +1,7 @@
-"""Numbers as people write them: with currencies, units, percent signs, in words, as values of expressions.
+"""Reads numbers and expressions with currencies, units and percent signs, and numbers in words.
 
-What stands behind a number is a unit that is known here, or nothing that this module reads: `5 tenths` and `5 is wrong`
-are not 5. A gold is trusted: whatever words stand behind its number are what it counts.
+In an answer, only units that are known here may follow a number: `5 tenths` and `5 is
+wrong` are not 5. A gold is trusted: any words behind its number are taken for its unit.
 """
 
 from __future__ import annotations
@@ -18,10 +18,14 @@ from assay.verifiers.mathematics.words import MULTIPLES, denied, in_words
 
 @dataclass(frozen=True)
 class Unit:
-    """What a number counts: the powers of its dimensions, and how many of the first unit of each one makes."""
+    """A unit: the powers of its dimensions, and its size.
+
+    Example:
+        unit("km / h")  # Unit((("length", 1), ("time", -1)), Fraction(5, 18)), in metres and seconds
+    """
 
     powers: tuple[tuple[str, int], ...] = ()
-    factor: Fraction = Fraction(1)
+    factor: Fraction = Fraction(1)  # its size in the base units of its dimensions
 
     def __str__(self) -> str:
         return " ".join(name if power == 1 else f"{name}^{power}" for name, power in self.powers)
@@ -29,10 +33,14 @@ class Unit:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number or an expression, and what it counts. Without a `number` it is no fraction, without a `tree` too big."""
+    """A number or an expression, perhaps with a unit.
 
-    tree: Tree | None
-    number: Number | None = None
+    Example:
+        quantity("5 cm")  # Quantity(("number", 5), Number(5), unit("cm"))
+    """
+
+    tree: Tree | None  # None: too big to be worked out
+    number: Number | None = None  # its exact value, if it is rational
     unit: Unit | None = None
     percent: bool = False
 
@@ -41,7 +49,7 @@ class Quantity:
         return self.tree is None
 
     def scaled(self, factor: Fraction) -> Quantity:
-        """In another unit: what was rounded there is not rounded to a place here."""
+        """The quantity in a unit that is `factor` times smaller. The result does not count as a rounded decimal."""
         if factor == 1 or self.tree is None:
             return self
         number = Number(self.number.value * factor, percent=self.number.percent) if self.number else None
@@ -113,7 +121,10 @@ _PIECE = re.compile(r"([a-z]+)(?:\^(-?\d))?")
 
 
 def unit(name: str, *, trusted: bool = False) -> Unit | None:
-    """`cm^2`, `square feet`, `miles per hour`; None where a part is unknown. What a gold counts may be anything."""
+    """The unit of a name such as `cm^2`, `square feet` or `miles per hour`; None if a part of it is unknown.
+
+    If the name is trusted, because it stands in a gold, unknown words are a unit of their own.
+    """
     text = name.strip().casefold()
     text = _COMPOUND.get(text, text)
     for pattern, plain in _SPOKEN:
@@ -135,7 +146,9 @@ def unit(name: str, *, trusted: bool = False) -> Unit | None:
 
 
 def _known(word: str) -> tuple[str, Fraction] | None:
-    """(the dimension, how many of its first unit); what only says that there is a unit has no dimension."""
+    """(the dimension, the size in its base unit) of a word; None if it is
+    unknown. Words like `units` have no dimension.
+    """
     if word in _UNITLESS:
         return "", Fraction(1)
     return _KNOWN.get(word) or ((word.removesuffix("s"), Fraction(1)) if word in _COUNTED else None)
@@ -158,7 +171,7 @@ _CIRC = re.compile(r"\s*\^\s*\\circ\s*(?:(?:\\text\s*\{\s*)?([CF])(?:\s*\})?)?\s
 
 
 def quantity(text: str, *, trusted: bool = False) -> Quantity | None:
-    """A number or expression with what it counts; None where there is none. The words of a gold are trusted."""
+    """A number or expression with its unit; None if the text is neither. `trusted`: the text is a gold."""
     text = text.strip()
     if (number := in_words(text)) is not None:
         return Quantity(("number", Fraction(number)), Number(Fraction(number)))
@@ -180,7 +193,7 @@ def quantity(text: str, *, trusted: bool = False) -> Quantity | None:
 
 
 def _counted(text: str, trusted: bool, money: str) -> tuple[str, Fraction, Unit | None]:
-    """(the number, what a word like `million` makes of it, what it counts): `\\$5 per hour` counts dollars an hour."""
+    """(the number, the factor of a word like `million`, the unit). The unit of `\\$5 per hour` is dollars per hour."""
     match = _TRAIL.match(text)
     if match is None:
         return text, Fraction(1), None
@@ -218,15 +231,19 @@ def _value(text: str) -> Quantity | None:
 
 
 def percent_left_out(gold: Number, answer: Number) -> bool:
-    """`50` for `50%`, and `50%` for `50`; not `0.5%` for `0.5`, which may mean a half."""
+    """Whether one number is the other without its percent sign: `50` for `50%`, or `50%` for `50`.
+
+    `0.5%` is not accepted for `0.5`, because `0.5` may mean a half.
+    """
     if gold.percent:
         return answer.value == gold.value * 100
     return abs(gold.value) >= 1 and answer.value * 100 == gold.value
 
 
 def rounds_to(value: Fraction, shown: Number) -> bool | None:
-    """Whether a number that is no finite decimal is this one to the digits shown, three significant ones at least; None
-    for what shows no digits.
+    """Whether `value`, which must be no finite decimal, rounds to the digits that are shown, at least three of them.
+
+    None if `value` is a finite decimal, or if `shown` has too few digits.
     """
     bounds = shown_bounds(shown)
     if bounds is None or arithmetic.terminates(value):
@@ -235,7 +252,9 @@ def rounds_to(value: Fraction, shown: Number) -> bool | None:
 
 
 def shown_bounds(shown: Number, *, digits: int = 3) -> tuple[Fraction, Fraction] | None:
-    """Between which numbers lie those that a decimal of at least so many digits shows."""
+    """The lowest and the highest number that a decimal can be the rounded value of; None if it has fewer than `digits`
+    significant digits.
+    """
     if shown.place is None or not shown.value or shown.digits < digits:
         return None
     unit = Fraction(10) ** shown.place / (100 if shown.percent else 1)

@@ -1,8 +1,9 @@
-"""What an answer is: a number or expression, a list, set, tuple or interval, a matrix, a relation, a choice, or words.
+"""Reads an answer into a typed value: a number or expression, a list, set, tuple or interval, a matrix, a relation, a
+choice, or words.
 
-An answer is read by splitting it, outside all brackets, at the marks that bind least; its parts are texts that are
-read in their turn, when they are compared. A gold is trusted where an answer is not: what stands behind its
-number is what it counts. Nothing here decides whether two answers are equal.
+An answer is split, outside all brackets, at the marks that bind least. Its parts stay texts, and are read when they are
+compared. A gold is trusted more than an answer: any words behind its number are taken for its unit. This module does
+not decide whether two answers are equal.
 """
 
 from __future__ import annotations
@@ -18,30 +19,34 @@ from assay.verifiers.mathematics.expressions import plain_number
 from assay.verifiers.mathematics.quantities import Quantity, quantity
 from assay.verifiers.mathematics.words import in_words
 
-MOST_SIGNS = 3  # of `\\pm` in one thing
+MOST_SIGNS = 3  # how many `\\pm` an expression may have
 
 
 @dataclass(frozen=True)
 class Words:
+    """An answer in words."""
+
     text: str  # in one spelling
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A letter, and what was written behind it: `\\textbf{(C)}\\ 12`."""
+    """A multiple-choice letter, and the text behind it: `\\textbf{(C)}\\ 12`."""
 
     letter: str
-    said: str
+    said: str  # the text behind the letter
 
 
 @dataclass(frozen=True)
 class Value:
+    """A number or an expression, perhaps with a unit."""
+
     quantity: Quantity
 
 
 @dataclass(frozen=True)
 class Based:
-    """Digits in a base: `101_2`."""
+    """A number written in a base: `101_2`."""
 
     digits: str
     base: int
@@ -49,10 +54,12 @@ class Based:
 
 @dataclass(frozen=True)
 class Group:
-    kind: str  # list, set, pair (two in brackets: an interval or a tuple), tuple, union, difference, ratio
+    """Several values: a list, a set, a tuple, an interval, a union of sets, a ratio."""
+
+    kind: str  # list, set, pair (two parts in brackets: an interval or a tuple), tuple, union, difference, ratio
     parts: tuple[str, ...]
     brackets: str = ""
-    joined: str = ","  # and, or: the word between the parts of a list
+    joined: str = ","  # the mark or word between the parts of a list: a comma, "and", "or"
 
     @property
     def ordered(self) -> bool:
@@ -61,13 +68,15 @@ class Group:
 
 @dataclass(frozen=True)
 class Grid:
+    """A matrix, or another table of entries."""
+
     kind: str  # matrix, determinant, norm, cases
     rows: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
 class Relation:
-    """`a < b = c`: one sign fewer than sides."""
+    """A chain of relations, such as `a < b = c`. It has one sign fewer than sides."""
 
     sides: tuple[str, ...]
     signs: tuple[str, ...]
@@ -83,7 +92,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Opaque:
-    """Mathematics that is not of this grammar: an integral, a sum, a limit."""
+    """Mathematics that our grammar does not have: an integral, a sum, a limit."""
 
 
 _REALS = Group("pair", (r"-\infty", r"\infty"), "()")
@@ -92,11 +101,14 @@ Reading = Words | Choice | Value | Based | Group | Grid | Relation | Opaque
 
 @lru_cache(maxsize=4096)
 def read(text: str, *, trusted: bool = False) -> Reading:
-    """Of a cleaned text whose braces close."""
+    """The typed value of a text, which must be cleaned (`writing.clean`) and have balanced braces.
+
+    read(r"\\{1, 2\\}")  # Group("set", ("1", "2"), "{}")
+    """
     text = bare(text)
     if (chosen := _choice(text)) is not None:
         return chosen
-    if re.fullmatch(r"\].*[\[\]]|[\[(].*\[", text):  # ]1, 2] as some schools write it
+    if re.fullmatch(r"\].*[\[\]]|[\[(].*\[", text):  # ]1, 2] is another way to write (1, 2]
         text = {"]": "("}.get(text[0], text[0]) + text[1:-1] + {"[": ")"}.get(text[-1], text[-1])
     number = plain_number(text) is not None or in_words(text) is not None
     if not number and (said := words.plain(text)) is not None:
@@ -117,7 +129,7 @@ def read(text: str, *, trusted: bool = False) -> Reading:
 
 
 def _structure(text: str) -> Reading | None:
-    """What is made of parts."""
+    """The value of a text that has parts: a list, a relation, a set, a matrix and so on. None if it has none."""
     for step in (_told, _signs, _listed, _relation, _grid, _sets, _bracketed, _ratio):
         if (found := step(text)) is not None:
             return found
@@ -151,7 +163,7 @@ def split(text: str, mark: re.Pattern[str]) -> tuple[list[str], list[str]]:
 
 
 def bare(text: str) -> str:
-    """Without a pair of round brackets or braces around one thing, or letters of another shape."""
+    """The text without round brackets or braces around a single value, and without a `\\text{}` around mathematics."""
     text = text.strip().rstrip(",;").strip()
     if (
         (shaped := re.match(r"\\text\s*(?=\{)", text))
@@ -167,7 +179,7 @@ def bare(text: str) -> str:
 
 
 def encloses(text: str) -> bool:
-    """Whether the bracket at the beginning closes at the very end."""
+    """Whether the bracket that begins a text closes at its end."""
     depth = place = 0
     while place < len(text):
         step = _STEP.match(text, place)
@@ -188,7 +200,7 @@ def _choice(text: str) -> Choice | None:
 
 
 def _told(text: str) -> Reading | None:
-    """`The answer is 3` says 3."""
+    """The value that a sentence such as `The answer is 3` states."""
     said = words.told(text)
     return read(said) if said else None
 
@@ -198,14 +210,14 @@ def _told(text: str) -> Reading | None:
 _AND = re.compile(r"\s*(?:\\text\s*\{\s*,?\s*(?:and|or)\s*,?\s*\}|(?<![a-zA-Z\\])(?:and|or)(?![a-z]))\s*|;")
 _GROUPED = "|".join(rf"(?<=(?<![\d.])\d{{{n}}},)|(?<=,\d\d\d,)" for n in (1, 2, 3))
 _COMMA = re.compile(r",")
-_WHOLE = re.compile(  # which numbers a letter of a family stands for
+_WHOLE = re.compile(  # "where k is an integer": the range of a letter in a family of solutions
     r"(?:\\text\s*\{\s*(?:where|for|with)\s*\}\s*|where\s+|for\s+)?[kmnl]\s*\\in\s*(?:\\mathbb|\\text)?\s*\{?\s*[ZN]\s*\}?(?:\^\+)?"
 )
-_APART = re.compile(rf",(?!(?:{_GROUPED})\d{{3}}(?!\d))")  # not one that groups thousands
+_APART = re.compile(rf",(?!(?:{_GROUPED})\d{{3}}(?!\d))")  # a comma, unless it groups thousands
 
 
 def _listed(text: str) -> Reading | None:
-    """`1, 2 and 3`. Lists within a list are told by two kinds of marks: `x = 1, y = 2; x = 3, y = 4`."""
+    """A list such as `1, 2 and 3`. Two kinds of marks make a list of lists: `x = 1, y = 2; x = 3, y = 4`."""
     outer, marks = split(text, _AND)
     inner = [[part for part in split(chunk, _APART)[0] if part] for chunk in outer if chunk.strip(" ,")]
     if len(inner) > 1 and all(len(parts) > 1 for parts in inner):
@@ -221,7 +233,7 @@ def _listed(text: str) -> Reading | None:
 
 
 def _signs(text: str) -> Reading | None:
-    """`1 \\pm x` is two things; `\\mp` takes the other sign."""
+    """The two values of `1 \\pm x`, as a list; `\\mp` takes the opposite sign."""
     marks = re.findall(r"\\(?:pm|mp)(?![a-zA-Z])", text)
     if not 1 <= len(marks) <= MOST_SIGNS or len(split(text, _AND)[0]) > 1 or len(split(text, _APART)[0]) > 1:
         return None
@@ -247,7 +259,7 @@ _SIGN = re.compile(r":?=|[<>]|\\(?:leq|geq|neq|in|approx|equiv)(?![a-zA-Z])")
 
 
 def _relation(text: str) -> Reading | None:
-    """An approximation beside an exact value is left out."""
+    """A relation. An approximation beside an exact value is left out."""
     sides, signs = split(text, _SIGN)
     if not signs:
         return None
@@ -272,7 +284,7 @@ _ARGUMENTS = re.compile(r"^(?P<head>.*[\w}'])\s*\((?P<arguments>[^()]{1,40})\)$"
 
 
 def is_name(side: str) -> bool:
-    """Whether a side says what has a value, and no value: `x`, `f(x)`, `\\angle ABC`, `(p, q)`, `V_1 : V_2`."""
+    """Whether one side of a relation is a name, not a value: `x`, `f(x)`, `\\angle ABC`, `(p, q)`, `V_1 : V_2`."""
     side = side.strip()
     if fraction := re.fullmatch(r"\\frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", side):
         return is_name(fraction[1]) and is_name(fraction[2])
@@ -287,7 +299,7 @@ def is_name(side: str) -> bool:
 
 
 def name_of(side: str) -> tuple[str, str]:
-    """(what is named, its arguments)."""
+    """(the name, its arguments): ("f", "x") for `f(x)`."""
     match = _ARGUMENTS.match(side.strip())
     squeezed = re.sub(r"[\s{}]|\\text", "", match["head"] if match else side)
     return squeezed, re.sub(r"\s", "", match["arguments"]) if match else ""
@@ -349,7 +361,9 @@ def _bracketed(text: str) -> Reading | None:
 
 
 def _parts(inner: str) -> Sequence[str]:
-    """Of a set or tuple: commas between digits group thousands only where others have spaces behind them."""
+    """The parts of a set or tuple. A comma between digits groups thousands only
+    if other commas are followed by a space.
+    """
     mark = re.compile(rf"{_APART.pattern}|;") if re.search(r",\s", inner) else re.compile("[,;]")
     found: list[str] = []
     for part in split(inner, mark)[0]:

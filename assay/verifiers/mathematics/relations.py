@@ -1,4 +1,4 @@
-"""What relations say: a value that is named, the region of an inequality, an equation up to a factor."""
+"""The meaning of relations: the value of `x = 5`, the region of an inequality, an equation up to a constant factor."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ _FLIPPED = {"<": ">", ">": "<", r"\leq": r"\geq", r"\geq": r"\leq", "=": "=", r"
 
 @dataclass(frozen=True)
 class Stated:
-    """Values that are said to be one, and of what."""
+    """The values that an equation gives to a name. For `f(x) = 1 + 2 = 3`, they are "1 + 2" and "3"."""
 
-    values: tuple[str, ...]
-    name: str = ""
-    arguments: str = ""
+    values: tuple[str, ...]  # of a chain of equations; all should be equal
+    name: str = ""  # "f"
+    arguments: str = ""  # "x"
 
 
 def tree_of(side: str) -> Tree | None:
+    """The expression tree of one side of a relation; None if the side is no expression, or has a unit."""
     found = read(side)
     return found.quantity.tree if isinstance(found, Value) and found.quantity.unit is None else None
 
@@ -46,8 +47,9 @@ def readable(relation: Relation) -> bool:
 
 
 def stated(found: Reading, text: str = "") -> Stated | None:
-    """`x = 5`, `5 = x`, `f(x) = 1 + 2 = 3`: the values behind names. What has no name in front is a value
-    itself, unless it is an inequality or an equation that has to be solved.
+    """The values that a relation states: `x = 5`, `5 = x`, `f(x) = 1 + 2 = 3`. A text that is no relation is a value.
+
+    None for an inequality, and for an equation that would have to be solved first.
     """
     if not isinstance(found, Relation):
         return Stated((text,)) if text else None
@@ -55,7 +57,7 @@ def stated(found: Reading, text: str = "") -> Stated | None:
         return None
     sides = list(found.sides)
     if any(map(_SIZE.fullmatch, sides)):
-        return None  # |x| = 5 says 5 and -5
+        return None  # |x| = 5 has two solutions, 5 and -5
     names: list[str] = []
     if len(sides) > 2 and all(map(is_name, sides)):
         return None
@@ -72,8 +74,9 @@ def stated(found: Reading, text: str = "") -> Stated | None:
 
 
 def may_be(wanted: Stated, given: Stated) -> bool:
-    """Whether both name one thing: what is left out may be anything, and the letter of an argument matters only where a
-    value depends on it.
+    """Whether two stated values may be values of the same thing.
+
+    A missing name fits every name. The letter of an argument matters only if a value depends on it.
     """
     if not wanted.name or not given.name:
         return True
@@ -86,8 +89,11 @@ def may_be(wanted: Stated, given: Stated) -> bool:
 
 
 def assigned(wanted: Group | Reading, given: Group | Reading) -> tuple[Reading, Reading]:
-    """`p = 5, q = 2` is `(5, 2)` to a tuple or a list without names, in the order in which it is written, and to
-    another one by its names. Where the names differ in their numbers alone, as of roots, it stays a list of values.
+    """Both groups, with lists of assignments such as `p = 5, q = 2` replaced by
+    tuples where that makes them comparable.
+
+    Beside a tuple or a list without names, the values are taken in their written order. Beside another list of
+    assignments, they are ordered by name. Names that differ only in a number, as those of roots do, are ignored.
     """
     names = [_names(one) for one in (wanted, given)]
     if names[0] and names[1]:
@@ -108,7 +114,7 @@ def _tuple(parts: Sequence[str], brackets: str = "()") -> Group:
 
 
 def _names(found: Reading) -> dict[str, str]:
-    """The values of a list by their different names."""
+    """The values of a list of assignments, by name; empty if it is no such list."""
     if not isinstance(found, Group) or found.kind != "list" or found.joined == "or":
         return {}
     parts = [stated(read(part)) for part in found.parts]
@@ -122,17 +128,17 @@ def _names(found: Reading) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Region:
-    """An interval or a union of intervals, and of what; the name is empty where none was said."""
+    """An interval or a union of intervals, written as text, and the name of the variable in it."""
 
     text: str
-    name: str = ""
+    name: str = ""  # "" if no variable was named
 
     def may_be(self, other: Region) -> bool:
         return not self.name or not other.name or self.name == other.name
 
 
 def region(found: Reading) -> Region | None:
-    """What relations of one variable say; intervals say themselves."""
+    """The region that relations of one variable, or intervals, describe; None for anything else."""
     if isinstance(found, Group):
         return _group(found)
     if not isinstance(found, Relation):
@@ -152,13 +158,13 @@ def _without(value: str) -> str:
 
 
 def _inequality(found: Relation) -> Region | None:
-    """`x > 5`, `1 < x <= 3`, `1 <= |z| <= 2`."""
+    """The region of an inequality such as `x > 5`, `1 < x <= 3` or `1 <= |z| <= 2`."""
     sides, signs = list(found.sides), list(found.signs)
     if all(sign in (">", r"\geq") for sign in signs):
         sides, signs = sides[::-1], [_FLIPPED[sign] for sign in signs[::-1]]
     if not set(signs) <= {"<", r"\leq"} or len(sides) > 3:
         return None
-    if len(sides) == 2:  # an end that is not said is infinite
+    if len(sides) == 2:  # the missing end is infinite
         above = is_name(sides[1])
         sides, signs = ([*sides, r"\infty"], [*signs, "<"]) if above else ([r"-\infty", *sides], ["<", *signs])
     low, name, high = sides
@@ -171,7 +177,7 @@ def _inequality(found: Relation) -> Region | None:
 
 
 def _of_size(interval: str) -> str:
-    """Of z, where |z| is in an interval."""
+    """The region of z if |z| lies in an interval."""
     low, _, high = interval[1:-1].rpartition(",")
     opened, closed = interval[0], interval[-1]
     turned = {"(": ")", "[": "]", ")": "(", "]": "["}
@@ -196,17 +202,17 @@ def _group(found: Group) -> Region | None:
     if found.kind != "list" or not any(isinstance(read(part), Relation) for part in found.parts):
         return None
     parts = [region(read(part)) for part in found.parts]
-    told = [part for part in parts if part is not None]
-    names = {part.name for part in told if part.name}
-    if len(told) < len(parts) or len(names) > 1:
+    regions = [part for part in parts if part is not None]
+    names = {part.name for part in regions if part.name}
+    if len(regions) < len(parts) or len(names) > 1:
         return None
-    texts = [part.text for part in told]
+    texts = [part.text for part in regions]
     both = _both(texts) if found.joined != "or" else None
     return Region(both or r"\cup".join(texts), *names)
 
 
 def _holed(found: Group) -> Region | None:
-    """All numbers but one."""
+    """The region of all real numbers but one, written as a set difference."""
     whole, taken = region(read(found.parts[0])), read(found.parts[1])
     one = isinstance(taken, Group) and taken.kind == "set" and len(taken.parts) == 1 and len(found.parts) == 2
     if not one or whole is None or whole.text != r"(-\infty,\infty)":
@@ -216,7 +222,9 @@ def _holed(found: Group) -> Region | None:
 
 
 def _both(parts: Sequence[str]) -> str | None:
-    """The interval in which `x > 1` and `x < 3` both hold."""
+    """The interval in which two inequalities such as `x > 1` and `x < 3` both
+    hold; None if it is no bounded interval.
+    """
     if len(parts) != 2 or any(r"\cup" in part or not encloses(part) for part in parts):
         return None
     low, high = sorted(parts, key=lambda part: part.startswith(r"(-\infty"))
@@ -229,18 +237,18 @@ def _both(parts: Sequence[str]) -> str | None:
     return f"{low[0]}{start},{end}{high[-1]}"
 
 
-# --- equations and inequalities as they stand ---------------------------------------------------------------
+# --- equations and inequalities that name no value ----------------------------------------------------------
 
 
 def same(wanted: Relation, given: Relation, budget: numeric.Budget) -> bool | None:
-    """Whether two relations of two sides are one up to a factor, or chains of names are one chain."""
+    """Whether two relations are equal up to a constant factor; longer chains must be equal as they are written."""
     if len(wanted.sides) != 2 or len(given.sides) != 2:
         return _chains(wanted, given)
     signs = [relation.signs[0] for relation in (wanted, given)]
     if r"\in" in signs or r"\equiv" in signs or r"\approx" in signs:
         return None
     if stated(wanted) and not stated(given) and _constant(stated(wanted).values[-1]):  # type: ignore[union-attr]
-        return False  # an equation that is still to be solved
+        return False  # the answer is an equation that must still be solved
     differences = [_difference(relation) for relation in (wanted, given)]
     if differences[0] is None or differences[1] is None:
         return None
@@ -256,7 +264,7 @@ def _difference(relation: Relation) -> Tree | None:
 
 
 def _chains(wanted: Relation, given: Relation) -> bool:
-    """`a = b = c` in any order; `a < b < c` as it stands, or turned round."""
+    """Whether two chains are equal: `a = b = c` in any order, `a < b < c` as it is written or from right to left."""
     sides = [[re.sub(r"\s", "", side) for side in relation.sides] for relation in (wanted, given)]
     if wanted.equation and given.equation:
         return sorted(sides[0]) == sorted(sides[1])

@@ -1,10 +1,10 @@
-"""Processor time of the answers that are judged together: what takes long shares a budget, so that no step waits for
-long, however many answers hang.
+"""The processor time of answers that are judged together. Slow answers share a
+budget, so that no step waits long, however many answers hang.
 
-All are given a little first, which is enough for nearly all. Those that need more share the budget of the call, and
-each has at most what one may ever have. What one gets depends on how many need more, and on nothing else: not on their
-order, not on what else the machine does, and not on what was judged before, for an answer that was is counted as if it
-were judged again.
+Every answer first gets a short time, which is enough for nearly all. The answers that need more share the budget of the
+call equally, up to the most that one answer may have. An answer's time depends only on how many answers need more: not
+on their order, not on the load of the machine, and not on earlier calls. An answer whose outcome is known from an
+earlier call is counted as if it were judged again.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from assay.host.workers import Outcome
 
-FIRST = 0.5  # processor seconds that everything is given
-BUDGET = 30.0  # that all that need more share
+FIRST = 0.5  # processor seconds that every answer gets at first
+BUDGET = 30.0  # processor seconds that the answers which need more share
 
 Item = TypeVar("Item")
 Run = Callable[[Sequence[Item], float], Sequence[Outcome]]
@@ -25,21 +25,23 @@ Run = Callable[[Sequence[Item], float], Sequence[Outcome]]
 
 @dataclass(frozen=True)
 class Known:
-    """An outcome, and the seconds that it was given."""
+    """The outcome of an answer, and the seconds that the answer was given."""
 
     outcome: Outcome
     given: float
 
     def within(self, seconds: float) -> Outcome | None:
-        """What it would be with so many seconds; None where that is not known."""
+        """The outcome that the answer would have with so many seconds; None if that is not known."""
         if self.outcome.status == "time":
             return self.outcome if seconds <= self.given else None
         return self.outcome if self.outcome.seconds <= seconds else Outcome("time", reached=self.outcome.reached)
 
 
 def shared(items: Sequence[Item], run: Run[Item], known: MutableMapping[Item, Known], most: float) -> list[Outcome]:
-    """The outcome of each, judged once if it is there several times. `known` is what was found before, and keeps what
-    is found; `most`: seconds that one may ever have.
+    """The outcome of each item; equal items are judged once.
+
+    `known` has the outcomes of earlier calls, and new outcomes are added to it.
+    `most` is the most seconds for one item.
     """
     different = list(dict.fromkeys(items))
     found = _with(different, min(FIRST, most), run, known)

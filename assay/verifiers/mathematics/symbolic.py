@@ -1,6 +1,7 @@
-"""Math-Verify behind the ladder: runs in a worker process that is killed at its deadline, never in the trainer.
+"""Comparison by the library Math-Verify, for pairs that our own layers leave undecided.
+It runs in a worker process that is killed at a deadline, never in the trainer.
 
-Decimals become fractions first: the library rounds floats to six decimals, by which 1.6e-19 would be 0.
+Decimals are rewritten as fractions first, because the library rounds floats to six decimals: 1.6e-19 would become 0.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ GOLD_READ = "gold read"
 
 
 class BadGold(Exception):
-    """The library finds nothing in the gold."""
+    """The library finds no mathematics in the gold."""
 
 
 def answer(job: dict[str, str], tell: Callable[[str], None]) -> dict[str, Any]:
-    """The decision on a pair that exact arithmetic left open."""
+    """The decision on a pair that exact arithmetic left undecided."""
     logging.disable(logging.CRITICAL)
     try:
         decision = compare(job["gold"], job["answer"], symbolic=_Library(tell))
@@ -54,7 +55,7 @@ class _Library:
 
 @lru_cache(maxsize=512)
 def parsed(text: str) -> Any:
-    """What the library makes of an expression, or None. Strict: nothing malformed is mended, nothing else searched."""
+    """The library's reading of an expression, or None. Malformed expressions are not repaired."""
     from latex2sympy2_extended.latex2sympy2 import NormalizationConfig
     from math_verify import LatexExtractionConfig, parse
 
@@ -69,7 +70,7 @@ def parsed(text: str) -> Any:
 
 
 def _imaginary(found: Any) -> Any:
-    """With the number for the symbol `i`, which the library leaves as it is."""
+    """The expression with the imaginary unit in place of the symbol `i`, which the library does not replace."""
     import sympy
 
     if not isinstance(found, sympy.Basic):
@@ -78,13 +79,13 @@ def _imaginary(found: Any) -> Any:
 
 
 def _collide(text: str) -> bool:
-    """Whether some letter stands in both cases: the library may make one of them."""
+    """Whether some letter occurs in upper and in lower case: the library may take both for one symbol."""
     letters = set(re.findall(r"[a-zA-Z]", re.sub(r"\\\\[a-zA-Z]+", " ", text)))
     return any(letter.swapcase() in letters for letter in letters)
 
 
 def _exact(text: str) -> str:
-    """With fractions for decimals, and an `i` that stands by itself, by which the library knows complex numbers."""
+    """The text with fractions for decimals, and a space before an `i` behind digits, as the library expects it."""
     text = re.sub(r"(?<=\d)i(?![a-zA-Z])", " i", text)
     return re.sub(r"(?<![\d.])(\d*)\.(\d+)(?![\d.])", _fraction, text)
 

@@ -1,6 +1,7 @@
-"""What a worker process of the mathematics verifier does: the gold by itself first, so that it never blames an answer.
+"""The program of the mathematics verifier's worker process. It compares each gold with a
+harmless answer first, so that a gold on which the library hangs is not blamed on an answer.
 
-All that its first job would else wait for is imported and read here.
+The libraries are imported and warmed up here, so that the first job does not wait for them.
 """
 
 from __future__ import annotations
@@ -15,17 +16,20 @@ from assay.verifiers.mathematics.compare import Decision, Symbolic, compare
 from assay.verifiers.mathematics.symbolic import _Library, parsed
 
 HARMLESS = "7"  # an answer on which nothing hangs
-_sound: set[str] = set()  # golds that have been compared with it
+_sound: set[str] = set()  # the golds that have been compared with the harmless answer
 
 parsed(r"\sqrt{2}")
 
 
 def answer(job: dict[str, str], tell: Callable[[str], None]) -> dict[str, Any]:
-    """The decision on a pair that exact arithmetic left open. What hangs before it tells anything hangs on the gold."""
+    """The decision on a pair that exact arithmetic left undecided.
+
+    The worker tells its parent when the gold has been read. If it hangs before that, it hangs on the gold.
+    """
     if job["gold"] not in _sound:
         try:
             compare(job["gold"], job["answer"], symbolic=_Alone(_Library(lambda reached: None)))
-        except Exception as error:  # what cannot be read is told below; time and memory are asked for here
+        except Exception as error:  # errors are reported below, by the real comparison; here only memory counts
             if isinstance(error, MemoryError):
                 raise
         _sound.add(job["gold"])
@@ -33,7 +37,7 @@ def answer(job: dict[str, str], tell: Callable[[str], None]) -> dict[str, Any]:
 
 
 class _Alone:
-    """Compares each part of a gold with something harmless in the place of what was answered, and goes on."""
+    """Compares each part of a gold with the harmless answer in place of the real one, and calls every pair equal."""
 
     def __init__(self, library: Symbolic) -> None:
         self.library = library

@@ -1,8 +1,9 @@
-"""Mathematics answers against a gold: compared here, what our grammar cannot read in processes that are killed at a
-deadline.
+"""Verdicts on mathematics answers. Golds that our grammar cannot read go to a
+computer algebra system in child processes, which are killed at a deadline.
 
-An answer on which a computer algebra system hangs is wrong (`time`): if it were left out of account, a policy could
-learn to hang the verifier instead of being wrong. A gold on which it hangs, or that it cannot read, is our fault.
+An answer on which the computer algebra system hangs is wrong (`time`). If such an answer were ignored, a policy could
+learn to hang the verifier instead of being wrong. A gold on which the system hangs, or that it cannot read, gives an
+invalid verdict: the answer is not to blame.
 """
 
 from __future__ import annotations
@@ -25,19 +26,24 @@ from assay.verifiers.mathematics.symbolic import GOLD_READ
 from assay.verifiers.mathematics.writing import ONE_LINE, balanced, clean, find, squeezed
 
 GOLD_LONGEST = 200_000
-REMEMBERED = 65_536  # verdicts of the pool: the answers of a group are often the same
+REMEMBERED = 65_536  # results of the worker processes that are kept, because answers of a group are often the same
 WORKER = "assay.verifiers.mathematics.symbolic_worker:answer"
 
 
 @dataclass(frozen=True)
 class Explained:
-    """A verdict with the way to it."""
+    """A verdict, and how the verifier came to it.
+
+    Example:
+        (one,) = explain([("1/2", "so it is \\\\boxed{0.5}")])
+        one.verdict.status, one.layer  # ("ok", "number")
+    """
 
     verdict: Verdict
-    gold: str | None  # as it was compared
-    answer: str | None
-    mark: str  # by which the answer was found
-    layer: str  # that decided
+    gold: str | None  # the gold answer as it was compared
+    answer: str | None  # the answer that was found in the response
+    mark: str  # the mark by which it was found: box, ####, ...
+    layer: str  # the layer that decided: text, words, number, ...
     why: str
 
 
@@ -54,14 +60,14 @@ _ROUNDED = re.compile(
 
 
 def as_asked(gold: Any, question: str | Sequence[Mapping[str, Any]]) -> Any:
-    """A decimal gold of a question that asks for rounding is marked as rounded; any other is exact."""
+    """The gold, marked as rounded (`\\approx`) if it is a decimal and the question asks for rounding."""
     text = question if isinstance(question, str) else " ".join(str(message.get("content")) for message in question)
     decimal = isinstance(gold, str) and re.search(r"\d\.\d|(?<!\d)\.\d", gold) and "approx" not in gold
     return rf"\approx {gold_of(gold)[0] or gold}" if decimal and _ROUNDED.search(text) else gold
 
 
 def explain(pairs: Sequence[tuple[str | None, str]]) -> list[Explained]:
-    """Of (gold, response) pairs."""
+    """Judges (gold, response) pairs, in order."""
     first = [_exactly(gold, response) for gold, response in pairs]
     open_pairs = [(one.gold or "", one.answer or "") for one in first if one.verdict.kind == OPEN]
     decided = _symbolically(list(dict.fromkeys(open_pairs)))
@@ -92,7 +98,9 @@ def _exactly(gold: str | None, response: str) -> Explained:
 
 
 def gold_of(gold: str | None) -> tuple[str | None, str]:
-    """(the answer that a gold states, why there is none): a worked solution with a mark is cut down to its answer."""
+    """(the answer that a gold states, or the reason why there is none). Of a
+    worked solution, the marked answer is taken.
+    """
     if not isinstance(gold, str) or not gold.strip():
         return None, "the row has no gold answer"
     found = find(gold[-GOLD_LONGEST:])
@@ -117,21 +125,23 @@ def _verdict(decision: Decision, answer: str, more: str = "") -> Verdict:
 
 @lru_cache(maxsize=4096)
 def canonical(answer: str) -> str:
-    """One spelling of an answer, by which equal ones are counted together: numbers as fractions."""
+    """One spelling for equal answers, so that they can be counted together. Numbers are written as fractions."""
     text = squeezed(clean(answer))[:200]
     number = plain_number(text)
     short = number is not None and max(abs(number.value.numerator), number.value.denominator) < 10**60
     return str(number.value) if number is not None and short else text
 
 
-# --- what exact arithmetic leaves open ----------------------------------------------------------------------
+# --- pairs that exact arithmetic leaves undecided -----------------------------------------------------------
 
 _pool: list[Workers] = []
 _known: OrderedDict[tuple[str, str], Known] = OrderedDict()
 
 
 def require() -> None:
-    """Fails where Math-Verify is not installed: said when a run is planned, not at its first difficult answer."""
+    """Raises ConfigError if Math-Verify is not installed. Called when a run is
+    planned, not at the first hard answer.
+    """
     if importlib.util.find_spec("math_verify") is None:
         raise ConfigError(
             "judging mathematics answers needs math-verify, which is not installed. Install it with "
@@ -163,7 +173,10 @@ def _symbolically(pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Out
 
 
 def _settled(one: Explained, outcome: Outcome) -> Explained:
-    """The verdict that the outcome of the pool means: who was being read when it ended is to blame."""
+    """The verdict for an undecided pair, given the outcome of its worker process.
+
+    If the worker was stopped while it read the gold, the gold is to blame; after that, the answer is.
+    """
     shown = one.verdict.answer
     if outcome.status == "done" and not outcome.result.get("bad_gold"):
         decision = Decision(**outcome.result)

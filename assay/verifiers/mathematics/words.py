@@ -1,4 +1,4 @@
-"""Words in an answer: choices, what a sentence says, one spelling for phrases, numbers that are spelled out."""
+"""Words in an answer: multiple-choice letters, sentences that state a value, phrases, numbers that are spelled out."""
 
 from __future__ import annotations
 
@@ -24,22 +24,24 @@ _DENIED = re.compile(
 
 
 def denied(text: str) -> bool:
-    """Whether words take back, or leave open, what stands beside them."""
+    """Whether words deny or weaken the value beside them: "not 5", "about 5", "5 or more"."""
     return _DENIED.search(text) is not None
 
 
 def choice(text: str) -> tuple[str, str] | None:
-    """(the letter of a choice, what is written behind it)."""
+    """(the letter of a multiple choice, the text behind the letter); None if the text is no choice."""
     if not (match := _CHOICE.match(text)):
         return None
-    letter, said = next(group for group in match.groups()[:4] if group), match[5].strip()
-    if said and re.match(r"[-+*/^=<>!_'(]|\\(?:cdot|times|cup|cap|in|subset|geq|leq|neq)(?![a-zA-Z])", said):
+    letter, behind = next(group for group in match.groups()[:4] if group), match[5].strip()
+    if behind and re.match(r"[-+*/^=<>!_'(]|\\(?:cdot|times|cup|cap|in|subset|geq|leq|neq)(?![a-zA-Z])", behind):
         return None  # (A) + (B), (A)^2
-    return letter, said
+    return letter, behind
 
 
 def told(text: str) -> str | None:
-    """What `The answer is 3` says; what denies says nothing."""
+    """The value that a sentence states: 3 for `The answer is 3`. None if there
+    is none, or if the sentence denies it.
+    """
     flat = " ".join(re.sub(r"^\\text\s*\{([^{}]*)\}", r"\1 ", text).split())
     match = _LEAD.match(flat)
     if match is None or denied(match["lead"]):
@@ -49,7 +51,7 @@ def told(text: str) -> str | None:
 
 
 def plain(text: str) -> str | None:
-    """Words in one spelling; None for mathematics."""
+    """The words in one spelling; None if the text is mathematics."""
     inner = re.sub(r"\\text\s*\{([^{}]*)\}", r"\1", text).strip(" .*")
     found = re.fullmatch(r"[^\W\d_][^\W\d_'’\-–.,:;() ]*(?:[ '’\-–.,:;()]+[^\W\d_'’\-–.,:;() ]+)*[)]?", inner)
     named = re.search(r"[^\W\d_]{3}", re.sub(r"\b(?:and|or)\b", " ", inner))
@@ -61,7 +63,7 @@ _NOTHING = ("no solution", "no solutions", "no real solution", "no real solution
 
 
 def spelled(text: str) -> str:
-    """Without marks and articles, in small letters; of a phrase with numbers all but its spaces is kept."""
+    """A phrase in small letters, without punctuation and article. A phrase with numbers keeps its punctuation."""
     inner = re.sub(r"\\text\s*\{([^{}]*)\}", r" \1 ", text).casefold()
     if re.search(r"[\d\\]", inner):
         return " ".join(inner.split())
@@ -83,13 +85,13 @@ _TENS = {word: 10 * number for number, word in enumerate(_DECADES.split(), start
 
 
 def in_words(text: str) -> int | None:
-    """`twenty-one`, `one hundred and five thousand`."""
+    """A number in words, such as `twenty-one` or `one hundred and five thousand`; None if the text is none."""
     words = re.sub(r"\\text\s*\{([^{}]*)\}", r"\1", text).strip().casefold().replace("-", " ").split()
     if not 1 <= len(words) <= 20 or not all(re.fullmatch("[a-z]+", word) for word in words):
         return None
     negative = words[0] in ("minus", "negative")
     total = group = 0
-    last = 0  # the size of what came before: a unit may follow tens, and nothing else
+    last = 0  # the kind of word before: 20 for tens, which a unit may follow; 1 for a unit, which no number may follow
     for place, word in enumerate(words[1:] if negative else words):
         if word in _SMALL and last in (0, 20) and not (last == 20 and not 1 <= _SMALL[word] <= 9):
             group, last = group + _SMALL[word], 1

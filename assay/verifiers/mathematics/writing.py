@@ -1,6 +1,6 @@
-"""How answers are written: where in a response the answer stands, and one canonical form for its many notations.
+"""How answers are written: finds the answer in a response, and rewrites its many notations to one.
 
-All of it is linear in the text and evaluates nothing.
+These functions take time linear in the length of the text, and evaluate nothing.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import unicodedata
 from dataclasses import dataclass
 
 SEEN = 200_000  # characters at the end of a response that are searched
-LONGEST = 2_000  # of an answer that is read; longer ones are compared as they stand
-DEEPEST = 50  # nested braces
-ONE_LINE = 200  # a response of one short line is an answer without a mark
+LONGEST = 2_000  # characters of an answer that is read; longer answers are compared character by character
+DEEPEST = 50  # levels of nested braces
+ONE_LINE = 200  # a response that is one line of at most so many characters is an answer without a mark
 
 _BRACES = re.compile(r"\\+f?box(?:ed)?\s*\{|\\[\\{}]|[{}]")
 _LOOSE_BOX = re.compile(r"\\boxed\s+([^\s{}$\\]{1,40})")
@@ -22,17 +22,24 @@ _FINAL = re.compile(r"final answer is:?\s*\$([^$\n]{1,400})\$", re.IGNORECASE)  
 
 @dataclass(frozen=True)
 class Found:
-    """The answer of a response, by which mark it was found, and how many different ones were marked like it."""
+    """The answer that was found in a response, and by which mark.
 
-    text: str | None  # None: there is none
-    mark: str  # box, ####, answer-tag, anchor, whole; or why there is none: unclosed, unfinished-thought, none
-    different: int = 1
+    Example:
+        find("so \\\\boxed{4}")  # Found("4", "box")
+        find("I do not know.\\nSorry.")  # Found(None, "none")
+    """
+
+    text: str | None  # None: no answer was found
+    mark: str  # box, ####, answer-tag, anchor, whole; or why none was found: unclosed, unfinished-thought, none
+    different: int = 1  # how many different answers were marked in this way
 
 
 def find(response: str) -> Found:
-    """The last closed top-level `\\boxed{}` after any reasoning section, with those that it is joined to by "and", "or"
-    or a comma; else what follows the last `####`, else the last `<answer>`, else the line after "the answer is", else
-    a response that is a single line, or its only formula.
+    """The answer of a response, after any reasoning section. The first of these that the response has is the answer:
+
+    the last closed `\\boxed{}` that is in no other box, together with boxes joined to it by "and", "or" or a comma; the
+    line after the last `####`; the last `<answer>`; the sentence after "the answer is"; a response that is a single
+    line, or the only formula in that line.
     """
     text = response[response.rfind("</think>") + len("</think>") :] if "</think>" in response else response
     if "<think>" in text:
@@ -66,10 +73,10 @@ class _Box:
     end: int
 
 
-_JOINT = re.compile(  # what may stand between boxes of one list: marks, names, and words without a verb
+_JOINT = re.compile(  # the text between two boxes of one list: marks, names, words
     r"(?:[\s$&~,;.{}]|\\[()\[\],;:!\s\\]|\\q?quad|\\text|\([a-z]\)|[a-zA-Z](?:_\{?\w+\}?)?\s*=|[a-z]+)*"
 )
-MOST_WORDS = 5  # of them
+MOST_WORDS = 5  # between two boxes of one list
 _JOINED = re.compile(r"^\s*$|[,;&]|\b(?:and|or)\b|\\q?quad")
 _TURNED = re.compile(
     r"\b(?:is|are|was|were|so|then|thus|but|not|no|hence|gives?|get|equals?|wrong|instead)\b|[.;:!?]\s+[A-Z]|\n\s*\n"
@@ -77,7 +84,7 @@ _TURNED = re.compile(
 
 
 def _boxed(text: str, boxes: list[_Box]) -> Found:
-    """The last box, and those before it that only a word or mark of a list stands between."""
+    """The last box, with the boxes before it that form a list with it."""
     first = len(boxes) - 1
     while first:
         between = text[boxes[first - 1].end : boxes[first].start]
@@ -90,13 +97,13 @@ def _boxed(text: str, boxes: list[_Box]) -> Found:
 
 
 def _together(between: str) -> bool:
-    """Whether a mark or word of a list stands between two boxes, and nothing that goes on to say more."""
+    """Whether the text between two boxes only joins them to a list: a comma or "and", but no sentence that goes on."""
     few = len(re.findall(r"[a-z]{2,}", between.replace("\\quad", " "))) <= MOST_WORDS
     return few and bool(_JOINT.fullmatch(between) and _JOINED.search(between)) and not _TURNED.search(between)
 
 
 def _only_formula(line: str) -> str:
-    """`We find that $x < 3$` says what its formula says, if that is the only one and no word or digit denies it."""
+    """The formula of a line such as `We find that $x < 3$`, if it has only one and no word or digit contradicts it."""
     pieces = re.split(r"(?<!\\)\$", line)
     words = pieces[0] + pieces[-1]
     plain = len(pieces) == 3 and pieces[1].strip() and not re.search(r"\d|\\|\bnot\b|n't|wrong|\bno\b", words)
@@ -104,7 +111,7 @@ def _only_formula(line: str) -> str:
 
 
 def _boxes(text: str) -> tuple[list[_Box], bool]:
-    """Closed boxes that are in no other closed box, in order; and whether one was left open."""
+    """(the closed boxes that are in no other closed box, in order; whether a box was left open)."""
     stack: list[tuple[bool, int, int]] = []
     closed: list[_Box] = []
     for match in _BRACES.finditer(text):
@@ -113,7 +120,7 @@ def _boxes(text: str) -> tuple[list[_Box], bool]:
             box, start, inner = stack.pop() if stack else (False, 0, 0)
             if box:
                 while closed and closed[-1].start > start:
-                    closed.pop()  # it stood inside this one
+                    closed.pop()  # that box stands inside this one
                 closed.append(_Box(text[inner : match.start()], start, match.end()))
         elif mark == "{" or "box" in mark:
             stack.append((mark != "{", match.start(), match.end()))
@@ -124,7 +131,7 @@ def _boxes(text: str) -> tuple[list[_Box], bool]:
 
 
 def _unboxed(content: str) -> str:
-    """`\\boxed{\\boxed{3}}` is 3."""
+    """The content of a box without a box around it: of `\\boxed{\\boxed{3}}` it is 3."""
     inner, _ = _boxes(content) if "box" in content else ([], False)
     return (
         inner[0].content if len(inner) == 1 and re.fullmatch(r"\s*\\f?box.*", content, re.DOTALL) else content.strip()
@@ -132,7 +139,7 @@ def _unboxed(content: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """Without what ends a sentence; a point between digits stays."""
+    """The first sentence without its full stop; a point between digits is no full stop."""
     text = re.split(r"(?<=[^\s\d])\.\s|(?<=\d)\.\s", text + " ")[0].strip()
     return text.strip("*").strip()
 
@@ -196,7 +203,10 @@ _RENAMED = [
 
 
 def clean(text: str) -> str:
-    """Look-alike characters, spacing commands and alternative names of one answer in one notation; spaces are kept."""
+    """The text in one notation: look-alike characters, spacing commands and alternative commands are replaced.
+
+    Spaces are kept, because they can separate numbers.
+    """
     text = text[: 4 * LONGEST].encode("utf-8", "replace").decode("utf-8")
     text = _ROOT.sub(r"\\sqrt{\1}", _raised(text))
     text = "".join(_CHARACTERS.get(char, char) for char in text)
@@ -213,7 +223,7 @@ def clean(text: str) -> str:
 
 
 def _raised(text: str) -> str:
-    """`x²` is `x^{2}`: the general rule for such characters would make it `x2`."""
+    """Superscript characters as powers: `x²` becomes `x^{2}`. Unicode normalisation alone would make it `x2`."""
     pieces = re.split(f"([{''.join(_SUPERSCRIPTS)}]+)", text)
     return "".join(
         "^{" + "".join(_SUPERSCRIPTS[char] for char in piece) + "}" if piece and piece[0] in _SUPERSCRIPTS else piece
@@ -222,7 +232,9 @@ def _raised(text: str) -> str:
 
 
 def _plain(char: str) -> str:
-    """Digits of any script as 0 to 9, no invisible characters, every kind of space and control as a space."""
+    """A character in plain form: digits of any script as 0 to 9, spaces and
+    controls as a space, invisible ones as "".
+    """
     kind = unicodedata.category(char)
     if kind == "Nd":
         return str(unicodedata.decimal(char))
@@ -232,7 +244,7 @@ def _plain(char: str) -> str:
 
 
 def squeezed(text: str) -> str:
-    """Without spaces that say nothing: those between digits, and between a command and a letter, stay."""
+    """The text without spaces, except those that separate digits, or a command from a letter."""
     return re.sub(r"(\\[a-zA-Z]+|\d)\s+(?=[a-zA-Z\d])|\s+", _kept_space, text)
 
 
@@ -243,7 +255,7 @@ def _kept_space(match: re.Match[str]) -> str:
 
 
 def balanced(text: str) -> bool:
-    """Whether braces close and are not nested too deeply to be read."""
+    """Whether all braces close, and no brackets are nested too deeply to be read."""
     braces = others = 0
     for match in re.finditer(r"\\[\\{}]|[{}()\[\]]", text):
         braces += {"{": 1, "}": -1}.get(match[0], 0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawn import require_fresh_draws
+from fresh_draws import require_fresh_draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import Table, batch_of, episode, group_of, models_of, recipe_of, require_resumable, run, segment, update
@@ -225,6 +225,7 @@ def test_a_wrong_trace_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert task("worked") is lying
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on() -> None:
     require_resumable(
         small(num_steps=4, learning_rate=0.02, num_minibatches=2), beginner, after=2, pool=POOL, codec=Signs()

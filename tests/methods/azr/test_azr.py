@@ -325,7 +325,7 @@ def test_tasks_that_nobody_can_pose_are_refused() -> None:
 
 def test_a_task_that_cannot_be_posed_is_refused_before_a_run() -> None:
     pool = Pool((Share("dsl-deduction", (1,)), Share("countdown", (3,))))
-    with pytest.raises(ConfigError, match="'countdown' is no task that can be: take dsl-abduction, dsl-ded"):
+    with pytest.raises(ConfigError, match="'countdown' cannot be posed: take dsl-abduction, dsl-ded"):
         session.plan(RECIPES["azr"], model="countdown", pool=pool, profile="laptop")
 
 

@@ -36,10 +36,10 @@ from assay.memory import Memory
 from assay.methods.deepsearch.backed_up import backed_up
 from assay.methods.deepsearch.credit import process_relative
 from assay.methods.deepsearch.examined import STORE, keep_examined
+from assay.methods.deepsearch.first_steps import FirstSteps, Recall, first_steps, recall
 from assay.methods.deepsearch.search import Node, Tree, search, tree_of, uct, worth
 from assay.methods.deepsearch.solved import hold_solved
 from assay.methods.deepsearch.source import examine, unsolved
-from assay.methods.deepsearch.steps import Recall, Steps, recall, steps
 from assay.part import bind
 from assay.recipe import Recipe, Stage
 from assay.record.measure import step_stats
@@ -61,7 +61,7 @@ def task(monkeypatch: pytest.MonkeyPatch) -> None:
 def small(depth: int = 3, width: int = 4, **scale: object) -> Recipe:
     sizes = {"num_prompts": 4, "group_size": 4, "num_steps": 3, "learning_rate": 0.01, "warmup_steps": 0}
     recipe = recipe_of("deepsearch", max_new=6, **{**sizes, **scale})
-    changed = dataclasses.replace(recipe.mechanism, ask=(Recall(), Steps(width, depth)))
+    changed = dataclasses.replace(recipe.mechanism, ask=(Recall(), FirstSteps(width, depth)))
     return dataclasses.replace(recipe, mechanism=changed, stages=(Stage(),))  # rounds have tests of their own
 
 
@@ -120,7 +120,7 @@ def test_values_of_a_tree_by_hand() -> None:
 
 
 def test_a_search_of_no_width_or_depth_is_refused() -> None:
-    assert "width, depth and least must be at least 1" in str(Steps(depth=0).refusal(scale=None, mechanism=None))
+    assert "width, depth and least must be at least 1" in str(FirstSteps(depth=0).refusal(scale=None, mechanism=None))
 
 
 def test_a_right_answer_overwrites_what_is_below_zero() -> None:
@@ -289,6 +289,7 @@ def test_answers_of_one_step_are_plain_rollouts() -> None:
     assert batch.mask.all() and batch.request == other.request
 
 
+@pytest.mark.slow
 def test_an_environment_may_reply_within_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its reply is waited for as ever; the step goes on and pauses at its own end."""
 
@@ -463,7 +464,7 @@ def test_a_run_of_two_rounds_resumes() -> None:
 def test_short_answers_are_searched_in_steps_that_say_something(limit: int, depth: int, size: int) -> None:
     """64 steps of an answer of 22 tokens would be of one: steps have 4 at the least, and there are at least two."""
     asked = dataclasses.replace(episode([1]).request, max_new=limit)
-    first = steps([asked] * 8, Memory(0), width=8, depth=depth, least=4)
+    first = first_steps([asked] * 8, Memory(0), width=8, depth=depth, least=4)
     assert {(request.max_new, request.pauses) for request in first} == {(size, size < limit)}
 
 

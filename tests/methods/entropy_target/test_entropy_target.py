@@ -35,7 +35,7 @@ def test_the_weight_of_the_bonus_rises_below_the_target_and_acts_there_alone() -
     for mean in (0.1, 0.2, 0.3, 0.1, 0.1, 0.1):
         rows = of_entropy(mean - 0.05, mean + 0.05)
         marked, stats = entropy_weight(rows, memory=memory)
-        assert all((row.weights["entropy"] == np.float32(stats["policy/entropy_weight"])).all() for row in marked)
+        assert all((row.term_weights["entropy"] == np.float32(stats["policy/entropy_weight"])).all() for row in marked)
         applied.append(stats["policy/entropy_weight"])
         memory = adapt_entropy(memory, rows=rows, target=0.2001, step=0.1, most=0.25)
     assert applied == pytest.approx([0.0, 0.1, 0.0, 0.1, 0.2, 0.25])

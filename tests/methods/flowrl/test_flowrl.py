@@ -15,7 +15,7 @@ from whole_gradients import seeds
 
 from assay.memory import Memory
 from assay.methods.flowrl.loss import FlowRL
-from assay.methods.flowrl.partition import partition
+from assay.methods.flowrl.partition import LOG_Z, partition
 from assay.objective import Objective, SequenceMean
 from assay.types import Row
 
@@ -49,10 +49,10 @@ def test_the_normaliser_goes_to_the_mean_gap_of_its_question() -> None:
     ]
     settings = {"models": models, "scale": recipe.scale, "micro_tokens": 1000, "model": "partition", "rate": 1.0}
     first, _ = partition(rows, memory=Memory(0), **settings)
-    assert all((row.weights["partition"] == 0).all() for row in first)
+    assert all(row.constants[LOG_Z] == 0 for row in first)
     found, stats = first, {}
     for _ in range(60):
         found, stats = partition(rows, memory=Memory(0), **settings)
     for row, expected in zip(found, [0.5, 0.5, -1.0, -1.0], strict=True):
-        np.testing.assert_allclose(row.weights["partition"], expected, atol=0.02)
+        np.testing.assert_allclose(row.constants[LOG_Z], expected, atol=0.02)
     assert stats["partition/loss"] == pytest.approx((2 * 0.09 + 2 * 0.25) / 4 / 2, abs=0.01)

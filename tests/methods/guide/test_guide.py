@@ -13,6 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import episode, loss_and_gradient, models_of, policy, recipe_of, require_resumable, run, segment
+from typed import present
 from worked import POOL, Signs, beginner, register, world
 
 from assay.ask.hints import hint_of, hinted, with_hint
@@ -21,6 +22,7 @@ from assay.engine.interface import Span
 from assay.memory import Memory
 from assay.memory.leftovers import STORE, keep_leftovers, leftovers
 from assay.methods.guide.gate import shaped_by
+from assay.methods.guide.quantile import GAMMA
 from assay.methods.guide.retry import retry_with_hint
 from assay.methods.guide.surplus import take_turns
 from assay.objective import Clip
@@ -168,7 +170,7 @@ def test_gamma_is_the_quantile_of_the_ratios_of_trained_hinted_tokens() -> None:
             ratios += np.exp(under_question - under_hint).tolist()
     expected = sorted(ratios)[int(0.9 * (len(ratios) - 1))]  # the order statistic at or below the quantile
     above = sorted(ratios)[min(len(ratios) - 1, int(0.9 * (len(ratios) - 1)) + 1)]
-    found = {float(g) for row in rows for g in row.weights["gamma"]}
+    found = {float(row.constants[GAMMA]) for row in rows}
     assert len(found) == 1 and expected - 1e-5 <= found.pop() <= above + 1e-5
 
 
@@ -210,8 +212,8 @@ def test_with_an_empty_hint_the_ratio_is_one(gate: Clip | None, factor: float) -
         (batch,) = phases.credit(rows, memory)
         gradients.append(loss_and_gradient(engine, batch, recipe)[1])
         if requests is empty:
-            np.testing.assert_allclose(batch.old, np.concatenate([s.logp for s in scores]), atol=1e-6)
-            assert float(rows[0].weights["gamma"][0]) == pytest.approx(1.0, abs=1e-6)
+            np.testing.assert_allclose(present(batch.old), np.concatenate([s.logp for s in scores]), atol=1e-6)
+            assert float(rows[0].constants[GAMMA]) == pytest.approx(1.0, abs=1e-6)
     assert (gradients[1] - factor * gradients[0]).norm() <= 1e-6 * gradients[0].norm()
 
 
@@ -220,7 +222,8 @@ def test_with_an_empty_hint_the_ratio_is_one(gate: Clip | None, factor: float) -
 def test_the_gate_is_the_slope_of_the_shaped_ratio(ratio: float, gamma: float) -> None:
     """w d/dw [w / (w + gamma)] by a difference quotient."""
     w, step = torch.tensor([ratio], dtype=torch.float64), 1e-6 * ratio
-    view: Any = SimpleNamespace(streams={"weights/gamma": torch.tensor([gamma], dtype=torch.float64)})
+    constants = {GAMMA: torch.tensor([gamma], dtype=torch.float64)}
+    view: Any = SimpleNamespace(constant=constants.__getitem__, spread=lambda per_row: per_row)
     found = shaped_by(w, w, view=view)
     slope = ((ratio + step) / (ratio + step + gamma) - (ratio - step) / (ratio - step + gamma)) / (2 * step)
     assert float(found) == pytest.approx(ratio * slope, rel=1e-6)

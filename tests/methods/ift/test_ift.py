@@ -59,7 +59,7 @@ def mixture(share: float = 0.3, *, temperature: float = 1.0) -> Batch:
     count = sum(LENGTHS)
     weights = (share * (np.arange(count) % 3 != 0)).astype(np.float32)
     beside = random.integers(0, 13, count).astype(np.int32)
-    return batch_of(contexts, answers, temperature=temperature, beside=beside, share=weights)
+    return batch_of(contexts, answers, temperature=temperature, blend_ids=beside, blend_share=weights)
 
 
 def alone(engine: LocalEngine, batch: Batch, learnt: Callable[[Tensor, Tensor], None]) -> nn.Module:
@@ -72,8 +72,8 @@ def alone(engine: LocalEngine, batch: Batch, learnt: Callable[[Tensor, Tensor], 
             slice(batch.at[b], batch.at[b + 1]),
         )
         nothing = np.zeros(len(context))
-        assert batch.share is not None and batch.beside is not None
-        share, beside = (np.concatenate([nothing, x[mine]]) for x in (batch.share, batch.beside))
+        assert batch.blend_share is not None and batch.blend_ids is not None
+        share, beside = (np.concatenate([nothing, x[mine]]) for x in (batch.blend_share, batch.blend_ids))
         with reading(model, share, beside):
             every = naive_log_probs(model, context, batch.ids[mine], float(batch.temperature[b]))
         ids = torch.from_numpy(batch.ids[mine].astype(np.int64))
@@ -115,8 +115,8 @@ def test_log_probs_and_gradients_are_those_of_mixed_embeddings(family: str, toke
 def test_a_share_of_nothing_or_of_the_same_token_changes_no_bit() -> None:
     engine = engine_of("llama")
     plain = mixture(0.0)
-    same = dataclasses.replace(plain, beside=plain.ids, share=np.full(len(plain.ids), 0.4, np.float32))
-    bare = dataclasses.replace(plain, beside=None, share=None)
+    same = dataclasses.replace(plain, blend_ids=plain.ids, blend_share=np.full(len(plain.ids), 0.4, np.float32))
+    bare = dataclasses.replace(plain, blend_ids=None, blend_share=None)
     outs = []
     for batch in (plain, same, bare):
         (chunk,) = engine.chunks(batch, tokens=10_000)
@@ -166,8 +166,8 @@ def test_guesses_are_those_after_the_answers_own_tokens(monkeypatch: pytest.Monk
     for i, row in enumerate(found):
         ids = row.episode.stream("ids").astype(np.int32)
         every = naive_log_probs(engine.model, row.episode.request.context, ids)
-        assert row.beside is not None and row.beside.tolist() == every.argmax(-1).tolist()
-        assert row.share is not None and row.share.tolist() == [0.0 if i == 0 else 0.25] * len(ids)
+        assert row.blend_ids is not None and row.blend_ids.tolist() == every.argmax(-1).tolist()
+        assert row.blend_share is not None and row.blend_share.tolist() == [0.0 if i == 0 else 0.25] * len(ids)
 
 
 # The loss
@@ -290,6 +290,7 @@ def test_the_loss_is_a_mean_of_the_tokens_losses(seed: int, gamma: float, factor
 # The recipe
 
 
+@pytest.mark.slow
 def test_it_reads_what_it_guesses_and_learns_in_steps_of_one_update(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch)
     recipe = recipe_of("ift", max_new=4, num_prompts=4, warmup_steps=0, num_steps=2)
@@ -297,7 +298,9 @@ def test_it_reads_what_it_guesses_and_learns_in_steps_of_one_update(monkeypatch:
     before = {name: value.clone() for name, value in engine.state().items() if name.startswith("parameter/")}
     notes, memory = run(recipe, engine)
     (batch,) = notes.batches[0]
-    assert batch.beside is not None and batch.share is not None and (batch.share == np.float32(0.2)).all()
+    assert (
+        batch.blend_ids is not None and batch.blend_share is not None and (batch.blend_share == np.float32(0.2)).all()
+    )
     assert memory.budget.generated_tokens == 0 and memory.budget.optimiser_steps == 2
     assert any((engine.state()[name] != value).any() for name, value in before.items())
 

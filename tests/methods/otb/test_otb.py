@@ -12,14 +12,17 @@ from tiny import END, episode, group_of, models_of, policy, recipe_of, register,
 from assay.engine.interface import Span
 from assay.errors import ConfigError
 from assay.methods.otb.credit import TokenBaseline
-from assay.methods.otb.energy import token_energy
+from assay.methods.otb.energy import ENERGY, token_energy
 from assay.part import bind
 from assay.types import Origin, Row
 
 
 def test_baselines_by_position_by_hand() -> None:
     """Energies 1, 1, 1 and 3, 1 with rewards 1 and 0: B_1 = 1/(1+3), B_2 = 2/(2+4), B_3 of the longer one alone = 1."""
-    rows = [row.mark(energy=e) for row, e in zip(group_of([1, 0], lengths=[3, 2]), [np.ones(3), np.array([3.0, 1.0])])]
+    rows = [
+        row.mark(constants={ENERGY: e})
+        for row, e in zip(group_of([1, 0], lengths=[3, 2]), [np.ones(3), np.array([3.0, 1.0])])
+    ]
     expected = {"own": 1.0, "zero": 0.0, "last": 1 / 3}
     for tail, last in expected.items():
         found = bind(TokenBaseline(tail=tail, epsilon=0.0))(rows)  # type: ignore[arg-type]
@@ -36,12 +39,12 @@ def test_baselines_by_position_by_hand() -> None:
 def test_baselines_by_position_against_plain_sums(spec: list[tuple[float, int]], seed: int) -> None:
     random = np.random.default_rng(seed)
     rows = group_of([r for r, _ in spec], lengths=[n for _, n in spec])
-    rows = [row.mark(energy=random.uniform(0.1, 1.5, len(row.episode)).astype(np.float32)) for row in rows]
+    rows = [row.mark(constants={ENERGY: random.uniform(0.1, 1.5, len(row.episode)).astype(np.float32)}) for row in rows]
     found = bind(TokenBaseline(epsilon=1e-8))(rows)
     for i, (reward, length) in enumerate(spec):
         for t in range(length):
             reach = [j for j, (_, n) in enumerate(spec) if n > t]
-            weight = {j: float(sum(map(float, rows[j].energy[: t + 1]))) for j in reach}  # type: ignore[index]
+            weight = {j: float(sum(map(float, rows[j].constants[ENERGY][: t + 1]))) for j in reach}
             base = sum(weight[j] * spec[j][0] for j in reach) / (sum(weight.values()) + 1e-8)
             alike = len({r for r, _ in spec}) == 1
             assert found[i].advantage[t] == pytest.approx(0.0 if alike else reward - base, abs=1e-9)  # type: ignore[index]
@@ -49,8 +52,8 @@ def test_baselines_by_position_against_plain_sums(spec: list[tuple[float, int]],
 
 def test_equal_energies_are_the_mean_of_those_that_reach_so_far_and_tools_are_passed_over() -> None:
     reply = segment([2, 2], origin=Origin.ENV)
-    tools = Row(episode([segment([1]), reply, segment([1])], reward=1.0), energy=np.ones(4))
-    plain = Row(episode([1, 1, END], sample=1, reward=0.0), energy=np.ones(3))
+    tools = Row(episode([segment([1]), reply, segment([1])], reward=1.0), constants={ENERGY: np.ones(4)})
+    plain = Row(episode([1, 1, END], sample=1, reward=0.0), constants={ENERGY: np.ones(3)})
     found = bind(TokenBaseline(epsilon=0.0))([tools, plain])
     np.testing.assert_allclose(found[0].advantage, [0.5, 0, 0, 0.5])
     np.testing.assert_allclose(found[1].advantage, [-0.5, -0.5, 0.0])
@@ -71,7 +74,7 @@ def test_energy_is_the_squared_norm_of_the_gradient_by_the_logits(temperature: f
         p = np.exp([s.logp[t] for s in scores])
         assert p.sum() == pytest.approx(1.0)
         expected.append(((np.arange(5) == ids[t]) - p) @ ((np.arange(5) == ids[t]) - p))
-    np.testing.assert_allclose(row.energy, expected, rtol=1e-5)  # type: ignore[arg-type]
+    np.testing.assert_allclose(row.constants[ENERGY], expected, rtol=1e-5)
     assert stats["policy/energy"] == pytest.approx(np.mean(expected))
 
 

@@ -85,7 +85,7 @@ def test_a_process_model_learns_before_it_speaks(first: bool) -> None:
     spans = [Span(r.episode.training_context, r.episode.stream("ids").astype(np.int32)) for r in rows]
     for mine, its in zip(engine.score(spans), models["process-reference"].score(spans), strict=True):
         np.testing.assert_array_equal(mine.logp, its.logp)
-    with pytest.raises(ConfigError, match="'judge' is none of the recipe's models"):
+    with pytest.raises(ConfigError, match="the recipe has no model 'judge'"):
         implicit_process(rows, models=models, memory=Memory(0), scale=recipe.scale, **process_values(model="judge"))  # type: ignore[arg-type]
 
 

@@ -231,7 +231,7 @@ def test_steps_by_hand() -> None:
     assert found.max_new == 40 - 5 and found.tag == "start 2/4"
     assert all((s.origin == Origin.INJECTED).all() for s in found.prefix)
     assert starts(compact, 1, 0.0, 0.0)[0].prefix == () and len(starts(compact, 1, 1.0, 1.0)[0].prefix) == 3
-    with pytest.raises(ConfigError, match="low to high within 0 to 1"):
+    with pytest.raises(ConfigError, match="0 <= low <= high <= 1"):
         starts(compact, 1, 0.5, 0.4)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from partners import credited, small
 from tiny import END, episode, group_of, phases_of, policy, register, run, segment
 
-from assay.curate.parts import aside
+from assay.curate.parts import statistics_only
 from assay.memory import Memory
 from assay.methods.remax.credit import GreedyRelative
 from assay.methods.remax.greedy import greedy
@@ -27,7 +27,7 @@ def letters(monkeypatch: pytest.MonkeyPatch) -> None:
 def greedy_group(rewards: list[float | None], worth: float | None) -> list[Row]:
     """The last is the greedy one."""
     rows = group_of([*rewards, worth])
-    return aside([*rows[:-1], rows[-1].mark(tag="greedy")], tag="greedy")
+    return statistics_only([*rows[:-1], rows[-1].mark(tag="greedy")], tag="greedy")
 
 
 def test_the_greedy_answer_is_the_baseline_and_nothing_else() -> None:

@@ -61,8 +61,6 @@ def test_tokens_of_others_have_no_entropy_and_a_policy_without_any_is_refused() 
     sure, torn = (segment([1], entropy=np.array([h], np.float32)) for h in (0.5, 4.0))
     rows = [Row(episode([torn, reply, sure], reward=0.0))]
     assert pushed(rows)[0] == pytest.approx([0.0, 0.0, 0.0, -0.35])
-    known = [rows[0].mark(entropy=np.array([1.0, 9.0, 9.0, 3.0]))]  # what was assessed goes first
-    assert pushed(known)[0] == pytest.approx([-0.2, 0.0, 0.0, 0.0])
     with pytest.raises(DataError, match="entropy"):
         pushed([Row(episode([segment([1], entropy=None)], reward=0.0))])
 

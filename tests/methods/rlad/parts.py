@@ -4,7 +4,7 @@ SMALL = {"ask:abstract": {"num": 2, "bare": 2}}
 
 ALONG = {"expand:solve-with": ("ask:abstract",), "curate:helpful": ("ask:abstract", "expand:solve-with")}
 
-IDLE = {"curate:helpful": {}, "curate:unpaid": {}}
+IDLE = {"curate:helpful": {}, "curate:without-advantage": {}}
 
 BUSY = (
     "ask:abstract",

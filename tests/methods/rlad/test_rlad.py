@@ -44,7 +44,7 @@ from assay.methods.rlad.abstract import (
     worded,
     write_then_solve,
 )
-from assay.methods.rlad.players import helpful, unpaid
+from assay.methods.rlad.players import helpful, without_advantage
 from assay.methods.rlad.solve import solve_with
 from assay.methods.rlad.usefulness import usefulness
 from assay.models import Models
@@ -196,7 +196,7 @@ def bare_and_not() -> list[Row]:
 def test_a_bare_problem_keeps_its_kl_and_nothing_else() -> None:
     """Its policy gradient is exactly zero, its KL is not, and nobody else's advantage knows of the mark."""
     recipe = recipe_of("rlad", max_new=3)
-    paid, masked = bare_and_not(), unpaid(bare_and_not(), tag="bare")
+    paid, masked = bare_and_not(), without_advantage(bare_and_not(), tag="bare")
     one, other = (batch_of(recipe, rows) for rows in (paid, masked))
     mine = np.repeat([tag == "bare" for tag in other.tag or ()], other.lengths)
     assert (other.advantage[mine] == 0).all() and other.mask[mine].all() and other.counted[mine].all()

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
-from drawn import require_fresh_draws
+from fresh_draws import require_fresh_draws
 from single_answers import answer
 from tiny import ALONE, END, episode, policy, recipe_of, register, require_resumable, run
 

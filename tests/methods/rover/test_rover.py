@@ -15,7 +15,7 @@ from torch import Tensor
 from whole_gradients import gradient_of, require_reinforce_with_a_baseline, seeds
 
 from assay.methods.rover.loss import Rover
-from assay.methods.rover.mean_logp import keep_mean_log_prob
+from assay.methods.rover.mean_logp import MEAN_LOGP, keep_mean_log_prob
 from assay.objective import Objective, TokenMean
 
 
@@ -49,8 +49,8 @@ def test_the_mean_over_the_vocabulary_is_kept_before_the_update(precision: str) 
         request = row.episode.request
         ids = row.episode.stream("ids").astype(np.int32)
         every = naive_log_probs(engine.model, request.context, ids, request.temperature)
-        np.testing.assert_allclose(row.weights["mean_logp"], every.mean(-1).detach().numpy(), rtol=1e-5)
-    assert "mean_logp" not in found[2].weights
+        np.testing.assert_allclose(row.constants[MEAN_LOGP], every.mean(-1).detach().numpy(), rtol=1e-5)
+    assert MEAN_LOGP not in found[2].constants
 
 
 def test_random_policy_values_point_to_every_way_that_is_right() -> None:

@@ -68,7 +68,8 @@ def truth(rate: float) -> float:
 
 def test_without_noise_the_fourth_round_is_at_one_half() -> None:
     """A curve of k = 10, mu = -1/2, b = 0, cold start 0.8, rates not rounded to steps."""
-    seen = {0.8: truth(0.8)}
+    rate = 0.8
+    seen = {rate: truth(rate)}
     for _ in range(3):
         rate = inverse(0.5, *fit(seen))
         seen[rate] = truth(rate)
@@ -80,7 +81,8 @@ def test_other_curves_are_found_too(centre: float) -> None:
     def answer(rate: float) -> float:
         return 1 / (1 + np.exp(-14 * (rate - centre)))
 
-    seen = {0.8: answer(0.8)}
+    rate = 0.8
+    seen = {rate: answer(rate)}
     for _ in range(5):
         rate = float(np.clip(inverse(0.5, *fit(seen)), 0, 0.8))
         seen[rate] = answer(rate)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from single_answers import answer
 from tiny import END, POOL, episode, models_of, policy, recipe_of, register, require_resumable, run
 
-from assay.curate import Aside
+from assay.curate import StatisticsOnly
 from assay.engine.interface import Span
 from assay.memory import Memory
 from assay.methods.spo.probe import Probe
@@ -40,7 +40,7 @@ def test_the_first_value_is_that_of_the_probes_and_the_advantage_is_what_exceeds
 
 
 def test_probes_are_seen_and_do_not_train() -> None:
-    rows = bind(Aside(tag=PROBE))([answer(True, tag=PROBE), answer(True)])
+    rows = bind(StatisticsOnly(tag=PROBE))([answer(True, tag=PROBE), answer(True)])
     assert [(r.in_loss, r.in_group, r.in_denominator) for r in rows] == [(False, True, False), (True, True, True)]
 
 
@@ -131,6 +131,7 @@ def test_uncertain_problems_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
 # In the loop
 
 
+@pytest.mark.slow
 def test_streams_of_one_answer_learn_without_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch)
     recipe = recipe_of("spo", max_new=4, num_prompts=32, group_size=1, num_steps=12, learning_rate=0.02)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawn import require_fresh_draws
+from fresh_draws import require_fresh_draws
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import episode, group_of, models_of, phases_of, policy, recipe_of, register, require_resumable, run, segment

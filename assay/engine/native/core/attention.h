@@ -1,9 +1,9 @@
-// Attention of a tile of queries over the keys of one row and one key-value head:
+// Attention of a tile of queries over the keys of one row, for one key-value head:
 //
 //     s_j = q . k_j,   e_j = exp(scale (s_j - max s)),   o = sum_j e_j v_j / sum_j e_j
 //
-// Keys lie in blocks of LANES, turned so that a vector holds one number of LANES keys: [block][d][LANES]. A query's
-// numbers depend on its own keys, in the order of their positions, and on nothing else.
+// Keys lie in blocks of LANES keys, transposed so that a vector holds one dimension of LANES keys: [block][d][LANES]. The
+// result of a query depends only on its own keys, in the order of their positions.
 #pragma once
 
 #include "product.h"
@@ -160,13 +160,13 @@ inline void spread(const float* p, size_t p_stride, const Rows& q, int keys, int
     for (; i < q.count; i++) spread_rows<1>(p, p_stride, q, i, keys, d, out, stride);
 }
 
-// Queries of which query i sees the first `keys + i * more` keys: `more` is 1 for tokens in a row, 0 for heads that
-// share their keys. Values come in two pieces, what rows share and what is a row's own.
+// A tile of queries. Query i attends to the first `keys + i * more` keys: `more` is 1 for successive tokens of a row, 0 for
+// heads that share their keys. Values come in two pieces: those of the shared context, and those of the row itself.
 struct Tile {
     Rows q;
     int keys, more, d;
     float scale;
-    const float* turned;  // the keys; whole blocks of them may lie elsewhere, before these
+    const float* turned;  // the transposed keys; whole blocks that come before these may lie elsewhere
     const float* turned_before;
     int blocks_before;
     Rows shared, own;  // the values
@@ -181,7 +181,7 @@ struct Tile {
     int most() const { return keys + (q.count - 1) * more; }
 };
 
-// o_i into `out`; `s` has room for QUERIES rows of whole blocks. On return it has the e_ij, and `inverse` 1 / sum_j e_ij.
+// Writes o_i to `out`. `s` has room for QUERIES rows of whole blocks and then holds e_ij; `inverse` holds 1 / sum_j e_ij.
 inline void attend(const Tile& t, float* s, float* out, size_t stride, float* inverse) {
     int most = t.most(), blocks = blocks_of(most);
     size_t width = static_cast<size_t>(blocks) * LANES;

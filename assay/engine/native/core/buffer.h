@@ -15,7 +15,7 @@ namespace assay {
 
 constexpr size_t HUGE_PAGE = size_t(1) << 21;
 
-// Words of four bytes on a cache line, or on large pages where they are many; kept until the size grows.
+// Memory for words of four bytes, aligned to a cache line, or to huge pages if it is large. It is kept until it must grow.
 class Buffer {
   public:
     Buffer() = default;
@@ -28,7 +28,7 @@ class Buffer {
     }
     ~Buffer() { std::free(data_); }
 
-    // Room for `count` words and a vector beyond, so that the last row may be read by whole vectors.
+    // Room for `count` words and one more vector, so that the last row can be read by whole vectors.
     template <class Word = float>
     Word* room(size_t count) {
         static_assert(sizeof(Word) == sizeof *data_);
@@ -40,7 +40,7 @@ class Buffer {
             data_ = static_cast<float*>(std::aligned_alloc(unit, bytes));
             if (!data_) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
-            if (unit == HUGE_PAGE) madvise(data_, bytes, MADV_HUGEPAGE);  // a wish: without it all is as right, but slower
+            if (unit == HUGE_PAGE) madvise(data_, bytes, MADV_HUGEPAGE);  // only for speed: it may be refused
 #endif
             std::memset(data_, 0, bytes);
             size_ = count;

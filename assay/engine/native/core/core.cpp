@@ -1,4 +1,4 @@
-// The border: plain C, pointers and sizes. Whatever comes in is checked here; behind it nothing is.
+// The C interface of the core: pointers and sizes. All input is checked here; the code behind it checks nothing.
 #include <cstdio>
 #include <type_traits>
 
@@ -40,7 +40,7 @@ struct Core {
     explicit Core(int threads) : team(threads) {}
 };
 
-// What Python lays out of packed tokens; `Packed` says what the arrays are.
+// The packed rows as Python passes them; `Packed` in pass.h says what each array is.
 struct PackedArrays {
     int32_t tokens, groups, rows, predicted, top;
     const int32_t *ids, *positions, *context_at, *row_at, *row_start, *row_length, *predict, *targets, *top_ids;
@@ -51,7 +51,7 @@ struct PackedArrays {
 
 namespace {
 
-// Runs `what`; what it throws becomes an answer and a message.
+// Runs `what`. An exception becomes an error code, and a message where there is one.
 template <class Do>
 int32_t answer(Core* core, Do&& what) {
     try {
@@ -135,13 +135,13 @@ const char* assay_error(const Core* core) { return core->error.c_str(); }
 void assay_where(const Core* core, int32_t* where) { where[0] = core->where[0], where[1] = core->where[1]; }
 void assay_cancel(Core* core) { core->team.cancel(); }
 
-// Whether the work that was started last is done, after waiting for at most so long.
+// Waits for the job that was started last, at most so long. Answers whether it is done.
 int32_t assay_wait(Core* core, int32_t milliseconds) {
     return answer(core, [&] { return core->team.wait(milliseconds) ? DONE : RUNNING; });
 }
 
-// Weights, 9 a layer (weight and bias of qkv, out, up, down; weights of the query and key norms), then output layer,
-// embedding, last norm, cosines, sines. Starts copying them.
+// Takes the weights and starts to copy them. The table has 9 entries for each layer (weight and bias of qkv, out, up and
+// down; weights of the query and key norms), then output layer, embedding, last norm, cosines, sines.
 int32_t assay_take_weights(Core* core, const float* const* table) {
     return answer(core, [&] {
         Weights& w = core->weights;
@@ -159,7 +159,7 @@ int32_t assay_take_weights(Core* core, const float* const* table) {
     });
 }
 
-// Where gradients are added: the same order as the weights', up to the last norm.
+// Takes the tensors to add gradients to, in the order of the weights, up to the last norm.
 int32_t assay_take_gradients(Core* core, float* const* table) {
     return answer(core, [&] {
         Weights& w = core->weights;
@@ -226,7 +226,7 @@ int32_t assay_sample(Core* core, const Requests* requests) {
             require(q.max_new[r] > 0 && size + q.max_new[r] <= q.length, "a request does not fit its row");
             require(q.at[r + 1] - q.at[r] >= q.max_new[r], "a request has no room for its tokens");
             require(q.sampling[r].tau > 0.0f && q.sampling[r].top_k > 0, "a temperature or top-k is not positive");
-            require(!q.may_stop[r] || q.stopped, "a request may stop, but nobody can be asked");
+            require(!q.may_stop[r] || q.stopped, "a request has stop strings, but there is no function to look for them");
         }
         core->sampler = std::make_unique<Sampler>(core->weights, q);
         core->team.start([core](int) { core->sampler->work(core->team); });

@@ -1,5 +1,6 @@
-// From a row of logits to a token. Filters act in this order, each on what the one before has left: the k most
-// probable (ties to the lower id), the smallest set of mass p, what has at least min_p of the largest probability.
+// Draws a token from a row of logits. Three filters act in this order, each on the tokens that the filter before has left:
+// top-k (the k most probable, ties to the lower id), top-p (the smallest set of mass p), min-p (tokens with at least min_p
+// times the largest probability).
 #pragma once
 
 #include <algorithm>
@@ -76,7 +77,7 @@ class Drawer {
         for (int i = 0; i < n; i++) order_[i] = i;
         std::make_heap(order_.begin(), order_.end(), less);
         size_t limit = std::min(n, how.top_k), heap = n;
-        auto next = [&] {  // the next most probable goes to the end
+        auto next = [&] {  // moves the next most probable token to the end of the heap
             std::pop_heap(order_.begin(), order_.begin() + heap, less);
             return order_[--heap];
         };

@@ -1,5 +1,5 @@
-// What products multiply: floats or, in variants compiled with ASSAY_PAIRS, pairs of bf16, neighbours along the
-// contraction. An element is STEP numbers of the contraction; beyond an odd end stands a zero. Sums are floats.
+// The factors of matrix products: floats or, in variants compiled with ASSAY_PAIRS, pairs of bf16 that are neighbours along
+// the contraction. An element holds STEP numbers of the contraction; an odd end is padded with a zero. Sums are floats.
 #pragma once
 
 #include "buffer.h"
@@ -16,7 +16,7 @@ typedef uint32_t Element;  // the earlier of the two in the lower half
 typedef uint32_t Elements __attribute__((vector_size(4 * LANES)));
 constexpr int STEP = 2;
 
-// The nearest bf16, of two as near the even one; not-a-number stays not-a-number.
+// Rounds to the nearest bf16, ties to even. Not-a-number stays not-a-number.
 inline uint32_t rounded(float x) {
     uint32_t bits;
     std::memcpy(&bits, &x, sizeof x);
@@ -45,7 +45,7 @@ inline Elements load(const Element* p) {
 }
 
 // (sum + a' b') + a b, for the pairs (a, a') in the lanes of `a` and (b, b') in `b`, rounded after each product.
-// The instruction takes numbers below the least normal one for zero; its emulation does not.
+// The instruction treats subnormal numbers as zero; its emulation does not.
 inline vec multiply_add(Elements a, Element b, vec sum) {
 #if defined(__AVX512BF16__)
     return (vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)_mm512_set1_epi32(static_cast<int>(b)));

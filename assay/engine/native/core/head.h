@@ -1,4 +1,4 @@
-// The output layer's last step: what a row of logits says. Sampler and learner read it with the same function.
+// The last step of the output layer: log-probabilities and entropy of a row of logits. Sampler and learner share this code.
 //
 // With z the logits over the temperature, p = softmax(z), H the entropy of p, and coefficients c of a token's log-prob,
 // e of the entropy and c_k of further log-probs:
@@ -17,7 +17,8 @@ namespace assay {
 constexpr size_t LOGITS = size_t(1) << 22;  // floats of logits a thread holds at a time
 constexpr int LEAST_LOGIT_ROWS = 28;        // fewer make poor products
 
-// An even number, so that the tokens of a pair (see `element.h`) do not depend on how many threads share the rows.
+// How many rows of logits a thread computes at a time. The number is even, so that which tokens form a pair (see element.h)
+// does not depend on how many threads share the rows.
 inline int logit_rows(int vocab) {
     size_t rows = LOGITS / static_cast<size_t>(vocab) / 2 * 2;
     return static_cast<int>(rows < LEAST_LOGIT_ROWS ? LEAST_LOGIT_ROWS : rows > 256 ? 256 : rows);
@@ -38,7 +39,7 @@ inline void by_vectors(int n, Do&& what) {
     if (i < n) what(i, n - i);
 }
 
-// Not-a-number or an infinity among the logits shows in `log_sum`.
+// If a logit is infinite or not a number, `log_sum` is not finite.
 inline Spread spread_of(const float* z, int n, float tau) {
     vec most = all(-INF);
     bool sound = true;
@@ -70,7 +71,7 @@ inline float entropy(const float* z, int n, const Spread& spread) {
     return sum(total);
 }
 
-// sum log p / n, summed in doubles: most of a large vocabulary is far below and alike
+// sum log p / n, summed in doubles, because most of a large vocabulary has similar, very low values
 inline float mean_logp(const float* z, int n, const Spread& spread) {
     double total = 0.0;
     for (int a = 0; a < n; a += 256) {
@@ -82,7 +83,7 @@ inline float mean_logp(const float* z, int n, const Spread& spread) {
     return spread.logp(static_cast<float>(total / n));
 }
 
-// The ids of the `count` greatest logits, the greatest first, of equal ones the lower id.
+// The ids of the `count` greatest logits, the greatest first; ties go to the lower id.
 inline void likeliest(const float* z, int n, int count, std::vector<int32_t>& order, int32_t* ids) {
     order.resize(n);
     std::iota(order.begin(), order.end(), 0);

@@ -1,4 +1,4 @@
-// The weights of one version, and what a layer does to tokens that need nothing of one another.
+// One version of the weights, and the parts of a layer that treat each token by itself.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ struct Shape {
     int held() const { return 2 * kv_heads * d; }              // keys and values of a token in a layer, in this order
 };
 
-// Keys and values of `count` tokens from a sequence's beginning on, computed before: [count, layers, held()].
+// Cached keys and values of the first `count` tokens of a sequence: [count, layers, held()].
 struct Known {
     const float* rows = nullptr;
     int count = 0;
@@ -31,7 +31,7 @@ struct Known {
     }
 };
 
-// A linear layer y = x W' + b: W [out, in] of the caller, copied into the two orders that products read.
+// A linear layer y = x W' + b. W [out, in] belongs to the caller and is copied into the two orders that products read.
 struct Matrix {
     int out = 0, in = 0;
     const float* weight = nullptr;
@@ -46,7 +46,7 @@ struct Matrix {
         if (learns) backward.reserve(out, in);
     }
 
-    // The share of thread `number` of `size` in copying.
+    // Copies the share of thread `number` of `size`.
     void pack(bool learns, int number, int size) {
         int f = Panels::count(out), b = Panels::count(in);
         forward.pack_rows(weight, in, f * number / size, f * (number + 1) / size);
@@ -108,7 +108,7 @@ struct Weights {
     }
 };
 
-// What a layer leaves behind of each token, for the backward pass.
+// The activations of a layer that are kept for the backward pass.
 struct Tape {
     Buffer h, r, heads, normed, rr, o, h2, r2, both, act;
 
@@ -165,7 +165,7 @@ inline void gate_back(const float* both, const float* dact, int n, float* dboth)
     }
 }
 
-// Tokens [a, b): from the residual stream to turned queries, turned keys, and values.
+// Tokens [a, b): computes rotated queries, rotated keys and values from the residual stream.
 inline void project(const Weights& w, const Layer& layer, const float* x, const int32_t* positions, Tape& tape, int a,
                     int b, Buffer& scratch) {
     const Shape& s = w.shape;
@@ -188,7 +188,7 @@ inline void project(const Weights& w, const Layer& layer, const float* x, const 
     }
 }
 
-// Tokens [a, b): what attention gave them and the gated unit, added to the residual stream.
+// Tokens [a, b): adds attention's output and then the gated unit's output to the residual stream.
 inline void mix(const Weights& w, const Layer& layer, float* x, Tape& tape, int a, int b, Buffer& scratch) {
     const Shape& s = w.shape;
     size_t D = s.hidden, F = s.ffn, rows = b - a;
@@ -201,7 +201,7 @@ inline void mix(const Weights& w, const Layer& layer, float* x, Tape& tape, int 
     layer.down.add(rows, tape.act.data() + a * F, x + a * D, scratch);
 }
 
-constexpr int BLOCK = 8 * TILE_ROWS;  // tokens that go through several products while they are in the inner caches
+constexpr int BLOCK = 8 * TILE_ROWS;  // tokens that go through several products while they stay in the inner caches
 
 // `what(a, b)` for blocks of tokens [first, last).
 template <class Do>

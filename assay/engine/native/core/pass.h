@@ -1,10 +1,10 @@
-// Both passes over packed tokens. Contexts stand once, each followed in attention by the rows that go on from it:
+// The forward and the backward pass over packed rows. Each context is stored once; a group is a context with its rows:
 //
 //     tokens   [context 0][context 1]...[row 0][row 1]...
 //
-// A thread has a share of the tokens where tokens need nothing of one another, and some (group, key-value head) pairs
-// in attention. Gradients of weights are sums over the tokens in their order, a thread making some rows of each matrix.
-// So no number depends on how many threads there are.
+// Where tokens are independent, each thread has a share of the tokens. In attention, each thread has some pairs of (group,
+// key-value head). A weight's gradient is a sum over the tokens in their order, and each thread computes some rows of it.
+// So no result depends on the number of threads.
 #pragma once
 
 #include "head.h"
@@ -12,7 +12,7 @@
 
 namespace assay {
 
-// One thread of those that do a pass.
+// One of the threads that run a pass together.
 struct Hand {
     Team* team;  // none: alone
     int number, size;
@@ -40,7 +40,7 @@ struct Packed {
     int predicted() const { return static_cast<int>(predict.size()); }
 };
 
-// A context, or a row with the context that it shares. What comes before a context of the sampler is known already.
+// A context, or a row together with its context. In the sampler, a cached prefix may come before a context.
 struct Sequence {
     int shared_at, shared, own_at, own;
     Known before{};
@@ -64,7 +64,7 @@ class Pass {
   public:
     Pass(const Weights& weights, int threads) : w_(weights), scratch_(threads) {}
 
-    // Other tokens, in the same buffers. `known`: what comes before each context, for contexts without rows.
+    // Takes the tokens of the next pass. `known` are the cached prefixes of contexts; then there are no rows.
     void take(Packed packed, std::vector<Known> known = {}) {
         in_ = std::move(packed), known_ = std::move(known);
         deal(static_cast<int>(scratch_.size()));
@@ -87,7 +87,8 @@ class Pass {
         if (keeps_logits_) logits_.room(logits);
     }
 
-    // Hidden states after the last norm. `each_layer(layer, heads)` sees turned keys and values, on the first thread.
+    // Computes hidden states after the last norm. The first thread calls `each_layer(layer, heads)` with rotated keys and
+    // values.
     template <class Do>
     void forward(const Hand& hand, Do&& each_layer) {
         const Shape& s = w_.shape;
@@ -184,7 +185,7 @@ class Pass {
     }
 
   private:
-    // What token t is read as. Of two tokens that are the same, or with nothing beside, it is the embedding itself.
+    // The input vector of token t: its embedding, or a blend of two embeddings if there is a second token.
     void embed(int t) {
         size_t D = w_.shape.hidden;
         const float* own = w_.embedding + in_.ids[t] * D;
@@ -200,7 +201,7 @@ class Pass {
         std::vector<int32_t> order;
     };
 
-    // (group, key-value head) pairs for each thread, the largest first, always to the one with the least to do.
+    // Deals (group, key-value head) pairs out to the threads, the largest first, each to the thread with the least to do.
     void deal(int threads) {
         items_.assign(threads, {});
         std::vector<std::pair<double, int>> costs;
@@ -232,7 +233,7 @@ class Pass {
         return result;
     }
 
-    // Own keys (or values) of a sequence into the turned blocks; those of its context are there already.
+    // Transposes the keys (or values) of a sequence's own tokens into the blocks, behind those of its context.
     static void put_own(float* turned, int d, const Sequence& q, const float* from, size_t stride) {
         for (int j = 0; j < q.own; j++) put_key(turned, d, q.shared + j, from + (q.own_at + j) * stride);
     }
@@ -390,7 +391,7 @@ class Pass {
         layer.down.gather(n, dx, tape.act.data(), hand.number, hand.size, scratch.operands);
         layer.up.gather(n, dboth_.data(), tape.h2.data(), hand.number, hand.size, scratch.operands);
         layer.out.gather(n, dmid_.data(), tape.o.data(), hand.number, hand.size, scratch.operands);
-        hand.meet();  // all of dheads is there
+        hand.meet();  // dheads is complete
         layer.qkv.gather(n, dheads_.data(), tape.h.data(), hand.number, hand.size, scratch.operands);
         if (hand.number == 0) swapped_ = !swapped_;
         hand.meet();
@@ -406,7 +407,8 @@ class Pass {
         }
     }
 
-    // The norms of queries and keys: gradients of their weights by columns over all tokens, then of what was normed.
+    // The backward pass of the norms of queries and keys: gradients of their weights, by columns over all tokens, then
+    // gradients of their inputs.
     void back_qk_norm(const Hand& hand, const Layer& layer, const Tape& tape, Share mine) {
         const Shape& s = w_.shape;
         size_t T = s.turned(), H = s.all_heads(), heads = s.heads + s.kv_heads;

@@ -1,6 +1,6 @@
-// Matrix products. Every element of a result is one chain of multiply-adds over the contraction, in order, whatever
-// the shape of the tile it is made in, the number of rows beside it, or the thread: so a token's numbers do not depend
-// on its company.
+// Matrix products. Every element of a result is one chain of multiply-adds along the contraction, in order. The chain does
+// not depend on the shape of the tile, the number of other rows, or the thread, so a token's result does not depend on the
+// other tokens of a batch.
 #pragma once
 
 #include "element.h"
@@ -20,7 +20,7 @@ inline void pack(const float* w, size_t stride, int depth, int columns, Element*
     }
 }
 
-// A right-hand side B [depth, width] as panels of PANEL columns, each [steps][PANEL], zeros beyond the width.
+// A right-hand side B [depth, width], stored as panels of PANEL columns, each [steps][PANEL], padded with zeros.
 struct Panels {
     int depth = 0, width = 0;
     Buffer buffer;
@@ -57,7 +57,7 @@ struct Panels {
 enum class Start { zero, bias, result };  // what the chains begin with
 
 // ROWS x VECTORS vectors of the result: `sums` += A B over all steps.
-// Meanwhile `ahead` is brought nearer, `pace` elements a step: a part of the next panel.
+// Meanwhile `ahead`, a part of the next panel, is prefetched, `pace` elements in each step.
 template <int ROWS, int VECTORS, bool BY_ROWS>
 inline void tile(Left a, const Element* panel, int steps, const Element* ahead, int pace,
                  vec (&sums)[ROWS][VECTORS]) {
@@ -116,8 +116,8 @@ inline void block_of(int rows, Left a, const Element* panel, int steps, const El
     }
 }
 
-// One panel's columns of C[rows, width]. Meanwhile `next` is brought nearer, the panel after this one; none where it is
-// this one.
+// The columns of C[rows, width] that belong to one panel. Meanwhile `next`, the panel after it, is prefetched; after the
+// last panel, `next` is that panel itself.
 template <bool BY_ROWS>
 void panel_product(int rows, Left a, const Element* panel, const Element* next, int steps, float* c, size_t stride,
                    int columns, Start start, const float* bias) {

@@ -1,6 +1,6 @@
-// Sampling. Each thread has its own slots and goes from prompt to last token without waiting for another; rows enter
-// as soon as a quarter of the slots is free. A row's numbers depend on the row alone, so who shares a step with it, and
-// on which thread, changes nothing. Nor does it whether a token's keys and values are computed, or known from a call before.
+// Sampling. Each thread has slots of its own and works from prompts to last tokens without waiting for another thread. New
+// rows enter as soon as a quarter of the slots is free. A row's result depends on the row alone: not on the other rows of a
+// step, not on the thread, and not on whether keys and values are computed or come from the prefix cache.
 #pragma once
 
 #include <mutex>
@@ -17,23 +17,23 @@ struct Requests {
     const int32_t* prompt_ids;
     const int64_t* prompt_at;   // [prompts + 1]
     const int32_t* prompt_of;   // [count], ascending
-    const int32_t* size;        // [count] tokens of its prompt that a request goes on from
+    const int32_t* size;        // [count] length of the part of its prompt that a request continues
     const int32_t* max_new;     // [count]
     const Sampling* sampling;   // [count]
-    const int32_t* may_stop;    // [count] whether `stopped` is to be asked
-    const int64_t* at;          // [count + 1] where a request's tokens are in what follows
+    const int32_t* may_stop;    // [count] whether a request has stop strings, so that `stopped` is called
+    const int64_t* at;          // [count + 1] where a request's tokens begin in u, ids, old, mu and entropy
     const double* u;
     const uint8_t* ends;        // [vocab]
     Stopped stopped;
     int32_t* ids;
     float *old, *mu, *entropy;
-    int32_t *written, *finish;  // [count]; finish 0 by a stop, 1 by length
-    const int64_t* piece_at;     // [prompts + 1] pieces of each prompt's beginning that are known, in order; null: none
-    const float* const* pieces;  // [count of the piece, layers, held()], and a vector beyond that is readable
+    int32_t *written, *finish;  // [count]; finish is 0 for a stop, 1 for length
+    const int64_t* piece_at;     // [prompts + 1] which cached pieces make up each prompt's known prefix; null: none
+    const float* const* pieces;  // each [tokens of the piece, layers, held()], with one more readable vector behind
     const int32_t* piece_size;
-    float** kept;      // [prompts + count] or null: takes what was computed of prompts, then of answers
-    int64_t room;      // tokens that may be kept
-    int64_t* prefilled;  // tokens of prompts that were run
+    float** kept;      // [prompts + count] or null: receives new keys and values of prompts, then of answers
+    int64_t room;      // for how many tokens the prefix cache has room
+    int64_t* prefilled;  // receives how many prompt tokens were run
 };
 
 struct NotFinite {
@@ -52,7 +52,7 @@ class Sampler {
     void work(const Team& team) { Worker(*this, team).run(); }
 
   private:
-    // The next requests for a thread with `free` slots: whole prompts where they fit, no more than a fair share.
+    // The next requests for a thread with `free` slots: all requests of a prompt if they fit, but at most a fair share.
     std::pair<int, int> take(int free, int threads) {
         std::lock_guard lock(mutex_);
         int first = next_, fair = (in_.count - first + threads - 1) / threads, tokens = 0;
@@ -70,23 +70,23 @@ class Sampler {
 
     int size_of(int prompt) const { return static_cast<int>(in_.prompt_at[prompt + 1] - in_.prompt_at[prompt]); }
 
-    // Memory for `tokens` tokens in place `place` of what is kept; none where that is taken or there is no room.
+    // Memory for `tokens` tokens in entry `place` of `kept`; null if that entry is taken or the cache has no room.
     float* keep(int place, int tokens) {
         std::lock_guard lock(mutex_);
         if (!in_.kept || in_.kept[place] || tokens <= 0 || tokens > room_) return nullptr;
         size_t words = size_t(tokens) * w_.shape.layers * w_.shape.held();
         float* rows = static_cast<float*>(std::malloc(4 * (words + LANES)));
-        if (!rows) return nullptr;  // it will be computed again
+        if (!rows) return nullptr;  // without memory they are not cached, and will be computed again
         std::memset(rows + words, 0, 4 * LANES);
         room_ -= tokens;
         return in_.kept[place] = rows;
     }
 
     struct Slot {
-        int request, done, position, token, prefix, blocks;  // `blocks`: of the prefix that are its own beginning
+        int request, done, position, token, prefix, blocks;  // `blocks`: how many blocks of the prefix the row begins with
     };
 
-    // Keys and values of the whole blocks of a prompt, for all rows that go on from it.
+    // Keys and values of the whole blocks of a prompt, for all rows that continue it.
     struct Prefix {
         Buffer keys, values;
         int blocks = 0, users = 0;
@@ -153,7 +153,7 @@ class Sampler {
                 put(prefix_keys(p, layer, kv), prefix_values(p, layer, kv), kv, position, held);
         }
 
-        // Copies what a row's steps have put into its slot to where it is kept.
+        // Copies the keys and values of a row's answer from its slot to the prefix cache.
         void keep_answer(int slot) {
             const Slot& row = slots_[slot];
             int size = in_.size[row.request], before = row.blocks * LANES;
@@ -168,7 +168,7 @@ class Sampler {
                     }
         }
 
-        // What is known of a prompt, in one piece.
+        // The known prefix of a prompt, joined to one piece.
         Known known_of(int prompt, Buffer& room) {
             Known known{nullptr, all_.known_[prompt]};
             if (!known.count) return known;
@@ -194,16 +194,16 @@ class Sampler {
             return free;
         }
 
-        // A prompt of which rows are admitted: what is known of it, and where its other tokens are run.
+        // A prompt whose rows are admitted: its known prefix, and where its other tokens are run.
         struct Path {
             int prompt, size, prefix;
             Known known;
-            int at = 0;                                // of its first unknown token in the pass
-            float* kept = nullptr;                     // takes the unknown ones
-            std::vector<std::pair<int, int>> last{};  // known tokens that are run for what follows them, and where
+            int at = 0;                                // where its first unknown token is in the pass
+            float* kept = nullptr;                     // receives the keys and values of the unknown tokens
+            std::vector<std::pair<int, int>> last{};  // known tokens that are run again for their hidden states, and where
         };
 
-        // Tokens [from, to) of a prompt join the pass, behind those that are known; where.
+        // Adds tokens [from, to) of a prompt to the pass, behind its known prefix. Returns where they are.
         int run(const Path& path, int from, int to, Packed& packed, std::vector<Known>& before) {
             int at = packed.tokens();
             for (int t = from; t < to; t++) {
@@ -215,7 +215,7 @@ class Sampler {
             return at;
         }
 
-        // Where the token before a row's first is run.
+        // Where the last prompt token of a row is run, from whose hidden state the row's first token is drawn.
         int end_of(Path& path, int size, Packed& packed, std::vector<Known>& before) {
             if (size > path.known.count) return path.at + size - 1 - path.known.count;
             for (auto [token, at] : path.last)
@@ -383,7 +383,7 @@ class Sampler {
     }
 
     Requests in_;
-    std::vector<int> known_;  // tokens of each prompt
+    std::vector<int> known_;  // length of each prompt's known prefix
     int64_t room_;
     std::mutex mutex_;
     int next_ = 0;

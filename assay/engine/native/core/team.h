@@ -1,4 +1,4 @@
-// Threads that do a job together. Python waits for them in short turns, so that an interrupt is noticed.
+// A team of threads that run one job together. Python waits for them in short turns, so that it notices an interrupt.
 #pragma once
 
 #include <atomic>
@@ -50,7 +50,7 @@ class Team {
         wake_.notify_all();
     }
 
-    // Whether the job is done, after waiting for at most so long. Throws what the job threw.
+    // Waits for the job, at most so long, and says whether it is done. Throws the exception that the job threw.
     bool wait(int milliseconds) {
         std::unique_lock lock(mutex_);
         if (!idle_.wait_for(lock, std::chrono::milliseconds(milliseconds), [this] { return running_ == 0; }))
@@ -61,12 +61,12 @@ class Team {
 
     void cancel() { stopping_ = true; }
 
-    // To be called now and then by long jobs.
+    // Throws Cancelled if the job was cancelled. Long jobs call it now and then.
     void check() const {
         if (stopping_.load(std::memory_order_relaxed)) throw Cancelled{};
     }
 
-    // Nobody goes on before all have come.
+    // A barrier: no thread goes on before all threads have come.
     void meet() {
         check();
         int round = round_.load(std::memory_order_relaxed);

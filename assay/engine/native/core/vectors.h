@@ -1,5 +1,5 @@
-// One vector of floats, as wide as the processor's registers, and the few functions on it that must not depend on
-// anything but their operands: every sum here has one fixed order.
+// A vector of floats, as wide as the processor's registers, and functions on it. Their results depend on their operands
+// alone: every sum has one fixed order.
 #pragma once
 
 #include <cmath>
@@ -45,7 +45,7 @@ inline void store_part(float* p, vec v, int count) {
 
 inline int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 
-// Halves are added until one lane is left.
+// The sum of all lanes: halves are added until one lane is left.
 inline float sum(vec v) {
     float x[LANES];
     std::memcpy(x, &v, sizeof v);

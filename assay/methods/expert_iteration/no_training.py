@@ -1,0 +1,28 @@
+"""Rounds of sampling alone: the answers of the step are stored, and none trains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.curate.parts import leave_out
+from assay.part import Curator
+from assay.types import Row
+
+
+def no_training(rows: Sequence[Row]) -> list[Row]:
+    """Leaves out every row."""
+    return leave_out(rows, set(range(len(rows))))
+
+
+@dataclass(frozen=True)
+class NoTraining(Curator):
+    """No answer of this step trains; the verifier judges the answers, and the memory may store them.
+
+    curate=(NoTraining(),)
+    --stages.0.mechanism.curate no-training
+    """
+
+    formerly = ("nobody",)
+
+    does = no_training

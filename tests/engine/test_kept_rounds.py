@@ -1,0 +1,119 @@
+"""No round of a step runs again what an earlier one has run: counted for each method, same answers as without."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+from of_methods import make
+from talking import TALKING
+from tiny import Letters, models_of, phases_of, policy, recipe_of, register
+
+from assay.collect import Collector
+from assay.engine.interface import Generation
+from assay.engine.local import LocalEngine
+from assay.engine.torch import sampler
+from assay.memory import Memory
+from assay.part import name_of
+from assay.recipe import Stage
+from assay.rng import Key
+from assay.types import Request
+
+both = pytest.mark.parametrize("kind", ["torch", "native"], indirect=True)
+
+
+class Calls:
+    """What an engine was asked, what it answered, and how many tokens of prompts each call ran."""
+
+    def __init__(self, engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[tuple[list[Request], list[Generation]]] = []
+        self.ran: list[int] = []
+        real = engine.generate
+
+        def generate(requests: Sequence[Request], key: Key) -> list[Generation]:
+            before, made = engine.prefilled, real(requests, key)
+            self.asked.append((list(requests), made))
+            self.ran.append(engine.prefilled - before)
+            return made
+
+        monkeypatch.setattr(engine, "generate", generate)
+
+    def needed(self, *, keeping: bool) -> list[int]:
+        """Tokens that each call must run, from sets of all beginnings: those that no call before has run, and for each
+        prompt that is known whole its last, which the answer is predicted from. Prompts within longer ones are not run.
+        """
+        seen: set[tuple[int, ...]] = set()
+        result = []
+        for requests, made in self.asked:
+            prompts = {tuple(int(i) for i in sampler.prompt_of(r)) for r in requests}
+            hosts = [p for p in prompts if not any(q != p and q[: len(p)] == p for q in prompts)]
+            fresh = sum(p[:n] not in seen for p in hosts for n in range(1, len(p) + 1))
+            result.append(fresh + len(prompts & seen))
+            if keeping:
+                rows = [(*sampler.prompt_of(r), *g.segment.ids[:-1]) for r, g in zip(requests, made)]
+                seen |= {tuple(map(int, row[:n])) for row in (*hosts, *rows) for n in range(1, len(row) + 1)}
+        return result
+
+
+def collected(recipe: Any, engine: LocalEngine) -> list[Any]:
+    phases, models = phases_of(recipe), models_of(engine)
+    episodes, _ = phases.collect(models, phases.ask(models, phases.source(Memory(0)), Memory(0)), Memory(0))
+    return list(episodes)
+
+
+def recipe_for(method: str) -> Any:
+    sizes = {"num_prompts": 4, "group_size": 4 if method in ("deepsearch", "arpo") else 8}
+    recipe = recipe_of("grpo" if method == "turns" else method, max_new=9, **sizes)
+    if method != "deepsearch":
+        return recipe
+    others = (part for part in recipe.mechanism.ask if name_of(part) != "first-steps")
+    ask = (*others, make("ask:first-steps", width=4, depth=3))
+    searching = dataclasses.replace(recipe.mechanism, ask=ask)
+    return dataclasses.replace(recipe, mechanism=searching, stages=(Stage(),))
+
+
+@pytest.mark.slow
+@both
+@pytest.mark.parametrize("method", ["cure", "treerl", "deepsearch", "arpo", "turns", "seele"])
+def test_no_round_of_a_step_runs_what_an_earlier_one_has_run(
+    kind: str, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = method in ("arpo", "turns")
+    register(monkeypatch, TALKING) if turns else register(monkeypatch)
+    engine, plain = (policy("fp32", decode=Letters().decode) for _ in range(2))
+    monkeypatch.setattr(plain, "keeping", nullcontext)
+    calls, without = Calls(engine, monkeypatch), Calls(plain, monkeypatch)
+    with_it, alone = collected(recipe_for(method), engine), collected(recipe_for(method), plain)
+    assert [e.request.id for e in with_it] == [e.request.id for e in alone]
+    assert [e.stream("ids").tolist() for e in with_it] == [e.stream("ids").tolist() for e in alone]
+    if kind == "native":
+        assert [e.stream("old").tobytes() for e in with_it] == [e.stream("old").tobytes() for e in alone]
+    assert len(calls.ran) >= 2 and calls.ran == calls.needed(keeping=True)
+    assert without.ran == without.needed(keeping=False)
+    if method != "seele":  # its rounds hand over longer and shorter hints, not answers
+        later = [len({sampler.prompt_of(r).tobytes() for r in asked}) for asked, _ in calls.asked[1:]]
+        replies = 2 if turns else 0
+        assert all(count <= places * (1 + replies) for count, places in zip(calls.ran[1:], later))
+    assert sum(calls.ran[1:]) < sum(without.ran[1:])
+    assert engine.kept.most == 0, "the step is over"
+
+
+@both
+def test_where_no_round_goes_on_from_another_nothing_is_kept(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch)
+    engine = policy("fp32")
+    monkeypatch.setattr(engine, "keeping", lambda: pytest.fail("there is nobody to keep anything for"))
+    for method in ("grpo", "dapo", "guide"):
+        assert collected(recipe_of(method, max_new=6, num_prompts=4, group_size=4), engine)
+
+
+def test_an_error_ends_the_keeping(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch)
+    engine = policy("fp32")
+    monkeypatch.setattr(Collector, "_reward", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        collected(recipe_for("cure"), engine)
+    assert engine.kept.most == 0

@@ -1,0 +1,150 @@
+"""`--dry-run`: one screen that says what the run will use, all of it as data, and what the run would refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from data_files import jsonl, sums
+from small_runs import ROOT, Shell, make_model, train_line
+
+from assay.lab.dry_run import MOST, WIDTH
+
+EXAMPLE = ROOT / "examples" / "word_problems.jsonl"
+
+
+@pytest.fixture
+def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(capsys)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_model(tmp_path_factory.mktemp("model") / "small")
+
+
+def lines_of(shell: Shell, *arguments: object) -> list[str]:
+    reply = shell("train", *arguments, "--dry-run")
+    assert reply.code == 0, reply.err
+    shown = reply.out.splitlines() + reply.err.splitlines()
+    assert len(shown) <= MOST and max(map(len, shown)) <= WIDTH, "what a person sees is one screen"
+    return reply.out.splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", ["auto", "paper", pytest.param("one-gpu", marks=pytest.mark.slow)])
+def test_a_recipe_fits_a_screen(profile: str, shell: Shell, drawn_recipes: tuple[str, ...]) -> None:
+    for name in drawn_recipes:
+        task = "dsl-deduction:1" if name == "azr" else "countdown:3"
+        lines_of(shell, name, "--task", task, "--model", "a/b", "--profile", profile)
+
+
+def test_so_do_many_notes_long_names_and_many_tasks(shell: Shell, tmp_path: Path) -> None:
+    files = []
+    for number in range(9):
+        rows = [{**row, "solution": row["answer"], "extra": [1, "x", None][i % 3]} for i, row in enumerate(sums(40))]
+        files += ["--data", jsonl(tmp_path / f"{'long-' * 30}{number}.jsonl", rows)]
+    tasks = [part for level in range(3, 7) for part in ("--task", f"countdown:{level}")]
+    system = ["--system", "Think step by step. " * 40]
+    found = lines_of(shell, "dapo", *files, *tasks, *system, "--model", "a/b", "--scale.max-new", "64")
+    assert any("--json shows all of it" in line for line in found)
+
+
+def test_it_says_what_the_run_will_use(shell: Shell, model: Path, tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "rows.jsonl", sums(60))
+    (tmp_path / "my.py").write_text("def score(completions):\n    return [0.0 for _ in completions]\n")
+    reward = f"{tmp_path / 'my.py'}:score"
+    given = ["grpo", "--model", model, "--data", path, "--reward", reward, "--system", "Be brief.", "--steps", "7"]
+    settings = ["--scale.num-prompts", "6", "--scale.group-size", "3", "--scale.learning-rate", "3e-4", "--seed", "5"]
+    shown = "\n".join(lines_of(shell, *given, *settings, "--scale.max-new", "30", "--track", "trackio"))
+    for said in (
+        "grpo: DeepSeekMath",
+        f"{model}: ",
+        "rows.jsonl: 60 rows; questions in 'question', answers in 'answer'",
+        "system: 'Be brief.'",
+        reward,
+        "6 prompts x 3 answers of up to",
+        "rate 0.0003",
+        "7 steps, seed 5",
+        "runs/grpo-rows-N",
+        "tracked by trackio",
+        "GiB at the peak",
+        "gate clip(low=0.2, high=0.2",
+    ):
+        assert said in shown, said
+
+
+def test_answers_are_as_long_as_the_run_will_have_them(shell: Shell, model: Path, tmp_path: Path) -> None:
+    """A character is a token here; a prompt has two marks beside; 64 positions are there."""
+    rows = sums(60)
+    longest = max(len(row["question"]) for row in rows) + 2
+    path = jsonl(tmp_path / "rows.jsonl", rows)
+    given = ("train", "grpo", "--model", model, "--data", path, "--scale.max-new", "60", "--dry-run")
+    found = shell(*given, "--json")
+    assert found.document["recipe"]["scale"]["max_new"] == 64 - longest
+    assert f"answers of up to {64 - longest} tokens" in shell(*given).out
+
+
+def test_what_the_run_would_refuse_is_refused(shell: Shell, model: Path, tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "rows.jsonl", [*sums(60), {"question": "x" * 80, "answer": "1"}])
+    reply = shell("train", "grpo", "--model", model, "--data", path, "--scale.max-new", "20", "--dry-run")
+    assert reply.code == 64 and "line 61 of rows" in reply.err
+    skipped = shell(
+        *("train", "grpo", "--model", model, "--data", path, "--scale.max-new", "20", "--skip-bad-rows"),
+        *("--dry-run", "--json"),
+    )
+    assert len(skipped.document["pool"]["left_out"]) == 1
+    assert any("1 of 61 rows are left out" in note for note in skipped.document["notes"])
+
+
+@pytest.mark.slow
+def test_the_dry_run_is_the_run(shell: Shell, model: Path, tmp_path: Path) -> None:
+    """Whatever it says as data is what a run folder holds."""
+    import json
+
+    line = train_line(model, tmp_path / "run", "--quiet")
+    planned = shell(*line, "--dry-run", "--json").document
+    assert not (tmp_path / "run").exists()
+    assert shell(*line).code == 0
+    kept = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert {name: planned[name] for name in kept["experiment"]} == kept["experiment"]
+
+
+# --- solutions ----------------------------------------------------------------------------------------------
+
+LEARN_FROM_SOLUTIONS = ("sft", "dft", "ift", "luffy", "rl-plus", "srft", "prefix-rft", "relift", "bread", "questa")
+LEARN_FROM_SOLUTIONS += ("r3", "r3-staged", "guide", "ampo", "seele", "hpt", "rlad")
+
+
+@pytest.mark.parametrize("name", LEARN_FROM_SOLUTIONS)
+def test_rows_without_solutions_are_refused_before_a_model_is_loaded(
+    name: str, shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def loads(*_: object) -> None:
+        raise AssertionError("a model was loaded")
+
+    monkeypatch.setattr("assay.run.session.load_model", loads)
+    path = jsonl(tmp_path / "rows.jsonl", sums(60))
+    reply = shell("train", name, "--model", "a/b", "--data", path, "--run", tmp_path / "run")
+    assert reply.code == 64
+    assert f"{name} learns from worked solutions, and 60 of 60 rows of rows have none" in reply.err
+    assert "no column 'solution' or 'completion'" in reply.err and "'answer' holds bare answers" in reply.err
+    solved = jsonl(tmp_path / "solved.jsonl", [{**row, "solution": f"It is\n#### {row['answer']}"} for row in sums(60)])
+    assert shell("train", name, "--model", "a/b", "--data", solved, "--dry-run").code == 0
+
+
+def test_some_rows_without_a_solution(shell: Shell, tmp_path: Path) -> None:
+    """Whoever imitates needs each, and is told the lines; a hint is given where there is one."""
+    rows = [{**row, "solution": "" if i == 4 else f"So: {row['answer']}"} for i, row in enumerate(sums(60))]
+    path = jsonl(tmp_path / "rows.jsonl", rows)
+    reply = shell("train", "sft", "--model", "a/b", "--data", path, "--dry-run")
+    assert (
+        reply.code == 64
+        and "1 of 60 rows of rows have none: the column 'solution' is empty there (line 5)" in reply.err
+    )
+    assert shell("train", "guide", "--model", "a/b", "--data", path, "--dry-run").code == 0
+    assert shell("train", "grpo", "--model", "a/b", "--data", path, "--dry-run").code == 0
+
+
+def test_marked_answers_are_solutions(shell: Shell) -> None:
+    assert shell("train", "sft", "--model", "a/b", "--data", EXAMPLE, "--dry-run").code == 0

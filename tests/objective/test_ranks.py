@@ -1,0 +1,73 @@
+"""Two ranks of `torch.distributed` with half of the rows each sum up to the gradient of the whole optimiser step."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from of_methods import make
+from test_loop_invariance import engine, recipe, rows
+from tiny import batch_of, loss_and_gradient
+from torch import Tensor, distributed
+
+from assay.curate.pairs import pairs
+from assay.memory import Memory
+from assay.objective.preference import Preference
+from assay.part import bind
+from assay.types import Batch
+
+RANKS = 2
+
+
+@functools.cache
+def batch(name: str) -> Batch:
+    """The awkward rows of every recipe; those of preferences are in pairs, or beside answers to other questions."""
+    made, whole = rows(name), recipe(name).mechanism.objective.whole
+    if isinstance(whole, Preference):
+        made = (
+            bind(make("curate:mismatch"))(rows(name)) if name == "kto" else pairs(rows(name), memory=Memory(0), most=2)
+        )
+    return batch_of(recipe(name), made)
+
+
+def learn(rank: int, folder: str, names: tuple[str, ...]) -> None:
+    """A rank: the gradients of its own rows, all-reduced; the first of them writes down loss and gradient."""
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    distributed.init_process_group(
+        "gloo",
+        init_method=f"file://{folder}/store",
+        rank=rank,
+        world_size=RANKS,
+        timeout=datetime.timedelta(seconds=300),
+    )
+    found = {}
+    for name in names:
+        mine = np.random.default_rng(0).permutation(len(batch(name)))[rank::RANKS]
+        loss, gradient = loss_and_gradient(engine("fp64"), batch(name), recipe(name), rows=mine)
+        sent = torch.cat([torch.tensor([loss, float(gradient.norm() > 0)], dtype=torch.float64), gradient])
+        distributed.all_reduce(sent)
+        found[name] = sent
+    if rank == 0:
+        torch.save(found, f"{folder}/found.pt")
+    distributed.barrier()
+    distributed.destroy_process_group()
+
+
+@pytest.mark.slow
+def test_two_ranks_give_the_gradient_of_the_whole_for_recipes(tmp_path: Path, drawn_recipes: tuple[str, ...]) -> None:
+    torch.multiprocessing.spawn(learn, (str(tmp_path), drawn_recipes), nprocs=RANKS)  # pyright: ignore[reportPrivateImportUsage]
+    found: dict[str, Tensor] = torch.load(tmp_path / "found.pt")
+    assert tuple(found) == drawn_recipes
+    wrong = {}
+    for name, (loss, moved, *_) in found.items():
+        expected, whole = loss_and_gradient(engine("fp64"), batch(name), recipe(name))
+        far = (found[name][2:] - whole).norm() / whole.norm()
+        alike = far <= 1e-10 and float(loss) == pytest.approx(expected, rel=1e-10)
+        if not alike or moved != RANKS or whole.norm() < 1e-3:
+            wrong[name] = float(far), float(loss), expected, float(moved)
+    assert not wrong

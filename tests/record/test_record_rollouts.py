@@ -1,0 +1,196 @@
+"""Rollouts as parquet: each column says what the episode said, and a reader of the file needs nothing of ours."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.credit.pack import pack
+from assay.errors import StorageError
+from assay.host import failpoint
+from assay.record import RunFolder
+from assay.record.rollouts import read_rollouts, rollout_table, write_rollouts
+from assay.streams import streams_of
+from assay.types import Batch, Episode, Origin, Problem, Request, Reward, Row, Segment, Verdict
+
+PROBLEM = Problem(task="sum", prompt="1+1", spec={}, canonical="1+1", level=3)
+
+
+def decode(ids: Any) -> str:
+    return "".join(chr(97 + i) for i in ids)
+
+
+def episode(sample: int = 0, **changes: Any) -> Episode:
+    hint = Segment(np.array([1], np.int32), np.full(1, Origin.INJECTED, np.int8))
+    said = Segment(
+        np.array([2, 3], np.int32),
+        np.zeros(2, np.int8),
+        old=np.array([-0.5, -1.5], np.float32),
+        mu=np.array([-0.25, -1.25], np.float32),
+        version=5,
+    )
+    base = Episode(
+        request=Request(PROBLEM, np.array([0, 1], np.int32), group="g", max_new=4, sample=sample, prefix=(hint,)),
+        segments=(hint, said),
+        finish="stop",
+        text="cd",
+        verdict=Verdict.ok("2"),
+        rewards=(Reward("correct", 1.0), Reward("format", 0.5), Reward("steps", 9.0, scope="turn")),
+    )
+    return dataclasses.replace(base, **changes)
+
+
+def credited(one: Episode, *advantage: float) -> Batch:
+    """The batch in which it trained, behind another answer; a critic is to learn 0.5 of every state."""
+    other = Row(episode(7), advantage=np.full(3, 9.0), target=np.full(3, 0.25, np.float32))
+    return pack([other, Row(one, advantage=np.array([0.0, *advantage]), target=np.full(3, 0.5, np.float32))])
+
+
+def test_the_columns_of_an_episode() -> None:
+    one = episode()
+    table = rollout_table([one], decode, step=12, batches=[credited(one, 2.0, -1.0)])
+    row = {name: values[0] for name, values in table.items()}
+    assert row["step"] == 12 and row["level"] == 3 and row["sample"] == 0 and row["length"] == 3
+    assert (row["problem"], row["task"], row["group"], row["request"]) == (PROBLEM.id, "sum", "g", one.request.id)
+    assert (row["prompt"], row["completion"], row["finish"]) == ("ab", "cd", "stop")
+    assert (row["verdict"], row["verdict_kind"], row["answer"]) == ("ok", "", "2")
+    assert row["reward"] == 1.5  # the episode-scope parts alone
+    assert (row["reward/correct"], row["reward/format"], row["reward/steps"]) == (1.0, 0.5, 9.0)
+    assert row["tokens"] == [1, 2, 3] and row["context"] == [0, 1]
+    assert row["origin"] == [1, 0, 0] and row["version"] == [0, 5, 5]
+    assert math.isnan(row["old"][0]) and row["old"][1:] == [-0.5, -1.5]
+    assert math.isnan(row["mu"][0]) and row["mu"][1:] == [-0.25, -1.25]
+    assert row["advantage"] == [0.0, 2.0, -1.0] and row["target"] == [0.5, 0.5, 0.5]
+    assert row["entropy"] is None and row["ref"] is None and row["in_loss"] is None and row["weight"] is None
+
+
+def test_a_row_adds_its_marks_and_its_forwards() -> None:
+    old = np.array([-1, -2, -3], np.float32)
+    row = Row(episode(), in_loss=False, in_denominator=False, weight=0.5, batch="x", old=old, ref=old - 1)
+    table = rollout_table([row], decode, step=0)
+    assert [table[name] for name in ("in_loss", "in_group", "in_denominator")] == [[False], [True], [False]]
+    assert table["weight"] == [0.5] and table["batch"] == ["x"]
+    assert table["old"] == [[-1, -2, -3]] and table["ref"] == [[-2, -3, -4]]
+    assert table["advantage"] == [None] and table["target"] == [None]
+
+
+OF_0_1_0 = {
+    *("step", "level", "draw", "sample", "round", "length", "problem", "task", "group", "request", "role", "tag"),
+    *("provenance", "prompt", "completion", "finish", "verdict", "verdict_kind", "verdict_detail", "answer", "batch"),
+    *("temperature", "reward", "weight", "in_loss", "in_group", "in_denominator"),
+    *("context", "tokens", "origin", "version", "old", "mu", "ref", "entropy", "value", "process", "advantage"),
+}
+"""Columns that readers of files know from the first version on."""
+
+
+def test_every_stream_of_one_number_a_token_has_a_column_and_no_old_name_is_gone() -> None:
+    columns = set(rollout_table([], decode, step=0))
+    declared = {**streams_of(Segment), **streams_of(Row)}
+    single = {"tokens" if name == "ids" else name for name, stream in declared.items() if not stream.wide}
+    assert columns == OF_0_1_0 | single
+
+
+def test_an_error_of_ours_has_no_reward() -> None:
+    table = rollout_table([episode(verdict=Verdict.invalid("worker_lost", "gone"))], decode, step=1)
+    assert table["reward"] == [None]
+    assert (table["verdict"], table["verdict_kind"], table["verdict_detail"]) == (
+        ["invalid"],
+        ["worker_lost"],
+        ["gone"],
+    )
+
+
+def test_a_part_that_some_lack() -> None:
+    table = rollout_table([episode(), episode(1, rewards=(Reward("other", 2.0),))], decode, step=1)
+    assert table["reward/other"] == [None, 2.0]
+    assert table["reward/correct"] == [1.0, None]
+    assert table["reward"] == [1.5, 2.0]
+
+
+def test_a_stream_of_the_wrong_length_is_refused() -> None:
+    one = episode()
+    with pytest.raises(StorageError, match=r"advantage .*has 2 values for 3 tokens"):
+        rollout_table([Row(one, advantage=np.zeros(2))], decode, step=1)
+
+
+def test_the_file_gives_back_what_was_written(tmp_path: Path) -> None:
+    one = episode()
+    rows = [Row(one), Row(episode(1, segments=(), text="", verdict=None, rewards=()))]
+    table = rollout_table(rows, decode, step=7, batches=[credited(one, 2.0, -1.0)])
+    path = write_rollouts(tmp_path, 7, table)
+    assert path.name == "step-00000007.parquet"
+    found = read_rollouts(path)
+    assert list(found) == list(table)
+    for name in table:
+        assert repr(found[name]) == repr(table[name])
+    assert read_rollouts(path, ["tokens"]) == {"tokens": [[1, 2, 3], []]}
+
+
+def test_types_do_not_depend_on_the_rows(tmp_path: Path) -> None:
+    """Else the files of two steps could not be read as one table."""
+    full = write_rollouts(tmp_path, 1, rollout_table([Row(episode(rewards=()))], decode, step=1))
+    bare = write_rollouts(tmp_path, 2, rollout_table([], decode, step=2))
+    assert pq.read_schema(full).equals(pq.read_schema(bare))
+    kinds = {field.name: str(field.type) for field in pq.read_schema(full)}
+    assert kinds["tokens"] == "list<element: int32>" and kinds["advantage"] == "list<element: float>"
+    assert kinds["reward"] == "double" and kinds["in_loss"] == "bool" and kinds["completion"] == "string"
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 2**31 - 1), st.floats(width=32)), max_size=5), max_size=4))
+@settings(max_examples=20, deadline=None)
+def test_tokens_and_streams_are_kept_to_the_bit(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[tuple[int, float]]]
+) -> None:
+    episodes = []
+    for number, pairs in enumerate(rows):
+        ids = np.array([i for i, _ in pairs], np.int32)
+        old = np.array([p for _, p in pairs], np.float32)
+        episodes.append(episode(number, segments=(Segment(ids, np.zeros(len(ids), np.int8), old=old),)))
+    folder = tmp_path_factory.mktemp("rollouts")
+    found = read_rollouts(write_rollouts(folder, 1, rollout_table(episodes, decode, step=1)))
+    for pairs, tokens, old in zip(rows, found["tokens"], found["old"]):
+        assert tokens == [i for i, _ in pairs]
+        assert np.array(old, np.float32).tobytes() == np.array([p for _, p in pairs], np.float32).tobytes()
+
+
+def test_rollouts_after_the_resumed_step_are_moved_aside(tmp_path: Path) -> None:
+    with RunFolder.create(tmp_path / "run", identity={}) as run:
+        for step in range(4):
+            assert run.write_rollouts(step, {"step": [step]})
+            if step == 1:
+                run.save(1, tensors={"w.safetensors": {"w": np.zeros(1)}})
+        run.rewind(run.load())
+        assert run.rollout_steps() == [0, 1]
+        assert read_rollouts(run.path / "orphans/step-00000003-1.parquet") == {"step": [3]}
+        assert run.rollouts(1) == {"step": [1]}
+        run.rewind(None)
+        assert run.rollout_steps() == []
+
+
+def test_a_full_disk_costs_rollouts_and_at_the_third_time_the_run(tmp_path: Path) -> None:
+    with RunFolder.create(tmp_path / "run", identity={}) as run:
+        failpoint.arm("rollouts.before_write:enospc:*")
+        try:
+            assert not run.write_rollouts(1, {"step": [1]})
+            assert not run.write_rollouts(2, {"step": [2]})
+            with pytest.raises(StorageError, match="3 steps in a row"):
+                run.write_rollouts(3, {"step": [3]})
+        finally:
+            failpoint.arm(None)
+        assert list((run.path / "rollouts").iterdir()) == []
+
+
+def test_a_damaged_file_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "x.parquet").write_bytes(b"PAR1 nothing")
+    with pytest.raises(StorageError, match="cannot be read"):
+        read_rollouts(tmp_path / "x.parquet")
+    with pytest.raises(StorageError, match="cannot be read"):
+        read_rollouts(tmp_path / "absent.parquet")

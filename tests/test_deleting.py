@@ -1,0 +1,84 @@
+"""A method is deleted by deleting its folders and its line; one from which others start is missed by name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from small_runs import ROOT
+
+from assay.known import LIKES, METHOD_OF
+from assay.methods import METHODS
+
+COPIED = ("assay", "tests", "bench", "docs", "examples", "pyproject.toml", "Makefile", "README.md", "CHANGELOG.md")
+PLACES = ("assay/methods/{}", "assay/methods/{}.py", "tests/methods/{}", "bench/proxies/{}", "bench/proxies/{}.py")
+SHORT = {recipe: method.rpartition(".")[2] for recipe, method in METHOD_OF.items()}
+STARTED_FROM = {SHORT[like.like] for name, like in LIKES.items() if SHORT[like.like] != SHORT[name]}
+
+
+def drawn(count: int) -> list[str]:
+    """Methods from which no other starts; which ones, changes with the source of the methods."""
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "assay" / "methods").rglob("*.py")):
+        digest.update(path.read_bytes())
+    free = sorted({name for names in METHODS.values() for name in names} - STARTED_FROM)
+    return random.Random(digest.digest()).sample(free, count)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "results"))
+        else:
+            shutil.copy2(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def delete(tree: Path, method: str) -> None:
+    found = [tree / place.format(method) for place in PLACES if (tree / place.format(method)).exists()]
+    assert found, method
+    for path in found:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    listed = tree / "assay" / "methods" / "__init__.py"
+    lines = listed.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if line.strip() != f'"{method}",']
+    assert len(kept) == len(lines) - 1
+    listed.write_text("".join(kept))
+
+
+def run(tree: Path, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    line = [sys.executable, "-m", *arguments]
+    return subprocess.run(line, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_three_methods_from_which_nobody_starts_leave_nothing_behind(copy: Path) -> None:
+    methods = drawn(3)
+    for method in methods:
+        delete(copy, method)
+    gone = {recipe for recipe, method in SHORT.items() if method in methods}
+    listed = run(copy, ["assay", "list", "recipes", "--json"])
+    assert listed.returncode == 0, listed.stderr
+    assert gone and {row["name"] for row in json.loads(listed.stdout)} == {*SHORT} - gone
+    collected = run(copy, ["pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests"])
+    assert collected.returncode == 0, f"{methods}: {collected.stdout[-3000:]}"
+
+
+@pytest.mark.slow
+def test_a_method_from_which_others_start_is_missed_by_their_names(copy: Path) -> None:
+    delete(copy, "grpo")
+    found = run(copy, ["assay", "list", "recipes"])
+    others = sorted(name for name, like in LIKES.items() if like.like == "grpo")
+    assert found.returncode != 0 and others
+    said = found.stderr.strip().splitlines()[-1]
+    assert f"there is no recipe 'grpo', and others start from it: {', '.join(others)}. Delete these too" in said

@@ -1,0 +1,53 @@
+"""What the suites over all recipes try: a part that depends on the commit alone, never without the best known."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from drawn import BEST_KNOWN, Draw, source, touched
+
+from assay.known import RECIPES
+
+
+def draw(by: str, *, always: frozenset[str] = frozenset(), whole: bool = False) -> Draw:
+    return Draw(by, always, whole)
+
+
+@pytest.mark.parametrize("by", ["commit a", "commit b", "files c"])
+def test_a_third_is_drawn_with_the_best_known_and_a_tenth_of_it_is_for_the_fast_tests(by: str) -> None:
+    made = draw(by)
+    assert set(BEST_KNOWN) <= set(made.recipes) <= set(RECIPES)
+    assert len(RECIPES) / 3 - 1 <= len(made.recipes) <= len(RECIPES) / 3 + 1 + len(BEST_KNOWN)
+    assert set(made.few) <= set(made.recipes)
+    assert abs(len(made.few) - len(RECIPES) / 10) <= 1
+
+
+def test_another_commit_draws_others_and_the_same_one_the_same() -> None:
+    made = [draw(f"commit {number}") for number in range(40)]
+    assert made[3].recipes == draw("commit 3").recipes
+    assert len({one.recipes for one in made}) == 40
+    assert set().union(*(one.recipes for one in made)) == set(RECIPES), "forty commits leave none out"
+
+
+def test_what_a_commit_changes_is_tried_by_it_and_everything_on_demand() -> None:
+    made = draw("commit a")
+    out = next(name for name in RECIPES if name not in made.recipes)
+    with_it = dataclasses.replace(made, always=frozenset({out}))
+    assert out in with_it.recipes and out in with_it.few
+    every = draw("commit a", whole=True)
+    assert every.recipes == every.few == tuple(RECIPES)
+
+
+def test_a_method_that_is_in_the_change_has_its_recipes_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = {"diff": "assay/methods/grpo.py\nassay/methods/rlad/credit.py\n", "ls-files": "assay/methods/gone.py\n"}
+    monkeypatch.setattr("drawn._git", lambda word, *_: changes[word])
+    assert {"grpo", "rlad", "rlad-two"} <= touched() and "dapo" not in touched()
+
+
+def test_without_a_repository_the_files_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("drawn._git", lambda *_: "0123456789abcdef\n")
+    assert source() == "commit 0123456789ab"
+    monkeypatch.setattr("drawn._git", lambda *_: "")
+    kind, digest = source().split()
+    assert kind == "files" and len(digest) == 12 and source() == f"files {digest}"

@@ -1,0 +1,65 @@
+"""The comparison of two trees notices a formula that changed, and a tree equals itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def compare(keep: Path, old: Path, new: Path, *more: str) -> tuple[int, dict[str, Any]]:
+    """Exit code and document of `python -m bench.equal_bits OLD NEW` for two recipes on the torch engine."""
+    few = ("--recipes", "grpo,rloo", "--engines", "torch", "--processes", "1", "--keep", str(keep), "--json", *more)
+    command = [sys.executable, "-m", "bench.equal_bits", str(old), str(new), *few]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def copy_with(folder: Path, path: str, before: str, after: str) -> Path:
+    """A copy of this tree in which one line says something else."""
+    shutil.copytree(ROOT / "assay", folder / "assay", ignore=shutil.ignore_patterns("__pycache__"))
+    place = folder / path
+    text = place.read_text()
+    assert text.count(before) == 1
+    place.write_text(text.replace(before, after))
+    return folder
+
+
+@pytest.mark.slow
+def test_a_tree_equals_itself_and_a_changed_constant_of_one_recipe_is_named(tmp_path: Path) -> None:
+    keep = tmp_path / "keep"
+    code, same = compare(keep, ROOT, ROOT)
+    assert code == 0 and {(one["recipe"], one["came"]) for one in same["comparisons"]} == {
+        ("grpo", "equal"),
+        ("rloo", "equal"),
+    }
+    assert all(one["arrays"] > 20 and one["unlike"] == [] for one in same["comparisons"])
+
+    changed = copy_with(tmp_path / "changed", "assay/methods/grpo.py", "weight=0.04", "weight=0.05")
+    code, found = compare(keep, ROOT, changed)
+    came = {(one["recipe"], one["kind"]): one for one in found["comparisons"]}
+    assert code == 1
+    assert {name for (name, _), one in came.items() if one["came"] == "differs"} == {"grpo"}
+    rows = came["grpo", "fixed"]["unlike"]
+    assert any("/loss " in name for name in rows) and any("/gradient " in name for name in rows)
+    assert not any("/batch " in name and name.endswith("/advantage") and "step 0" in name for name in rows)
+
+
+@pytest.mark.slow
+def test_a_recipe_that_went_away_or_never_was_is_named(tmp_path: Path) -> None:
+    gone = copy_with(tmp_path / "gone", "assay/methods/rloo.py", 'name="rloo"', 'name="rloo-2"')
+    code, found = compare(tmp_path / "keep", ROOT, gone, "--only", "fixed", "--recipes", "rloo,rloo-2,nobody")
+    assert code == 1
+    assert {one["recipe"]: one["came"] for one in found["comparisons"]} == {
+        "rloo": "lost",
+        "rloo-2": "added",
+        "nobody": "nowhere",
+    }

@@ -1,0 +1,186 @@
+"""Worker processes: answers in order, deadlines that hold against C code, and nothing left behind however it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from processes import alive, gone
+from small_runs import ROOT
+
+from assay.errors import ConfigError
+from assay.host.workers import Outcome, Workers
+
+JOBS = "worker_jobs:answer"
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    with Workers(JOBS, count=2, deadline=0.5, memory_mb=1024) as pool:
+        yield pool
+
+
+def pids(pool: Workers) -> list[int]:
+    return [worker.process.pid for worker in pool._workers]
+
+
+@pytest.mark.slow
+def test_answers_come_in_the_order_of_the_jobs(workers: Workers) -> None:
+    jobs = [["sleep", 0.05 * (i % 2)] if i % 3 == 0 else ["echo", i] for i in range(12)]
+    found = workers.map(jobs)
+    assert [outcome.result for outcome in found] == [None if i % 3 == 0 else i for i in range(12)]
+    assert {outcome.status for outcome in found} == {"done"}
+    assert workers.map([]) == []
+
+
+@pytest.mark.slow
+def test_what_hangs_in_c_is_killed_and_the_rest_is_answered(workers: Workers) -> None:
+    found = workers.map([["echo", 1], ["spin"], ["echo", 2], ["echo", 3]])
+    assert [outcome.status for outcome in found] == ["done", "time", "done", "done"]
+    assert [outcome.result for outcome in found] == [1, None, 2, 3]
+    assert found[1].reached == "began ['spin']"
+
+
+@pytest.mark.slow
+def test_jobs_run_beside_each_other(workers: Workers, tmp_path: Path) -> None:
+    """Each waits for the other: one after the other they would wait for ever."""
+    found = workers.map([["meet", str(tmp_path), "one", "two"], ["meet", str(tmp_path), "two", "one"]])
+    assert [outcome.result for outcome in found] == ["one met two", "two met one"]
+
+
+@pytest.mark.slow
+def test_the_clock_counts_work_and_not_waiting(workers: Workers) -> None:
+    """A machine that is busy with other things makes every job wait: that is no fault of the job's."""
+    (found,) = workers.map([["sleep", 1.0]], seconds=0.2)
+    assert found.status == "done" and found.seconds < 0.2
+
+
+@pytest.mark.slow
+def test_a_job_that_is_never_given_a_processor_is_lost_and_not_late(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay.host.workers.STARVED", 1)
+    monkeypatch.setattr("assay.host.workers.PATIENCE", 0.5)
+    assert workers.map([["sleep", 1e6]])[0].status == "lost"
+
+
+@pytest.mark.slow
+def test_a_job_that_eats_memory_is_stopped_by_its_limit(workers: Workers) -> None:
+    found = workers.map([["eat"], ["echo", 1]])
+    assert [outcome.status for outcome in found] == ["memory", "done"]
+
+
+@pytest.mark.slow
+def test_a_process_that_is_lost_is_tried_once_more(workers: Workers, tmp_path: Path) -> None:
+    workers.map([["echo", 1]])
+    before = workers.started
+    found = workers.map([["die once", str(tmp_path / "mark")], ["die"], ["echo", 1]])
+    assert [outcome.status for outcome in found] == ["done", "lost", "done"]
+    assert found[0].result == "the second time"
+    assert before + 2 <= workers.started <= before + 3  # each loss costs a process, the last one at the next call
+
+
+def test_an_exception_is_told_by_its_name_and_prints_are_no_answers(workers: Workers) -> None:
+    workers.warm()
+    before = workers.started
+    raised, talked = workers.map([["raise"], ["talk"]])
+    assert (raised.status, raised.detail) == ("error", "ZeroDivisionError")
+    assert talked == Outcome("done", "true answer", "began ['talk']")
+    assert workers.started == before
+
+
+def test_workers_see_few_variables(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    (found,) = workers.map([["environment"]])
+    assert "PATH" in found.result and "HF_TOKEN" not in found.result
+
+
+@pytest.mark.slow
+def test_a_process_is_renewed_after_its_life() -> None:
+    with Workers(JOBS, count=1, life=2) as pool:
+        found = [outcome.result for outcome in pool.map([["pid"]] * 4)]
+    assert len(set(found)) == 2
+    assert found == sorted(found, key=found.index)
+
+
+def test_closing_leaves_no_process(workers: Workers) -> None:
+    workers.map([["echo", 1]])
+    left = pids(workers)
+    workers.close()
+    assert left and not any(alive(pid) for pid in left)
+    assert workers.map([["echo", 2]])[0].result == 2  # and it can be asked again
+
+
+def test_an_interrupt_while_waiting_ends_the_workers(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    workers.map([["echo", 1]])
+    left = pids(workers)
+
+    def interrupted() -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(workers, "_patience", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        workers.map([["sleep", 60]])
+    assert not any(alive(pid) for pid in left)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [("no_such_module:answer", "No module named 'no_such_module'"), ("worker_jobs:nothing", "has no attribute")],
+)
+@pytest.mark.slow
+def test_workers_that_cannot_start_say_why(function: str, words: str) -> None:
+    with Workers(function, count=1) as pool, pytest.raises(ConfigError, match="did not start") as caught:
+        pool.map([["echo", 1]])
+    assert words in str(caught.value)
+
+
+PROGRAM = """
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started all of this with Ctrl-C ignored
+from assay.host.workers import Workers
+pool = Workers("worker_jobs:answer", count=2, deadline={deadline})
+pool.map([["echo", 1]] * 4)
+print(*[worker.process.pid for worker in pool._workers], flush=True)
+{end}
+"""
+
+
+def program(end: str, *, deadline: float = 0.5) -> subprocess.Popen[str]:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    text = PROGRAM.format(end=end, deadline=deadline)
+    return subprocess.Popen(
+        [sys.executable, "-c", text], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        start_new_session=True,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["sys.exit(3)", "raise RuntimeError('no')"])
+def test_a_program_that_ends_takes_its_workers_with_it(end: str) -> None:
+    process = program(end)
+    out, _ = process.communicate(timeout=60)
+    found = [int(pid) for pid in out.split()]
+    assert len(found) == 2 and all(gone(pid) for pid in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_program_that_is_killed_leaves_no_worker_not_even_a_hanging_one(number: signal.Signals) -> None:
+    """Idle ones read the end of their input; one that hangs runs into its limit of processor time."""
+    process = program('pool.map([["spin"]])', deadline=0.5 if number == signal.SIGKILL else 60)
+    assert process.stdout is not None and process.stderr is not None
+    found = [int(pid) for pid in process.stdout.readline().split()]
+    time.sleep(0.2)  # it hangs by now, or will
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)  # as a terminal does: to all of them
+    else:
+        process.kill()
+    process.communicate(timeout=60)
+    assert len(found) == 2 and all(gone(pid, within=60) for pid in found)
