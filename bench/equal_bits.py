@@ -20,6 +20,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -203,13 +204,14 @@ def compared(job: Job, old: Found, new: Found) -> dict[str, Any]:
         return said | {"came": "refused" if alike else "failed", "reason": "; ".join(sorted(reasons))}
     one, two = old["digests"], new["digests"]
     alone = one.keys() ^ two.keys()
-    measured = {name for name in alone if name.startswith("metric ")}  # what is measured may grow
-    unlike = sorted({name for name in one.keys() & two.keys() if one[name] != two[name]} | (alone - measured))
+    # what is measured may grow, and what parts of one method tell each other may be kept elsewhere
+    apart = {name for name in alone if name.startswith("metric ") or "/weight " in name}
+    unlike = sorted({name for name in one.keys() & two.keys() if one[name] != two[name]} | (alone - apart))
     return said | {
         "came": "differs" if unlike else "equal",
-        "arrays": len(one.keys() | two.keys()) - len(measured),
+        "arrays": len(one.keys() | two.keys()) - len(apart),
         "unlike": unlike,
-        "measured": sorted(measured),
+        "apart": sorted(apart),
     }
 
 
@@ -226,8 +228,9 @@ def told(found: Sequence[dict[str, Any]]) -> str:
             lines.append(f"{place}: {len(one['unlike'])} of {one['arrays']} differ: {names}")
         elif one["came"] != "equal":
             lines.append(f"{place}: {one['came']}: {one['reason']}")
-    if measured := sorted({name for one in found for name in one.get("measured", ())}):
-        lines.append(f"measured in one tree alone: {', '.join(measured)}")
+    names = {re.sub(r"\d+", "N", name.split("/weight ")[-1]) for one in found for name in one.get("apart", ())}
+    if apart := sorted(names):
+        lines.append(f"kept or measured in one tree alone: {', '.join(apart)}")
     count = {
         came: sum(one["came"] == came for one in found) for came in ("equal", "differs", "refused", "added", *BAD[1:])
     }

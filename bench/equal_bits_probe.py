@@ -28,11 +28,11 @@ from typing import Any
 import numpy as np
 
 PLACES = {  # what is asked of a tree: where it stands, or stood before
-    "main": ("assay.cli.main.main:main", "assay.cli.main:main"),
+    "main": ("assay.cli.main:main", "assay.cli:main"),
     "errors": ("assay.errors",),
     "recipes": ("assay.known:RECIPES", "assay.recipes:RECIPES"),
-    "assemble": ("assay.assemble:assemble", "assay.run.assemble:assemble"),
-    "session": ("assay.session", "assay.run.session"),
+    "assemble": ("assay.assemble:assemble",),
+    "session": ("assay.run.session", "assay.session"),
     "rng": ("assay.rng",),
     "memory": ("assay.memory",),
     "interface": ("assay.engine.interface",),
@@ -43,13 +43,12 @@ PLACES = {  # what is asked of a tree: where it stands, or stood before
     "config": ("assay.policy.config",),
 }
 FIELDS = {  # of records: what is asked for, and what else it was or will be called
-    "forwards": ("forwards", "forwards"),
+    "forwards": ("forwards", "assess"),
     "old": ("old",),
     "ref": ("ref",),
-    "entropy": ("entropy",),
     "value": ("value",),
     "process": ("process",),
-    "energy": ("energy",),
+    "log_z": ("log_z", "partition"),
 }
 
 SEED = 20261122
@@ -57,19 +56,10 @@ STEPS = 5
 ROWS, LENGTH = 32, 12  # of fixed rows: how many, in groups as large as the recipe's, and their tokens at most
 FIRST, LAST = 5, 95  # ids that fixed rows are drawn from, none of which ends an answer
 TAGS = {  # of every fourth fixed row, where a recipe tells rows apart by it
-    "remax": "greedy",
-    "spo": "probe",
-    "azr": "probe",
-    "guide": "hint",
-    "hpt": "teacher",
-    "srft": "teacher",
-    "ampo": "teacher",
-    "l1-exact": "exact 9",
-    "l1-max": "max 9",
-    "rlad": "bare",
-    "rlad-hierarchical": "bare",
-    "rlad-two": "bare",
-    "rlad-joint": "bare",
+    **dict.fromkeys(("spo", "azr"), "probe"),
+    **dict.fromkeys(("hpt", "srft", "ampo"), "teacher"),
+    **dict.fromkeys(("rlad", "rlad-hierarchical", "rlad-two", "rlad-joint"), "bare"),
+    **{"remax": "greedy", "guide": "hint", "l1-exact": "exact 9", "l1-max": "max 9"},
 }
 MACHINE = {"machine.threads": 1, "machine.precision": "fp32", "machine.probe": 0}
 SMALL = {
@@ -80,6 +70,16 @@ SMALL = {
     "evaluation.final-samples": 2,
     "saving.every": 1000,
     "saving.rollouts-every": 0,
+}
+HELD = {  # numbers of recipes that follow the prompts of a step in one tree and not in another: said, they are alike
+    "erpo": {"mechanism.source.size": 32},
+    "spo": {"mechanism.source.size": 64},
+    "rlep": {"mechanism.source.size": 32, "stages.0.mechanism.source.size": 32},
+    "seele": {"mechanism.source.size": 688},
+    "relift": {"mechanism.expand.0.size": 8},
+    "spec-rl": {"mechanism.source.size": 48, "mechanism.remember.0.problems": 48},
+    "deepsearch": {f"{stage}mechanism.source.size": 16 for stage in ("", "stages.0.", "stages.2.")},
+    "azr": {"stages.0.mechanism.source.size": 11, "stages.1.when.size": 11},
 }
 TAUGHT = ("mod-chain-7:1,2", "calculator:2", "dsl-deduction:2")  # what the model of the runs can do a little
 TEACH = {**SMALL, "scale.num-prompts": 64, "scale.learning-rate": 0.01}
@@ -198,9 +198,9 @@ def with_streams(rows: Sequence[Any], engine: Any, key: int) -> list[Any]:
     span = of_tree("interface").Span
     spans = [span(row.episode.training_context, row.episode.stream("ids").astype(np.int32)) for row in rows]
     for row, score in zip(rows, engine.score(spans) if spans else [], strict=True):
-        far, away, entropy, value, process, energy = random.normal(size=(6, len(score.logp))).astype(np.float32)
-        known = {"old": score.logp + 0.3 * far, "ref": score.logp + 0.5 * away, "entropy": np.abs(entropy)}
-        known |= {"value": value, "process": 0.01 / (1 + process**2), "energy": np.abs(energy)}
+        far, away, value, process = random.normal(size=(4, len(score.logp))).astype(np.float32)
+        known = {"old": score.logp + 0.3 * far, "ref": score.logp + 0.5 * away}
+        known |= {"value": value, "process": 0.01 / (1 + process**2)}
         streams = {field_of(row, name): stream.astype(np.float32) for name, stream in known.items()}
         found.append(row.mark(**streams))
     return found
@@ -272,14 +272,16 @@ def fixed(name: str, engine: str, task: str, model: str) -> Digests:
 
 
 def of_batch(batch: Any, place: str) -> Digests:
-    """Every stream that is not None; names of rows as one list."""
+    """Every stream that is not None; names of rows as one list; what a tree keeps by the row for each of its tokens."""
     found, called = {}, {other: name for name, others in FIELDS.items() for other in others}
     for field, value in vars(batch).items():
-        name = called.get(field, field)
         if isinstance(value, Mapping):
-            found |= {f"{place}/{name} {key}": digest(stream) for key, stream in sorted(value.items())}
+            for key, stream in value.items():
+                name = getattr(key, "name", key)
+                spread = np.repeat(stream, batch.lengths) if len(stream) == len(batch) else stream
+                found[f"{place}/weight {called.get(name, name)}"] = digest(spread)
         elif value is not None:
-            found[f"{place}/{name}"] = digest(value)
+            found[f"{place}/{called.get(field, field)}"] = digest(value)
     return found
 
 
@@ -322,7 +324,7 @@ def run(name: str, engine: str, task: str, model: str, scratch: Path) -> Digests
 
     place = scratch / f"{name}-{engine}-{task.partition(':')[0]}"
     shutil.rmtree(place, ignore_errors=True)
-    train(name, task, model, place, STEPS, {**SMALL, "machine.engine": engine})
+    train(name, task, model, place, STEPS, {**SMALL, **HELD.get(name, {}), "machine.engine": engine})
     last = max((place / "ckpt").glob("step-*"))
     found = {"steps": digest(int(last.name.removeprefix("step-")))}
     for path in sorted(last.glob("*/*.safetensors")):

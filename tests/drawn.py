@@ -104,7 +104,7 @@ class Drawing:
         told: dict[str, Any] = getattr(config, "workerinput", {})
         always = frozenset(told["drawn_always"]) if told else touched()
         by = told.get("drawn_by") or config.getoption("drawn_by") or source()
-        self.draw = Draw(by, always, config.getoption("all_recipes"))
+        self.draw = Draw(by, always, whole=bool(config.getoption("all_recipes")))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:

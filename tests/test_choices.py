@@ -66,7 +66,7 @@ def test_the_choices_were_found() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "says"),
     [
-        ("mechanism.credit", EVERY["credit:pass-k"](kind="analitic"), "mechanism.credit.kind is one of"),  # type: ignore[call-arg]
+        ("mechanism.credit", EVERY["credit:group-relative"](scale="variance"), "mechanism.credit.scale is one of"),  # type: ignore[call-arg]
         ("scale.schedule", "cosin", "scale.schedule is one of constant, linear, cosine, not 'cosin'"),
     ],
 )

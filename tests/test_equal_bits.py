@@ -14,6 +14,12 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.fixture(scope="module")
+def keep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the model is, and what this tree computed, once for all tests."""
+    return tmp_path_factory.mktemp("keep")
+
+
 def compare(keep: Path, old: Path, new: Path, *more: str) -> tuple[int, dict[str, Any]]:
     """Exit code and document of `python -m bench.equal_bits OLD NEW` for two recipes on the torch engine."""
     few = ("--recipes", "grpo,rloo", "--engines", "torch", "--processes", "1", "--keep", str(keep), "--json", *more)
@@ -34,8 +40,7 @@ def copy_with(folder: Path, path: str, before: str, after: str) -> Path:
 
 
 @pytest.mark.slow
-def test_a_tree_equals_itself_and_a_changed_constant_of_one_recipe_is_named(tmp_path: Path) -> None:
-    keep = tmp_path / "keep"
+def test_a_tree_equals_itself_and_a_changed_constant_of_one_recipe_is_named(keep: Path, tmp_path: Path) -> None:
     code, same = compare(keep, ROOT, ROOT)
     assert code == 0 and {(one["recipe"], one["came"]) for one in same["comparisons"]} == {
         ("grpo", "equal"),
@@ -54,9 +59,9 @@ def test_a_tree_equals_itself_and_a_changed_constant_of_one_recipe_is_named(tmp_
 
 
 @pytest.mark.slow
-def test_a_recipe_that_went_away_or_never_was_is_named(tmp_path: Path) -> None:
+def test_a_recipe_that_went_away_or_never_was_is_named(keep: Path, tmp_path: Path) -> None:
     gone = copy_with(tmp_path / "gone", "assay/methods/rloo.py", 'name="rloo"', 'name="rloo-2"')
-    code, found = compare(tmp_path / "keep", ROOT, gone, "--only", "fixed", "--recipes", "rloo,rloo-2,nobody")
+    code, found = compare(keep, ROOT, gone, "--only", "fixed", "--recipes", "rloo,rloo-2,nobody")
     assert code == 1
     assert {one["recipe"]: one["came"] for one in found["comparisons"]} == {
         "rloo": "lost",

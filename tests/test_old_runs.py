@@ -46,5 +46,5 @@ def test_earlier_names_of_fields_are_read_from_documents() -> None:
 
 
 def test_earlier_names_are_told_on_the_command_line() -> None:
-    with pytest.raises(ConfigError, match="'assess' is called 'forwards' now"):
+    with pytest.raises(ConfigError, match="'assess' is now called 'forwards'"):
         override(recipe("spec-rl"), "mechanism.assess", "none")

@@ -15,11 +15,7 @@ from tiny import episode, policy, segment
 
 from assay.credit.pack import pack
 from assay.engine.interface import Want
-from assay.errors import ConfigError
-from assay.known import recipe
-from assay.methods.guide.quantile import GAMMA, RatioQuantile
 from assay.objective.view import view_of, view_of_batch
-from assay.recipe import check
 from assay.rng import Key
 from assay.streams import Batch, Carried, Stream, TokenFloats, streams_of, token_streams
 from assay.types import Origin, Row, Segment
@@ -243,22 +239,3 @@ def test_constants_go_all_the_way_too(precision: str) -> None:
         assert view.constant(NOISE).tolist() == [x for i in samples for x in (i, 0.5, 0.0)]
         assert view.constant(SIGNS).tolist() == [[i, -1.0] for i in samples]
         assert view.term_weights["kl"].tolist() == [x for i in samples for x in (0.25, i, 0.0)]
-
-
-# A constant that nobody finds out
-
-
-def test_a_part_whose_constant_nobody_finds_out_is_refused_before_a_run() -> None:
-    guide = recipe("guide")
-    check(guide)
-    assert any(GAMMA in part.fills for part in guide.mechanism.forwards)
-    without = dataclasses.replace(guide.mechanism, forwards=())
-    with pytest.raises(ConfigError, match=r"guide: ShapedBy reads .* gamma, .* put `ratio-quantile` of `forwards`"):
-        check(dataclasses.replace(guide, mechanism=without))
-    assert isinstance(guide.mechanism.forwards[0], RatioQuantile)
-
-
-def test_a_constant_that_no_row_has_is_named_where_it_is_read() -> None:
-    view = view_of_batch(pack([Row(episode([1, 1]))]), key=Key(0))
-    with pytest.raises(ConfigError, match=r"'gamma', which no row has: put `ratio-quantile` of `forwards` into"):
-        view.constant(GAMMA)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 REASON = "needs torch, which is not installed"
+MISSING = "No module named 'torch'"
 
 
 def needs_torch(error: BaseException | None) -> bool:
@@ -37,20 +38,16 @@ class TorchAbsent:
         return report
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_setup(self) -> Generator[None, Any, Any]:
-        return (yield from self._skipping())
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self) -> Generator[None, Any, Any]:
-        return (yield from self._skipping())
-
-    def _skipping(self) -> Generator[None, Any, Any]:
-        try:
-            return (yield)
-        except Exception as error:
-            if needs_torch(error):
-                pytest.skip(REASON)
-            raise
+    def pytest_runtest_makereport(
+        self, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """A failed import may have been told by the command line, or by a program that the test started."""
+        report = yield
+        error = call.excinfo.value if call.excinfo is not None else None
+        told = report.longreprtext + "".join(text for _, text in report.sections) if report.failed else ""
+        if report.failed and (needs_torch(error) or MISSING in told):
+            report.outcome, report.longrepr = "skipped", (report.nodeid, 0, f"Skipped: {REASON}")
+        return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.skipped and any(words in str(report.longrepr) for words in (REASON, "could not import 'torch'")):

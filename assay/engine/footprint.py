@@ -24,8 +24,8 @@ SCORE_TOKENS = 4096  # tokens that are scored together
 LOGITS, NATIVE_LOGITS = 1 << 24, 1 << 22  # elements of logits at a time: in torch, and on a thread of the core
 CACHED = 1 << 16  # elements of logits that stay in the cache of a processor's thread through several operations
 KEEP_SCORES = 1 << 26  # attention scores of a chunk beyond which the backward pass computes probabilities again
-TAPE_BYTES = 1 << 30  # activations of a chunk beyond which the backward pass computes them again
-CACHE_BYTES = 24 << 20  # keys and values of the rows in flight that still fit into a processor's outer cache
+TAPE_BYTES = 1 << 30  # if the activations of a chunk take more, the backward pass computes them again
+CACHE_BYTES = 24 << 20  # as much of the keys and values of rows in flight fits into a processor's outer cache
 STEP_ELEMENTS = 64_000  # hidden elements of a decoding step below which its calls cost more than its products
 LEAST_ROWS, MOST_ROWS = 64, 512
 NATIVE_SLOTS = 56  # rows in flight on a thread: enough for good products; more only make its keys and values larger
@@ -295,9 +295,7 @@ def _sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
 
 
 def _recorded(c: PolicyConfig, rows: int, length: int, b: int) -> int:
-    """Bytes of the CUDA graphs of decoding steps, which share one pool: the scores twice, and one layer's
-    activations.
-    """
+    """Bytes of the decoding steps' CUDA graphs, which share a pool: scores twice, and the activations of one layer."""
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
     return rows * b * (2 * c.heads * length + length + 6 * c.hidden + 3 * (q + 2 * k) + 5 * c.ffn)
 

@@ -86,9 +86,7 @@ def ranges(start: np.ndarray, length: np.ndarray) -> np.ndarray:
 
 
 def lay(contexts: Sequence[Ids], responses: Sequence[Ids] = ()) -> Layout:
-    """The layout of rows, each a context and a response. Without responses the contexts alone are run, as in a
-    prefill.
-    """
+    """The layout of rows, each a context and a response. Without responses, contexts alone are run (prefill)."""
     which, first = distinct(contexts)
     unique = [contexts[i] for i in first]
     context_length = np.array([len(c) for c in unique], dtype=np.int64)

@@ -116,9 +116,7 @@ class LocalEngine(ABC):
 
     @abstractmethod
     def hand_out(self) -> None:
-        """Turn the gradients that the chunks of a step have gathered for packed weights into those of the
-        parameters.
-        """
+        """Turn the gradients of packed weights, which a step's chunks have gathered, into those of parameters."""
 
     # Sampling
 
@@ -165,9 +163,7 @@ class LocalEngine(ABC):
         return [results[i] for i in range(len(spans))]
 
     def _score_parts(self, spans: Sequence[Span]) -> Iterator[list[int]]:
-        """The indices of the spans that are scored together: a few thousand tokens, spans of one context side by
-        side.
-        """
+        """The indices of the spans that are scored together: some thousand tokens, spans of one context together."""
         order = sorted(range(len(spans)), key=lambda i: (spans[i].context.tobytes(), len(spans[i].ids)))
         part: list[int] = []
         used = 0
@@ -289,9 +285,7 @@ class LocalEngine(ABC):
     # Parts
 
     def _placed(self, model: Transformer | Foreign) -> Transformer | Foreign:
-        """The model on the device: parameters that train in fp32 at least, those of a frozen base in the compute
-        format.
-        """
+        """The model on the device: trained parameters in fp32 at least, a frozen base in the compute format."""
         if not model.base_names:
             return model.to(device=self.device, dtype=self.wide)
         model.to(device=self.device)

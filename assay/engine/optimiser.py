@@ -1,5 +1,4 @@
-"""AdamW on fp32 (or fp64) parameters: the global gradient norm is clipped, and a gradient that is not finite is
-dropped.
+"""AdamW on fp32 (or fp64) parameters, with a clip of the global gradient norm. A gradient must be finite to count.
 
 The moments have the parameters' number format; the moments of matrices may be stored in eight bits instead (`low_bit`).
 """
@@ -97,9 +96,7 @@ class Optimiser:
         return vector[self.places[name]].view(self.named[name].shape)
 
     def step(self, *, lr: float, clip: float | None, moments: str = "") -> dict[str, float]:
-        """One step on the gradients gathered so far, which are then cleared. If they are not finite, no parameter
-        moves.
-        """
+        """One step on the gathered gradients, which are then cleared. If they are not finite, no parameter moves."""
         self._take_back()
         norm = float(torch.nn.utils.get_total_norm(self.grads.values()))
         finite = norm < float("inf")
@@ -112,9 +109,7 @@ class Optimiser:
 
     @torch.no_grad()
     def _move(self, lr: float, moments: _Moments) -> None:
-        """Calls torch's fused kernel directly: torch's optimiser class would import its compiler, which takes
-        seconds.
-        """
+        """Calls torch's fused kernel directly: torch's optimiser class would spend seconds importing its compiler."""
         moments.steps += 1
         coded = slice(0, self.wide)
         if moments.coded is not None:
@@ -168,8 +163,7 @@ class Optimiser:
         return {kind: vector.view(shape) if kind in MOMENTS else vector for kind, vector in found.items()}
 
     def view(self) -> dict[str, Tensor]:
-        """The state by the names `exp_avg/NAME`, `exp_avg_sq/NAME`, `step/NAME`, not copied; empty before the first
-        step.
+        """The state as `exp_avg/NAME`, `exp_avg_sq/NAME` and `step/NAME`, not copied; empty before the first step.
 
         Moments in eight bits are uint8 and come with `exp_avg_scale/NAME` and `exp_avg_sq_scale/NAME`. The names of
         another set of moments begin with the set's name and a colon.

@@ -1,5 +1,4 @@
-"""A cache of keys and values that outlives a call of the sampler: a later prompt with a known prefix does not run it
-again.
+"""A cache of keys and values that outlives a call of the sampler, so that a known prefix of a prompt is not run again.
 
 The cache is a tree of runs. A run is a stretch of tokens with the keys and values that an engine computed for them. It
 hangs behind a token of another run, so a sequence is a path through the tree, and a prefix that sequences share is
@@ -82,9 +81,7 @@ class PrefixCache(Generic[T]):
         self.size += run.size
 
     def make_room(self, tokens: int) -> int:
-        """Drop runs until `tokens` more tokens fit, or until half of the cache is free. Returns how many tokens fit
-        now.
-        """
+        """Drop runs until `tokens` more tokens fit, or half of the cache is free. Returns how many tokens fit now."""
         wanted = self.most - min(tokens, self.most // 2)
         if self.size > wanted:
             free = [(run.used, i, run) for i, run in enumerate(self._runs()) if not run.below]

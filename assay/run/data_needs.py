@@ -25,7 +25,7 @@ from assay.types import Problem
 from assay.verifiers.mathematics import golds as golds_of
 from assay.verifiers.mathematics import verdicts
 
-LEAST_ROOM = 4  # a prompt must leave room for 1/4 of the wished completion length, or for 1/4 of the context
+LEAST_ROOM = 4  # a prompt must leave room for 1/4 of `max_new`, or for 1/4 of the context if that is shorter
 
 
 def files(pool: Pool) -> list[str]:

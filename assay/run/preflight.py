@@ -1,7 +1,7 @@
 """Checks before the first step for mistakes that would waste a long run.
 
 The checks look at the settings, at the model's files and at a probe: a few answers that the model writes to training
-problems. Warnings are printed and written to run.json. They never stop a run, and the probe does not change its result.
+problems. Warnings are printed and written to run.json. Neither a warning nor the probe changes or stops the run.
 """
 
 from __future__ import annotations
@@ -34,17 +34,20 @@ if TYPE_CHECKING:
     from assay.record.panel import Panel
 
 GROUP = 4  # answers to each prompt of the probe, or fewer if the recipe's groups are smaller
-# A warning is given ...
-CUT = 0.25  # if at least this share of the answers was cut at the length limit
-FULL = 0.9  # if prompt and answer fill at least this share of the context
-FAR = 10.0  # if the learning rate is so many times the recipe's, or its reciprocal
-PUNISHED = 0.9  # if a reward part takes something from at least this share of the answers
-LEAST_ROWS = 8  # if an optimiser step sees fewer answers
+CUT = 0.25  # warn if at least this share of the answers was cut at the length limit
+FULL = 0.9  # warn if prompt and answer fill at least this share of the context
+FAR = 10.0  # warn if the learning rate differs from the recipe's by at least this factor
+PUNISHED = 0.9  # warn if a reward part lowers the reward of at least this share of the answers
+LEAST_ROWS = 8  # warn if an optimiser step sees fewer answers
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts of the model and of the probe, which the checks read beside the experiment."""
+    """Facts of the model and of the probe, which the checks read beside the experiment.
+
+    facts = Facts(parameters=494_000_000, context=32768, longest=310)
+    print(*warnings(experiment, facts), sep="\\n")
+    """
 
     parameters: int
     context: int  # the largest number of tokens of prompt and answer together
@@ -156,12 +159,12 @@ def warnings(experiment: Experiment, facts: Facts) -> list[str]:
 
 def unjudged(_: Experiment, facts: Facts) -> str | None:
     """The verifier failed on answers of the probe."""
-    kinds = [e.verdict for e in facts.episodes if e.verdict is not None and e.verdict.status == "invalid"]
-    if not kinds:
+    failures = [e.verdict for e in facts.episodes if e.verdict is not None and e.verdict.status == "invalid"]
+    if not failures:
         return None
     return (
-        f"the verifier failed on {len(kinds)} of {len(facts.episodes)} probe answers ({kinds[0].kind}: "
-        f"{kinds[0].detail}); such answers have no reward and train nothing"
+        f"the verifier failed on {len(failures)} of {len(facts.episodes)} probe answers ({failures[0].kind}: "
+        f"{failures[0].detail}); such answers have no reward and are not trained on"
     )
 
 
@@ -306,7 +309,10 @@ def few_rows(experiment: Experiment, _: Facts) -> str | None:
         )
     if rows >= LEAST_ROWS:
         return None
-    return f"an update sees {rows:g} answers, which is mostly noise: raise --scale.num-prompts or --scale.group-size"
+    return (
+        f"an update sees {rows:g} answers, so that its gradient is mostly noise: raise --scale.num-prompts or "
+        "--scale.group-size"
+    )
 
 
 CHECKS: tuple[Callable[[Experiment, Facts], str | None], ...] = (

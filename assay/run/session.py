@@ -312,12 +312,12 @@ def load_model(experiment: Experiment) -> Policy:
 
 def with_adapter(experiment: Experiment, policy: Policy) -> Policy:
     """The policy with a new adapter if the run asks for one; a policy that is an adapter already stays as it is."""
-    has = policy.transformer.lora
+    adapter = policy.transformer.lora
     if not experiment.lora.rank:
         return policy
-    if has is not None:
+    if adapter is not None:
         raise ConfigError(
-            f"{experiment.model} is an adapter of rank {has.rank} already. Leave --lora out to train this adapter "
+            f"{experiment.model} is an adapter of rank {adapter.rank} already. Leave --lora out to train this adapter "
             f"further, or merge it into its model first: `assay export {experiment.model} FOLDER --merge`."
         )
     from assay.policy.adapter_folder import put_on
@@ -357,7 +357,7 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
         wanted["reference"] = False
     values = {name for name, model in recipe.models.items() if model.output == "value"}
     if values and machine.engine == "native":
-        say(f"with torch is computed: {', '.join(sorted(values))}; the compiled core computes everything else")
+        say(f"torch computes {', '.join(sorted(values))}; the compiled core computes everything else")
     if values and not isinstance(policy.transformer, Transformer):
         raise ConfigError(
             f"{recipe.name} has a critic, which needs a model of the families llama, qwen2 or qwen3; "

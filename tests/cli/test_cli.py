@@ -72,7 +72,7 @@ WRONG: dict[str, tuple[int, str, str]] = {  # line: exit code, what the message 
     "show countdwn": (2, "named 'countdwn'", "'countdown'"),
     "show gate:clap": (2, "named 'gate:clap'", "'gate:clip'"),
     "list tasks --scale.x 1": (2, "no settings such as --scale.x", "assay train"),
-    "new methd soft": (2, "no kind named 'methd'", "'method'"),
+    "new methd soft": (2, "no kind named 'methd'", "'method'"),  # codespell:ignore methd
     "new method": (2, "NAME", "assay new --help"),
     "base bild countdown": (2, "no action named 'bild'", "'build'"),
     "base build countdwn": (2, "no base named 'countdwn'", "'countdown'"),

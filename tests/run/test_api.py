@@ -74,7 +74,7 @@ def test_a_run_is_extended_by_resume(model: Path, tmp_path: Path) -> None:
     [
         ({"task": "coutdown"}, UnknownName, "'countdown'"),
         ({"recipe": "dapoo"}, UnknownName, "'dapo'"),
-        ({"levels": ()}, DataError, "at no level"),
+        ({"levels": ()}, DataError, "without a level"),
         ({"levels": (99,)}, DataError, "not 99"),
         ({"profile": "labtop"}, ConfigError, "paper, laptop, one-gpu"),
         ({"steps": 0}, ConfigError, "scale.num_steps must be at least 1"),

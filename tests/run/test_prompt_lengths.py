@@ -8,20 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from of_methods import make
 
-from assay.ask import Hinted, Sampling, first_requests
+from assay.ask import Sampling, first_requests
 from assay.errors import DataError
 from assay.known import RECIPES, recipe
 from assay.memory import Memory
-from assay.methods.guide.retry import RetryWithHint
-from assay.methods.l1.budget import Budget
-from assay.methods.questa.partial_solution import CutAnywhere, PartialSolution
-from assay.methods.rcrl.condition import Conditioned
-from assay.methods.rcrl.labels import LabelSteps
-from assay.methods.rlad.abstract import TeachAbstractions, WriteThenSolve
-from assay.methods.seele.begin import BeginAtRate
-from assay.methods.seele.rounds import HintRounds
-from assay.part import Asking, bind
+from assay.part import bind
 from assay.policy import character_tokenizer
 from assay.recipe import at_profile
 from assay.rng import Key
@@ -92,31 +85,28 @@ def test_nothing_is_added_where_no_abstraction_is_written() -> None:
 
 # `5+3=1,1*2=2#2`: the worked solution of a chain modulo 7 whose prompt is `M7 5+3*2`
 CHAIN = task("mod-chain-7").pose({"p": 7, "start": 5, "steps": [["+", 3], ["*", 2]]}, level=2)
-FITTING = {
-    "no hint": (Hinted(share=0.0), 0),
-    "all steps but the last": (Hinted(), len(" [5+3=1]")),
-    "6 of 13 characters": (PartialSolution(percent=50.0, least=1), len(" [5+3=1,]")),
-    "too short a hint": (PartialSolution(percent=50.0, least=7), 0),
-    "anywhere": (CutAnywhere(), len(" [5+3=1,1*2=2#2]")),
-    "a retry": (RetryWithHint(), len(" [5+3=1]")),
-    "a budget": (Budget(low=8, high=120), len(" [=120]")),
-    "a label": (Conditioned(), len(" [GOOD]")),
-    "both labels": (LabelSteps(), len(" [GOOD]")),
-    "writing both": (WriteThenSolve(), len(" !")),
-    "asking for an abstraction": (TeachAbstractions(), len(" ?")),
-    "a beginning beside the limit": (BeginAtRate(), len("5+3=1,")),
-    "and its rounds": (HintRounds(), len("5+3=1,")),
+FITTING: dict[str, tuple[str, dict[str, Any], int]] = {  # the part, its values, the tokens that it adds
+    "no hint": ("ask:hinted", {"share": 0.0}, 0),
+    "all steps but the last": ("ask:hinted", {}, len(" [5+3=1]")),
+    "6 of 13 characters": ("ask:partial-solution", {"percent": 50.0, "least": 1}, len(" [5+3=1,]")),
+    "too short a hint": ("ask:partial-solution", {"percent": 50.0, "least": 7}, 0),
+    "anywhere": ("ask:cut-anywhere", {}, len(" [5+3=1,1*2=2#2]")),
+    "a retry": ("expand:retry-with-hint", {}, len(" [5+3=1]")),
+    "a budget": ("ask:budget", {"low": 8, "high": 120}, len(" [=120]")),
+    "a label": ("ask:conditioned", {}, len(" [GOOD]")),
+    "both labels": ("curate:label-steps", {}, len(" [GOOD]")),
+    "writing both": ("ask:write-then-solve", {}, len(" !")),
+    "asking for an abstraction": ("ask:teach-abstractions", {}, len(" ?")),
+    "a beginning beside the limit": ("ask:begin-at-rate", {}, len("5+3=1,")),
+    "and its rounds": ("expand:hint-rounds", {}, len("5+3=1,")),
 }
 
 
 @pytest.mark.parametrize("case", FITTING)
 def test_a_part_says_by_how_much_it_makes_a_prompt_longer(case: str) -> None:
-    part, tokens = FITTING[case]
+    place, values, tokens = FITTING[case]
     assert CHAIN.solution == "5+3=1,1*2=2#2"
-    assert part.grows(CHAIN, CODEC, 20) == tokens
-
-
-ASKING = [part for part, _ in FITTING.values() if isinstance(part, Asking)]
+    assert make(place, **values).grows(CHAIN, CODEC, 20) == tokens
 
 
 @given(level=st.integers(1, 12), seed=st.integers(0, 50))
@@ -124,7 +114,7 @@ def test_no_request_is_longer_than_its_part_said(level: int, seed: int) -> None:
     problem = task("mod-chain-7").problem(Key(seed), level=level)
     (bare,) = first_requests([problem], Memory(seed), first=0, samples=1, sampling=Sampling(20), codec=CODEC)
     room = len(bare.context) + bare.max_new
-    for part in ASKING:
+    for part in [make(place, **values) for place, values, _ in FITTING.values() if place.startswith("ask:")]:
         (request,) = bind(part, codec=CODEC, place="nowhere")([bare], memory=Memory(seed))
         answer = request.given + request.max_new if request.max_new else 20  # a given one has a length of its own
         assert len(request.context) + answer <= room + part.grows(problem, CODEC, 20), part
@@ -145,7 +135,7 @@ def test_a_model_without_room_for_what_a_recipe_adds_is_refused(name: str) -> No
 def test_of_rows_those_are_too_long_whose_own_hint_is() -> None:
     """A long hint of one row takes no room from the others."""
     short, long = (Problem("mod-chain-7", "M7 1", {}, text, solution=text) for text in ("1", "1" * 50))
-    part = PartialSolution(percent=100.0, least=1)
+    part = make("ask:partial-solution", percent=100.0, least=1)
     found = measured([short, long], CODEC, lambda problem: part.grows(problem, CODEC, 20))
     assert [length for length, _ in found.lengths] == [len("M7 1 []") + 50 + MARKS, len("M7 1 []") + 1 + MARKS]
 

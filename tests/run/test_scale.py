@@ -164,7 +164,8 @@ def test_a_part_that_punishes_every_answer_of_the_first_step_is_said_aloud(tmp_p
     line = ["train", "dapo", "--model", model, "--task", "countdown:3", "--steps", 1, *sizes()]
     reply = shell(*line, "--run", tmp_path / "loud", f"--{OWN}", 4096)
     assert reply.code == 0, reply.err
-    assert "warning: soft-overlong (buffer 4096, factor 1) takes from 4 of 4 probe answers, 1 each" in reply.err
+    said = "warning: soft-overlong (buffer 4096, factor 1) lowers the reward of 4 of 4 probe answers, by 1 on average"
+    assert said in reply.err
 
 
 @pytest.mark.parametrize(
@@ -176,7 +177,7 @@ def test_answers_far_from_the_limit_are_no_reason_for_a_word(lengths: list[int],
     episodes = [episode([1] * length, sample=i, reward=float(i % 2)) for i, length in enumerate(lengths)]
     facts = Facts(3_000_000, context=512, longest=40, ends={"tokenizer": frozenset({2})}, episodes=episodes)
     found = "\n".join(warnings(made, facts))
-    assert ("soft-overlong (buffer 5, factor 1) takes from" in found) == told, found
+    assert ("soft-overlong (buffer 5, factor 1) lowers the reward of" in found) == told, found
 
 
 # Adapters

@@ -36,9 +36,9 @@ class Piece:
 class AttentionPlan:
     """Indices that gather the network's vectors into the flat buffers of the pieces, and back.
 
-    The network has queries and keys as vectors of [N, heads + kv_heads, d], and values as the last vectors of [N, heads
-    + 2 kv_heads, d]. The pieces read *flat* buffers, one of queries, one of keys and one of values, in which the
-    vectors stand in the order of the pieces.
+    The network has queries and keys as vectors of [N, heads + kv_heads, d]. Its values are the last vectors of
+    [N, heads + 2 kv_heads, d]. The pieces read *flat* buffers, one of queries, one of keys and one of values, in which
+    the vectors stand in the order of the pieces.
     """
 
     heads: int

@@ -60,9 +60,7 @@ class AdapterEngine(LocalEngine):
         """Nothing to do: autograd has added the gradients to the parameters already."""
 
     def run(self, ids: Tensor | None, mask: Tensor, positions: Tensor, **more: Any) -> Any:
-        """The output of the network, computed in the compute format. Arguments that the network does not take are left
-        out.
-        """
+        """The network's output, in the compute format. Arguments that the network does not take are left out."""
         given = {"attention_mask": mask, "position_ids": positions, **more}
         given = {name: value for name, value in given.items() if name in self.takes}
         with self._format():

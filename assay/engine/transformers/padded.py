@@ -1,6 +1,4 @@
-"""Rows padded to a rectangle, the form that networks of `transformers` take: on the right to learn, on the left to
-sample.
-"""
+"""Rows padded to a rectangle, as networks of `transformers` take them: on the right to learn, on the left to sample."""
 
 from __future__ import annotations
 

@@ -174,9 +174,9 @@ def search(
 class Search(Expansion):
     """Expands one node of each group's tree a round, until as many answers are backed up as a group has rows.
 
-    While no answer of the last expansion has ended, UCT picks the next node among them. Otherwise the search picks the
-    best node of the whole frontier: F = quality tanh Q(parent) + doubt H + depth sqrt(d / D), where H is the mean
-    surprisal of the answer so far.
+    While no answer of the last expansion has ended, UCT picks the next node from that expansion. Otherwise the search
+    picks the best node of the whole frontier: F = quality tanh Q(parent) + doubt H + depth sqrt(d / D), where H is the
+    mean surprisal of the answer so far.
 
         expand=(Search(quality=0.4),)
         --mechanism.expand search --mechanism.expand.0.quality 0.4

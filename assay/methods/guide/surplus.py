@@ -13,7 +13,7 @@ from assay.types import Row
 
 
 def take_turns(rows: Sequence[Row], memory: Memory, *, num_prompts: int, place: str = STORE) -> list[Row]:
-    """Leaves the waiting groups out of loss, denominator and statistics, and adds the groups that waited before."""
+    """Takes waiting groups out of loss and denominator, whole and with their statistics; adds groups that waited."""
     waited = [
         [returned(episode, marks, place) for episode in members] for marks, members in leftovers(memory, place).values()
     ]

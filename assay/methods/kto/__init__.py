@@ -21,9 +21,9 @@ KTO = Like(
         "Groups that are all wrong or all right teach too.",
         "The level z is the mean over all answers, each put under another question of the step; the mismatched rows "
         "do not train.",
-        "The paper sets the weights of right and wrong answers so that their totals have a ratio of 1 to 4/3 to 1, "
-        "over its data set. Here right and wrong answers are counted in every optimiser step, because their shares "
-        "depend on the policy.",
+        "The paper sets the weights of right and wrong answers so that the ratio of their totals over its data "
+        "set is from 1:1 to 4/3:1. Here right and wrong answers are counted in every optimiser step, because their "
+        "shares depend on the policy.",
     ),
     deviations=("In some implementations a batch of one uses the row's own reward as the level.",),
 )

@@ -105,8 +105,9 @@ RLAD = Recipe(
         "problem. Here they are the problem's hint, else the first half of its worked steps, which is a plan but "
         "hardly abstract.",
         "In the release the proposer is tuned at a rate of 1e-5 and samples at temperature 0.7 with top-p 0.95; here "
-        "rate and temperature are those of the whole run. An abstraction whose 8 answers beat 8 answers without it "
-        "helped by luck in about half of the cases: margin asks for a larger difference.",
+        "rate and temperature are those of the whole run. With 8 answers against 8 and a pass "
+        "rate of one half, about half of the abstractions that seem to help do so by luck: margin asks for a larger "
+        "difference.",
         "In the last stage an abstraction is written when its problem is drawn; the release stores one a problem "
         "beforehand, from the same weights.",
         "An abstraction may have 1024 tokens, and never more than an answer.",
@@ -126,8 +127,8 @@ RLAD_HIERARCHICAL = dataclasses.replace(
     notes=(
         "Values are those of the released variant: 4 abstractions, 4 answers with each, 640 rows an update at 32 "
         "problems; num_steps is ours.",
-        "The baseline of an answer comes from all 16 answers to its problem, that of an abstraction from the mean "
-        "rewards of the other 3 abstractions, each over 4 answers.",
+        "An answer is compared with all 16 answers to its problem, and an abstraction, by the mean reward of its 4 "
+        "answers, with the problem's other 3 abstractions.",
         "A group of abstractions is four means of four answers: its advantages are noisy.",
     ),
 )
@@ -140,7 +141,8 @@ RLAD_TWO = dataclasses.replace(
     roles=TWO_PLAYERS,
     notes=(
         *RLAD_HIERARCHICAL.notes,
-        "A set of weights for each player, as in the paper, but with the set-up of `rlad-one`, is our combination.",
+        "A set of weights for each player is the paper's; its combination with the set-up of `rlad-hierarchical` is "
+        "ours.",
     ),
 )
 

@@ -30,8 +30,8 @@ def begin_at_rate(
 class BeginAtRate(Asking):
     """Answers begin with the first steps of the worked solution (SEELE 2509.06923).
 
-    The number of steps is the one that the memory has for the problem. A new problem gets the share `rate` of its
-    steps; if `rate` is given, every problem does. The last step is never given.
+    With `rate`, every problem gets this share of its steps. Without it, a problem gets the share that `keep-rate` has
+    stored for it, and a new problem gets all steps but the last, which is never given.
 
         ask=(BeginAtRate(),)
         --mechanism.ask begin-at-rate

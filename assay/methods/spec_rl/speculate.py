@@ -132,9 +132,7 @@ def stays(now: Segment, draft: Segment, key: Key, *, lenience: float, residual: 
     if count == len(draft):
         return Stay(count)
     known = np.arange(now.all_logp.shape[1]) if draft.top_ids is None else draft.top_ids[count]
-    if accepted(
-        p[count:][:1], q[count:][:1], u[count:][:1], lenience=lenience
-    ):  # the new token is another one of the others
+    if accepted(p[count:][:1], q[count:][:1], u[count:][:1], lenience=lenience):  # another token among the others
         return Stay(count, barred=np.append(known, draft.ids[count]))
     return _left_over(now, draft, count, known, uniforms([key("residual")], 1)[0, 0], lenience=lenience)
 

@@ -46,7 +46,7 @@ TREERL = Recipe(
         weight_decay=0.1,
     ),
     notes=(
-        "A tree has six trunks, two places to fork in a round and two branches a place: 30 leaves, of which 16 train. "
+        "Each of six trunks forks at two places into two branches: 30 leaves, of which 16 train. "
         "The number of trunks follows group_size.",
         "Forks, values, loss and scale are those of the published code: values of subtrees are divided by the root of "
         "k, the number of selected leaves, then by the number of leaves. The paper's text has the second division "
@@ -54,7 +54,7 @@ TREERL = Recipe(
         "Surprisal is not entropy: it picks rare tokens even where the policy is sure. `by = entropy` picks by "
         "entropy.",
         "A leaf does not fork after the token that marks its answer. 'answer' and 'conclusion' are the code's marks; "
-        "'#' and \boxed mark answers in the tasks here.",
+        "'#' and \\boxed mark answers in the tasks here.",
         "A branch may use the tokens that its trunk left of the answer limit; the published code gives a branch the "
         "whole limit and cuts afterwards. The published code also penalises repetitive answers; here that is left "
         "out.",

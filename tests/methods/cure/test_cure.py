@@ -140,7 +140,7 @@ def test_a_place_is_counted_within_its_node() -> None:
 
 
 def test_counts_below_zero_are_refused() -> None:
-    with pytest.raises(ConfigError, match="branches 0 forks nowhere"):
+    with pytest.raises(ConfigError, match="With branches 0 nothing forks"):
         forks([answer([1], [0.0])], branches=-1)
     with pytest.raises(ConfigError, match="share must be above 0"):
         trunks([], Memory(0), group_size=8, share=0.0)

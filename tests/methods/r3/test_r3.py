@@ -172,10 +172,10 @@ def test_a_critic_learns_what_states_are_worth_and_starts_from_zero() -> None:
 
 def test_a_critic_is_asked_for_values_alone() -> None:
     engine = value_engine()
-    with pytest.raises(UsageError, match="ask it for values"):
+    with pytest.raises(UsageError, match="ask for Want"):
         engine.score(SPANS)
     (chunk,) = engine.chunks(laid(SPANS), tokens=999)
-    with pytest.raises(UsageError, match="gives values and nothing else"):
+    with pytest.raises(UsageError, match="gives values alone"):
         engine.forward(chunk, Want())
     with pytest.raises(ConfigError, match="no value head"):
         policy_engine = engine_of("qwen2", end=0)

@@ -387,7 +387,7 @@ def test_what_cannot_be_exact_is_refused_before_anything_is_loaded(settings: dic
 
 
 def test_a_task_whose_environment_answers_back_is_refused_before_anything_is_loaded() -> None:
-    with pytest.raises(ConfigError, match=r"environment of 'calculator'.*Take a task without an environment"):
+    with pytest.raises(ConfigError, match=r"in 'calculator' an environment writes.*Take a task without an environment"):
         plan(RECIPES["spec-rl"], model="x/y", pool=Pool((Share("calculator", (2,)),)))
 
 
