@@ -114,7 +114,7 @@ def add_part(part: type[Part]) -> None:
 
 
 def part_named(kind: type[Part], name: str) -> type[Part] | None:
-    """The part of this kind and name, or that was formerly called so; None where there is none."""
+    """The part of this kind that has this name, or had it in earlier versions; None if there is none."""
     known = PARTS[kind]
     return known.get(name) or next((part for part in known.values() if name in part.formerly), None)
 
@@ -136,7 +136,7 @@ def resolve(name: str, through: tuple[str, ...] = ()) -> Recipe:
 
 
 def _require_usable(part: type[Part]) -> None:
-    """Its function can be called, and its record be made without values."""
+    """Refuses a part whose function cannot be called, or whose record has a field without a default."""
     if problem := misspelt(part):
         raise ConfigError(f"{part.__module__}: {problem}")
     try:

@@ -96,7 +96,7 @@ class Part:
 
     does: ClassVar[Callable[..., Any]]
     known_as: ClassVar[str] = ""
-    formerly: ClassVar[tuple[str, ...]] = ()  # names that older run folders call it by; they are read, never written
+    formerly: ClassVar[tuple[str, ...]] = ()  # names of the part in older run folders; they are read, never written
     slots: ClassVar[tuple[str, ...]] = ()  # set by a kind: the fields of a recipe that take its parts
     given: ClassVar[tuple[str, ...]] = ()  # set by a kind: the positional arguments of its functions, in this order
     offers: ClassVar[tuple[str, ...]] = ()  # set by a kind: names of `OFFERED` that its functions may ask for

@@ -307,13 +307,13 @@ def check_memory(recipe: Recipe) -> None:
 
 
 def _unfilled(part: Part, filled: Collection[Stream]) -> str | None:
-    """Which constant of the rows no part finds out for this one, and who would; None where it has all that it needs."""
+    """Which constant the part needs that no part of the recipe fills, and what to add; None if nothing is missing."""
     stream = next((stream for stream in part.needs if stream not in filled), None)
     if stream is None:
         return None
     return (
-        f"{type(part).__name__} reads a constant of the rows, {stream.name}, that no part of the recipe finds out: put "
-        f"{stream.filled_by} into it."
+        f"{type(part).__name__} reads the constant '{stream.name}' of rows, and no part of the recipe computes it. Add "
+        f"{stream.filled_by} to the recipe."
     )
 
 

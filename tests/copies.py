@@ -15,8 +15,8 @@ Contents = dict[Path, list[str]]
 
 
 def copy_of_the_repository(folder: Path) -> Path:
-    """The package, its tests and its settings."""
-    for name in ("assay", "tests"):
+    """The package, its tests, benches and pages, and its settings."""
+    for name in ("assay", "tests", "bench", "docs"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "built"))
     shutil.copy(ROOT / "pyproject.toml", folder)
     return folder

@@ -1,4 +1,4 @@
-"""Groups compared with answers that nobody gave."""
+"""Advantages relative to a set of rewards that contains imagined answers: no policy gave them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def relative_to(
     ddof: int,
     epsilon: float,
 ) -> list[Row]:
-    """A_i = (R_i - mean S) / (std S + epsilon), S what `compared` makes of the rows of a group and of their rewards; 0
-    where all of S is alike.
+    """A_i = (R_i - mean S) / (std S + epsilon); 0 if all rewards of S are equal. `compared` gives the rewards S for the
+    rows of a group and their rewards.
     """
     result = list(rows)
     for members in groups(rows).values():

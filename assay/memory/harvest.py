@@ -43,5 +43,5 @@ class Harvest(Named, Remembering):
     keeps = "harvest"
 
     most: int = 4
-    name: str = for_caller("harvest")  # of the store; readers bear the same
+    name: str = for_caller("harvest")  # of the store; a part that reads the store has the same name
     does = harvest

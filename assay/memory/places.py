@@ -21,7 +21,7 @@ NOWHERE = ""  # the place of a part that keeps nothing, or that reads a store wh
 
 
 class Named:
-    """A part that keeps, or reads, the store of the name that a person gives it."""
+    """Mixin for a part whose store has the name in the field `name`; several such parts may be in one recipe."""
 
     name: str
 
