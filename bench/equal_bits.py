@@ -18,12 +18,14 @@ import argparse
 import contextlib
 import functools
 import hashlib
+import io
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
@@ -108,27 +110,20 @@ class Tree:
 
 @contextlib.contextmanager
 def tree(side: str, said: str | None, keep: Path) -> Iterator[Tree]:
-    """A commit in a worktree that is removed at the end; of a folder, which may be edited meanwhile, a copy."""
+    """The package of a commit, or of a folder, in a folder of its own: the other may be edited meanwhile."""
     with tempfile.TemporaryDirectory() as scratch:
-        folder = (Path(scratch) / "tree").resolve()
+        folder = Path(scratch).resolve()
         if said is None or Path(said).is_dir():
             without = shutil.ignore_patterns("__pycache__")
             shutil.copytree(Path(said or ROOT) / "assay", folder / "assay", ignore=without)
-            yield Tree(side, said or "the working tree", folder, keep)
-            return
-        git("worktree", "add", "--detach", str(folder), said)
-        try:
-            yield Tree(side, said, folder, keep)
-        finally:
-            git("worktree", "remove", "--force", str(folder))
-
-
-def git(*arguments: str) -> None:
-    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(
-            f"git {' '.join(arguments)}: {done.stderr.strip()}. Name a commit of this repository or a folder."
-        )
+        else:
+            done = subprocess.run(["git", "-C", str(ROOT), "archive", said, "assay"], capture_output=True)
+            if done.returncode:
+                why = done.stderr.decode().strip()
+                raise SystemExit(f"{said} is no folder, and no commit of this repository: {why}")
+            with tarfile.open(fileobj=io.BytesIO(done.stdout)) as package:
+                package.extractall(folder, filter="data")
+        yield Tree(side, said or "the working tree", folder, keep)
 
 
 # What a tree computes

@@ -59,7 +59,10 @@ TAGS = {  # of every fourth fixed row, where a recipe tells rows apart by it
     **dict.fromkeys(("spo", "azr"), "probe"),
     **dict.fromkeys(("hpt", "srft", "ampo"), "teacher"),
     **dict.fromkeys(("rlad", "rlad-hierarchical", "rlad-two", "rlad-joint"), "bare"),
-    "remax": "greedy", "guide": "hint", "l1-exact": "exact 9", "l1-max": "max 9",
+    "remax": "greedy",
+    "guide": "hint",
+    "l1-exact": "exact 9",
+    "l1-max": "max 9",
 }
 MACHINE = {"machine.threads": 1, "machine.precision": "fp32", "machine.probe": 0}
 SMALL = {

@@ -92,7 +92,7 @@ class Dice:
 # Mechanisms
 
 
-def part_of(slot: str, name: str) -> Part:
+def part_of(slot: str, name: str) -> Any:
     return make(f"{slot}:{name}", **SMALL.get(f"{slot}:{name}", {}))
 
 

@@ -36,7 +36,7 @@ def busy() -> set[str]:
     return {place for one in _all() for place in one.get("BUSY", ())}
 
 
-def make(place: str, **values: Any) -> Part:
+def make(place: str, **values: Any) -> Any:
     """The part `slot:name` with these values, the others being its defaults."""
     slot, _, name = place.partition(":")
     return SLOTS[slot][name](**values)

@@ -8,7 +8,7 @@ import numpy as np
 from tiny import episode, pushes, segment
 
 from assay.objective import NoRatio, Objective, Open, SequenceSum
-from assay.part import Part
+from assay.part import Selector
 from assay.types import Row
 
 
@@ -21,7 +21,7 @@ class Told:
     advantage: float
 
 
-def kept(part: Part, told: Told) -> list[bool]:
+def kept(part: Selector, told: Told) -> list[bool]:
     q = np.log(told.q).astype(np.float32)
     row = Row(episode([segment([1] * len(q), mu=q, old=q)])).mark(old=q, advantage=np.full(len(q), told.advantage))
     goal = Objective(gate=Open(), ratio=NoRatio(), keep=(part,), aggregate=SequenceSum())

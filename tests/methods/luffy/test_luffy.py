@@ -32,7 +32,7 @@ def test_the_last_answers_of_a_group_are_the_experts(count: int) -> None:
 @pytest.mark.parametrize("count", [-1, 8])
 def test_counts_of_demonstrations_that_cannot_be_are_refused_before_anything_is_loaded(count: int) -> None:
     with pytest.raises(ConfigError, match=f"of 8 answers from 0 to 7 are an expert's, not {count}"):
-        planned("luffy", **{"mechanism.ask.0.count": str(count)})
+        planned("luffy", level=3, **{"mechanism.ask.0.count": str(count)})
 
 
 def test_an_expert_is_cut_at_the_limit() -> None:
