@@ -13,7 +13,8 @@ from assay.errors import AssayError, ConfigError, unknown
 from assay.host import offers
 from assay.host.offers import Offer
 from assay.methods import METHODS
-from assay.part import KINDS, Part, kind_of, misspelt, name_of
+from assay.part import KINDS, Part, kind_of, name_of
+from assay.part_checks import misspelt
 from assay.recipe import Like, Recipe, check
 
 PHASES = (source, ask, collect, reward, curate, forwards, credit, objective, memory, stages)

@@ -21,13 +21,11 @@ case with dashes, unless the class sets `known_as`. Names that a part had `forme
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from assay.errors import ConfigError
 from assay.streams import Stream
 
 if TYPE_CHECKING:
@@ -40,50 +38,6 @@ if TYPE_CHECKING:
 LossScope = Literal["data", "row", "step"]
 """What a part of an objective must see at once: the packed batch alone, whole rows, or all rows of the step."""
 
-GIVEN = {
-    "memory": "what the run remembers between steps (assay.memory.Memory)",
-    "first": "the ordinal of the first problem to draw; the draws of a step are numbered from 0",
-    "count": "number of problems to draw",
-    "requests": "the requests of the step so far (assay.types.Request); one request asks for one answer",
-    "collect": "the collector to wrap: a function (models, requests, memory) -> (episodes, memory)",
-    "episodes": "the answers that the step has generated so far (assay.types.Episode); for a reward, those of one role",
-    "rows": "the episodes on their way to the learner, with marks and per-token streams (assay.types.Row)",
-    "seen": "the values of each metric, one a step, since the present stage began",
-    "logp": "log-prob of each token under the current weights, with a gradient",
-    "old": "log-prob of each token under the weights before the first update of the step",
-    "ratio": "the importance ratio w of each token, without a gradient",
-    "advantage": "the advantage A of each token",
-    "batch": "all rows of an optimiser step, packed (assay.types.Batch)",
-    "view": "whole rows as tensors (assay.objective.view.View)",
-}
-"""The positional arguments of parts' functions. `given` of a kind says which of them it uses, and in which order."""
-
-OFFERED = {
-    "pool": "where problems come from (assay.source.Pool)",
-    "codec": "the tokenizer (assay.ask.Codec)",
-    "sampling": "how answers are sampled (assay.ask.Sampling)",
-    "num_prompts": "number of prompts whose groups a step trains on",
-    "group_size": "number of answers to each prompt",
-    "max_new": "the generation limit: the most tokens that an answer may have",
-    "drawn": "number of problems that each round of a step draws: num_prompts times oversample",
-    "num_steps": "number of steps of the run",
-    "micro_tokens": "the most tokens in one micro-batch, which is one forward and backward pass",
-    "scale": "all numbers of the recipe's scale (assay.scale.Scale)",
-    "memory": "what the run remembers between steps (assay.memory.Memory)",
-    "models": "the parameter sets by name and by role (assay.models.Models)",
-    "more": "function (memory, first ordinal, count) -> requests for further problems of the same step",
-    "paused": "the episodes that wait for their next turn",
-    "everyone": "the episodes of all roles so far",
-    "episodes": "all answers that the step generated",
-    "rows": "the rows of this step, as the learner got them",
-    "stats": "the metrics of this step",
-    "view": "whole rows as tensors (assay.objective.view.View)",
-    "weight": "the weight of each token in the loss, as `aggregate` gives it",
-    "place": "the name in the memory of the part's own store, or of the store that the part `reads`",
-}
-"""What a function may ask for besides: it gets each of these that it names as an argument. `offers` of a kind says
-which of them the functions of this kind may name.
-"""
 _RUN = (
     *("pool", "codec", "sampling", "num_prompts", "group_size", "max_new"),
     *("drawn", "num_steps", "micro_tokens", "scale", "place"),
@@ -99,7 +53,7 @@ class Part:
     formerly: ClassVar[tuple[str, ...]] = ()  # names of the part in older run folders; they are read, never written
     slots: ClassVar[tuple[str, ...]] = ()  # set by a kind: the fields of a recipe that take its parts
     given: ClassVar[tuple[str, ...]] = ()  # set by a kind: the positional arguments of its functions, in this order
-    offers: ClassVar[tuple[str, ...]] = ()  # set by a kind: names of `OFFERED` that its functions may ask for
+    offers: ClassVar[tuple[str, ...]] = ()  # set by a kind: names of `OFFERED` (part_checks) that they may ask for
 
     reads: ClassVar[tuple[type[Remembering], ...]] = ()  # the classes of which one keeps the store that this part reads
     fills: ClassVar[tuple[Stream, ...]] = ()  # constants of rows that this part computes for other parts
@@ -387,81 +341,6 @@ def _kept(field: dataclasses.Field[Any]) -> bool:
 def asks(bound: Callable[..., Any], name: str) -> bool:
     """Whether a bound function has an argument of this name."""
     return name in bound.asked  # type: ignore[attr-defined]
-
-
-def misspelt(record: type[Part]) -> str | None:
-    """What is wrong with the signature of a part's function; None if the function can be called."""
-    kind = kind_of(record)
-    known = (*kind.given, *kind.offers)
-    if wrong := [name for name in _asked(record) if name not in known]:
-        near = difflib.get_close_matches(wrong[0], known, n=1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
-        offers = ", ".join(kind.offers) or "nothing else"
-        return (
-            f"the function of {record.__name__} asks for '{wrong[0]}', which is neither a field of {record.__name__} "
-            f"nor offered to parts of `{kind.slots[0]}`.{hint} The function is called with {', '.join(kind.given)}, "
-            f"and may ask for {offers}."
-        )
-    return None
-
-
-def _asked(record: type[Part]) -> Iterator[str]:
-    """The arguments without a default that are no fields of the record."""
-    fields = {field.name for field in dataclasses.fields(record)}
-    # the wrapper of a wrapped function computes its positional arguments; only its keyword arguments are asked for
-    wrapped = hasattr(record.does, "__wrapped__")
-    for parameter in inspect.signature(record.does).parameters.values():
-        positional = parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-        if (wrapped and positional) or parameter.name in fields or parameter.default is not parameter.empty:
-            continue
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        yield parameter.name
-
-
-def _require_kind(part: object, kind: type[Part], place: str) -> None:
-    """Refuses a part in the wrong slot, and names the slot in which the part belongs."""
-    if isinstance(part, kind):
-        return
-    if isinstance(part, Part) and isinstance(part, KINDS):
-        slots = " or ".join(f"`{slot}`" for slot in kind_of(part).slots)
-        own, found = type(part).__name__, kind_of(part).__name__
-        raise ConfigError(f"{place} takes a {kind.__name__}, but {own} is a {found}. Put {own} in {slots}.")
-    raise ConfigError(f"{place} takes a {kind.__name__} of `assay list parts`, not {part!r}.")
-
-
-def check_choices(record: Any, place: str, hints: Mapping[str, Any] | None = None) -> None:
-    """Refuses a field whose value is not one of its choices. Only recipes in Python need this check: values from a file
-    or the command line are checked when they are read.
-    """
-    for name, hint in (hints or get_type_hints(type(record))).items():
-        choices, value = choices_of(hint), getattr(record, name, None)
-        if choices and value not in choices and not (value is None and type(None) in get_args(hint)):
-            raise ConfigError(f"{place}.{name} is one of {', '.join(map(str, choices))}, not {value!r}.")
-
-
-def choices_of(hint: Any) -> tuple[Any, ...]:
-    """The values that a field of this `Literal` type may have; () for any other type."""
-    literal = next((found for found in (hint, *get_args(hint)) if get_origin(found) is Literal), None)
-    return get_args(literal)
-
-
-def check_parts(record: Any, place: str) -> None:
-    """Checks a record and all parts in it. Refuses a part in the wrong slot, a part whose function asks for an unknown
-    argument, and a value that is not one of the choices of its field.
-    """
-    hints = get_type_hints(type(record))
-    check_choices(record, place, hints)
-    for field in dataclasses.fields(record):
-        value, hint, where = getattr(record, field.name), hints[field.name], f"{place}.{field.name}"
-        kind = next((found for found in (hint, *get_args(hint)) if found in KINDS), None)
-        for item in value if isinstance(value, tuple) else (value,):
-            if kind is not None and not (item is None and type(None) in get_args(hint)):
-                _require_kind(item, kind, where)
-            if isinstance(item, KINDS) and (problem := misspelt(type(item))):
-                raise ConfigError(f"{where}: {problem}")
-            if isinstance(item, Part):
-                check_parts(item, where)
 
 
 def scales_with(measure: str, default: Any, *, at: int | None = None, inverse: bool = False) -> Any:

@@ -27,10 +27,9 @@ from assay.part import (
     Rewarding,
     Shape,
     Source,
-    check_choices,
-    check_parts,
     parts_of,
 )
+from assay.part_checks import check_choices, check_parts
 from assay.reward import Outcome
 from assay.scale import Model, Scale
 from assay.source import Uniform

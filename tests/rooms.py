@@ -20,6 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "rng", "scale", "streams"),
     ("types", "host"),
     ("part", "policy", "verifiers"),
+    ("part_checks",),
     ("engine", "tasks"),
     ("models",),
     ("memory",),

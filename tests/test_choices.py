@@ -9,7 +9,8 @@ import pytest
 
 from assay.errors import ConfigError
 from assay.known import PARTS, RECIPES
-from assay.part import Part, check_parts, choices_of, kind_of, name_of
+from assay.part import Part, kind_of, name_of
+from assay.part_checks import check_parts, choices_of
 from assay.recipe import Like, check
 from assay.run.configure import from_data
 

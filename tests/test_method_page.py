@@ -18,7 +18,8 @@ from small_runs import ROOT
 from assay.lab import new
 from assay.lab.part_card import questions
 from assay.methods import METHODS
-from assay.part import GIVEN, KINDS, OFFERED, Part
+from assay.part import KINDS, Part
+from assay.part_checks import GIVEN, OFFERED
 
 PAGE = ROOT / "docs" / "method.md"
 FILE = re.compile(r"^```python ([\w/.]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -12,7 +12,8 @@ from small_runs import Shell
 from assay.known import PARTS, RECIPES, SLOTS
 from assay.lab.part_card import part_card, part_text, questions
 from assay.objective import Case, Objective
-from assay.part import GIVEN, KINDS, OFFERED, Condition, Part, kind_of, name_of, parts_of
+from assay.part import KINDS, Condition, Part, kind_of, name_of, parts_of
+from assay.part_checks import GIVEN, OFFERED
 from assay.recipe import Mechanism
 from assay.run.configure import override
 

@@ -8,7 +8,7 @@ import pytest
 from small_runs import program
 
 from assay.known import PARTS
-from assay.part import misspelt
+from assay.part_checks import misspelt
 
 HEAVY = ("torch", "transformers", "pyarrow", "rich", "matplotlib", "tokenizers", "safetensors", "asyncio", "sympy")
 CODE = """

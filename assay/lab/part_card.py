@@ -19,7 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
 from assay.known import METHOD_OF, RECIPES, SLOTS
-from assay.part import GIVEN, OFFERED, Part, choices_of, kind_of, parts_of
+from assay.part import Part, kind_of, parts_of
+from assay.part_checks import GIVEN, OFFERED, choices_of
 from assay.run.configure import to_data
 
 STRUCTURE = ("does", "known_as", "slots", "given", "offers", "reads")  # attributes of a kind that answer no question
