@@ -49,6 +49,8 @@ FIELDS = {  # of records: what is asked for, and what else it was or will be cal
     "value": ("value",),
     "process": ("process",),
     "log_z": ("log_z", "partition"),
+    "blend_ids": ("blend_ids", "beside"),
+    "blend_share": ("blend_share", "share"),
 }
 
 SEED = 20261122
@@ -281,7 +283,7 @@ def of_batch(batch: Any, place: str) -> Digests:
         if isinstance(value, Mapping):
             for key, stream in value.items():
                 name = getattr(key, "name", key)
-                spread = np.repeat(stream, batch.lengths) if len(stream) == len(batch) else stream
+                spread = np.repeat(stream, batch.lengths, axis=0) if len(stream) == len(batch) else stream
                 found[f"{place}/weight {called.get(name, name)}"] = digest(spread)
         elif value is not None:
             found[f"{place}/{called.get(field, field)}"] = digest(value)
