@@ -25,10 +25,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Drawing(config))
+    config.pluginmanager.register(Drawing(config), "drawing")
     config.pluginmanager.register(SuiteTime(config))
     if find_spec("torch") is None:
         config.pluginmanager.register(TorchAbsent(config))
+
+
+@pytest.fixture(scope="session")
+def drawn_recipes(pytestconfig: pytest.Config) -> tuple[str, ...]:
+    """The recipes of this run, for a test that goes over them itself."""
+    drawing = pytestconfig.pluginmanager.get_plugin("drawing")
+    assert isinstance(drawing, Drawing)
+    return drawing.draw.recipes
 
 
 @pytest.fixture(params=["torch", "native", "adapter"])

@@ -116,8 +116,3 @@ class Drawing:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line(str(self.draw))
-
-    @pytest.fixture(scope="session")
-    def drawn_recipes(self) -> tuple[str, ...]:
-        """For a test that goes over the recipes itself."""
-        return self.draw.recipes

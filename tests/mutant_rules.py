@@ -24,7 +24,6 @@ FOLDERS = (
 FILES = (
     "assay/assemble.py",
     "assay/engine/optimiser.py",
-    "assay/curate/grouping.py",
     "assay/recipe.py",
     "assay/record/measure.py",
     "assay/run/recorder.py",

@@ -93,7 +93,7 @@ def test_the_table_is_of_what_is_there_and_says_what_ended_below(
     assert "- `nsr` (-0.023): not yet looked into." in text
     assert "ppo" in lines[-1] and "grpo" in lines[-1]  # two seeds are not three
     refused = next(line for line in lines if line.startswith("- `azr`: "))
-    assert "'countdown' is no task that can be" in refused and "azr" not in lines[-1]
+    assert "the task 'countdown' cannot be posed" in refused and "azr" not in lines[-1]
 
 
 def test_a_line_takes_the_place_of_an_older_run_of_its_seed(results: Path) -> None:

@@ -98,7 +98,11 @@ WRONG: dict[str, tuple[int, str, str]] = {  # line: exit code, what the message 
     "train dapo --steps -5": (78, "scale.num_steps must be at least 1", "not -5"),
     "train grpo --scale.group-size 1": (78, "a group of one", "reinforce"),
     "train gspo --mechanism.objective.aggregate token-mean": (78, "SequenceRatio is one ratio", "sequence-mean"),
-    "train gmpo --mechanism.objective.aggregate fixed-length": (78, "Geometric is one ratio", "a ratio of tokens"),
+    "train gmpo --mechanism.objective.aggregate fixed-length": (
+        78,
+        "Geometric is one ratio",
+        "a ratio of single tokens",
+    ),
     "train pacs --mechanism.objective.gate shaped": (78, "a loss of its own", "set whole to none"),
     "train tis --mechanism.objective.anchor sampler": (78, "the same gap again", "anchor to old"),
     "train passk --mechanism.credit.k 9": (78, "cannot be drawn from 8", "credit.k to less"),

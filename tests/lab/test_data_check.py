@@ -306,5 +306,5 @@ def test_a_gold_on_which_the_verifier_hangs_is_named_before_training(
     path = str(jsonl(tmp_path / "rows.jsonl", rows))
     pool = Pool((Share(data(path).name),), wording="natural")
     (line,) = answer_warnings(pool)
-    assert line.startswith("warning: 1 answer of ") and r"row 2, '\\sum_{k=1}^{10^9}" in line
+    assert line.startswith("warning: 1 reference answer of ") and r"row 2, '\\sum_{k=1}^{10^9}" in line
     assert check_data(path)["answers"]["unreadable"]["rows"][0]["row"] == 2

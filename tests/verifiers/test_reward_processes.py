@@ -93,7 +93,7 @@ def test_what_a_function_prints_is_heard_and_spoils_no_document(
 def test_what_a_plugin_prints_spoils_no_document_either(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("assay.cli.main.others", lambda: [print("hello from a plugin")][:0])
+    monkeypatch.setattr("assay.known.others", lambda: [print("hello from a plugin")][:0])
     reply = Shell(capsys)("list", "tasks", "--json")
     assert reply.document and "hello from a plugin" in reply.err
 
@@ -101,7 +101,7 @@ def test_what_a_plugin_prints_spoils_no_document_either(
 def test_an_exit_in_the_middle_of_a_command_is_no_success(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("assay.cli.main.others", lambda: sys.exit(0))
+    monkeypatch.setattr("assay.known.others", lambda: sys.exit(0))
     reply = Shell(capsys)("list", "tasks", "--json")
     assert reply.code == reply.document["code"] == 70
     assert "SystemExit(0)" in reply.document["message"] and Path(__file__).name in reply.document["message"]

@@ -1,3 +1,3 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
-ALONG = {"credit:token-baseline": ("assess:token-energy",)}
+ALONG = {"credit:token-baseline": ("forwards:token-energy",)}
