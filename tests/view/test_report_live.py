@@ -67,10 +67,9 @@ def test_a_report_that_cannot_be_written_is_told_once() -> None:
 PROGRAM = """
 import sys
 from assay.cli.main import main
-from assay.record import page
-page.APART, page.SHARE = 0.0, 1.0
+from assay.run import live_report
+live_report.APART, live_report.SHARE = 0.0, 1.0
 if sys.argv[1] == "raise":
-    from assay.engine.local import LocalEngine
     from assay.run.recorder import Recorder
     step = Recorder.step
     def broken(self, memory, *rest):
@@ -117,6 +116,7 @@ def test_a_report_can_be_read_while_a_run_goes_and_after_it_was_stopped(
     end = time.monotonic() + 120
     while len(seen) < 4 and time.monotonic() < end:
         seen.add(shown(run))
+        assert process.poll() is None, process.communicate()[1]
         time.sleep(0.02)
     assert len(seen) >= 4, "the report did not grow with the run"
     process.send_signal(number)

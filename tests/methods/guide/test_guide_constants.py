@@ -22,7 +22,7 @@ def test_a_part_whose_constant_nobody_finds_out_is_refused_before_a_run() -> Non
     check(guide)
     assert any(GAMMA in part.fills for part in guide.mechanism.forwards)
     without = dataclasses.replace(guide.mechanism, forwards=())
-    with pytest.raises(ConfigError, match=r"guide: ShapedBy reads .* gamma, .* put `ratio-quantile` of `forwards`"):
+    with pytest.raises(ConfigError, match=r"guide: ShapedBy reads .* 'gamma' .* Add `ratio-quantile` of `forwards`"):
         check(dataclasses.replace(guide, mechanism=without))
     assert isinstance(guide.mechanism.forwards[0], RatioQuantile)
 

@@ -284,7 +284,7 @@ def test_answers_are_the_policys_own_however_few_log_probs_a_draft_keeps(kind: s
     assert freedom >= 5 and found < bound(freedom)
     spans = [Span(e.request.context, e.stream("ids").astype(np.int32)) for e in made]
     for one, scores in zip(made, engine.score(spans), strict=True):
-        np.testing.assert_allclose(one.stream("old"), scores.logp, atol=1e-5)
+        np.testing.assert_allclose(one.stream("old"), scores.logp, atol=1e-4)  # logits of tens in 24 bits
         if engine.exact:
             assert (one.stream("old") == scores.logp).all()
 
