@@ -182,8 +182,8 @@ def offering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Offeri
     monkeypatch.delitem(sys.modules, "tiny_assay", raising=False)
 
     def offer(*given: tuple[str, str, str]) -> tuple[offers.Offer, ...]:
-        entries = [EntryPoint(name, value, group) for group, name, value in given]
-        monkeypatch.setattr(offers, "entry_points", lambda group: [one for one in entries if one.group == group])
+        entries = tuple(EntryPoint(name, value, group) for group, name, value in given)
+        monkeypatch.setattr(offers, "installed", lambda: entries)
         monkeypatch.setattr(tasks, "TASKS", dict(TASKS))
         monkeypatch.setattr(offers, "WITHHELD", {})
         monkeypatch.setattr(errors, "WITHHELD", offers.WITHHELD)
