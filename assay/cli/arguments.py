@@ -50,7 +50,7 @@ def track() -> Argument:
     """The option `--track`, with the names of the trackers."""
     from assay.record.sinks import SINKS
 
-    said = f"also send the metrics to these trackers, any or all of: {', '.join(SINKS)}; default none"
+    said = f"also send the metrics to these trackers, one or several of: {', '.join(SINKS)}; default none"
     return ("--track",), {"nargs": "+", "action": "extend", "metavar": "SINK", "help": said}
 
 
@@ -71,7 +71,7 @@ def tracked(names: Sequence[str] | None, values: Mapping[str, str]) -> dict[str,
 def _require_alike(path: str, one: str, other: str) -> None:
     """Refuses a setting that two options set to two values."""
     if one != other:
-        raise UsageError(f"--{path} is given twice, as '{one}' and as '{other}': leave one out.")
+        raise UsageError(f"--{path} is given twice, as '{one}' and as '{other}': leave one of the two out.")
 
 
 def refuse_theirs(words: Sequence[str]) -> None:
@@ -114,7 +114,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def settings_help() -> str:
-    """The settings of a run beside those of its recipe, one line each, for `--help`."""
+    """The settings of a run that do not belong to its recipe, one line each, for `--help`."""
     from assay.policy.conversation import Chat
     from assay.policy.lora import Lora
     from assay.run.configure import settings
@@ -124,7 +124,9 @@ def settings_help() -> str:
     groups |= {"tracking": Tracking(), "lora": Lora(), "chat": Chat()}
     rows = [row for prefix, record in groups.items() for row in settings(record, prefix)]
     lines = [f"  --{path.replace('_', '-'):<30} {kind}, default {_shown(value)}" for path, kind, value in rows]
-    return "\n".join(["settings (those of a recipe, --scale.* and --mechanism.*: `assay show RECIPE`):", *lines])
+    return "\n".join(
+        ["settings of every run (`assay show RECIPE` lists those of a recipe, --scale.* and --mechanism.*):", *lines]
+    )
 
 
 def _shown(value: Any) -> str:
@@ -132,7 +134,7 @@ def _shown(value: Any) -> str:
 
 
 def one_of(kind: str, names: Sequence[str], *, see: str, **options: Any) -> dict[str, Any]:
-    """Keyword arguments for an argument that takes one of these names; the error for another offers the nearest one."""
+    """Keyword arguments for an argument that takes one of these names. For another name the error offers the nearest."""
 
     def known(text: str) -> str:
         if text not in names:

@@ -1,6 +1,6 @@
-"""The verbs that look, at models, runs, files, names and this machine, and those that write a folder for others.
+"""The verbs that do not train: they inspect models, runs, files, names and this machine, or write a folder.
 
-What each needs is imported when it is asked for.
+The modules that a verb needs are imported when it runs.
 """
 
 from __future__ import annotations

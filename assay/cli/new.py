@@ -18,7 +18,9 @@ def run_new(arguments: argparse.Namespace) -> Any:
     if not arguments.json:
         lines = [f"wrote {path}" for path in made.files]
         lines += [f"added {line} to {path}" for path, line in made.changed.items()]
-        terminal.show("\n".join([*lines, "", "It works as it is. Fill in what its files say, and run:"]))
+        terminal.show(
+            "\n".join([*lines, "", "It works as it is. Comments in its files say what to fill in. Then run:"])
+        )
         terminal.show("\n".join(f"  {line}" for line in made.next))
     return {
         "kind": made.kind,
@@ -32,17 +34,20 @@ def run_new(arguments: argparse.Namespace) -> Any:
 
 ARGUMENTS: list[Argument] = [
     (("kind",), one_of("kind", ("method", "task", "reward"), see="assay new --help")),
-    (("name",), {"metavar": "NAME", "help": "lower-case words joined by -; not taken"}),
+    (("name",), {"metavar": "NAME", "help": "lower-case words joined by -; a name that is not taken"}),
     (
         ("--dir",),
         {
             "type": Path,
             "default": Path(),
-            "help": "where it is written; default . (here). In a checkout of Assay a method goes among its own",
+            "help": "the folder to write into; default . (here). In a checkout of Assay a method goes to assay/methods",
         },
     ),
     (
         ("--group",),
-        {"help": f"of a method in a checkout: {', '.join(GROUPS)}; default {next(iter(GROUPS))}"},
+        {
+            "help": "the group in the docs, for a method in a checkout: "
+            f"{', '.join(GROUPS)}; default {next(iter(GROUPS))}"
+        },
     ),
 ]

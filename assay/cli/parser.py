@@ -13,7 +13,7 @@ from assay.errors import UsageError, unknown
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The arguments of a verb, the settings as `overrides` and the whole line as `command`."""
+    """The arguments of the verb, with the settings in `overrides` and the whole command line in `command`."""
     rest, found = overrides(arguments)
     verb = next((item for item in rest if not item.startswith("-")), None)
     if verb is not None and verb not in VERBS:
@@ -22,23 +22,26 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         refuse_theirs(rest)
     known, others = build_parser(verb).parse_known_args(rest)
     if verb is None:
-        raise UsageError(f"say what to do: {', '.join(VERBS)}. `assay --help` explains them.")
+        raise UsageError(f"say what to do, with one of these verbs: {', '.join(VERBS)}. `assay --help` explains them.")
     if others:
         raise strange(others[0], [flag for flags, _ in VERBS[verb][1]() for flag in flags], verb)
     if found and verb != "train":
-        raise UsageError(f"`assay {verb}` has no settings such as --{next(iter(found))}; `assay train` has.")
+        raise UsageError(
+            f"`assay {verb}` takes no settings such as --{next(iter(found))}; only `assay train` takes them."
+        )
     known.overrides = found
     known.command = shlex.join(["assay", *arguments])
     return known
 
 
 def build_parser(asked: str | None = None) -> Parser:
-    """Of all verbs the names, and of the one that is asked for its arguments."""
+    """A parser with the names of all verbs, and with the arguments of the verb `asked` alone, for a fast start-up."""
     parser = Parser(
         prog="assay",
         description="Reinforcement learning with verifiable rewards: one engine and one laboratory.",
-        epilog="Exit codes: 0 done, 2 wrong usage, 64 bad data, 69 endpoint away, 70 a bug of ours, 74 input or "
-        "output, 75 stopped and resumable, 78 configuration.",
+        epilog="`assay VERB --help` explains a verb. Exit codes: 0 done, 2 wrong usage, 64 bad data, 69 a "
+        "service does not answer, 70 a bug in Assay, 74 reading or writing failed, 75 the run stopped and can be "
+        "resumed, 78 wrong configuration.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"assay {__version__}")
@@ -54,6 +57,10 @@ def build_parser(asked: str | None = None) -> Parser:
         )
         for flags, options in arguments() if name == asked else ():
             verb.add_argument(*flags, **options)
-        verb.add_argument("--json", action="store_true", help="one JSON document on standard output")
+        verb.add_argument(
+            "--json",
+            action="store_true",
+            help="write one JSON document to standard output, and everything else to standard error",
+        )
         verb.set_defaults(run_verb=run)
     return parser

@@ -1,4 +1,4 @@
-"""The arguments by which a command names its problems (generated tasks, data files), and `assay data check`."""
+"""The arguments with which a command names its problems (generated tasks, data files), and `assay data check`."""
 
 from __future__ import annotations
 
@@ -22,20 +22,40 @@ READ = ("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows
 COLUMNS: list[Argument] = [
     (
         ("--prompt-column",),
-        {"default": "", "metavar": "NAME", "help": "default: prompt, messages, question or problem"},
+        {
+            "default": "",
+            "metavar": "NAME",
+            "help": "the column of the prompt; default: the first of prompt, messages, question and problem",
+        },
     ),
-    (("--answer-column",), {"default": "", "metavar": "NAME", "help": "default: see docs/data.md"}),
+    (
+        ("--answer-column",),
+        {
+            "default": "",
+            "metavar": "NAME",
+            "help": "the column of the answer; default: the first of the columns that docs/data.md lists",
+        },
+    ),
     (
         ("--answer-from-messages",),
-        {"action": "store_true", "help": "the last message of each conversation is the assistant's: the answer"},
+        {
+            "action": "store_true",
+            "help": "find the answer in the last message of each conversation, which the assistant wrote",
+        },
     ),
-    (("--skip-bad-rows",), {"action": "store_true", "help": "leave out rows that cannot be used or do not fit"}),
+    (
+        ("--skip-bad-rows",),
+        {
+            "action": "store_true",
+            "help": "leave out rows that cannot be read or are too long, instead of refusing the file",
+        },
+    ),
 ]
 SYSTEM: Argument = (
     ("--system",),
     {
         "metavar": "TEXT",
-        "help": "system message of prompts that have none, short for --chat.system; default none, or the run's",
+        "help": "a system message for prompts that have none; short for --chat.system; default: the run's, or none",
     },
 )
 HELD_OUT: Argument = (
@@ -43,8 +63,8 @@ HELD_OUT: Argument = (
     {
         "action": "append",
         "metavar": "FILE",
-        "help": "held-out rows, repeat for several files; all rows of --data are then trained on; default: a fifth of "
-        "--data is held out",
+        "help": "a file of held-out rows, so that all rows of --data are trained on; repeat for several files; "
+        "default: a fifth of --data is held out",
     },
 )
 TASKS: list[Argument] = [
@@ -53,7 +73,7 @@ TASKS: list[Argument] = [
         {
             "action": "append",
             "metavar": "NAME[:LEVELS][=WEIGHT]",
-            "help": f"repeat for a mixture; default {DEFAULT_TASK}, for eval the run's own tasks",
+            "help": f"a task of `assay list tasks`; repeat for a mixture; default: the run's tasks, or {DEFAULT_TASK}",
         },
     ),
     (
@@ -62,7 +82,8 @@ TASKS: list[Argument] = [
             "wording",
             get_args(Wording),
             see="assay train --help",
-            help="compact for bases, natural for pretrained models; default compact, with --data natural, or the run's",
+            help="compact for small models trained from scratch, natural for pretrained models; "
+            "default: that of the run, or natural with --data, else compact",
         ),
     ),
     (
@@ -70,8 +91,8 @@ TASKS: list[Argument] = [
         {
             "action": "append",
             "metavar": "FILE|HUB",
-            "help": "rows: .jsonl, .json, .csv, .tsv, .parquet, or owner/name:split; repeat for several files, which "
-            "are joined to one set; default: generated tasks only",
+            "help": "your own problems: a .jsonl, .json, .csv, .tsv or .parquet file, or owner/name:split of the Hub; "
+            "repeat for several files, which form one set; default: generated tasks only",
         },
     ),
     SYSTEM,
@@ -79,21 +100,24 @@ TASKS: list[Argument] = [
 ]
 CHECK: list[Argument] = [
     (("action",), one_of("action", ("check",), see="assay data --help")),
-    (("files",), {"nargs": "+", "metavar": "FILE|HUB", "help": "several files are joined to one set"}),
-    (("--model",), {"help": "measure prompts in tokens of this model; default: in characters"}),
+    (("files",), {"nargs": "+", "metavar": "FILE|HUB", "help": "the files to check; several files form one set"}),
+    (("--model",), {"help": "measure prompts in the tokens of this model; default: in characters"}),
     HELD_OUT,
     SYSTEM,
     *COLUMNS,
     (
         ("--reward",),
-        {"metavar": "FILE.py:FUNCTION", "help": "a reward function to try on the answers of the rows; default: none"},
+        {
+            "metavar": "FILE.py:FUNCTION",
+            "help": "a reward function to try on the right answers of the rows; default: none",
+        },
     ),
     REWARD_TIMEOUT,
 ]
 
 
 def pool_of(arguments: argparse.Namespace) -> Pool:
-    """The pool of `--data` and every `--task`, mixed; that of the default task if neither is given."""
+    """The pool of problems: `--data` and every `--task`, mixed; the default task if neither is given."""
     from assay.source import Pool, Share, check_pool
     from assay.tasks.data.task import data
 

@@ -1,4 +1,4 @@
-"""The verbs that train: `train`, `resume`, `base`, `demo`. What each needs is imported when it is asked for."""
+"""The verbs that train: `train`, `resume`, `base`, `demo`. The modules that a verb needs are imported when it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs by name: what each is for, its arguments, and the function that does it."""
+"""The verbs by name: what each verb is for, its arguments, and the function that does the work."""
 
 from __future__ import annotations
 
@@ -24,10 +24,13 @@ from assay.cli.looking import (
 )
 from assay.cli.training import run_base, run_demo, run_resume, run_train
 
-QUIET: Argument = (("--quiet",), {"action": "store_true", "help": "no panel"})
-SEED: Argument = (("--seed",), {"type": int, "default": 0, "help": "default 0"})
-RUN: Argument = (("run",), {"type": Path, "metavar": "RUN", "help": "a run folder"})
-MODEL: Argument = (("model",), {"metavar": "MODEL|RUN"})
+QUIET: Argument = (("--quiet",), {"action": "store_true", "help": "show no progress while the command works"})
+SEED: Argument = (("--seed",), {"type": int, "default": 0, "help": "the seed of all random numbers; default 0"})
+RUN: Argument = (("run",), {"type": Path, "metavar": "RUN", "help": "the folder of a run"})
+MODEL: Argument = (
+    ("model",),
+    {"metavar": "MODEL|RUN", "help": "a folder, a Hub id, a base, or a run, of which the last checkpoint is taken"},
+)
 
 
 def of_train() -> list[Argument]:
@@ -41,18 +44,24 @@ def of_train() -> list[Argument]:
         *TASKS,
         HELD_OUT,
         *REWARD,
-        (("--model",), {"help": "a folder, a hub id, or a base (default: the base of the task)"}),
+        (("--model",), {"help": "a folder, a Hub id, a run or a base; default: the base for the task"}),
         (
             ("--profile",),
-            one_of("profile", profiles, see="assay train --help", default="auto", help="scale; default auto"),
+            one_of(
+                "profile",
+                profiles,
+                see="assay train --help",
+                default="auto",
+                help="the scale of the run; default auto, which looks at the model and the machine",
+            ),
         ),
-        (("--steps",), {"type": int, "help": "default: the profile's"}),
+        (("--steps",), {"type": int, "help": "number of steps; default: that of the profile"}),
         SEED,
-        (("--run",), {"type": Path, "help": "run folder; default runs/RECIPE-TASK-N"}),
+        (("--run",), {"type": Path, "help": "the new folder of the run; default runs/RECIPE-TASK-N"}),
         track(),
         (
             ("--dry-run",),
-            {"action": "store_true", "help": "print what the run will use and stop; --json has all of it"},
+            {"action": "store_true", "help": "print what the run would use, and stop; with --json every value"},
         ),
         QUIET,
     ]
@@ -63,10 +72,13 @@ def of_resume() -> list[Argument]:
 
     return [
         RUN,
-        (("--steps",), {"type": int, "help": "extend the run; default: the steps it began with"}),
+        (
+            ("--steps",),
+            {"type": int, "help": "the new total number of steps; default: the number with which the run began"},
+        ),
         (
             ("--trust-code",),
-            {"action": "store_true", "help": "run the reward functions that RUN names, though they have changed"},
+            {"action": "store_true", "help": "run the reward functions that RUN names even if their code has changed"},
         ),
         REWARD_TIMEOUT,
         QUIET,
@@ -78,11 +90,23 @@ def of_sample() -> list[Argument]:
 
     return [
         MODEL,
-        (("prompt",), {"metavar": "PROMPT"}),
-        (("--n",), {"type": int, "default": 1, "help": "answers; default 1"}),
-        (("--max-new",), {"type": int, "help": "tokens; default 64, of a run its own limit"}),
-        (("--top-p",), {"type": float, "default": 1.0, "help": "default 1.0"}),
-        (("--temperature",), {"type": float, "default": 1.0, "help": "default 1.0; 0 is greedy"}),
+        (("prompt",), {"metavar": "PROMPT", "help": "the text of the question"}),
+        (("--n",), {"type": int, "default": 1, "help": "number of answers; default 1"}),
+        (
+            ("--max-new",),
+            {
+                "type": int,
+                "help": "the most tokens of an answer; default: the limit of the run, or 64 if MODEL is not a run",
+            },
+        ),
+        (
+            ("--top-p",),
+            {"type": float, "default": 1.0, "help": "the share of probability that is sampled from; default 1.0"},
+        ),
+        (
+            ("--temperature",),
+            {"type": float, "default": 1.0, "help": "the sampling temperature; 0 is greedy; default 1.0"},
+        ),
         SYSTEM,
         SEED,
     ]
@@ -96,11 +120,31 @@ def of_eval() -> list[Argument]:
         MODEL,
         *TASKS,
         *REWARD,
-        (("--problems",), {"type": int, "help": "default 256; of --data all rows"}),
-        (("--n",), {"type": int, "default": 16, "help": "samples a problem; default 16"}),
-        (("--k",), {"type": int, "nargs": "+", "action": "extend", "help": "default 1, 2, 4 ... n"}),
-        (("--max-new",), {"type": int, "help": "tokens; default: the run's own limit, else what the task needs"}),
-        (("--temperature",), {"type": float, "help": "0 is greedy; default 1.0, of a run that of its exams"}),
+        (("--problems",), {"type": int, "help": "number of problems; default 256, or all rows of --data"}),
+        (("--n",), {"type": int, "default": 16, "help": "number of answers to each problem; default 16"}),
+        (
+            ("--k",),
+            {
+                "type": int,
+                "nargs": "+",
+                "action": "extend",
+                "help": "the k of pass@k, one or several; default 1, 2, 4 ... n",
+            },
+        ),
+        (
+            ("--max-new",),
+            {
+                "type": int,
+                "help": "the most tokens of an answer; default: the limit of the run, or what the task needs",
+            },
+        ),
+        (
+            ("--temperature",),
+            {
+                "type": float,
+                "help": "the sampling temperature; 0 is greedy; default: that of the run's own evaluations, or 1.0",
+            },
+        ),
         SEED,
     ]
 
@@ -113,20 +157,23 @@ def of_data() -> list[Argument]:
 
 def of_compare() -> list[Argument]:
     return [
-        (("runs",), {"type": Path, "nargs": "+", "metavar": "RUN"}),
-        (("--plot",), {"type": Path, "help": "write the curves to this file (png and svg); default: no plot"}),
+        (("runs",), {"type": Path, "nargs": "+", "metavar": "RUN", "help": "the folders of the runs to compare"}),
+        (("--plot",), {"type": Path, "help": "draw the curves into this file, as png and as svg; default: no plot"}),
     ]
 
 
 def of_list() -> list[Argument]:
     return [
         (("what",), one_of("list", ("recipes", "tasks", "bases", "parts", "gym", "papers"), see="assay list --help")),
-        (("words",), {"nargs": "*", "metavar": "WORDS", "help": "of a paper: its arXiv id, title or name"}),
+        (
+            ("words",),
+            {"nargs": "*", "metavar": "WORDS", "help": "for `list papers`: the arXiv id, title or name of a paper"},
+        ),
     ]
 
 
 def of_show() -> list[Argument]:
-    return [(("name",), {"metavar": "NAME"})]
+    return [(("name",), {"metavar": "NAME", "help": "a recipe, a task, a base, SLOT:NAME for a part, or paper:NAME"})]
 
 
 def of_explain() -> list[Argument]:
@@ -143,7 +190,7 @@ def of_base() -> list[Argument]:
     return [
         (("action",), one_of("action", ("build",), see="assay base --help")),
         (("name",), {"metavar": "NAME", "help": "a name of `assay list bases`"}),
-        (("--force",), {"action": "store_true", "help": "make it again"}),
+        (("--force",), {"action": "store_true", "help": "build the base again, even if the cache has it"}),
         QUIET,
     ]
 
@@ -151,8 +198,8 @@ def of_base() -> list[Argument]:
 def of_export() -> list[Argument]:
     return [
         MODEL,
-        (("folder",), {"type": Path, "metavar": "FOLDER", "help": "new or empty"}),
-        (("--merge",), {"action": "store_true", "help": "an adapter becomes one model with its base"}),
+        (("folder",), {"type": Path, "metavar": "FOLDER", "help": "the folder to write: new, or empty"}),
+        (("--merge",), {"action": "store_true", "help": "write an adapter and its base as one model"}),
     ]
 
 
@@ -167,43 +214,47 @@ def of_verify() -> list[Argument]:
 
 
 def of_doctor() -> list[Argument]:
-    return [(("--model",), {"help": "a folder or a base: also what training it would need; default none"})]
+    return [(("--model",), {"help": "also print the memory that training this folder or base needs; default none"})]
 
 
 def of_demo() -> list[Argument]:
-    return [(("--run",), {"type": Path, "help": "run folder; default runs/demo-N"}), SEED, QUIET]
+    return [(("--run",), {"type": Path, "help": "the new folder of the run; default runs/demo-N"}), SEED, QUIET]
 
 
 Verb = tuple[str, Callable[[], list[Argument]], Callable[[argparse.Namespace], Any]]
-"""What a verb is for, its arguments, which are made when it is asked for, and the function that does it."""
+"""What a verb is for, the function that lists its arguments, and the function that does the work."""
 
 VERBS: dict[str, Verb] = {
     "train": (
-        "train a model with a recipe; any setting of it as --a.b.c VALUE (see `assay show RECIPE`)",
+        "train a model with a recipe; --a.b.c VALUE changes any setting (`assay show RECIPE` lists them)",
         of_train,
         run_train,
     ),
     "resume": ("continue a run from its last checkpoint", of_resume, run_resume),
-    "sample": ("answers of a model to a prompt", of_sample, run_sample),
-    "eval": ("unbiased pass@k on held-out problems, with intervals", of_eval, run_eval),
-    "data": ("look at a file of rows before anything is trained on it", of_data, run_data),
-    "compare": ("several runs in one table and one plot", of_compare, run_compare),
+    "sample": ("print answers of a model to a prompt", of_sample, run_sample),
+    "eval": ("score a model on held-out problems: unbiased pass@k, with intervals", of_eval, run_eval),
+    "data": ("check a file of problems before a model is trained on it", of_data, run_data),
+    "compare": ("compare several runs in one table and one plot", of_compare, run_compare),
     "list": (
-        "what there is, and what runs here of a paper: `assay list papers 2402.03300`",
+        "list recipes, tasks, bases, parts or papers; `assay list papers 2402.03300` says what of a paper runs here",
         of_list,
         run_list,
     ),
-    "show": ("all of a recipe, task, base or part, or of paper:NAME", of_show, run_show),
+    "show": ("print everything about a recipe, a task, a base, a part or a paper", of_show, run_show),
     "explain": (
-        "the formula of a recipe: its factors, what differs from GRPO, and where other implementations deviate",
+        "print the formula of a recipe, how it differs from GRPO, and where other implementations deviate",
         of_explain,
         run_explain,
     ),
-    "base": ("make a proxy base model from scratch (cached)", of_base, run_base),
-    "new": ("a method, task or reward that trains and tests itself, to be filled in", of_new, run_new),
-    "export": ("write a trained model, or its adapter, as a folder that others load", of_export, run_export),
+    "base": ("build a small base model from scratch, once, into the cache", of_base, run_base),
+    "new": ("write a method, task or reward that trains and tests itself, for you to fill in", of_new, run_new),
+    "export": ("write a trained model, or its adapter, as a folder that other programs load", of_export, run_export),
     "report": ("write the report of a run again", of_report, run_report),
-    "verify": ("how a mathematics answer is judged, and how well answers are judged", of_verify, run_verify),
-    "doctor": ("what this machine has, and what each missing piece would need", of_doctor, run_doctor),
-    "demo": ("train a small model that visibly learns; ends with a table and a report", of_demo, run_demo),
+    "verify": (
+        "explain the verdict on an answer in mathematics, or compare verdicts with labels",
+        of_verify,
+        run_verify,
+    ),
+    "doctor": ("say what this machine has, and how to get what is missing", of_doctor, run_doctor),
+    "demo": ("train a small model that visibly learns, and print a table and the path of a report", of_demo, run_demo),
 }

@@ -16,7 +16,7 @@ REWARD_TIMEOUT: Argument = (
     {
         "type": float,
         "metavar": "SECONDS",
-        "help": f"time limit of one call of a reward function; default {SECONDS:g}, or that of the resumed run",
+        "help": f"time limit of one call of a reward function; default {SECONDS:g}, or the limit of the resumed run",
     },
 )
 REWARD: list[Argument] = [
@@ -25,7 +25,8 @@ REWARD: list[Argument] = [
         {
             "action": "append",
             "metavar": "FILE.py:FUNCTION[=WEIGHT]",
-            "help": "f(prompts, completions, **columns) -> numbers, repeat for several; default: the task's verifier",
+            "help": "a function f(prompts, completions, **columns) that returns numbers; repeat for several; default: "
+            "the verifier of the task",
         },
     ),
     (
@@ -46,7 +47,7 @@ VERIFY: list[Argument] = [
         {
             "nargs": "+",
             "metavar": "GOLD ANSWER | FILE",
-            "help": "explain: a reference answer, and an answer or a whole completion; audit: a file with lines "
+            "help": "for explain: a reference answer, and the answer or response to judge; for audit: a file of lines "
             '{"gold", "answer", "label": true or false, "type"}',
         },
     ),

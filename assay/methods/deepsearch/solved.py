@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 
 def hold_solved(memory: Memory, *, rows: Sequence[Row], group_size: int, most: float, place: str) -> Memory:
-    """The memory after the step. The pass rate is that of the group's fresh answers without a hint: a rate of at most
-    `most`, but above 0, stores the right answers, a higher rate forgets those of the problem.
+    """The memory after the step. The pass rate of a problem is the share of right answers among the fresh answers of
+    its group that had no hint. If this rate is above 0 and at most `most`, the right answers are stored. If it is
+    higher, the stored answers to the problem are deleted.
     """
     held: dict[str, list[Episode]] = {}
     for episode in memory.kept.get(place, ()):
@@ -38,8 +39,8 @@ def hold_solved(memory: Memory, *, rows: Sequence[Row], group_size: int, most: f
 
 @dataclass(frozen=True)
 class HoldSolved(Named, Remembering):
-    """Stores the right answers to problems with a pass rate of at most `most`, and forgets those of problems with a
-    higher one.
+    """Stores the right answers to a problem while its pass rate is at most `most`, and deletes them when the rate is
+    higher.
 
         remember=(HoldSolved(most=0.25),)
         --mechanism.remember hold-solved --mechanism.remember.0.most 0.25
@@ -48,5 +49,5 @@ class HoldSolved(Named, Remembering):
     keeps = "solved"
 
     most: float = 0.25
-    name: str = for_caller("solved")  # of the store; readers bear the same
+    name: str = for_caller("solved")  # the name of the store; a part that reads this store has the same name
     does = hold_solved

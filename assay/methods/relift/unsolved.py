@@ -1,4 +1,4 @@
-"""Problems on which a whole group failed, stored until their solutions were studied."""
+"""Problems to which all answers of a group were wrong, stored until the policy has studied their solutions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 def hold_unsolved(
     memory: Memory, *, episodes: Sequence[Episode], rows: Sequence[Row], student: str, place: str
 ) -> Memory:
-    """The memory with one answer of each failed problem, for its question. Answers with a hint and rows outside the
-    group's statistics do not count.
+    """The memory after the step, with one answer to each failed problem; of this answer only the problem is used.
+
+    Answers with a hint, and rows outside the statistics of their group, do not count.
     """
     studied = {e.request.problem.id for e in episodes if e.request.role == student}
     held = [e for e in memory.kept.get(place, ()) if e.request.problem.id not in studied]
@@ -38,7 +39,8 @@ def hold_unsolved(
 
 @dataclass(frozen=True)
 class HoldUnsolved(Named, Remembering):
-    """Stores each problem on which a whole group was wrong, the newest first, and drops those studied in this step.
+    """Stores each problem to which all answers of a group were wrong, the newest first. A problem whose solution was
+    studied in this step is removed.
 
     A problem that a policy posed has no worked solution and is not stored.
 
@@ -48,6 +50,6 @@ class HoldUnsolved(Named, Remembering):
 
     keeps = "unsolved"
 
-    name: str = for_caller("unsolved")  # of the store; readers bear the same
+    name: str = for_caller("unsolved")  # the name of the store; a part that reads this store has the same name
     student: str = "student"  # the role that studies the solutions
     does = hold_unsolved
