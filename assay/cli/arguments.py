@@ -134,7 +134,7 @@ def _shown(value: Any) -> str:
 
 
 def one_of(kind: str, names: Sequence[str], *, see: str, **options: Any) -> dict[str, Any]:
-    """Keyword arguments for an argument that takes one of these names. For another name the error offers the nearest."""
+    """Keyword arguments for an argument that takes one of these names. For another the error offers the nearest."""
 
     def known(text: str) -> str:
         if text not in names:

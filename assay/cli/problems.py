@@ -73,7 +73,7 @@ TASKS: list[Argument] = [
         {
             "action": "append",
             "metavar": "NAME[:LEVELS][=WEIGHT]",
-            "help": f"a task of `assay list tasks`; repeat for a mixture; default: the run's tasks, or {DEFAULT_TASK}",
+            "help": f"a task of `assay list tasks`; repeat for a mixture; default {DEFAULT_TASK}, or a run's tasks",
         },
     ),
     (
@@ -83,7 +83,7 @@ TASKS: list[Argument] = [
             get_args(Wording),
             see="assay train --help",
             help="compact for small models trained from scratch, natural for pretrained models; "
-            "default: that of the run, or natural with --data, else compact",
+            "default: compact, natural with --data, or that of the run to evaluate",
         ),
     ),
     (
