@@ -44,6 +44,6 @@ class CellRelative(Credit):
         --mechanism.credit cell-relative --mechanism.credit.over rows
     """
 
-    over: Over = "rows"  # mean and variance run over rows, or over tokens, where long rows weigh more
+    over: Over = "rows"  # mean and variance are over rows, or over tokens, so that long rows weigh more
     epsilon: float = 1e-8
     does = cell_relative

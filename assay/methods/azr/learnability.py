@@ -36,7 +36,9 @@ class Learnability(Rewarding):
         --mechanism.rules.0.reward learnability --mechanism.rules.0.reward.0.extreme -0.5
     """
 
-    invalid: float = -1.0  # for text that is not a problem
+    invalid: float = -1.0  # the reward of text that is not a problem
     extreme: float = -0.5
-    lost: Literal["missing", "wrong"] = "missing"  # how a probe counts that has no verdict because of an error of ours
+    lost: Literal["missing", "wrong"] = (
+        "missing"  # a probe that an error of ours left without a verdict is left out, or counts as wrong
+    )
     does = learnability

@@ -58,7 +58,7 @@ class AnchorSearch(Expansion):
     pieces: int = 10
     low: float = 0.25
     high: float = 0.75
-    probes: int = 4  # groups that are asked at most in the search of one problem
+    probes: int = 4  # the most groups that the search for one problem asks for
     does = anchor_search
 
 

@@ -39,8 +39,8 @@ class OnAnchor(Curator):
         --mechanism.curate on-anchor --mechanism.curate.0.low 0.25
     """
 
-    low: float = 0.25  # share of right answers from which on a group is within the band
-    high: float = 0.75  # and up to which it is
+    low: float = 0.25  # the lowest pass rate of the band
+    high: float = 0.75  # the highest pass rate of the band
     does = on_anchor
 
 

@@ -51,8 +51,8 @@ class Covariance(Selector):
 
     share: float = 2e-4
     pick: Literal["top", "draw"] = "top"
-    low: float = 1.0  # C of the band, from here
-    high: float = 5.0  # to here
+    low: float = 1.0  # with pick=draw, the lower bound of C
+    high: float = 5.0  # with pick=draw, the upper bound of C
     open: float = 1.0
     side: Literal["in", "out"] = "in"
     does = covariance

@@ -85,5 +85,5 @@ class Recall(Named, Asking):
 
     reads = (HoldSolved,)
 
-    name: str = for_caller("solved")  # of the part that stores the answers
+    name: str = for_caller("solved")  # the name of the part that stores the answers
     does = recall

@@ -71,7 +71,7 @@ class Tree:
 
     root: Node
     nodes: list[Node]
-    by_name: dict[str, Node]  # the name is made of the request whose tokens the node sampled
+    by_name: dict[str, Node]  # each node by the id of the request that sampled its tokens
     rounds: list[list[Node]]
     backed: list[Node] = field(default_factory=list)
 

@@ -69,7 +69,7 @@ class Examine(Source):
     reads = (KeepExamined,)
 
     size: int = scales_with("num_prompts", 512)  # problems of the set
-    most: float = 0.25  # share of right answers, at the last examination, up to which a problem stays
+    most: float = 0.25  # the highest pass rate of a problem that counts as unsolved
     does = examine
 
 

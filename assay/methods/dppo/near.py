@@ -40,7 +40,7 @@ class Near(Selector):
         --mechanism.objective.keep near --mechanism.objective.keep.0.high 0.15
     """
 
-    kind: Literal["tv", "kl"] = "tv"  # how far is measured: total variation or KL of the token against all others
+    kind: Literal["tv", "kl"] = "tv"  # the distance: total variation, or KL of (p, 1 - p) from (q, 1 - q)
     low: float = 0.15
     high: float = 0.15
     does = near

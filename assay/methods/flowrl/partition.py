@@ -63,7 +63,7 @@ class Partition(Forward):
         --mechanism.forwards partition --mechanism.forwards.0.rate 1.0
     """
 
-    model: str = "partition"  # the set, by its name in the recipe's models
+    model: str = "partition"  # the name of the parameter set in the recipe's models
     rate: float = 1.0  # its learning rate, as a multiple of the policy's
     fills = (LOG_Z,)
     does = partition

@@ -44,8 +44,8 @@ class PerReward(Credit):
         --mechanism.credit per-reward --mechanism.credit.epsilon 1e-06
     """
 
-    weights: tuple[float, ...] = ()  # one for each reward in the recipe's order; empty: 1 each
-    ddof: int = 1  # divisor of the group's variance: rows less this
+    weights: tuple[float, ...] = ()  # one weight for each reward, in the recipe's order; empty: 1 for each
+    ddof: int = 1  # the group's variance is divided by its number of rows minus this
     epsilon: float = 1e-6
     does = per_reward
     compares = True

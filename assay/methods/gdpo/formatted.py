@@ -25,5 +25,5 @@ class Formatted(Rewarding):
     """
 
     readable: float = 1.0  # reward of an answer that can be read
-    malformed: float = 0.0  # of any other
+    malformed: float = 0.0  # reward of any other answer
     does = formatted

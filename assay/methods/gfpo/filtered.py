@@ -35,7 +35,7 @@ class Filtered(Curator):
     """
 
     keep: int = scales_with("group_size", 8, at=24)
-    by: By = "length"  # the shortest first, or those that earn most a token
+    by: By = "length"  # which rows come first: the shortest, or those with the most reward per token
     does = filtered
 
 
@@ -75,9 +75,9 @@ class FilteredByDifficulty(Curator):
     reads = (TrackDifficulty,)
 
     hard: int = scales_with("group_size", 8, at=16)  # rows kept of a group with a mean reward below the median
-    medium: int = scales_with("group_size", 6, at=16)  # of a group between the median and the third quartile
-    easy: int = scales_with("group_size", 4, at=16)  # of all others
-    by: By = "length"  # which rows come first: the shortest, or those with the most reward a token
+    medium: int = scales_with("group_size", 6, at=16)  # rows kept of a group between median and third quartile
+    easy: int = scales_with("group_size", 4, at=16)  # rows kept of all other groups
+    by: By = "length"  # which rows come first: the shortest, or those with the most reward per token
     warmup: int = 10  # steps in which all groups count as hard
     does = filtered_by_difficulty
 

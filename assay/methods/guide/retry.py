@@ -60,7 +60,7 @@ class RetryWithHint(Expansion):
     solutions = "some"
 
     below: float = 0.001
-    share: float = 0.5  # of the worked solution's steps, if the problem has no hint of its own
+    share: float = 0.5  # the hint is this share of the worked solution's steps, if the problem has no hint
     trained: Literal["question", "hinted"] = "question"  # the prompt under which the retry is trained
     does = retry_with_hint
 

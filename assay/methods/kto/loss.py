@@ -39,5 +39,5 @@ class KTO(Preference):
     """
 
     beta: float = 0.1
-    balance: float = 1.0  # total weight of the right answers of an optimiser step over that of the wrong ones
+    balance: float = 1.0  # total weight of right answers divided by that of wrong answers, in each optimiser step
     does = kto

@@ -37,6 +37,6 @@ class Adherence(Rewarding):
     """
 
     deducts: ClassVar[bool] = True
-    unit: int = scales_with("max_new", 3333, at=4096)  # tokens off the budget that cost a whole reward
-    margin: float = 0.5  # what a right answer keeps whose length is exactly its limit
+    unit: int = scales_with("max_new", 3333, at=4096)  # an answer that misses the budget by so many tokens loses 1
+    margin: float = 0.5  # with "at most n": the reward that a right answer of n tokens keeps
     does = adherence

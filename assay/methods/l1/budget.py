@@ -23,7 +23,7 @@ class Limit:
     """What the prompt of a request says about the length of its answer."""
 
     tokens: int
-    most: bool  # at most so many, rather than exactly
+    most: bool  # the prompt asks for at most this length, rather than exactly this length
 
 
 def budget(
@@ -50,7 +50,7 @@ class Budget(Asking):
 
     low: int = scales_with("max_new", 100, at=4096)
     high: int = scales_with("max_new", 4000, at=4096)
-    at_most: float = 0.0  # share of the groups whose prompt says at most, rather than exactly
+    at_most: float = 0.0  # share of the groups whose prompt says "at most" rather than "exactly"
     does = budget
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:

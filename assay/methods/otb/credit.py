@@ -50,7 +50,7 @@ class TokenBaseline(Credit):
         --mechanism.credit token-baseline --mechanism.credit.tail own
     """
 
-    tail: Tail = "own"  # beyond the second longest answer: the formula's, none, or the last shared one
+    tail: Tail = "own"  # baseline where only the longest answer has tokens: by the formula, 0, or the last shared one
     epsilon: float = 1e-8
     needs = (ENERGY,)
     does = token_baseline

@@ -44,7 +44,7 @@ class PACS(WholeLoss):
     """
 
     beta: float = 1.0
-    balanced: bool = True  # where a group has both, its right answers together weigh as much as its wrong ones
+    balanced: bool = True  # the right answers of a group together weigh as much as its wrong ones
     does = pacs
 
     @property

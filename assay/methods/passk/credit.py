@@ -59,7 +59,7 @@ class PassK(Credit):
     """
 
     k: int = scales_with("group_size", 8, at=32)
-    kind: Kind = "analytic"  # which sets of k: a partition, drawn ones, or all
+    kind: Kind = "analytic"  # which sets of k answers: disjoint sets, random sets, or all sets
     epsilon: float = 1e-6  # added to the standard deviation
     does = pass_k
     compares = True

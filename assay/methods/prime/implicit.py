@@ -85,10 +85,10 @@ class ImplicitProcess(Forward):
     """
 
     model: str = "process"
-    reference: str = "process-reference"  # the set that the rewards are taken against
+    reference: str = "process-reference"  # the name of the reference that the rewards are relative to
     beta: float = scales_with(
         "max_new", 0.05, at=3072, inverse=True
-    )  # a token's share of the reward, so that a whole answer's keeps its size
+    )  # longer answers get a smaller beta, so that the sum over an answer keeps its size
     rate: float = 2.0  # its learning rate, as a multiple of the policy's
     clip_norm: float = 10.0  # largest norm of its gradient
     does = implicit_process

@@ -48,7 +48,7 @@ class PartialSolution(Asking):
     percent: float = 50.0
     unit: Literal["characters", "steps"] = "characters"  # where the solution may be cut
     least: int = scales_with("max_new", 10, at=24000)  # characters: a shorter hint is left out
-    leaks: Literal["keep", "bare"] = "keep"  # a hint that contains the answer stays, or is left out
+    leaks: Literal["keep", "bare"] = "keep"  # keep or leave out a hint that contains the answer
     does = partial_solution
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:

@@ -41,7 +41,7 @@ class RAPID(WholeLoss):
     """
 
     cap: float = 2.0
-    ddof: int = 1  # divisor of the group's variance: rows less this
+    ddof: int = 1  # the group's variance is divided by its number of rows minus this
     epsilon: float = 1e-6
     does = rapid
 

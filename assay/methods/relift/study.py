@@ -47,6 +47,6 @@ class Study(Named, Expansion):
     reads = (HoldUnsolved,)
 
     size: int = scales_with("num_prompts", 128, at=128)
-    name: str = for_caller("unsolved")  # of the part that stores the problems
+    name: str = for_caller("unsolved")  # the name of the part that stores the problems
     student: str = "student"  # the role that is shown the solutions
     does = study

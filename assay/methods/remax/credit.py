@@ -42,5 +42,5 @@ class GreedyRelative(Credit):
     --mechanism.credit greedy-relative --mechanism.credit.tag greedy
     """
 
-    tag: str = "greedy"  # of the answers that are the baseline
+    tag: str = "greedy"  # the tag of the answers whose reward is the baseline
     does = greedy_relative

@@ -31,5 +31,5 @@ class Greedy(Asking):
     --mechanism.ask greedy --mechanism.ask.0.tag greedy
     """
 
-    tag: str = "greedy"  # of the greedy answers, for those who tell them apart
+    tag: str = "greedy"  # the tag of the greedy answers, by which other parts find them
     does = greedy

@@ -51,7 +51,7 @@ class ByCertainty(Credit):
     """
 
     alpha: float = 0.1
-    ddof: int = 1  # divisor of the group's variance: rows less this
+    ddof: int = 1  # the group's variance is divided by its number of rows minus this
     epsilon: float = 1e-6  # added to the standard deviation
     does = by_certainty
     compares = True

@@ -53,10 +53,10 @@ class Abstract(Asking):
     --mechanism.ask abstract --mechanism.ask.0.num 1
     """
 
-    num: int = 4  # abstractions a problem
-    longest: int = 1024  # tokens of an abstraction, if an answer may have as many
-    bare: int = 0  # answers a problem without an abstraction
-    bare_every: int = 0  # one in so many problems is solved without any abstraction; 0: none is
+    num: int = 4  # number of abstractions of each problem
+    longest: int = 1024  # the most tokens of an abstraction; the limit of answers holds too
+    bare: int = 0  # answers to each problem without an abstraction
+    bare_every: int = 0  # one in so many problems is solved without any abstraction; 0: none
     does = abstract
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:

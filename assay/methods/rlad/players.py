@@ -73,7 +73,7 @@ class Helpful(Curator):
 
     writes = True
 
-    role: str = "abstraction"  # that writes the abstractions
+    role: str = "abstraction"  # the role that writes the abstractions
     margin: float = 0.0
     least: int = 3  # characters; a shorter answer may occur in the abstraction by chance
     does = helpful

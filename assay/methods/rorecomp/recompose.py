@@ -53,9 +53,9 @@ class Recompose(Curator):
 
     reads = (KeepLeftovers,)
     sets_aside = True
-    writes = True  # to which batch a row belongs
+    writes = True  # it writes on each row to which batch the row belongs
 
-    share: float = 0.5  # of the right rows and of the wrong rows
+    share: float = 0.5  # the share of the right rows, and of the wrong rows, that trains first
     often: float = 1.0
     seldom: float = 0.2
     does = recompose

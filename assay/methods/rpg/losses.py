@@ -43,8 +43,10 @@ class OldKL(Term):
     --mechanism.objective.regularise old-kl --mechanism.objective.regularise.0.divergence fkl
     """
 
-    weight: float = 1e-4  # of the term in the loss
-    divergence: Divergence = "ufkl"  # forward or reverse KL; with u unnormalised
+    weight: float = 1e-4  # the weight of the term in the loss
+    divergence: Divergence = (
+        "ufkl"  # fkl: forward KL, rkl: reverse KL; ufkl and urkl: the same for unnormalised policies
+    )
     does = old_kl
 
 

@@ -39,7 +39,7 @@ class ResampleOnCorrect(Curator):
     """
 
     keep: int = scales_with("group_size", 16, at=32)
-    least: int = 2  # rows of each kind that are kept, if there are so many
+    least: int = 2  # the least number of right and of wrong rows that are kept, if there are so many
     does = resample_on_correct
 
 

@@ -126,5 +126,5 @@ class KeepRate(Remembering):
 
     keeps = STORE
 
-    target: float = 0.5  # share of right answers that the next visit is to have
+    target: float = 0.5  # the pass rate that the next visit should have
     does = keep_rate

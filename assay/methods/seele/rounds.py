@@ -41,8 +41,8 @@ class HintRounds(Expansion):
 
     continues = True
 
-    rounds: int = 4  # of answers to each problem, the first one counted
-    target: float = 0.5  # share of right answers that the next round is to have
+    rounds: int = 4  # number of rounds of answers to each problem, including the first
+    target: float = 0.5  # the pass rate that the next round should have
     does = hint_rounds
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:

@@ -37,10 +37,10 @@ class ClipLikeliest(Gate):
         --mechanism.objective.gate clip-likeliest --mechanism.objective.gate.factor 1.1
     """
 
-    low: float = 0.2  # PPO's clip below 1
-    high: float = 0.2  # PPO's clip above 1
+    low: float = 0.2  # PPO's clip: the ratio is bounded by 1 - low
+    high: float = 0.2  # PPO's clip: the ratio is bounded by 1 + high
     factor: float = 1.1
-    share: float = 0.2  # of an answer's tokens, those with the highest entropy
+    share: float = 0.2  # the share of an answer's tokens that count as tokens of high entropy
     does = clip_likeliest
 
     @property

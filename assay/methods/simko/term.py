@@ -38,10 +38,10 @@ class ShareWithCandidates(Term):
         --mechanism.objective.extra share-with-candidates --mechanism.objective.extra.0.weight 0.01
     """
 
-    weight: float = 0.01  # a in the formula
-    low: float = 0.2  # PPO's clip below 1
-    high: float = 0.2  # PPO's clip above 1
-    share: float = 0.2  # of an answer's tokens, those with the highest entropy
+    weight: float = 0.01  # the a of the formula
+    low: float = 0.2  # PPO's clip: the ratio is bounded by 1 - low
+    high: float = 0.2  # PPO's clip: the ratio is bounded by 1 + high
+    share: float = 0.2  # the share of an answer's tokens that count as tokens of high entropy
     does = share_with_candidates
 
     @property

@@ -36,7 +36,7 @@ class Demonstrated(Credit):
     --mechanism.credit demonstrated --mechanism.credit.epsilon 1e-06
     """
 
-    ddof: int = 1  # divisor of the group's variance: rows less this
+    ddof: int = 1  # the group's variance is divided by its number of rows minus this
     epsilon: float = 1e-6
     does = demonstrated
     compares = True

@@ -44,7 +44,7 @@ class TreeRelative(Credit):
     """
 
     share: Share = "root"
-    terms: Terms = "both"  # value against the whole tree, against the piece before, or the sum of both
+    terms: Terms = "both"  # value relative to the whole tree, to the piece before, or the sum of both
     does = tree_relative
     compares = True
 

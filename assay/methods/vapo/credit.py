@@ -29,7 +29,7 @@ class LengthAdaptiveGAE(Credit):
         --mechanism.credit length-adaptive-gae --mechanism.credit.alpha 0.05
     """
 
-    gamma: float = 1.0  # discount of what is later
+    gamma: float = 1.0  # discount of later rewards
     alpha: float = scales_with("max_new", 0.05, at=20480, inverse=True)
     does = length_adaptive_gae
     targets = True
