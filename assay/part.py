@@ -88,7 +88,7 @@ class Source(Part):
     slots = ("source",)
     given = ("memory", "first", "count")
     offers = _RUN
-    world: ClassVar[str] = ""  # what the problems are, of a source that can draw only one kind of problem
+    world: ClassVar[str] = ""  # the kind of problems, for a source that can draw only one kind
     posed: ClassVar[bool] = False  # the policy itself writes new problems of the pool's tasks
 
     def unfit(self, pool: Pool) -> str | None:

@@ -71,7 +71,7 @@ class Mechanism:
 
     source: Source = Uniform()
     ask: tuple[Asking, ...] = ()
-    expand: tuple[Expansion, ...] = ()  # in each round, the first part that has requests
+    expand: tuple[Expansion, ...] = ()  # each round takes the requests of the first part that returns any
     collect: tuple[Collecting, ...] = ()  # each part wraps the collector of the part before it
     reward: tuple[Rewarding, ...] = (Outcome(),)
     curate: tuple[Curator, ...] = ()
@@ -80,7 +80,7 @@ class Mechanism:
     shape: tuple[Shape, ...] = ()  # changes of the estimated advantages, one after the other
     objective: Objective = field(default_factory=Objective)
     remember: tuple[Remembering, ...] = ()
-    rules: tuple[Rule, ...] = ()  # for roles with a reward, credit, shape or objective of their own
+    rules: tuple[Rule, ...] = ()  # rules for roles with a reward, credit, shape or objective of their own
 
     def rule(self, role: str) -> Rule:
         """How the answers of this role are judged and trained."""
@@ -99,7 +99,7 @@ class Stage:
     name: str = "train"
     share: float = 1.0  # of all steps of the run
     mechanism: Mechanism | None = None  # None: the mechanism of the recipe
-    when: Condition = Steps()  # begins when this holds, at the latest when the shares of earlier stages end
+    when: Condition = Steps()  # the stage begins when this holds, or when the shares of earlier stages end
     start: Literal["continue", "base"] = "continue"  # base: from the weights of the base model, without optimiser state
     optimiser: Literal["keep", "reset"] = "keep"  # the optimiser state
     memory: Literal["keep", "clear"] = "keep"  # the stores of the memory; the budget always stays
@@ -257,7 +257,7 @@ def at_scale(recipe: Recipe, scale: Scale) -> tuple[Recipe, list[str]]:
     stated = lambda item: getattr(recipe.scale, item.metadata["scales_with"])  # noqa: E731
     (mechanism, stages), moved = _rescale((recipe.mechanism, recipe.stages), stated, scale)
     found = dataclasses.replace(recipe, scale=scale, mechanism=mechanism, stages=stages)
-    return found, list(dict.fromkeys(moved))  # a constant that several stages have is told once
+    return found, list(dict.fromkeys(moved))  # one line for a constant that several stages have
 
 
 def as_named(parts: Any, scale: Scale) -> tuple[Any, list[str]]:

@@ -68,7 +68,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Of an answer. `invalid` is an error of ours: it has no reward, it is retried, then masked, counted, alarmed."""
+    """The verdict on an answer. `invalid` is an error of ours: the answer is judged again; if that fails too, it has no
+    reward, does not train, and is counted.
+    """
 
     status: Literal["ok", "fail", "invalid"]
     kind: str = ""  # wrong, format, empty, truncated, time, ... / worker_lost, bad_gold, bug, ...
@@ -118,11 +120,11 @@ class Segment:
         return float(known.sum(dtype=np.float64)), len(known)
 
     def first(self, count: int) -> Segment:
-        """Its first `count` tokens, of the same node: where a token stands in its node never changes."""
+        """The first `count` tokens of the segment. They keep the node, because a token keeps its place in its node."""
         return dataclasses.replace(self, **{name: array[:count] for name, array in token_streams(self).items()})
 
     def unsampled(self) -> Segment:
-        """Its tokens and who wrote them, without what a sampler said of them."""
+        """The segment with its tokens and their origins, without the log-probs and other streams of the sampler."""
         said = token_streams(self).keys() - {"ids", "origin"}
         return dataclasses.replace(self, **dict.fromkeys(said))
 
@@ -248,14 +250,14 @@ class Episode:
 class Wait:
     """A row that waits for a later step: where it is kept, and how it will be marked when it comes back."""
 
-    place: str  # in the memory, of the part that keeps it for the one that set it aside
+    place: str  # the store, in the memory, of the part that keeps the row until then
     in_loss: bool
     in_denominator: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Row(Carried):
-    """An episode on its way to the learner. The three marks are three different things; nothing is deleted."""
+    """An episode on its way to the learner. The three marks are independent, and no row is ever deleted."""
 
     episode: Episode
     in_loss: bool = True
@@ -264,13 +266,13 @@ class Row(Carried):
     weight: float = 1.0
     batch: str = ""  # rows of one key form one batch; keys are trained in sorted order
     wait: Wait | None = None  # set aside for a later step
-    waited: str = ""  # the place where it waited until this step; "": it is of this step
-    tag: str = ""  # what the objective tells apart beside origin and role; "": the request's tag
+    waited: str = ""  # the place where the row waited until this step; "": the row is of this step
+    tag: str = ""  # distinguishes rows of one role in the objective; "": the request's tag
     keep: TokenFlags | None = None  # tokens that train and count; None: all whose origin trains
     advantage: TokenFloats | None = None  # written by credit; None: zero
     process: TokenFloats | None = None  # rewards of single tokens
     term_weights: Mapping[str, Floats] = field(default_factory=dict)  # [T] of each further loss term, by its name
-    constants: Mapping[Stream, Any] = field(default_factory=dict)  # what parts found out for each other, as declared
+    constants: Mapping[Stream, Any] = field(default_factory=dict)  # numbers that one part computes for another
 
     def mark(self, **changes: Any) -> Row:
         return dataclasses.replace(self, **changes)
@@ -293,6 +295,8 @@ Stats = dict[str, float]
 
 
 def joined(stats: Stats, more: Stats) -> Stats:
-    """Both: amounts spent (`update/...`) add up, of anything else the later one stands."""
+    """The metrics of both. If both have a metric, the result has the sum for amounts spent (`update/...`), else the
+    value of `more`.
+    """
     spent = {name: stats[name] + more[name] for name in stats.keys() & more.keys() if name.startswith("update/")}
     return {**stats, **more, **spent}

@@ -117,8 +117,8 @@ class Collector:
     def _expand(
         self, models: Models, episodes: Sequence[Episode], paused: Sequence[Episode], memory: Memory
     ) -> list[Request]:
-        """The requests of the first part that has any. So a refill, which stands last, counts the groups only when
-        retries and branches are complete.
+        """The requests of the first part that returns any. A refill is the last part, so that it counts the groups only
+        after retries and branches are complete.
         """
         more = functools.partial(self.more, models)
         for part in self.expand:

@@ -140,7 +140,7 @@ def _weighted(row: Row) -> np.ndarray:
 
 
 def _written(episodes: Sequence[Episode]) -> dict[str, np.ndarray]:
-    """The streams that segments and batches declare and rows do not: what the writers of the tokens said of them."""
+    """The streams that segments and batches declare and rows do not: numbers that the sampler gave to the tokens."""
     declared = streams_of(Batch)
     names = (streams_of(Segment).keys() & declared.keys()) - streams_of(Row).keys()
     return {name: _join([e.stream(name) for e in episodes], declared[name].dtype) for name in names}

@@ -32,7 +32,7 @@ class AdamW:
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     weight_decay: float = 0.0
-    bits: Literal[32, 8] = 32  # of the moments of matrices; 32: the parameters' number format
+    bits: Literal[32, 8] = 32  # bits of the moments of matrices; 32: the number format of the parameters
 
 
 @dataclass

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Piece(Generic[T]):
-    """`count` tokens of one run. Their keys and values stand in `rows`, behind the first `skip` tokens there."""
+    """`count` tokens of one run. Their keys and values are in `rows`, after the first `skip` tokens there."""
 
     rows: T
     skip: int
@@ -39,7 +39,9 @@ class _Run(Generic[T]):
     above: _Run[T] | None
     at: int
     used: int = 0
-    below: dict[tuple[int, int], _Run[T]] = field(default_factory=dict)  # by their `at` and their first token
+    below: dict[tuple[int, int], _Run[T]] = field(
+        default_factory=dict
+    )  # runs that continue this one, by their `at` and their first token
 
     @property
     def size(self) -> int:

@@ -20,7 +20,7 @@ def follow(memory: Memory, *, models: Models, every: int, rate: float, names: tu
     ):  # the last of a chain first, so that each gets the old weights of its leader
         state = models[models.follows[name]].state()
         weights = {key: value for key, value in state.items() if not key.startswith("optimiser/")}
-        if rate != 1:  # an average of weights is no version of the policy
+        if rate != 1:  # an average of weights equals no version of the policy
             own = models[name].state()
             weights = {key: own[key] + rate * (new - own[key]) for key, new in weights.items() if key != "version"}
             weights["version"] = own["version"]
@@ -41,5 +41,5 @@ class Follow(Remembering):
 
     every: int = 5
     rate: float = 1.0  # 1: copy; below 1: exponential moving average
-    names: tuple[str, ...] = ()  # the models that are updated so; (): all that follow another
+    names: tuple[str, ...] = ()  # the models that follow; (): every model of the recipe that follows another
     does = follow

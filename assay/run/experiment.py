@@ -52,7 +52,7 @@ class Machine:
     cache_mb: int = 512  # memory for the KV cache of the completions that are generated at once
     probe: int = 16  # completions that are generated and checked before the first step, for warnings; 0: none
     checkpointing: Literal["auto", "on", "off"] = "auto"  # with torch: recompute activations instead of storing them
-    optimiser_bits: Literal[32, 8] = 32  # of each of the two moments of a weight; 8 needs the extra low-bit
+    optimiser_bits: Literal[32, 8] = 32  # bits of each moment of a weight; 8 needs the extra low-bit
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Tracking:
 
     sinks: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()  # the option --track names them
     project: str = "assay"
-    name: str = ""  # of the run; empty: the name of the run folder
+    name: str = ""  # the run's name; empty: the name of the run folder
     offline: bool = False  # wandb keeps the run on this machine until `wandb sync`
 
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-SHARE = 0.01  # of a run's time, at most, is spent on writing reports; the report at the end is written in any case
-APART = 10.0  # seconds between two reports, at the least
+SHARE = 0.01  # the largest share of a run's time for writing reports; the last report is always written
+APART = 10.0  # the least number of seconds between two reports
 
 
 @dataclass

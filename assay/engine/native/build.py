@@ -48,9 +48,9 @@ class Variant:
     name: str
     machine: str  # platform.machine()
     needs: tuple[str, ...]  # flags of /proc/cpuinfo
-    flags: tuple[str, ...]  # for the compiler
-    format: Format = "fp32"  # of the numbers that products multiply
-    emulated: bool = False  # computes, slowly, what a newer processor would: runs only when `ASSAY_CORE` names it
+    flags: tuple[str, ...]  # flags for the compiler
+    format: Format = "fp32"  # the format of the numbers that products multiply
+    emulated: bool = False  # imitates a newer processor, slowly: runs only when `ASSAY_CORE` names it
 
 
 AVX512 = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "fma")

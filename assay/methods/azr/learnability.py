@@ -38,7 +38,5 @@ class Learnability(Rewarding):
 
     invalid: float = -1.0  # the reward of text that is not a problem
     extreme: float = -0.5
-    lost: Literal["missing", "wrong"] = (
-        "missing"  # a probe that an error of ours left without a verdict is left out, or counts as wrong
-    )
+    lost: Literal["missing", "wrong"] = "missing"  # how a probe without a verdict, by an error of ours, counts
     does = learnability

@@ -44,9 +44,7 @@ class OldKL(Term):
     """
 
     weight: float = 1e-4  # the weight of the term in the loss
-    divergence: Divergence = (
-        "ufkl"  # fkl: forward KL, rkl: reverse KL; ufkl and urkl: the same for unnormalised policies
-    )
+    divergence: Divergence = "ufkl"  # f: forward KL, r: reverse KL; u: for unnormalised policies
     does = old_kl
 
 

@@ -55,7 +55,7 @@ class Table:
     problems: tuple[Problem, ...]
     num_rows: int
     repeats: tuple[int | str, ...]  # rows that repeat an earlier row: their lines or, with several files, `FILE:LINE`
-    faults: tuple[Fault, ...]  # of rows that were left out, with --skip-bad-rows
+    faults: tuple[Fault, ...]  # why rows were left out, with --skip-bad-rows
     notes: tuple[str, ...]
     of_files: tuple[str, ...] = ()  # with several files, the digest of each
 

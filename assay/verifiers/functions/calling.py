@@ -73,7 +73,7 @@ class Fault:
     line: str = ""  # ", line N" of its file
     expected: str = ""  # for "gave": what it should have given
     row: int | None = None  # the index of the answer that the fault is about, if it is known
-    beside: tuple[str, ...] = ()  # other functions that were at work: the fault may be theirs
+    beside: tuple[str, ...] = ()  # other functions that ran at the same time: the fault may be theirs
 
 
 @dataclass(frozen=True)

@@ -45,11 +45,11 @@ class Scorer:
 
     functions: tuple[Function, ...]
     right_from: float = 1.0
-    max_steps: int = 0  # of the run, for functions that ask for `trainer_state`
-    limit: float = SECONDS  # for one call
+    max_steps: int = 0  # steps of the run, for functions that ask for `trainer_state`
+    limit: float = SECONDS  # time limit of one call
     warn: Callable[[str], None] = lambda text: None
     step: int = 0
-    seconds: dict[str, float] = field(default_factory=dict)  # that each function took since `taken` was last called
+    seconds: dict[str, float] = field(default_factory=dict)  # time of each function since `taken` was last called
     _logged: dict[str, list[float]] = field(default_factory=dict)
     _warned: set[str] = field(default_factory=set)
     _here: Here | None = None

@@ -30,7 +30,7 @@ _FLIPPED = {"<": ">", ">": "<", r"\leq": r"\geq", r"\geq": r"\leq", "=": "=", r"
 class Stated:
     """The values that an equation gives to a name. For `f(x) = 1 + 2 = 3`, they are "1 + 2" and "3"."""
 
-    values: tuple[str, ...]  # of a chain of equations; all should be equal
+    values: tuple[str, ...]  # the sides of a chain of equations; all should be equal
     name: str = ""  # "f"
     arguments: str = ""  # "x"
 

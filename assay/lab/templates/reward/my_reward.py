@@ -1,7 +1,7 @@
 """A reward function with the signature of TRL's: it is called with all answers of a round, and gives a number for each.
 
-Fill in: what an answer is worth. It asks by name for what it wants of `prompts`, `completions`, `completion_ids`, and
-the columns of the data or the fields of the task; here `target`, the number that an answer to countdown is to reach.
+Fill in: what an answer is worth. The function gets what its arguments name: `prompts`, `completions`, `completion_ids`,
+the columns of the data, and the fields of the task; here `target`, the number that an answer to countdown must reach.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ NUMBER = re.compile(r"-?\d+")
 
 
 def my_reward(completions: Sequence[Any], target: Sequence[Any], **kwargs: Any) -> list[float]:
-    """1 where the last number of an answer is the target, 0.1 where it has some number, else 0."""
+    """1 if the last number of an answer is the target, 0.1 if the answer has any other number last, else 0."""
     return [one(said(completion), str(wanted)) for completion, wanted in zip(completions, target, strict=True)]
 
 
@@ -26,5 +26,5 @@ def one(text: str, wanted: str) -> float:
 
 
 def said(completion: Any) -> str:
-    """The text of an answer; after a conversation it is a list of messages."""
+    """The text of an answer. If the prompt is a conversation, the answer is a list of messages."""
     return completion if isinstance(completion, str) else completion[-1]["content"]

@@ -1,4 +1,4 @@
-"""A gate: by what the advantage of each token is multiplied, as its probability moves away from where it was."""
+"""A gate: a factor on the advantage of each token, which falls as the token's probability moves away."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def fading(ratio: Tensor, advantage: Tensor, *, width: float) -> Tensor:
 
 @dataclass(frozen=True)
 class MyMethod(Gate):
-    """Fill in: what the gate does (and the arXiv id). Here the push fades as the policy moves, in both directions."""
+    """Fill in: what the gate does (and the arXiv id). Here the gradient fades as the probability moves, up or down."""
 
-    width: float = 0.3  # of the log-ratio: at this distance 0.61 of the push is left
+    width: float = 0.3  # where the log-ratio is this far from 0, the factor on the ratio is 0.61
     does = fading

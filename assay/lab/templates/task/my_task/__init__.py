@@ -1,4 +1,4 @@
-"""Fill in: what is asked. Here digits are added up: `T 3+9+4` is answered by `16`."""
+"""Fill in: what the task asks. Here it asks for a sum of digits: the answer to `T 3+9+4` is `16`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def instance(generator: np.random.Generator, level: int) -> Spec:
 
 
 def canonical(spec: Spec) -> str:
-    """What makes two instances the same problem: the order of the digits does not."""
+    """The content that identifies an instance. The order of the digits does not matter, so they are sorted."""
     return "".join(map(str, sorted(spec["digits"])))
 
 
@@ -33,7 +33,7 @@ def solve(spec: Spec) -> Solution:
 
 
 def check(spec: Spec, answer: str) -> Verdict:
-    """Total on any text: an answer is data, and never raises."""
+    """The verdict on an answer. The checker never raises an exception, whatever the text is."""
     if not (answer.isascii() and answer.isdigit() and len(answer) <= 4):
         return Verdict.fail("format", "expected a whole number")
     value = int(answer)
