@@ -194,7 +194,7 @@ class Workers:
             raise
 
     def _turn(self, *, patience: float) -> None:
-        """Hands out waiting jobs to idle processes, then hears answers: waits for one for `patience` seconds at most."""
+        """Hands out waiting jobs, then hears answers; waits so many seconds at most if there are none."""
         self._fill(len(self._jobs))
         self._give_out()
         for worker, outcome in self._listen(patience):
