@@ -39,7 +39,7 @@ def violation(program: Program, point: Point) -> str:
     """What of the program does not hold at a point, "" if all of it holds within the tolerances."""
     for number, row in enumerate(program.rows, 1):
         over = total(row.terms, point) - row.bound
-        room = ABSOLUTE * (1 + abs(row.bound))
+        room = ABSOLUTE * (row.size + abs(row.bound))
         if (row.comparison != ">=" and over > room) or (row.comparison != "<=" and over < -room):
             return f"row {number} does not hold"
     for name in program.variables:

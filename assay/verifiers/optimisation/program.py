@@ -31,6 +31,11 @@ class Row:
     comparison: Comparison
     bound: Fraction
 
+    @property
+    def size(self) -> Fraction:
+        """Its largest coefficient, at most 1: by this much a row in tiny units understates what is missing."""
+        return min(Fraction(1), max(map(abs, self.terms.values()))) or Fraction(1)
+
 
 @dataclass(frozen=True)
 class Program:
@@ -110,17 +115,26 @@ def read(text: str) -> Program:
 
 
 def _statements(text: str) -> list[str]:
-    """The statements of a text. One goes on in the next line if that line, or its own end, asks for it."""
+    """The statements of a text. What ends with a line, and not with `;`, goes on in the next one if it must."""
     statements: list[str] = []
-    for line in re.split(r"[\n;]", text):
-        line = line.split("\\")[0].strip()  # a comment
-        if not line:
-            continue
-        if statements and (line[0] in "+-<>=*" or statements[-1][-1] in "+-<>=*:"):
-            statements[-1] += " " + line
-        else:
-            statements.append(line)
+    for piece in text.split(";"):
+        goes_on = False
+        for line in piece.split("\n"):
+            line = line.split("\\")[0].strip()  # a comment
+            if not line:
+                continue
+            if goes_on and (line[0] in "<>=*" or _open(statements[-1], line)):
+                statements[-1] += " " + line
+            else:
+                statements.append(line)
+            goes_on = True
     return statements
+
+
+def _open(statement: str, line: str) -> bool:
+    """Whether a statement goes on in this line: it ends in an operator, or the line adds to an expression."""
+    whole = _COMPARISON.search(statement) or _KEYWORD.fullmatch(statement)
+    return statement[-1] in "+-<>=*:" or (line[0] in "+-" and not whole)
 
 
 @dataclass
@@ -318,10 +332,9 @@ def write(program: Program) -> str:
     called = {name: f"x{i}" for i, name in enumerate(program.variables)}
     whole = {name: program.objective.get(name, Fraction(0)) for name in program.variables}
     lines = ["max" if program.maximises else "min", f" o: {_written(whole, called)}", "st"]
-    lines += [
-        f" r{i}: {_written(row.terms, called)} {row.comparison} {float(row.bound)!r}"
-        for i, row in enumerate(program.rows)
-    ]
+    for i, row in enumerate(program.rows):
+        terms = {name: value / row.size for name, value in row.terms.items()}
+        lines.append(f" r{i}: {_written(terms, called)} {row.comparison} {float(row.bound / row.size)!r}")
     lines.append("bounds")
     for name, short in called.items():
         low, high = program.range_of(name)

@@ -2,10 +2,10 @@
 
 A solver solves the candidate. Its status and its objective decide nothing by themselves: the point that it returns is
 checked here, in exact fractions, against the gold program. One equal optimum is not yet the same program, because a
-candidate could hold the optimum fixed that it guessed. So the verdict asks for equality. The candidate is solved towards
-every row and bound of the gold, as far beyond it as it can come: if even these points hold in the gold, all its points
-do. The gold is solved towards the rows and bounds of the candidate in the same way, and towards the difference of the
-two objectives, which must be 0 at both ends.
+candidate could hold the optimum fixed that it guessed. So the verdict asks for equality. The candidate is solved
+towards every row and bound of the gold that it does not state itself, as far beyond as it can come: if even these
+points hold in the gold, all its points do. The gold is solved towards the rows and bounds of the candidate in the same
+way, and towards the difference of the two objectives, which must be 0 at both ends.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def explain(pairs: Sequence[tuple[str, str | None]]) -> list[Explained]:
     for i in ready:
         gold, one = golds[pairs[i][0]].program, candidates[i]
         assert isinstance(one, Program)
-        asked += [(one, edges(gold)), (gold, [*edges(one), *difference(gold, one)])]
+        asked += [(one, edges(gold, one)), (gold, [*edges(one, gold), *difference(gold, one)])]
     solved = iter(_solve(asked))
     both = {i: (next(solved), next(solved)) for i in ready}
     return [_explained(golds[gold], gold, answer, both.get(i, candidates[i])) for i, (gold, answer) in enumerate(pairs)]
@@ -95,16 +95,20 @@ def _read(text: str | None) -> Program | str:
         return str(why)
 
 
-def edges(program: Program) -> list[Linear]:
-    """The objectives whose maximum lies furthest beyond each row and bound of a program."""
+def edges(program: Program, other: Program) -> list[Linear]:
+    """The objectives whose maximum over the other program lies furthest beyond each row and bound of this one.
+
+    A row or bound that the other program states too needs no question.
+    """
     found: list[Linear] = []
     for row in program.rows:
-        found += [row.terms] if row.comparison != ">=" else []
-        found += [_negative(row.terms)] if row.comparison != "<=" else []
+        if row not in other.rows:
+            found += [row.terms] if row.comparison != ">=" else []
+            found += [_negative(row.terms)] if row.comparison != "<=" else []
     for name in program.variables:
-        low, high = program.range_of(name)
-        found += [{name: Fraction(-1)}] if low is not None else []
-        found += [{name: Fraction(1)}] if high is not None else []
+        (low, high), (below, above) = program.range_of(name), other.range_of(name)
+        found += [{name: Fraction(-1)}] if low is not None and (below is None or below < low) else []
+        found += [{name: Fraction(1)}] if high is not None and (above is None or above > high) else []
     return found
 
 
@@ -132,7 +136,7 @@ def _golds_of(texts: Sequence[str]) -> dict[str, Solved]:
     """The gold programs with their points. They are kept, unless a process was lost."""
     new = {text: _read(text) for text in dict.fromkeys(texts) if text not in _golds}
     programs = {text: one for text, one in new.items() if isinstance(one, Program)}
-    solved = _solve([(one, []) for one in programs.values()])
+    solved = [_near(one) for one in _solve([(one, []) for one in programs.values()])]
     found = dict(zip(programs, solved, strict=True))
     found |= {text: Solved(Program(True, {}), trouble=one) for text, one in new.items() if isinstance(one, str)}
     found |= {text: _golds[text] for text in texts if text in _golds}
@@ -141,6 +145,12 @@ def _golds_of(texts: Sequence[str]) -> dict[str, Solved]:
             _golds.pop(next(iter(_golds)))
         _golds[text] = found[text]
     return found
+
+
+def _near(gold: Solved) -> Solved:
+    """The solved gold, refused if its optimum lies outside the box in which programs are compared."""
+    far = any(abs(value) > BOX for point in gold.points for value in point.values())
+    return replace(gold, points=(), trouble=f"its optimum is beyond {BOX}") if far else gold
 
 
 def _solve(asked: Sequence[Asked]) -> list[Solved]:
