@@ -18,7 +18,7 @@ import numpy as np
 from assay import stages
 from assay.ask import Codec, Sampling, first_requests
 from assay.collect import Collect, Collector, Judge, Verify
-from assay.credit import Lesson, credit
+from assay.credit import BatchRule, credit
 from assay.forwards import run_forwards
 from assay.memory import Memory, pass_rates
 from assay.memory.places import keepers, place_for
@@ -138,7 +138,7 @@ def _phases(
             num_updates=scale.num_updates,
             parts=_bound(mechanism.forwards, constants),
         ),
-        credit=partial(credit, lesson=_lessons(recipe, mechanism, constants)),
+        credit=partial(credit, rule_of=_batch_rules(recipe, mechanism, constants)),
         improve=_improver(mechanism, scale, micro_tokens),
         remember=remember_all,
     )
@@ -170,18 +170,18 @@ def _collector(
     return collect
 
 
-def _lessons(recipe: Recipe, mechanism: Mechanism, constants: Mapping[str, Any]) -> Callable[[str], Lesson]:
+def _batch_rules(recipe: Recipe, mechanism: Mechanism, constants: Mapping[str, Any]) -> Callable[[str], BatchRule]:
     """For each role: its advantage estimators and the batch that its rows go to.
 
     Roles played by one parameter set share a batch, unless a role has an objective or an update schedule of its own.
     """
 
-    def lesson(role: str) -> Lesson:
+    def rule_of(role: str) -> BatchRule:
         rule = mechanism.rule(role)
         estimators = (*_bound((rule.credit,), constants), *_bound(rule.shape, constants))
-        return Lesson(estimators, _batch_of(recipe, mechanism, role), rule.objective.injected == "train")
+        return BatchRule(estimators, _batch_of(recipe, mechanism, role), rule.objective.injected == "train")
 
-    return functools.cache(lesson)
+    return functools.cache(rule_of)
 
 
 def _batch_of(recipe: Recipe, mechanism: Mechanism, role: str) -> str:

@@ -115,7 +115,7 @@ class Recipe:
 
     name: str
     title: str
-    paper: str  # arXiv id
+    paper: str  # its arXiv id, or how else it is cited; "-" if there is no paper
     claim: str  # what the paper says the method achieves
     mechanism: Mechanism
     scale: Scale

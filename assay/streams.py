@@ -1,15 +1,17 @@
-"""What travels with a row number by number. Each such stream is declared once; all who carry it read the declaration.
+"""Streams: numbers that travel with an answer, one for each token or one for each row. A stream is declared once, and
+every place that carries it reads the declaration.
 
-The type of a field is its declaration: `ref: TokenFloats | None = None` on `Carried` makes `ref` a stream of rows and
-of batches, and packing, `Batch.select`, the engines' chunks, the views of an objective and the rollouts have it too.
-What the parts of one method find out for each other is declared beside these parts and is a key of `constants`:
+The type of a field is the declaration: `ref: TokenFloats | None = None` on `Carried` makes `ref` a stream of rows and
+of batches. Packing, `Batch.select`, the engines' chunks, the views of an objective and the rollouts then carry it.
+A number that the parts of one method compute for each other is declared beside these parts and is a key of `constants`:
 
     GAMMA = Stream("gamma", per="row", filled_by="`ratio-quantile` of `forwards`")
 
     row.mark(constants={**row.constants, GAMMA: 0.7})  # in the part that fills it
     view.spread(view.constant(GAMMA))                  # in the part that reads it, [M]
 
-Legend: B rows, M response tokens of all rows laid end to end, T those of one row, C context tokens, K asked-for ids.
+Letters in shapes: B rows; T response tokens of one row; M response tokens of all rows, laid end to end; C context
+tokens; K token ids for each position, as many as somebody asked for.
 """
 
 from __future__ import annotations
@@ -25,19 +27,25 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Stream:
-    """The declaration of a stream: what it is called, how many numbers it has, of which type."""
+    """The declaration of a stream: its name, how many numbers it has, and of which type.
 
-    name: str = ""  # of the type of a field: none, the field has it
+    Example:
+        Stream("gamma", per="row", filled_by="`ratio-quantile` of `forwards`")
+    """
+
+    name: str = ""  # empty in the type of a field, which has the name of the field
     _: dataclasses.KW_ONLY
     per: Literal["token", "row"]
     dtype: str = "float32"
     wide: bool = False  # several numbers to each token: [T, K]
-    fill: float | None = None  # stands for a row that has no such constant; None: all rows of a batch have it, or none
-    filled_by: str = ""  # the part that fills a constant, as an error that misses it names the part
+    fill: float | None = (
+        None  # the value for a row that lacks this constant; None: all rows of a batch have it, or none
+    )
+    filled_by: str = ""  # the part that computes the constant; an error about a missing constant names it
 
 
-Ids = np.ndarray  # int32[T], of a context or of anything else that is no stream
-Floats = np.ndarray  # float32[T], likewise
+Ids = np.ndarray  # int32[T] that is no stream, of a context for example
+Floats = np.ndarray  # float32[T] that is no stream
 
 TokenIds = Annotated[np.ndarray, Stream(per="token", dtype="int32")]
 TokenCodes = Annotated[np.ndarray, Stream(per="token", dtype="int8")]
@@ -53,43 +61,43 @@ RowNames = Annotated[tuple[str, ...], Stream(per="row", dtype="str")]
 
 @functools.cache
 def streams_of(record: type) -> Mapping[str, Stream]:
-    """The streams that the fields of a record are, by name, in the order of the fields."""
+    """The streams that a record has as fields, by name, in the order of the fields."""
     hints = get_type_hints(record, include_extras=True)
     found = {field.name: _declared(hints[field.name]) for field in dataclasses.fields(record)}
     return {name: dataclasses.replace(stream, name=name) for name, stream in found.items() if stream is not None}
 
 
 def _declared(hint: Any) -> Stream | None:
-    """The declaration in a type, or in one that may be None."""
+    """The declaration inside a type such as `TokenFloats` or `TokenFloats | None`; None if the type is no stream."""
     if get_origin(hint) is Annotated:
         return next((note for note in hint.__metadata__ if isinstance(note, Stream)), None)
     return next((stream for part in get_args(hint) if (stream := _declared(part)) is not None), None)
 
 
 def token_streams(record: Any) -> dict[str, np.ndarray]:
-    """The streams per token that somebody filled, by name."""
+    """The streams with one number for each token that this record has, by name. Fields that are None are left out."""
     found = {name: getattr(record, name) for name, stream in streams_of(type(record)).items() if stream.per == "token"}
     return {name: array for name, array in found.items() if array is not None}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Carried:
-    """Streams that a row has for its answer and a batch for all of its rows: packing lays them end to end as they are.
-    The forwards that were asked for, and what credit found out. One that nobody filled is None.
+    """The streams that rows and batches share. A row has them for its answer; packing joins those of all rows.
+    They hold the results of forward passes and of the credit phase. A stream that nobody computed is None.
     """
 
-    old: TokenFloats | None = None  # the learner's log-prob before the update, under the sampling context; None: of now
+    old: TokenFloats | None = None  # log-prob before the update, under the sampling context; None: take the current one
     ref: TokenFloats | None = None  # the reference's log-prob, under the training context
-    value: TokenFloats | None = None  # what a critic says of the state before the token
-    target: TokenFloats | None = None  # what a critic is to learn of that state
+    value: TokenFloats | None = None  # the critic's value of the state before the token
+    target: TokenFloats | None = None  # the value that the critic is to learn for that state
     top_ids: WideIds | None = None  # the likeliest tokens before the first update
-    blend_ids: TokenIds | None = None  # a second token that the learner reads in the place of each: the mixture
-    blend_share: TokenFloats | None = None  # (1 - share) e(token) + share e(second), e the embeddings of now
+    blend_ids: TokenIds | None = None  # a second token for each token. The learner reads a mixture of both embeddings,
+    blend_share: TokenFloats | None = None  # (1 - share) e(token) + share e(second), with the current embeddings e
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Batch(Carried):
-    """Rows packed for one or several optimiser steps: contexts and responses laid end to end, no padding anywhere."""
+    """Rows packed for one or several optimiser steps: contexts and responses are laid end to end, without padding."""
 
     context: Ids  # [C] training contexts
     context_at: np.ndarray  # int64[B+1] row b's context is context[context_at[b]:context_at[b+1]]
@@ -107,24 +115,24 @@ class Batch(Carried):
     role: str = "policy"  # whose parameter set learns from it; the same set plays all of `roles`
     roles: RowNames | None = None
     tag: RowNames | None = None
-    outcome: RowFloats | None = None  # the row's reward; NaN where it has none
-    right: RowFlags | None = None  # it was judged, and found right
+    outcome: RowFloats | None = None  # the reward of the row; NaN for a row without one
+    right: RowFlags | None = None  # the answer was judged to be right
     ended: RowFlags | None = None  # the episode reached its true end
-    truncated: RowFlags | None = None  # a limit cut it; both may be False (a pause)
+    truncated: RowFlags | None = None  # a limit cut the episode off; a paused one has neither flag
     bootstrap: RowFloats | None = None  # value beyond a truncation
     version: TokenIds | None = None  # policy version that wrote the token
-    sampled: TokenFloats | None = None  # the sampler's log-prob under the full softmax; NaN where none is known
-    mu: TokenFloats | None = None  # the sampler's under the filtered distribution; NaN likewise
-    entropy: TokenFloats | None = None  # of the full softmax, when the token was sampled; NaN likewise
-    reward: TokenFloats | None = None  # dense, where there is one
+    sampled: TokenFloats | None = None  # the sampler's log-prob under the full softmax; NaN if it is not known
+    mu: TokenFloats | None = None  # the sampler's log-prob under the filtered distribution; NaN if it is not known
+    entropy: TokenFloats | None = None  # entropy of the full softmax when the token was sampled; NaN if not known
+    reward: TokenFloats | None = None  # rewards of single tokens, for tasks that have them
     continues: TokenFloats | None = None  # kappa: probability that the future counts
     node: TokenIds | None = None
     legal: WideFlags | None = None  # bool[M, V] where actions are masked
     cost: WideFloats | None = None  # float32[M, K]
-    generation: Ids | None = None  # generation contexts, where they differ from the training contexts
+    generation: Ids | None = None  # contexts of sampling, if any of them differs from the training context
     generation_at: np.ndarray | None = None
     term_weights: Mapping[str, Floats] = field(default_factory=dict)  # [M] of each further loss term, by its name
-    constants: Mapping[Stream, np.ndarray] = field(default_factory=dict)  # what parts found out for each other
+    constants: Mapping[Stream, np.ndarray] = field(default_factory=dict)  # computed by parts for other parts
 
     def __len__(self) -> int:
         return len(self.at) - 1
@@ -135,7 +143,7 @@ class Batch(Carried):
 
     @property
     def moved(self) -> np.ndarray:
-        """bool[B]: rows that are trained under another context than they were sampled under."""
+        """bool[B]: which rows are trained under another context than the one they were sampled under."""
         if self.generation is None or self.generation_at is None:
             return np.zeros(len(self), dtype=bool)
         trained, sampled = self.context_at, self.generation_at

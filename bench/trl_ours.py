@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from assay.collect import generate
-from assay.credit import Lesson, credit
+from assay.credit import BatchRule, credit
 from assay.engine.interface import Span
 from assay.engine.local import LocalEngine
 from assay.engine.torch.engine import TorchEngine
@@ -91,7 +91,7 @@ def answers(policy: Policy) -> list[Row]:
 
 def packed(rows: Sequence[Row], part: Part) -> Batch:
     """The batch of these rows with the advantages of this credit."""
-    (batch,) = credit(rows, Memory(0), lesson=lambda role: Lesson((partial(bind(part)),), role))
+    (batch,) = credit(rows, Memory(0), rule_of=lambda role: BatchRule((partial(bind(part)),), role))
     return batch
 
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import re
 import shlex
 import sys
 import types
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
+from registries import registries_restored
 from small_runs import ROOT, SIZES, Shell, make_model
 
 from assay.cli.parser import parse
 from assay.cli.verbs import VERBS
-from assay.known import RECIPES, SLOTS
 from assay.run import bases, session
-from assay.tasks import TASKS
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
@@ -48,14 +45,6 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for base in bases.BASES.values():
             make_model(bases.folder_of(base))
     return folder
-
-
-@contextlib.contextmanager
-def registries_restored() -> Iterator[None]:
-    with contextlib.ExitStack() as stack:
-        for registry in (RECIPES, TASKS, *SLOTS.values()):
-            stack.enter_context(mock.patch.dict(registry))  # type: ignore[arg-type]
-        yield
 
 
 def small_plan(*arguments: Any, steps: int | None = None, overrides: Any = None, **wishes: Any) -> Any:

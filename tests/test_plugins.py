@@ -16,6 +16,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from registries import TABLES, registries_restored
 from small_runs import ROOT
 
 from assay import errors, known, tasks
@@ -170,7 +171,6 @@ def test_broken_offers_are_named_and_the_rest_works(tmp_path: Path) -> None:
     assert report.returncode == 2 and "holds no run" in report.stderr, "what is asked for, and no word of a bug"
 
 
-TABLES = (known.RECIPES, known.LIKES, known.METHOD_OF, *known.PARTS.values())
 Offering = Callable[..., tuple[offers.Offer, ...]]
 
 
@@ -182,19 +182,16 @@ def offering(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Offeri
     monkeypatch.delitem(sys.modules, "tiny_assay", raising=False)
 
     def offer(*given: tuple[str, str, str]) -> tuple[offers.Offer, ...]:
-        entries = [EntryPoint(name, value, group) for group, name, value in given]
-        monkeypatch.setattr(offers, "entry_points", lambda group: [one for one in entries if one.group == group])
+        entries = tuple(EntryPoint(name, value, group) for group, name, value in given)
+        monkeypatch.setattr(offers, "installed", lambda: entries)
         monkeypatch.setattr(tasks, "TASKS", dict(TASKS))
         monkeypatch.setattr(offers, "WITHHELD", {})
         monkeypatch.setattr(errors, "WITHHELD", offers.WITHHELD)
         monkeypatch.setattr(offers, "load", functools.cache(offers.load.__wrapped__))
         return known.others()
 
-    before = [dict(table) for table in TABLES]
-    yield offer
-    for table, was in zip(TABLES, before, strict=True):
-        table.clear()
-        table.update(was)  # type: ignore[arg-type]
+    with registries_restored():
+        yield offer
 
 
 def test_a_task_of_another_package_is_one_like_ours(offering: Offering) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 
 import pytest
@@ -10,6 +11,7 @@ from small_runs import program
 from assay.known import PARTS
 from assay.part_checks import misspelt
 
+RUNNING = ("assay.assemble", "assay.loop", "assay.run.session", "assay.engine.local", "assay.run.bases")
 HEAVY = ("torch", "transformers", "pyarrow", "rich", "matplotlib", "tokenizers", "safetensors", "asyncio", "sympy")
 CODE = """
 import contextlib, io, json, sys
@@ -39,8 +41,12 @@ def test_help_imports_neither_a_method_nor_numpy() -> None:
 def test_a_listing_of_recipes_imports_the_methods_and_nothing_that_runs_them() -> None:
     told, modules = imported("list", "recipes")
     assert "dr-grpo" in told and "assay.methods.grpo" in modules
-    assert not modules & {*HEAVY, "assay.session", "assay.run.experiment", "assay.run.bases"}
-    assert not {name for name in modules if name.startswith(("assay.engine", "assay.policy", "assay.verify"))}
+    assert not modules & {*HEAVY, *RUNNING}
+
+
+@pytest.mark.parametrize("name", [*RUNNING, "assay.recipe", "assay.tasks"])
+def test_what_must_not_be_imported_exists(name: str) -> None:
+    assert importlib.util.find_spec(name) is not None
 
 
 def test_the_function_of_every_part_can_be_called() -> None:

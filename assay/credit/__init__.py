@@ -3,15 +3,15 @@
 from assay.credit.advantage import Constant, GroupRelative, LeaveOneOut, Score
 from assay.credit.branches import SharedMean
 from assay.credit.gae import GAE
-from assay.credit.pack import Lesson, advantages, by_reward, credit, pack
+from assay.credit.pack import BatchRule, advantages, by_reward, credit, pack
 from assay.credit.whiten import Whiten
 
 __all__ = [
     "GAE",
+    "BatchRule",
     "Constant",
     "GroupRelative",
     "LeaveOneOut",
-    "Lesson",
     "Score",
     "SharedMean",
     "Whiten",

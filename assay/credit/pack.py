@@ -1,4 +1,4 @@
-"""From rows to batches: advantages over the rows that count, then everything laid end to end without padding."""
+"""Turns rows into batches: computes the advantages of the rows, then lays all tokens end to end without padding."""
 
 from __future__ import annotations
 
@@ -19,34 +19,42 @@ Estimator = Callable[..., list[Row]]
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """How the rows of a role become a batch, and with which others they share it."""
+class BatchRule:
+    """How the rows of one role become a batch, and which roles share that batch.
 
-    estimators: tuple[Estimator, ...]  # the first estimates, the others shape what it gave
-    batch: str  # roles of one name learn in one batch: the same parameter set, the same objective
-    injected: bool = False  # imitate tokens of others too
+    Example:
+        BatchRule(estimators=(group_relative,), batch="policy")
+    """
+
+    estimators: tuple[Estimator, ...]  # the first computes the advantages, each of the others changes them
+    batch: str  # the name of the batch; roles with equal names share a batch, a parameter set and an objective
+    injected: bool = False  # tokens that somebody else wrote are trained too
 
 
-def credit(rows: Sequence[Row], memory: Memory, *, lesson: Callable[[str], Lesson]) -> list[Batch]:
-    """Advantages over all rows of a role at once, then a batch for each batch key and lesson, in sorted order."""
-    lessons = {role: lesson(role) for role in sorted({row.role for row in rows})}
+def credit(rows: Sequence[Row], memory: Memory, *, rule_of: Callable[[str], BatchRule]) -> list[Batch]:
+    """The batches of these rows, sorted by name. Advantages are computed over all rows of a role at once. Rows whose
+    batch name (`Row.batch`) or batch rule differs are packed into different batches.
+    """
+    rules = {role: rule_of(role) for role in sorted({row.role for row in rows})}
     credited = list(rows)
-    for role, taught in lessons.items():
+    for role, rule in rules.items():
         places = [i for i, row in enumerate(rows) if row.role == role]
-        for i, row in zip(places, advantages([rows[i] for i in places], memory, taught.estimators), strict=True):
+        for i, row in zip(places, advantages([rows[i] for i in places], memory, rule.estimators), strict=True):
             credited[i] = row
     members: dict[tuple[str, str], list[Row]] = {}
     for row in credited:
         if row.in_loss or row.in_denominator:
-            members.setdefault((row.batch, lessons[row.role].batch), []).append(row)
+            members.setdefault((row.batch, rules[row.role].batch), []).append(row)
     return [
-        pack(members[place], injected={role for role, taught in lessons.items() if taught.injected})
+        pack(members[place], injected={role for role, rule in rules.items() if rule.injected})
         for place in sorted(members)
     ]
 
 
 def advantages(rows: Sequence[Row], memory: Memory, estimators: Sequence[Estimator]) -> list[Row]:
-    """The estimators over the rows that are in their group's statistics and have a reward; none for the others."""
+    """The rows with the advantages that the estimators give them. Rows without a reward, and rows that are left out of
+    the statistics of their group, keep what they had: the estimators do not see them.
+    """
     valid = [i for i, row in enumerate(rows) if row.in_group and row.reward is not None]
     found = [rows[i] for i in valid]
     for estimator in estimators if found else ():
@@ -58,7 +66,9 @@ def advantages(rows: Sequence[Row], memory: Memory, estimators: Sequence[Estimat
 
 
 def by_reward(one: Callable[..., np.ndarray]) -> Estimator:
-    """An estimator over whole rows from a function (rewards, groups) -> one advantage a row, spread over its tokens."""
+    """Makes an estimator of a function (rewards, groups) -> one advantage for each row. Every token of a row gets the
+    advantage of the row.
+    """
 
     @functools.wraps(one)
     def estimator(rows: Sequence[Row], **values: object) -> list[Row]:
@@ -71,12 +81,12 @@ def by_reward(one: Callable[..., np.ndarray]) -> Estimator:
 
 
 def earned(row: Row) -> float:
-    """The reward of a row and those of its tokens together: what a KL in the reward took is in every baseline too."""
+    """The reward of a row plus the rewards of its tokens. A KL penalty in the reward is thus part of every baseline."""
     return (row.reward or 0.0) + (0.0 if row.process is None else float(row.process.sum(dtype=np.float64)))
 
 
 def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:
-    """The batch of these rows. Tokens that the policy did not write train only in the roles of `injected`."""
+    """The batch of these rows. Tokens that the policy did not write are trained only in the roles of `injected`."""
     episodes = [row.episode for row in rows]
     if any(segment.context is not None for episode in episodes for segment in episode.segments):
         raise DataError("a segment with a context of its own cannot be trained in the row of the segments before it.")
@@ -117,7 +127,9 @@ def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:
 
 
 def trains(row: Row, *, imitate: bool = False) -> np.ndarray:
-    """bool[T]: the tokens of a row in the loss that train; those that somebody else wrote only to be imitated."""
+    """bool[T]: which tokens of a row are trained if the row is in the loss. Tokens that somebody else wrote are trained
+    only if the role imitates them; replies of an environment never are.
+    """
     origin = row.episode.stream("origin")
     learnt = origin != Origin.ENV if imitate else origin == Origin.POLICY
     return learnt if row.keep is None else learnt & row.keep
@@ -128,15 +140,16 @@ def _weighted(row: Row) -> np.ndarray:
 
 
 def _written(episodes: Sequence[Episode]) -> dict[str, np.ndarray]:
-    """What the writers of tokens said of them: the streams that segments and batches declare by one name, rows not."""
+    """The streams that segments and batches declare and rows do not: what the writers of the tokens said of them."""
     declared = streams_of(Batch)
     names = (streams_of(Segment).keys() & declared.keys()) - streams_of(Row).keys()
     return {name: _join([e.stream(name) for e in episodes], declared[name].dtype) for name in names}
 
 
 def _carried(rows: Sequence[Row]) -> dict[str, np.ndarray]:
-    """The streams that rows and batches declare by one name. What was asked for is there for every row or for none; a
-    row out of the loss may lack it, and has zeros, which nobody reads. The advantage is weighed, and packed for itself.
+    """The streams that rows and batches both declare. Either every row of the loss has a stream or none has it. A row
+    outside the loss may lack it and gets zeros, which nobody reads. The advantage is not among them: `pack` multiplies
+    it by the weight of the row.
     """
     found, fills = {}, [None if row.in_loss else 0.0 for row in rows]
     for name in (streams_of(Row).keys() & streams_of(Batch).keys()) - {"advantage"}:
@@ -147,21 +160,21 @@ def _carried(rows: Sequence[Row]) -> dict[str, np.ndarray]:
 
 
 def _constants(rows: Sequence[Row]) -> Mapping[Stream, np.ndarray]:
-    """What parts found out for each other, of all rows."""
+    """The constants that parts computed for each other, over all rows."""
     declared = dict.fromkeys(stream for row in rows for stream in row.constants)
     return {s: _filled(s, rows, [row.constants.get(s) for row in rows], [s.fill] * len(rows)) for s in declared}
 
 
 def _term_weights(rows: Sequence[Row]) -> Mapping[str, np.ndarray]:
-    """Weights of further loss terms: 1 where a row says nothing about a term that another row weighs."""
+    """The weights of further loss terms. A row without a weight for a term that other rows weigh gets the weight 1."""
     declared = [Stream(name, per="token") for name in sorted({name for row in rows for name in row.term_weights})]
     ones = [1.0] * len(rows)
     return {s.name: _filled(s, rows, [row.term_weights.get(s.name) for row in rows], ones) for s in declared}
 
 
 def _filled(stream: Stream, rows: Sequence[Row], pieces: Sequence[Any], fills: Sequence[float | None]) -> np.ndarray:
-    """A stream over all rows. Where a row has none, its `fill` stands for every number of it; without one it needs its
-    own.
+    """One stream of all rows, joined. A row that lacks the stream gets its number of `fills` everywhere; ValueError if
+    that number is None.
     """
     known = next(np.asarray(piece) for piece in pieces if piece is not None)
     found = []

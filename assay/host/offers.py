@@ -16,7 +16,7 @@ import functools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, distributions
 from typing import Any
 
 from assay.errors import WITHHELD, AssayError, ConfigError
@@ -35,7 +35,16 @@ class Offer:
 @functools.cache
 def load(kind: str, add: Callable[[EntryPoint], None]) -> tuple[Offer, ...]:
     """The entry points of a kind, "method" or "task". Calls `add` for each, and does so once in a process."""
-    return tuple(_offer(entry, kind, add) for entry in entry_points(group=f"assay.{kind}s"))
+    return tuple(_offer(entry, kind, add) for entry in installed() if entry.group == f"assay.{kind}s")
+
+
+@functools.cache
+def installed() -> tuple[EntryPoint, ...]:
+    """The entry points for Assay of all installed packages. Finding them opens a file of each package, so it is done
+    once.
+    """
+    every = (entry for package in distributions() for entry in package.entry_points)
+    return tuple(dict.fromkeys(entry for entry in every if entry.group.startswith("assay.")))
 
 
 def _offer(entry: EntryPoint, kind: str, add: Callable[[EntryPoint], None]) -> Offer:

@@ -1,4 +1,4 @@
-"""Optimiser steps on a batch: mini-batches, token weights of the whole mini-batch, chunks, one step each."""
+"""Optimiser steps on a batch. Each mini-batch gets its token weights, is computed in chunks, and makes one step."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def improve(
     before: int | None = None,
     moments: str = "",
 ) -> Stats:
-    """`num_epochs` passes of `num_minibatches` optimiser steps over the batch; returns what was seen.
+    """Makes `num_epochs` passes over the batch with `num_minibatches` optimiser steps each, and returns the metrics.
 
-    `before` is how many updates the schedule has behind it: a step has its share of it, however many batches it has.
-    By default it is what the engine has done.
+    `before` is the number of updates that the learning-rate schedule has behind it; by default it is the number of
+    updates that the engine has made.
     """
     before = engine.version if before is None else before
     seen = _Seen()
@@ -76,8 +76,8 @@ def accumulate(
 ) -> float:
     """Adds the gradient of the whole mini-batch to the engine, chunk by chunk, and returns the loss.
 
-    `counted`: rows in its denominator, by default those of this batch. What compares rows is in the batch (`survey`).
-    `version`: that of the weights, where answers of theirs are to be told from others'.
+    `counted` is the number of rows in the denominator, by default those of this batch. The batch must hold the
+    constants of `survey`. `version` is the version of the weights; with it a view can tell which answers they wrote.
     """
     loss_function, want, total = loss_of(objective), want_of(objective), 0.0
     counted = int(np.count_nonzero(batch.counted_rows)) if counted is None else counted
@@ -95,10 +95,10 @@ def accumulate(
 
 
 def _report(engine: Engine, out: Outputs, chunk: Chunk) -> None:
-    """Says where the first number arose that is not one; the step that it spoils is skipped and counted.
+    """Logs at which token of which answer the first NaN or infinity arose. The optimiser step will be skipped.
 
-    What is not a number spreads to the tokens beside it in a product, even to those before it, so each suspected answer
-    is scored again alone, by ever shorter beginnings.
+    In a matrix product a NaN spreads to other tokens, even to earlier ones. Each suspected answer is therefore scored
+    again alone, by ever shorter beginnings.
     """
     from assay.engine.interface import Span
 
@@ -125,7 +125,9 @@ def _report(engine: Engine, out: Outputs, chunk: Chunk) -> None:
 
 
 def minibatches(batch: Batch, scale: Scale, key: Key) -> Iterator[Batch]:
-    """The batch, cut `num_minibatches` times in each epoch; groups stay together as long as there are enough."""
+    """The mini-batches of all epochs, `num_minibatches` in each. Groups stay whole if there are at least as many groups
+    as mini-batches.
+    """
     if scale.num_updates == 1:
         yield batch
         return
@@ -145,7 +147,9 @@ def minibatches(batch: Batch, scale: Scale, key: Key) -> Iterator[Batch]:
 
 
 def useful_rows(batch: Batch, objective: Objective) -> np.ndarray:
-    """Rows that can move the weights. Exact: denominators are known already, and a zero coefficient adds nothing."""
+    """The rows that can change the weights. Leaving the others out is exact: the denominators are already computed, and
+    a row whose coefficients are zero adds nothing to the gradient.
+    """
     acts = batch.mask.copy()
     if not objective.terms and objective.whole is None:
         acts &= batch.advantage != 0
@@ -155,7 +159,7 @@ def useful_rows(batch: Batch, objective: Objective) -> np.ndarray:
 
 
 def learning_rate(update: int, scale: Scale) -> float:
-    """Linear warm-up, then constant, linear or cosine to zero over all optimiser steps of the run."""
+    """The learning rate of an update: a linear warm-up, then constant, or linear or cosine decay to zero at the end."""
     total = max(1, scale.num_steps * scale.num_updates)
     warm = min(1.0, (update + 1) / scale.warmup_steps) if scale.warmup_steps else 1.0
     progress = min(1.0, max(0.0, (update - scale.warmup_steps) / max(1, total - scale.warmup_steps)))
@@ -170,7 +174,7 @@ def _rows_of(stream: np.ndarray, batch: Batch, rows: np.ndarray) -> np.ndarray:
 
 
 class _Seen:
-    """Means over trained tokens, gathered over chunks and updates."""
+    """The metrics of the optimiser steps on one batch: means over trained tokens, gathered over chunks and updates."""
 
     def __init__(self) -> None:
         self.sums: dict[str, float] = {}

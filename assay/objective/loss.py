@@ -1,4 +1,4 @@
-"""The loss of one chunk: a plain sum over its tokens, because every denominator is already in the token weights."""
+"""The loss of one chunk. It is a plain sum over tokens, because the token weights already contain every denominator."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from assay.objective.view import View
 
 Push = Callable[["View"], tuple["Tensor", "Tensor"]]
-"""A view without a graph -> ratio and gate of each token."""
+"""(a view without a graph) -> the ratio and the gate of each token."""
 
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """A chunk's contribution, and what was seen on the way (tensors per token, without a graph)."""
+    """What a chunk adds to the loss, and numbers of each token for the metrics (without a graph)."""
 
     value: Tensor
     terms: Mapping[str, Tensor]
-    ratio: Tensor | None = None  # none for a loss that has neither
+    ratio: Tensor | None = None  # None for a loss that has neither ratio nor gate
     gate: Tensor | None = None
     correction: Tensor | None = None
 
 
 def loss_of(objective: Objective) -> Callable[[View, Tensor], Loss]:
-    """The function (view, token weights) -> Loss that this objective means. `survey` has put into the constants of the
-    view what had to be known of all rows of the optimiser step.
+    """The function (view, token weights) -> Loss of this objective. The constants of the view must hold what `survey`
+    computed over all rows of the optimiser step.
     """
     policy = _policy(objective) if objective.whole is None else _whole(objective)
     terms = [(name_of(part), bind(part), part) for part in objective.terms]
@@ -92,7 +92,7 @@ def _policy(objective: Objective) -> Callable[[View, Tensor], Loss]:
 
 
 def push_of(objective: Objective) -> Push:
-    """Ratio and gate by the case of each token."""
+    """The function that gives each token its ratio and its gate, by the case that the token falls into."""
     rules = [(None, objective.ratio, objective.gate)]
     rules += [(case.over, case.ratio, case.gate) for case in reversed(objective.cases)]
     bound = [(over, bind(ratio), bind(gate)) for over, ratio, gate in rules]
@@ -115,29 +115,29 @@ def push_of(objective: Objective) -> Push:
 
 
 def selected(part: Part, view: View) -> Tensor:
-    """bool[M]: what `survey` found, or what the part says of these rows."""
+    """bool[M]: the tokens that a selector chooses. The answer comes from `survey` if the selector compares rows."""
     known = view.constants.get(said_by(part))
     return bind(part)(view) if known is None else known > 0
 
 
 def pushes_at_once(objective: Objective) -> bool:
-    """Whether ratio or gate compare rows, so that both are those that the whole optimiser step began with."""
+    """Whether ratio or gate compare rows. Then `survey` computes both, with the weights at the start of the step."""
     pairs = [(objective.ratio, objective.gate), *((case.ratio, case.gate) for case in objective.cases)]
     return objective.whole is None and any(part.scope == "step" for pair in pairs for part in pair)
 
 
-# What `survey` finds out, which sees all rows of the optimiser step
-COEFFICIENT = Stream("coefficient", per="token")  # the derivative of a whole loss by the log-prob
-RATIO, GATE = Stream("ratio", per="token"), Stream("gate", per="token")  # with which the step began
+# The constants that `survey` computes over all rows of the optimiser step.
+COEFFICIENT = Stream("coefficient", per="token")  # the derivative of a whole loss with respect to the log-prob
+RATIO, GATE = Stream("ratio", per="token"), Stream("gate", per="token")  # at the start of the step
 
 
 def said_by(part: Part) -> Stream:
-    """What a selector or a correction says of all rows."""
+    """The constant that holds what a selector or a correction says of all rows."""
     return Stream(repr(part), per="token")
 
 
 def own_mean(place: int) -> Stream:
-    """The weights of the term at this place that is averaged over its own tokens."""
+    """The constant with the token weights of a term that is averaged over its own tokens; `place` numbers the terms."""
     return Stream(f"mean of term {place}", per="token")
 
 

@@ -1,5 +1,5 @@
-"""What an optimiser step has to know of all its rows before the first chunk: constants for each token, which are cut
-with the batch.
+"""The survey before an optimiser step. Some parts of an objective compare all rows of the step, but the engine computes
+the step in chunks of rows. The survey looks at all rows first and stores what such parts say as constants of the batch.
 """
 
 from __future__ import annotations
@@ -27,24 +27,27 @@ if TYPE_CHECKING:
 def survey(
     engine: Engine, batch: Batch, weight: np.ndarray, objective: Objective, key: Key, tokens: int
 ) -> tuple[Batch, int]:
-    """The batch with these constants, and how many tokens were scored for them.
+    """The batch with the constants of the survey, and the number of tokens that were scored for them.
 
-    The current weights are asked, unless the sampler's numbers are already theirs.
+    The parts need log-probs of the current weights. Nothing is scored if the current weights sampled all answers: then
+    the sampler's log-probs are used.
     """
     if not objective.surveys and all(term.mean == "policy" for term in objective.terms):
         return batch, 0
     found, spent = {}, 0
     if objective.surveys:
         want = want_of(objective)
-        found, spent = (_sampled(batch), 0) if _of_now(engine, batch, want) else _scored(engine, batch, want, tokens)
+        found, spent = (
+            (_sampled(batch), 0) if _sampled_by_current(engine, batch, want) else _scored(engine, batch, want, tokens)
+        )
     view = view_of_batch(batch, **found, key=key)
-    found_out = constants(view, weight, objective)
-    known = {stream: value.detach().float().numpy() for stream, value in found_out.items()}
+    computed = constants(view, weight, objective)
+    known = {stream: value.detach().float().numpy() for stream, value in computed.items()}
     return dataclasses.replace(batch, constants={**batch.constants, **known}), spent
 
 
 def constants(view: View, weight: np.ndarray, objective: Objective) -> dict[Stream, Tensor]:
-    """What the parts say that have to see all rows at once, [M] each."""
+    """What those parts say that must see all rows at once; each constant has the shape [M]."""
     found: dict[Stream, Tensor] = {}
     if objective.whole is not None and objective.whole.scope == "step":
         leaf = view.logp.detach().requires_grad_()
@@ -68,13 +71,13 @@ def constants(view: View, weight: np.ndarray, objective: Objective) -> dict[Stre
 
 
 def _of_the_step(objective: Objective) -> set[Part]:
-    """Selectors that compare rows."""
+    """The selectors that compare rows of the whole step."""
     over = [*objective.keep, *(case.over for case in objective.cases), *(term.over for term in objective.terms)]
     return {part for part in over if part is not None and part.scope == "step"}
 
 
-def _of_now(engine: Engine, batch: Batch, want: Want) -> bool:
-    """Whether the current weights sampled every token that trains, under the context that is trained."""
+def _sampled_by_current(engine: Engine, batch: Batch, want: Want) -> bool:
+    """Whether the current weights sampled every trained token, under the context in which it is trained."""
     if not engine.exact or want.top_ids or batch.version is None or batch.moved.any():
         return False
     asked = [batch.sampled, batch.entropy] if want.entropy else [batch.sampled]
@@ -90,7 +93,7 @@ def _sampled(batch: Batch) -> dict[str, Tensor]:
 
 
 def _scored(engine: Engine, batch: Batch, want: Want, tokens: int) -> tuple[dict[str, Tensor], int]:
-    """A pass without a graph over all rows."""
+    """Log-probs of all rows under the current weights, without a graph, and the number of tokens that were scored."""
     import torch
 
     rows: dict[str, list[Tensor]] = {}

@@ -1,4 +1,4 @@
-"""What the parts of an objective see: some whole rows as tensors, of one chunk or of a whole optimiser step."""
+"""Views: what the parts of an objective see. A view holds whole rows as tensors, those of a chunk or of a step."""
 
 from __future__ import annotations
 
@@ -21,40 +21,45 @@ if TYPE_CHECKING:
     from assay.engine.interface import Chunk, Outputs
 
 
-ROUNDING = 2**-4  # nats by which passes of one set of weights may differ, in bf16
+ROUNDING = 2**-4  # nats by which two forward passes of the same weights may differ in bf16
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """M response tokens of B whole rows. Sums and means are over the tokens of a row that train."""
+    """M response tokens of B whole rows. Sums and means go over the trained tokens of a row.
 
-    logp: Tensor  # [M] of the current weights
-    entropy: Tensor | None  # [M] likewise, where a part wants it
-    top_logp: Tensor | None  # [M, K] likewise
-    streams: Mapping[str, Tensor]  # [M] those of the batch; numbers are zero where a token is masked
+    Example:
+        (view.logp - view.old).exp()  # [M] the ratio of each token
+        view.mean(view.entropy)  # [B] the mean entropy of each row
+    """
+
+    logp: Tensor  # [M] log-probs under the current weights
+    entropy: Tensor | None  # [M] entropies of the current weights, if a part wants them
+    top_logp: Tensor | None  # [M, K] log-probs of the asked-for ids, if a part wants them
+    streams: Mapping[str, Tensor]  # [M] the streams of the batch; floats are zero for tokens that are not trained
     row: Tensor  # int64[M] the row of each token
-    batch: Batch  # the host's copy
-    counted: int  # rows in the denominator of the optimiser step
-    key: Key  # of the optimiser step
-    mean_logp: Tensor | None = None  # [M] over the vocabulary, where a part wants it; has no graph
-    version: int | None = None  # of the current weights, where they are those of an engine
-    term_weights: Mapping[str, Tensor] = field(default_factory=dict)  # [M] likewise
-    constants: Mapping[Stream, Tensor] = field(default_factory=dict)  # [M] likewise, or [B]
+    batch: Batch  # the same rows as arrays of the host
+    counted: int  # number of rows in the denominator of the optimiser step
+    key: Key  # the source of random numbers of this optimiser step
+    mean_logp: Tensor | None = None  # [M] mean log-prob over the vocabulary, if a part wants it; without a graph
+    version: int | None = None  # the version of the current weights; None if no engine holds them
+    term_weights: Mapping[str, Tensor] = field(default_factory=dict)  # [M] weights of further loss terms
+    constants: Mapping[Stream, Tensor] = field(default_factory=dict)  # [M], or [B] for streams per row
 
     @property
     def mask(self) -> Tensor:
-        """[M] 1 where a token trains."""
+        """[M] 1 for tokens that are trained, 0 for the others."""
         return self.streams["mask"].to(self.logp.dtype)
 
     @property
     def old(self) -> Tensor:
-        """[M] log-probs before the first update of the step; those of now where that is what they are."""
+        """[M] log-probs before the first update of the step. They are the current ones if the batch has no others."""
         return self.streams.get("old", self.logp.detach())
 
     @property
     def still(self) -> Tensor:
-        """bool[M] tokens that the current weights wrote, in the context that they train in, and whose log-probs differ
-        from those before the first update, which are of the same weights, by no more than rounding.
+        """bool[M] tokens that are on-policy up to rounding: the current weights wrote them, in the context of training,
+        and their log-probs differ from those before the first update by no more than `ROUNDING`.
         """
         wrote = self.streams.get("version")
         if wrote is None or self.version is None:
@@ -64,19 +69,19 @@ class View:
 
     @property
     def mu(self) -> Tensor:
-        """[M] log-probs under the distribution that was sampled from; those of old where nobody sampled."""
+        """[M] log-probs under the distribution that tokens were sampled from; `old` for tokens that nobody sampled."""
         mu = self.streams["mu"]
         return mu.where(mu.isfinite(), self.old)
 
     @property
     def outcome(self) -> Tensor:
-        """[B] rewards of the rows; NaN where there is none."""
+        """[B] rewards of the rows; NaN for a row without one."""
         assert self.batch.outcome is not None
         return self.logp.new_tensor(self.batch.outcome)
 
     @property
     def right(self) -> Tensor:
-        """bool[B] rows that were judged, and found right."""
+        """bool[B] rows whose answer was judged to be right."""
         assert self.batch.right is not None
         return self.logp.new_tensor(self.batch.right).bool()
 
@@ -88,7 +93,7 @@ class View:
         return self.row.new_tensor(numbers)
 
     def constant(self, stream: Stream) -> Tensor:
-        """What a part found out for another one: [M] of a stream per token, [B] or [B, K] of one per row."""
+        """A constant that one part computed for another: [M] for a stream per token, [B] or [B, K] for one per row."""
         if (found := self.constants.get(stream)) is None:
             reads = f"a part of the objective reads '{stream.name}', which no row has"
             raise ConfigError(f"{reads}: put {stream.filled_by} into the recipe.")
@@ -96,43 +101,43 @@ class View:
 
     @property
     def share(self) -> float:
-        """Weight of a row in the mean over the rows of the optimiser step."""
+        """The weight of one row in a mean over the rows of the optimiser step."""
         return 1.0 / max(1, self.counted)
 
     def sum(self, x: Tensor) -> Tensor:
-        """[B] sum over the tokens of each row that train."""
+        """[B] the sum over the trained tokens of each row."""
         return x.new_zeros(len(self.batch)).index_add(0, self.row, (x * self.mask).to(x.dtype))
 
     def mean(self, x: Tensor) -> Tensor:
-        """[B] mean over the tokens of each row that train; 0 for a row without any."""
+        """[B] the mean over the trained tokens of each row; 0 for a row without any."""
         return self.sum(x) / self.length.clamp(min=1)
 
     @property
     def length(self) -> Tensor:
-        """[B] tokens of each row that train."""
+        """[B] the number of trained tokens of each row."""
         return self.sum(self.logp.new_ones(self.logp.shape))
 
     @property
     def mean_entropy(self) -> Tensor:
-        """[B] mean entropy over the tokens of each row that train, without a graph."""
+        """[B] the mean entropy over the trained tokens of each row, without a graph."""
         assert self.entropy is not None
         return self.mean(self.entropy.detach())
 
     def spread(self, per_row: Tensor) -> Tensor:
-        """[M] each row's number on all its tokens."""
+        """[M] the number of each row, repeated for all of its tokens."""
         return per_row[self.row]
 
     def in_group(self, per_row: Tensor) -> Tensor:
-        """[B] for each row the sum over its group, itself included. Groups are whole in views of the step alone."""
+        """[B] for each row the sum over its group, the row included. Only a view of a whole step has whole groups."""
         group = self.group
         return per_row.new_zeros(int(group.max()) + 1 if len(group) else 0).index_add(0, group, per_row)[group]
 
     def of_rows(self, values: np.ndarray | list[bool]) -> Tensor:
-        """bool[M] whether the row of each token is one of these."""
+        """bool[M] a flag of each row, repeated for all of its tokens."""
         return self.row.new_tensor(values).bool()[self.row]
 
     def detached(self) -> View:
-        """The same without a graph."""
+        """The same view without a graph."""
         entropy = None if self.entropy is None else self.entropy.detach()
         top = None if self.top_logp is None else self.top_logp.detach()
         return dataclasses.replace(self, logp=self.logp.detach(), entropy=entropy, top_logp=top)
@@ -153,7 +158,7 @@ def view_of_batch(
     entropy: Tensor | None = None,
     top_logp: Tensor | None = None,
 ) -> View:
-    """The view of a whole batch, on the host; without log-probs it is for parts that read data alone."""
+    """The view of a whole batch, on the host. Without log-probs it serves parts that read only data."""
     import torch
 
     tensors = silenced(**tensors_of(batch, lambda array: torch.from_numpy(np.ascontiguousarray(array))))
@@ -167,7 +172,9 @@ def view_of_batch(
 def silenced(
     streams: Mapping[str, Tensor], term_weights: Mapping[str, Tensor], constants: Mapping[Stream, Tensor]
 ) -> dict[str, Any]:
-    """Zeros where a token is masked: what stands there may not be a number, and no weight of zero silences that."""
+    """The same tensors with zeros for tokens that are not trained. Their numbers may be NaN, and NaN times a weight of
+    zero is still NaN.
+    """
     masked = ~streams["mask"]
 
     def silent(x: Tensor) -> Tensor:

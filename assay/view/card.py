@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from assay.tasks.data.task import Data, is_data
 from assay.view.results import outcome
 
 NAME = "README.md"
+ARXIV = re.compile(r"\d{4}\.\d{4,5}")
 SCALE = {  # field of the scale -> its name in the card
     "num_steps": "steps",
     "num_prompts": "prompts a step",
@@ -120,9 +122,15 @@ def _heading(document: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     return (
         f"# {_base(experiment)}, {document['recipe']} on {_tasks(experiment)}\n\n"
         f"`{_base(experiment)}` after {result['steps']} steps of reinforcement learning with verifiable rewards{how}. "
-        f"Method: {recipe['title']} ([arXiv {recipe['paper']}](https://arxiv.org/abs/{recipe['paper']})). "
-        f"What the paper claims: {recipe['claim'].rstrip('.')}."
+        f"Method: {recipe['title']}{_cited(recipe['paper'])}. The claim: {recipe['claim'].rstrip('.')}."
     )
+
+
+def _cited(paper: str) -> str:
+    """The citation behind a method's title: a link for an arXiv id, other citations as they are."""
+    if ARXIV.fullmatch(paper):
+        return f" ([arXiv {paper}](https://arxiv.org/abs/{paper}))"
+    return "" if paper == "-" else f" ({paper})"
 
 
 def _tasks(experiment: Mapping[str, Any]) -> str:

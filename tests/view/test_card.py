@@ -76,6 +76,20 @@ def test_the_card_says_what_the_run_has(run: Path) -> None:
         assert warning in card
 
 
+@pytest.mark.parametrize(
+    ("paper", "words"),
+    [
+        ("2402.03300", "GRPO ([arXiv 2402.03300](https://arxiv.org/abs/2402.03300)). The claim"),
+        ("Williams 1992", "GRPO (Williams 1992). The claim"),
+        ("-", "GRPO. The claim"),
+    ],
+)
+def test_the_card_links_a_paper_only_by_its_arxiv_id(paper: str, words: str, run: Path, tmp_path: Path) -> None:
+    recipe = json.loads((run / "run.json").read_text())["experiment"]["recipe"]
+    other = changed(run, tmp_path / "run", {"recipe": recipe | {"title": "GRPO", "paper": paper}})
+    assert f"Method: {words}" in model_card(other)
+
+
 def test_the_card_betrays_no_folder_of_the_machine(run: Path, tmp_path: Path) -> None:
     pool = json.loads((run / "run.json").read_text())["experiment"]["pool"]
     shares = [{"task": f"data:{tmp_path}/mine.jsonl", "levels": [1], "weight": 1.0}]

@@ -22,7 +22,7 @@ from assay.lab import pages, papers
 from assay.lab.catalogue import card, listing
 from assay.tasks import TASKS
 
-NAMES = (Path(__file__).with_name("data") / "paper_names.txt").read_text(encoding="utf-8").splitlines()
+NAMES = (Path(__file__).parents[1] / "data" / "paper_names.txt").read_text(encoding="utf-8").splitlines()
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 FIELDS = {"name", "title", "arxiv", "kind", "recipes", "tasks", "rewards", "commands", "here", "missing", "summary"}
 
