@@ -272,6 +272,7 @@ def _train(
     from assay.run.live_report import Page
     from assay.run.preflight import warn
     from assay.run.recorder import Recorder, counters_of, exams
+    from assay.run.second_look import SecondLook
     from assay.view.report import write_report
 
     if checkpoint is not None:
@@ -296,7 +297,11 @@ def _train(
         with tracking(experiment.tracking.sinks, series_of(folder, experiment, memory.step), shown.note) as tracker:
             files, examined = _policy_files(policy), exams(experiment)
             page = Page(lambda: write_report(folder.path, checked=False), shown.note)
-            recorder = Recorder(folder, experiment, codec, files, examined, shown, stop, judge, page, tracker.log)
+            second = SecondLook(0.0 if experiment.rewards else experiment.evaluation.second_look, shown.note)
+            second.remember(folder.read("metrics"))
+            recorder = Recorder(
+                folder, experiment, codec, files, examined, shown, stop, judge, second, page, tracker.log
+            )
             try:
                 train(stages, models, memory, recorder)
             except (Stopped, DataError) as error:
