@@ -47,7 +47,7 @@ def run_eval(arguments: argparse.Namespace) -> Any:
             max_new=arguments.max_new,
             seed=arguments.seed,
             system=arguments.system,
-            judge=judge,
+            judge=judge.exam,
         )
     if not arguments.json:
         terminal.show(eval_table(found))
