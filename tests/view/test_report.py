@@ -289,10 +289,10 @@ def flat(accuracy):
     [
         [{"second_look/answers": 500, "second_look/refused": 0}],
         [{"second_look/answers": 500, "second_look/refused": 2}],  # 0.4 %
-        flat(0.2) + [{"reward/accuracy": 0.3, "rollouts": 64}],  # 0.057 is the deviation of 64 answers at 0.3
-        flat(0.0) + [{"reward/accuracy": 2 / 64, "rollouts": 64}],  # the first right answers
-        flat(0.2)[1:] + [{"reward/accuracy": 0.9, "rollouts": 64}],  # too short a history
-        flat(0.9) + [{"reward/accuracy": 0.2, "rollouts": 64}],  # a fall deceives nobody
+        [*flat(0.2), {"reward/accuracy": 0.3, "rollouts": 64}],  # 0.057 is the deviation of 64 answers at 0.3
+        [*flat(0.0), {"reward/accuracy": 2 / 64, "rollouts": 64}],  # the first right answers
+        [*flat(0.2)[1:], {"reward/accuracy": 0.9, "rollouts": 64}],  # too short a history
+        [*flat(0.9), {"reward/accuracy": 0.2, "rollouts": 64}],  # a fall deceives nobody
     ],
 )
 def test_what_raises_no_alarm(metrics):
@@ -315,7 +315,7 @@ def test_what_raises_no_alarm(metrics):
             "100 rewarded answers and refused 2",
             "error",
         ),
-        (flat(0.2) + [{"reward/accuracy": 0.9, "rollouts": 64}], [], "jumped from about 20% to 90%", "warning"),
+        ([*flat(0.2), {"reward/accuracy": 0.9, "rollouts": 64}], [], "jumped from about 20% to 90%", "warning"),
     ],
 )
 def test_alarms(metrics, evals, word, level):
