@@ -32,6 +32,12 @@ class DataError(AssayError):
     exit_code = 64
 
 
+class VerifierError(AssayError):
+    """The verifier of a task accepts answers that a second oracle refuses, and the policy would learn to write them."""
+
+    exit_code = 65
+
+
 class EndpointError(AssayError):
     """A service that the run needs does not answer."""
 

@@ -19,6 +19,7 @@ PAGE = ROOT / "docs" / "design.md"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "rng", "scale", "streams"),
     ("types", "host"),
+    ("externals",),
     ("part", "policy", "verifiers"),
     ("part_checks",),
     ("engine", "tasks"),

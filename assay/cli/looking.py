@@ -47,7 +47,7 @@ def run_eval(arguments: argparse.Namespace) -> Any:
             max_new=arguments.max_new,
             seed=arguments.seed,
             system=arguments.system,
-            judge=judge,
+            judge=judge.exam,
         )
     if not arguments.json:
         terminal.show(eval_table(found))
@@ -115,9 +115,9 @@ def run_export(arguments: argparse.Namespace) -> Any:
 
 
 def run_doctor(arguments: argparse.Namespace) -> Any:
-    from assay.lab.doctor import examination, text
+    from assay.lab.doctor import examination, externals, text
 
-    found = examination(arguments.model)
+    found = externals() if arguments.externals else examination(arguments.model)
     if not arguments.json:
         terminal.show(text(found))
     return found

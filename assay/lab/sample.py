@@ -19,7 +19,7 @@ from assay.run.context_fit import longest_solution
 from assay.run.data_needs import fit, measured
 from assay.scoring import bank
 from assay.source import Pool
-from assay.tasks.verdicts import verify
+from assay.tasks.verdicts import verify_twice
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def examine(
     max_new: int | None,
     seed: int,
     system: str | None = None,
-    judge: Verify = verify,
+    judge: Verify = verify_twice,
 ) -> dict[str, Any]:
     """Evaluates a model: unbiased pass@k on the split `test`, on the same problems as every run on this pool.
 

@@ -35,6 +35,7 @@ class Evaluation:
     final_problems: int = 256  # before and after training
     final_samples: int = 16  # completions for each problem, before and after training
     temperature: float = 1.0
+    second_look: float = 0.02  # share of the right answers of training that the task's second oracle judges too
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from assay.reward import Scored
 from assay.rng import Key
 from assay.run.experiment import Experiment
 from assay.source import Pool
-from assay.tasks.verdicts import verify
+from assay.tasks.verdicts import verify, verify_twice
 from assay.types import Episode, Stats, Verdict
 from assay.verifiers.functions.naming import RewardName, load, named, names, parse
 from assay.verifiers.functions.process import SECONDS
@@ -45,6 +45,10 @@ class Grader:
             return verify(episodes) if self.scorer is None else self.scorer(episodes)
         finally:
             self.seconds += time.monotonic() - began
+
+    def exam(self, episodes: Sequence[Episode]) -> list[Verdict]:
+        """Verdicts for an evaluation: the verdict "ok" of a verifier also needs the second oracle of its task."""
+        return verify_twice(episodes) if self.scorer is None else self.scorer(episodes)
 
     def __enter__(self) -> Self:
         return self

@@ -24,6 +24,7 @@ from assay.rng import Key
 from assay.run.experiment import Experiment
 from assay.run.grader import Grader
 from assay.run.live_report import Page
+from assay.run.second_look import SecondLook
 from assay.scoring import bank
 from assay.source import Pool
 from assay.types import Batch, Episode, Problem, Row, Stats
@@ -66,6 +67,7 @@ class Recorder:
     panel: Panel
     stop: StopFlag
     judge: Grader = field(default_factory=Grader)
+    second: SecondLook = field(default_factory=lambda: SecondLook(0.0, print))
     page: Page | None = None  # the report, which is rewritten while the run goes on
     track: Callable[[int, Mapping[str, float]], None] = lambda step, values: None  # passes metrics to the trackers
     clock: dict[str, float] = field(default_factory=dict)  # seconds of this step, by phase
@@ -109,11 +111,12 @@ class Recorder:
         self._tick("record")
         last = memory.step >= self.experiment.recipe.scale.num_steps
         stats = {**step_stats(episodes, rows), **stats, **_spent(memory), **self._times(episodes)}
-        stats |= self.judge.measured()
+        stats |= self.judge.measured() | self.second(episodes, memory.key("second look"))
         if slow := self.judge.slow(stats):
             self.panel.note(slow)
         self.folder.append("metrics", {"step": memory.step, **finite(stats)})
         self.track(memory.step, finite(stats))
+        self.second.tell()
         if self._due(self.experiment.saving.rollouts_every, memory.step) or last or memory.step == 1:
             self._write_rollouts(memory.step, episodes, rows, batches)
         scored = "valid" in self.exams and (last or self._due(self.experiment.evaluation.every, memory.step))
@@ -143,7 +146,7 @@ class Recorder:
             key=memory.key("exam", name, memory.step),
             sampling=Sampling(scale.max_new, plan.temperature),
             codec=self.codec,
-            verify=self.judge,
+            verify=self.judge.exam,
             asked=as_examined(self.experiment.recipe.mechanism.ask, self.codec),
         )
         entry = bank.entry(found, step=memory.step, set=name)

@@ -15,6 +15,7 @@ from assay.tasks.countdown import COUNTDOWN
 from assay.tasks.data.task import Data, data_task, is_data
 from assay.tasks.dsl import ABDUCTION, DEDUCTION, INDUCTION
 from assay.tasks.knights import KNIGHTS
+from assay.tasks.linear_program import LINEAR_PROGRAM
 from assay.tasks.lists import LIST_FN
 from assay.tasks.lookup import LOOKUP, LOOKUP_FAULTY, LOOKUP_STRICT
 from assay.tasks.modchain import MOD_CHAIN, MOD_CHAIN_7
@@ -44,6 +45,7 @@ TASKS: dict[str, Task] = {
     "dsl-deduction": DEDUCTION,
     "dsl-abduction": ABDUCTION,
     "dsl-induction": INDUCTION,
+    "linear-program": LINEAR_PROGRAM,
 }
 
 _GYM = "gym:"

@@ -20,12 +20,41 @@ def verify(episodes: Sequence[Episode]) -> list[Verdict]:
         rows = [i for i, episode in enumerate(episodes) if episode.request.problem.task == name]
         judge = task(name).judge
         finished = [i for i in rows if episodes[i].finish == "stop"] if judge else []
-        pairs = [(episodes[i].request.problem, episodes[i].text) for i in finished]
+        pairs = [_pair(episodes[i]) for i in finished]
         verdicts |= zip(finished, _judged(judge, pairs), strict=True) if judge and pairs else ()
         for i in [i for i in rows if i not in verdicts]:
             stopped = episodes[i].finish == "stop"
             verdicts[i] = verdict_of(episodes[i].request.problem, episodes[i].text, finished=stopped)
     return [verdicts[i] for i in range(len(episodes))]
+
+
+def second_verdicts(episodes: Sequence[Episode]) -> list[Verdict | None]:
+    """What the second oracle of its task says of each episode; None for a task that has none.
+
+    The second oracle is another program than the verifier, or the same one on fresh data: what deceives one of them
+    rarely deceives both.
+    """
+    found: list[Verdict | None] = [None] * len(episodes)
+    for name in dict.fromkeys(episode.request.problem.task for episode in episodes):
+        if (judge := task(name).second) is not None:
+            rows = [i for i, episode in enumerate(episodes) if episode.request.problem.task == name]
+            for i, verdict in zip(rows, _judged(judge, [_pair(episodes[i]) for i in rows]), strict=True):
+                found[i] = verdict
+    return found
+
+
+def verify_twice(episodes: Sequence[Episode]) -> list[Verdict]:
+    """As `verify`, but an answer that is found right must also pass the second oracle of its task, if it has one."""
+    verdicts = verify(episodes)
+    right = [i for i, verdict in enumerate(verdicts) if verdict.status == "ok"]
+    for i, second in zip(right, second_verdicts([episodes[i] for i in right]), strict=True):
+        if second is not None and second.status != "ok":
+            verdicts[i] = second
+    return verdicts
+
+
+def _pair(episode: Episode) -> tuple[Problem, str]:
+    return episode.request.problem, episode.text
 
 
 def _judged(judge: Judge, pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from assay.scoring.bank import Bank, difference
 Json = dict[str, Any]
 Record = Mapping[str, Any]
 
+REFUSED_SHARE = 0.005  # of the answers at which a second oracle looked
+JUMP_HISTORY, JUMP_DEVIATIONS = 50, 5.0  # steps before a jump of the accuracy, and how large it is
 MAX_POINTS = 600  # points of a curve; a longer curve is averaged over equal shares of the steps
 
 
@@ -137,6 +140,7 @@ def alarms(metrics: Sequence[Record], evals: Sequence[Record], *, total_steps: i
     """What a reader must know before trusting the curves, as sentences; errors come before warnings."""
     rules: tuple[Callable[[Sequence[Record], Sequence[Record], int | None], Json | None], ...] = (
         _failed_verifier,
+        _second_oracle,
         _invalid_evaluation,
         _skipped_updates,
         _stopped_early,
@@ -144,6 +148,7 @@ def alarms(metrics: Sequence[Record], evals: Sequence[Record], *, total_steps: i
         _no_signal,
         _collapse,
         _mismatch,
+        _jump,
     )
     found = [alarm for rule in rules if (alarm := rule(metrics, evals, total_steps))]
     return sorted(found, key=lambda alarm: alarm["level"] != "error")
@@ -175,6 +180,34 @@ def _failed_verifier(metrics: Sequence[Record], _: Sequence[Record], __: int | N
         if count
         else None
     )
+
+
+def _second_oracle(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
+    looked, refused = (sum(_values(metrics, f"second_look/{name}")) for name in ("answers", "refused"))
+    if not refused or refused < REFUSED_SHARE * looked:
+        return None
+    return _error(
+        f"A second oracle looked at {looked:.0f} rewarded answers and refused {refused:.0f} of them: the verifier "
+        "accepts answers that are wrong, and the policy may have learnt to write them."
+    )
+
+
+def _jump(metrics: Sequence[Record], _: Sequence[Record], __: int | None) -> Json | None:
+    """A sudden rise of the share of right answers is how a policy looks that has found a hole in its verifier."""
+    steps = [record for record in metrics if _number(record.get("reward/accuracy")) is not None]
+    values = _values(metrics, "reward/accuracy")
+    for place in range(JUMP_HISTORY, len(values)):
+        history, now = values[place - JUMP_HISTORY : place], values[place]
+        mean, answers = statistics.fmean(history), max(1.0, _number(steps[place].get("rollouts")) or 1.0)
+        chance = math.sqrt(now * (1 - now) / answers)  # what the number of answers alone makes the share vary
+        deviation = max(statistics.stdev(history), chance, 1 / answers)
+        if now - mean > JUMP_DEVIATIONS * deviation:
+            return _warning(
+                f"The share of right answers jumped from about {mean:.0%} to {now:.0%} within a step, "
+                f"{(now - mean) / deviation:.1f} standard deviations of the {JUMP_HISTORY} steps before. Read some of "
+                "the answers: a policy that deceives its verifier looks like this."
+            )
+    return None
 
 
 def _invalid_evaluation(_: Sequence[Record], evals: Sequence[Record], __: int | None) -> Json | None:

@@ -279,6 +279,26 @@ def test_one_evaluation_has_no_difference_and_other_problems_neither():
     assert "share no problem" in strangers["no_difference"]
 
 
+def flat(accuracy):
+    """Fifty steps whose share of right answers goes up and down by a hundredth."""
+    return [{"reward/accuracy": accuracy + 0.01 * (-1) ** i, "rollouts": 64} for i in range(50)]
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        [{"second_look/answers": 500, "second_look/refused": 0}],
+        [{"second_look/answers": 500, "second_look/refused": 2}],  # 0.4 %
+        [*flat(0.2), {"reward/accuracy": 0.3, "rollouts": 64}],  # 0.057 is the deviation of 64 answers at 0.3
+        [*flat(0.0), {"reward/accuracy": 2 / 64, "rollouts": 64}],  # the first right answers
+        [*flat(0.2)[1:], {"reward/accuracy": 0.9, "rollouts": 64}],  # too short a history
+        [*flat(0.9), {"reward/accuracy": 0.2, "rollouts": 64}],  # a fall deceives nobody
+    ],
+)
+def test_what_raises_no_alarm(metrics):
+    assert alarms(metrics, [], total_steps=len(metrics)) == []
+
+
 @pytest.mark.parametrize(
     ("metrics", "evals", "word", "level"),
     [
@@ -289,6 +309,13 @@ def test_one_evaluation_has_no_difference_and_other_problems_neither():
         ([{"group/uniform_fraction": 0.9}], [], "90%", "warning"),
         ([{"policy/entropy": 1.0}] * 9 + [{"policy/entropy": 0.01}] * 3, [], "explores", "warning"),
         ([{"policy/sampler_mismatch": 0.2}], [], "disagree", "warning"),
+        (
+            [{"second_look/answers": 50, "second_look/refused": 1}] * 2,
+            [],
+            "100 rewarded answers and refused 2",
+            "error",
+        ),
+        ([*flat(0.2), {"reward/accuracy": 0.9, "rollouts": 64}], [], "jumped from about 20% to 90%", "warning"),
     ],
 )
 def test_alarms(metrics, evals, word, level):
