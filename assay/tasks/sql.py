@@ -36,36 +36,32 @@ TABLES: list[dict[str, Any]] = [
     },
 ]
 SIGNS = {">": "more than", "<": "less than", ">=": "at least", "<=": "at most", "=": "exactly"}
-TOTALS = {
-    "max": "the largest",
-    "min": "the smallest",
-    "sum": "the sum of",
-    "count": "the number of",
-    "avg": "the mean of",
-}
+TOTALS = {"max": "the largest", "min": "the smallest", "sum": "the sum of", "count": "the number of"}
+TOTALS |= {"avg": "the mean of"}
+LIMITS = {"max": (23, 28), "min": (3, 9), "count": (3, 5), "avg": (11, 19)}  # of a total, so that some groups pass
 
 
 def _instance(generator: np.random.Generator, level: int) -> Spec:
     def one(choices: Sequence[str]) -> str:
         return choices[int(generator.integers(len(choices)))]
 
-    def condition(columns: Sequence[str]) -> list[Any]:
-        sign = one(list(SIGNS))
-        return [one(columns), sign, int(generator.integers(6, 20))]
+    def condition(column: str) -> list[Any]:
+        return [column, one(list(SIGNS)), int(generator.integers(6, 20))]
 
     spec: dict[str, Any] = {"total": "", "pick": one("abc"), "distinct": False, "by": "", "where": [], "having": []}
     spec["joined"] = level == 5
     if level in (1, 5):
-        spec["distinct"] = generator.random() < 0.3
-        of_words = level == 1 and generator.random() < 0.2
-        spec["where"] = ["c", "=", one(WORDS)] if of_words else condition("d" if level == 5 else "ab")
-    if level == 2:
-        spec |= {"total": one(list(TOTALS)), "pick": one("ab"), "where": condition("ab")}
-    if level in (3, 4):
-        spec |= {"total": one(list(TOTALS)), "pick": one("ab"), "by": "c"}
+        spec["distinct"] = spec["pick"] != "c" and generator.random() < 0.3
+        of_words = level == 1 and spec["pick"] != "c" and generator.random() < 0.3
+        other = "b" if spec["pick"] == "a" else "a"  # a condition on what is asked for would leave little to ask
+        spec["where"] = ["c", "=", one(WORDS)] if of_words else condition("d" if level == 5 else other)
+    if level in (2, 3):
+        spec |= {"total": one(list(TOTALS)), "pick": one("ab"), "by": "c" if level == 3 else ""}
+        spec["where"] = condition("b" if spec["pick"] == "a" else "a")
     if level == 4:
         total = one(list(LIMITS))
-        spec |= {"total": total, "having": [one((">", "<", ">=", "<=")), int(generator.integers(*LIMITS[total]))]}
+        spec |= {"total": total, "pick": one("ab"), "by": "c"}
+        spec["having"] = [one((">", "<", ">=", "<=")), int(generator.integers(*LIMITS[total]))]
     return {**spec, "tables": TABLES, "query": _query(spec)}
 
 

@@ -15,7 +15,17 @@ import numpy as np
 
 from assay.rng import Key
 
+SIZES = (
+    1.0,
+    0.0,
+    4.0,
+    0.0,
+    0.15,
+    0.0,
+)  # of databases in turn, as multiples: one row tells conditions apart, many tell totals
 NULLS = 0.1  # share of NULL in a column that allows it
+NEAR = 0.5  # share of cells that are a constant of the query, or next to one
+NUMBER = r"(?<![\w.'])\d{1,9}(?:\.\d{1,6})?(?![\w.'])"
 NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
 TYPES = ("integer", "real", "text")
 
@@ -79,7 +89,7 @@ def fill(tables: Sequence[Table], query: str, number: int, *, reverse: bool = Fa
     constants = _constants(query)
     filled = []
     for table in tables:
-        count = int(generator.integers(table.rows[0], table.rows[1] + 1))
+        count = max(1, round(SIZES[number % len(SIZES)] * int(generator.integers(table.rows[0], table.rows[1] + 1))))
         columns = [_column(column, count, constants, generator) for column in table.columns]
         rows = [list(row) for row in zip(*columns, strict=True)]
         filled.append(
@@ -92,31 +102,32 @@ def fill(tables: Sequence[Table], query: str, number: int, *, reverse: bool = Fa
     return filled
 
 
-def _constants(query: str) -> Mapping[str, list[Any]]:
-    """The numbers and texts of a query."""
+def _constants(query: str) -> dict[str, list[Any]]:
+    """The texts and numbers of a query, and by column the numbers that it is compared with."""
     texts = [text.replace("''", "'") for text in re.findall(r"'((?:[^']|'')*)'", query)]
-    numbers = [float(number) for number in re.findall(r"(?<![\w.'])\d{1,9}(?:\.\d{1,6})?(?![\w.'])", query)]
-    return {"text": texts, "number": numbers}
+    found: dict[str, list[Any]] = {"'": texts, "0": [float(number) for number in re.findall(NUMBER, query)]}
+    for column, number in re.findall(rf"([a-z][a-z0-9_]*)\)?\s*[<>=!]+\s*({NUMBER})", query.lower()):
+        found.setdefault(column, []).append(float(number))
+    return found
 
 
 def _column(
     column: Column, count: int, constants: Mapping[str, list[Any]], generator: np.random.Generator
 ) -> list[Any]:
+    draws = generator.random((count, 2)).tolist()
     if column.kind == "text":
-        near = [text for text in constants["text"] if text in column.values]
         values = [str(value) for value in column.values]
-        cells: list[Any] = [
-            _one(near if near and draw < 0.4 else values, generator) for draw in generator.random(count)
-        ]
+        near: list[Any] = [text for text in constants["'"] if text in values]
+        cells: list[Any] = [_one(near if near and pick < NEAR else values, at) for pick, at in draws]
     else:
         low, high = float(column.values[0]), float(column.values[1])
-        near = [n + step for n in constants["number"] for step in (-1, 0, 0, 1) if low <= n + step <= high]
-        draws = generator.random((count, 2)).tolist()
-        cells = [_one(near, generator) if near and pick < 0.5 else low + at * (high - low) for pick, at in draws]
+        numbers = constants.get(column.name, constants["0"])
+        near = [n + step for n in numbers for step in (-1, 0, 0, 1) if low <= n + step <= high]
+        cells = [_one(near, at) if near and pick < NEAR else low + at * (high - low) for pick, at in draws]
         cells = [round(cell) if column.kind == "integer" else round(cell, 2) for cell in cells]
     empty = generator.random(count) < NULLS if column.null else [False] * count
     return [None if nothing else cell for cell, nothing in zip(cells, empty, strict=True)]
 
 
-def _one(values: Sequence[Any], generator: np.random.Generator) -> Any:
-    return values[int(generator.integers(len(values)))]
+def _one(values: Sequence[Any], at: float) -> Any:
+    return values[int(at * len(values))]
