@@ -112,5 +112,5 @@ METHODS = {
         "rlad",
         "azr",
     ),
-    "verified": ("sirl",),
+    "verified": ("sirl", "sql_rlvr"),
 }
