@@ -41,6 +41,9 @@ CLIPS = {
     "ppo": (0.2, 0.2, 3.0),
     "orz": (0.2, 0.2, None),
     "rfpp": (0.2, 0.2, None),
+    "sirl": (0.2, 0.3, None),
+    "sirl-vote": (0.2, 0.3, None),
+    "sql-rlvr": (0.2, 0.2, None),
     "rfpp-baseline": (0.2, 0.2, None),
     "prime": (0.2, 0.2, None),
     "liteppo": (0.2, 0.2, None),
@@ -95,7 +98,7 @@ def advantages(
     name = LIKE.get(name, name)
     if name in shaping.NAMES:
         return shaping.advantages(name, rewards)
-    if name in ("reinforce", "questa", "r3", "r3-staged", "ppo", "orz", "rfpp", "vapo", "topr"):
+    if name in ("reinforce", "questa", "r3", "r3-staged", "ppo", "orz", "rfpp", "vapo", "topr", "sirl", "sirl-vote"):
         return list(rewards)
     if name == "remax":  # the last is the greedy one
         return [r - rewards[-1] for r in rewards]
@@ -136,6 +139,8 @@ RLADS = ("rlad", "rlad-hierarchical", "rlad-two", "rlad-joint")
 WEIGHTS = {"spec-rl": 1e-4, **dict.fromkeys(RLADS, 0.001)}  # of KL beside entropy
 WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8), "ppo": (1, 1e-8)}  # ddof and epsilon
 WHITENED |= {"orz": (0, 1e-8), "rfpp": (0, 1e-8), "rfpp-baseline": (0, 1e-8), "prime": (1, 1e-8), "vapo": (1, 1e-8)}
+
+WHITENED |= dict.fromkeys(("sirl", "sirl-vote"), (0, 1e-8))
 
 
 def spread(name: str, advantage: float, length: int) -> list[float]:
@@ -191,6 +196,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "orz": 1 / tokens,
         "remax": 1 / rows,
         "rfpp": 1 / tokens,
+        **dict.fromkeys(("sirl", "sirl-vote", "sql-rlvr"), 1 / tokens),
         "rfpp-baseline": 1 / tokens,
         "prime": 1 / tokens,
         "liteppo": 1 / tokens,

@@ -23,8 +23,9 @@ STAGED = ("r3-staged", "rlad", "rlad-two")  # several players, or stages in whic
 # without a mean of the group, or a bound on the ratio: slowly enough for the first quarter to be seen
 FALLS_AT_ONCE = ("remax", "cispo", "clip-cov", "kl-cov")
 OFFLINE = ("dpo", "ipo", "kto")  # what they learn does not show in the answers of the frozen policy that they read
+SOLVED = ("sirl-vote",)  # what a solver says of an answer is its label, and no solver reads letters
 IMITATES = ("sft", "dft", "ift", "expert-iteration", "rcrl")  # answers of others, or of rounds before
-RL = tuple(name for name in RECIPES if name not in (*IMITATES, *STAGED, *OFFLINE))
+RL = tuple(name for name in RECIPES if name not in (*IMITATES, *STAGED, *OFFLINE, *SOLVED))
 
 
 @pytest.fixture(autouse=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from programs_by_hand import By, Row, same, text
+from small_runs import Shell
 
 from assay.externals import workers_of
 from assay.host.workers import Outcome
@@ -245,7 +248,7 @@ def test_scores_say_what_a_reward_may_use() -> None:
         one.verdict.scores for one in explain([(GOLD, GOLD), (GOLD, "max 2a+b;a+b<=4;a<=2"), (GOLD, "max a+b")])
     )
     assert right == {"ran": 1, "agrees": 1, "overlap": 1, "optimum": 12, "maximises": 1, "binaries": 0, "integers": 0}
-    assert near == right | {"agrees": 0, "overlap": 0, "optimum": 6}
+    assert near == {**right, "agrees": 0, "overlap": 0, "optimum": 6}
     assert unsolved == {"ran": 0, "agrees": 0, "overlap": 0}
     (whole,) = explain([("max 3a+b;a+b<=2;bin a;int b", "max 3a+b;a+b<=2;bounds;a<=1;int a b")])
     assert (whole.verdict.status, whole.verdict.scores["binaries"], whole.verdict.scores["integers"]) == ("ok", 1, 1)
@@ -326,3 +329,22 @@ def test_mutants_are_judged_as_an_enumeration_judges_them(count: int) -> None:
     assert [one.verdict.status == "ok" for one in found] == truth
     assert not [one.why for one in found if one.verdict.status == "invalid"]
     assert 0.1 < sum(truth) / len(truth) < 0.6
+
+
+@external
+def test_a_verdict_is_explained_and_audited_on_the_command_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shell = Shell(capsys)
+    reply = shell("verify", "explain", "--by", "optimisation", GOLD, "max 3a+2b;a=4;b=0")
+    assert reply.out.splitlines() == [
+        "fail(wrong)",
+        f"gold    {GOLD}",
+        "answer  max 3a+2b;a=4;b=0",
+        "decided by region: it forbids points that are allowed",
+    ]
+    lines = [{"gold": GOLD, "answer": GOLD, "label": True}, {"gold": GOLD, "answer": "max 12", "label": False}]
+    (tmp_path / "set.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    audit = shell("verify", "audit", tmp_path / "set.jsonl", "--by", "optimisation", "--json").document
+    assert audit["disagreements"] == []
+    assert "mathematics" in shell("verify", "explain", "--by", "mathematic", "1", "1").err
