@@ -1,0 +1,180 @@
+"""The process inside a sandbox that forks once for each program.
+
+It has a Unix socket to the trainer's process as its standard input. A message with five descriptors asks for a fork:
+the job, and the program's standard input, standard output, standard error and reply. Two messages answer: the new
+process as a pidfd, and how it ended. The forking process never reads a job, an input or an output, so its memory, which
+every program inherits, holds nothing of the programs before.
+"""
+
+from __future__ import annotations
+
+import builtins
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import types
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from . import confine
+
+COMPILE, MEMORY, BROKEN = 120, 121, 125  # exit codes; a program may imitate them, and only spoils its own verdict by it
+READY = b"\1"  # the first byte of a reply: all layers are on, and the program begins
+_JOB, _REPLY = 4, 3
+_COMMON = (
+    "array bisect cmath collections contextlib copy dataclasses datetime decimal enum fractions functools heapq io "
+    "itertools json math operator random re statistics string textwrap threading time traceback typing"
+).split()  # modules that programs import often
+
+
+def main(settings: dict[str, Any]) -> NoReturn:
+    """Serves forks until the trainer's process closes the socket."""
+    for name in _COMMON:
+        __import__(name)
+    rules = confine.ruleset(settings["writable"])
+    control = socket.socket(fileno=os.dup(0))
+    control.setblocking(True)
+    with open(os.devnull) as nothing:  # noqa: PTH123
+        os.dup2(nothing.fileno(), 0)
+    gc.collect()
+    gc.freeze()
+    hello = {"pid": os.getpid(), "python": sys.version.split()[0], "landlock": confine.landlock_version()}
+    control.send(json.dumps(hello).encode())
+    while True:
+        data, given, _, _ = socket.recv_fds(control, 1 << 12, 5)
+        if not data:
+            os._exit(0)
+        _serve(control, given, rules)
+
+
+def _serve(control: socket.socket, given: Sequence[int], rules: int) -> None:
+    child = os.fork()
+    if not child:
+        _become(given, control, rules)
+    for number in given:
+        os.close(number)
+    handle = os.pidfd_open(child)
+    try:
+        socket.send_fds(control, [b"started"], [handle])
+        poller = select.poll()
+        poller.register(handle, select.POLLIN)
+        poller.register(control, select.POLLIN)
+        while True:
+            ready = [number for number, _ in poller.poll()]
+            if handle in ready:
+                break
+            signal.pidfd_send_signal(handle, signal.SIGKILL)  # the trainer's process asks for nothing now: it is gone
+            os.wait4(child, 0)
+            os._exit(0)
+        _, status, used = os.wait4(child, 0)
+    finally:
+        os.close(handle)
+    ended = {"code": os.waitstatus_to_exitcode(status), "processor": used.ru_utime + used.ru_stime}
+    control.send(json.dumps(ended).encode())
+    while _reaped():  # processes that the program has left, where this one is the first of its namespace
+        pass
+
+
+def _reaped() -> bool:
+    try:
+        return os.waitpid(-1, os.WNOHANG)[0] != 0
+    except ChildProcessError:
+        return False
+
+
+# --- in the fork --------------------------------------------------------------------------------------------
+
+
+def _become(given: Sequence[int], control: socket.socket, rules: int) -> NoReturn:
+    """Turns the fork into the program. Ends with the code `BROKEN`, without the mark `READY`, if a layer fails."""
+    try:
+        os.setsid()
+        job, source = _read(given[0])
+        ends = [os.dup2(number, 100 + place) for place, number in enumerate((*given[1:], rules))]
+        control.close()
+        for place, number in enumerate(ends):
+            os.dup2(number, place)
+        os.closerange(len(ends), 1 << 16)
+        confine.apply(
+            job["layers"],
+            ruleset=_JOB,
+            machine=job["machine"],
+            user=job["user"],
+            memory_mb=job["memory_mb"],
+            seconds=job["seconds"],
+            file_mb=job["file_mb"],
+            threads=job["threads"],
+            processes=job["processes"],
+        )
+        os.write(_REPLY, READY)
+    except BaseException as error:  # noqa: BLE001
+        os.write(2, f"{type(error).__name__}: {error}".encode())
+        os._exit(BROKEN)
+    os._exit(_run(source))
+
+
+def _read(number: int) -> tuple[dict[str, Any], bytes]:
+    size = os.fstat(number).st_size
+    data = os.pread(number, size, 0)
+    (end,) = struct.unpack_from("!I", data)
+    return json.loads(data[4 : 4 + end]), data[4 + end :]
+
+
+def _run(source: bytes) -> int:
+    """Runs the source as the main module, and returns its exit code."""
+    import threading
+    import traceback
+
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        errors = "backslashreplace" if name == "stderr" else "surrogateescape"
+        mode = "w" if number else "r"
+        stream = open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115, PTH123
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    sys.argv = ["program.py"]
+    module = types.ModuleType("__main__")
+    module.__dict__["__builtins__"] = builtins
+    sys.modules["__main__"] = module
+    code = 0
+    try:
+        program = compile(source, "program.py", "exec", dont_inherit=True)
+    except MemoryError:
+        return MEMORY
+    except BaseException:  # noqa: BLE001  (whatever a compiler says of hostile text)
+        traceback.print_exc(limit=0)
+        return COMPILE
+    try:
+        exec(program, module.__dict__)
+    except SystemExit as error:
+        code = _exit_code(error.code)
+    except MemoryError:
+        code = MEMORY
+    except BaseException as error:  # noqa: BLE001
+        code = 1
+        trace = error.__traceback__
+        traceback.print_exception(type(error), error, trace.tb_next if trace else None)
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]  # waits for the program's threads, as an interpreter does
+        __import__("atexit")._run_exitfuncs()
+    except BaseException:  # noqa: BLE001
+        code = code or 1
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:  # noqa: BLE001
+            code = code or 1
+    return code
+
+
+def _exit_code(given: object) -> int:
+    if given is None:
+        return 0
+    if type(given) is int:
+        return given & 0xFF
+    print(given, file=sys.stderr)
+    return 1
