@@ -11,7 +11,6 @@ import fcntl
 import json
 import math
 import os
-import platform
 import signal
 import socket
 import struct
@@ -133,7 +132,11 @@ class Slot:
 
     def _command(self, tell: int) -> list[str]:
         inside = "/sandbox" if self.level == "L2" else str(_INSIDE.parent)
-        settings = {"writable": ["/tmp"] if self.wide and self.wide.files_mb else []}
+        wide = self.wide
+        settings = {
+            "writable": ["/tmp"] if wide is not None and wide.files_mb else [],
+            "processes": wide is not None and wide.processes > 1,
+        }
         start = (
             f"import sys; sys.path.insert(0, {inside!r}); from inside import zygote; del sys.path[0]; "
             f"zygote.main({settings!r})"
@@ -152,13 +155,11 @@ class Slot:
         off = {*without, *self._without}
         job = {
             "layers": [layer for layer in confine.LAYERS if layer not in off],
-            "machine": platform.machine(),
             "user": self.user,
             "memory_mb": limits.memory_mb,
             "seconds": math.ceil(limits.seconds) + 1,
             "file_mb": limits.files_mb,
             "threads": self._threads(limits),
-            "processes": limits.processes > 1,
         }
         if self._group is not None and self._memory_mb != limits.memory_mb + limits.files_mb:
             self._memory_mb = limits.memory_mb + limits.files_mb

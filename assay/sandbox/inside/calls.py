@@ -72,6 +72,7 @@ _THREAD = 0x00010000  # CLONE_THREAD
 _NEW = 0x7E020000  # every CLONE_NEW* that `clone` takes
 _WRITES, _TRUNCATE = 0o3, 0o1000  # O_WRONLY and O_RDWR; O_TRUNC
 _UNIX, _STREAM, _KIND = 1, 1, 0xF  # AF_UNIX, SOCK_STREAM, and the bits of a socket's type without its flags
+_ITSELF = 0x7A7A7A7A  # stands for the number of the process, which no process can have
 _NAMES = (15, 16)  # PR_SET_NAME, PR_GET_NAME
 _TERMINAL = (0x5401, 0x5413, 0x5421, 0x541B, 0x5450, 0x5451)  # TCGETS, TIOCGWINSZ, FIONBIO, FIONREAD, FIO(N)CLEX
 _DESCRIPTOR = (0, 1, 2, 3, 4, 1030, 1032)  # F_DUPFD, F_GETFD to F_SETFL, F_DUPFD_CLOEXEC, F_GETPIPE_SZ
@@ -79,34 +80,38 @@ _DESCRIPTOR = (0, 1, 2, 3, 4, 1030, 1032)  # F_DUPFD, F_GETFD to F_SETFL, F_DUPF
 Step = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
 
 
-def filter_for(machine: str, *, processes: bool, files: bool, pid: int) -> bytes:
-    """The filter of a program as an array of `struct sock_filter`.
+def filter_for(machine: str, *, processes: bool, files: bool) -> bytes:
+    """The filter of programs as an array of `struct sock_filter`; `of_process` makes it that of one process.
 
-    `processes` and `files` say whether the program may start processes and write files; `pid` is its own process.
+    `processes` and `files` say whether the programs may start processes and write files.
     """
     column, arch = MACHINES[machine]
     steps: list[Step] = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, arch), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, _NUMBER)]
     if machine == "x86_64":
         steps += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _KILL)]
-    for name, rule in _rules(processes, pid).items():
+    for name, rule in _rules(processes).items():
         number = ASKED[name][column]
         if number is not None:
             steps += [(_EQUAL, 0, len(rule), number), *rule]
-    for table in (ALWAYS, FORKS if processes else {}, FILES if files else {}):
-        for numbers in table.values():
-            number = numbers[column]
-            if number is not None:
-                steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ALLOW)]
+    tables = (ALWAYS, FORKS if processes else {}, FILES if files else {})
+    allowed = {number for table in tables for numbers in table.values() if (number := numbers[column]) is not None}
+    for first, last in _ranges(allowed):
+        steps += [(_AT_LEAST, 3, 0, last + 1), (_AT_LEAST, 0, 1, first), _allow(), _refuse(errno.EPERM)]
     steps.append(_refuse(errno.EPERM))
     return b"".join(struct.pack("=HBBI", *step) for step in steps)
 
 
+def of_process(steps: bytes, pid: int) -> bytes:
+    """The filter for one process, by its number in its own namespace."""
+    return steps.replace(struct.pack("=I", _ITSELF), struct.pack("=I", pid))
+
+
 def digest(machine: str) -> str:
     """A short name of the filter of the narrowest program: what a record of a run says of it."""
-    return hashlib.sha256(filter_for(machine, processes=False, files=False, pid=0)).hexdigest()[:12]
+    return hashlib.sha256(filter_for(machine, processes=False, files=False)).hexdigest()[:12]
 
 
-def _rules(processes: bool, pid: int) -> dict[str, list[Step]]:
+def _rules(processes: bool) -> dict[str, list[Step]]:
     """What follows where the number is that of a call whose arguments decide. Every rule ends in a decision."""
     opened = [(_ANY_BIT, 0, 2, _TRUNCATE), (_ANY_BIT, 1, 0, _WRITES), _refuse(errno.EPERM), _allow()]
     kind = [_argument(1), (_AND, 0, 0, _KIND), (_EQUAL, 0, 1, _STREAM), _allow(), _refuse(errno.EPERM)]
@@ -119,12 +124,23 @@ def _rules(processes: bool, pid: int) -> dict[str, list[Step]]:
         "clone3": [_refuse(errno.ENOSYS)],  # libraries fall back to `clone`
         "socketpair": [_argument(0), (_EQUAL, 1, 0, _UNIX), _refuse(errno.EPERM), *kind],  # datagrams have addresses
         "sendto": [_argument(4), (_EQUAL, 1, 0, 0), _refuse(errno.EPERM), _argument(4, high=True), *_one_of((0,))],
-        "tgkill": [_argument(0), *_one_of((pid,))],
+        "tgkill": [_argument(0), *_one_of((_ITSELF,))],  # signals reach the process itself, as `abort` needs
         "prlimit64": [_argument(0), *_one_of((0,))],
         "prctl": [_argument(0), *_one_of(_NAMES)],
         "ioctl": [_argument(1), *_one_of(_TERMINAL)],
         "fcntl": [_argument(1), *_one_of(_DESCRIPTOR)],
     }
+
+
+def _ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Runs of neighbours, ascending: the kernel tries a filter on every number when it is installed, so it is short."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
 
 
 def _one_of(values: Iterable[int]) -> list[Step]:

@@ -89,13 +89,12 @@ def apply(
     layers: Sequence[str],
     *,
     ruleset: int,
-    machine: str,
+    filter: bytes,
     user: int,
     memory_mb: int,
     seconds: int,
     file_mb: int,
     threads: int,
-    processes: bool,
 ) -> None:
     """Gives up everything, in the order in which each step is still allowed. The caller has a single thread."""
     os.umask(0o077)
@@ -113,7 +112,7 @@ def apply(
         _called(_libc.syscall(_RESTRICT, ruleset, ctypes.c_uint32(0)))
     os.close(ruleset)
     if "filter" in layers:
-        _install(calls.filter_for(machine, processes=processes, files=file_mb > 0, pid=os.getpid()))
+        _install(calls.of_process(filter, os.getpid()))
 
 
 def _limit(memory_mb: int, seconds: int, file_mb: int, threads: int) -> None:

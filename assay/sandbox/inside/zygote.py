@@ -21,7 +21,7 @@ import types
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from . import confine
+from . import calls, confine
 
 COMPILE, MEMORY, BROKEN = 120, 121, 125  # exit codes; a program may imitate them, and only spoils its own verdict by it
 READY = b"\1"  # the first byte of a reply: all layers are on, and the program begins
@@ -37,6 +37,9 @@ def main(settings: dict[str, Any]) -> NoReturn:
     for name in _COMMON:
         __import__(name)
     rules = confine.ruleset(settings["writable"])
+    steps = calls.filter_for(
+        os.uname().machine, processes=settings["processes"], files=bool(settings["writable"])
+    )
     control = socket.socket(fileno=os.dup(0))
     control.setblocking(True)
     with open(os.devnull) as nothing:  # noqa: PTH123
@@ -49,13 +52,13 @@ def main(settings: dict[str, Any]) -> NoReturn:
         data, given, _, _ = socket.recv_fds(control, 1 << 12, 5)
         if not data:
             os._exit(0)
-        _serve(control, given, rules)
+        _serve(control, given, rules, steps)
 
 
-def _serve(control: socket.socket, given: Sequence[int], rules: int) -> None:
+def _serve(control: socket.socket, given: Sequence[int], rules: int, steps: bytes) -> None:
     child = os.fork()
     if not child:
-        _become(given, control, rules)
+        _become(given, control, rules, steps)
     for number in given:
         os.close(number)
     handle = os.pidfd_open(child)
@@ -90,7 +93,7 @@ def _reaped() -> bool:
 # --- in the fork --------------------------------------------------------------------------------------------
 
 
-def _become(given: Sequence[int], control: socket.socket, rules: int) -> NoReturn:
+def _become(given: Sequence[int], control: socket.socket, rules: int, steps: bytes) -> NoReturn:
     """Turns the fork into the program. Ends with the code `BROKEN`, without the mark `READY`, if a layer fails."""
     try:
         os.setsid()
@@ -103,19 +106,24 @@ def _become(given: Sequence[int], control: socket.socket, rules: int) -> NoRetur
         confine.apply(
             job["layers"],
             ruleset=_JOB,
-            machine=job["machine"],
+            filter=steps,
             user=job["user"],
             memory_mb=job["memory_mb"],
             seconds=job["seconds"],
             file_mb=job["file_mb"],
             threads=job["threads"],
-            processes=job["processes"],
         )
         os.write(_REPLY, READY)
     except BaseException as error:  # noqa: BLE001
         os.write(2, f"{type(error).__name__}: {error}".encode())
         os._exit(BROKEN)
-    os._exit(_run(source))
+    code = _run(source)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:  # noqa: BLE001  (the program may have closed or replaced it)
+            code = code or 1
+    os._exit(code)
 
 
 def _read(number: int) -> tuple[dict[str, Any], bytes]:
@@ -163,11 +171,6 @@ def _run(source: bytes) -> int:
         __import__("atexit")._run_exitfuncs()
     except BaseException:  # noqa: BLE001
         code = code or 1
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BaseException:  # noqa: BLE001
-            code = code or 1
     return code
 
 
