@@ -107,7 +107,7 @@ class Slot:
                 stdout=self._errors,
                 stderr=self._errors,
                 pass_fds=(tell,) if self.level == "L2" else (),
-                env=_ENVIRONMENT,
+                env=(os.environ if "environment" in self._without else {}) | _ENVIRONMENT,
                 cwd="/",
                 start_new_session=True,
             )
@@ -211,6 +211,16 @@ class Slot:
         if not data:
             raise SlotLost(f"the sandbox ended. {self._words()}")
         return json.loads(data)
+
+    @property
+    def most_threads(self) -> int:
+        """Threads that no program of this slot can have."""
+        return self._threads(self.wide or Limits())
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the kernel limits the memory of everything in it together."""
+        return self._group is not None
 
     def watched(self) -> Iterator[int]:
         """The descriptors that have something to read when the run has gone on."""
@@ -324,8 +334,10 @@ def _status(code: int, processor: float, running: _Running, oom: bool) -> tuple[
 
 def _bubblewrap(tell: int, python: str, wide: Limits | None, without: Sequence[str]) -> list[str]:
     """The command line of bubblewrap for a sandbox that sees the interpreter, its library and nothing else."""
-    found = ["bwrap", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--as-pid-1"]
-    found += ["--new-session", "--info-fd", str(tell), "--hostname", "sandbox", "--cap-drop", "ALL"]
+    found = ["bwrap", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox"]
+    found += ["--new-session", "--info-fd", str(tell), "--cap-drop", "ALL"]
+    if "processes" not in without:
+        found += ["--unshare-pid", "--as-pid-1"]
     if "network" not in without:
         found += ["--unshare-net"]
     if os.geteuid() == 0:  # a user of its own replaces the user namespace, in which root would stay root outside
@@ -333,7 +345,7 @@ def _bubblewrap(tell: int, python: str, wide: Limits | None, without: Sequence[s
     else:
         found += ["--unshare-user", "--uid", str(_NOBODY), "--gid", str(_NOBODY)]
     if "mounts" in without:
-        found += ["--bind", "/", "/"]
+        found += ["--bind", tempfile.gettempdir(), tempfile.gettempdir()]
     standard = confine.standard_library()
     for path in (python, *confine.places(standard), *_linked(python)):
         if Path(path).exists() and not path.startswith(f"{standard}/"):
