@@ -46,7 +46,7 @@ ALWAYS: Numbers = {
     "exit_group": (231, 94), "wait4": (61, 260), "waitid": (247, 95),
 }
 FORKS: Numbers = {
-    "fork": (57, None), "vfork": (58, None),
+    "fork": (57, None), "vfork": (58, None), "setsid": (112, 157), "setpgid": (109, 154),
 }
 FILES: Numbers = {
     "mkdir": (83, None), "mkdirat": (258, 34), "unlink": (87, None), "unlinkat": (263, 35), "rmdir": (84, None),
