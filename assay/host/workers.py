@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import importlib
+import itertools
 import json
 import os
 import selectors
@@ -21,7 +22,8 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Literal, Self
 
@@ -54,13 +56,20 @@ class Outcome:
 
 
 @dataclass(eq=False)
+class _Job:
+    content: Json
+    seconds: float
+    tries: int = 0
+
+
+@dataclass(eq=False)
 class _Worker:
     process: subprocess.Popen[bytes]
     errors: IO[bytes]
     pending: bytes = b""
     ready: bool = False
     jobs: int = 0
-    job: int | None = None  # index of the job that it works on
+    job: int | None = None  # ticket of the job that it works on
     began: float = 0.0
     until: float = 0.0
     reached: str = ""
@@ -74,6 +83,14 @@ class Workers:
 
     The processes start with the first job. They end with `close`, with the program, or with the last reference to the
     pool. A job has `deadline` seconds of processor time, and as many again after each report of how far it has come.
+
+    Jobs can also be handed in one by one, while the caller does something else, and their outcomes be fetched later:
+
+        ticket = workers.submit({"question": 3})
+        (outcome,) = workers.collect([ticket])
+
+    A process that is done gets its next job when the pool is called again (`submit`, `poll`, `collect` or `map`). The
+    outcome of a job depends neither on the order of these calls nor on what other jobs there are.
     """
 
     def __init__(
@@ -84,8 +101,11 @@ class Workers:
         self.deadline, self.memory_mb, self.life = deadline, memory_mb, life
         self.started = 0  # processes so far
         self._workers: list[_Worker] = []
+        self._tickets = itertools.count()
+        self._jobs: dict[int, _Job] = {}  # those without an outcome, by ticket
+        self._waiting: deque[int] = deque()  # tickets that no process works on, the next first
+        self._outcomes: dict[int, Outcome] = {}  # not yet collected
         self._lock = threading.Lock()
-        _OPEN.add(self)
 
     def __enter__(self) -> Self:
         return self
@@ -104,48 +124,105 @@ class Workers:
         Each job has `seconds` of processor time, by default the deadline. A job whose process is lost is tried again
         once.
         """
-        if not jobs:
-            return []
         with self._lock:
-            try:
-                return self._map(jobs, self.deadline if seconds is None else seconds)
-            except BaseException:
-                self._drop(self._workers)  # else the result of an unfinished job would be taken for that of the next
-                raise
+            return self._await([self._enter(job, seconds) for job in jobs])
+
+    def submit(self, job: Json, *, seconds: float | None = None) -> int:
+        """Hands a job in without waiting for it. Returns the ticket with which `collect` fetches its outcome."""
+        with self._lock:
+            ticket = self._enter(job, seconds)
+            with self._giving_up([ticket]):
+                self._turn(patience=0.0)
+            return ticket
+
+    def poll(self) -> set[int]:
+        """Hears which jobs are done and hands out the next ones, without waiting.
+
+        Returns the tickets whose outcomes `collect` has at once.
+        """
+        with self._lock, self._giving_up([]):
+            self._turn(patience=0.0)
+            return set(self._outcomes)
+
+    def collect(self, tickets: Sequence[int]) -> list[Outcome]:
+        """Waits for the outcomes of these tickets and returns them in this order. Each can be collected once."""
+        with self._lock:
+            unknown = [ticket for ticket in tickets if ticket not in self._jobs and ticket not in self._outcomes]
+            if unknown or len(set(tickets)) < len(tickets):
+                raise ValueError(f"a ticket is collected once, and before the pool is closed: {unknown or tickets}")
+            return self._await(tickets)
 
     def close(self) -> None:
-        """Ends all processes and waits for them."""
+        """Ends all processes and waits for them. Outcomes that were not collected are lost."""
         with self._lock:
             self._drop(self._workers)
+            for kept in (self._jobs, self._waiting, self._outcomes):
+                kept.clear()
         _OPEN.discard(self)
 
-    def _map(self, jobs: Sequence[Json], seconds: float) -> list[Outcome]:
-        outcomes: dict[int, Outcome] = {}
-        waiting = list(range(len(jobs)))[::-1]
-        tries = [0] * len(jobs)
-        while len(outcomes) < len(jobs):
-            self._fill(len(jobs) - len(outcomes))
-            for worker in self._workers:
-                if worker.ready and worker.job is None and waiting:
-                    index = waiting.pop()
-                    tries[index] += 1
-                    _give(worker, index, jobs[index], seconds)
-            for worker, outcome in self._listen():
-                index, worker.job = worker.job, None
-                if outcome.status not in ("done", "error") or worker.jobs >= self.life:
-                    self._drop([worker])
-                if index is None:
-                    continue
-                if outcome.status == "lost" and tries[index] < 2:
-                    waiting.append(index)
-                else:
-                    outcomes[index] = outcome
-        return [outcomes[i] for i in range(len(jobs))]
+    def _enter(self, job: Json, seconds: float | None) -> int:
+        ticket = next(self._tickets)
+        self._jobs[ticket] = _Job(job, self.deadline if seconds is None else seconds)
+        self._waiting.append(ticket)
+        return ticket
+
+    def _await(self, tickets: Sequence[int]) -> list[Outcome]:
+        with self._giving_up(tickets):
+            while any(ticket in self._jobs for ticket in tickets):
+                self._turn(patience=1.0)
+        return [self._outcomes.pop(ticket) for ticket in tickets]
+
+    @contextlib.contextmanager
+    def _giving_up(self, tickets: Sequence[int]) -> Iterator[None]:
+        """After an error or an interrupt these tickets are forgotten, and all processes end.
+
+        Else the answer to a job that nobody waits for would be taken for that of the next. The jobs of other tickets
+        that were being worked on begin anew.
+        """
+        try:
+            yield
+        except BaseException:
+            begun = sorted(worker.job for worker in self._workers if worker.job is not None)
+            self._drop(self._workers)
+            for ticket in begun:
+                self._jobs[ticket].tries -= 1
+            self._waiting.extendleft(reversed(begun))
+            for ticket in tickets:
+                self._outcomes.pop(ticket, None)
+                if self._jobs.pop(ticket, None) is not None:
+                    self._waiting.remove(ticket)
+            raise
+
+    def _turn(self, *, patience: float) -> None:
+        """Hands out waiting jobs, then hears answers; waits so many seconds at most if there are none."""
+        self._fill(len(self._jobs))
+        self._give_out()
+        for worker, outcome in self._listen(patience):
+            ticket, worker.job = worker.job, None
+            if outcome.status not in ("done", "error") or worker.jobs >= self.life:
+                self._drop([worker])
+            if ticket is None:
+                continue
+            if outcome.status == "lost" and self._jobs[ticket].tries < 2:
+                self._waiting.appendleft(ticket)
+            else:
+                del self._jobs[ticket]
+                self._outcomes[ticket] = outcome
+        self._give_out()
+
+    def _give_out(self) -> None:
+        for worker in self._workers:
+            if worker.ready and worker.job is None and self._waiting:
+                ticket = self._waiting.popleft()
+                job = self._jobs[ticket]
+                job.tries += 1
+                _give(worker, ticket, job)
 
     def _fill(self, wanted: int) -> None:
         while len(self._workers) < min(self.count, wanted):
             self._workers.append(self._start())
             self.started += 1
+            _OPEN.add(self)
 
     def _start(self) -> _Worker:
         environment = {name: os.environ[name] for name in PASSED if name in os.environ}
@@ -163,28 +240,29 @@ class Workers:
             raise ConfigError(f"no worker process can be started: {error}. Running fewer programs may help.") from None
         return _Worker(process, errors, began=time.monotonic())
 
-    def _listen(self) -> list[tuple[_Worker, Outcome]]:
-        """Outcomes of workers that have answered or ended; waits up to a second if there are none."""
+    def _listen(self, patience: float) -> list[tuple[_Worker, Outcome]]:
+        """Outcomes of workers that have answered or ended; waits so many seconds at most if there are none."""
         found: list[tuple[_Worker, Outcome]] = []
         with selectors.DefaultSelector() as selector:
             for worker in self._workers:
                 if worker.job is not None or not worker.ready:
                     assert worker.process.stdout is not None
                     selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
-            events = selector.select(self._patience())
+            events = selector.select(self._patience(patience)) if selector.get_map() else []
         for key, _ in events:
             worker = key.data
             data = os.read(key.fd, 1 << 16)
+            worker.until = max(worker.until, time.monotonic() + PATIENCE)  # a long answer is heard in several pieces
             found += self._read(worker, data) if data else [(worker, self._ended(worker))]
         heard = {id(worker) for worker, _ in found}
         late = [worker for worker in self._workers if id(worker) not in heard and self._late(worker)]
         starved = "the worker process was given no processor"
         return found + [(worker, Outcome("lost", reached=worker.reached, detail=starved)) for worker in late]
 
-    def _patience(self) -> float:
+    def _patience(self, most: float) -> float:
         now = time.monotonic()
         left = [worker.until - now for worker in self._workers if worker.job is not None]
-        return min(max(min(left, default=1.0), 0.02), 1.0)
+        return min(max(min(left, default=most), 0.02), most)
 
     def _read(self, worker: _Worker, data: bytes) -> list[tuple[_Worker, Outcome]]:
         *lines, worker.pending = (worker.pending + data).split(b"\n")
@@ -245,11 +323,11 @@ def close_all() -> None:
         workers.close()
 
 
-def _give(worker: _Worker, index: int, job: Json, seconds: float) -> None:
-    worker.job, worker.reached = index, ""
-    worker.until = time.monotonic() + max(PATIENCE, STARVED * seconds)
+def _give(worker: _Worker, ticket: int, job: _Job) -> None:
+    worker.job, worker.reached = ticket, ""
+    worker.until = time.monotonic() + max(PATIENCE, STARVED * job.seconds)
     assert worker.process.stdin is not None
-    line = json.dumps({"job": job, "seconds": seconds}) + "\n"
+    line = json.dumps({"job": job.content, "seconds": job.seconds}) + "\n"
     with contextlib.suppress(OSError):  # `_listen` will notice that the process is gone
         worker.process.stdin.write(line.encode())
 

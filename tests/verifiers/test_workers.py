@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -121,13 +122,135 @@ def test_an_interrupt_while_waiting_ends_the_workers(workers: Workers, monkeypat
     workers.map([["echo", 1]])
     left = pids(workers)
 
-    def interrupted() -> float:
+    def interrupted(most: float) -> float:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(workers, "_patience", interrupted)
     with pytest.raises(KeyboardInterrupt):
         workers.map([["sleep", 60]])
     assert not any(alive(pid) for pid in left)
+
+
+# --- handed in now, fetched later ---------------------------------------------------------------------------
+
+
+def job_and_outcome(number: int, folder: Path) -> tuple[list[object], tuple[str, object]]:
+    """A job by its number, and the status and result that it ends with however the calls are interleaved."""
+    if number % 7 == 3:
+        return ["raise"], ("error", None)
+    if number % 13 == 5:
+        return ["die"], ("lost", None)
+    if number % 13 == 9:
+        return ["die once", str(folder / f"mark {number}")], ("done", "the second time")
+    return ["echo", number], ("done", number)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_outcomes_do_not_depend_on_the_order_of_the_calls(workers: Workers, tmp_path: Path, seed: int) -> None:
+    """The pool is called at random; every ticket ends as its job does when it is asked alone."""
+    draw = random.Random(seed)
+    wanted: dict[int, tuple[str, object]] = {}
+    numbers = iter(range(30))
+    left = True
+    while left or wanted:
+        deed = draw.choice(["submit", "submit", "poll", "collect", "map"])
+        if deed == "submit" and (number := next(numbers, None)) is not None:
+            job, outcome = job_and_outcome(number, tmp_path)
+            wanted[workers.submit(job)] = outcome
+            left = number < 29
+        elif deed == "poll":
+            assert workers.poll() <= set(wanted)
+        elif deed == "map":
+            assert [one.result for one in workers.map([["echo", "a"], ["echo", "b"]])] == ["a", "b"]
+        elif deed == "collect" and wanted:
+            chosen = draw.sample(sorted(wanted), draw.randint(1, len(wanted)))
+            found = workers.collect(chosen)
+            assert [(one.status, one.result) for one in found] == [wanted.pop(ticket) for ticket in chosen]
+    assert workers.poll() == set()
+
+
+@pytest.mark.slow
+def test_jobs_go_on_while_the_caller_does_something_else(workers: Workers, tmp_path: Path) -> None:
+    """The caller's own work is what the job waits for: had `submit` waited for the job, both would wait for ever."""
+    ticket = workers.submit(["meet", str(tmp_path), "job", "caller"])
+    assert ticket not in workers.poll()
+    while not (tmp_path / "job").exists():
+        assert ticket not in workers.poll()
+        time.sleep(0.01)
+    (tmp_path / "caller").touch()
+    assert workers.collect([ticket])[0].result == "job met caller"
+
+
+@pytest.mark.slow
+def test_polling_alone_brings_everything_to_its_end(workers: Workers) -> None:
+    tickets = [workers.submit(["echo", number]) for number in range(9)]
+    while not set(tickets) <= workers.poll():
+        time.sleep(0.005)
+    assert [one.result for one in workers.collect(tickets[::-1])] == list(range(9))[::-1]
+
+
+@pytest.mark.slow
+def test_a_deadline_holds_for_jobs_that_nobody_waits_for(workers: Workers) -> None:
+    slow = workers.submit(["spin"], seconds=0.1)
+    quick = workers.submit(["echo", 1], seconds=0.1)
+    while slow not in workers.poll():
+        time.sleep(0.01)
+    assert [one.status for one in workers.collect([slow, quick])] == ["time", "done"]
+
+
+def test_a_ticket_is_collected_once(workers: Workers) -> None:
+    ticket = workers.submit(["echo", 1])
+    for wrong in ([ticket, ticket], [ticket + 1]):
+        with pytest.raises(ValueError, match="collected once"):
+            workers.collect(wrong)
+    assert workers.collect([ticket])[0].result == 1
+    with pytest.raises(ValueError, match="collected once"):
+        workers.collect([ticket])
+    lost = workers.submit(["echo", 2])
+    workers.close()
+    with pytest.raises(ValueError, match="before the pool is closed"):
+        workers.collect([lost])
+    assert workers.collect([]) == [] and workers.poll() == set()
+
+
+@pytest.mark.slow
+def test_after_an_interrupt_the_jobs_of_others_are_done(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [workers.submit(["sleep", 0.1]), workers.submit(["echo", 7]), workers.submit(["echo", 8])]
+
+    def interrupted(most: float) -> float:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(workers, "_patience", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            workers.map([["echo", "never"]])
+    assert [one.result for one in workers.collect(others)] == [None, 7, 8]
+    assert workers.poll() == set() and not workers._jobs, "the job of the interrupted call is forgotten"
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_between_calls_costs_a_try_and_no_outcome(workers: Workers) -> None:
+    (pid,) = (one.result for one in workers.map([["pid"]]))
+    tickets = [workers.submit(["sleep", 0.3]), workers.submit(["sleep", 0.3])]
+    os.kill(pid, signal.SIGKILL)
+    assert [one.status for one in workers.collect(tickets)] == ["done", "done"]
+
+
+@pytest.mark.slow
+def test_a_long_answer_that_was_not_heard_for_long_is_not_lost(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It fills the pipe and stays there until the caller comes back, later than the job may take by the clock."""
+    workers.map([["echo", 1]])
+    monkeypatch.setattr("assay.host.workers.STARVED", 0)
+    monkeypatch.setattr("assay.host.workers.PATIENCE", 0.3)
+    before = workers.started
+    ticket = workers.submit(["echo", "x" * 1_000_000])
+    time.sleep(0.5)
+    (found,) = workers.collect([ticket])
+    assert (found.status, len(found.result or "")) == ("done", 1_000_000)
+    assert workers.started == before, "no process was taken for lost"
 
 
 @pytest.mark.parametrize(
