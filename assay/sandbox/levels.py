@@ -38,7 +38,7 @@ def forget() -> None:
 
 def chosen(*, least: Level = "L1") -> Probed:
     """The strongest level that this machine holds. ConfigError if it holds none: then no program runs."""
-    allowed = LEVELS[: LEVELS.index(least) + 1]
+    allowed: tuple[Level, ...] = LEVELS[: LEVELS.index(least) + 1]
     named = os.environ.get(OVERRIDE)
     if named:
         if named not in LEVELS:

@@ -64,7 +64,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of a run. `Ran("exit", 0, output=b"42\\n")` says that the program ended by itself, not that it is right.
+    """What came of a run. `Ran("exit", 0, output=b"42\\n")` says that the program ended, and not that it is right.
 
     `exit`: it ended with `code`; `signal`: it was ended by signal `code`; `compile`: it is no program; `time`,
     `memory`, `output`: it reached that limit; `size`: the program or its input is too long, and was not run; `lost`:

@@ -30,7 +30,7 @@ class Sandbox:
     """
 
     def __init__(self, level: Level, *, count: int = 0) -> None:
-        self.level = level
+        self.level: Level = level
         self.count = count or max(1, len(os.sched_getaffinity(0)))
         self._slots: dict[Slot, int] = {}  # those that wait or run, with how many programs they have run
         self._lock = threading.Lock()

@@ -64,7 +64,7 @@ class _Running:
     began: float
     read: dict[int, int]  # descriptor -> which stream it is
     until: float
-    data: tuple[bytearray, bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray(), bytearray()))
+    data: list[bytearray] = field(default_factory=lambda: [bytearray() for _ in _STREAMS])
     killed: Status | None = None
     oom: int = 0
 
@@ -78,7 +78,7 @@ class Slot:
     """
 
     def __init__(self, level: Level, *, number: int, limits: Limits | None = None, without: Sequence[str] = ()) -> None:
-        self.level, self.number = level, number
+        self.level: Level = level
         self.wide = None if limits is None or limits.narrow else limits
         self.running: _Running | None = None
         self.told: dict[str, Any] = {}
@@ -87,7 +87,7 @@ class Slot:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         self._group = None if "group" in without else cgroup.made()
         self._memory_mb = 0
-        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0)
         self._process: subprocess.Popen[bytes] | None = None
         self._pid = 0
         try:
@@ -103,7 +103,7 @@ class Slot:
             command = self._command(tell)
             self._process = subprocess.Popen(
                 command,
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 stdout=self._errors,
                 stderr=self._errors,
                 pass_fds=(tell,) if self.level == "L2" else (),
@@ -188,6 +188,7 @@ class Slot:
             for number in given:
                 os.close(number)
             self.control.setblocking(False)
+        _offer_to_the_kernel(handle)
         now = time.monotonic()
         killed_before = self._group.killed() if self._group is not None else 0
         self.running = _Running(run, handle, now, ours, now + limits.seconds, oom=killed_before)
@@ -402,12 +403,22 @@ def _threads_of_user() -> int:
     return count
 
 
+def _process(handle: int) -> Path:
+    """What the kernel tells of a process that is known by a pidfd."""
+    lines = Path(f"/proc/self/fdinfo/{handle}").read_text().splitlines()
+    return Path("/proc", next(line.split()[1] for line in lines if line.startswith("Pid:")))
+
+
+def _offer_to_the_kernel(handle: int) -> None:
+    """Makes a program the first that the kernel kills where memory runs out, before the process that forked it."""
+    with contextlib.suppress(OSError):  # it may have ended already
+        (_process(handle) / "oom_score_adj").write_text("1000")
+
+
 def _starved(handle: int) -> float:
     """Seconds that a process was ready and given no processor: of its thread that waited longest."""
     try:
-        lines = Path(f"/proc/self/fdinfo/{handle}").read_text().splitlines()
-        pid = next(line.split()[1] for line in lines if line.startswith("Pid:"))
-        tasks = Path("/proc", pid, "task").iterdir()
+        tasks = (_process(handle) / "task").iterdir()
         return max(int((task / "schedstat").read_text().split()[1]) for task in tasks) / 1e9
     except (OSError, ValueError, IndexError, StopIteration):
         return 0.0  # a process that has just ended, or a kernel that does not count

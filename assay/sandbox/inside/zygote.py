@@ -26,10 +26,35 @@ from . import calls, confine
 COMPILE, MEMORY, BROKEN = 120, 121, 125  # exit codes; a program may imitate them, and only spoils its own verdict by it
 READY = b"\1"  # the first byte of a reply: all layers are on, and the program begins
 _JOB, _REPLY = 4, 3
-_COMMON = (
-    "array bisect cmath collections contextlib copy dataclasses datetime decimal enum fractions functools heapq io "
-    "itertools json math operator random re statistics string textwrap threading time traceback typing"
-).split()  # modules that programs import often
+_COMMON = (  # modules that programs import often
+    "array",
+    "bisect",
+    "cmath",
+    "collections",
+    "contextlib",
+    "copy",
+    "dataclasses",
+    "datetime",
+    "decimal",
+    "enum",
+    "fractions",
+    "functools",
+    "heapq",
+    "io",
+    "itertools",
+    "json",
+    "math",
+    "operator",
+    "random",
+    "re",
+    "statistics",
+    "string",
+    "textwrap",
+    "threading",
+    "time",
+    "traceback",
+    "typing",
+)
 
 
 def main(settings: dict[str, Any]) -> NoReturn:
@@ -37,9 +62,7 @@ def main(settings: dict[str, Any]) -> NoReturn:
     for name in _COMMON:
         __import__(name)
     rules = confine.ruleset(settings["writable"])
-    steps = calls.filter_for(
-        os.uname().machine, processes=settings["processes"], files=bool(settings["writable"])
-    )
+    steps = calls.filter_for(os.uname().machine, processes=settings["processes"], files=bool(settings["writable"]))
     control = socket.socket(fileno=os.dup(0))
     control.setblocking(True)
     with open(os.devnull) as nothing:  # noqa: PTH123
@@ -114,14 +137,14 @@ def _become(given: Sequence[int], control: socket.socket, rules: int, steps: byt
             threads=job["threads"],
         )
         os.write(_REPLY, READY)
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:
         os.write(2, f"{type(error).__name__}: {error}".encode())
         os._exit(BROKEN)
     code = _run(source)
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except BaseException:  # noqa: BLE001  (the program may have closed or replaced it)
+        except BaseException:  # the program may have closed or replaced it
             code = code or 1
     os._exit(code)
 
@@ -141,7 +164,7 @@ def _run(source: bytes) -> int:
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         errors = "backslashreplace" if name == "stderr" else "surrogateescape"
         mode = "w" if number else "r"
-        stream = open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115, PTH123
+        stream = open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     sys.argv = ["program.py"]
@@ -153,7 +176,7 @@ def _run(source: bytes) -> int:
         program = compile(source, "program.py", "exec", dont_inherit=True)
     except MemoryError:
         return MEMORY
-    except BaseException:  # noqa: BLE001  (whatever a compiler says of hostile text)
+    except BaseException:  # whatever a compiler says of hostile text
         traceback.print_exc(limit=0)
         return COMPILE
     try:
@@ -162,14 +185,14 @@ def _run(source: bytes) -> int:
         code = _exit_code(error.code)
     except MemoryError:
         code = MEMORY
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:
         code = 1
         trace = error.__traceback__
         traceback.print_exception(type(error), error, trace.tb_next if trace else None)
     try:
         threading._shutdown()  # type: ignore[attr-defined]  # waits for the program's threads, as an interpreter does
         __import__("atexit")._run_exitfuncs()
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         code = code or 1
     return code
 
@@ -179,5 +202,5 @@ def _exit_code(given: object) -> int:
         return 0
     if type(given) is int:
         return given & 0xFF
-    print(given, file=sys.stderr)
+    sys.stderr.write(f"{given}\n")
     return 1

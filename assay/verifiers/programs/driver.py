@@ -2,13 +2,14 @@
 
 Its standard input is one JSON object: the candidate's source, the name of the function, and packed arguments. For each
 call it writes one line of JSON to descriptor 3. What the candidate prints goes to standard output, where nobody reads.
-`text()` puts `plain.py` before what follows it here.
+`text()` puts `plain.py` before it, where the names that it uses are defined inside.
 """
 
 import inspect
 from pathlib import Path
 
 from assay.verifiers.programs import plain
+from assay.verifiers.programs.plain import LONGEST, NotPlain, pack, unpack
 
 
 def text() -> str:
@@ -28,7 +29,7 @@ def drive():
 
     def tell(**frame):
         line = json.dumps(frame).encode()
-        if len(line) > LONGEST:  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
+        if len(line) > LONGEST:
             line = json.dumps({"odd": "too large"}).encode()
         os.write(3, line + b"\n")
 
@@ -44,7 +45,8 @@ def drive():
     try:
         code = compile(job["source"], "solution.py", "exec", dont_inherit=True)
     except BaseException as error:
-        return tell(stage="compile", error=told(error))
+        tell(stage="compile", error=told(error))
+        return
     try:
         exec(code, module.__dict__)
         holder, _, name = job["entry"].rpartition(".")
@@ -53,13 +55,16 @@ def drive():
         else:
             function = getattr(module, name)
     except BaseException as error:
-        return tell(stage="load", error=told(error), memory=type(error) is MemoryError)
+        tell(stage="load", error=told(error), memory=type(error) is MemoryError)
+        return
     for arguments in job["calls"]:
         try:
-            given = unpack(arguments)  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
-            found = pack(function(*given))  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
-        except NotPlain as error:  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
-            return tell(odd=str(error))
+            given = unpack(arguments)
+            found = pack(function(*given))
+        except NotPlain as error:
+            tell(odd=str(error))
+            break
         except BaseException as error:
-            return tell(stage="call", error=told(error), memory=type(error) is MemoryError)
+            tell(stage="call", error=told(error), memory=type(error) is MemoryError)
+            break
         tell(value=found)
