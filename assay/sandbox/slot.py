@@ -348,8 +348,12 @@ def _bubblewrap(tell: int, python: str, wide: Limits | None, without: Sequence[s
     if "mounts" in without:
         found += ["--bind", tempfile.gettempdir(), tempfile.gettempdir()]
     standard = confine.standard_library()
-    for path in (python, *confine.places(standard), *_linked(python)):
-        if Path(path).exists() and not path.startswith(f"{standard}/"):
+    seen = [path for path in (python, *confine.places(standard), *_linked(python)) if Path(path).exists()]
+    for folder in sorted({folder for path in (*seen, "/sandbox/inside") for folder in Path(path).parents})[1:]:
+        if not str(folder).startswith(standard):
+            found += ["--perms", "0755", "--dir", str(folder)]  # else it is closed to other users than its owner
+    for path in seen:
+        if not path.startswith(f"{standard}/"):
             found += ["--ro-bind", path, path]
     found += ["--ro-bind", standard, standard, "--ro-bind", str(_INSIDE), "/sandbox/inside"]
     for name in ("site-packages", "dist-packages"):

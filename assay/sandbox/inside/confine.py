@@ -134,7 +134,7 @@ def _limit(memory_mb: int, seconds: int, file_mb: int, threads: int) -> None:
     stack = resource.getrlimit(resource.RLIMIT_STACK)[1]
     most = memory if stack == resource.RLIM_INFINITY else min(memory, stack)
     resource.setrlimit(resource.RLIMIT_STACK, (min(8 << 20, most), most))
-    os.nice(10)
+    os.nice(5)
 
 
 def _install(steps: bytes) -> None:

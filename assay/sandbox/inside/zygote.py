@@ -12,6 +12,7 @@ import builtins
 import gc
 import json
 import os
+import random
 import select
 import signal
 import socket
@@ -63,6 +64,7 @@ def main(settings: dict[str, Any]) -> NoReturn:
         __import__(name)
     rules = confine.ruleset(settings["writable"])
     steps = calls.filter_for(os.uname().machine, processes=settings["processes"], files=bool(settings["writable"]))
+    os.environ.pop("PWD", None)  # which bubblewrap adds
     control = socket.socket(fileno=os.dup(0))
     control.setblocking(True)
     with open(os.devnull) as nothing:  # noqa: PTH123
@@ -167,6 +169,7 @@ def _run(source: bytes) -> int:
         stream = open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+    random.seed(0)  # forks begin with different states: then a verdict could change from run to run
     sys.argv = ["program.py"]
     module = types.ModuleType("__main__")
     module.__dict__["__builtins__"] = builtins
@@ -176,8 +179,8 @@ def _run(source: bytes) -> int:
         program = compile(source, "program.py", "exec", dont_inherit=True)
     except MemoryError:
         return MEMORY
-    except BaseException:  # whatever a compiler says of hostile text
-        traceback.print_exc(limit=0)
+    except BaseException as error:  # whatever a compiler says of hostile text
+        sys.stderr.write(f"{type(error).__name__}: {error}"[:1000] + "\n")
         return COMPILE
     try:
         exec(program, module.__dict__)
