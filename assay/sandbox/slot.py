@@ -11,6 +11,7 @@ import fcntl
 import json
 import math
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -335,7 +336,14 @@ def _status(code: int, processor: float, running: _Running, oom: bool) -> tuple[
 
 def _bubblewrap(tell: int, python: str, wide: Limits | None, without: Sequence[str]) -> list[str]:
     """The command line of bubblewrap for a sandbox that sees the interpreter, its library and nothing else."""
-    found = ["bwrap", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox"]
+    found = [
+        shutil.which("bwrap") or "bwrap",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+        "--hostname",
+        "sandbox",
+    ]
     found += ["--new-session", "--info-fd", str(tell), "--cap-drop", "ALL"]
     if "processes" not in without:
         found += ["--unshare-pid", "--as-pid-1"]

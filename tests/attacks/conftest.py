@@ -25,7 +25,9 @@ def canaries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Canaries]:
     folder = tmp_path_factory.mktemp("canaries")
     for above in folder.parents:
         if above.stat().st_mode & 0o005 != 0o005 and above.stat().st_uid == folder.stat().st_uid:
-            above.chmod(above.stat().st_mode | 0o005)  # else the modes of folders, and no layer, would keep programs out
+            above.chmod(
+                above.stat().st_mode | 0o005
+            )  # else the modes of folders, and no layer, would keep programs out
     found = Canaries(folder)
     yield found
     found.close()

@@ -65,9 +65,7 @@ def test_large_output_of_a_program_that_ends_is_whole(sandbox: Sandbox) -> None:
 
 def test_output_is_cut_at_its_limit(sandbox: Sandbox) -> None:
     limits = Limits(output_kb=8)
-    exactly, more = sandbox.map(
-        [Run(f"import os\nos.write(1, bytes({size}))", limits=limits) for size in (8192, 8193)]
-    )
+    exactly, more = sandbox.map([Run(f"import os\nos.write(1, bytes({size}))", limits=limits) for size in (8192, 8193)])
     assert (exactly.status, len(exactly.output)) == ("exit", 8192)
     assert (more.status, len(more.output)) == ("output", 8192)
 
@@ -177,7 +175,9 @@ def test_nothing_is_left_behind(
     before = Left.now()
     slow = ("P02", "P28", "P29")
     fast = [one for one in EVERYTHING if one.limits.narrow and one.wanted[0] != "time" and one.row not in slow]
-    fast += [one for one in EVERYTHING if one.name in ("a null pointer", "one large object", "a NUL", "sleep", "a loop")]
+    fast += [
+        one for one in EVERYTHING if one.name in ("a null pointer", "one large object", "a NUL", "sleep", "a loop")
+    ]
     wide = [one for one in EVERYTHING if one.row in ("P09", "P14")] if sandbox.level == "L2" else []
     with Sandbox(sandbox.level, count=2) as one:
         hostile = itertools.islice(itertools.cycle([*fast, *wide]), count)
