@@ -97,13 +97,17 @@ class Sandbox:
             free = next((slot for slot in self._slots if slot.running is None and not slot.wide), None)
         else:
             self._drop([slot for slot in self._slots if slot.running is None][: len(self._slots) + 1 - self.count])
-        slot = free or self._start(run.limits)
-        try:
-            slot.begin(run)
-        except SlotLost:
-            self._drop([slot])
-            raise
-        return slot
+        for slot in (free, None):  # one that waited may have been lost meanwhile, which is no try of this run
+            slot = slot or self._start(run.limits)
+            try:
+                slot.begin(run)
+            except SlotLost:
+                self._drop([slot])
+                if slot is not free:
+                    raise
+            else:
+                return slot
+        raise AssertionError
 
     def _start(self, limits: Limits) -> Slot:
         slot = Slot(self.level, number=next(self._numbers), limits=limits)

@@ -241,7 +241,7 @@ class _Prey:
             found.append("signals to other processes: one arrived")
         for one in self.sockets:
             with contextlib.suppress(BlockingIOError):
-                one.accept() if one.type == socket.SOCK_STREAM else one.recv(1)
+                one.accept()[0].close() if one.type == socket.SOCK_STREAM else one.recv(1)
                 found.append("the network: something arrived")
         return found
 

@@ -62,7 +62,7 @@ class Canaries:
             found.append("process")
         for one in self._sockets:
             with contextlib.suppress(BlockingIOError):
-                one.accept() if one.type == socket.SOCK_STREAM else one.recv(1)
+                one.accept()[0].close() if one.type == socket.SOCK_STREAM else one.recv(1)
                 found.append(f"listener at {one.getsockname()}")
         return found
 
@@ -96,8 +96,8 @@ class Left:
     def now(cls) -> Left:
         return cls(
             frozenset(_children()),
-            len(os.listdir("/proc/self/fd")),
-            frozenset(os.listdir(tempfile.gettempdir())),
+            len(list(Path("/proc/self/fd").iterdir())),
+            frozenset(path.name for path in Path(tempfile.gettempdir()).iterdir()),
             frozenset(str(path) for path in cgroup.ROOT.rglob(f"assay-sandbox-{os.getpid()}-*")),
         )
 

@@ -2,6 +2,7 @@
 
 The placeholders `$folder`, `$tcp`, `$udp`, `$unix`, `$path`, `$pid` and `$secret` are the canaries of `canaries.py`.
 """
+# ruff: noqa: E501  (programs on one line each)
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 """Programs that try to be rewarded without being right. None is, in any of the protocols."""
+# ruff: noqa: E501  (programs on one line each)
 
 from __future__ import annotations
 

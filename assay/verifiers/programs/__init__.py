@@ -5,7 +5,7 @@ judge([("def f(x): return x + 1", Calls((Call("f", (1,), 2),)))], assay.sandbox.
 """
 
 from assay.verifiers.programs.reading import program_in
-from assay.verifiers.programs.specs import Call, Calls, Streams, Tests, call_of, tests_of
+from assay.verifiers.programs.specs import Call, Calls, Streams, Tests, call_of, read_tests
 from assay.verifiers.programs.verdicts import Outcome, judge, outcomes_of
 
 __all__ = [
@@ -18,5 +18,5 @@ __all__ = [
     "judge",
     "outcomes_of",
     "program_in",
-    "tests_of",
+    "read_tests",
 ]

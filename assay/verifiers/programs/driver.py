@@ -43,7 +43,7 @@ def drive():
     module = types.ModuleType("solution")
     sys.modules["solution"] = module
     try:
-        code = compile(job["source"], "solution.py", "exec", dont_inherit=True)
+        code = compile(job["source"].encode(), "solution.py", "exec", dont_inherit=True)
     except BaseException as error:
         tell(stage="compile", error=told(error))
         return

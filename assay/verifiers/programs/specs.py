@@ -67,11 +67,11 @@ def _known(what: str, name: str, names: Mapping[str, object], tests: Sequence[ob
         raise DataError("a program without tests cannot be judged: every program would pass. Give at least one test.")
 
 
-def tests_of(data: Mapping[str, Any], *, limits: Limits | None = None) -> Tests:
+def read_tests(data: Mapping[str, Any], *, limits: Limits | None = None) -> Tests:
     """The tests of a row of plain JSON data. DataError says what is wrong with it.
 
-    tests_of({"entry": "f", "calls": [[[2], 4]]}); tests_of({"streams": [["1", "2"]]});
-    tests_of({"asserts": ["assert f(2) == 4"]})
+    read_tests({"entry": "f", "calls": [[[2], 4]]}); read_tests({"streams": [["1", "2"]]});
+    read_tests({"asserts": ["assert f(2) == 4"]})
     """
     limits = limits or Limits()
     kinds = [kind for kind in ("streams", "calls", "asserts") if kind in data]

@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from assay.sandbox import Limits, Ran, Run, Sandbox
+from assay.sandbox.limits import LONGEST_PROGRAM
 from assay.types import Verdict
 from assay.verifiers.programs import compare, driver, plain
 from assay.verifiers.programs.specs import Call, Calls, Streams, Tests
@@ -46,11 +47,18 @@ def outcomes_of(items: Sequence[tuple[str, Tests]], sandbox: Sandbox) -> list[li
     spans: list[tuple[int, int]] = []
     for program, tests in items:
         before = len(runs)
+        if _too_long(program):
+            spans.append((before, before))
+            continue
         runs += _stream_runs(program, tests) if isinstance(tests, Streams) else _call_runs(program, tests)
         spans.append((before, len(runs)))
     ran = sandbox.map(runs)
     found = []
-    for (_, tests), (first, last) in zip(items, spans, strict=True):
+    for (program, tests), (first, last) in zip(items, spans, strict=True):
+        if first == last:
+            said = f"the program has more than {LONGEST_PROGRAM} bytes"
+            found.append([Outcome(False, "format", said) for _ in tests.tests])
+            continue
         reads = _streamed if isinstance(tests, Streams) else _called
         found.append(reads(tests, ran[first:last]))  # type: ignore[arg-type]
     return found
@@ -64,6 +72,10 @@ def verdict_of(outcomes: Sequence[Outcome]) -> Verdict:
         detail = f"test {number} of {len(outcomes)}: {one.detail}"[:_SHOWN]
         return Verdict.invalid(one.kind, detail) if one.ours else Verdict.fail(one.kind, detail)
     return Verdict.ok()
+
+
+def _too_long(program: str) -> bool:
+    return len(program.encode("utf-8", errors="replace")) > LONGEST_PROGRAM
 
 
 # --- standard input and output --------------------------------------------------------------------------------
