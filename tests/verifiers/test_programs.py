@@ -185,8 +185,11 @@ def test_rows_of_data_become_tests() -> None:
 
 
 def test_limits_that_nothing_could_meet_are_refused() -> None:
-    for options in ({"seconds": 0}, {"seconds": float("nan")}, {"memory_mb": 8}, {"output_kb": 0}, {"processes": 0}):
-        with pytest.raises(UsageError):
+    for seconds in (0, -1, float("nan"), float("inf"), 10_000):
+        with pytest.raises(UsageError, match="3600 seconds"):
+            Limits(seconds=seconds)
+    for options in ({"memory_mb": 8}, {"output_kb": 0}, {"processes": 0}, {"files_mb": -1}):
+        with pytest.raises(UsageError, match="at least"):
             Limits(**options)
 
 

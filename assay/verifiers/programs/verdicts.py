@@ -54,7 +54,7 @@ def outcomes_of(items: Sequence[tuple[str, Tests]], sandbox: Sandbox) -> list[li
         spans.append((before, len(runs)))
     ran = sandbox.map(runs)
     found = []
-    for (program, tests), (first, last) in zip(items, spans, strict=True):
+    for (_, tests), (first, last) in zip(items, spans, strict=True):
         if first == last:
             said = f"the program has more than {LONGEST_PROGRAM} bytes"
             found.append([Outcome(False, "format", said) for _ in tests.tests])
