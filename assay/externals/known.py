@@ -5,16 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from assay.errors import ConfigError, unknown
+from assay.externals.duckdb import DUCKDB
 from assay.externals.external import External, Found, examine
+from assay.externals.highs import HIGHS
 from assay.externals.math_verify import MATH_VERIFY
+<<<<<<< HEAD
 from assay.externals.sandbox import SANDBOX
+=======
+from assay.externals.sqlite import SQLITE
+>>>>>>> w/data
 from assay.host.workers import Workers
 
 EXTERNALS: dict[str, External] = {
     external.name: external
     for external in (
+        DUCKDB,
+        HIGHS,
         MATH_VERIFY,
+<<<<<<< HEAD
         SANDBOX,
+=======
+        SQLITE,
+>>>>>>> w/data
     )
 }  # fmt: skip
 

@@ -97,6 +97,7 @@ HEADINGS = {
     "demonstrations": "demonstrations: worked solutions beside own answers",
     "shaping": "shaping: advantages, lengths, streams, replay",
     "exploration": "exploration: problems, hints, start states, forks, trees, drafts, buffers, teachers, self-play",
+    "verified": "verified: rewards from solvers and databases that run what the answer states",
     OTHER_PACKAGES: "of other packages",
 }
 

@@ -112,4 +112,5 @@ METHODS = {
         "rlad",
         "azr",
     ),
+    "verified": ("sirl",),
 }

@@ -15,12 +15,17 @@ from assay.tasks.countdown import COUNTDOWN
 from assay.tasks.data.task import Data, data_task, is_data
 from assay.tasks.dsl import ABDUCTION, DEDUCTION, INDUCTION
 from assay.tasks.knights import KNIGHTS
+from assay.tasks.linear_program import LINEAR_PROGRAM
 from assay.tasks.lists import LIST_FN
 from assay.tasks.lookup import LOOKUP, LOOKUP_FAULTY, LOOKUP_STRICT
 from assay.tasks.modchain import MOD_CHAIN, MOD_CHAIN_7
 from assay.tasks.paths import PATH
 from assay.tasks.pose import PREFIX, pose
+<<<<<<< HEAD
 from assay.tasks.programs import PROGRAMS
+=======
+from assay.tasks.sql import SQL
+>>>>>>> w/data
 from assay.tasks.subsequence import LIS
 from assay.tasks.task import Task
 
@@ -45,7 +50,12 @@ TASKS: dict[str, Task] = {
     "dsl-deduction": DEDUCTION,
     "dsl-abduction": ABDUCTION,
     "dsl-induction": INDUCTION,
+<<<<<<< HEAD
     "programs": PROGRAMS,
+=======
+    "linear-program": LINEAR_PROGRAM,
+    "sql": SQL,
+>>>>>>> w/data
 }
 
 _GYM = "gym:"

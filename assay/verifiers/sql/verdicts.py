@@ -1,0 +1,191 @@
+"""Verdicts on queries that a model wrote: right if their results are those of the gold query on every database.
+
+Each question has 48 databases of its own, of one row to some sixty. A gold must give rows on three of them at least,
+not the same ones on all, and the same whatever the order in which rows were inserted. Gold and candidate run in jobs of
+their own, so that no candidate reads a gold or its result.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from assay.externals import workers_of
+from assay.host.workers import Outcome
+from assay.types import Problem, Verdict
+from assay.verifiers.answers import find_answer
+from assay.verifiers.sql.compare import Rows, same
+from assay.verifiers.sql.databases import BadSchema, Table, fill, tables_of
+
+NAME = "sqlite"
+DATABASES = 48
+FULL = 3  # databases on which a gold must give rows
+LONGEST = 4_000  # characters of a query
+BLAME = {"forbidden": "forbidden", "time": "time", "memory": "memory", "output": "output", "error": "runtime"}
+
+
+@dataclass(frozen=True)
+class Gold:
+    """A gold query that can be judged by: its databases and its results on them, or why there are none.
+
+    gold.databases[0][0]["rows"], gold.results[0]
+    """
+
+    query: str
+    databases: tuple[list[dict[str, Any]], ...] = ()
+    results: tuple[Rows, ...] = ()
+    ordered: bool = False
+    trouble: str = ""
+    kind: str = "bad_gold"
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A verdict, and how the verifier came to it: `explain([(gold, "select a from t")])[0].why`."""
+
+    verdict: Verdict
+    gold: str | None
+    answer: str | None
+    layer: str  # what decided: gold, text, engine, rows
+    why: str
+    mark: str = ""
+    found: Rows = field(default=(), repr=False)  # the candidate's result on the first database
+
+
+def judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    """Verdicts on whole responses to problems whose spec has `tables` and the gold `query`."""
+    golds = [gold_text(problem.spec) for problem, _ in pairs]
+    answers = [find_answer(text, problem.wording) for problem, text in pairs]
+    return [one.verdict for one in explain(list(zip(golds, answers, strict=True)))]
+
+
+def gold_text(spec: Mapping[str, Any]) -> str:
+    """What `explain` takes as the gold of a question: its tables and its query as JSON."""
+    return json.dumps({"tables": spec.get("tables"), "query": spec.get("query")}, sort_keys=True)
+
+
+def explain(pairs: Sequence[tuple[str, str | None]]) -> list[Explained]:
+    """Judges pairs of a gold, as `gold_text` writes it, and a query."""
+    golds = {text: _gold(text) for text in dict.fromkeys(text for text, _ in pairs)}
+    queries = [None if answer is None else plain(answer) for _, answer in pairs]
+    asked = [i for i, ((gold, _), query) in enumerate(zip(pairs, queries)) if not golds[gold].trouble and _fine(query)]
+    jobs = [{"databases": list(golds[pairs[i][0]].databases), "query": queries[i]} for i in asked]
+    outcomes = dict(zip(asked, workers_of(NAME).map(jobs) if jobs else [], strict=True))
+    return [
+        _explained(golds[gold], gold, query, outcomes.get(i))
+        for i, ((gold, _), query) in enumerate(zip(pairs, queries))
+    ]
+
+
+def plain(answer: str) -> str:
+    """A query without spaces around it, without the semicolon at its end, and without a fence."""
+    text = answer.strip()
+    fenced = re.fullmatch(r"```(?:sql|sqlite)?\s*(.*?)\s*```", text, re.DOTALL | re.IGNORECASE)
+    return (fenced[1] if fenced else text).strip().removesuffix(";").rstrip()
+
+
+def _fine(query: str | None) -> bool:
+    return query is not None and 0 < len(query) <= LONGEST and "\0" not in query
+
+
+_golds: dict[str, Gold] = {}
+_MOST_GOLDS = 4_096
+
+
+def _gold(text: str) -> Gold:
+    """The gold of a text; kept, unless a process was lost."""
+    if text not in _golds:
+        found = _prepared(text)
+        if found.kind != "bad_gold":
+            return found
+        if len(_golds) >= _MOST_GOLDS:
+            _golds.pop(next(iter(_golds)))
+        _golds[text] = found
+    return _golds[text]
+
+
+def _prepared(text: str) -> Gold:
+    try:
+        described = json.loads(text)
+        query, tables = plain(str(described["query"] or "")), tables_of(described["tables"])
+    except (ValueError, KeyError, TypeError) as error:
+        why = str(error) if isinstance(error, BadSchema) else 'expected JSON with "tables" and "query"'
+        return Gold("", trouble=why)
+    if not _fine(query):
+        return Gold(query, trouble="the gold query is empty or too long")
+    return _examined(query, tables)
+
+
+def _examined(query: str, tables: tuple[Table, ...]) -> Gold:
+    """The gold with its databases, after all that a gold must be."""
+    databases = [fill(tables, query, number) for number in range(DATABASES)]
+    turned = [fill(tables, query, number, reverse=True) for number in range(DATABASES)]
+    outcomes = workers_of(NAME).map([{"databases": one, "query": query} for one in (databases, turned)])
+    for outcome in outcomes:
+        if outcome.status == "lost":
+            return Gold(query, trouble=outcome.detail, kind="worker_lost")
+        if outcome.status != "done":
+            return Gold(query, trouble=f"the gold query ends with {outcome.status}")
+        if (last := outcome.result["results"][-1])["status"] != "done":
+            return Gold(query, trouble=f"the gold query ends with {last['status']} ({last.get('detail', '')})")
+    ordered = orders(query)
+    results = [[one["rows"] for one in outcome.result["results"]] for outcome in outcomes]
+    full = [i for i, rows in enumerate(results[0]) if _says_something(rows)]
+    if len(full) < FULL:
+        return Gold(query, trouble=f"the gold query gives no rows on {DATABASES - len(full)} of {DATABASES} databases")
+    if any(not same(results[0][i], results[1][i], ordered=ordered) for i in range(DATABASES)):
+        return Gold(query, trouble="the gold query's result depends on the order in which rows were inserted")
+    if all(same(results[0][full[0]], results[0][i], ordered=ordered) for i in full):
+        return Gold(query, trouble="the gold query gives the same rows on all databases")
+    return Gold(query, tuple(databases), tuple(results[0]), ordered)
+
+
+def _says_something(rows: Rows) -> bool:
+    """Whether a result has a cell that is neither NULL nor the 0 of a count of nothing."""
+    return any(cell is not None and (len(rows) > 1 or cell != 0) for row in rows for cell in row)
+
+
+def orders(query: str) -> bool:
+    """Whether a query orders its rows, at its top and not only within parentheses."""
+    text = re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/", " ", query, flags=re.DOTALL)
+    depth, top = 0, []
+    for char in text:
+        depth += {"(": 1, ")": -1}.get(char, 0)
+        top.append(char if depth == 0 else " ")
+    return re.search(r"\border\s+by\b", "".join(top), re.IGNORECASE) is not None
+
+
+def _explained(gold: Gold, text: str, query: str | None, outcome: Outcome | None) -> Explained:
+    found: Rows = ()
+    if gold.trouble:
+        verdict, layer = Verdict.invalid(gold.kind, gold.trouble), "gold"
+    elif query is None:
+        verdict, layer = Verdict.fail("format", "no marked answer"), "text"
+    elif not query:
+        verdict, layer = Verdict.fail("empty"), "text"
+    elif outcome is None:
+        verdict, layer = Verdict.fail("format", f"longer than {LONGEST} characters, or with a NUL"), "text"
+    elif outcome.status == "lost":
+        verdict, layer = Verdict.invalid("worker_lost", outcome.detail), "engine"
+    elif outcome.status == "error":
+        verdict, layer = Verdict.invalid("bug", outcome.detail), "engine"
+    elif outcome.status != "done":
+        verdict, layer = Verdict.fail(outcome.status, "past the limits of a query", query), "engine"
+    else:
+        verdict, layer = _decided(gold, query, outcome.result["results"])
+        found = outcome.result["results"][0].get("rows", ())
+    why = verdict.detail or verdict.kind or f"the rows of the gold on {len(gold.results)} databases"
+    return Explained(verdict, text, query, layer, why, found=found)
+
+
+def _decided(gold: Gold, query: str, results: Sequence[Mapping[str, Any]]) -> tuple[Verdict, str]:
+    for number, (rows, found) in enumerate(zip(gold.results, results), 1):
+        if found["status"] != "done":
+            detail = f"database {number}: {found['status']} {found.get('detail', '')}".rstrip()
+            return Verdict.fail(BLAME[found["status"]], detail, query), "engine"
+        if not same(rows, found["rows"], ordered=gold.ordered):
+            return Verdict.fail("wrong", f"other rows on database {number} of {len(gold.results)}", query), "rows"
+    return Verdict.ok(query), "rows"
