@@ -9,11 +9,8 @@ from assay.externals.duckdb import DUCKDB
 from assay.externals.external import External, Found, examine
 from assay.externals.highs import HIGHS
 from assay.externals.math_verify import MATH_VERIFY
-<<<<<<< HEAD
 from assay.externals.sandbox import SANDBOX
-=======
 from assay.externals.sqlite import SQLITE
->>>>>>> w/data
 from assay.host.workers import Workers
 
 EXTERNALS: dict[str, External] = {
@@ -22,11 +19,8 @@ EXTERNALS: dict[str, External] = {
         DUCKDB,
         HIGHS,
         MATH_VERIFY,
-<<<<<<< HEAD
         SANDBOX,
-=======
         SQLITE,
->>>>>>> w/data
     )
 }  # fmt: skip
 

@@ -21,11 +21,8 @@ from assay.tasks.lookup import LOOKUP, LOOKUP_FAULTY, LOOKUP_STRICT
 from assay.tasks.modchain import MOD_CHAIN, MOD_CHAIN_7
 from assay.tasks.paths import PATH
 from assay.tasks.pose import PREFIX, pose
-<<<<<<< HEAD
 from assay.tasks.programs import PROGRAMS
-=======
 from assay.tasks.sql import SQL
->>>>>>> w/data
 from assay.tasks.subsequence import LIS
 from assay.tasks.task import Task
 
@@ -50,12 +47,9 @@ TASKS: dict[str, Task] = {
     "dsl-deduction": DEDUCTION,
     "dsl-abduction": ABDUCTION,
     "dsl-induction": INDUCTION,
-<<<<<<< HEAD
     "programs": PROGRAMS,
-=======
     "linear-program": LINEAR_PROGRAM,
     "sql": SQL,
->>>>>>> w/data
 }
 
 _GYM = "gym:"
