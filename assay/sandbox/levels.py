@@ -7,9 +7,9 @@ import threading
 import time
 
 from assay.errors import ConfigError
+from assay.sandbox.limits import Level
 from assay.sandbox.pool import Sandbox
 from assay.sandbox.probe import Probed, probe
-from assay.sandbox.slot import Level
 
 LEVELS: tuple[Level, ...] = ("L2", "L1")  # the strongest first
 FRESH = 3600.0  # seconds for which a probe is believed

@@ -12,6 +12,7 @@ LONGEST_PROGRAM = 256 << 10  # bytes
 LONGEST_INPUT = 64 << 20  # bytes
 LEAST_MEMORY = 64  # MiB: the interpreter alone maps half of it
 
+Level = Literal["L2", "L1"]  # with namespaces, and without them
 Status = Literal["exit", "signal", "compile", "time", "memory", "output", "size", "lost"]
 
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Self
 
 from assay.errors import ConfigError
-from assay.sandbox.limits import LONGEST_INPUT, LONGEST_PROGRAM, Limits, Ran, Run
-from assay.sandbox.slot import Level, Slot, SlotLost
+from assay.sandbox.limits import LONGEST_INPUT, LONGEST_PROGRAM, Level, Limits, Ran, Run
+from assay.sandbox.slot import Slot, SlotLost
 
 LIFE = 5_000  # runs after which a slot is replaced
 TRIES = 2  # of a run whose slot is lost

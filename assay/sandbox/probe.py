@@ -25,9 +25,9 @@ from typing import Any
 
 from assay.sandbox import assaults
 from assay.sandbox.inside import calls, confine
-from assay.sandbox.limits import Limits, Ran, Run, Status
+from assay.sandbox.limits import Level, Limits, Ran, Run, Status
 from assay.sandbox.pool import listen
-from assay.sandbox.slot import Level, Slot, SlotLost
+from assay.sandbox.slot import Slot, SlotLost
 
 OVERSHOOT = 2.0  # seconds after a limit at which a run that still goes on has no deadline; a busy machine needs them
 _SHORT = Limits(seconds=0.3, memory_mb=256, output_kb=64)

@@ -11,45 +11,25 @@ import fcntl
 import json
 import math
 import os
-import shutil
 import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from assay.errors import ConfigError
-from assay.sandbox import cgroup
+from assay.sandbox import cgroup, surroundings
 from assay.sandbox.inside import confine, zygote
-from assay.sandbox.limits import Limits, Ran, Run, Status
-
-Level = Literal["L2", "L1"]
+from assay.sandbox.limits import Level, Limits, Ran, Run, Status
 
 SPARE_MB = 96  # of a group of processes, beside what the program may use: the forking process, pipes
 START_SECONDS = 60.0
 LONGEST_WAIT = 30.0  # times its seconds, and `PATIENCE` more: a run that lasts so long by the clock is ended anyhow
 PATIENCE = 30.0
-_NOBODY = 65534
-_ENVIRONMENT = {
-    "PATH": "/usr/bin:/bin",
-    "HOME": "/tmp",
-    "TMPDIR": "/tmp",
-    "LANG": "C.UTF-8",
-    "PYTHONHASHSEED": "0",
-    "PYTHONDONTWRITEBYTECODE": "1",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "CUDA_VISIBLE_DEVICES": "",
-    "MALLOC_ARENA_MAX": "1",  # else each thread reserves addresses that count as memory
-}
-_INSIDE = Path(confine.__file__).parent
 _STREAMS = ("output", "errors", "reply")
 _STDOUT, _STDERR, _REPLY = range(3)
 
@@ -83,7 +63,7 @@ class Slot:
         self.wide = None if limits is None or limits.narrow else limits
         self.running: _Running | None = None
         self.told: dict[str, Any] = {}
-        self.user = _own_user(number) if os.geteuid() == 0 else 0
+        self.user = surroundings.own_user(number) if os.geteuid() == 0 else 0
         self._without = without
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         self._group = None if "group" in without else cgroup.made()
@@ -108,7 +88,7 @@ class Slot:
                 stdout=self._errors,
                 stderr=self._errors,
                 pass_fds=(tell,) if self.level == "L2" else (),
-                env=(os.environ if "environment" in self._without else {}) | _ENVIRONMENT,
+                env=(os.environ if "environment" in self._without else {}) | surroundings.ENVIRONMENT,
                 cwd="/",
                 start_new_session=True,
             )
@@ -132,7 +112,7 @@ class Slot:
             self._group.take(self._pid)
 
     def _command(self, tell: int) -> list[str]:
-        inside = "/sandbox" if self.level == "L2" else str(_INSIDE.parent)
+        inside = "/sandbox" if self.level == "L2" else str(surroundings.INSIDE.parent)
         wide = self.wide
         settings = {
             "writable": ["/tmp"] if wide is not None and wide.files_mb else [],
@@ -142,11 +122,11 @@ class Slot:
             f"import sys; sys.path.insert(0, {inside!r}); from inside import zygote; del sys.path[0]; "
             f"zygote.main({settings!r})"
         )
-        python = interpreter(self.level)
+        python = surroundings.interpreter(self.level)
         program = [python, "-I", "-S", "-B", "-X", "utf8", "-c", start]
         if self.level == "L1":
             return program
-        return [*_bubblewrap(tell, python, self.wide, self._without), "--", *program]
+        return [*surroundings.bubblewrap(tell, python, self.wide, self._without), "--", *program]
 
     # --- a run ----------------------------------------------------------------------------------------------
 
@@ -197,7 +177,7 @@ class Slot:
     def _threads(self, limits: Limits) -> int:
         if self.user or self.level == "L2":
             return confine.THREADS + limits.processes + (0 if self.user else 2)
-        return _threads_of_user() + 16 * confine.THREADS  # shared with all processes of this user
+        return surroundings.threads_of_user() + 16 * confine.THREADS  # shared with all processes of this user
 
     def _handle(self) -> int:
         data, handles, _, _ = socket.recv_fds(self.control, 1 << 12, 1)
@@ -332,87 +312,6 @@ def _status(code: int, processor: float, running: _Running, oom: bool) -> tuple[
     if code == zygote.COMPILE:
         return "compile", 0
     return ("signal", -code) if code < 0 else ("exit", code)
-
-
-def _bubblewrap(tell: int, python: str, wide: Limits | None, without: Sequence[str]) -> list[str]:
-    """The command line of bubblewrap for a sandbox that sees the interpreter, its library and nothing else."""
-    found = [
-        shutil.which("bwrap") or "bwrap",
-        "--unshare-ipc",
-        "--unshare-uts",
-        "--unshare-cgroup-try",
-        "--hostname",
-        "sandbox",
-    ]
-    found += ["--new-session", "--info-fd", str(tell), "--cap-drop", "ALL"]
-    if "processes" not in without:
-        found += ["--unshare-pid", "--as-pid-1"]
-    if "network" not in without:
-        found += ["--unshare-net"]
-    if os.geteuid() == 0:  # a user of its own replaces the user namespace, in which root would stay root outside
-        found += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-    else:
-        found += ["--unshare-user", "--uid", str(_NOBODY), "--gid", str(_NOBODY)]
-    if "mounts" in without:
-        found += ["--bind", tempfile.gettempdir(), tempfile.gettempdir()]
-    standard = confine.standard_library()
-    seen = [path for path in (python, *confine.places(standard), *_linked(python)) if Path(path).exists()]
-    for folder in sorted({folder for path in (*seen, "/sandbox/inside") for folder in Path(path).parents})[1:]:
-        if not str(folder).startswith(standard):
-            found += ["--perms", "0755", "--dir", str(folder)]  # else it is closed to other users than its owner
-    for path in seen:
-        if not path.startswith(f"{standard}/"):
-            found += ["--ro-bind", path, path]
-    found += ["--ro-bind", standard, standard, "--ro-bind", str(_INSIDE), "/sandbox/inside"]
-    for name in ("site-packages", "dist-packages"):
-        if (Path(standard) / name).is_dir():
-            found += ["--tmpfs", f"{standard}/{name}"]
-    for path in confine.DEVICES:
-        found += ["--dev-bind", path, path]
-    if wide is not None and wide.files_mb:
-        found += ["--perms", "1777", "--size", str(wide.files_mb << 20), "--tmpfs", "/tmp"]
-    return [*found, "--chdir", "/tmp" if wide is not None and wide.files_mb else "/"]
-
-
-def _linked(python: str) -> list[str]:
-    """Shared libraries beside the interpreter, where its own lies outside the system's folders."""
-    return [str(path) for path in sorted((Path(python).parents[1] / "lib").glob("libpython*"))]
-
-
-def interpreter(level: Level) -> str:
-    """The Python that runs programs: that of this process, or the system's where a foreign user cannot read ours."""
-    own = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
-    if level == "L2" or os.geteuid() != 0:
-        return str(own)
-    for path in (own, Path("/usr/bin/python3").resolve()):
-        if path.exists() and all(folder.stat().st_mode & 0o005 == 0o005 for folder in path.parents):
-            return str(path)
-    raise SlotLost(f"no Python can be read by other users than root: {own} lies in a closed folder.")
-
-
-def _own_user(number: int) -> int:
-    """A user number that nobody else has, for a slot of a trainer that is root."""
-    most = 0
-    for line in Path("/proc/self/uid_map").read_text().splitlines():
-        first, _, count = map(int, line.split())
-        most = max(most, min(first + count, 1 << 31))
-    if most < 1024:
-        raise ConfigError(
-            "this container has no user numbers to run programs under: it maps root alone. Run as another user."
-        )
-    room = min(most - 1000, 1 << 26) // 64
-    return most - 1000 - 64 * (os.getpid() % max(1, room // 64)) - number % 64
-
-
-def _threads_of_user() -> int:
-    """Threads of this user on the machine."""
-    count, user = 0, os.geteuid()
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            with contextlib.suppress(OSError):
-                if folder.stat().st_uid == user:
-                    count += sum(1 for _ in (folder / "task").iterdir())
-    return count
 
 
 def _process(handle: int) -> Path:

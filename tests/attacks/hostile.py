@@ -112,7 +112,7 @@ BOMBS = [
     Hostile("P29", "a null pointer", "import ctypes\nctypes.string_at(0)", ("signal",)),
     Hostile("P29", "abort", "import os\nos.abort()", ("signal",)),
     Hostile("P29", "its own interpreter", "import sys\nsys.setrecursionlimit(10 ** 9)\n"
-            "def f(): return f() + [1].sort(key=lambda _: f())\nf()\n", ("signal", "memory", "time", "exit")),
+            "def f(): return f() + [1].sort(key=lambda _: f())\nf()\n", ("signal", "memory", "time", "exit"), QUICK),
     Hostile("P32", "a slow farewell", "import atexit, time\natexit.register(time.sleep, 99)", ("time",), QUICK),
     Hostile("P32", "a thread that stays", "import threading, time\nthreading.Thread(target=time.sleep, args=(99,)).start()",
             ("time",), QUICK),
