@@ -19,7 +19,7 @@ PAGE = ROOT / "docs" / "design.md"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "rng", "scale", "streams"),
     ("types", "host"),
-    ("externals",),
+    ("externals", "sandbox"),
     ("part", "policy", "verifiers"),
     ("part_checks",),
     ("engine", "tasks"),

@@ -9,6 +9,7 @@ from assay.externals.duckdb import DUCKDB
 from assay.externals.external import External, Found, examine
 from assay.externals.highs import HIGHS
 from assay.externals.math_verify import MATH_VERIFY
+from assay.externals.sandbox import SANDBOX
 from assay.externals.sqlite import SQLITE
 from assay.host.workers import Workers
 
@@ -18,6 +19,7 @@ EXTERNALS: dict[str, External] = {
         DUCKDB,
         HIGHS,
         MATH_VERIFY,
+        SANDBOX,
         SQLITE,
     )
 }  # fmt: skip

@@ -21,6 +21,7 @@ from assay.tasks.lookup import LOOKUP, LOOKUP_FAULTY, LOOKUP_STRICT
 from assay.tasks.modchain import MOD_CHAIN, MOD_CHAIN_7
 from assay.tasks.paths import PATH
 from assay.tasks.pose import PREFIX, pose
+from assay.tasks.programs import PROGRAMS
 from assay.tasks.sql import SQL
 from assay.tasks.subsequence import LIS
 from assay.tasks.task import Task
@@ -46,6 +47,7 @@ TASKS: dict[str, Task] = {
     "dsl-deduction": DEDUCTION,
     "dsl-abduction": ABDUCTION,
     "dsl-induction": INDUCTION,
+    "programs": PROGRAMS,
     "linear-program": LINEAR_PROGRAM,
     "sql": SQL,
 }

@@ -12,6 +12,7 @@ from assay.types import Verdict
 EXPLAINERS: dict[str, str] = {
     "mathematics": "assay.verifiers.mathematics.verdicts:explain",
     "optimisation": "assay.verifiers.optimisation.verdicts:explain",
+    "programs": "assay.verifiers.programs.explained:explain",
     "sql": "assay.verifiers.sql.verdicts:explain",
 }
 """Name -> `module:function`, a function from (gold, answer) pairs to explained verdicts."""

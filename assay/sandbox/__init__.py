@@ -1,0 +1,11 @@
+"""The sandbox: runs programs that a model wrote. A program and its input go in; a status and its output come out.
+
+What is expected of a program never goes in.
+"""
+
+from assay.sandbox.levels import chosen, forget, opened, probed
+from assay.sandbox.limits import Limits, Ran, Run
+from assay.sandbox.pool import Sandbox
+from assay.sandbox.probe import Probed, probe
+
+__all__ = ["Limits", "Probed", "Ran", "Run", "Sandbox", "chosen", "forget", "opened", "probe", "probed"]

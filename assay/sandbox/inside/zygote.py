@@ -1,0 +1,209 @@
+"""The process inside a sandbox that forks once for each program.
+
+It has a Unix socket to the trainer's process as its standard input. A message with five descriptors asks for a fork:
+the job, and the program's standard input, standard output, standard error and reply. Two messages answer: the new
+process as a pidfd, and how it ended. The forking process never reads a job, an input or an output, so its memory, which
+every program inherits, holds nothing of the programs before.
+"""
+
+from __future__ import annotations
+
+import builtins
+import gc
+import json
+import os
+import random
+import select
+import signal
+import socket
+import struct
+import sys
+import types
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from . import calls, confine
+
+COMPILE, MEMORY, BROKEN = 120, 121, 125  # exit codes; a program may imitate them, and only spoils its own verdict by it
+READY = b"\1"  # the first byte of a reply: all layers are on, and the program begins
+_JOB, _REPLY = 4, 3
+_COMMON = (  # modules that programs import often
+    "array",
+    "bisect",
+    "cmath",
+    "collections",
+    "contextlib",
+    "copy",
+    "dataclasses",
+    "datetime",
+    "decimal",
+    "enum",
+    "fractions",
+    "functools",
+    "heapq",
+    "io",
+    "itertools",
+    "json",
+    "math",
+    "operator",
+    "random",
+    "re",
+    "statistics",
+    "string",
+    "textwrap",
+    "threading",
+    "time",
+    "traceback",
+    "typing",
+)
+
+
+def main(settings: dict[str, Any]) -> NoReturn:
+    """Serves forks until the trainer's process closes the socket."""
+    for name in _COMMON:
+        __import__(name)
+    rules = confine.ruleset(settings["writable"])
+    steps = calls.filter_for(os.uname().machine, processes=settings["processes"], files=bool(settings["writable"]))
+    os.environ.pop("PWD", None)  # which bubblewrap adds
+    control = socket.socket(fileno=os.dup(0))
+    control.setblocking(True)
+    with open(os.devnull) as nothing:  # noqa: PTH123
+        os.dup2(nothing.fileno(), 0)
+    gc.collect()
+    gc.freeze()
+    hello = {"pid": os.getpid(), "python": sys.version.split()[0], "landlock": confine.landlock_version()}
+    control.send(json.dumps(hello).encode())
+    while True:
+        data, given, _, _ = socket.recv_fds(control, 1 << 12, 5)
+        if not data:
+            os._exit(0)
+        _serve(control, given, rules, steps)
+
+
+def _serve(control: socket.socket, given: Sequence[int], rules: int, steps: bytes) -> None:
+    child = os.fork()
+    if not child:
+        _become(given, control, rules, steps)
+    for number in given:
+        os.close(number)
+    handle = os.pidfd_open(child)
+    try:
+        socket.send_fds(control, [b"started"], [handle])
+        poller = select.poll()
+        poller.register(handle, select.POLLIN)
+        poller.register(control, select.POLLIN)
+        while True:
+            ready = [number for number, _ in poller.poll()]
+            if handle in ready:
+                break
+            signal.pidfd_send_signal(handle, signal.SIGKILL)  # the trainer's process asks for nothing now: it is gone
+            os.wait4(child, 0)
+            os._exit(0)
+        _, status, used = os.wait4(child, 0)
+    finally:
+        os.close(handle)
+    ended = {"code": os.waitstatus_to_exitcode(status), "processor": used.ru_utime + used.ru_stime}
+    control.send(json.dumps(ended).encode())
+    while _reaped():  # processes that the program has left, where this one is the first of its namespace
+        pass
+
+
+def _reaped() -> bool:
+    try:
+        return os.waitpid(-1, os.WNOHANG)[0] != 0
+    except ChildProcessError:
+        return False
+
+
+# --- in the fork --------------------------------------------------------------------------------------------
+
+
+def _become(given: Sequence[int], control: socket.socket, rules: int, steps: bytes) -> NoReturn:
+    """Turns the fork into the program. Ends with the code `BROKEN`, without the mark `READY`, if a layer fails."""
+    try:
+        os.setsid()
+        job, source = _read(given[0])
+        ends = [os.dup2(number, 100 + place) for place, number in enumerate((*given[1:], rules))]
+        control.close()
+        for place, number in enumerate(ends):
+            os.dup2(number, place)
+        os.closerange(len(ends), 1 << 16)
+        confine.apply(
+            job["layers"],
+            ruleset=_JOB,
+            filter=steps,
+            user=job["user"],
+            memory_mb=job["memory_mb"],
+            seconds=job["seconds"],
+            file_mb=job["file_mb"],
+            threads=job["threads"],
+        )
+        os.write(_REPLY, READY)
+    except BaseException as error:
+        os.write(2, f"{type(error).__name__}: {error}".encode())
+        os._exit(BROKEN)
+    code = _run(source)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:  # the program may have closed or replaced it
+            code = code or 1
+    os._exit(code)
+
+
+def _read(number: int) -> tuple[dict[str, Any], bytes]:
+    size = os.fstat(number).st_size
+    data = os.pread(number, size, 0)
+    (end,) = struct.unpack_from("!I", data)
+    return json.loads(data[4 : 4 + end]), data[4 + end :]
+
+
+def _run(source: bytes) -> int:
+    """Runs the source as the main module, and returns its exit code."""
+    import threading
+    import traceback
+
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        errors = "backslashreplace" if name == "stderr" else "surrogateescape"
+        mode = "w" if number else "r"
+        stream = open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    random.seed(0)  # forks begin with different states: then a verdict could change from run to run
+    sys.argv = ["program.py"]
+    module = types.ModuleType("__main__")
+    module.__dict__["__builtins__"] = builtins
+    sys.modules["__main__"] = module
+    code = 0
+    try:
+        program = compile(source, "program.py", "exec", dont_inherit=True)
+    except MemoryError:
+        return MEMORY
+    except BaseException as error:  # whatever a compiler says of hostile text
+        sys.stderr.write(f"{type(error).__name__}: {error}"[:1000] + "\n")
+        return COMPILE
+    try:
+        exec(program, module.__dict__)
+    except SystemExit as error:
+        code = _exit_code(error.code)
+    except MemoryError:
+        code = MEMORY
+    except BaseException as error:
+        code = 1
+        trace = error.__traceback__
+        traceback.print_exception(type(error), error, trace.tb_next if trace else None)
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]  # waits for the program's threads, as an interpreter does
+        __import__("atexit")._run_exitfuncs()
+    except BaseException:
+        code = code or 1
+    return code
+
+
+def _exit_code(given: object) -> int:
+    if given is None:
+        return 0
+    if type(given) is int:
+        return given & 0xFF
+    sys.stderr.write(f"{given}\n")
+    return 1

@@ -1,0 +1,68 @@
+"""Which level of a sandbox this machine holds, and the sandbox that everybody in this process uses."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+from assay.errors import ConfigError
+from assay.sandbox.limits import Level
+from assay.sandbox.pool import Sandbox
+from assay.sandbox.probe import Probed, probe
+
+LEVELS: tuple[Level, ...] = ("L2", "L1")  # the strongest first
+FRESH = 3600.0  # seconds for which a probe is believed
+OVERRIDE = "ASSAY_SANDBOX"  # names the only level that may be chosen, such as L1
+
+_lock = threading.Lock()
+_probed: dict[Level, tuple[float, Probed]] = {}
+_open: dict[Level, Sandbox] = {}
+
+
+def probed(level: Level) -> Probed:
+    """What a probe of this level found, not longer than an hour ago."""
+    with _lock:
+        when, found = _probed.get(level, (-FRESH, None))
+        if found is None or time.monotonic() - when > FRESH:
+            found = probe(level)
+            _probed[level] = time.monotonic(), found
+        return found
+
+
+def forget() -> None:
+    """Lets the next use probe again, because a sandbox could not be started."""
+    with _lock:
+        _probed.clear()
+
+
+def chosen(*, least: Level = "L1") -> Probed:
+    """The strongest level that this machine holds. ConfigError if it holds none: then no program runs."""
+    allowed: tuple[Level, ...] = LEVELS[: LEVELS.index(least) + 1]
+    named = os.environ.get(OVERRIDE)
+    if named:
+        if named not in LEVELS:
+            raise ConfigError(f"{OVERRIDE} names a level of the sandbox, {' or '.join(LEVELS)}, not '{named}'.")
+        allowed = tuple(level for level in allowed if level == named)
+        if not allowed:
+            raise ConfigError(f"{OVERRIDE} allows {named} alone, and these programs need {least}: take it away.")
+    failed = []
+    for level in allowed:
+        found = probed(level)
+        if found.holds:
+            return found
+        failed.append(f"{level}: {'; '.join(found.problems[:3])}.")
+    raise ConfigError(
+        f"programs that a model wrote would run here without a sandbox, so none runs. {' '.join(failed)} Install "
+        "bubblewrap with `apt-get install bubblewrap`, or run on a machine or in a container that allows user "
+        "namespaces or at least Landlock."
+    )
+
+
+def opened(*, least: Level = "L1") -> Sandbox:
+    """The sandbox of this process, at the strongest level that this machine holds."""
+    level = chosen(least=least).level
+    with _lock:
+        if level not in _open:
+            _open[level] = Sandbox(level)
+        return _open[level]

@@ -1,0 +1,347 @@
+"""A slot: one sandbox with its forking process, and the trainer's side of a run in it.
+
+A slot is started once and runs one program after another. The trainer's process reads what the program writes, keeps
+the time and kills: nothing inside a sandbox is trusted to end by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import math
+import os
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from assay.sandbox import cgroup, surroundings
+from assay.sandbox.inside import confine, zygote
+from assay.sandbox.limits import Level, Limits, Ran, Run, Status
+
+SPARE_MB = 96  # of a group of processes, beside what the program may use: the forking process, pipes
+START_SECONDS = 60.0
+LONGEST_WAIT = 30.0  # times its seconds, and `PATIENCE` more: a run that lasts so long by the clock is ended anyhow
+PATIENCE = 30.0
+_STREAMS = ("output", "errors", "reply")
+_STDOUT, _STDERR, _REPLY = range(3)
+
+
+class SlotLost(Exception):
+    """The sandbox ended or cannot be started. The program that it ran, if any, has no outcome."""
+
+
+@dataclass(eq=False)
+class _Running:
+    run: Run
+    handle: int  # a pidfd of the program's process
+    began: float
+    read: dict[int, int]  # descriptor -> which stream it is
+    until: float
+    data: list[bytearray] = field(default_factory=lambda: [bytearray() for _ in _STREAMS])
+    killed: Status | None = None
+    oom: int = 0
+
+
+class Slot:
+    """A sandbox of a level, for narrow runs or for one wide run.
+
+    slot = Slot("L2", number=0); slot.begin(Run("print(1)")); then `serve` until it returns what came of it
+
+    `without` names layers that this slot pretends to have. Only the tests of the probe use it.
+    """
+
+    def __init__(self, level: Level, *, number: int, limits: Limits | None = None, without: Sequence[str] = ()) -> None:
+        self.level: Level = level
+        self.wide = None if limits is None or limits.narrow else limits
+        self.running: _Running | None = None
+        self.told: dict[str, Any] = {}
+        self.user = surroundings.own_user(number) if os.geteuid() == 0 else 0
+        self._without = without
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+        self._group = None if "group" in without else cgroup.made()
+        self._memory_mb = 0
+        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pid = 0
+        try:
+            self._start(theirs)
+        except BaseException:
+            theirs.close()
+            self.close()
+            raise
+
+    def _start(self, theirs: socket.socket) -> None:
+        told, tell = os.pipe()
+        try:
+            command = self._command(tell)
+            self._process = subprocess.Popen(
+                command,
+                stdin=theirs.fileno(),
+                stdout=self._errors,
+                stderr=self._errors,
+                pass_fds=(tell,) if self.level == "L2" else (),
+                env=(os.environ if "environment" in self._without else {}) | surroundings.ENVIRONMENT,
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            os.close(told)
+            raise SlotLost(f"{error}") from None
+        finally:
+            os.close(tell)
+            theirs.close()
+        with os.fdopen(told, "rb") as info:
+            said = info.read() if self.level == "L2" else b""
+        self._pid = self._process.pid
+        if self.level == "L2":
+            if not said:
+                raise SlotLost(f"bwrap did not start: {self._words()}")
+            self._pid = json.loads(said)["child-pid"]
+        self.control.settimeout(START_SECONDS)
+        self.told = self._message()
+        self.control.setblocking(False)
+        if self._group is not None:
+            self._group.take(self._pid)
+
+    def _command(self, tell: int) -> list[str]:
+        inside = "/sandbox" if self.level == "L2" else str(surroundings.INSIDE.parent)
+        wide = self.wide
+        settings = {
+            "writable": ["/tmp"] if wide is not None and wide.files_mb else [],
+            "processes": wide is not None and wide.processes > 1,
+        }
+        start = (
+            f"import sys; sys.path.insert(0, {inside!r}); from inside import zygote; del sys.path[0]; "
+            f"zygote.main({settings!r})"
+        )
+        python = surroundings.interpreter(self.level)
+        program = [python, "-I", "-S", "-B", "-X", "utf8", "-c", start]
+        if self.level == "L1":
+            return program
+        return [*surroundings.bubblewrap(tell, python, self.wide, self._without), "--", *program]
+
+    # --- a run ----------------------------------------------------------------------------------------------
+
+    def begin(self, run: Run, *, without: Sequence[str] = ()) -> None:
+        """Starts a run. `without`: layers that are left off, by which the probe tests each of the others alone."""
+        limits = run.limits
+        off = {*without, *self._without}
+        job = {
+            "layers": [layer for layer in confine.LAYERS if layer not in off],
+            "user": self.user,
+            "memory_mb": limits.memory_mb,
+            "seconds": math.ceil(limits.seconds) + 1,
+            "file_mb": limits.files_mb,
+            "threads": self._threads(limits),
+        }
+        if self._group is not None and self._memory_mb != limits.memory_mb + limits.files_mb:
+            self._memory_mb = limits.memory_mb + limits.files_mb
+            self._group.limit(memory_mb=self._memory_mb + SPARE_MB, processes=confine.THREADS + limits.processes + 2)
+        head = json.dumps(job).encode()
+        given: list[int] = []
+        ours: dict[int, int] = {}
+        try:
+            given.append(_memory_file(struct.pack("!I", len(head)) + head + run.source))
+            given.append(_memory_file(run.input))
+            for place in range(len(_STREAMS)):
+                out, into = os.pipe2(os.O_CLOEXEC)
+                ours[out] = place
+                given.append(into)
+                os.set_blocking(out, False)
+            socket.send_fds(self.control, [b"fork"], given)
+            self.control.settimeout(START_SECONDS)
+            handle = self._handle()
+        except BaseException as error:
+            for number in ours:
+                os.close(number)
+            if isinstance(error, OSError):
+                raise SlotLost(f"{error} {self._words()}") from None
+            raise
+        finally:
+            for number in given:
+                os.close(number)
+            self.control.setblocking(False)
+        _offer_to_the_kernel(handle)
+        now = time.monotonic()
+        killed_before = self._group.killed() if self._group is not None else 0
+        self.running = _Running(run, handle, now, ours, now + limits.seconds, oom=killed_before)
+
+    def _threads(self, limits: Limits) -> int:
+        if self.user or self.level == "L2":
+            return confine.THREADS + limits.processes + (0 if self.user else 2)
+        return surroundings.threads_of_user() + 16 * confine.THREADS  # shared with all processes of this user
+
+    def _handle(self) -> int:
+        data, handles, _, _ = socket.recv_fds(self.control, 1 << 12, 1)
+        if not data or not handles:
+            raise SlotLost(f"the sandbox ended. {self._words()}")
+        return handles[0]
+
+    def _message(self) -> dict[str, Any]:
+        try:
+            data = self.control.recv(1 << 12)
+        except TimeoutError:
+            data = b""
+        if not data:
+            raise SlotLost(f"the sandbox ended. {self._words()}")
+        return json.loads(data)
+
+    @property
+    def most_threads(self) -> int:
+        """Threads that no program of this slot can have."""
+        return self._threads(self.wide or Limits())
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the kernel limits the memory of everything in it together."""
+        return self._group is not None
+
+    def watched(self) -> Iterator[int]:
+        """The descriptors that have something to read when the run has gone on."""
+        yield self.control.fileno()
+        if self.running is not None:
+            yield from self.running.read
+
+    def serve(self, ready: Sequence[int]) -> Ran | None:
+        """Reads what has arrived and keeps the limits; what came of the run if it has ended."""
+        running = self.running
+        assert running is not None
+        for number in ready:
+            if number in running.read:
+                self._take(running, number)
+        if self.control.fileno() in ready:
+            return self._ended(running)
+        if running.killed is None and time.monotonic() >= running.until:
+            self._late(running)
+        return None
+
+    def _take(self, running: _Running, number: int) -> None:
+        place = running.read[number]
+        most = (running.run.limits.output_kb << 10) + (place == _REPLY)  # a reply begins with the mark of its start
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(16):
+                data = os.read(number, 1 << 16)
+                if not data:
+                    del running.read[number]
+                    os.close(number)
+                    return
+                room = most - len(running.data[place])
+                running.data[place].extend(data[:room])
+                if len(data) > room and "deadline" not in self._without:
+                    self._kill(running, "output")
+                    return
+
+    def _late(self, running: _Running) -> None:
+        """Kills a run whose time is up; time in which it was given no processor is not its own."""
+        limits, now = running.run.limits, time.monotonic()
+        elapsed = now - running.began
+        left = limits.seconds - (elapsed - _starved(running.handle))
+        if left > 0.005 and elapsed < LONGEST_WAIT * limits.seconds + PATIENCE:
+            running.until = now + left
+        elif "deadline" in self._without:
+            running.until = now + 3600
+        else:
+            self._kill(running, "time")
+
+    def _kill(self, running: _Running, why: Status) -> None:
+        running.killed = running.killed or why
+        running.until = math.inf
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(running.handle, signal.SIGKILL)
+
+    def _ended(self, running: _Running) -> Ran:
+        ended = self._message()
+        for number in list(running.read):
+            if number in running.read:
+                self._take(running, number)
+        oom = self._group is not None and self._group.killed() > running.oom
+        self._release()
+        output, errors, reply = (bytes(data) for data in running.data)
+        if not reply.startswith(zygote.READY):
+            said = errors[:300].decode(errors="replace")
+            raise SlotLost(f"a layer of the sandbox could not be put on: {said or ended}")
+        status, code = _status(ended["code"], ended["processor"], running, oom)
+        return Ran(status, code, output, errors, reply[1:], ended["processor"])
+
+    def _release(self) -> None:
+        if self.running is not None:
+            for number in (self.running.handle, *self.running.read):
+                os.close(number)
+            self.running = None
+
+    # --- its end --------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Kills everything in the sandbox and waits until it is gone."""
+        self._release()
+        if self._process is not None:
+            if self._pid and self._process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self._pid, signal.SIGKILL)  # the first of its namespace: with it the kernel kills the rest
+            try:
+                self._process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self.control.close()
+        self._errors.close()
+        if self._group is not None:
+            self._group.remove()
+            self._group = None
+
+    def _words(self) -> str:
+        self._errors.seek(0)
+        return self._errors.read()[-600:].decode(errors="replace").strip()
+
+
+def _status(code: int, processor: float, running: _Running, oom: bool) -> tuple[Status, int]:
+    if running.killed is not None:
+        return running.killed, 0
+    if oom or code == zygote.MEMORY:
+        return "memory", 0
+    if code == -signal.SIGXCPU or (code == -signal.SIGKILL and processor >= running.run.limits.seconds):
+        return "time", 0
+    if code == zygote.COMPILE:
+        return "compile", 0
+    return ("signal", -code) if code < 0 else ("exit", code)
+
+
+def _process(handle: int) -> Path:
+    """What the kernel tells of a process that is known by a pidfd."""
+    lines = Path(f"/proc/self/fdinfo/{handle}").read_text().splitlines()
+    return Path("/proc", next(line.split()[1] for line in lines if line.startswith("Pid:")))
+
+
+def _offer_to_the_kernel(handle: int) -> None:
+    """Makes a program the first that the kernel kills where memory runs out, before the process that forked it."""
+    with contextlib.suppress(OSError):  # it may have ended already
+        (_process(handle) / "oom_score_adj").write_text("1000")
+
+
+def _starved(handle: int) -> float:
+    """Seconds that a process was ready and given no processor: of its thread that waited longest."""
+    try:
+        tasks = (_process(handle) / "task").iterdir()
+        return max(int((task / "schedstat").read_text().split()[1]) for task in tasks) / 1e9
+    except (OSError, ValueError, IndexError, StopIteration):
+        return 0.0  # a process that has just ended, or a kernel that does not count
+
+
+def _memory_file(data: bytes) -> int:
+    """A sealed file in memory with these bytes."""
+    number = os.memfd_create("job", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(number, view) :]
+    os.lseek(number, 0, os.SEEK_SET)
+    seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+    fcntl.fcntl(number, fcntl.F_ADD_SEALS, seals)
+    return number

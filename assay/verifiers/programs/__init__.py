@@ -1,0 +1,22 @@
+"""Programs in Python, judged by what they print or return in the sandbox.
+
+from assay.verifiers.programs import Call, Calls, judge
+judge([("def f(x): return x + 1", Calls((Call("f", (1,), 2),)))], assay.sandbox.opened())
+"""
+
+from assay.verifiers.programs.reading import program_in
+from assay.verifiers.programs.specs import Call, Calls, Streams, Tests, call_of, read_tests
+from assay.verifiers.programs.verdicts import Outcome, judge, outcomes_of
+
+__all__ = [
+    "Call",
+    "Calls",
+    "Outcome",
+    "Streams",
+    "Tests",
+    "call_of",
+    "judge",
+    "outcomes_of",
+    "program_in",
+    "read_tests",
+]

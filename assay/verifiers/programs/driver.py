@@ -1,0 +1,70 @@
+"""The driver that calls a candidate's function inside the sandbox. It knows what goes in, and not what should come out.
+
+Its standard input is one JSON object: the candidate's source, the name of the function, and packed arguments. For each
+call it writes one line of JSON to descriptor 3. What the candidate prints goes to standard output, where nobody reads.
+`text()` puts `plain.py` before it, where the names that it uses are defined inside.
+"""
+
+import inspect
+from pathlib import Path
+
+from assay.verifiers.programs import plain
+from assay.verifiers.programs.plain import LONGEST, NotPlain, pack, unpack
+
+
+def text() -> str:
+    """The program that runs inside."""
+    return Path(plain.__file__).read_text() + "\n" + inspect.getsource(drive) + "\ndrive()\n"
+
+
+def drive():
+    import io
+    import json
+    import os
+    import sys
+    import types
+
+    job = json.loads(sys.stdin.buffer.read())
+    sys.stdin = io.StringIO()
+
+    def tell(**frame):
+        line = json.dumps(frame).encode()
+        if len(line) > LONGEST:
+            line = json.dumps({"odd": "too large"}).encode()
+        os.write(3, line + b"\n")
+
+    def told(error):
+        kind = type(error).__name__
+        try:
+            return f"{kind}: {error}"[:200]
+        except BaseException:
+            return kind
+
+    module = types.ModuleType("solution")
+    sys.modules["solution"] = module
+    try:
+        code = compile(job["source"].encode(), "solution.py", "exec", dont_inherit=True)
+    except BaseException as error:
+        tell(stage="compile", error=told(error))
+        return
+    try:
+        exec(code, module.__dict__)
+        holder, _, name = job["entry"].rpartition(".")
+        if holder:
+            function = lambda *given, **named: getattr(getattr(module, holder)(), name)(*given, **named)  # noqa: E731
+        else:
+            function = getattr(module, name)
+    except BaseException as error:
+        tell(stage="load", error=told(error), memory=type(error) is MemoryError)
+        return
+    for arguments in job["calls"]:
+        try:
+            given = unpack(arguments)
+            found = pack(function(*given))
+        except NotPlain as error:
+            tell(odd=str(error))
+            break
+        except BaseException as error:
+            tell(stage="call", error=told(error), memory=type(error) is MemoryError)
+            break
+        tell(value=found)

@@ -1,0 +1,291 @@
+"""Programs: comparators, asserts, plain data, and what each ending of a program is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.errors import DataError, UsageError
+from assay.sandbox import Limits, Ran, Run, Sandbox, chosen
+from assay.types import Verdict
+from assay.verifiers.programs import Call, Calls, Streams, call_of, judge, program_in, read_tests
+from assay.verifiers.programs.compare import TEXT, VALUES
+from assay.verifiers.programs.plain import NotPlain, pack, unpack
+
+QUICK = Limits(seconds=0.5, memory_mb=192, output_kb=64)
+SANDBOXED = pytest.mark.external("sandbox")
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(chosen().level, count=2) as one:
+        yield one
+
+
+TEXTS = [
+    # found, expected, and the comparators that accept
+    ("3\n", "3", "lines tokens numbers unordered"),
+    ("3", "3", "exact lines tokens numbers unordered"),
+    ("1 2", "1  2", "tokens numbers"),
+    ("1 2\r\n3\r\n", "1 2\n3\n", "lines tokens numbers unordered"),
+    ("b\na", "a\nb", "unordered"),
+    ("0.001", "1e-3", "numbers"),
+    (".001", "0.001", "numbers"),
+    ("0.30000000000000004", "0.3", "numbers"),
+    ("0.31", "0.3", ""),
+    ("-0.0", "0", "numbers"),
+    ("nan", "nan", "exact lines tokens numbers unordered"),
+    ("nan", "1", ""),
+    ("inf", "1e999", "numbers"),
+    ("−1", "-1", ""),  # a Unicode minus
+    ("１", "1", ""),  # a wide digit
+    ("1_0", "10", ""),
+    ("", "3", ""),
+    ("3 4", "3", ""),
+    ("yes", "YES", ""),
+    ("a\n\nb", "a\nb", "tokens numbers"),
+    ("a\na\nb", "a\nb\nb", ""),
+]
+
+
+@pytest.mark.parametrize(("found", "expected", "accepts"), TEXTS)
+def test_outputs_are_compared_as_declared(found: str, expected: str, accepts: str) -> None:
+    assert {name for name, same in TEXT.items() if same(found, expected)} == set(accepts.split())
+
+
+PAIRS: list[tuple[Any, Any, str]] = [
+    (2, 2, "equal python json close"),
+    (2, 2.0, "python json close"),
+    (True, 1, ""),
+    (1, True, "truth"),
+    (False, 0, ""),
+    (True, True, "equal python json close truth"),
+    (None, None, "equal python json close"),
+    (None, False, "truth"),
+    ("a", "a", "equal python json close"),
+    (b"a", "a", ""),
+    ([1, 2], [1, 2], "equal python json close unordered members"),
+    ((1, 2), [1, 2], "json close unordered members"),
+    ([2, 1], [1, 2], "unordered members"),
+    ([1, 1, 2], [1, 2], "members"),
+    ({1, 2}, {2, 1}, "equal python json close unordered members"),
+    ([1, 2], {1, 2}, "unordered members"),
+    ({"a": 1}, {"a": 1.0}, "python json close"),
+    ({"a": [1]}, {"a": (1,)}, "json close"),
+    ({1: "x"}, {True: "x"}, ""),
+    ([True], [1], ""),
+    (0.1 + 0.2, 0.3, "close"),
+    ([0.1 + 0.2], [0.3], "close"),
+    (float("nan"), float("nan"), "equal python json close"),
+    (float("inf"), float("inf"), "equal python json close"),
+    (10**400, 10**400, "equal python json close"),
+    (10**400, 10**400 + 1, ""),
+    ([], [], "equal python json close unordered members"),
+    ([[1], [2]], [[2], [1]], "unordered"),
+    ("", None, ""),
+]
+
+
+@pytest.mark.parametrize(("found", "expected", "accepts"), PAIRS)
+def test_values_are_compared_as_declared(found: Any, expected: Any, accepts: str) -> None:
+    wanted = set(accepts.split())
+    names = VALUES.keys() if type(expected) is bool else VALUES.keys() - {"truth"}
+    assert {name for name in names if VALUES[name](found, expected)} == wanted
+
+
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+    | st.binary(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(st.text(max_size=3) | st.integers(), inner, max_size=3)
+        | st.sets(st.integers(), max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(value=PLAIN)
+def test_plain_data_survives_the_border(value: Any) -> None:
+    found = unpack(pack(value))
+    assert repr(found) == repr(value) or found == value
+    assert type(found) is type(value)
+    assert VALUES["equal"](found, value)
+
+
+def test_what_is_not_plain_is_refused() -> None:
+    deep: list[Any] = []
+    for _ in range(40):
+        deep = [deep]
+    for value in (object(), 1j, type("Lie", (int,), {})(3), [object()], {1: {2: object()}}, deep, len, int):
+        with pytest.raises(NotPlain):
+            pack(value)
+    for data in ([], ["int"], ["int", "x"], ["float", "x"], ["dict", [1]], ["list", 3], ["other", []], {"a": 1}, 1.5):
+        with pytest.raises(NotPlain):
+            unpack(data)
+
+
+ASSERTS = [
+    ("assert f(2) == 4", Call("f", (2,), 4)),
+    ("assert f([1, 'a'], {'b': (2.5, None)}) == [-3]", Call("f", ([1, "a"], {"b": (2.5, None)}), [-3])),
+    ("assert f(1) is None", Call("f", (1,), None)),
+    ("assert f(1)", Call("f", (1,), True, "truth")),
+    ("assert not f(1)", Call("f", (1,), False, "truth")),
+    ("assert sorted(f(1)) == [1, 2]", Call("f", (1,), [1, 2], "unordered")),
+    ("assert set(f(1)) == {1, 2}", Call("f", (1,), {1, 2}, "members")),
+    ("assert math.isclose(f(1), 0.5)", Call("f", (1,), 0.5, "close")),
+    ("assert Solution().run(1) == 2, 'message'", Call("Solution.run", (1,), 2)),
+]
+
+
+@pytest.mark.parametrize(("text", "call"), ASSERTS)
+def test_asserts_become_calls_with_values(text: str, call: Call) -> None:
+    assert call_of(text) == call
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "assert", "assert f(x) == 4", "assert f(2) == g(2)", "assert f(2) != 4", "assert f(2) == 4 == 4", "f(2)",
+        "assert f(2) == f(2)", "assert f(a=1) == 2", "assert True", "assert f(2) is 4", "import os", "assert f(1) < 2",
+        "assert f(1) == 2\nassert f(2) == 3", "assert f(" + "(" * 5000 + ")" * 5000 + ") == 1",
+        "assert f(" + "-" * 5000 + "1) == 1", "assert f(1) == " + "9" * 30_000, "assert f('\0') == 1",
+        "assert f(*[1]) == 1",
+        "assert __import__('os').system('true') == 0", "assert [].append(1) == 1",
+    ],
+)  # fmt: skip
+def test_asserts_that_only_the_candidate_could_decide_are_refused(text: str) -> None:
+    with pytest.raises(DataError, match="assert"):
+        call_of(text)
+
+
+def test_rows_of_data_become_tests() -> None:
+    assert read_tests({"streams": [["1", "2"]]}) == Streams((("1", "2"),))
+    assert read_tests({"entry": "f", "calls": [[[2], 4]]}) == Calls((Call("f", (2,), 4),), "json")
+    assert read_tests({"asserts": ["assert f(2) == 4"]}) == Calls((Call("f", (2,), 4),), "python")
+    for row, said in (
+        ({}, "expected|list under one of"), ({"streams": [["1"]]}, "test 1"), ({"calls": [[[2], 4]]}, "entry"),
+        ({"streams": []}, "without tests"), ({"streams": "x"}, "list under"),
+        ({"streams": [["1", "2"]], "compare": "x"}, "'x'"),
+    ):  # fmt: skip
+        with pytest.raises(DataError, match=said):
+            read_tests(row)
+    with pytest.raises(DataError, match="object"):
+        Calls((Call("f", (object(),), 1),))
+
+
+def test_limits_that_nothing_could_meet_are_refused() -> None:
+    for seconds in (0, -1, float("nan"), float("inf"), 10_000):
+        with pytest.raises(UsageError, match="3600 seconds"):
+            Limits(seconds=seconds)
+    for options in ({"memory_mb": 8}, {"output_kb": 0}, {"processes": 0}, {"files_mb": -1}):
+        with pytest.raises(UsageError, match="at least"):
+            Limits(**options)
+
+
+@pytest.mark.parametrize(
+    ("response", "program"),
+    [
+        ("```python\nx = 1\n```", "x = 1\n"),
+        ("a\n```\nx = 1\n```\nb\n```py\ny = 2\n```\nc", "y = 2\n"),
+        ("```python\nx = 1\n```\n```text\nnone\n```", "x = 1\n"),
+        ("```python\nx = 1\n", None),
+        ("x = 1", None),
+        ("", None),
+        ("```c\nint x;\n```", None),
+        ("```python\n```", ""),
+    ],
+)
+def test_the_last_closed_block_of_code_is_the_program(response: str, program: str | None) -> None:
+    assert program_in(response) == program
+
+
+@SANDBOXED
+@pytest.mark.parametrize(
+    ("program", "kind"),
+    [
+        ("def f(x): return x + 1", ""),
+        ("def f(x): return x", "wrong"),
+        ("def f(x): return 1 / 0", "runtime"),
+        ("def f(x): return g(x)", "runtime"),
+        ("def f(x:", "compile"),
+        ("def f(x):\n    while True: pass", "time"),
+        ("def f(x): return [x] * 10 ** 10", "memory"),
+        ("def f(x):\n    while True: print('x' * 1000)", "output"),
+        ("def f(x): return f(x)", "runtime"),
+        ("def f(x):\n    import ctypes\n    ctypes.string_at(0)", "runtime"),
+        ("", "runtime"),
+        ("\0", "compile"),
+        ("\ufeffdef f(x): return x + 1", ""),
+        ("def f(x):\r\n    return x + 1\r\n", ""),
+        ("def f(x):\n\treturn x + 1", ""),
+        ("# \u202e\ndef f(x): return x + 1", ""),
+        ("def f(x): return '\ud800'", "wrong"),
+        ("(" * 100_000, "compile"),
+        ("#" * 300_000, "format"),
+    ],
+)
+def test_each_ending_of_a_program_has_its_name(program: str, kind: str, sandbox: Sandbox) -> None:
+    (verdict,) = judge([(program, Calls((Call("f", (1,), 2),), limits=QUICK))], sandbox)
+    assert verdict.status == ("fail" if kind else "ok")
+    if program.startswith("#" * 9):
+        assert "bytes" in verdict.detail
+    assert verdict.kind == kind, verdict
+
+
+@SANDBOXED
+def test_a_program_of_ten_million_characters_has_a_verdict(sandbox: Sandbox) -> None:
+    tests: list[Any] = [Calls((Call("f", (1,), 2),)), Streams((("1", "2"),))]
+    verdicts = judge([("x" * 10_000_000, one) for one in tests], sandbox)
+    assert [(one.status, one.kind) for one in verdicts] == [("fail", "format")] * 2
+
+
+@SANDBOXED
+def test_every_output_counts_and_every_call(sandbox: Sandbox) -> None:
+    doubles = Streams((("1", "2"), ("2", "4"), ("3", "6")))
+    programs = ["print(int(input()) * 2)", "print(2)", "x = int(input())\nprint(x * 2 if x < 3 else 0)"]
+    assert [one.status for one in judge([(program, doubles) for program in programs], sandbox)] == [
+        "ok",
+        "fail",
+        "fail",
+    ]
+    both = Calls((Call("f", (1,), 2), Call("g", (1,), 3), Call("Solution.run", (4,), 5)))
+    right = "def f(x): return x + 1\ndef g(x): return x + 2\nclass Solution:\n    def run(self, x): return x + 1\n"
+    assert [one.status for one in judge([(right, both), (right.replace("2", "7"), both)], sandbox)] == ["ok", "fail"]
+
+
+class Failing(Sandbox):
+    """A sandbox whose slots are all lost."""
+
+    def map(self, runs: Any) -> list[Ran]:
+        return [Ran("lost", detail="gone") for _ in runs]
+
+
+def test_a_lost_sandbox_is_an_error_of_ours() -> None:
+    with Failing("L1") as failing:
+        verdicts = judge([("x", Streams((("1", "2"),))), ("x", Calls((Call("f", (1,), 2),)))], failing)
+    assert [(one.status, one.kind) for one in verdicts] == [("invalid", "worker_lost")] * 2
+    assert all(isinstance(one, Verdict) for one in verdicts)
+
+
+@SANDBOXED
+def test_a_sandbox_that_is_killed_is_started_again(sandbox: Sandbox) -> None:
+    import os
+    import signal
+
+    with Sandbox(sandbox.level, count=2) as mine:
+        runs = [Run(f"print({number} ** 2)") for number in range(20)]
+        calm = [ran.output for ran in mine.map(runs)]
+        for slot in mine._slots:
+            os.kill(slot._pid, signal.SIGKILL)
+        assert [ran.output for ran in mine.map(runs)] == calm == [b"%d\n" % (n * n) for n in range(20)]
