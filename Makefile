@@ -18,6 +18,18 @@ $(STAMP): pyproject.toml
 
 install: $(STAMP)  ## create .venv and install everything into it
 
+# The small ones first: where time runs out, they are there.
+DEBIAN := bubblewrap metamath iverilog yosys coq
+
+externals:  ## install the programs that some verifiers ask: bubblewrap metamath iverilog yosys coq (Debian, as root)
+	@command -v apt-get >/dev/null || { echo "make externals needs apt-get, which is not here. Install by hand what you need of: $(DEBIAN)"; exit 1; }
+	@test "$$(id -u)" = 0 || { echo "make externals installs with apt-get, which needs root: sudo make externals"; exit 1; }
+	apt-get update -qq
+	@failed=""; for one in $(DEBIAN); do \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$one </dev/null || failed="$$failed $$one"; \
+	done; test -z "$$failed" || { echo "apt-get could not install:$$failed"; exit 1; }
+	@echo "installed: $(DEBIAN). 'assay doctor --externals' examines them."
+
 demo: $(STAMP)  ## train a small model that visibly learns; ends with a table and a report
 	$(PY) -m assay demo
 
@@ -27,9 +39,9 @@ test: check  ## lint, format, spelling and types, then all tests (under 25 minut
 test-fast: $(STAMP)  ## the tests to run on every save (under a minute)
 	$(PYTEST) -n 2 -m "not deep and not slow" --hypothesis-profile=fast
 
-test-deep: $(STAMP)  ## everything: the suites over all recipes, soaks of hundreds of kills, long simulations
-	$(PYTEST) -n 2 -m "not deep" --all-recipes
-	$(PYTEST) -m deep --all-recipes
+test-deep: $(STAMP)  ## everything: all recipes, soaks, long simulations; a missing external fails
+	ASSAY_EXTERNALS=all $(PYTEST) -n 2 -m "not deep" --all-recipes
+	ASSAY_EXTERNALS=all $(PYTEST) -m deep --all-recipes
 
 test-versions: $(STAMP)  ## all tests on Python 3.12 and 3.13, where they are installed
 	$(PY) tests/versions.py
@@ -61,4 +73,4 @@ wheel: $(STAMP)  ## a wheel with the compiled core in it, into dist/
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ ##/' | awk -F' ## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-.PHONY: install demo test test-fast test-deep test-versions mutants parity check docs bench gpu wheel help
+.PHONY: install externals demo test test-fast test-deep test-versions mutants parity check docs bench gpu wheel help

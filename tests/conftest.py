@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from drawn import Drawing
 from hypothesis import Phase, settings
+from missing_externals import MissingExternals
 from record_runs import IDENTITY
 from suite_time import SuiteTime
 from torch_absent import TorchAbsent
@@ -27,6 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Drawing(config), "drawing")
     config.pluginmanager.register(SuiteTime(config))
+    config.pluginmanager.register(MissingExternals())
     if find_spec("torch") is None:
         config.pluginmanager.register(TorchAbsent(config))
 

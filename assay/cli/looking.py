@@ -115,9 +115,9 @@ def run_export(arguments: argparse.Namespace) -> Any:
 
 
 def run_doctor(arguments: argparse.Namespace) -> Any:
-    from assay.lab.doctor import examination, text
+    from assay.lab.doctor import examination, externals, text
 
-    found = examination(arguments.model)
+    found = externals() if arguments.externals else examination(arguments.model)
     if not arguments.json:
         terminal.show(text(found))
     return found

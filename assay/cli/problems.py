@@ -116,6 +116,7 @@ def exam_of(arguments: argparse.Namespace) -> Pool:
     """
     from assay.run.ancestry import origin, unknown_to
     from assay.run.data_needs import require_answers
+    from assay.run.external_needs import require_externals
     from assay.source import Share
     from assay.tasks.data.task import data
 
@@ -132,6 +133,7 @@ def exam_of(arguments: argparse.Namespace) -> Pool:
         pool = dataclasses.replace(pool, shares=(whole, *pool.shares[1:]))
     if not arguments.reward:
         require_answers(pool)
+        require_externals(pool)
         if run is not None and run.experiment.rewards:
             flags = " ".join(f"--reward {reward}" for reward in run.experiment.rewards)
             terminal.say(

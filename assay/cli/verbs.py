@@ -167,7 +167,11 @@ def of_verify() -> list[Argument]:
 
 
 def of_doctor() -> list[Argument]:
-    return [(("--model",), {"help": "a folder or a base: also what training it would need; default none"})]
+    asked = "the foreign programs that verify answers: are they there, and do they judge as they should?"
+    return [
+        (("--model",), {"help": "a folder or a base: also what training it would need; default none"}),
+        (("--externals",), {"action": "store_true", "help": asked}),
+    ]
 
 
 def of_demo() -> list[Argument]:

@@ -7,12 +7,13 @@ some of their libraries cannot be loaded together. Everything that a verifier as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from assay.errors import ConfigError
-from assay.host.workers import Outcome, Workers
+from assay.host.workers import Workers
 
 Json = Any
 
@@ -53,18 +54,24 @@ class Found:
     advice: str = ""
 
 
-def examine(external: External) -> Found:
-    """Looks whether the external is installed, and lets it judge the two cases of its record."""
+def examine(external: External, workers: Workers | None = None) -> Found:
+    """Looks whether the external is installed, and lets it judge the two cases of its record.
+
+    It does so in processes that end afterwards, or in the `workers` that are given.
+    """
     version = external.version()
     if version is None:
         return Found("missing", advice=external.install)
-    with external.workers() as workers:
-        outcomes = workers.map([external.passes, external.fails])
-    problem = _problem(external, outcomes)
+    with nullcontext(workers) if workers else external.workers() as used:
+        problem = _problem(external, used)
     return Found("broken", version, problem, external.install) if problem else Found("ok", version)
 
 
-def _problem(external: External, outcomes: Sequence[Outcome]) -> str:
+def _problem(external: External, workers: Workers) -> str:
+    try:
+        outcomes = workers.map([external.passes, external.fails])
+    except ConfigError as error:  # a process that does not start: a library that cannot be loaded
+        return str(error).rstrip(".")
     for outcome, wanted in zip(outcomes, (True, False), strict=True):
         case = "the case that must pass" if wanted else "the case that must fail"
         if outcome.status != "done":
@@ -72,18 +79,3 @@ def _problem(external: External, outcomes: Sequence[Outcome]) -> str:
         if external.accepts(outcome.result) != wanted:
             return f"{case} was {'refused' if wanted else 'accepted'}: {outcome.result}"
     return ""
-
-
-def require(externals: Iterable[External], needed_by: str) -> dict[str, str]:
-    """The versions of externals by name. Raises ConfigError for those that are missing or judge wrongly."""
-    found = {external.name: examine(external) for external in externals}
-    wrong = {name: one for name, one in found.items() if one.state != "ok"}
-    if wrong:
-        said = " ".join(
-            f"{name} is not installed: run `{one.advice}`."
-            if one.state == "missing"
-            else f"{name} {one.version} fails its self-test: {one.problem}. Install it again with `{one.advice}`."
-            for name, one in wrong.items()
-        )
-        raise ConfigError(f"{needed_by} needs other programs. {said} `assay doctor --externals` looks at all of them.")
-    return {name: one.version for name, one in found.items()}

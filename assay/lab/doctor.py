@@ -49,9 +49,22 @@ def examination(model: str | None = None) -> dict[str, Any]:
     return found
 
 
+def externals() -> dict[str, Any]:
+    """Foreign program -> its state, what was found, what to do. Each is asked to judge the two cases of its record."""
+    from assay.externals import EXTERNALS, examine
+
+    shown = {}
+    for name, external in EXTERNALS.items():
+        found = examine(external)
+        seen = f"{found.version or 'not installed'} ({external.purpose})"
+        seen = f"{seen}: {found.problem}" if found.problem else seen
+        shown[name] = {"state": found.state, "found": seen, "advice": found.advice, "version": found.version or None}
+    return shown
+
+
 def text(found: Mapping[str, Any]) -> str:
     """The checks as lines for a person."""
-    mark = {"ok": "ok      ", "missing": "missing ", "warning": "warning "}
+    mark = {"ok": "ok      ", "missing": "missing ", "warning": "warning ", "broken": "broken  "}
     lines = []
     for name, entry in found.items():
         advice = f"\n{'':24}{entry['advice']}" if entry["advice"] else ""

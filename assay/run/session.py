@@ -23,7 +23,7 @@ from assay.record.signals import StopFlag
 from assay.record.sinks import require as require_packages
 from assay.record.sinks import series_of, tracking
 from assay.rng import Key
-from assay.run import data_needs, settings
+from assay.run import data_needs, external_needs, settings
 from assay.run.configure import from_data, override, to_data
 from assay.run.context_fit import check_lengths
 from assay.run.experiment import Experiment, Machine, check
@@ -112,6 +112,7 @@ def start(
     require_packages(experiment.tracking.sinks)
     judge = grader_of(experiment, functions)
     check_functions(judge, experiment.pool)
+    externals = {} if experiment.rewards else external_needs.require_externals(experiment.pool)
     for line in data_needs.notes(experiment.pool, experiment.chat):
         say(f"  {line}")
     for line in data_needs.answer_warnings(experiment.pool) if not experiment.rewards else ():
@@ -136,6 +137,7 @@ def start(
         "rewards": sources(judge),
         "code": code_of(experiment.rewards),
         "memory": None if memory is None else as_data(memory.budget),
+        **({"externals": external_needs.versions(externals, {})} if externals else {}),
         **(extra or {}),
     }
     folder = RunFolder.create(path, identity=identity, document=document, keep=experiment.saving.keep)
@@ -186,6 +188,8 @@ def resume(
             say(f"warning: {change}")
         if trusted:
             folder.amend(rewards=sources(judge), code=code_of(rewards))
+        if not experiment.rewards:
+            _compare_externals(folder, experiment.pool)
         policy = load_model(experiment)
         if (digest := fingerprint(policy)) != folder.document["identity"]["weights"]:
             raise ConfigError(
@@ -207,6 +211,15 @@ def resume(
             memory = checkpoint.read("memory.json", lambda data: Memory.of(data, buffers))
         _run(folder, experiment, policy, memory, quiet=quiet, judge=judge, checkpoint=checkpoint)
     return Path(path)
+
+
+def _compare_externals(folder: RunFolder, pool: Pool) -> None:
+    """Examines the run's externals, warns of those whose version has changed, and writes the new versions down."""
+    now, before = external_needs.require_externals(pool), folder.document.get("externals", {})
+    for change in external_needs.changes(now, before):
+        say(f"warning: {change}.")
+    if (after := external_needs.versions(now, before)) != before:
+        folder.amend(externals=after)
 
 
 def tell_differences(checkpoint: Checkpoint, place: str) -> None:

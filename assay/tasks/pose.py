@@ -62,4 +62,5 @@ def pose(posed: Task) -> Task:
         natural=lambda spec: posing.natural(spec["shown"]),
         solve=lambda spec: Solution(posing.write(spec["example"])),
         check=check,
+        externals=posed.externals,
     )

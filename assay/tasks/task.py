@@ -86,6 +86,7 @@ class Task:
     posing: Posing | None = None  # how a policy poses problems of this task
     rows: Callable[[Split], Sequence[Problem]] | None = None  # all problems of a split, for a task with a finite list
     judge: Judge | None = None  # verdicts on many whole responses at once; None: `check` judges each answer
+    externals: tuple[str, ...] = ()  # the foreign programs that judge its answers: names of `assay.externals.EXTERNALS`
 
     def split_of(self, spec: Spec) -> Split:
         if self.split is not None:

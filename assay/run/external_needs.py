@@ -1,0 +1,45 @@
+"""The foreign programs that the tasks of a run need: examined before training, versions compared on resume."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from assay.externals import require
+from assay.source import Pool
+from assay.tasks import short, task
+
+
+def needed(pool: Pool) -> dict[str, list[str]]:
+    """External -> the tasks of the pool that need it."""
+    needs: dict[str, list[str]] = {}
+    for share in pool.shares:
+        for name in task(share.task).externals:
+            needs.setdefault(name, []).append(share.task)
+    return needs
+
+
+def require_externals(pool: Pool) -> dict[str, str]:
+    """The versions of the externals that a pool needs. Raises ConfigError if one is missing or judges wrongly."""
+    needs = needed(pool)
+    if not needs:
+        return {}
+    tasks = dict.fromkeys(short(name) for names in needs.values() for name in names)
+    return require(needs, f"task {', '.join(repr(name) for name in tasks)}")
+
+
+def versions(now: Mapping[str, str], before: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """External -> its versions in the order in which the run used them; `before` is from run.json."""
+    return {
+        name: [*before.get(name, ()), *([version] if list(before.get(name, ()))[-1:] != [version] else [])]
+        for name, version in now.items()
+    }
+
+
+def changes(now: Mapping[str, str], before: Mapping[str, Sequence[str]]) -> list[str]:
+    """A warning for each external of another version than the one that the run used last."""
+    return [
+        f"{name} judged this run in version {before[name][-1]} and is now {version}: later verdicts may differ from "
+        "earlier ones on equal answers. Install the old version again, or start a new run, if that matters"
+        for name, version in now.items()
+        if before.get(name) and before[name][-1] != version
+    ]
