@@ -207,7 +207,7 @@ VERBS: dict[str, Verb] = {
     "new": ("a method, task or reward that trains and tests itself, to be filled in", of_new, run_new),
     "export": ("write a trained model, or its adapter, as a folder that others load", of_export, run_export),
     "report": ("write the report of a run again", of_report, run_report),
-    "verify": ("how a mathematics answer is judged, and how well answers are judged", of_verify, run_verify),
+    "verify": ("how an answer is judged, and how well a verifier judges", of_verify, run_verify),
     "doctor": ("what this machine has, and what each missing piece would need", of_doctor, run_doctor),
     "demo": ("train a small model that visibly learns; ends with a table and a report", of_demo, run_demo),
 }

@@ -10,6 +10,7 @@ from assay.errors import UsageError
 from assay.host import terminal
 from assay.run.grader import Grader, grader
 from assay.verifiers.functions.process import SECONDS, check_timeout
+from assay.verifiers.known import VERIFIERS, verifier
 
 REWARD_TIMEOUT: Argument = (
     ("--reward-timeout",),
@@ -50,6 +51,14 @@ VERIFY: list[Argument] = [
             '{"gold", "answer", "label": true or false, "type"}',
         },
     ),
+    (
+        ("--by",),
+        {
+            "default": "mathematics",
+            "metavar": "VERIFIER",
+            "help": "; ".join(f"{name}: GOLD is {one.reference}" for name, one in VERIFIERS.items()),
+        },
+    ),
 ]
 
 
@@ -70,14 +79,13 @@ def run_verify(arguments: argparse.Namespace) -> Any:
 
 
 def _explain(arguments: argparse.Namespace) -> dict[str, Any]:
-    from assay.verifiers.mathematics import verdicts
-
+    judging = verifier(arguments.by)
     if len(arguments.inputs) != 2:
         raise UsageError(
             "assay verify explain takes a reference answer and an answer, each in quotes: explain '1/2' '0.5'."
         )
     gold, response = arguments.inputs
-    (one,) = verdicts.explain([(gold, response)])
+    (one,) = judging.explain([(gold, response)])
     verdict = one.verdict
     found = {
         "verdict": verdict.status,
@@ -92,7 +100,7 @@ def _explain(arguments: argparse.Namespace) -> dict[str, Any]:
         kind = f"({verdict.kind})" if verdict.kind else ""
         terminal.show(f"{verdict.status}{kind}")
         terminal.show(f"gold    {one.gold}")
-        terminal.show(f"answer  {one.answer}  (found by: {one.mark})")
+        terminal.show(f"answer  {one.answer}" + (f"  (found by: {one.mark})" if one.mark else ""))
         terminal.show(f"decided by {one.layer}: {one.why}")
     return found
 
@@ -102,7 +110,7 @@ def _audit(arguments: argparse.Namespace) -> dict[str, Any]:
 
     if len(arguments.inputs) != 1:
         raise UsageError(f"assay verify audit takes one file, not {len(arguments.inputs)}.")
-    found = audit(read_rows(arguments.inputs[0]))
+    found = audit(read_rows(arguments.inputs[0]), verifier(arguments.by).name)
     if not arguments.json:
         terminal.show(table(found))
     return found

@@ -7,12 +7,14 @@ from collections.abc import Iterable
 from assay.errors import ConfigError, unknown
 from assay.externals.external import External, Found, examine
 from assay.externals.math_verify import MATH_VERIFY
+from assay.externals.metamath import METAMATH
 from assay.host.workers import Workers
 
 EXTERNALS: dict[str, External] = {
     external.name: external
     for external in (
         MATH_VERIFY,
+        METAMATH,
     )
 }  # fmt: skip
 

@@ -1,8 +1,8 @@
 """Foreign programs as child processes that cannot outlive their worker, their deadline or their limits.
 
 Between a worker and a program stands a keeper: a fork of the worker that waits for the program. The kernel tells the
-keeper when the worker dies, however it dies; the keeper then kills the program with all of its children, and removes its
-folder. Processor time is limited by the kernel, so that a busy machine changes no verdict.
+keeper when the worker dies, however it dies; the keeper then kills the program with all of its children, and removes
+its folder. Processor time is limited by the kernel, so that a busy machine changes no verdict.
 """
 
 from __future__ import annotations

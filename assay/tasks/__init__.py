@@ -17,6 +17,7 @@ from assay.tasks.dsl import ABDUCTION, DEDUCTION, INDUCTION
 from assay.tasks.knights import KNIGHTS
 from assay.tasks.lists import LIST_FN
 from assay.tasks.lookup import LOOKUP, LOOKUP_FAULTY, LOOKUP_STRICT
+from assay.tasks.metamath import METAMATH
 from assay.tasks.modchain import MOD_CHAIN, MOD_CHAIN_7
 from assay.tasks.paths import PATH
 from assay.tasks.pose import PREFIX, pose
@@ -44,6 +45,7 @@ TASKS: dict[str, Task] = {
     "dsl-deduction": DEDUCTION,
     "dsl-abduction": ABDUCTION,
     "dsl-induction": INDUCTION,
+    "metamath": METAMATH,
 }
 
 _GYM = "gym:"

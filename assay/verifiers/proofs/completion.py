@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from assay.verifiers.proofs.database import Assertion, Database, Symbols
 from assay.verifiers.proofs.kernel import MOST_STEPS, Refused
 
 MOST_LABELS = 400  # in a row that is completed
 DEEPEST = 200  # of a formula
-Term = "str | int | tuple"
+Term = str | int | tuple[Any, ...]
 """A variable of the theorem, the number of an unknown formula, or a syntax axiom's label with its arguments."""
 
 
@@ -65,7 +66,6 @@ class Syntax:
             raise Refused("format", "a formula lacks its ')'.")
         return (self.infix[rest[0]], left, right), after[1:]
 
-
     def write(self, term: Term) -> Symbols:
         """The symbols of a term: `("wn", "p")` is `("~", "p")`."""
         if not isinstance(term, tuple):
@@ -84,10 +84,37 @@ class _Step:
     variables: tuple[Term, ...] = ()
     children: tuple[_Step, ...] = ()
     said: Term = ""
+    rule: bool = False  # not a hypothesis
 
 
 def completed(database: Database, theorem: Assertion, row: Sequence[str]) -> tuple[str, ...]:
     """The proof with all steps of syntax that the row leaves out. Raises Refused if no formulas make it a proof."""
+    step, unknown = _solved(database, theorem, row)
+    return _written(step, unknown, _names(database))
+
+
+def concluded(database: Database, theorem: Assertion, row: Sequence[str]) -> list[tuple[str, Symbols]]:
+    """Each rule of a row that is a proof, with the formula that it concludes, in their order. Raises Refused."""
+    step, unknown = _solved(database, theorem, row)
+    default = next(iter(_names(database)))
+    syntax = Syntax.of(database)
+    found: list[tuple[str, Symbols]] = []
+    waiting = [step]
+    while waiting:
+        step = waiting.pop()
+        if step.rule:
+            found.append((step.label, syntax.write(_filled(step.said, unknown, default))))
+        waiting += step.children
+    return found[::-1]
+
+
+def _names(database: Database) -> dict[str, str]:
+    """Variable -> the label of its hypothesis."""
+    return {h.symbols[1]: h.label for h in database.floating}
+
+
+def _solved(database: Database, theorem: Assertion, row: Sequence[str]) -> tuple[_Step, dict[int, Term]]:
+    """The last step of a row, and the formulas that were unknown in it. Raises Refused."""
     if len(row) > MOST_LABELS:
         raise Refused("long", f"the row has more than {MOST_LABELS} labels.")
     syntax = Syntax.of(database)
@@ -108,8 +135,7 @@ def completed(database: Database, theorem: Assertion, row: Sequence[str]) -> tup
         raise Refused("wrong", f"{len(stack)} statements are left at the end, where one is expected.")
     if not unify(stack[0].said, syntax.read(theorem.symbols[1:]), unknown):
         raise Refused("wrong", f"it does not prove '{' '.join(theorem.symbols)}'.")
-    names = {h.symbols[1]: h.label for h in database.floating}
-    return _written(stack[0], unknown, names)
+    return stack[0], unknown
 
 
 def _used(
@@ -126,7 +152,7 @@ def _used(
         if not unify(syntax.read(hypothesis.symbols[1:], fresh), child.said, unknown):
             raise Refused("wrong", f"step {number}: {used.label} does not fit what stands before it.")
     said = syntax.read(used.symbols[1:], fresh)
-    return _Step(used.label, tuple(fresh.values()), children, said), count + len(variables)
+    return _Step(used.label, tuple(fresh.values()), children, said, True), count + len(variables)
 
 
 def unify(one: Term, other: Term, unknown: dict[int, Term]) -> bool:
@@ -157,6 +183,13 @@ def _bound(term: Term, unknown: dict[int, Term]) -> Term:
     while isinstance(term, int) and term in unknown:
         term = unknown[term]
     return term
+
+
+def _filled(term: Term, unknown: dict[int, Term], default: str) -> Term:
+    term = _bound(term, unknown)
+    if isinstance(term, tuple):
+        return (term[0], *(_filled(part, unknown, default) for part in term[1:]))
+    return default if isinstance(term, int) else term
 
 
 def _occurs(number: int, term: Term, unknown: dict[int, Term]) -> bool:

@@ -165,8 +165,8 @@ class _Reader:
                 raise Malformed(f"$d {' '.join(symbols)} names no two different variables in scope.")
             self.scopes[-1].disjoint |= pairs_of(symbols)
             return
-        for symbol in symbols:
-            taken = symbol in self.found.constants or symbol in active or symbol in self.labels
+        for place, symbol in enumerate(symbols):
+            taken = symbol in self.found.constants | active | self.labels | set(symbols[:place])
             if _SYMBOL.fullmatch(symbol) is None or taken or (kind == "$c" and symbol in self.found.variables):
                 raise Malformed(f"{kind} {symbol}: this is no new symbol.")
         if kind == "$v":
@@ -207,7 +207,7 @@ class _Reader:
         return [hypothesis for scope in self.scopes for hypothesis in scope.hypotheses]
 
     def assertion(self, label: str, symbols: Symbols, proof: Symbols | None) -> Assertion:
-        """The assertion with its mandatory hypotheses: all $e in scope, and the $f of each variable in them or in it."""
+        """The assertion with its mandatory hypotheses: all $e in scope, and the $f of each variable that occurs."""
         active = tuple(self._hypotheses())
         used = set(symbols).union(*(h.symbols for h in active if h.kind == "$e"))
         mandatory = tuple(h for h in active if h.kind == "$e" or h.symbols[1] in used)

@@ -17,6 +17,7 @@ from typing import Any
 from assay.externals import workers_of
 from assay.host.workers import Outcome
 from assay.types import Verdict
+from assay.verifiers.explained import Explained
 from assay.verifiers.proofs.completion import completed
 from assay.verifiers.proofs.database import Assertion, Database, Hypothesis, Malformed, read
 from assay.verifiers.proofs.kernel import Refused, check
@@ -89,6 +90,28 @@ def judge(claims: Sequence[Claim], ask: Ask | None = None) -> list[Judged]:
             for place, i in enumerate(part):
                 found[i] = _agreed(found[i], outcome, f"t{place}")
     return found
+
+
+def explain(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
+    """Judges pairs of a theorem, written `hypotheses : goal`, and a row of labels."""
+    claims = [Claim(*read_theorem(gold), answer) for gold, answer in pairs]
+    return [
+        Explained(
+            one.verdict,
+            f"{', '.join(claim.hypotheses)} : {claim.goal}",
+            one.verdict.answer,
+            "",
+            one.layer,
+            one.verdict.detail or f"the whole proof is {' '.join(one.proof)}",
+        )
+        for claim, one in zip(claims, judge(claims), strict=True)
+    ]
+
+
+def read_theorem(text: str) -> tuple[tuple[str, ...], str]:
+    """(the hypotheses, the goal) of a theorem such as `p, (p>q) : q`. Every symbol is one character."""
+    given, _, goal = text.replace(" ", "").rpartition(":")
+    return tuple(" ".join(formula) for formula in given.split(",") if formula), " ".join(goal)
 
 
 def _by_kernel(claim: Claim) -> Judged:
