@@ -6,8 +6,10 @@ from collections.abc import Iterable
 
 from assay.errors import ConfigError, unknown
 from assay.externals.external import External, Found, examine
+from assay.externals.iverilog import IVERILOG
 from assay.externals.math_verify import MATH_VERIFY
 from assay.externals.metamath import METAMATH
+from assay.externals.yosys import YOSYS
 from assay.host.workers import Workers
 
 EXTERNALS: dict[str, External] = {
@@ -15,6 +17,8 @@ EXTERNALS: dict[str, External] = {
     for external in (
         MATH_VERIFY,
         METAMATH,
+        IVERILOG,
+        YOSYS,
     )
 }  # fmt: skip
 

@@ -171,9 +171,9 @@ def _keep(program: int, worker: int, seconds: int, folder: str) -> NoReturn:
     os.closerange(0, 256)  # the worker reads the ends of the program's streams, not of the keeper's
     _, status, used = os.wait4(program, 0)
     _kill_group(program)
-    if used.ru_utime + used.ru_stime >= seconds - 0.1:
-        os._exit(TIMED_OUT)
-    os._exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status))
+    code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
+    late = code == 128 + signal.SIGXCPU or used.ru_utime + used.ru_stime >= seconds - 0.1
+    os._exit(TIMED_OUT if late else code)
 
 
 def _kill_group(program: int) -> None:

@@ -23,6 +23,7 @@ from assay.tasks.paths import PATH
 from assay.tasks.pose import PREFIX, pose
 from assay.tasks.subsequence import LIS
 from assay.tasks.task import Task
+from assay.tasks.verilog import VERILOG
 
 ALPHABET = "".join(map(chr, range(ord(" "), ord("~") + 1)))
 """Every character that compact wordings and their solutions may use."""
@@ -46,6 +47,7 @@ TASKS: dict[str, Task] = {
     "dsl-abduction": ABDUCTION,
     "dsl-induction": INDUCTION,
     "metamath": METAMATH,
+    "verilog": VERILOG,
 }
 
 _GYM = "gym:"

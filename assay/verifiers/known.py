@@ -41,6 +41,11 @@ VERIFIERS: dict[str, Verifier] = {
             "a theorem of propositional calculus, hypotheses : goal, as in 'p, (p>q) : q'",
             "assay.verifiers.proofs.metamath:explain",
         ),
+        Verifier(
+            "verilog",
+            "the text of a module 'top' that the answer must equal for all inputs",
+            "assay.verifiers.circuits.verdicts:explain",
+        ),
     )
 }
 

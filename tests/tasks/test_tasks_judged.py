@@ -11,8 +11,9 @@ from assay.rng import Key
 from assay.tasks import ALPHABET, TASKS
 from assay.types import Problem
 
-NAMES = ["metamath"]
-JUDGED = [pytest.param(name, marks=pytest.mark.external(TASKS[name].externals[0])) for name in NAMES]
+NAMES = ["metamath", "verilog"]
+PROBLEMS = {"metamath": 20, "verilog": 4}  # of a level, by what a verdict costs
+JUDGED = [pytest.param(name, marks=[pytest.mark.external(external) for external in TASKS[name].externals]) for name in NAMES]
 BOX = "\\boxed{"
 
 
@@ -24,8 +25,8 @@ def posed(name: str, level: int, seed: int, **options) -> Problem:
 @pytest.mark.parametrize("name", JUDGED)
 def test_worked_solutions_are_right_in_both_wordings(name: str) -> None:
     task = TASKS[name]
-    compact = [posed(name, level, seed) for level in task.levels for seed in range(20)]
-    natural = [posed(name, level, seed, wording="natural") for level in task.levels for seed in range(20)]
+    compact = [posed(name, level, seed) for level in task.levels for seed in range(PROBLEMS[name])]
+    natural = [posed(name, level, seed, wording="natural") for level in task.levels for seed in range(PROBLEMS[name])]
     assert [p.id for p in compact] == [p.id for p in natural]
     assert task.judge is not None
     found = task.judge([(problem, problem.solution or "") for problem in compact + natural])
@@ -66,15 +67,16 @@ def test_verdicts_on_any_text_are_failures(name: str) -> None:
     assert {verdict.status for verdict in task.judge(pairs)} == {"fail"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", JUDGED)
 def test_answers_of_other_problems_are_mostly_wrong(name: str) -> None:
     task = TASKS[name]
     top = task.levels[-1]
     problem = posed(name, top, 0)
-    answers = [(posed(name, top, seed).solution or "").rpartition("#")[2] for seed in range(40)]
+    answers = [(posed(name, top, seed).solution or "").rpartition("#")[2] for seed in range(2 * PROBLEMS[name])]
     assert task.judge is not None
     statuses = [verdict.status for verdict in task.judge([(problem, answer) for answer in answers])]
-    assert statuses[0] == "ok" and statuses.count("ok") <= 3
+    assert statuses[0] == "ok" and statuses.count("ok") <= 2
 
 
 @pytest.mark.parametrize("name", NAMES)
