@@ -1,4 +1,4 @@
-"""Small circuits in Verilog: from a truth table, or from what an arithmetic unit is to compute. Many circuits are right.
+"""Small circuits in Verilog: from a truth table, or from what an arithmetic unit is to compute.
 
 The first levels show the truth table of random expressions; the others name operations of which inputs select one.
 Answers are circuits, judged by what they do for all inputs, not by how they are written.
@@ -133,8 +133,8 @@ def _natural(spec: Spec) -> str:
         what = f"Its truth table, with columns {' '.join(names)} | {' '.join(outputs)}:\n{rows}"
     return (
         f"Write a combinational circuit in Verilog with this head:\n\n{header(spec)}\n\n{what}\n\nThe circuit has no "
-        "memory, no delays, no system tasks, no macros and no initial blocks. Give the whole module in a code block that "
-        "begins with ```verilog. If assignments are enough, you may instead give them alone, separated by commas, in "
+        "memory, no delays, no system tasks, no macros and no initial blocks. Give the whole module in a code block "
+        "that begins with ```verilog. If assignments are enough, you may instead give them alone, separated by commas, in "
         "\\boxed{...}, for example \\boxed{y=a&b,z=~a}."
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -102,7 +103,7 @@ def test_texts_that_say_too_much_are_read_by_no_program() -> None:
 
 
 class TestPrograms:
-    pytestmark = [*EXTERNALS, pytest.mark.slow]
+    pytestmark: ClassVar = [*EXTERNALS, pytest.mark.slow]
 
     def test_circuits_that_are_not_equal_are_refused(self) -> None:
         folders = set(Path(tempfile.gettempdir()).glob(f"{FOLDERS}*"))

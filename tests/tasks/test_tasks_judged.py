@@ -13,7 +13,9 @@ from assay.types import Problem
 
 NAMES = ["metamath", "verilog"]
 PROBLEMS = {"metamath": 20, "verilog": 4}  # of a level, by what a verdict costs
-JUDGED = [pytest.param(name, marks=[pytest.mark.external(external) for external in TASKS[name].externals]) for name in NAMES]
+JUDGED = [
+    pytest.param(name, marks=[pytest.mark.external(external) for external in TASKS[name].externals]) for name in NAMES
+]
 BOX = "\\boxed{"
 
 

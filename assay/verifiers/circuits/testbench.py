@@ -1,4 +1,4 @@
-"""The testbench of a circuit, from its ports alone. It drives inputs and prints outputs; what is right, it does not know.
+"""The testbench of a circuit, from its ports alone. It drives inputs and prints outputs, and knows no right ones.
 
 A circuit with few inputs sees all values of them, any other sees corners and values that a fixed rule makes. The same
 testbench runs with the reference circuit in a process of its own, and the two outputs are compared outside.

@@ -78,7 +78,9 @@ def same_words(terms: Sequence[str], spec: Any) -> bool:
     words = range(mask + 1)
     wanted = [OPERATIONS[MEANT[name]] for name in spec["operations"]]
     given = [OPERATIONS[term] for term in terms]
-    return all(f(a, b) & mask == g(a, b) & mask for f, g in zip(wanted, given, strict=True) for a in words for b in words)
+    return all(
+        f(a, b) & mask == g(a, b) & mask for f, g in zip(wanted, given, strict=True) for a in words for b in words
+    )
 
 
 def mutants(draw: random.Random) -> list[tuple[Any, str, bool | None]]:
@@ -128,7 +130,12 @@ class TestErrors:
         assert [one.layer for one in found] == ["proof", "simulation", "proof"]
 
     def test_a_reference_that_fails_is_no_fault_of_the_answer(self) -> None:
-        golds = ["module top; endmodule", "module top(input a, output y); endmodule", "nonsense", AND.replace("b;", "x;")]
+        golds = [
+            "module top; endmodule",
+            "module top(input a, output y); endmodule",
+            "nonsense",
+            AND.replace("b;", "x;"),
+        ]
         found = judge([(gold, AND) for gold in golds])
         assert [(one.verdict.status, one.verdict.kind) for one in found] == [("invalid", "bad_gold")] * 4
 
@@ -167,7 +174,10 @@ def test_the_testbench_knows_ports_and_no_outputs_and_its_names_follow_the_circu
 
 def test_what_a_circuit_may_say() -> None:
     assert refusal(AND) is None
-    assert refusal("module top(input a, output y); // a comment: initial $finish\nassign y = $signed(a); endmodule") is None
+    assert (
+        refusal("module top(input a, output y); // a comment: initial $finish\nassign y = $signed(a); endmodule")
+        is None
+    )
     assert refusal("always @(*) begin y = a; end") is None
     assert refusal("always @ ( * ) y = a;") is None
     assert refusal("adder #(4) x(a, y);") is None
