@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from assay.errors import ConfigError, unknown
+from assay.externals.coq import COQ
 from assay.externals.external import External, Found, examine
 from assay.externals.iverilog import IVERILOG
 from assay.externals.math_verify import MATH_VERIFY
@@ -19,6 +20,7 @@ EXTERNALS: dict[str, External] = {
         METAMATH,
         IVERILOG,
         YOSYS,
+        COQ,
     )
 }  # fmt: skip
 

@@ -11,6 +11,7 @@ from assay.tasks.activities import ACTIVITY
 from assay.tasks.boolean import BOOL
 from assay.tasks.calculator import CALCULATOR
 from assay.tasks.compose import COMPOSE
+from assay.tasks.coq import COQ
 from assay.tasks.countdown import COUNTDOWN
 from assay.tasks.data.task import Data, data_task, is_data
 from assay.tasks.dsl import ABDUCTION, DEDUCTION, INDUCTION
@@ -48,6 +49,7 @@ TASKS: dict[str, Task] = {
     "dsl-induction": INDUCTION,
     "metamath": METAMATH,
     "verilog": VERILOG,
+    "coq": COQ,
 }
 
 _GYM = "gym:"

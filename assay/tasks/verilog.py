@@ -134,8 +134,8 @@ def _natural(spec: Spec) -> str:
     return (
         f"Write a combinational circuit in Verilog with this head:\n\n{header(spec)}\n\n{what}\n\nThe circuit has no "
         "memory, no delays, no system tasks, no macros and no initial blocks. Give the whole module in a code block "
-        "that begins with ```verilog. If assignments are enough, you may instead give them alone, separated by commas, in "
-        "\\boxed{...}, for example \\boxed{y=a&b,z=~a}."
+        "that begins with ```verilog. If assignments are enough, you may give them alone instead, separated by commas, "
+        "in \\boxed{...}, for example \\boxed{y=a&b,z=~a}."
     )
 
 

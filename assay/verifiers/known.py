@@ -46,6 +46,7 @@ VERIFIERS: dict[str, Verifier] = {
             "the text of a module 'top' that the answer must equal for all inputs",
             "assay.verifiers.circuits.verdicts:explain",
         ),
+        Verifier("coq", "a statement in Coq: 'forall P : Prop, P -> P'", "assay.verifiers.proofs.coq:explain"),
     )
 }
 

@@ -11,8 +11,8 @@ from assay.rng import Key
 from assay.tasks import ALPHABET, TASKS
 from assay.types import Problem
 
-NAMES = ["metamath", "verilog"]
-PROBLEMS = {"metamath": 20, "verilog": 4}  # of a level, by what a verdict costs
+NAMES = ["metamath", "verilog", "coq"]
+PROBLEMS = {"metamath": 20, "verilog": 4, "coq": 10}  # of a level, by what a verdict costs
 JUDGED = [
     pytest.param(name, marks=[pytest.mark.external(external) for external in TASKS[name].externals]) for name in NAMES
 ]

@@ -7,13 +7,13 @@ import re
 MOST_CHARACTERS = 20_000
 DEEPEST = 200  # brackets in brackets
 _FUNCTIONS = frozenset({"$signed", "$unsigned", "$clog2", "$bits"})
-_WORDS = frozenset(
-    ("initial", "final", "bind", "import", "export", "config", "library", "program", "checker", "rand", "randc")
-    + ("assume", "assert", "restrict", "cover", "expect", "force", "release", "deassign", "specify", "primitive")
-    + ("event", "wait", "fork", "join", "disable", "inout", "tri", "wand", "wor", "trireg", "supply0", "supply1")
-    + ("pullup", "pulldown", "real", "realtime", "time", "string", "class", "virtual", "interface", "package")
-    + ("defparam",)
-)
+_WORDS = {
+    *("initial", "final", "bind", "import", "export", "config", "library", "program", "checker", "rand", "randc"),
+    *("assume", "assert", "restrict", "cover", "expect", "force", "release", "deassign", "specify", "primitive"),
+    *("event", "wait", "fork", "join", "disable", "inout", "tri", "wand", "wor", "trireg", "supply0", "supply1"),
+    *("pullup", "pulldown", "real", "realtime", "time", "string", "class", "virtual", "interface", "package"),
+    "defparam",
+}
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _SYSTEM = re.compile(r"\$\w*")
 _WORD = re.compile(r"[A-Za-z_][\w$]*")

@@ -1,4 +1,4 @@
-"""Verdicts on circuits: mutants of right answers against labels of plain Python, faults of ours, responses with code."""
+"""Verdicts on circuits: mutants of right answers against labels of plain Python, faults of ours, code blocks."""
 
 from __future__ import annotations
 
