@@ -56,7 +56,8 @@ VERIFY: list[Argument] = [
         {
             "default": "mathematics",
             "metavar": "VERIFIER",
-            "help": "; ".join(f"{name}: GOLD is {one.reference}" for name, one in VERIFIERS.items()),
+            "help": "which verifier judges; default mathematics. "
+            + "; ".join(f"{name}: GOLD is {one.reference}" for name, one in VERIFIERS.items()),
         },
     ),
 ]

@@ -20,6 +20,7 @@ Formula = str | tuple[str, "Formula", "Formula"]
 Given = tuple[tuple[str, Formula], ...]  # hypotheses: (name, formula)
 
 _ATOMS = "PQR"
+_EVERYWHERE = 0b11111111
 _NAMES = "abcdefghijklmnop"
 _LENGTHS = {1: (2, 3), 2: (4, 4), 3: (5, 6), 4: (7, 8)}  # level -> least and most tactics of a proof
 _CONNECTIVES = {1: (1, 3), 2: (2, 3), 3: (3, 4), 4: (3, 5)}  # level -> least and most connectives of a formula
@@ -34,6 +35,8 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
     shortest, longest = _LENGTHS[level]
     while True:
         formula = _formula(generator, int(generator.integers(least, most + 1)))
+        if _truth(formula) != _EVERYWHERE:  # it is not even true, so that no search is needed
+            continue
         for steps in range(1, longest + 1):
             proof = _proved((), formula, steps, 0)
             if proof is not None:
@@ -50,6 +53,14 @@ def _formula(generator: np.random.Generator, connectives: int) -> Formula:
     left = int(generator.integers(connectives))
     operator = ("->", "->", "->", "/\\", "\\/")[int(generator.integers(5))]
     return (operator, _formula(generator, left), _formula(generator, connectives - 1 - left))
+
+
+def _truth(formula: Formula) -> int:
+    """The truth table of a formula, a bit for each assignment to the three atoms."""
+    if isinstance(formula, str):
+        return {"P": 0b10101010, "Q": 0b11001100, "R": 0b11110000, "False": 0}[formula]
+    one, two = _truth(formula[1]), _truth(formula[2])
+    return {"/\\": one & two, "\\/": one | two, "->": (_EVERYWHERE ^ one) | two}[formula[0]]
 
 
 def _atoms(formula: Formula) -> set[str]:
@@ -138,7 +149,7 @@ def _equation(generator: np.random.Generator, *, by_induction: bool) -> Spec:
         product = f"{factor}*n" if factor > 1 else "n"
         statement = f"exists n:nat, {added}+{product}={added + factor * found}"
         return {"statement": statement, "witness": [f"exists {found}.", "reflexivity."]}
-    before, after, least = (int(generator.integers(0, 6)) for _ in range(3))
+    before, after, least = int(generator.integers(0, 6)), int(generator.integers(0, 6)), int(generator.integers(1, 6))
     total = before + after + least
     left = f"{before}+n+{total - before}" if before else f"n+{total}"
     # Where both sides compute to the same, there is nothing to rewrite.

@@ -10,9 +10,9 @@ _FUNCTIONS = frozenset({"$signed", "$unsigned", "$clog2", "$bits"})
 _WORDS = {
     *("initial", "final", "bind", "import", "export", "config", "library", "program", "checker", "rand", "randc"),
     *("assume", "assert", "restrict", "cover", "expect", "force", "release", "deassign", "specify", "primitive"),
-    *("event", "wait", "fork", "join", "disable", "inout", "tri", "wand", "wor", "trireg", "supply0", "supply1"),
-    *("pullup", "pulldown", "real", "realtime", "time", "string", "class", "virtual", "interface", "package"),
-    "defparam",
+    *("event", "wait", "fork", "join", "disable", "tri", "wand", "wor", "trireg", "supply0", "supply1", "pullup"),
+    *("pulldown", "real", "realtime", "time", "string", "class", "virtual", "interface", "package", "defparam"),
+    "inout",  # codespell:ignore inout
 }
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _SYSTEM = re.compile(r"\$\w*")
