@@ -109,9 +109,10 @@ def mutants(draw: random.Random) -> list[tuple[Any, str, bool | None]]:
 class TestErrors:
     pytestmark = EXTERNALS
 
-    def test_mutants_are_judged_as_python_judges_them(self) -> None:
-        """340 answers: no false positive, no false negative among those that are expressions."""
-        items = mutants(random.Random(11))
+    @pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.deep)])
+    def test_mutants_are_judged_as_python_judges_them(self, every: int) -> None:
+        """340 answers, or a third of them: no false positive, no false negative among those that are expressions."""
+        items = mutants(random.Random(11))[::every]
         assert TASK.judge is not None
         found = [one.status for one in TASK.judge([(problem, answer) for problem, answer, _ in items])]
         wrong = [
@@ -120,7 +121,7 @@ class TestErrors:
             if status != ("ok" if label else "fail")
         ]
         assert wrong == []
-        assert 40 < found.count("ok") < 250
+        assert 0.1 < found.count("ok") / len(found) < 0.8
 
     def test_modules_in_code_blocks_are_judged(self) -> None:
         good = f"<think>?</think> first\n```verilog\nmodule top; endmodule\n```\nthen\n```verilog\n{AND}\n```\n"
