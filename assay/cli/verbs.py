@@ -255,7 +255,7 @@ VERBS: dict[str, Verb] = {
     "export": ("write a trained model, or its adapter, as a folder that other programs load", of_export, run_export),
     "report": ("write the report of a run again", of_report, run_report),
     "verify": (
-        "explain the verdict on an answer in mathematics, or compare verdicts with labels",
+        "explain the verdict on an answer, or compare the verdicts of a verifier with labels",
         of_verify,
         run_verify,
     ),

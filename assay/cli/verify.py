@@ -9,8 +9,8 @@ from assay.cli.arguments import Argument, one_of
 from assay.errors import UsageError
 from assay.host import terminal
 from assay.run.grader import Grader, grader
-from assay.verifiers.explainers import EXPLAINERS, explainer
 from assay.verifiers.functions.process import SECONDS, check_timeout
+from assay.verifiers.known import VERIFIERS, verifier
 
 REWARD_TIMEOUT: Argument = (
     ("--reward-timeout",),
@@ -57,7 +57,8 @@ VERIFY: list[Argument] = [
         {
             "default": "mathematics",
             "metavar": "VERIFIER",
-            "help": f"the verifier that judges: {', '.join(EXPLAINERS)}; default mathematics",
+            "help": "which verifier judges; default mathematics. "
+            + "; ".join(f"{name}: GOLD is {one.reference}" for name, one in VERIFIERS.items()),
         },
     ),
 ]
@@ -80,12 +81,13 @@ def run_verify(arguments: argparse.Namespace) -> Any:
 
 
 def _explain(arguments: argparse.Namespace) -> dict[str, Any]:
+    judging = verifier(arguments.by)
     if len(arguments.inputs) != 2:
         raise UsageError(
             "assay verify explain takes a reference answer and an answer, each in quotes: explain '1/2' '0.5'."
         )
     gold, response = arguments.inputs
-    (one,) = explainer(arguments.by)([(gold, response)])
+    (one,) = judging.explain([(gold, response)])
     verdict = one.verdict
     found = {
         "verdict": verdict.status,
@@ -100,7 +102,7 @@ def _explain(arguments: argparse.Namespace) -> dict[str, Any]:
         kind = f"({verdict.kind})" if verdict.kind else ""
         terminal.show(f"{verdict.status}{kind}")
         terminal.show(f"gold    {one.gold}")
-        terminal.show(f"answer  {one.answer}{f'  (found by: {one.mark})' if one.mark else ''}")
+        terminal.show(f"answer  {one.answer}" + (f"  (found by: {one.mark})" if one.mark else ""))
         terminal.show(f"decided by {one.layer}: {one.why}")
     return found
 
@@ -110,7 +112,7 @@ def _audit(arguments: argparse.Namespace) -> dict[str, Any]:
 
     if len(arguments.inputs) != 1:
         raise UsageError(f"assay verify audit takes one file, not {len(arguments.inputs)}.")
-    found = audit(read_rows(arguments.inputs[0]), arguments.by)
+    found = audit(read_rows(arguments.inputs[0]), verifier(arguments.by).name)
     if not arguments.json:
         terminal.show(table(found))
     return found

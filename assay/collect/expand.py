@@ -15,6 +15,17 @@ More = Callable[[Memory, int, int], list[Request]]
 """(memory, first ordinal, number of problems) -> requests for further problems of this step, made by source and ask."""
 
 
+def wanted_groups(episodes: Sequence[Episode], wanted: str) -> int:
+    """How many groups have right and wrong answers (`mixed`), or right ones (`solved`)."""
+    outcomes: dict[str, set[bool]] = {}
+    for episode in episodes:
+        verdict = episode.verdict
+        if verdict is not None and verdict.status != "invalid":
+            outcomes.setdefault(episode.request.group, set()).add(verdict.status == "ok")
+    enough = {True, False} if wanted == "mixed" else {True}
+    return sum(seen >= enough for seen in outcomes.values())
+
+
 def refill(
     episodes: Sequence[Episode],
     memory: Memory,
@@ -32,13 +43,7 @@ def refill(
     Groups that were set aside in an earlier step count as wanted if `curate` puts them before the groups of this step:
     `waiting` names the stores that hold such groups.
     """
-    outcomes: dict[str, set[bool]] = {}
-    for episode in episodes:
-        verdict = episode.verdict
-        if verdict is not None and verdict.status != "invalid":
-            outcomes.setdefault(episode.request.group, set()).add(verdict.status == "ok")
-    enough = {True, False} if wanted == "mixed" else {True}
-    found = sum(len(leftovers(memory, place)) for place in waiting) + sum(seen >= enough for seen in outcomes.values())
+    found = sum(len(leftovers(memory, place)) for place in waiting) + wanted_groups(episodes, wanted)
     of_this_step = [episode for episode in episodes if episode.provenance == "fresh"] or episodes
     ordinals = 1 + max(episode.request.draw for episode in of_this_step)
     if found >= share * num_prompts or ordinals >= drawn * max_rounds:

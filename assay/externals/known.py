@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from assay.errors import ConfigError, unknown
+from assay.externals.coq import COQ
 from assay.externals.duckdb import DUCKDB
 from assay.externals.external import External, Found, examine
 from assay.externals.highs import HIGHS
+from assay.externals.iverilog import IVERILOG
 from assay.externals.math_verify import MATH_VERIFY
+from assay.externals.metamath import METAMATH
 from assay.externals.sandbox import SANDBOX
 from assay.externals.sqlite import SQLITE
+from assay.externals.yosys import YOSYS
 from assay.host.workers import Workers
 
 EXTERNALS: dict[str, External] = {
@@ -21,6 +25,10 @@ EXTERNALS: dict[str, External] = {
         MATH_VERIFY,
         SANDBOX,
         SQLITE,
+        METAMATH,
+        IVERILOG,
+        YOSYS,
+        COQ,
     )
 }  # fmt: skip
 

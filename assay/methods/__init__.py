@@ -21,6 +21,7 @@ METHODS = {
         "liteppo",
         "opo",
         "gpg",
+        "codev_r1",
     ),
     "gates": (
         "cispo",

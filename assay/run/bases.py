@@ -90,6 +90,27 @@ BASES = {
             pool=Pool((Share("countdown", (3, 4)),)),
             scale=imitation(num_steps=800),
         ),
+        Base(
+            name="metamath",
+            summary="short proofs in Metamath",
+            shape=small_shape(hidden=128, layers=4, heads=4, ffn=384, context=128),
+            pool=Pool((Share("metamath", (1, 2)),)),
+            scale=imitation(num_steps=400),
+        ),
+        Base(
+            name="verilog",
+            summary="circuits of two and three inputs from their truth tables",
+            shape=small_shape(hidden=128, layers=4, heads=4, ffn=384, context=96),
+            pool=Pool((Share("verilog", (1, 2)),)),
+            scale=imitation(num_steps=400),
+        ),
+        Base(
+            name="coq",
+            summary="short proofs in Coq, of propositions and of equations",
+            shape=small_shape(hidden=128, layers=4, heads=4, ffn=384, context=160),
+            pool=Pool((Share("coq", (1, 5)),)),
+            scale=imitation(num_steps=400),
+        ),
     )
 }
 

@@ -11,6 +11,7 @@ from assay.tasks.activities import ACTIVITY
 from assay.tasks.boolean import BOOL
 from assay.tasks.calculator import CALCULATOR
 from assay.tasks.compose import COMPOSE
+from assay.tasks.coq import COQ
 from assay.tasks.countdown import COUNTDOWN
 from assay.tasks.data.task import Data, data_task, is_data
 from assay.tasks.dsl import ABDUCTION, DEDUCTION, INDUCTION
@@ -18,6 +19,7 @@ from assay.tasks.knights import KNIGHTS
 from assay.tasks.linear_program import LINEAR_PROGRAM
 from assay.tasks.lists import LIST_FN
 from assay.tasks.lookup import LOOKUP, LOOKUP_FAULTY, LOOKUP_STRICT
+from assay.tasks.metamath import METAMATH
 from assay.tasks.modchain import MOD_CHAIN, MOD_CHAIN_7
 from assay.tasks.paths import PATH
 from assay.tasks.pose import PREFIX, pose
@@ -25,6 +27,7 @@ from assay.tasks.programs import PROGRAMS
 from assay.tasks.sql import SQL
 from assay.tasks.subsequence import LIS
 from assay.tasks.task import Task
+from assay.tasks.verilog import VERILOG
 
 ALPHABET = "".join(map(chr, range(ord(" "), ord("~") + 1)))
 """Every character that compact wordings and their solutions may use."""
@@ -50,6 +53,9 @@ TASKS: dict[str, Task] = {
     "programs": PROGRAMS,
     "linear-program": LINEAR_PROGRAM,
     "sql": SQL,
+    "metamath": METAMATH,
+    "verilog": VERILOG,
+    "coq": COQ,
 }
 
 _GYM = "gym:"

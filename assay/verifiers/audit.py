@@ -1,4 +1,4 @@
-"""How well a verifier judges: its verdicts against labels by people, for each type of answer."""
+"""How well a verifier judges: its verdicts against labels by people or by other programs, for each type of answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
-from assay.verifiers.explainers import explainer
+from assay.verifiers.known import verifier
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ def _row(path: str | Path, number: int, line: str) -> Labelled:
     return Labelled(row["gold"], row["answer"], row["label"], str(row.get("type", "")), number)
 
 
-def audit(rows: Sequence[Labelled], verifier: str = "mathematics") -> dict[str, Any]:
+def audit(rows: Sequence[Labelled], by: str = "mathematics") -> dict[str, Any]:
     """Precision and recall of the verdict "ok", by type and over all rows, and every disagreement with a label.
 
     An invalid verdict counts as not "ok".
     """
-    found = explainer(verifier)([(row.gold, row.answer) for row in rows])
+    found = verifier(by).explain([(row.gold, row.answer) for row in rows])
     accepted = [one.verdict.status == "ok" for one in found]
     types = list(dict.fromkeys(row.type for row in rows))
     parts = {name or "-": [i for i, row in enumerate(rows) if row.type == name] for name in types}

@@ -12,13 +12,13 @@ import importlib.util
 import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from assay.errors import ConfigError
 from assay.host.workers import Outcome, Workers
 from assay.types import Problem, Verdict
+from assay.verifiers.explained import Explained
 from assay.verifiers.mathematics.compare import Decision, compare
 from assay.verifiers.mathematics.expressions import plain_number
 from assay.verifiers.mathematics.shares import Known, shared
@@ -28,23 +28,6 @@ from assay.verifiers.mathematics.writing import ONE_LINE, balanced, clean, find,
 GOLD_LONGEST = 200_000
 REMEMBERED = 65_536  # results of the worker processes that are kept, because answers of a group are often the same
 WORKER = "assay.verifiers.mathematics.symbolic_worker:answer"
-
-
-@dataclass(frozen=True)
-class Explained:
-    """A verdict, and how the verifier came to it.
-
-    Example:
-        (one,) = explain([("1/2", "so it is \\\\boxed{0.5}")])
-        one.verdict.status, one.layer  # ("ok", "number")
-    """
-
-    verdict: Verdict
-    gold: str | None  # the gold answer as it was compared
-    answer: str | None  # the answer that was found in the response
-    mark: str  # the mark by which it was found: box, ####, ...
-    layer: str  # the layer that decided: text, words, number, ...
-    why: str
 
 
 def judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:

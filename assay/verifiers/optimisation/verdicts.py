@@ -19,6 +19,7 @@ from assay.externals import workers_of
 from assay.host.workers import Outcome
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
+from assay.verifiers.explained import Explained
 from assay.verifiers.optimisation.checks import Point, equal, point_of, violation, worth
 from assay.verifiers.optimisation.program import Linear, Program, Unreadable, boxed, read, shown, towards, write
 
@@ -41,18 +42,6 @@ class Solved:
     points: tuple[Point, ...] = ()
     trouble: str = ""  # why there are no points: infeasible, unbounded, time, ...
     ours: str = ""  # the kind of an invalid verdict, if the trouble is no fault of the program
-
-
-@dataclass(frozen=True)
-class Explained:
-    """A verdict, and how the verifier came to it: `explain([("max a; a<=3", "max a; a<=4")])[0].why`."""
-
-    verdict: Verdict
-    gold: str | None
-    answer: str | None
-    mark: str
-    layer: str  # what decided: gold, text, solver, point, region
-    why: str
 
 
 def judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:

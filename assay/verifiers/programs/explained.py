@@ -4,27 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from assay.errors import DataError
 from assay.sandbox import opened
-from assay.types import Verdict
+from assay.verifiers.explained import Explained
 from assay.verifiers.programs.reading import program_in
 from assay.verifiers.programs.specs import Tests, read_tests
 from assay.verifiers.programs.verdicts import Outcome, outcomes_of, verdict_of
-
-
-@dataclass(frozen=True)
-class Explained:
-    """A verdict on a program, and what came of its tests; see `assay.verifiers.explainers`."""
-
-    verdict: Verdict
-    gold: str
-    answer: str
-    mark: str  # "the last block of code", or "" for a program that came alone
-    layer: str
-    why: str
 
 
 def explain(pairs: Sequence[tuple[Any, str]]) -> list[Explained]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from assay.externals import workers_of
 from assay.host.workers import Outcome
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
+from assay.verifiers.explained import Explained
 from assay.verifiers.sql.compare import Rows, same
 from assay.verifiers.sql.databases import BadSchema, Table, fill, tables_of
 
@@ -40,19 +41,6 @@ class Gold:
     ordered: bool = False
     trouble: str = ""
     kind: str = "bad_gold"
-
-
-@dataclass(frozen=True)
-class Explained:
-    """A verdict, and how the verifier came to it: `explain([(gold, "select a from t")])[0].why`."""
-
-    verdict: Verdict
-    gold: str | None
-    answer: str | None
-    layer: str  # what decided: gold, text, engine, rows
-    why: str
-    mark: str = ""
-    found: Rows = field(default=(), repr=False)  # the candidate's result on the first database
 
 
 def judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
@@ -159,7 +147,6 @@ def orders(query: str) -> bool:
 
 
 def _explained(gold: Gold, text: str, query: str | None, outcome: Outcome | None) -> Explained:
-    found: Rows = ()
     if gold.trouble:
         verdict, layer = Verdict.invalid(gold.kind, gold.trouble), "gold"
     elif query is None:
@@ -176,9 +163,8 @@ def _explained(gold: Gold, text: str, query: str | None, outcome: Outcome | None
         verdict, layer = Verdict.fail(outcome.status, "past the limits of a query", query), "engine"
     else:
         verdict, layer = _decided(gold, query, outcome.result["results"])
-        found = outcome.result["results"][0].get("rows", ())
     why = verdict.detail or verdict.kind or f"the rows of the gold on {len(gold.results)} databases"
-    return Explained(verdict, text, query, layer, why, found=found)
+    return Explained(verdict, text, query, "", layer, why)
 
 
 def _decided(gold: Gold, query: str, results: Sequence[Mapping[str, Any]]) -> tuple[Verdict, str]:

@@ -1,0 +1,166 @@
+"""Coq: proofs by tactics in a persistent session, and whole files compiled and checked a second time.
+
+A session takes 0.4 s to start and some milliseconds a tactic, so a worker keeps one. After each theorem it goes back to
+its first state; a session that does not is replaced. Whether a sentence succeeded is read from the number of the state
+in the prompt, not from words that a goal may contain too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from assay.externals.external import External
+from assay.externals.process import Limits, run, start, stop
+from assay.externals.versions import of_program
+
+Json = Any
+
+SECONDS = 2.0  # of processor time, of a theorem
+LIFE = 500  # theorems of a session
+CLOSED = "Closed under the global context"
+_NAME = "theorem_of_ours"
+_WALL = 15  # times SECONDS, by the clock
+_OUTPUT = 4 << 20
+_PROMPT = re.compile(rb"<prompt>[^<]*< (\d+) \|([^|]*)\| \d+ < </prompt>")
+_NONE = re.compile(r"\* [^:\n]*:\s*<none>")
+
+
+class _Ended(Exception):
+    """The session can answer no more: `time`, `output`, `starved` or `lost`."""
+
+
+class _Session:
+    def __init__(self) -> None:
+        limits = Limits(seconds=int(SECONDS * LIFE), memory_mb=2048, file_mb=0)
+        self.process = start(["sh", "-c", "exec coqtop -q -emacs 2>&1"], limits)
+        self.theorems = 0
+        self.pending = b""
+        self.began, self.spent = time.monotonic(), 0.0
+        _, self.first, _ = self._read()
+
+    def prove(self, statement: str, tactics: list[str]) -> Json:
+        """What became of the theorem: `proved`, `statement`, `tactic`, `open` or `assumptions`."""
+        self.theorems += 1
+        self.began, self.spent = time.monotonic(), self._processor_time()
+        state, said = self.first, ""
+        sentences = [f"Theorem {_NAME} : {statement}.", "Proof.", *tactics, "Qed."]
+        for place, sentence in enumerate(sentences):
+            said, after, proving = self._say(sentence)
+            if after <= state or (proving != _NAME) == (place < len(sentences) - 1):
+                kind = "statement" if place < 2 else "open" if place == len(sentences) - 1 else "tactic"
+                return self._reset({"status": kind, "place": place - 1, "said": said[-500:]})
+            state = after
+        said, _, _ = self._say(f"Print Assumptions {_NAME}.")
+        status = "proved" if said.strip() == CLOSED else "assumptions"
+        return self._reset({"status": status, "place": len(tactics), "said": said[-500:]})
+
+    def _reset(self, found: Json) -> Json:
+        _, state, proving = self._say(f"BackTo {self.first}.")
+        if state != self.first or proving:
+            raise _Ended("lost")
+        return found
+
+    def _say(self, sentence: str) -> tuple[str, int, str]:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(sentence.replace("\n", " ").encode() + b"\n")
+        except BrokenPipeError:
+            raise _Ended("lost") from None
+        return self._read()
+
+    def _read(self) -> tuple[str, int, str]:
+        """(what was printed, the number of the state, the theorem that is being proved) up to the next prompt."""
+        assert self.process.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            while not (found := _PROMPT.search(self.pending)):
+                if selector.select(0.2):
+                    data = os.read(self.process.stdout.fileno(), 1 << 16)
+                    self.pending += data
+                    if not data:
+                        raise _Ended("lost")
+                    if len(self.pending) > _OUTPUT:
+                        raise _Ended("output")
+                if self._processor_time() - self.spent > SECONDS:
+                    raise _Ended("time")
+                if time.monotonic() - self.began > _WALL * SECONDS:
+                    raise _Ended("starved")
+        said = self.pending[: found.start()].decode(errors="replace")
+        self.pending = self.pending[found.end() :]
+        return said, int(found[1]), found[2].decode(errors="replace").strip()
+
+    def _processor_time(self) -> float:
+        """Seconds that the program has used, from its keeper's list of children."""
+        keeper = self.process.pid
+        try:
+            program = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()[0]
+            fields = Path(f"/proc/{program}/stat").read_text().rpartition(")")[2].split()
+        except (OSError, IndexError):  # it has not begun, or it has ended, which the reader notices
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+_session: _Session | None = None
+
+
+def answer(job: Json, tell: Callable[[str], None]) -> Json:
+    """{"statement": text, "tactics": [sentence, ...]} -> {"status", "place", "said"}, or {"theorems": [[statement,
+    [sentence, ...]], ...]} -> {"status", "said"} of all of them in one file, compiled and checked.
+    """
+    if "theorems" in job:
+        return _checked(job["theorems"])
+    global _session
+    if _session is None or _session.theorems >= LIFE:
+        _close()
+        _session = _Session()
+    try:
+        return _session.prove(job["statement"], job["tactics"])
+    except _Ended as ended:
+        _close()
+        return {"status": str(ended), "place": -1, "said": ""}
+
+
+def _close() -> None:
+    global _session
+    if _session is not None:
+        stop(_session.process)
+        _session = None
+
+
+def _checked(theorems: list[tuple[str, list[str]]]) -> Json:
+    """`checked` if `coqc` compiles the file, all assumptions are closed, and `coqchk` says <none> four times."""
+    parts = []
+    for i, (statement, tactics) in enumerate(theorems):
+        name = f"{_NAME}_{i}"
+        parts += [f"Theorem {name} : {statement}.", "Proof.", *tactics, "Qed.", f"Print Assumptions {name}.", ""]
+    text = "\n".join(parts)
+    command = "coqc -q -Q . Job job.v && echo checking && coqchk -silent -o -Q . Job Job.job"
+    limits = Limits(seconds=30, memory_mb=4096, output_mb=4, file_mb=64)
+    ended = run(["sh", "-c", command], {"job.v": text}, limits)
+    if ended.status != "done":
+        return {"status": ended.status, "said": ""}
+    compiled, checking, _ = ended.output.partition("checking\n")
+    summary = ended.errors.partition("CONTEXT SUMMARY")[2]
+    closed = compiled.split("\n") == [CLOSED] * len(theorems) + [""]
+    sound = ended.code == 0 and bool(checking) and len(_NONE.findall(summary)) == 4 and summary.count("* ") == 5
+    status = "checked" if closed and sound else "refused"
+    return {"status": status, "said": (ended.errors + ended.output)[-1500:]}
+
+
+COQ = External(
+    name="coq",
+    purpose="proofs by tactics",
+    install="apt-get install coq",
+    version=lambda: of_program(["coqtop", "--version"], r"version (\S+)"),
+    answer="assay.externals.coq:answer",
+    passes={"statement": "forall P Q : Prop, P /\\ Q -> Q", "tactics": ["intros P Q H.", "destruct H.", "assumption."]},
+    fails={"statement": "forall P Q : Prop, P \\/ Q -> Q", "tactics": ["intros P Q H.", "admit."]},
+    accepts=lambda result: result["status"] == "proved",
+    memory_mb=4096,
+)

@@ -1,0 +1,1 @@
+"""Circuits in Verilog: a testbench generated from the ports, then a proof of equivalence by SAT."""

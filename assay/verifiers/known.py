@@ -1,0 +1,73 @@
+"""The verifiers that `assay verify` can use, by name, each with what its reference is."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.errors import unknown
+from assay.verifiers.explained import Explained
+
+Explain = Callable[[Sequence[tuple[str, str]]], list[Explained]]
+
+
+@dataclass(frozen=True)
+class Verifier:
+    """A verifier of pairs of a reference and an answer, both as text.
+
+    Example:
+        verifier("metamath").explain([("p, (p>q) : q", "A B m")])[0].verdict.status  # "ok"
+    """
+
+    name: str
+    reference: str  # what the reference says, and how it is written
+    function: str  # `module:function` of type `Explain`
+
+    @property
+    def explain(self) -> Explain:
+        module, _, name = self.function.partition(":")
+        found: Any = getattr(importlib.import_module(module), name)
+        return found
+
+
+VERIFIERS: dict[str, Verifier] = {
+    one.name: one
+    for one in (
+        Verifier("mathematics", "the right answer: 1/2", "assay.verifiers.mathematics.verdicts:explain"),
+        Verifier(
+            "metamath",
+            "a theorem of propositional calculus, hypotheses : goal, as in 'p, (p>q) : q'",
+            "assay.verifiers.proofs.metamath:explain",
+        ),
+        Verifier(
+            "verilog",
+            "the text of a module 'top' that the answer must equal for all inputs",
+            "assay.verifiers.circuits.verdicts:explain",
+        ),
+        Verifier(
+            "optimisation",
+            "a linear program as the task writes it, as in 'max 3a+2b;a+b<=4;a<=3'",
+            "assay.verifiers.optimisation.verdicts:explain",
+        ),
+        Verifier(
+            "sql",
+            """tables and a query as JSON, {"tables": ..., "query": ...}""",
+            "assay.verifiers.sql.verdicts:explain",
+        ),
+        Verifier(
+            "programs",
+            "lines of asserts, or a JSON object of tests",
+            "assay.verifiers.programs.explained:explain",
+        ),
+        Verifier("coq", "a statement in Coq: 'forall P : Prop, P -> P'", "assay.verifiers.proofs.coq:explain"),
+    )
+}
+
+
+def verifier(name: str) -> Verifier:
+    """The verifier of this name."""
+    if name not in VERIFIERS:
+        raise unknown("verifier", name, VERIFIERS, "assay verify --help")
+    return VERIFIERS[name]
