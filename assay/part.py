@@ -144,6 +144,11 @@ class Rewarding(Part):
         """
         return "episode"
 
+    def prepare(self) -> None:
+        """Looks, before a run, whether what the reward needs outside of the program is there, for example a judge. An
+        error says what to do.
+        """
+
 
 @dataclasses.dataclass(frozen=True)
 class Curator(Part):

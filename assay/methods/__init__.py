@@ -94,6 +94,11 @@ METHODS = {
         "rew_qwen",
         "rlep",
     ),
+    "judges": (
+        "judge_prompts",
+        "spec_verifier",
+        "rubric_reward",
+    ),
     "exploration": (
         "rlve",
         "erpo",

@@ -1,8 +1,10 @@
-"""Rewards: what an answer is worth, from its verdict, its length, a function of the user, or other rewards."""
+"""Rewards: what an answer is worth, from its verdict, its length, a function of the user, a judge, or other rewards."""
 
 from assay.reward.combinators import Cascade, Gated, Product, Sum, Veto
+from assay.reward.judged import JudgedAlone, JudgedByReference, JudgedInPairs
 from assay.reward.lengths import SoftOverlong
 from assay.reward.parts import Graded, Outcome
+from assay.reward.rubrics import JudgedByRubric
 from assay.reward.scored import Scored
 from assay.reward.transforms import Affine, Clipped, Delta, Masked, Saturated, Scheduled
 from assay.reward.votes import GroupVote, PartnerVote
@@ -17,6 +19,10 @@ __all__ = [
     "Gated",
     "Graded",
     "GroupVote",
+    "JudgedAlone",
+    "JudgedByReference",
+    "JudgedByRubric",
+    "JudgedInPairs",
     "Masked",
     "Outcome",
     "PartnerVote",

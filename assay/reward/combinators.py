@@ -59,8 +59,8 @@ def total(
 class Sum(OfSeveral):
     """The weighted sum of several rewards. A reward that does not apply to an answer adds nothing to it.
 
-    reward=(Sum(of=(Outcome(), SoftOverlong(buffer=512)), weights=(1.0, 0.5)),)
-    --mechanism.reward sum --mechanism.reward.0.of outcome,soft-overlong --mechanism.reward.0.weights 1,0.5
+    reward=(Sum(of=(Outcome(), Scored()), weights=(1.0, 0.5)),)
+    --mechanism.reward sum --mechanism.reward.0.of outcome,scored --mechanism.reward.0.weights 1,0.5
     """
 
     weights: tuple[float, ...] = ()  # one for each reward; empty: 1 each
@@ -84,7 +84,7 @@ def product(
 class Product(OfSeveral):
     """The product of several rewards: all of them must be high at once.
 
-    reward=(Product(of=(Outcome(), Scored(name="style"))),)
+    reward=(Product(of=(Outcome(), Scored())),)
     --mechanism.reward product --mechanism.reward.0.of outcome,scored
     """
 
@@ -120,8 +120,8 @@ def gated(
 class Gated(Rewarding):
     """The reward `of`, for answers that pass a gate; `closed` for all others.
 
-    reward=(Gated(gate=Formatted(), of=Outcome(), closed=-1.0),)
-    --mechanism.reward gate --mechanism.reward.0.of outcome --mechanism.reward.0.closed -1
+    reward=(Gated(gate=Scored(), of=Outcome(), closed=-1.0),)
+    --mechanism.reward gate --mechanism.reward.0.gate scored --mechanism.reward.0.closed -1
     """
 
     known_as = "gate"
@@ -209,7 +209,7 @@ class Veto(Rewarding):
 
     Groups in which all answers are vetoed teach nothing: begin with a `vetoed` above the worst reward, as a penalty.
 
-        reward=(Veto(of=Outcome(), critical=(Scored(name="safe"),), least=0.5),)
+        reward=(Veto(of=Outcome(), critical=(Scored(),), least=0.5),)
         --mechanism.reward veto --mechanism.reward.0.critical scored --mechanism.reward.0.least 0.5
     """
 

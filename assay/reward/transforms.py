@@ -62,8 +62,8 @@ class Clipped(OfOne):
 
     With `affine` within it this is the clip mechanism min(p - eta, 0) of 2410.15115: a step can only cost.
 
-        reward=(Outcome(), Clipped(of=Scored(name="style"), low=-0.5, high=0.5))
-        --mechanism.reward outcome,clip --mechanism.reward.1.high 0.5
+        reward=(Outcome(), Clipped(of=Scored(), high=0.5))
+        --mechanism.reward outcome,clip --mechanism.reward.1.of scored --mechanism.reward.1.high 0.5
     """
 
     known_as = "clip"
@@ -93,8 +93,8 @@ class Saturated(OfOne):
 
     So a criterion that is met well enough is not driven further at the cost of others (2508.12790, the form is ours).
 
-        reward=(Outcome(), Saturated(of=Scored(name="detail"), above=0.6, slope=0.2))
-        --mechanism.reward outcome,saturate --mechanism.reward.1.above 0.6
+        reward=(Outcome(), Saturated(of=Scored(), above=0.6))
+        --mechanism.reward outcome,saturate --mechanism.reward.1.of scored --mechanism.reward.1.above 0.6
     """
 
     known_as = "saturate"
@@ -164,8 +164,8 @@ def scheduled(
 class Scheduled(OfOne):
     """A reward whose weight changes linearly over the first steps of the run, and then stays.
 
-    reward=(Outcome(), Scheduled(of=Scored(name="form"), start=1.0, end=0.0, over=0.5))
-    --mechanism.reward outcome,schedule --mechanism.reward.1.start 1 --mechanism.reward.1.end 0
+    reward=(Outcome(), Scheduled(of=Scored(), end=0.0))
+    --mechanism.reward outcome,schedule --mechanism.reward.1.of scored --mechanism.reward.1.end 0
     """
 
     known_as = "schedule"

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from assay.part import Rewarding
 from assay.types import Episode, Origin, Reward, RewardScope
 
-if TYPE_CHECKING:
-    from assay.ask import Codec
+
+class Decoder(Protocol):
+    """The half of a tokenizer that turns ids into text."""
+
+    def decode(self, ids: Sequence[int]) -> str: ...
 
 
 def failed_replies(episodes: Sequence[Episode], *, cost: float) -> list[Reward | None]:
@@ -48,12 +51,12 @@ class FailedReplies(Rewarding):
         return "turn"
 
 
-def repeated_steps(episodes: Sequence[Episode], *, codec: Codec, cost: float, marks: str) -> list[Reward | None]:
+def repeated_steps(episodes: Sequence[Episode], *, codec: Decoder, cost: float, marks: str) -> list[Reward | None]:
     """-cost at the last token of each step whose text is that of an earlier step of the answer, else 0."""
     return [_steps(episode, codec, cost, marks) for episode in episodes]
 
 
-def _steps(episode: Episode, codec: Codec, cost: float, marks: str) -> Reward:
+def _steps(episode: Episode, codec: Decoder, cost: float, marks: str) -> Reward:
     spans = steps_of(episode.stream("ids").tolist(), codec, marks)
     seen: set[str] = set()
     values = []
@@ -64,7 +67,7 @@ def _steps(episode: Episode, codec: Codec, cost: float, marks: str) -> Reward:
     return Reward("repeated-steps", float(sum(values)), "span", np.array(values), at)
 
 
-def steps_of(ids: Sequence[int], codec: Codec, marks: str) -> list[tuple[int, str]]:
+def steps_of(ids: Sequence[int], codec: Decoder, marks: str) -> list[tuple[int, str]]:
     """(index of its last token, text without the mark) of each step. A step ends with a token that has a mark in it, or
     with the answer; steps without any text are left out.
     """

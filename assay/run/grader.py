@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from assay.errors import ConfigError, UsageError
-from assay.part import Rewarding
+from assay.part import Rewarding, parts_of
 from assay.recipe import Mechanism, Recipe
 from assay.reward import Scored, Sum
 from assay.rng import Key
@@ -117,6 +117,13 @@ def check_functions(judge: Grader, pool: Pool) -> None:
     if judge.scorer is not None:
         key = Key("probe")
         judge.scorer.check([pool.problem(key(i)) for i in range(PROBE)])
+
+
+def require_services(recipe: Recipe) -> None:
+    """Refuses a run whose rewards need something outside of the program that is not there, for example a judge."""
+    for part in parts_of((recipe.mechanisms, recipe.stages)):
+        if isinstance(part, Rewarding):
+            part.prepare()
 
 
 def absolute(rewards: Sequence[str]) -> tuple[str, ...]:
