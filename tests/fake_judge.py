@@ -124,16 +124,25 @@ def blocks(asked: dict[str, Any]) -> dict[str, str]:
 
 
 def plain(count: int, asked: dict[str, Any]) -> Act:
-    """A judge for runs of any recipe: it compares by a digest of the texts, and passes the self-test of a judge."""
+    """A judge for runs of any recipe. It passes the self-test of a judge; in the task of letters (tiny.py) it knows
+    which responses are right, and tells others apart by a digest.
+    """
     found = blocks(asked)
     text = asked["messages"][1]["content"]
     if '{"verdict"' in text:
         same = found["candidate"] in (found["reference answer"], "four")
         return Act(text=json.dumps({"verdict": same}))
     if '{"winner"' in text:
-        first, second = (digest(found[f"response {side}"]) for side in "AB")
-        return Act(text=json.dumps({"winner": "A" if first > second else "B"}))
+        first, second = (merit(found["problem"], found[f"response {side}"]) for side in "AB")
+        return Act(text=json.dumps({"winner": "tie" if first == second else "A" if first > second else "B"}))
     if '{"met"' in text:
         lines = [line for line in found["criteria"].splitlines() if re.match(r"\d+\. ", line)]
-        return Act(text=json.dumps({"met": [digest(found["candidate"], line) < "8" for line in lines]}))
-    return Act(text=json.dumps({"rating": 1 + int(digest(found["candidate"]), 16) % 10}))
+        return Act(text=json.dumps({"met": [merit(found["problem"], found["candidate"], line) >= 5 for line in lines]}))
+    return Act(text=json.dumps({"rating": 1 + merit(found["problem"], found["candidate"])}))
+
+
+def merit(problem: str, response: str, criterion: str = "") -> int:
+    """0 to 9."""
+    if len(problem) == 1:
+        return 9 if problem in response else 0
+    return int(digest(response, criterion), 16) % 10

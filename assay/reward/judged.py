@@ -17,7 +17,7 @@ from assay.rng import Key
 from assay.types import Episode, Problem, Reward
 from assay.verifiers.answers import find_answer
 from assay.verifiers.judges.client import examine, judge_of
-from assay.verifiers.judges.contentless import says_something
+from assay.verifiers.judges.contentless import has_text, says_something
 from assay.verifiers.judges.endpoint import Endpoint, Fault
 from assay.verifiers.judges.questions import Grade, Question, win, without_thought
 
@@ -75,6 +75,13 @@ def judgeable(episode: Episode) -> bool:
     return episode.finish != "error" and (episode.verdict is None or episode.verdict.status != "invalid")
 
 
+def response_of(episode: Episode) -> str:
+    """What a judge reads of an answer, without its reasoning. Of an answer that was cut it is nothing: what was cut may
+    be right so far, and would be paid for never ending.
+    """
+    return "" if episode.finish == "length" else without_thought(episode.text)
+
+
 def by_reference(
     episodes: Sequence[Episode],
     *,
@@ -127,13 +134,13 @@ class JudgedByReference(Judged):
 
 
 def alone(episodes: Sequence[Episode], *, endpoint: Endpoint, memory: Memory) -> list[Reward | None]:
-    """rating / 10 of the response; 0 if it is empty."""
+    """rating / 10 of the response; 0 if it is empty or cut."""
 
     def question(episode: Episode) -> Question | float | None:
-        text = without_thought(episode.text)
+        text = response_of(episode)
         if not judgeable(episode):
             return None
-        return Question("rating", question_of(episode.request.problem), (text,)) if says_something(text) else 0.0
+        return Question("rating", question_of(episode.request.problem), (text,)) if has_text(text) else 0.0
 
     name = "judge-single"
     questions = [question(episode) for episode in episodes]
@@ -167,7 +174,7 @@ def in_pairs(
     """R_i = mean_j w_ij over the other answers j of the group, or w of the answer against the worked solution."""
     name = "judge-pairs"
     pairs = list(_group_pairs(episodes)) if against == "group" else list(_with_solution(episodes))
-    texts = [without_thought(episode.text) for episode in episodes]
+    texts = [response_of(episode) for episode in episodes]
     questions: dict[tuple[str, str, str], None] = {}
     for i, j in pairs:
         first, second = texts[i], _other(episodes, texts, i, j)
@@ -202,8 +209,8 @@ def _other(episodes: Sequence[Episode], texts: Sequence[str], i: int, j: int) ->
 
 
 def _plain_win(first: str, second: str) -> float | None:
-    """Who wins without asking: nobody of two equal texts, and whoever says something; None if the judge must decide."""
-    says = (says_something(first), says_something(second))
+    """Who wins without asking: nobody of equal texts, the only one that has a text; None if the judge decides."""
+    says = (has_text(first), has_text(second))
     if first == second or not any(says):
         return 0.5
     return None if all(says) else float(says[0])

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from assay.memory import Memory
-from assay.reward.judged import Judged, graded, judgeable, question_of
+from assay.reward.judged import Judged, graded, judgeable, question_of, response_of
 from assay.types import Episode, Problem, Reward
-from assay.verifiers.judges.contentless import says_something
+from assay.verifiers.judges.contentless import has_text
 from assay.verifiers.judges.endpoint import Endpoint
-from assay.verifiers.judges.questions import Grade, Question, weighted, without_thought
+from assay.verifiers.judges.questions import Grade, Question, weighted
 
 WORTH = {"essential": 1.0, "important": 0.7, "optional": 0.3, "pitfall": 0.8}
 """The weights of RaR 2507.17746. A pitfall is worded so that meeting it is good."""
@@ -89,10 +89,10 @@ def by_rubric(
 def _question(
     episode: Episode, rubric: Sequence[Criterion] | None, aggregation: Aggregation
 ) -> Question | float | None:
-    text = without_thought(episode.text)
+    text = response_of(episode)
     if not rubric or not judgeable(episode):
         return None
-    if not says_something(text):
+    if not has_text(text):
         return 0.0
     listed = tuple(one.text if aggregation == "explicit" else f"(weight {one.weight:g}) {one.text}" for one in rubric)
     form: Literal["checklist", "overall"] = "checklist" if aggregation == "explicit" else "overall"

@@ -93,7 +93,9 @@ def test_a_fault_of_the_judge_leaves_no_reward(act: Act, monkeypatch: pytest.Mon
 def test_a_rating_is_a_tenth_and_the_judge_does_not_see_thoughts() -> None:
     with serving([said({"rating": 7})]) as server:
         part = JudgedAlone(endpoint(server))
-        assert values(part, answers('<think>{"rating": 10}</think>Twelve.', "", "Solution:")) == [0.7, 0.0, 0.0]
+        cut = dataclasses.replace(answers("Twelve. And")[0], finish="length")
+        assert values(part, [cut]) == [0.0]
+        assert values(part, answers('<think>{"rating": 10}</think>Twelve.', "", "...")) == [0.7, 0.0, 0.0]
         assert [blocks(body)["candidate"] for body in server.bodies] == ["Twelve."]
 
 

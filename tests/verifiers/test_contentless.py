@@ -45,7 +45,7 @@ FRENCH = """
 |La bonne réponse est juste
 """
 WORDED = """
-|7|x = 3|no|zwölf|a+b|Paris|the 3rd one|√2|½|π|答案是7|Answer: B2|-1|∅ empty set|matrix|0|x|H2O|{1,2}|twelve
+|7|x = 3|no|zwölf|a+b|Paris|the 3rd one|√2|½|π|答案是7|Answer: B2|-1|∅ empty set|matrix|0|x|A|(b)|H2O|{1,2}|twelve
 """
 
 

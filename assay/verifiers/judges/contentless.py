@@ -47,7 +47,16 @@ def says_something(answer: str) -> bool:
     text = unicodedata.normalize("NFKC", answer).casefold()
     if len(text) > _LONGEST:
         return True
-    return any(not _empty(word) for word in _WORD.findall(text.replace("’", "'")))
+    words = _WORD.findall(text.replace("’", "'"))
+    letter = len(words) == 1 and len(words[0]) == 1 and words[0].isascii()  # of a multiple choice
+    return letter or any(not _empty(word) for word in words)
+
+
+def has_text(response: str) -> bool:
+    """Whether a response has a letter or a digit. More is left to a judge that reads the problem beside it: a yes may
+    be all that a problem asks for.
+    """
+    return any(character.isalnum() for character in response)
 
 
 def _empty(word: str) -> bool:

@@ -1,26 +1,25 @@
-"""A rubric in a run: each criterion is written down for itself."""
+"""A rubric in a run: the reward of each answer is made of its criteria, which stay apart."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
+import numpy as np
 import pytest
+from tiny import Letters, policy, recipe_of, register, run
 
-from assay.lab.trial import small_run
-from assay.record.rollouts import read_rollouts
+from assay.record.rollouts import rollout_table
 
 
-@pytest.mark.slow
-def test_the_reward_of_each_answer_is_the_share_of_the_criteria_that_it_meets(tmp_path: Path) -> None:
-    run = small_run("rubric-reward", tmp_path, steps=2, settings={"scale.max_new": 12})
-    assert all(record["reward/verifier_failed"] == 0 for record in run.metrics())
-    table = read_rollouts(next((tmp_path / "run").rglob("step-*.parquet")))
+def test_the_reward_of_each_answer_is_the_share_of_the_criteria_that_it_meets(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch)
+    recipe = recipe_of("rubric-reward", num_prompts=6, group_size=4, num_steps=1, learning_rate=1e-2)
+    notes, _ = run(recipe, policy("fp32"))
+    table = rollout_table(notes.episodes[0], Letters().decode, step=0)
     columns = [table[f"reward/judge-rubric/criterion-{n}"] for n in (1, 2, 3, 4)]
     judged = 0
     for reward, *met in zip(table["reward/judge-rubric"], *columns, strict=True):
         if None in met:
-            assert reward == 0.0  # an answer that says nothing is not judged
+            assert reward == 0.0 and met == [None] * 4  # an empty or cut answer is not judged
         else:
             judged += 1
-            assert reward == pytest.approx(sum(met) / 4)
+            assert reward == pytest.approx(np.mean(met))
     assert judged
