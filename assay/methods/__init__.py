@@ -93,6 +93,9 @@ METHODS = {
         "len_stop",
         "rew_qwen",
         "rlep",
+        "vr_rule",
+        "logic_rl",
+        "toolrl",
     ),
     "judges": (
         "judge_prompts",

@@ -1,6 +1,7 @@
 """Rewards: what an answer is worth, from its verdict, its length, a function of the user, a judge, or other rewards."""
 
 from assay.reward.combinators import Cascade, Gated, Product, Sum, Veto
+from assay.reward.formed import WellFormed
 from assay.reward.judged import JudgedAlone, JudgedByReference, JudgedInPairs
 from assay.reward.lengths import SoftOverlong
 from assay.reward.parts import Graded, Outcome
@@ -35,4 +36,5 @@ __all__ = [
     "SoftOverlong",
     "Sum",
     "Veto",
+    "WellFormed",
 ]

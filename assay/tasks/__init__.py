@@ -10,6 +10,7 @@ from assay.host.offers import Offer
 from assay.tasks.activities import ACTIVITY
 from assay.tasks.boolean import BOOL
 from assay.tasks.calculator import CALCULATOR
+from assay.tasks.calls import CALLS
 from assay.tasks.compose import COMPOSE
 from assay.tasks.countdown import COUNTDOWN
 from assay.tasks.data.task import Data, data_task, is_data
@@ -41,6 +42,7 @@ TASKS: dict[str, Task] = {
     "lookup-faulty": LOOKUP_FAULTY,
     "lookup-strict": LOOKUP_STRICT,
     "calculator": CALCULATOR,
+    "calls": CALLS,
     "dsl-deduction": DEDUCTION,
     "dsl-abduction": ABDUCTION,
     "dsl-induction": INDUCTION,
