@@ -96,6 +96,7 @@ METHODS = {
         "vr_rule",
         "logic_rl",
         "toolrl",
+        "swe_rl",
     ),
     "judges": (
         "judge_prompts",

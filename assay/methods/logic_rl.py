@@ -35,8 +35,8 @@ LOGIC_RL = Recipe(
     scale=Scale(num_prompts=8, group_size=16, max_new=4096, learning_rate=4e-7, num_steps=3600),
     notes=(
         "The reward is 3 (right), -0.5 (wrong), -1 (no answer to read) or -3 (another format).",
-        "The paper names a modified REINFORCE++; its published script runs GRPO, which is here. 8 prompts a step are the "
-        "paper's, 16 answers, rate and KL the script's.",
+        "The paper names a modified REINFORCE++; its published script runs GRPO, which is here. 8 prompts a step are "
+        "the paper's, 16 answers, rate and KL the script's.",
         "The curriculum is the mix of levels alone: --task knights:3-7.",
     ),
     deviations=("The script counts the words knight and knave in the answer; here the task's own checker reads it.",),

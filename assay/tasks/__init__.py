@@ -21,6 +21,7 @@ from assay.tasks.lookup import LOOKUP, LOOKUP_FAULTY, LOOKUP_STRICT
 from assay.tasks.modchain import MOD_CHAIN, MOD_CHAIN_7
 from assay.tasks.paths import PATH
 from assay.tasks.pose import PREFIX, pose
+from assay.tasks.repair import REPAIR
 from assay.tasks.subsequence import LIS
 from assay.tasks.task import Task
 
@@ -43,6 +44,7 @@ TASKS: dict[str, Task] = {
     "lookup-strict": LOOKUP_STRICT,
     "calculator": CALCULATOR,
     "calls": CALLS,
+    "repair": REPAIR,
     "dsl-deduction": DEDUCTION,
     "dsl-abduction": ABDUCTION,
     "dsl-induction": INDUCTION,
