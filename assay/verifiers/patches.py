@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 LARGEST = 200_000  # characters of an answer
-MOST = 50  # edits
-SLOW = 20_000  # characters of a diff; longer ones are compared line by line, because the time grows with the square
+MOST = 50  # edits, and places that one edit changes
+SLOW = 2_000  # characters of a diff; longer ones are compared line by line, because the time grows with the square
 _FILE, _SEARCH, _MIDDLE, _REPLACE = "### ", "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"
 
 Files = Mapping[str, str]
@@ -51,15 +51,16 @@ def read_edits(text: str) -> list[Edit] | None:
 
 
 def applied(files: Files, edits: Sequence[Edit]) -> dict[str, str] | None:
-    """The files after all edits; None if one changes nothing, or searches whole lines that its file does not have."""
+    """The files after all edits; None if one changes nothing, too much, or lines that its file does not have."""
     result = dict(files)
     for edit in edits:
         before = result.get(edit.path)
         if before is None or edit.search == edit.replace or not edit.search.strip():
             return None
-        after = f"\n{before}\n".replace(f"\n{edit.search}\n", f"\n{edit.replace}\n")[1:-1]
-        if after == before:
+        whole, lines = f"\n{before}\n", f"\n{edit.search}\n"
+        if not 0 < whole.count(lines) <= MOST:
             return None
+        after = whole.replace(lines, f"\n{edit.replace}\n")[1:-1]
         result[edit.path] = after
     return result
 

@@ -88,8 +88,10 @@ def test_a_similarity_is_a_share(one: list[str], other: list[str]) -> None:
 
 def test_long_diffs_are_compared_in_time() -> None:
     files = {"f": "\n".join(map(str, range(20_000)))}
-    found = {"f": files["f"].replace("7", "x")}
-    assert similarity(files, found, {"f": files["f"].replace("8", "y")}) < 1.0
+    edits = [Edit("f", str(n), "x" * 400 + str(n)) for n in range(0, 20_000, 400)]
+    found, gold = applied(files, edits), applied(files, edits[:25])
+    assert found and gold and 0.5 < similarity(files, found, gold) < 1.0
+    assert applied({"f": "a\nb\n" * 60}, [Edit("f", "a", "c")]) is None
 
 
 def test_programs_are_computed_by_hand() -> None:
