@@ -102,6 +102,7 @@ METHODS = {
         "judge_prompts",
         "spec_verifier",
         "rubric_reward",
+        "verif",
     ),
     "exploration": (
         "rlve",

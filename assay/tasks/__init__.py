@@ -12,6 +12,7 @@ from assay.tasks.boolean import BOOL
 from assay.tasks.calculator import CALCULATOR
 from assay.tasks.calls import CALLS
 from assay.tasks.compose import COMPOSE
+from assay.tasks.constraints import CONSTRAINTS
 from assay.tasks.countdown import COUNTDOWN
 from assay.tasks.data.task import Data, data_task, is_data
 from assay.tasks.dsl import ABDUCTION, DEDUCTION, INDUCTION
@@ -44,6 +45,7 @@ TASKS: dict[str, Task] = {
     "lookup-strict": LOOKUP_STRICT,
     "calculator": CALCULATOR,
     "calls": CALLS,
+    "constraints": CONSTRAINTS,
     "repair": REPAIR,
     "dsl-deduction": DEDUCTION,
     "dsl-abduction": ABDUCTION,
