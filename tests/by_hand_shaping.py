@@ -16,10 +16,8 @@ CLIPS = dict.fromkeys(("passk", "psr", "nsr", "w-reinforce", "otb", "maxrl", "gd
 CLIPS |= dict.fromkeys(("len-kimi", "rew-qwen"), PLAIN) | {"ngrpo": (0.16, 0.24, None), "rl-zvp": (0.2, 0.28, None)}
 CLIPS |= dict.fromkeys(("gfpo", "gfpo-efficiency", "gfpo-adaptive"), (0.2, 0.2, 10.0)) | {"spo": (0.2, 0.28, 10.0)}
 LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")
-LIKE |= dict.fromkeys(
-    ("judge-prompts", "judge-single", "spec-verifier", "rubric-reward", "rubric-whole", "verif"), "grpo"
-)
-LIKE |= dict.fromkeys(("vr-rule", "vr-gate"), "grpo") | {"logic-rl": "rew-qwen"}
+LIKE |= dict.fromkeys(("judge-prompts", "judge-single", "spec-verifier", "rubric-reward", "rubric-whole"), "grpo")
+LIKE |= dict.fromkeys(("vr-rule", "vr-gate"), "grpo") | {"logic-rl": "rew-qwen", "verif": "rew-qwen"}
 CLIPS |= dict.fromkeys(("toolrl", "swe-rl"), PLAIN)
 LIKE["toolrl-exact"] = "toolrl"
 DUAL = ("simko", "archer")  # tokens go by how much the policy hesitates

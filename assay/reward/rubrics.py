@@ -10,6 +10,7 @@ from typing import Any, Literal
 from assay.memory import Memory
 from assay.reward.judged import Judged, graded, judgeable, question_of, response_of
 from assay.types import Episode, Problem, Reward
+from assay.verifiers.instructions import fault_of
 from assay.verifiers.judges.contentless import has_text
 from assay.verifiers.judges.endpoint import Endpoint
 from assay.verifiers.judges.questions import Grade, Question, weighted
@@ -28,12 +29,13 @@ class Criterion:
 
     text: str
     weight: float = 1.0
+    rule: tuple[Any, ...] = ()  # code checks it too (assay/verifiers/instructions.py), and counts one half
     veto: bool = False  # an answer that does not meet it has no reward above `vetoed`
 
 
 def rubric_of(problem: Problem) -> tuple[Criterion, ...] | None:
-    """The criteria in the column `rubric` of a problem: texts, or mappings with `text`, and `weight` or `worth`, and
-    `veto`. () without the column, None if the column is wrong.
+    """The criteria in the column `rubric` of a problem: texts, or mappings with `text`, and `weight` or `worth`,
+    `rule` and `veto`. () without the column, None if the column is wrong.
     """
     columns = problem.spec.get("columns")
     rows = (columns if isinstance(columns, Mapping) else problem.spec).get("rubric", ())
@@ -53,7 +55,10 @@ def _criterion(row: Any) -> Criterion | None:
     weight = row.get("weight", WORTH.get(str(row.get("worth", "essential")).lower()))
     if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight < math.inf:
         return None
-    return Criterion(row["text"], float(weight), row.get("veto") is True)
+    rule = row.get("rule", ())
+    if rule and fault_of(rule):
+        return None
+    return Criterion(row["text"], float(weight), tuple(rule), row.get("veto") is True)
 
 
 def by_rubric(
@@ -75,9 +80,11 @@ def by_rubric(
         rubric = used[i] or ()
         if aggregation == "implicit":
             return Reward(name, grade.values[0])
-        found = weighted(grade.values, [one.weight for one in rubric])
-        missed = any(one.veto and not met for one, met in zip(rubric, grade.values, strict=True))
-        parts = tuple(Reward(f"criterion-{n}", met) for n, met in enumerate(grade.values, 1))
+        text = response_of(episodes[i])
+        met = [_checked(one, said, text) for one, said in zip(rubric, grade.values, strict=True)]
+        found = weighted(met, [one.weight for one in rubric])
+        missed = any(one.veto and share < 1 for one, share in zip(rubric, met, strict=True))
+        parts = tuple(Reward(f"criterion-{n}", share) for n, share in enumerate(met, 1))
         return Reward(name, min(found, vetoed) if missed else found, parts=parts)
 
     found = graded(name, endpoint, questions, memory.key(name, memory.step), value)
@@ -103,7 +110,7 @@ def _question(
 class JudgedByRubric(Judged):
     """A judge decides for each criterion of the problem's rubric whether the response meets it (RaR 2507.17746).
 
-    The rubric is the column `rubric` of the data: a list of {"text", "weight" or "worth", "veto"}.
+    The rubric is the column `rubric` of the data: a list of {"text", "weight" or "worth", "rule", "veto"}.
 
         reward=(JudgedByRubric(aggregation="implicit"),)
         --mechanism.reward judge-rubric --mechanism.reward.0.aggregation implicit

@@ -61,7 +61,7 @@ CHECKS: Mapping[str, tuple[tuple[type, ...], Callable[..., bool]]] = {
 """Kind of a rule -> the types of its arguments, and the check of a text that is not empty."""
 
 
-def problem_of(rule: Any) -> str | None:
+def fault_of(rule: Any) -> str | None:
     """What is wrong with a rule of somebody's data; None if it can be checked."""
     if not isinstance(rule, (list, tuple)) or not rule or rule[0] not in CHECKS:
         return f"a rule is a list that begins with one of {', '.join(CHECKS)}, not {str(rule)[:80]}"

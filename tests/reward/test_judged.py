@@ -170,6 +170,15 @@ def test_a_rubric_by_hand(met: list[bool], expected: float) -> None:
         assert eased is not None and eased.value == pytest.approx(min(0.5, 0.0 if not met[2] else expected))
 
 
+def test_code_checks_one_half_of_a_criterion_that_it_can_check() -> None:
+    """The judge says yes to both; the text has three words, so that the second counts one half: (1 + 0.5 * 2) / 3."""
+    rows = [{"text": "clear"}, {"text": "two words", "weight": 2, "rule": ["words", 2]}]
+    problem = dataclasses.replace(PROBLEM, spec={"rubric": rows})
+    with serving([said({"met": [True, True]})]) as server:
+        part = JudgedByRubric(endpoint(server))
+        assert values(part, answers("one two three", "one two", problem=problem)) == pytest.approx([2 / 3, 1.0])
+
+
 def test_one_rating_over_the_whole_rubric_and_a_rubric_for_all() -> None:
     problem = dataclasses.replace(PROBLEM, spec={"rubric": RUBRIC})
     with serving([said({"rating": 6})]) as server:
@@ -184,10 +193,19 @@ def test_one_rating_over_the_whole_rubric_and_a_rubric_for_all() -> None:
 @pytest.mark.parametrize(
     "rows",
     [
-        *("x", {"a": 1}, [1], [""], [{"text": 3}], ["a"] * 99, [{"text": "a", "worth": "?"}]),
+        *(
+            "x",
+            {"a": 1},
+            [1],
+            [""],
+            [{"text": 3}],
+            ["a"] * 99,
+            [{"text": "a", "worth": "?"}],
+            [{"text": "a", "rule": ["?"]}],
+        ),
         *([{"text": "a", "weight": weight}] for weight in (-1, True, float("nan"), 0)),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_a_rubric_that_is_none_is_an_error_of_ours(rows: Any) -> None:
     problem = dataclasses.replace(PROBLEM, spec={"rubric": rows})

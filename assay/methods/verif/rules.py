@@ -16,7 +16,7 @@ from assay.verifiers.judges.questions import Question
 
 
 def kept_rules(episodes: Sequence[Episode], *, score: str) -> list[Reward | None]:
-    """S_h: the share of rules that the answer keeps, as the verdict scored it; without a score 1 if it is right, else 0."""
+    """S_h: the share of rules that the answer keeps, by the verdict's score; without one 1 if it is right, else 0."""
     result: list[Reward | None] = []
     for episode in episodes:
         said = (episode.verdict.scores if episode.verdict else {}).get(score)
@@ -47,13 +47,9 @@ def judged_rules(episodes: Sequence[Episode], *, endpoint: Endpoint, memory: Mem
         text = response_of(episode)
         if soft is None or not judgeable(episode):
             return None
-        if not soft:
-            return 1.0
-        return (
-            Question("checklist", question_of(episode.request.problem), (text,), criteria=soft)
-            if has_text(text)
-            else 0.0
-        )
+        if not soft or not has_text(text):
+            return float(not soft)
+        return Question("checklist", question_of(episode.request.problem), (text,), criteria=soft)
 
     questions = [question(episode, soft) for episode, soft in zip(episodes, rules, strict=True)]
     found = graded(
