@@ -93,6 +93,11 @@ def by_rubric(
     ]
 
 
+def _checked(criterion: Criterion, said: float, text: str) -> float:
+    """s_k: what the judge said or, where code checks the criterion too, the mean of both (RLCF 2507.18624)."""
+    return (said + meets(criterion.rule, text)) / 2 if criterion.rule else said
+
+
 def _question(
     episode: Episode, rubric: Sequence[Criterion] | None, aggregation: Aggregation
 ) -> Question | float | None:
