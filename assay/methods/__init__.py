@@ -97,8 +97,6 @@ METHODS = {
         "logic_rl",
         "toolrl",
         "swe_rl",
-    ),
-    "judges": (
         "judge_prompts",
         "spec_verifier",
         "rubric_reward",

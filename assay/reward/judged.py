@@ -26,7 +26,7 @@ from assay.verifiers.judges.questions import Grade, Question, win, without_thoug
 class Judged(Rewarding):
     """A reward that asks a judge."""
 
-    endpoint: Endpoint = Endpoint()  # noqa: RUF009 - a frozen record; where the judge answers
+    endpoint: Endpoint = Endpoint()  # where the judge answers; its key comes from the environment
 
     def prepare(self) -> None:
         examine(self.endpoint)

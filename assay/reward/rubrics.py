@@ -10,7 +10,7 @@ from typing import Any, Literal
 from assay.memory import Memory
 from assay.reward.judged import Judged, graded, judgeable, question_of, response_of
 from assay.types import Episode, Problem, Reward
-from assay.verifiers.instructions import fault_of
+from assay.verifiers.instructions import fault_of, meets
 from assay.verifiers.judges.contentless import has_text
 from assay.verifiers.judges.endpoint import Endpoint
 from assay.verifiers.judges.questions import Grade, Question, weighted

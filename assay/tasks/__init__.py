@@ -44,12 +44,12 @@ TASKS: dict[str, Task] = {
     "lookup-faulty": LOOKUP_FAULTY,
     "lookup-strict": LOOKUP_STRICT,
     "calculator": CALCULATOR,
-    "calls": CALLS,
-    "constraints": CONSTRAINTS,
-    "repair": REPAIR,
     "dsl-deduction": DEDUCTION,
     "dsl-abduction": ABDUCTION,
     "dsl-induction": INDUCTION,
+    "calls": CALLS,
+    "repair": REPAIR,
+    "constraints": CONSTRAINTS,
 }
 
 _GYM = "gym:"
