@@ -50,7 +50,7 @@ def _canonical(spec: Spec) -> str:
 
 
 def _compact(spec: Spec) -> str:
-    return f"T {_canonical(spec)}"
+    return f"J {_canonical(spec)}"
 
 
 def _natural(spec: Spec) -> str:

@@ -80,7 +80,7 @@ def _canonical(spec: Spec) -> str:
 
 
 def _compact(spec: Spec) -> str:
-    return f"R {'|'.join(spec['wrong'])}!{','.join(f'{x}:{y}' for x, y in spec['shown'])}"
+    return f"X {'|'.join(spec['wrong'])}!{','.join(f'{x}:{y}' for x, y in spec['shown'])}"
 
 
 def _natural(spec: Spec) -> str:
@@ -110,9 +110,17 @@ def _check(spec: Spec, text: str) -> Verdict:
         return dataclasses.replace(Verdict.fail("format", "no edit of a line of the program"), scores={"patch": -1.0})
     program = found[_FILE].splitlines()
     right = len(program) == len(spec["wrong"]) and outputs(program) == outputs(spec["right"])
-    answer = "|".join(program)[:_LONGEST]
+    answer = _noted(edits or [])
     verdict = Verdict.ok(answer) if right else Verdict.fail("wrong", "other results", answer)
     return dataclasses.replace(verdict, scores={"patch": similarity(files, found, gold, context=0)})
+
+
+def _noted(edits: Sequence[Edit]) -> str:
+    """Edits as an answer: `old>new` for one line, else SEARCH/REPLACE blocks."""
+    first = edits[0]
+    if len(edits) == 1 and "\n" not in first.search + first.replace:
+        return f"{first.search}>{first.replace}"
+    return "\n".join(f"### {e.path}\n<<<<<<< SEARCH\n{e.search}\n=======\n{e.replace}\n>>>>>>> REPLACE" for e in edits)
 
 
 def _read(text: str) -> list[Edit] | None:
