@@ -23,7 +23,7 @@ PLAIN_MEANS = ("toolrl", "toolrl-exact", "swe-rl")  # a mean over each answer, w
 CLIPS |= dict.fromkeys((*GENTLE, *PLAIN_MEANS), PLAIN)
 DUAL = ("simko", "archer")  # tokens go by how much the policy hesitates
 NAMES = (*CLIPS, *DUAL, *LIKE)
-REFERENCE = dict.fromkeys(("l1-exact", "l1-max", *GENTLE), 0.001)  # weight of k3
+REFERENCE: dict[str, float] = dict.fromkeys(("l1-exact", "l1-max", *GENTLE), 0.001)  # weight of k3
 HESITATION: dict[str, float] = dict.fromkeys(
     ("gfpo", "gfpo-efficiency", "gfpo-adaptive"), 0.001
 )  # weight of the entropy

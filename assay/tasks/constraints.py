@@ -65,8 +65,8 @@ def _said(rule: Rule) -> str:
 def _natural(spec: Spec) -> str:
     wishes = "; ".join(_said(rule) for rule in spec["rules"])
     return (
-        f"Write one word of the letters {', '.join(LETTERS)}; other characters and spaces are not allowed. The word must "
-        f"keep all of these rules: {wishes}. Give the word alone in \\boxed{{...}}, for example \\boxed{{abca}}."
+        f"Write one word of the letters {', '.join(LETTERS)}; other characters and spaces are not allowed. The word "
+        f"must keep all of these rules: {wishes}. Give the word alone in \\boxed{{...}}, for example \\boxed{{abca}}."
     )
 
 

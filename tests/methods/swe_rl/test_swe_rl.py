@@ -24,7 +24,7 @@ SPEC = {"right": ["a=x+1", "b=a+3", "c=b*a"], "wrong": ["a=x+1", "b=a+2", "c=b*a
 
 def test_blocks_are_read_and_applied_to_whole_lines() -> None:
     edits = read_edits(f"```\n{BLOCK}\n```\n\n{BLOCK.replace('main', 'other')}\n")
-    assert edits == [Edit("main", "b=a+2", "b=a+3"), Edit("other", "b=a+2", "b=a+3")]
+    assert edits and edits == [Edit("main", "b=a+2", "b=a+3"), Edit("other", "b=a+2", "b=a+3")]
     assert applied(FILES, edits[:1]) == {"main": "a=x+1\nb=a+3\nc=b*a"}
     assert applied(FILES, [Edit("main", "a=x+1\nb=a+2", "d")]) == {"main": "d\nc=b*a"}
 
