@@ -107,7 +107,7 @@ def _phases(
         return ask_all(models, source(memory, first, count), memory, first)
 
     def curate(models: Models, episodes: Sequence[Episode], memory: Memory) -> list[Row]:
-        rows = [Row(episode) if episode.reward is not None else _masked(episode) for episode in episodes]
+        rows = [_row(episode) for episode in episodes]
         for part in curators:
             rows = part(rows, models=models, memory=memory)
         return rows
@@ -207,9 +207,14 @@ def _improver(mechanism: Mechanism, scale: Scale, micro_tokens: int) -> Callable
     return improve_batch
 
 
-def _masked(episode: Episode) -> Row:
-    """A row for an episode without a reward, because judging it failed: it neither trains nor counts in any mean."""
-    return Row(episode, in_loss=False, in_group=False, in_denominator=False)
+def _row(episode: Episode) -> Row:
+    """The row of an episode, with the rewards of its turns, spans and tokens as `process`. An episode without a reward,
+    because judging it failed, neither trains nor counts in any mean.
+    """
+    if episode.reward is None:
+        return Row(episode, in_loss=False, in_group=False, in_denominator=False)
+    dense = episode.dense
+    return Row(episode, process=None if dense is None else dense.astype(np.float32))
 
 
 def remember(memory: Memory, models: Models, episodes: Sequence[Episode], rows: Sequence[Row], stats: Stats) -> Memory:

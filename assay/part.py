@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from assay.recipe import Mechanism
     from assay.scale import Scale
     from assay.source import Pool
-    from assay.types import Problem
+    from assay.types import Problem, RewardScope
 
 LossScope = Literal["data", "row", "step"]
 """What a part of an objective must see at once: the packed batch alone, whole rows, or all rows of the step."""
@@ -133,9 +133,21 @@ class Rewarding(Part):
 
     slots = ("reward",)
     given = ("episodes",)
-    offers = (*_RUN, "everyone")
+    offers = (*_RUN, "everyone", "memory")
     outcome: ClassVar[bool] = False  # it says whether the answer is right; a user's reward functions replace it
     deducts: ClassVar[bool] = False  # the reward is a penalty: never above 0
+
+    @property
+    def gives(self) -> RewardScope:
+        """What has a value: the whole answer (`episode`), or each of its turns, spans or tokens. Credit that knows
+        whole answers only sums these values.
+        """
+        return "episode"
+
+    def prepare(self) -> None:
+        """Looks, before a run, whether what the reward needs outside of the program is there, for example a judge. An
+        error says what to do.
+        """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -321,17 +333,27 @@ def bind(part: Part, **offered: Any) -> Callable[..., Any]:
 
     Of the values that are offered, here and at each call, the function gets those that its signature names. So a part
     that needs the memory, the models or the tokenizer has an argument of that name, and other parts need not know.
+    Rewards of which a reward is made come to its function as functions too.
     """
     function = type(part).does
     asked = inspect.signature(function).parameters
     values = {name: value for name, value in offered.items() if name in asked}
-    values |= {field.name: getattr(part, field.name) for field in dataclasses.fields(part) if not _kept(field)}
+    values |= {
+        field.name: _inner(getattr(part, field.name), offered) for field in dataclasses.fields(part) if not _kept(field)
+    }
 
     def bound(*args: Any, **more: Any) -> Any:
         return function(*args, **{name: value for name, value in more.items() if name in asked} | values)
 
     bound.asked = frozenset(asked)  # type: ignore[attr-defined]
     return bound
+
+
+def _inner(value: Any, offered: dict[str, Any]) -> Any:
+    """The value of a field for the part's function. Rewards within a reward are bound too, and become functions."""
+    if isinstance(value, tuple):
+        return tuple(_inner(item, offered) for item in value)
+    return bind(value, **offered) if isinstance(value, Rewarding) else value
 
 
 def _kept(field: dataclasses.Field[Any]) -> bool:

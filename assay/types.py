@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Literal
@@ -186,10 +187,31 @@ class Reward:
     """A named part of the reward. Episode scope: one number. Other scopes: values at token indices of the answer."""
 
     name: str
-    value: float
+    value: float  # of other scopes than `episode`: the sum of the values
     scope: RewardScope = "episode"
     values: Floats | None = None
-    at: np.ndarray | None = None  # int32, the last token of each turn or span
+    at: np.ndarray | None = None  # int32, the last token of each turn or span; of tokens: None where all have a value
+    invalid: str = ""  # the kind of an error of ours: the value is NaN, and the answer has no reward at all
+    parts: tuple[Reward, ...] = ()  # the rewards of which this one is made
+
+    @classmethod
+    def unknown(cls, name: str, kind: str, parts: tuple[Reward, ...] = ()) -> Reward:
+        """The reward of an answer that could not be judged: `Reward.unknown("judge", "judge_down")`."""
+        return cls(name, math.nan, invalid=kind, parts=parts)
+
+    def dense(self, tokens: int) -> Floats:
+        """The values of a turn, span or token reward at the tokens of an answer of this length, 0 elsewhere."""
+        found = np.zeros(tokens)
+        if self.scope != "episode" and self.values is not None:
+            np.add.at(found, np.arange(tokens) if self.at is None else self.at, self.values)
+        return found
+
+    def named(self, above: str = "") -> Iterator[tuple[str, Reward]]:
+        """This reward and those of which it is made, with their paths as names: `sum`, `sum/outcome`, `sum/judge`."""
+        path = f"{above}/{self.name}" if above else self.name
+        yield path, self
+        for part in self.parts:
+            yield from part.named(path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,12 +230,20 @@ class Episode:
 
     @property
     def reward(self) -> float | None:
-        """Sum of the episode-scope parts; None where an error of ours left the episode without a verdict, or where
-        no part had anything to say, because the rows that it depends on were lost.
+        """Sum of the episode-scope parts; None where an error of ours left the episode without a verdict or without one
+        of its rewards, or where no part had anything to say, because the rows that it depends on were lost.
         """
         if (self.verdict is not None and self.verdict.status == "invalid") or not self.rewards:
             return None
+        if any(part.invalid for part in self.rewards):
+            return None
         return float(sum(part.value for part in self.rewards if part.scope == "episode"))
+
+    @property
+    def dense(self) -> Floats | None:
+        """The rewards of its turns, spans and tokens, at its tokens; None if it has no such rewards."""
+        parts = [part.dense(len(self)) for part in self.rewards if part.scope != "episode"]
+        return np.sum(parts, axis=0) if parts else None
 
     @property
     def right(self) -> bool:

@@ -203,7 +203,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "opo": 1 / tokens,
         "gpg": 1 / tokens,
         **dict.fromkeys((*shaping.CLIPS, *shaping.DUAL), 1 / tokens),
-        "rew-qwen": 1 / (rows * max(length, 1)),
+        **dict.fromkeys((*shaping.GENTLE, *shaping.PLAIN_MEANS), 1 / (rows * max(length, 1))),
         **dict.fromkeys(RLADS, 1 / tokens),
     }[LIKE.get(name, name)]
 

@@ -16,9 +16,14 @@ CLIPS = dict.fromkeys(("passk", "psr", "nsr", "w-reinforce", "otb", "maxrl", "gd
 CLIPS |= dict.fromkeys(("len-kimi", "rew-qwen"), PLAIN) | {"ngrpo": (0.16, 0.24, None), "rl-zvp": (0.2, 0.28, None)}
 CLIPS |= dict.fromkeys(("gfpo", "gfpo-efficiency", "gfpo-adaptive"), (0.2, 0.2, 10.0)) | {"spo": (0.2, 0.28, 10.0)}
 LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")
+LIKE |= dict.fromkeys(("judge-prompts", "judge-single", "spec-verifier", "rubric-reward", "rubric-whole"), "grpo")
+LIKE |= dict.fromkeys(("vr-rule", "vr-gate"), "grpo")
+GENTLE = ("rew-qwen", "logic-rl", "verif")  # a KL of 0.001
+PLAIN_MEANS = ("toolrl", "toolrl-exact", "swe-rl")  # a mean over each answer, without a KL
+CLIPS |= dict.fromkeys((*GENTLE, *PLAIN_MEANS), PLAIN)
 DUAL = ("simko", "archer")  # tokens go by how much the policy hesitates
 NAMES = (*CLIPS, *DUAL, *LIKE)
-REFERENCE = {"l1-exact": 0.001, "l1-max": 0.001, "rew-qwen": 0.001}  # weight of k3
+REFERENCE: dict[str, float] = dict.fromkeys(("l1-exact", "l1-max", *GENTLE), 0.001)  # weight of k3
 HESITATION: dict[str, float] = dict.fromkeys(
     ("gfpo", "gfpo-efficiency", "gfpo-adaptive"), 0.001
 )  # weight of the entropy

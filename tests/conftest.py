@@ -13,6 +13,7 @@ from suite_time import SuiteTime
 from torch_absent import TorchAbsent
 
 from assay.record import RunFolder
+from assay.verifiers.judges.endpoint import MODEL, URL
 
 settings.register_profile("assay", deadline=None)
 settings.register_profile("mutants", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
@@ -31,6 +32,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(MissingExternals())
     if find_spec("torch") is None:
         config.pluginmanager.register(TorchAbsent(config))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def judge() -> Iterator[None]:
+    """A judge on the loopback, for whatever recipe of a test asks one."""
+    from fake_judge import plain, serving
+
+    with serving(plain) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(URL, server.url)
+        patch.setenv(MODEL, "fake")
+        yield
 
 
 @pytest.fixture(scope="session")

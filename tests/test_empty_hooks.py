@@ -12,7 +12,7 @@ from of_methods import busy, made, said
 from tiny import policy, recipe_of, register, run
 from torch import Tensor
 
-from assay.ask import Expert
+from assay.ask import Expert, Templated
 from assay.ask.hints import Hinted
 from assay.collect import Refill
 from assay.collect.teachers import AskTeachers
@@ -31,6 +31,7 @@ GROUP = 4
 IDLE: list[tuple[str, Part]] = [
     ("ask", Expert(count=0)),
     ("ask", Hinted(share=0.0)),
+    ("ask", Templated()),  # in compact wording
     ("expand", AskTeachers(most=0)),
     ("expand", Fork(branches=0, places=0)),
     ("expand", Refill(max_rounds=1)),

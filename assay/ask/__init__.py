@@ -11,6 +11,7 @@ from assay.ask.demonstrate import Demonstrate
 from assay.ask.expert import Expert
 from assay.ask.hints import Hinted
 from assay.ask.rehearse import Rehearse
+from assay.ask.template import Templated
 from assay.ask.trunks import Trunks
 from assay.memory import Memory
 from assay.part import Asking, bind
@@ -24,6 +25,7 @@ __all__ = [
     "Hinted",
     "Rehearse",
     "Sampling",
+    "Templated",
     "Trunks",
     "as_examined",
     "first_requests",

@@ -21,7 +21,7 @@ from assay.types import Episode, Request, Reward, Verdict
 
 Verify = Callable[[Sequence[Episode]], list[Verdict]]
 RewardPart = Callable[..., list[Reward | None]]
-"""(episodes of a role, *, everyone, ...) -> a reward for each episode, or None.
+"""(episodes of a role, *, everyone, memory, ...) -> a reward for each episode, or None.
 
 None also stands for a reward that depends on episodes that are not there yet.
 """
@@ -91,7 +91,7 @@ class Collector:
             fresh = [dataclasses.replace(e, request=first) for e, (_, first) in zip(made, asked, strict=True)]
             paused = [episode for episode in fresh if episode.finish == "pause" and not halted(episode)]
             done = [episode for episode in fresh if episode.finish != "pause" or halted(episode)]
-            episodes = self._reward(episodes + self._verify(done))
+            episodes = self._reward(episodes + self._verify(done), memory)
             asked = [(going_on(episode), episode.request) for episode in paused]
             asked += [(request, request) for request in self._expand(models, episodes, paused, memory)]
         return episodes
@@ -101,7 +101,7 @@ class Collector:
         judged = dict(zip(answers, self.verify([episodes[i] for i in answers]), strict=True))
         return [dataclasses.replace(e, verdict=judged.get(i)) for i, e in enumerate(episodes)]
 
-    def _reward(self, episodes: Sequence[Episode]) -> list[Episode]:
+    def _reward(self, episodes: Sequence[Episode], memory: Memory) -> list[Episode]:
         """The episodes with their rewards. All are computed again after every round, because a reward may depend on
         episodes of a later round. The role that was asked last is rewarded first, so that the reward of a proposer can
         read the rewards of its solvers.
@@ -109,7 +109,8 @@ class Collector:
         result = list(episodes)
         for role in reversed(dict.fromkeys(episode.request.role for episode in episodes)):
             mine = [i for i, e in enumerate(episodes) if e.request.role == role and not halted(e)]
-            columns = [part([episodes[i] for i in mine], everyone=result) for part in self.judge(role).rewards]
+            asked = [episodes[i] for i in mine]
+            columns = [part(asked, everyone=result, memory=memory) for part in self.judge(role).rewards]
             for i, *parts in zip(mine, *columns, strict=True):
                 result[i] = dataclasses.replace(episodes[i], rewards=tuple(part for part in parts if part is not None))
         return result

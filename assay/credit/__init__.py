@@ -4,6 +4,7 @@ from assay.credit.advantage import Constant, GroupRelative, LeaveOneOut, Score
 from assay.credit.branches import SharedMean
 from assay.credit.gae import GAE
 from assay.credit.pack import BatchRule, advantages, by_reward, credit, pack
+from assay.credit.returns import ReturnToGo
 from assay.credit.whiten import Whiten
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Constant",
     "GroupRelative",
     "LeaveOneOut",
+    "ReturnToGo",
     "Score",
     "SharedMean",
     "Whiten",

@@ -22,6 +22,7 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
     if not episodes:
         return {"rollouts": 0.0}
     stats: Stats = {"rollouts": float(len(episodes)), "reward/verifier_failed": float(len(episodes) - len(valid))}
+    stats |= _unknown(episodes)
     if valid:
         rewards = np.array([episode.reward for episode in valid], dtype=np.float64)
         stats["reward/mean"] = float(rewards.mean())
@@ -58,12 +59,18 @@ def _entropy_whole(episodes: Sequence[Episode]) -> Stats:
 
 
 def _parts(episodes: Sequence[Episode]) -> Stats:
-    """The mean of each named part of the reward, if there is more than one part."""
+    """The mean of each named part of the reward, and of the rewards of which it is made, if there is more than one."""
     values: dict[str, list[float]] = {}
     for episode in episodes:
-        for part in episode.rewards:
-            values.setdefault(part.name, []).append(part.value)
+        for path, part in (found for whole in episode.rewards for found in whole.named()):
+            values.setdefault(path, []).append(part.value)
     return {f"reward/{name}": float(np.mean(v)) for name, v in values.items()} if len(values) > 1 else {}
+
+
+def _unknown(episodes: Sequence[Episode]) -> Stats:
+    """The number of answers with a reward that could not be computed, for each kind of error."""
+    kinds = [{part.invalid for part in episode.rewards if part.invalid} for episode in episodes]
+    return {f"reward/invalid/{kind}": float(sum(kind in found for found in kinds)) for kind in set().union(*kinds)}
 
 
 def _scores(episodes: Sequence[Episode]) -> Stats:

@@ -43,7 +43,8 @@ def rollout_table(
 
     Token columns (log-probabilities, entropy, advantage, ...) hold a list over the tokens of the completion, or None if
     the run did not compute it. Columns that credit computed, such as the advantage, come from the batch of `batches` in
-    which the row trained. Each reward part has a column `reward/<name>`, with None for rows that lack this part.
+    which the row trained. Each reward part has a column `reward/<name>`, and each reward of which it
+    is made a column `reward/<name>/<part>`, with None for rows that lack this part.
     """
     trained = {request: (batch, i) for batch in batches for i, request in enumerate(batch.request)}
     records = [_record(row, decode, step, trained.get(_episode(row).request.id)) for row in rows]
@@ -87,9 +88,9 @@ def _record(row: Row | Episode, decode: Decode, step: int, trained: Place | None
         "reward": episode.reward,
         "length": len(episode),
     }
-    for part in episode.rewards:
-        name = f"reward/{part.name}"
-        record[name] = record.get(name, 0.0) + float(part.value)
+    for path, part in (found for whole in episode.rewards for found in whole.named()):
+        name = f"reward/{path}"
+        record[name] = None if part.invalid else (record.get(name) or 0.0) + float(part.value)
     if marked:
         record.update({name: getattr(marked, name) for name in (*_FLAG, "weight", "batch")})
     return record | _streams(episode, marked, trained)

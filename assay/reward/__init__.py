@@ -1,12 +1,40 @@
-"""Rewards: what an answer is worth, from its verdict, its length or a function of the user."""
+"""Rewards: what an answer is worth, from its verdict, its length, a function of the user, a judge, or other rewards."""
 
+from assay.reward.combinators import Cascade, Gated, Product, Sum, Veto
+from assay.reward.formed import WellFormed
+from assay.reward.judged import JudgedAlone, JudgedByReference, JudgedInPairs
 from assay.reward.lengths import SoftOverlong
 from assay.reward.parts import Graded, Outcome
+from assay.reward.rubrics import JudgedByRubric
 from assay.reward.scored import Scored
+from assay.reward.transforms import Affine, Clipped, Delta, Masked, Saturated, Scheduled
+from assay.reward.votes import GroupVote, PartnerVote
+from assay.reward.within import FailedReplies, RepeatedNgrams, RepeatedSteps
 
 __all__ = [
+    "Affine",
+    "Cascade",
+    "Clipped",
+    "Delta",
+    "FailedReplies",
+    "Gated",
     "Graded",
+    "GroupVote",
+    "JudgedAlone",
+    "JudgedByReference",
+    "JudgedByRubric",
+    "JudgedInPairs",
+    "Masked",
     "Outcome",
+    "PartnerVote",
+    "Product",
+    "RepeatedNgrams",
+    "RepeatedSteps",
+    "Saturated",
+    "Scheduled",
     "Scored",
     "SoftOverlong",
+    "Sum",
+    "Veto",
+    "WellFormed",
 ]

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from assay.errors import ConfigError, UsageError
+from assay.part import Rewarding, parts_of
 from assay.recipe import Mechanism, Recipe
-from assay.reward import Scored
+from assay.reward import Scored, Sum
 from assay.rng import Key
 from assay.run.experiment import Experiment
 from assay.source import Pool
@@ -122,6 +123,13 @@ def check_functions(judge: Grader, pool: Pool) -> None:
         judge.scorer.check([pool.problem(key(i)) for i in range(PROBE)])
 
 
+def require_services(recipe: Recipe) -> None:
+    """Refuses a run whose rewards need something outside of the program that is not there, for example a judge."""
+    for part in parts_of((recipe.mechanisms, recipe.stages)):
+        if isinstance(part, Rewarding):
+            part.prepare()
+
+
 def absolute(rewards: Sequence[str]) -> tuple[str, ...]:
     """The names of reward functions with absolute paths, so that a run can be resumed from any working directory."""
     return tuple(str(parse(text)) for text in rewards)
@@ -149,14 +157,31 @@ def scored_by(recipe: Recipe, rewards: Sequence[str]) -> Recipe:
 
 def _scored(mechanism: Mechanism, parts: tuple[Scored, ...]) -> Mechanism:
     def replaced(rewards: tuple[Any, ...]) -> tuple[Any, ...]:
+        within = tuple(_scored_within(part, parts) for part in rewards)
         if not any(part.outcome for part in rewards):
-            return rewards
-        return (*parts, *(part for part in rewards if not part.outcome))
+            return within
+        return (*parts, *(part for part in within if not part.outcome))
 
     rules = tuple(
         dataclasses.replace(rule, reward=replaced(rule.reward)) if rule.verified else rule for rule in mechanism.rules
     )
     return dataclasses.replace(mechanism, reward=replaced(mechanism.reward), rules=rules)
+
+
+def _scored_within(part: Rewarding, parts: tuple[Scored, ...]) -> Rewarding:
+    """A reward that is made of rewards, with the scores in place of each outcome reward within it."""
+
+    def replaced(inner: Any) -> Any:
+        if isinstance(inner, tuple):
+            return tuple(map(replaced, inner))
+        if not isinstance(inner, Rewarding):
+            return inner
+        if inner.outcome:
+            return parts[0] if len(parts) == 1 else Sum(of=parts)
+        return _scored_within(inner, parts)
+
+    changes = {field.name: replaced(getattr(part, field.name)) for field in dataclasses.fields(part)}
+    return dataclasses.replace(part, **changes)
 
 
 def reward_names_of(

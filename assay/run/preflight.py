@@ -56,6 +56,7 @@ class Facts:
     ends: Mapping[str, frozenset[int]] = field(default_factory=dict)  # file -> ids of the end tokens that it names
     lora: int = 0  # rank of the adapter; 0: none
     episodes: Sequence[Episode] = ()  # the judged answers of the probe
+    codec: Codec | None = None  # the tokenizer
 
 
 def facts_of(experiment: Experiment, policy: Policy, *, longest: int, episodes: Sequence[Episode] = ()) -> Facts:
@@ -67,6 +68,7 @@ def facts_of(experiment: Experiment, policy: Policy, *, longest: int, episodes: 
         ends=named_ends(Path(experiment.model)) | {"tokenizer": frozenset(_some(policy.tokenizer.id_of("eos_token")))},
         lora=0 if policy.transformer.lora is None else policy.transformer.lora.rank,
         episodes=episodes,
+        codec=policy.tokenizer,
     )
 
 
@@ -111,6 +113,7 @@ def probe(experiment: Experiment, models: Models, codec: Codec, *, verify: Verif
 def _judging(mechanism: Mechanism, experiment: Experiment, codec: Codec) -> Callable[[str], Judge]:
     scale = experiment.recipe.scale
     constants = {"max_new": scale.max_new, "group_size": scale.group_size, "scale": scale, "codec": codec}
+    constants |= {"num_steps": scale.num_steps, "num_prompts": scale.num_prompts}
 
     def judge(role: str) -> Judge:
         rule = mechanism.rule(role)
@@ -210,7 +213,7 @@ def punished(experiment: Experiment, facts: Facts) -> str | None:
     for part in mechanism.rule("policy").reward if judged else ():
         if not part.deducts:
             continue
-        rewards = bind(part, max_new=recipe.scale.max_new)(judged)
+        rewards = bind(part, max_new=recipe.scale.max_new, codec=facts.codec)(judged)
         costs = [reward.value for reward in rewards if reward is not None and reward.value < 0]
         if len(costs) >= PUNISHED * len(judged):
             numbers = ", ".join(f"{name} {value:g}" for name, value in vars(part).items())

@@ -27,7 +27,7 @@ from assay.run import data_needs, external_needs, settings
 from assay.run.configure import from_data, override, to_data
 from assay.run.context_fit import check_lengths
 from assay.run.experiment import Experiment, Machine, check
-from assay.run.grader import Grader, absolute, changes, check_functions, grader_of, scored_by, sources
+from assay.run.grader import Grader, absolute, changes, check_functions, grader_of, require_services, scored_by, sources
 from assay.run.memory_plan import Plan, choose_profile, plan_memory, require_memory, shape_of
 from assay.run.scaling import at_its_scale, named_at
 from assay.run.trust import code_of, require_trust
@@ -112,6 +112,7 @@ def start(
     require_packages(experiment.tracking.sinks)
     judge = grader_of(experiment, functions)
     check_functions(judge, experiment.pool)
+    require_services(experiment.recipe)
     externals = {} if experiment.rewards else external_needs.require_externals(experiment.pool)
     for line in data_needs.notes(experiment.pool, experiment.chat):
         say(f"  {line}")
@@ -184,6 +185,7 @@ def resume(
         rewards = experiment.rewards
         trusted = require_trust(Path(path), rewards, folder.document, given=functions or {}, trusted=trust_code)
         judge = grader_of(experiment, functions)
+        require_services(experiment.recipe)
         for change in changes(judge, folder.document.get("rewards", {})):
             say(f"warning: {change}")
         if trusted:

@@ -10,8 +10,10 @@ from assay.host.offers import Offer
 from assay.tasks.activities import ACTIVITY
 from assay.tasks.boolean import BOOL
 from assay.tasks.calculator import CALCULATOR
+from assay.tasks.calls import CALLS
 from assay.tasks.compose import COMPOSE
 from assay.tasks.coq import COQ
+from assay.tasks.constraints import CONSTRAINTS
 from assay.tasks.countdown import COUNTDOWN
 from assay.tasks.data.task import Data, data_task, is_data
 from assay.tasks.dsl import ABDUCTION, DEDUCTION, INDUCTION
@@ -25,6 +27,7 @@ from assay.tasks.paths import PATH
 from assay.tasks.pose import PREFIX, pose
 from assay.tasks.programs import PROGRAMS
 from assay.tasks.sql import SQL
+from assay.tasks.repair import REPAIR
 from assay.tasks.subsequence import LIS
 from assay.tasks.task import Task
 from assay.tasks.verilog import VERILOG
@@ -56,6 +59,9 @@ TASKS: dict[str, Task] = {
     "metamath": METAMATH,
     "verilog": VERILOG,
     "coq": COQ,
+    "calls": CALLS,
+    "repair": REPAIR,
+    "constraints": CONSTRAINTS,
 }
 
 _GYM = "gym:"

@@ -19,6 +19,7 @@ from assay.types import Problem
 NAMES = ["mod-chain", "mod-chain-7", "countdown", "list-fn", "bool", "path", "knights", "compose", "lis", "activity"]
 NAMES += ["lookup-tool", "lookup-faulty", "lookup-strict", "calculator"]
 NAMES += ["dsl-deduction", "dsl-abduction", "dsl-induction", "programs", "linear-program", "sql"]
+NAMES += ["calls", "repair", "constraints"]
 EASIEST = {name: TASKS[name].levels[0] for name in NAMES}
 PLACES = [(name, level) for name in NAMES for level in TASKS[name].levels]
 

@@ -1,0 +1,85 @@
+"""The two halves of VerIF's reward."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.memory import Memory
+from assay.part import Rewarding
+from assay.reward.judged import Judged, graded, judgeable, question_of, response_of
+from assay.types import Episode, Problem, Reward
+from assay.verifiers.judges.contentless import has_text
+from assay.verifiers.judges.endpoint import Endpoint
+from assay.verifiers.judges.questions import Question
+
+
+def kept_rules(episodes: Sequence[Episode], *, score: str) -> list[Reward | None]:
+    """S_h: the share of rules that the answer keeps, by the verdict's score; without one 1 if it is right, else 0."""
+    result: list[Reward | None] = []
+    for episode in episodes:
+        said = (episode.verdict.scores if episode.verdict else {}).get(score)
+        plain = float(episode.right)
+        result.append(Reward("kept-rules", plain if said is None or episode.finish != "stop" else said))
+    return result
+
+
+@dataclass(frozen=True)
+class KeptRules(Rewarding):
+    """The share of rules that code finds kept (VerIF 2506.09942); 0 for an answer that was cut.
+
+    reward=(KeptRules(score="rules"),)
+    --mechanism.reward kept-rules --mechanism.reward.0.score rules
+    """
+
+    score: str = "rules"  # the score's name in the verdict
+    does = kept_rules
+    outcome = True
+
+
+def judged_rules(episodes: Sequence[Episode], *, endpoint: Endpoint, memory: Memory) -> list[Reward | None]:
+    """S_s: 1 if the judge finds every soft rule kept, else 0; 1 without soft rules."""
+    name = "judged-rules"
+    rules = [soft_rules(episode.request.problem) for episode in episodes]
+
+    def question(episode: Episode, soft: tuple[str, ...] | None) -> Question | float | None:
+        text = response_of(episode)
+        if soft is None or not judgeable(episode):
+            return None
+        if not soft or not has_text(text):
+            return float(not soft)
+        return Question("checklist", question_of(episode.request.problem), (text,), criteria=soft)
+
+    questions = [question(episode, soft) for episode, soft in zip(episodes, rules, strict=True)]
+    found = graded(
+        name,
+        endpoint,
+        questions,
+        memory.key(name, memory.step),
+        lambda _, grade: Reward(name, float(all(grade.values))),
+    )
+    return [Reward.unknown(name, "bad_gold") if soft is None else one for one, soft in zip(found, rules, strict=True)]
+
+
+def soft_rules(problem: Problem) -> tuple[str, ...] | None:
+    """The column `soft` of a problem; () without one, None if it is no list of texts."""
+    columns: Any = problem.spec.get("columns")
+    rows = (columns if isinstance(columns, Mapping) else problem.spec).get("soft", ())
+    if not isinstance(rows, (list, tuple)) or not all(isinstance(row, str) and row.strip() for row in rows):
+        return None
+    return tuple(rows)
+
+
+@dataclass(frozen=True)
+class JudgedRules(Judged):
+    """1 if a judge finds every rule of the column `soft` kept, else 0 (VerIF 2506.09942).
+
+    reward=(JudgedRules(),)
+    --mechanism.reward judged-rules
+    """
+
+    does = judged_rules
+
+    def prepare(self) -> None:
+        """No judge is needed before a problem has soft rules."""

@@ -1,0 +1,237 @@
+"""Rewards that are made of rewards: sum, product, gate, cascade, veto.
+
+`assay/reward/composed.py` says what they share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.part import Rewarding
+from assay.reward.composed import Child, combined, scope_of
+from assay.reward.parts import Outcome
+from assay.types import Episode, Reward, RewardScope
+
+
+@dataclass(frozen=True)
+class OfSeveral(Rewarding):
+    """A reward that is made of several rewards."""
+
+    of: tuple[Rewarding, ...] = (Outcome(),)
+    name: str = ""  # in metrics and rollouts; "": the name of the part
+
+    @property
+    def gives(self) -> RewardScope:
+        return scope_of(self.of)
+
+    def refusal(self, **_: Any) -> str | None:
+        scopes = {child.gives for child in self.of if child.gives != "episode"}
+        if not self.of:
+            return f"{type(self).__name__} is made of no rewards: give it one or more in `of`."
+        if len(scopes) > 1:
+            return (
+                f"{type(self).__name__} mixes rewards of {' and '.join(sorted(scopes))} scope, which have values at "
+                "different places: put them beside each other in `reward`."
+            )
+        return None
+
+
+def total(
+    episodes: Sequence[Episode], *, of: Sequence[Child], name: str, weights: Sequence[float], everyone: Any, memory: Any
+) -> list[Reward | None]:
+    """sum_k w_k r_k over the children that have something to say; None if none of them has."""
+    columns = [child(episodes, everyone=everyone, memory=memory) for child in of]
+    result: list[Reward | None] = []
+    for row in zip(*columns, strict=True):
+        known = [(child, w) for child, w in zip(row, weights or [1.0] * len(of), strict=True) if child is not None]
+
+        def weighed(*values: float, used: Sequence[float] = tuple(w for _, w in known)) -> float:
+            return math.fsum(w * value for w, value in zip(used, values, strict=True))
+
+        result.append(combined(name or "sum", [child for child, _ in known], weighed) if known else None)
+    return result
+
+
+@dataclass(frozen=True)
+class Sum(OfSeveral):
+    """The weighted sum of several rewards. A reward that does not apply to an answer adds nothing to it.
+
+    reward=(Sum(of=(Outcome(), Scored()), weights=(1.0, 0.5)),)
+    --mechanism.reward sum --mechanism.reward.0.of outcome,scored --mechanism.reward.0.weights 1,0.5
+    """
+
+    weights: tuple[float, ...] = ()  # one for each reward; empty: 1 each
+    does = total
+
+    def refusal(self, **values: Any) -> str | None:
+        if self.weights and len(self.weights) != len(self.of):
+            return f"sum: {len(self.weights)} weights came for {len(self.of)} rewards; give one for each, or none."
+        return super().refusal(**values)
+
+
+def product(
+    episodes: Sequence[Episode], *, of: Sequence[Child], name: str, everyone: Any, memory: Any
+) -> list[Reward | None]:
+    """prod_k r_k."""
+    columns = [child(episodes, everyone=everyone, memory=memory) for child in of]
+    return [combined(name or "product", row, lambda *values: math.prod(values)) for row in zip(*columns, strict=True)]
+
+
+@dataclass(frozen=True)
+class Product(OfSeveral):
+    """The product of several rewards: all of them must be high at once.
+
+    reward=(Product(of=(Outcome(), Scored())),)
+    --mechanism.reward product --mechanism.reward.0.of outcome,scored
+    """
+
+    does = product
+
+
+def gated(
+    episodes: Sequence[Episode],
+    *,
+    gate: Child,
+    of: Child,
+    opens: float,
+    closed: float,
+    name: str,
+    everyone: Any,
+    memory: Any,
+) -> list[Reward | None]:
+    """r if the gate's reward is at least `opens`, else `closed`. Answers at a closed gate are not rewarded by `of`."""
+    gates = gate(episodes, everyone=everyone, memory=memory)
+    through = [i for i, found in enumerate(gates) if found is not None and found.value >= opens]
+    inner = of([episodes[i] for i in through], everyone=everyone, memory=memory) if through else []
+    behind = dict(zip(through, inner, strict=True))
+    title, result = name or "gate", []
+    for i, found in enumerate(gates):
+        if i in behind:
+            result.append(combined(title, [found, behind[i]], lambda _, value: value))
+        else:
+            result.append(combined(title, [found], lambda _: closed))
+    return result
+
+
+@dataclass(frozen=True)
+class Gated(Rewarding):
+    """The reward `of`, for answers that pass a gate; `closed` for all others.
+
+    reward=(Gated(gate=Scored(), of=Outcome(), closed=-1.0),)
+    --mechanism.reward gate --mechanism.reward.0.gate scored --mechanism.reward.0.closed -1
+    """
+
+    known_as = "gate"
+
+    gate: Rewarding = Outcome()  # a reward of the whole answer
+    of: Rewarding = Outcome()
+    opens: float = 1.0  # the least value of `gate` that passes
+    closed: float = 0.0  # the reward of an answer that does not pass
+    name: str = ""  # in metrics and rollouts; "": the name of the part
+    does = gated
+
+    @property
+    def gives(self) -> RewardScope:
+        return self.of.gives
+
+    def refusal(self, **_: Any) -> str | None:
+        return _needs_whole("gate", self.gate) or (
+            f"gate: an answer that does not pass has no {self.of.gives}s, so `closed` must be 0, not {self.closed:g}."
+            if self.of.gives != "episode" and self.closed
+            else None
+        )
+
+
+def cascade(
+    episodes: Sequence[Episode], *, first: Child, then: Child, accepts: float, name: str, everyone: Any, memory: Any
+) -> list[Reward | None]:
+    """The reward of `first` where it is at least `accepts`, else that of `then`. `then` sees only these answers."""
+    ruled = first(episodes, everyone=everyone, memory=memory)
+    refused = [i for i, found in enumerate(ruled) if found is not None and found.value < accepts]
+    asked = then([episodes[i] for i in refused], everyone=everyone, memory=memory) if refused else []
+    second, title = dict(zip(refused, asked, strict=True)), name or "cascade"
+    result: list[Reward | None] = []
+    for i, found in enumerate(ruled):
+        other = second.get(i)
+        if other is None:  # accepted, or `then` has nothing to say either
+            result.append(combined(title, [found], float))
+        else:
+            result.append(combined(title, [found, other], lambda _, value: value))
+    return result
+
+
+@dataclass(frozen=True)
+class Cascade(Rewarding):
+    """The rule first, and another reward only for the answers that the rule refuses, for example a judge.
+
+    Where the second has nothing to say, the first stands.
+
+        reward=(Cascade(first=Outcome(), then=Scored(name="judge")),)
+        --mechanism.reward cascade --mechanism.reward.0.then scored --mechanism.reward.0.then.name judge
+    """
+
+    first: Rewarding = Outcome()
+    then: Rewarding = Outcome()
+    accepts: float = 1.0  # the least value of `first` that stands without a second look
+    name: str = ""  # in metrics and rollouts; "": the name of the part
+    does = cascade
+
+    def refusal(self, **_: Any) -> str | None:
+        return _needs_whole("cascade", self.first) or _needs_whole("cascade", self.then)
+
+
+def veto(
+    episodes: Sequence[Episode],
+    *,
+    of: Child,
+    critical: Sequence[Child],
+    least: float,
+    vetoed: float,
+    name: str,
+    everyone: Any,
+    memory: Any,
+) -> list[Reward | None]:
+    """min(r, vetoed) if one critical reward is below `least`, else r."""
+    columns = [child(episodes, everyone=everyone, memory=memory) for child in (of, *critical)]
+
+    def rule(value: float, *others: float) -> float:
+        return min(value, vetoed) if any(other < least for other in others) else value
+
+    return [combined(name or "veto", row, rule) for row in zip(*columns, strict=True)]
+
+
+@dataclass(frozen=True)
+class Veto(Rewarding):
+    """A reward that falls to `vetoed` if one of the critical rewards is too low. A veto never raises a reward.
+
+    Groups in which all answers are vetoed teach nothing: begin with a `vetoed` above the worst reward, as a penalty.
+
+        reward=(Veto(of=Outcome(), critical=(Scored(),), least=0.5),)
+        --mechanism.reward veto --mechanism.reward.0.critical scored --mechanism.reward.0.least 0.5
+    """
+
+    of: Rewarding = Outcome()
+    critical: tuple[Rewarding, ...] = (Outcome(),)  # rewards of the whole answer
+    least: float = 1.0  # the least value of a critical reward that is no veto
+    vetoed: float = 0.0  # at most this is left of the reward
+    name: str = ""  # in metrics and rollouts; "": the name of the part
+    does = veto
+
+    @property
+    def gives(self) -> RewardScope:
+        return self.of.gives
+
+    def refusal(self, **_: Any) -> str | None:
+        return next((said for child in self.critical if (said := _needs_whole("veto", child))), None)
+
+
+def _needs_whole(name: str, child: Rewarding) -> str | None:
+    if child.gives == "episode":
+        return None
+    return (
+        f"{name}: {type(child).__name__} has values for each {child.gives}, and a decision about a whole answer needs "
+        "one number. Take a reward of the whole answer there."
+    )

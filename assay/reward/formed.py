@@ -1,0 +1,35 @@
+"""A reward for the strict format of a response, whatever its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.part import Rewarding
+from assay.types import Episode, Reward
+from assay.verifiers.formats import formed
+
+
+def well_formed(episodes: Sequence[Episode], *, right: float, wrong: float, opened: bool) -> list[Reward | None]:
+    """`right` if the response has exactly the format, else `wrong`."""
+    return [Reward("well-formed", right if _has_form(episode, opened) else wrong) for episode in episodes]
+
+
+def _has_form(episode: Episode, opened: bool) -> bool:
+    problem = episode.request.problem
+    steps = "#" in (problem.solution or "")
+    return episode.finish == "stop" and formed(episode.text, problem.wording, steps=steps, opened=opened) is not None
+
+
+@dataclass(frozen=True)
+class WellFormed(Rewarding):
+    """Rewards the strict format alone: a thought and an answer, each marked once (`assay/verifiers/formats.py`).
+
+    reward=(Outcome(), WellFormed(right=0.1))
+    --mechanism.reward outcome,well-formed --mechanism.reward.1.right 0.1
+    """
+
+    right: float = 1.0  # the reward of a response in exactly this format
+    wrong: float = 0.0  # of any other, and of one that was cut
+    opened: bool = False  # the chat template ends the prompt with <think>
+    does = well_formed

@@ -1,0 +1,254 @@
+"""Rewards by a judge: a model behind an endpoint that compares, rates, or decides whether an answer is right.
+
+A judge that does not answer, or answers garbage, leaves the answer without a reward (`invalid`). Answers that say
+nothing are refused without asking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from assay.memory import Memory
+from assay.part import Rewarding
+from assay.reward.votes import answer_of, groups_of
+from assay.rng import Key
+from assay.types import Episode, Problem, Reward
+from assay.verifiers.answers import find_answer
+from assay.verifiers.judges.client import examine, judge_of
+from assay.verifiers.judges.contentless import has_text, says_something
+from assay.verifiers.judges.endpoint import Endpoint, Fault
+from assay.verifiers.judges.questions import Grade, Question, win, without_thought
+
+
+@dataclass(frozen=True)
+class Judged(Rewarding):
+    """A reward that asks a judge."""
+
+    endpoint: Endpoint = Endpoint()  # where the judge answers; its key comes from the environment
+
+    def prepare(self) -> None:
+        examine(self.endpoint)
+
+
+def question_of(problem: Problem) -> str:
+    """The prompt as text."""
+    if isinstance(problem.prompt, str):
+        return problem.prompt
+    return "\n\n".join(f"{message.get('role', '')}: {message.get('content', '')}" for message in problem.prompt)
+
+
+def gold_of(problem: Problem) -> str:
+    """The reference answer: of a row of data its gold, else the answer of the worked solution; '' if there is none."""
+    gold = problem.spec.get("gold")
+    if gold is None and problem.solution:
+        gold = find_answer(problem.solution, problem.wording)
+    return "" if gold is None else str(gold)
+
+
+def graded(
+    name: str,
+    endpoint: Endpoint,
+    questions: Sequence[Question | float | None],
+    key: Key,
+    value: Callable[[int, Grade], Reward],
+) -> list[Reward | None]:
+    """The reward of each answer: None without a question, a number without asking, else by the judge's grade."""
+    asked = [(i, question) for i, question in enumerate(questions) if isinstance(question, Question)]
+    said = judge_of(endpoint).grades([question for _, question in asked], key) if asked else []
+    grades = {i: grade for (i, _), grade in zip(asked, said, strict=True)}
+    result: list[Reward | None] = []
+    for i, question in enumerate(questions):
+        grade = grades.get(i)
+        if isinstance(grade, Fault):
+            result.append(Reward.unknown(name, grade.kind))
+        elif grade is not None:
+            result.append(value(i, grade))
+        else:
+            result.append(Reward(name, question) if isinstance(question, float) else None)
+    return result
+
+
+def judgeable(episode: Episode) -> bool:
+    """Whether there is an answer to judge: not where an error of ours left the verifier without a verdict."""
+    return episode.finish != "error" and (episode.verdict is None or episode.verdict.status != "invalid")
+
+
+def response_of(episode: Episode) -> str:
+    """What a judge reads of an answer, without its reasoning. Of an answer that was cut it is nothing: what was cut may
+    be right so far, and would be paid for never ending.
+    """
+    return "" if episode.finish == "length" else without_thought(episode.text)
+
+
+def by_reference(
+    episodes: Sequence[Episode],
+    *,
+    endpoint: Endpoint,
+    right: float,
+    wrong: float,
+    missing: float,
+    memory: Memory,
+) -> list[Reward | None]:
+    """`right` if the judge finds the final answer equivalent to the reference, else `wrong`; `missing` without one."""
+
+    def question(episode: Episode) -> Question | float | None:
+        problem = episode.request.problem
+        gold, answer = gold_of(problem), answer_of(episode)
+        if not gold or not judgeable(episode):
+            return None
+        if answer is None:
+            return missing
+        if says_something(gold) and not says_something(answer):
+            return wrong
+        return Question("reference", question_of(problem), (answer,), reference=gold)
+
+    name = "judge-reference"
+    key = memory.key(name, memory.step)
+    return graded(
+        name,
+        endpoint,
+        [question(episode) for episode in episodes],
+        key,
+        lambda _, grade: Reward(name, right if grade.values[0] else wrong),
+    )
+
+
+@dataclass(frozen=True)
+class JudgedByReference(Judged):
+    """A judge decides whether the final answer is equivalent to the reference answer (General-Reasoner 2505.14652).
+
+    As the second of a cascade it sees only what the rule refuses. A problem without a reference has no such reward.
+
+        reward=(Cascade(then=JudgedByReference()),)
+        --mechanism.reward cascade --mechanism.reward.0.then judge-reference
+    """
+
+    known_as = "judge-reference"
+
+    right: float = 1.0
+    wrong: float = 0.0
+    missing: float = 0.0  # the reward of a response without a final answer, or cut
+    does = by_reference
+
+
+def alone(episodes: Sequence[Episode], *, endpoint: Endpoint, memory: Memory) -> list[Reward | None]:
+    """rating / 10 of the response; 0 if it is empty or cut."""
+
+    def question(episode: Episode) -> Question | float | None:
+        text = response_of(episode)
+        if not judgeable(episode):
+            return None
+        return Question("rating", question_of(episode.request.problem), (text,)) if has_text(text) else 0.0
+
+    name = "judge-single"
+    questions = [question(episode) for episode in episodes]
+    return graded(
+        name, endpoint, questions, memory.key(name, memory.step), lambda _, grade: Reward(name, grade.values[0])
+    )
+
+
+@dataclass(frozen=True)
+class JudgedAlone(Judged):
+    """A judge rates each response by itself, from 1 to 10; the reward is a tenth of that (MT-Bench 2306.05685).
+
+    Many answers of a group get the same rating, and then teach nothing; `judge-pairs` tells them apart.
+
+        reward=(JudgedAlone(),)
+        --mechanism.reward judge-single
+    """
+
+    known_as = "judge-single"
+
+    does = alone
+    outcome = True
+
+
+Against = Literal["group", "reference"]
+
+
+def in_pairs(
+    episodes: Sequence[Episode], *, endpoint: Endpoint, against: Against, memory: Memory
+) -> list[Reward | None]:
+    """R_i = mean_j w_ij over the other answers j of the group, or w of the answer against the worked solution."""
+    name = "judge-pairs"
+    pairs = list(_group_pairs(episodes)) if against == "group" else list(_with_solution(episodes))
+    texts = [response_of(episode) for episode in episodes]
+    questions: dict[tuple[str, str, str], None] = {}
+    for i, j in pairs:
+        first, second = texts[i], _other(episodes, texts, i, j)
+        if _plain_win(first, second) is None:
+            prompt = question_of(episodes[i].request.problem)
+            questions |= {(prompt, first, second): None, (prompt, second, first): None}
+    asked = [Question("pair", prompt, (a, b)) for prompt, a, b in questions]
+    said = judge_of(endpoint).grades(asked, memory.key(name, memory.step)) if asked else []
+    grades = dict(zip(questions, said, strict=True))
+    wins: dict[int, list[float | Fault]] = {}
+    for i, j in pairs:
+        prompt, first, second = question_of(episodes[i].request.problem), texts[i], _other(episodes, texts, i, j)
+        plain = _plain_win(first, second)
+        both = (grades.get((prompt, first, second)), grades.get((prompt, second, first)))
+        wins.setdefault(i, []).append(_win(plain, *both))
+    return [_mean_win(name, wins.get(i, [])) for i in range(len(episodes))]
+
+
+def _group_pairs(episodes: Sequence[Episode]) -> Iterator[tuple[int, int]]:
+    """(i, j) of all answers of a group that can be judged, in both directions."""
+    for members in groups_of(episodes).values():
+        there = [i for i in members if judgeable(episodes[i])]
+        yield from ((i, j) for i in there for j in there if i != j)
+
+
+def _with_solution(episodes: Sequence[Episode]) -> Iterator[tuple[int, int]]:
+    yield from ((i, -1) for i, e in enumerate(episodes) if judgeable(e) and e.request.problem.solution)
+
+
+def _other(episodes: Sequence[Episode], texts: Sequence[str], i: int, j: int) -> str:
+    return texts[j] if j >= 0 else episodes[i].request.problem.solution or ""
+
+
+def _plain_win(first: str, second: str) -> float | None:
+    """Who wins without asking: nobody of equal texts, the only one that has a text; None if the judge decides."""
+    says = (has_text(first), has_text(second))
+    if first == second or not any(says):
+        return 0.5
+    return None if all(says) else float(says[0])
+
+
+def _win(plain: float | None, forth: Grade | Fault | None, back: Grade | Fault | None) -> float | Fault:
+    if plain is not None:
+        return plain
+    if isinstance(forth, Grade) and isinstance(back, Grade):
+        return win(forth, back)
+    return next(one for one in (forth, back) if isinstance(one, Fault))
+
+
+def _mean_win(name: str, wins: Sequence[float | Fault]) -> Reward | None:
+    if not wins:
+        return None
+    lost = [one for one in wins if isinstance(one, Fault)]
+    known = [one for one in wins if not isinstance(one, Fault)]
+    return Reward.unknown(name, lost[0].kind) if lost else Reward(name, sum(known) / len(known))
+
+
+@dataclass(frozen=True)
+class JudgedInPairs(Judged):
+    """A judge compares answers two by two, each pair in both orders; a win must be one in both (MT-Bench 2306.05685).
+
+    The reward is the share of comparisons won, a tie being half a win. A group of G takes G (G - 1) questions.
+
+        reward=(JudgedInPairs(against="reference"),)
+        --mechanism.reward judge-pairs --mechanism.reward.0.against reference
+    """
+
+    known_as = "judge-pairs"
+
+    against: Against = "group"  # the other answers of the group, or the worked solution
+    does = in_pairs
+    outcome = True
+
+    def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
+        if self.against == "group" and scale.group_size < 2:
+            return "judge-pairs compares the answers of a group, and scale.group_size is 1. Set it to 2 or more."
+        return None

@@ -1,0 +1,225 @@
+"""Rewards that change another reward: affine, clip, saturate, delta, schedule, mask."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from assay.part import Rewarding
+from assay.reward.composed import Child, combined, spread
+from assay.reward.parts import Outcome
+from assay.types import Episode, Origin, Reward, RewardScope
+
+
+@dataclass(frozen=True)
+class OfOne(Rewarding):
+    """A reward that changes another one."""
+
+    of: Rewarding = Outcome()
+    name: str = ""  # in metrics and rollouts; "": the name of the part
+
+    @property
+    def gives(self) -> RewardScope:
+        return self.of.gives
+
+
+def affine(
+    episodes: Sequence[Episode], *, of: Child, name: str, times: float, plus: float, everyone: Any, memory: Any
+) -> list[Reward | None]:
+    """a r + b."""
+    found = of(episodes, everyone=everyone, memory=memory)
+    return [combined(name or "affine", [one], lambda value: times * value + plus) for one in found]
+
+
+@dataclass(frozen=True)
+class Affine(OfOne):
+    """a r + b of a reward r; of each of its values, if it has a value for each turn, span or token.
+
+    reward=(Affine(of=Outcome(), times=2.0, plus=-1.0),)
+    --mechanism.reward affine --mechanism.reward.0.times 2 --mechanism.reward.0.plus -1
+    """
+
+    times: float = 1.0  # a
+    plus: float = 0.0  # b
+    does = affine
+
+
+def clipped(
+    episodes: Sequence[Episode], *, of: Child, name: str, low: float, high: float, everyone: Any, memory: Any
+) -> list[Reward | None]:
+    """min(max(r, low), high)."""
+    found = of(episodes, everyone=everyone, memory=memory)
+    return [combined(name or "clip", [one], lambda value: min(max(value, low), high)) for one in found]
+
+
+@dataclass(frozen=True)
+class Clipped(OfOne):
+    """A reward within two bounds; each of its values, if it has several.
+
+    With `affine` within it this is the clip mechanism min(p - eta, 0) of 2410.15115: a step can only cost.
+
+        reward=(Outcome(), Clipped(of=Scored(), high=0.5))
+        --mechanism.reward outcome,clip --mechanism.reward.1.of scored --mechanism.reward.1.high 0.5
+    """
+
+    known_as = "clip"
+
+    low: float = -1.0
+    high: float = 1.0
+    does = clipped
+
+    def refusal(self, **_: Any) -> str | None:
+        return f"clip: low = {self.low:g} is above high = {self.high:g}." if self.low > self.high else None
+
+
+def saturated(
+    episodes: Sequence[Episode], *, of: Child, name: str, above: float, slope: float, everyone: Any, memory: Any
+) -> list[Reward | None]:
+    """min(r, tau) + kappa log(1 + max(r - tau, 0))."""
+
+    def rule(value: float) -> float:
+        return min(value, above) + slope * math.log1p(max(value - above, 0.0))
+
+    return [combined(name or "saturate", [one], rule) for one in of(episodes, everyone=everyone, memory=memory)]
+
+
+@dataclass(frozen=True)
+class Saturated(OfOne):
+    """A reward that grows slowly above a threshold: r' = min(r, tau) + kappa log(1 + max(r - tau, 0)).
+
+    So a criterion that is met well enough is not driven further at the cost of others (2508.12790, the form is ours).
+
+        reward=(Outcome(), Saturated(of=Scored(), above=0.6))
+        --mechanism.reward outcome,saturate --mechanism.reward.1.of scored --mechanism.reward.1.above 0.6
+    """
+
+    known_as = "saturate"
+
+    above: float = 0.5  # tau
+    slope: float = 0.0  # kappa; 0: no growth above tau; more than 1 would be steeper than the reward
+    does = saturated
+
+    def refusal(self, **_: Any) -> str | None:
+        if 0 <= self.slope <= 1:
+            return None
+        return f"saturate: slope must be from 0 to 1, so that the reward grows slower above {self.above:g}."
+
+
+def delta(episodes: Sequence[Episode], *, of: Child, name: str, everyone: Any, memory: Any) -> list[Reward | None]:
+    """r_k = p_k - p_{k+1} for k < K - 1, r_{K-1} = p_{K-1}, r_K = 0 (2410.15115)."""
+    result: list[Reward | None] = []
+    for found in of(episodes, everyone=everyone, memory=memory):
+        if found is None or found.invalid or found.values is None:
+            result.append(combined(name or "delta", [found], float))
+        else:
+            scores = np.asarray(found.values, np.float64)
+            following = np.append(scores[1:-1], [0.0, 0.0])[: len(scores)]
+            last = np.append(scores[:-1], 0.0)[: len(scores)]
+            result.append(spread(name or "delta", (last - following).tolist(), found, (found,)))
+    return result
+
+
+@dataclass(frozen=True)
+class Delta(OfOne):
+    """Each step has the difference of its score and the next one's, and the last step has nothing (2410.15115).
+
+    What is still to come at step k is then the score p_k, however many steps follow: further steps earn nothing.
+
+        reward=(Outcome(), Delta(of=RepeatedSteps(cost=0.1)))
+        --mechanism.reward outcome,delta --mechanism.reward.1.of repeated-steps
+    """
+
+    does = delta
+
+    def refusal(self, **_: Any) -> str | None:
+        if self.of.gives != "episode":
+            return None
+        return f"delta: {type(self.of).__name__} has one value for a whole answer. Take a reward of turns or spans."
+
+
+def scheduled(
+    episodes: Sequence[Episode],
+    *,
+    of: Child,
+    name: str,
+    start: float,
+    end: float,
+    over: float,
+    num_steps: int,
+    everyone: Any,
+    memory: Any,
+) -> list[Reward | None]:
+    """w(step) r, w(step) = start + (end - start) min(1, step / (over N))."""
+    passed = min(1.0, memory.step / (over * num_steps)) if over > 0 else 1.0
+    weight = (1.0 - passed) * start + passed * end
+    found = of(episodes, everyone=everyone, memory=memory)
+    return [combined(name or "schedule", [one], lambda value: weight * value) for one in found]
+
+
+@dataclass(frozen=True)
+class Scheduled(OfOne):
+    """A reward whose weight changes linearly over the first steps of the run, and then stays.
+
+    reward=(Outcome(), Scheduled(of=Scored(), end=0.0))
+    --mechanism.reward outcome,schedule --mechanism.reward.1.of scored --mechanism.reward.1.end 0
+    """
+
+    known_as = "schedule"
+
+    start: float = 0.0  # the weight in the first step
+    end: float = 1.0  # the weight at the end of the change
+    over: float = 0.5  # the share of all steps in which the weight changes; 0: it has its last value at once
+    does = scheduled
+
+    def refusal(self, **_: Any) -> str | None:
+        return None if 0 <= self.over <= 1 else f"schedule: over is a share of the run, 0 to 1, not {self.over:g}."
+
+
+Among = Literal["right", "wrong", "finished", "unaided"]
+
+
+def masked(
+    episodes: Sequence[Episode], *, of: Child, name: str, only: Among, everyone: Any, memory: Any
+) -> list[Reward | None]:
+    """The reward of answers of one sort; None for the others. Of values at tokens: those that the policy wrote."""
+    kept = [i for i, episode in enumerate(episodes) if _among(episode, only)]
+    inner = of([episodes[i] for i in kept], everyone=everyone, memory=memory) if kept else []
+    found = dict(zip(kept, inner, strict=True))
+    return [_own(name or "mask", episode, found.get(i)) for i, episode in enumerate(episodes)]
+
+
+def _among(episode: Episode, only: Among) -> bool:
+    judged = episode.verdict is not None and episode.verdict.status != "invalid"
+    return {
+        "right": episode.right,
+        "wrong": judged and not episode.right,
+        "finished": episode.finish == "stop",
+        "unaided": not episode.request.helped,
+    }[only]
+
+
+def _own(name: str, episode: Episode, found: Reward | None) -> Reward | None:
+    if found is None or found.invalid or found.values is None:
+        return combined(name, [found], float)
+    wrote = episode.stream("origin") == Origin.POLICY
+    at = np.arange(len(episode)) if found.at is None else found.at
+    return spread(name, np.where(wrote[at], found.values, 0.0).tolist(), found, (found,))
+
+
+@dataclass(frozen=True)
+class Masked(OfOne):
+    """A reward for answers of one sort only; the others do not have it. Values at tokens that the policy did not write
+    become 0.
+
+        reward=(Outcome(), Masked(of=SoftOverlong(), only="right"))
+        --mechanism.reward outcome,mask --mechanism.reward.1.of soft-overlong --mechanism.reward.1.only right
+    """
+
+    known_as = "mask"
+
+    only: Among = "right"  # right or wrong answers, those that ended by themselves, or those that had no help
+    does = masked

@@ -1,0 +1,60 @@
+"""Strict formats of a response: a thought and an answer, each marked once, in this order, and nothing else.
+
+In natural wording the marks are <think> </think> <answer> </answer>, and the answer has one \\boxed{}. In compact
+wording they are those of the problem's worked solution: `steps#answer`, or the answer alone. A mark counts in whatever
+case and width it is written, so that a second one cannot be hidden.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+from assay.verifiers.answers import Wording, find_answer
+
+TAGS = ("<think>", "</think>", "<answer>", "</answer>")
+LONGEST = 1_000_000  # characters of a response; a longer one has no format
+
+
+@dataclass(frozen=True)
+class Formed:
+    """A response in its parts: `Formed("3+4 is 7", "7")`."""
+
+    thought: str
+    answer: str
+
+
+def formed(text: str, wording: Wording, *, steps: bool = True, opened: bool = False) -> Formed | None:
+    """The parts of a response; None if its format is not exactly right. `steps` says that a compact answer stands
+    behind steps, `opened` that the prompt ends with the mark that begins the thought.
+
+        formed("<think>3+4=7</think> <answer>\\\\boxed{7}</answer>", "natural")  # Formed("3+4=7", "\\\\boxed{7}")
+    """
+    if len(text) > LONGEST:
+        return None
+    return _compact(text, steps) if wording == "compact" else _tagged(TAGS[0] * opened + text)
+
+
+def _compact(text: str, steps: bool) -> Formed | None:
+    thought, mark, answer = text.rpartition("#")
+    if "#" in thought or bool(mark) != steps or not answer.strip() or (steps and not thought.strip()):
+        return None
+    return Formed(thought.strip(), answer.strip())
+
+
+def _tagged(text: str) -> Formed | None:
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    if any(text.count(tag) != 1 or plain.count(tag) != 1 for tag in TAGS):
+        return None
+    places = [text.index(tag) for tag in TAGS]
+    if places != sorted(places):
+        return None
+    before, rest = text.split(TAGS[0])
+    thought, rest = rest.split(TAGS[1])
+    between, rest = rest.split(TAGS[2])
+    answer, after = rest.split(TAGS[3])
+    if before.strip() or between.strip() or after.strip() or not thought.strip():
+        return None
+    if answer.count("\\boxed") != 1 or not find_answer(answer, "natural"):
+        return None
+    return Formed(thought.strip(), answer.strip())

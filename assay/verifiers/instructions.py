@@ -1,0 +1,91 @@
+"""Constraints on a text that code can check: lengths, counts, what it includes, how it begins and ends, its form.
+
+A rule is plain data: a kind and its arguments, as in ["words-at-most", 50] or ["count", "a", 2]. All checks take a time
+that grows with the length of the text, and none runs a pattern of the data.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+LARGEST = 200_000  # characters of a text; a longer one meets no rule
+Rule = Sequence[Any]
+
+_SENTENCE = re.compile(r"[.!?]+(?:\s|$)")
+_NOT_BLANK = re.compile(r"\S")
+
+
+def _words(text: str) -> int:
+    return len(text.split())
+
+
+def _paragraphs(text: str) -> int:
+    return sum(bool(_NOT_BLANK.search(block)) for block in text.split("\n\n"))
+
+
+def _bullets(text: str) -> int:
+    return sum(line.lstrip().startswith(("- ", "* ")) for line in text.splitlines())
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+CHECKS: Mapping[str, tuple[tuple[type, ...], Callable[..., bool]]] = {
+    "length": ((int,), lambda text, n: len(text) == n),
+    "length-at-most": ((int,), lambda text, n: len(text) <= n),
+    "words": ((int,), lambda text, n: _words(text) == n),
+    "words-at-least": ((int,), lambda text, n: _words(text) >= n),
+    "words-at-most": ((int,), lambda text, n: _words(text) <= n),
+    "sentences": ((int,), lambda text, n: len(_SENTENCE.findall(text)) == n),
+    "paragraphs": ((int,), lambda text, n: _paragraphs(text) == n),
+    "bullets": ((int,), lambda text, n: _bullets(text) == n),
+    "count": ((str, int), lambda text, part, n: text.count(part) == n),
+    "count-at-least": ((str, int), lambda text, part, n: text.count(part) >= n),
+    "with": ((str,), lambda text, part: part in text),
+    "without": ((str,), lambda text, part: part not in text),
+    "starts": ((str,), lambda text, part: text.startswith(part)),
+    "ends": ((str,), lambda text, part: text.endswith(part)),
+    "lowercase": ((), lambda text: text == text.lower()),
+    "uppercase": ((), lambda text: text == text.upper()),
+    "palindrome": ((), lambda text: text == text[::-1]),
+    "json": ((), _is_json),
+}
+"""Kind of a rule -> the types of its arguments, and the check of a text that is not empty."""
+
+
+def fault_of(rule: Any) -> str | None:
+    """What is wrong with a rule of somebody's data; None if it can be checked."""
+    if not isinstance(rule, (list, tuple)) or not rule or rule[0] not in CHECKS:
+        return f"a rule is a list that begins with one of {', '.join(CHECKS)}, not {str(rule)[:80]}"
+    types, _ = CHECKS[rule[0]]
+    wrong = len(rule) - 1 != len(types) or any(
+        not isinstance(value, kind) or isinstance(value, bool) for value, kind in zip(rule[1:], types, strict=False)
+    )
+    if wrong or "" in rule[1:]:
+        said = ", ".join("a text" if kind is str else "a whole number" for kind in types) or "nothing"
+        return f"the rule '{rule[0]}' takes {said}, not {str(rule[1:])[:80]}"
+    return None
+
+
+def meets(rule: Rule, text: str) -> bool:
+    """Whether a text meets a rule. An empty text meets none: it would meet most bounds from above.
+
+    meets(["words-at-most", 3], "two words")  # True
+    """
+    if not text.strip() or len(text) > LARGEST:
+        return False
+    kind, *arguments = rule
+    return CHECKS[kind][1](text, *arguments)
+
+
+def share(rules: Sequence[Rule], text: str) -> float:
+    """The share of rules that a text meets; 1 without rules."""
+    return sum(meets(rule, text) for rule in rules) / len(rules) if rules else 1.0
