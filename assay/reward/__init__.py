@@ -1,6 +1,7 @@
 """Rewards: what an answer is worth, from its verdict, its length, a function of the user, a judge, or other rewards."""
 
 from assay.reward.combinators import Cascade, Gated, Product, Sum, Veto
+from assay.reward.controls import Misjudged, Shuffled
 from assay.reward.formed import WellFormed
 from assay.reward.judged import JudgedAlone, JudgedByReference, JudgedInPairs
 from assay.reward.lengths import SoftOverlong
@@ -25,6 +26,7 @@ __all__ = [
     "JudgedByRubric",
     "JudgedInPairs",
     "Masked",
+    "Misjudged",
     "Outcome",
     "PartnerVote",
     "Product",
@@ -33,6 +35,7 @@ __all__ = [
     "Saturated",
     "Scheduled",
     "Scored",
+    "Shuffled",
     "SoftOverlong",
     "Sum",
     "Veto",

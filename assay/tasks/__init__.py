@@ -12,8 +12,8 @@ from assay.tasks.boolean import BOOL
 from assay.tasks.calculator import CALCULATOR
 from assay.tasks.calls import CALLS
 from assay.tasks.compose import COMPOSE
-from assay.tasks.coq import COQ
 from assay.tasks.constraints import CONSTRAINTS
+from assay.tasks.coq import COQ
 from assay.tasks.countdown import COUNTDOWN
 from assay.tasks.data.task import Data, data_task, is_data
 from assay.tasks.dsl import ABDUCTION, DEDUCTION, INDUCTION
@@ -26,8 +26,8 @@ from assay.tasks.modchain import MOD_CHAIN, MOD_CHAIN_7
 from assay.tasks.paths import PATH
 from assay.tasks.pose import PREFIX, pose
 from assay.tasks.programs import PROGRAMS
-from assay.tasks.sql import SQL
 from assay.tasks.repair import REPAIR
+from assay.tasks.sql import SQL
 from assay.tasks.subsequence import LIS
 from assay.tasks.task import Task
 from assay.tasks.verilog import VERILOG
