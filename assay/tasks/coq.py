@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.rng import digest
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
@@ -25,7 +24,6 @@ _NAMES = "abcdefghijklmnop"
 _LENGTHS = {1: (2, 3), 2: (4, 4), 3: (5, 6), 4: (7, 8)}  # level -> least and most tactics of a proof
 _CONNECTIVES = {1: (1, 3), 2: (2, 3), 3: (3, 4), 4: (3, 5)}  # level -> least and most connectives of a formula
 _INDUCE = ["induction n.", "reflexivity.", "simpl.", "simpl in IHn.", "rewrite IHn.", "reflexivity."]
-_SECOND_LOOK = 50  # one in so many answers of training is checked as those of exams are
 
 
 def _instance(generator: np.random.Generator, level: int) -> Spec:
@@ -180,27 +178,30 @@ def _solve(spec: Spec) -> Solution:
 
 
 def judge_all(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
-    """Verdicts on whole responses. Those to held-out problems, and some others, are compiled and checked too."""
+    """Verdicts on whole responses, by the persistent session."""
+    return _judged(pairs, strict=False)
+
+
+def judge_strictly(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    """Verdicts on whole responses: what the session accepts is compiled and checked too."""
+    return _judged(pairs, strict=True)
+
+
+def _judged(pairs: Sequence[tuple[Problem, str]], *, strict: bool) -> list[Verdict]:
     answers = [
         (fenced(text) if problem.wording == "natural" else None) or find_answer(text, problem.wording)
         for problem, text in pairs
     ]
     verdicts = [Verdict.fail("format", "no marked answer")] * len(pairs)
     marked = [i for i, answer in enumerate(answers) if answer is not None]
-    claims = [_claim(pairs[i][0].spec, answers[i] or "") for i in marked]
+    claims = [Claim(pairs[i][0].spec["statement"], answers[i] or "", strict=strict) for i in marked]
     for i, one in zip(marked, judge(claims), strict=True):
         verdicts[i] = one.verdict
     return verdicts
 
 
-def _claim(spec: Spec, answer: str) -> Claim:
-    said = answer.encode(errors="replace")  # a text of a model may hold half a character
-    looked_at = int(digest("second look", spec["statement"], said), 16) % _SECOND_LOOK == 0
-    return Claim(spec["statement"], answer, strict=looked_at or COQ.split_of(spec) != "train")
-
-
 def _check(spec: Spec, text: str) -> Verdict:
-    return judge([_claim(spec, text)])[0].verdict
+    return judge([Claim(spec["statement"], text)])[0].verdict
 
 
 COQ = Task(
@@ -218,5 +219,6 @@ COQ = Task(
     solve=_solve,
     check=_check,
     judge=judge_all,
+    second=judge_strictly,
     externals=("coq",),
 )

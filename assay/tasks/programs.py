@@ -164,10 +164,12 @@ def _expressed(answer: str) -> tuple[str, str] | Verdict:
     return source_of(answer), answer
 
 
-def _judged(items: Sequence[tuple[Spec, tuple[str, str] | Verdict]]) -> list[Verdict]:
+def _judged(
+    items: Sequence[tuple[Spec, tuple[str, str] | Verdict]], calls: Callable[[Spec], Calls] = calls_of
+) -> list[Verdict]:
     """Verdicts on programs that were read; all of them run beside each other."""
     asked = [(spec, read) for spec, read in items if not isinstance(read, Verdict)]
-    found = iter(judge([(program, calls_of(spec)) for spec, (program, _) in asked], opened()) if asked else ())
+    found = iter(judge([(program, calls(spec)) for spec, (program, _) in asked], opened()) if asked else ())
     verdicts = []
     for _, read in items:
         if isinstance(read, Verdict):
@@ -186,6 +188,15 @@ def _judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     return _judged([(problem.spec, _read(problem, text)) for problem, text in pairs])
 
 
+def _judge_afresh(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    """The second oracle: the same programs on lists of its own."""
+
+    def fresh(spec: Spec) -> Calls:
+        return calls_of(spec, fresh_tests(spec, Key(0, "second oracle", str(spec["steps"]))))
+
+    return _judged([(problem.spec, _read(problem, text)) for problem, text in pairs], fresh)
+
+
 PROGRAMS = Task(
     name="programs",
     domain="programs",
@@ -199,5 +210,6 @@ PROGRAMS = Task(
     solve=_solve,
     check=_check,
     judge=_judge,
+    second=_judge_afresh,
     externals=("sandbox",),
 )

@@ -139,5 +139,6 @@ SQL = Task(
     solve=_solve,
     check=_check,
     judge=verdicts.judge,
+    second=verdicts.judge_afresh,
     externals=("sqlite",),
 )

@@ -177,7 +177,7 @@ def _confirmed(found: Judged, outcome: Outcome) -> Judged:
         return Judged(Verdict.invalid("worker_lost", f"coqchk: {status}"), "checker")
     if outcome.result["status"] != "checked":
         said = f"the session accepts the proof, and the checker does not: {outcome.result['said'][-300:]}"
-        return Judged(Verdict.invalid("disagreement", said), "checker")
+        return Judged(Verdict.fail("forbidden", said), "checker")
     return Judged(found.verdict, "checker")
 
 

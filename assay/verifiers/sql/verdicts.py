@@ -50,14 +50,21 @@ def judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     return [one.verdict for one in explain(list(zip(golds, answers, strict=True)))]
 
 
+def judge_afresh(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    """The second oracle: the same queries on as many databases of its own."""
+    golds = [gold_text(problem.spec) for problem, _ in pairs]
+    answers = [find_answer(text, problem.wording) for problem, text in pairs]
+    return [one.verdict for one in explain(list(zip(golds, answers, strict=True)), first=DATABASES)]
+
+
 def gold_text(spec: Mapping[str, Any]) -> str:
     """What `explain` takes as the gold of a question: its tables and its query as JSON."""
     return json.dumps({"tables": spec.get("tables"), "query": spec.get("query")}, sort_keys=True)
 
 
-def explain(pairs: Sequence[tuple[str, str | None]]) -> list[Explained]:
-    """Judges pairs of a gold, as `gold_text` writes it, and a query."""
-    golds = {text: _gold(text) for text in dict.fromkeys(text for text, _ in pairs)}
+def explain(pairs: Sequence[tuple[str, str | None]], *, first: int = 0) -> list[Explained]:
+    """Judges pairs of a gold, as `gold_text` writes it, and a query, on the databases from number `first` on."""
+    golds = {text: _gold(text, first) for text in dict.fromkeys(text for text, _ in pairs)}
     queries = [None if answer is None else plain(answer) for _, answer in pairs]
     asked = [i for i, ((gold, _), query) in enumerate(zip(pairs, queries)) if not golds[gold].trouble and _fine(query)]
     jobs = [{"databases": list(golds[pairs[i][0]].databases), "query": queries[i]} for i in asked]
@@ -79,23 +86,23 @@ def _fine(query: str | None) -> bool:
     return query is not None and 0 < len(query) <= LONGEST and "\0" not in query
 
 
-_golds: dict[str, Gold] = {}
+_golds: dict[tuple[str, int], Gold] = {}
 _MOST_GOLDS = 4_096
 
 
-def _gold(text: str) -> Gold:
+def _gold(text: str, first: int) -> Gold:
     """The gold of a text; kept, unless a process was lost."""
-    if text not in _golds:
-        found = _prepared(text)
+    if (text, first) not in _golds:
+        found = _prepared(text, first)
         if found.kind != "bad_gold":
             return found
         if len(_golds) >= _MOST_GOLDS:
             _golds.pop(next(iter(_golds)))
-        _golds[text] = found
-    return _golds[text]
+        _golds[text, first] = found
+    return _golds[text, first]
 
 
-def _prepared(text: str) -> Gold:
+def _prepared(text: str, first: int) -> Gold:
     try:
         described = json.loads(text)
         query, tables = plain(str(described["query"] or "")), tables_of(described["tables"])
@@ -104,13 +111,13 @@ def _prepared(text: str) -> Gold:
         return Gold("", trouble=why)
     if not _fine(query):
         return Gold(query, trouble="the gold query is empty or too long")
-    return _examined(query, tables)
+    return _examined(query, tables, range(first, first + DATABASES))
 
 
-def _examined(query: str, tables: tuple[Table, ...]) -> Gold:
+def _examined(query: str, tables: tuple[Table, ...], numbers: range) -> Gold:
     """The gold with its databases, after all that a gold must be."""
-    databases = [fill(tables, query, number) for number in range(DATABASES)]
-    turned = [fill(tables, query, number, reverse=True) for number in range(DATABASES)]
+    databases = [fill(tables, query, number) for number in numbers]
+    turned = [fill(tables, query, number, reverse=True) for number in numbers]
     outcomes = workers_of(NAME).map([{"databases": one, "query": query} for one in (databases, turned)])
     for outcome in outcomes:
         if outcome.status == "lost":

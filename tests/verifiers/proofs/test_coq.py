@@ -193,6 +193,6 @@ def test_faults_of_ours_are_no_verdict_on_the_answer() -> None:
     assert kind(Told(session=Outcome("done", {"status": "starved", "place": 0, "said": ""})))[0] == "invalid"
     assert kind(Told(checker=Outcome("time"))) == ("invalid", "worker_lost")
     refused = Outcome("done", {"status": "refused", "said": "Axioms: x"})
-    assert kind(Told(checker=refused)) == ("invalid", "disagreement")
+    assert kind(Told(checker=refused)) == ("fail", "forbidden")
     assumed = Outcome("done", {"status": "assumptions", "place": 1, "said": "Axioms: x"})
     assert kind(Told(session=assumed)) == ("fail", "forbidden")
