@@ -1,7 +1,8 @@
-"""Tests of a foreign program, `@pytest.mark.external("coq")`: left out by name where it is missing, and counted.
+"""Tests of a foreign program, `@pytest.mark.external("coq")`: left out by name where it cannot be used, and counted.
 
-Three ways, by the variable ASSAY_EXTERNALS: unset, a test of a missing external is skipped; `listed`, as `.ci/run` sets
-it, those of `ci_externals.txt` must be there; `all`, as `make test-deep` sets it, every one must be there.
+An external cannot be used where it is missing, or where its self-test fails, as that of the sandbox does on a machine
+that offers no isolation. Three ways, by the variable ASSAY_EXTERNALS: unset, such tests are skipped; `listed`, as
+`.ci/run` sets it, the externals of `ci_externals.txt` must work; `all`, as `make test-deep` sets it, all must work.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.externals import EXTERNALS
+from assay.externals import EXTERNALS, examine
 
 VARIABLE = "ASSAY_EXTERNALS"
 LIST = Path(__file__).with_name("ci_externals.txt")
@@ -35,16 +36,18 @@ def must_be_there(name: str) -> bool:
 
 
 @lru_cache
-def missing(name: str) -> bool:
+def unusable(name: str) -> str:
+    """Why an external cannot be used here; empty if it can."""
     if name not in EXTERNALS:
         raise pytest.UsageError(f"a test is marked with the external '{name}'; there are {', '.join(EXTERNALS)}.")
-    return EXTERNALS[name].version() is None
+    found = examine(EXTERNALS[name])
+    return {"ok": "", "missing": "missing", "broken": f"its self-test fails: {found.problem}"}[found.state]
 
 
 def missing_of(item: pytest.Item) -> list[str]:
-    """The missing externals of a test, in the order of its marks."""
+    """The externals of a test that cannot be used, in the order of its marks."""
     named = [name for mark in item.iter_markers("external") for name in mark.args]
-    return [name for name in dict.fromkeys(named) if missing(name)]
+    return [name for name in dict.fromkeys(named) if unusable(name)]
 
 
 class MissingExternals:
@@ -57,10 +60,10 @@ class MissingExternals:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         found = missing_of(item)
         if wanted := [name for name in found if must_be_there(name)]:
-            lines = "; ".join(f"{name}: {EXTERNALS[name].install}" for name in wanted)
-            pytest.fail(f"externals that must be there are missing ({VARIABLE}={os.environ[VARIABLE]}). {lines}", False)
+            lines = "; ".join(f"{name} ({unusable(name)}): {EXTERNALS[name].install}" for name in wanted)
+            pytest.fail(f"externals that must work do not ({VARIABLE}={os.environ[VARIABLE]}). {lines}", False)
         if found:
-            pytest.skip(f"missing: {', '.join(found)}")
+            pytest.skip(f"cannot be used here: {', '.join(found)}")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -76,7 +79,7 @@ class MissingExternals:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if not self.skipped:
             return
-        terminalreporter.section("externals that are missing")
+        terminalreporter.section("externals that cannot be used here")
         for name, count in sorted(self.skipped.items()):
             tests = "1 test" if count == 1 else f"{count} tests"
-            terminalreporter.line(f"{name}: {tests} skipped. To run them: {EXTERNALS[name].install}")
+            terminalreporter.line(f"{name}: {tests} skipped, {unusable(name)}. To run them: {EXTERNALS[name].install}")
