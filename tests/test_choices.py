@@ -27,6 +27,8 @@ FREE = {  # what a text may be that has no list of choices, by field
     "score": "a column of the data",
     "metric": "of the metrics of a step",
     "until": "texts that an answer may hold",
+    "compact": "a template for prompts of small models",
+    "natural": "a template for prompts of language models",
     "criteria": "of a rubric, for a judge to read",
     "marks": "the characters that end a step",
 }

@@ -185,7 +185,7 @@ def test_checkpoints_of_earlier_versions_find_their_stores() -> None:
     assert sorted(found) == sorted(
         [
             *("levels", "hint-rates", "difficulty", "temperatures", "solved", "successes", "values", "harvest"),
-            *("unsolved", "examined", "helpful", "left-over", "posed", "drafts", "", "entropy"),
+            *("unsolved", "examined", "helpful", "left-over", "posed", "drafts", "", "entropy", "mixed-share"),
         ]
     )
 

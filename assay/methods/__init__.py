@@ -121,5 +121,8 @@ METHODS = {
         "rlad",
         "azr",
     ),
-    "verified": ("sirl", "sql_rlvr"),
+    "verified": (
+        "sirl",
+        "sql_rlvr",
+    ),
 }

@@ -87,7 +87,7 @@ def misjudged(
 class Misjudged(OfOne):
     """A verifier that errs as often as you say: for experiments on what its errors cost.
 
-    reward=(Misjudged(accepts=0.05),)  # one wrong answer in twenty is rewarded
+    reward=(Misjudged(accepts=0.05),)
     --mechanism.reward misjudged --mechanism.reward.0.accepts 0.05
     """
 

@@ -46,7 +46,7 @@ def _noted(rule: Rule) -> str:
 
 
 def _compact(spec: Spec) -> str:
-    return f"W {_canonical(spec)}"
+    return f"D {_canonical(spec)}"
 
 
 def _said(rule: Rule) -> str:

@@ -108,8 +108,8 @@ def test_a_paper_says_what_runs_and_what_does_not() -> None:
     assert cispo.rewards == (), "the punishment is DAPO's, from which the recipe starts"
     (sirl,) = papers.find("sirl")
     assert (sirl.here, sirl.recipes) == ("in part", ("sirl", "sirl-vote")) and "Python" in sirl.missing
-    (verif,) = papers.find("verif")
-    assert (verif.here, verif.recipes, verif.commands) == ("not yet", (), ())
+    (sweet,) = papers.find("sweet-rl")
+    assert (sweet.here, sweet.recipes, sweet.commands) == ("not yet", (), ())
 
 
 def test_all_recipes_of_a_paper_are_one_paper() -> None:

@@ -150,7 +150,7 @@ def results(*rows: Any) -> Outcome:
 )
 def test_who_is_to_blame(outcome: Outcome, expected: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     ready = verdicts.Gold("q", ([],) * 5, ([[1]], [[1]], [[2]], [[2]], [[2]]))
-    monkeypatch.setattr(verdicts, "_golds", {"g": ready})
+    monkeypatch.setattr(verdicts, "_golds", {("g", 0): ready})
     monkeypatch.setattr(verdicts, "workers_of", lambda name: Said(outcome))
     (one,) = explain([("g", "select 1")])
     assert (one.verdict.status, one.verdict.kind) == expected
