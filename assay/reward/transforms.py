@@ -12,6 +12,7 @@ import numpy as np
 from assay.part import Rewarding
 from assay.reward.composed import Child, combined, spread
 from assay.reward.parts import Outcome
+from assay.reward.within import RepeatedSteps
 from assay.types import Episode, Origin, Reward, RewardScope
 
 
@@ -133,6 +134,7 @@ class Delta(OfOne):
         --mechanism.reward outcome,delta --mechanism.reward.1.of repeated-steps
     """
 
+    of: Rewarding = RepeatedSteps()  # a reward of turns or steps
     does = delta
 
     def refusal(self, **_: Any) -> str | None:
