@@ -56,6 +56,7 @@ def test_metamath_is_not_fooled() -> None:
     assert {one.verdict.status for one in found} == {"fail"}
 
 
+@pytest.mark.slow
 @pytest.mark.external("metamath")
 def test_the_external_alone_does_not_take_noise_for_a_proof() -> None:
     """Databases that print what an accepted proof prints, or that hide statements: the program accepts only proofs."""

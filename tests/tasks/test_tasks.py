@@ -27,7 +27,8 @@ EASIEST = {name: TASKS[name].levels[0] for name in NAMES}
 
 def marked(name: str, *more: object) -> ParameterSet:
     """A case of a task, which is left out where an external that judges the task cannot be used."""
-    return pytest.param(name, *more, marks=[pytest.mark.external(one) for one in TASKS[name].externals])
+    externals = [pytest.mark.external(one) for one in TASKS[name].externals]
+    return pytest.param(name, *more, marks=[*externals, pytest.mark.slow] if externals else ())
 
 
 EACH = [marked(name) for name in NAMES]

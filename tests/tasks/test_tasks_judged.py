@@ -81,6 +81,7 @@ def test_answers_of_other_problems_are_mostly_wrong(name: str) -> None:
     assert statuses[0] == "ok" and statuses.count("ok") <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_splits_are_disjoint(name: str) -> None:
     task = TASKS[name]

@@ -86,6 +86,7 @@ def test_a_similarity_is_a_share(one: list[str], other: list[str]) -> None:
     assert similarity(files, gold, gold) == 1.0
 
 
+@pytest.mark.slow
 def test_long_diffs_are_compared_in_time() -> None:
     files = {"f": "\n".join(map(str, range(20_000)))}
     edits = [Edit("f", str(n), "x" * 400 + str(n)) for n in range(0, 20_000, 400)]
