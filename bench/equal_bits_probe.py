@@ -375,7 +375,8 @@ def work(model: str, scratch: Path) -> None:
     import torch
 
     torch.set_num_threads(1)
-    of_tree("recipes"), of_tree("session"), of_tree("main")
+    for part in ("recipes", "session", "main"):
+        of_tree(part)
     for line in sys.stdin:
         kind, name, engine, task = json.loads(line)
         if name not in of_tree("recipes"):
