@@ -176,7 +176,9 @@ def test_mutants_are_judged_as_an_evaluator_judges_them() -> None:
     assert not [e.why for e in found if e.verdict.status == "invalid"]
     wrong = []
     for (one, other), e in zip(pairs, found, strict=True):
-        own = [[dict(zip("abc", row)) for row in base[0]["rows"]] for base in verdicts._golds[e.gold or ""].databases]
+        own = [
+            [dict(zip("abc", row)) for row in base[0]["rows"]] for base in verdicts._golds[e.gold or "", 0].databases
+        ]
         if (e.verdict.status == "ok") == differ(one, other, [*tables, *own]):
             wrong.append((one.text(), other.text(), e.why))
     assert not wrong, f"{len(wrong)} of {len(pairs)}"
