@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,6 +37,7 @@ from assay.run.experiment import Experiment
 from assay.scoring.bank import Bank, powers, summary
 from assay.source import Pool
 from bench import bases as _unfinished  # noqa: F401 - registers them
+from bench import kept, machine
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "proxies"
@@ -154,6 +156,8 @@ def run(proxy: Proxy, arm: str, seed: int) -> dict[str, Any]:
         "length": last["length/mean"],
         "entropy": last.get("policy/entropy"),
         "seconds": round(time.monotonic() - began, 1),
+        "machine": kept.machine_key(machine.describe()),
+        "measured": datetime.now(UTC).date().isoformat(),
     }
 
 

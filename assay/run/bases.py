@@ -97,7 +97,8 @@ def _of_task(name: str, summary: str, levels: tuple[int, ...], num_steps: int) -
 _OF_TASKS = (  # task, summary, levels, steps of imitation: so few that a third of the answers is right, or fewer
     ("linear-program", "linear and integer programs of two variables", (2, 3), 50),
     ("sql", "queries with totals, also of groups", (2, 3), 32),
-    ("metamath", "short proofs in Metamath", (1, 2), 400),
+    ("programs", "Python functions of two and three operations on lists", (2, 3), 70),
+    ("metamath", "short proofs in Metamath", (1, 2), 300),
     ("verilog", "circuits of two and three inputs from their truth tables", (1, 2), 400),
     ("coq", "short proofs in Coq, of propositions and of equations", (1, 5), 400),
 )

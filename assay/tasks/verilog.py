@@ -14,8 +14,8 @@ import numpy as np
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
-from assay.verifiers.circuits.text import fenced
 from assay.verifiers.circuits.testbench import Port
+from assay.verifiers.circuits.text import fenced
 from assay.verifiers.circuits.verdicts import has_outputs, judge
 
 _BITS = "abcd"
