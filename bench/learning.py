@@ -31,6 +31,8 @@ SCALE = {
     "scale.learning-rate": "3e-4",
     "evaluation.every": "0",  # only before and after
 }
+STEPS = 20  # with 128 answers each
+SAMPLES = 8  # to each of 64 held-out problems, before and after
 GAIN = 0.10  # of pass@1, that each task is to gain
 SHUFFLED = {"mechanism.reward": "shuffled"}
 
@@ -45,15 +47,15 @@ def misjudged(**shares: float) -> Arm:
     return grpo({"mechanism.reward": "misjudged", **chosen})
 
 
-def proof(task: str, levels: tuple[int, ...], *, steps: int, samples: int, **more: Arm) -> Proxy:
+def proof(task: str, levels: tuple[int, ...], **more: Arm) -> Proxy:
     return Proxy(
         method=task,
         expects="pass@1 gains at least 0.10 with true verdicts, and nothing with verdicts that are shuffled",
         model=task,
         pool=Pool((Share(task, levels),)),
         arms={task: grpo(), "shuffled": grpo(SHUFFLED), **more},
-        steps=steps,
-        final_samples=samples,
+        steps=STEPS,
+        final_samples=SAMPLES,
         diagnostic="reward/accuracy",
         direction="up",
         against="shuffled",
@@ -70,10 +72,12 @@ ERRORS = {
 PROOFS = {
     one.method: one
     for one in (
-        proof("linear-program", (2, 3), steps=30, samples=16, **ERRORS),
-        proof("sql", (2, 3), steps=30, samples=16),
-        proof("programs", (2, 3), steps=30, samples=16),
-        proof("metamath", (1, 2), steps=30, samples=16),
+        proof("linear-program", (2, 3), **ERRORS),
+        proof("sql", (2, 3)),
+        proof("programs", (2, 3)),
+        proof("coq", (1, 5)),
+        proof("metamath", (1, 2)),
+        proof("verilog", (5, 6)),
     )
 }
 VETO = Proxy(
@@ -91,8 +95,8 @@ VETO = Proxy(
         ),
         "exploit": grpo({"mechanism.reward": "sum", **{f"mechanism.reward.0.{k}": v for k, v in BONUS.items()}}),
     },
-    steps=30,
-    final_samples=16,
+    steps=STEPS,
+    final_samples=SAMPLES,
     diagnostic="reward/maximises/mean",
     direction="down",
     against="exploit",

@@ -99,8 +99,8 @@ _OF_TASKS = (  # task, summary, levels, steps of imitation: so few that a third 
     ("sql", "queries with totals, also of groups", (2, 3), 32),
     ("programs", "Python functions of two and three operations on lists", (2, 3), 70),
     ("metamath", "short proofs in Metamath", (1, 2), 300),
-    ("verilog", "circuits of two and three inputs from their truth tables", (1, 2), 400),
-    ("coq", "short proofs in Coq, of propositions and of equations", (1, 5), 400),
+    ("verilog", "units that select between two and four operations", (5, 6), 60),
+    ("coq", "short proofs in Coq, of propositions and of equations", (1, 5), 75),
 )
 BASES = {
     base.name: base

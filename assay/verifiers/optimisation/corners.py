@@ -2,7 +2,7 @@
 
 A corner is a point where as many rows and bounds meet as there are variables. If two programs with real variables
 differ within the box, then one of their corners is allowed by one program alone. Programs with whole variables are
-compared at all whole points of a small box.
+compared at all whole points of a small box, and far away along the axes and diagonals.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _meeting(planes: Sequence[Plane]) -> tuple[Fraction, ...] | None:
     return tuple(row[-1] for row in rows)
 
 
-def _holds(program: Program, point: Sequence[Fraction]) -> bool:
+def _holds(program: Program, point: Sequence[Fraction | int]) -> bool:
     at = dict(zip(program.variables, point, strict=True))
     for row in program.rows:
         over = sum(value * at[name] for name, value in row.terms.items()) - row.bound
@@ -102,7 +102,10 @@ def _holds(program: Program, point: Sequence[Fraction]) -> bool:
 
 
 def _whole(gold: Program, one: Program) -> str:
-    """Compares two programs at all whole points from -1 to beyond every bound of the gold."""
+    """Compares two programs at all whole points from -1 to beyond every bound of the gold, and at far ones."""
+    for point in itertools.product((0, FAR), repeat=len(gold.variables)):
+        if _holds(gold, point) != _holds(one, point):
+            return f"one program alone allows the point {', '.join(map(str, point))}"
     side = 2 + max((abs(math.ceil(row.bound)) for row in gold.rows), default=0)
     if (side + 2) ** len(gold.variables) > 10**6:
         raise TooLarge(f"bounds up to {side - 2}: too many whole points to compare")
