@@ -77,7 +77,7 @@ PROOFS = {
         proof("programs", (2, 3)),
         proof("coq", (1, 5)),
         proof("metamath", (1, 2)),
-        proof("verilog", (5, 6)),
+        proof("verilog", (5,)),
     )
 }
 VETO = Proxy(
