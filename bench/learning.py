@@ -76,7 +76,7 @@ PROOFS = {
         proof("sql", (2, 3)),
         proof("programs", (2, 3)),
         proof("coq", (1, 5)),
-        proof("metamath", (1, 2)),
+        proof("metamath", (1,)),
         proof("verilog", (5,)),
     )
 }
