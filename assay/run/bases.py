@@ -98,7 +98,7 @@ _OF_TASKS = (  # task, summary, levels, steps of imitation: so few that a third 
     ("linear-program", "linear and integer programs of two variables", (2, 3), 50),
     ("sql", "queries with totals, also of groups", (2, 3), 32),
     ("programs", "Python functions of two and three operations on lists", (2, 3), 70),
-    ("metamath", "proofs of one rule in Metamath", (1,), 25),
+    ("metamath", "proofs of one rule in Metamath", (1,), 17),
     ("verilog", "units that select between two operations", (5,), 24),
     ("coq", "short proofs in Coq, of propositions and of equations", (1, 5), 75),
 )
