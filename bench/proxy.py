@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,6 +37,7 @@ from assay.run.experiment import Experiment
 from assay.scoring.bank import Bank, powers, summary
 from assay.source import Pool
 from bench import bases as _unfinished  # noqa: F401 - registers them
+from bench import kept, machine
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "proxies"
@@ -52,7 +54,8 @@ SETTINGS = {
     "saving.rollouts-every": "0",
 }
 COMPUTES = ("forwards", "ask", "collect", "credit", "curate", "engine", "memory", "objective", "policy", "reward")
-COMPUTES += ("methods", "source", "tasks", "assemble.py", "loop.py", "rng.py", "streams.py", "types.py")
+COMPUTES += ("externals", "methods", "sandbox", "source", "tasks", "verifiers")
+COMPUTES += ("assemble.py", "loop.py", "rng.py", "streams.py", "types.py")
 
 
 @dataclass(frozen=True)
@@ -125,8 +128,8 @@ def proxies() -> dict[str, Proxy]:
     return {proxy.method: proxy for proxy in found}
 
 
-def done(method: str) -> list[dict[str, Any]]:
-    path = RESULTS / f"{method}.jsonl"
+def done(method: str, folder: Path = RESULTS) -> list[dict[str, Any]]:
+    path = folder / f"{method}.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
@@ -153,6 +156,8 @@ def run(proxy: Proxy, arm: str, seed: int) -> dict[str, Any]:
         "length": last["length/mean"],
         "entropy": last.get("policy/entropy"),
         "seconds": round(time.monotonic() - began, 1),
+        "machine": kept.machine_key(machine.describe()),
+        "measured": datetime.now(UTC).date().isoformat(),
     }
 
 
@@ -162,18 +167,20 @@ def _pass(bank: Mapping[str, Any], k: int) -> Mapping[str, float]:
     return summary(read, sorted({*powers(int(read.n.min())), k}))["pass"][str(k)]
 
 
-def fill(proxy: Proxy, arms: Sequence[str], seeds: Sequence[int], *, again: bool = False) -> None:
+def fill(
+    proxy: Proxy, arms: Sequence[str], seeds: Sequence[int], *, again: bool = False, folder: Path = RESULTS
+) -> None:
     """Runs what is missing, and `again` what other code ran; a line is written as soon as its run is over."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for seed in seeds:
         for arm in arms:
-            known = [r for r in done(proxy.method) if r["key"] == proxy.key(arm, seed)]
+            known = [r for r in done(proxy.method, folder) if r["key"] == proxy.key(arm, seed)]
             if any(r["code"] == code() or not again for r in known):
                 continue
             record = run(proxy, arm, seed)
-            others = [r for r in done(proxy.method) if (r["arm"], r["seed"]) != (arm, seed)]
+            others = [r for r in done(proxy.method, folder) if (r["arm"], r["seed"]) != (arm, seed)]
             lines = sorted([*others, record], key=lambda r: (r["seed"], list(proxy.arms).index(r["arm"])))
-            (RESULTS / f"{proxy.method}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in lines))
+            (folder / f"{proxy.method}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in lines))
             print(
                 f"{proxy.method:12} {arm:14} seed {seed}  pass@1 {record['before']['1']:.3f} -> "
                 f"{record['after']['1']:.3f}  {proxy.diagnostic} {record['diagnostic']}  {record['seconds']:.0f} s",

@@ -80,6 +80,28 @@ def imitation(*, num_steps: int, num_prompts: int = 64, learning_rate: float = 1
     )
 
 
+def _of_task(name: str, summary: str, levels: tuple[int, ...], num_steps: int) -> Base:
+    """A base of one task whose answers a foreign program judges, with 1.35 million parameters.
+
+    The learning rate is constant, so that a base of fewer steps is a longer one's earlier state.
+    """
+    return Base(
+        name=name,
+        summary=summary,
+        shape=small_shape(hidden=160, layers=4, heads=4, ffn=480, context=128),
+        pool=Pool((Share(name, levels),)),
+        scale=dataclasses.replace(imitation(num_steps=num_steps), schedule="constant"),
+    )
+
+
+_OF_TASKS = (  # task, summary, levels, steps of imitation: so few that a third of the answers is right, or fewer
+    ("linear-program", "linear and integer programs of two variables", (2, 3), 50),
+    ("sql", "queries with totals, also of groups", (2, 3), 32),
+    ("programs", "Python functions of two and three operations on lists", (2, 3), 70),
+    ("metamath", "proofs of one rule in Metamath", (1,), 17),
+    ("verilog", "units that select between two operations", (5,), 24),
+    ("coq", "short proofs in Coq, of propositions and of equations", (1, 5), 75),
+)
 BASES = {
     base.name: base
     for base in (
@@ -90,27 +112,7 @@ BASES = {
             pool=Pool((Share("countdown", (3, 4)),)),
             scale=imitation(num_steps=800),
         ),
-        Base(
-            name="metamath",
-            summary="short proofs in Metamath",
-            shape=small_shape(hidden=128, layers=4, heads=4, ffn=384, context=128),
-            pool=Pool((Share("metamath", (1, 2)),)),
-            scale=imitation(num_steps=400),
-        ),
-        Base(
-            name="verilog",
-            summary="circuits of two and three inputs from their truth tables",
-            shape=small_shape(hidden=128, layers=4, heads=4, ffn=384, context=96),
-            pool=Pool((Share("verilog", (1, 2)),)),
-            scale=imitation(num_steps=400),
-        ),
-        Base(
-            name="coq",
-            summary="short proofs in Coq, of propositions and of equations",
-            shape=small_shape(hidden=128, layers=4, heads=4, ffn=384, context=160),
-            pool=Pool((Share("coq", (1, 5)),)),
-            scale=imitation(num_steps=400),
-        ),
+        *(_of_task(*row) for row in _OF_TASKS),
     )
 }
 

@@ -9,12 +9,17 @@ by variable and the program by row, so that an answer is no copy of the question
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assay.tasks.task import Solution, Spec, Task
-from assay.types import Verdict
+from assay.types import Problem, Verdict
+from assay.verifiers.answers import find_answer
 from assay.verifiers.optimisation import verdicts
+
+if TYPE_CHECKING:
+    from assay.verifiers.optimisation.program import Program
 
 NAMES = "abc"
 PRODUCTS = ("tables", "chairs", "shelves")
@@ -96,6 +101,42 @@ def _check(spec: Spec, text: str) -> Verdict:
     return verdicts.explain([(spec["program"], text)])[0].verdict
 
 
+def _stated(spec: Spec) -> Program:
+    """The program of a problem, made of its numbers and not of the text that answers are compared with."""
+    from fractions import Fraction
+
+    from assay.verifiers.optimisation.program import Program, Row
+
+    names = NAMES[: len(spec["prices"])]
+
+    def linear(numbers: Sequence[int]) -> dict[str, Fraction]:
+        return dict(zip(names, map(Fraction, numbers), strict=True))
+
+    sign = ">=" if spec["least"] else "<="
+    rows = [Row(linear(use), sign, Fraction(stock)) for use, stock in zip(spec["uses"], spec["stocks"], strict=True)]
+    rows += [Row({names[i]: Fraction(1)}, "<=", Fraction(most)) for i, most in spec["most"]]
+    whole = frozenset(names if spec["whole"] else "")
+    return Program(not spec["least"], linear(spec["prices"]), rows=tuple(rows), integers=whole)
+
+
+def _judge_by_corners(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    """The second oracle: no solver, the corners of both programs in exact fractions."""
+    return [_by_corners(problem.spec, find_answer(text, problem.wording)) for problem, text in pairs]
+
+
+def _by_corners(spec: Spec, answer: str | None) -> Verdict:
+    from assay.verifiers.optimisation.corners import TooLarge, difference
+    from assay.verifiers.optimisation.program import Unreadable, read
+
+    try:
+        why = difference(_stated(spec), read(answer or ""))
+    except Unreadable as error:
+        return Verdict.fail("format", str(error))
+    except TooLarge as error:
+        return Verdict.invalid("too_large", str(error))
+    return Verdict.fail("wrong", why) if why else Verdict.ok(answer or "")
+
+
 LINEAR_PROGRAM = Task(
     name="linear-program",
     domain="optimisation",
@@ -111,5 +152,6 @@ LINEAR_PROGRAM = Task(
     solve=_solve,
     check=_check,
     judge=verdicts.judge,
+    second=_judge_by_corners,
     externals=("highs",),
 )

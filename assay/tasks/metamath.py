@@ -6,7 +6,9 @@ is left at the end becomes the hypotheses. So there is a proof, of as many rules
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -204,6 +206,31 @@ def judge_all(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     return verdicts
 
 
+def judge_renamed(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    """The second oracle: a proof must also prove the theorem with its variables renamed, to both kernels.
+
+    A row of rules says nothing of variables, so it stays as it is; steps of syntax name them, and are renamed too.
+    """
+    turned = [
+        (dataclasses.replace(problem, spec=_renamed(problem.spec)), _RENAMED.sub(_next, text))
+        for problem, text in pairs
+    ]
+    return judge_all(turned)
+
+
+_RENAMED = re.compile(rf"(?<![\w.-])w[{VARIABLES}](?![\w.-])")  # steps of syntax that name a variable
+_NEXT = dict(zip(VARIABLES, VARIABLES[1:] + VARIABLES[0], strict=True))
+
+
+def _next(step: re.Match[str]) -> str:
+    return "w" + _NEXT[step[0][1]]
+
+
+def _renamed(spec: Spec) -> Spec:
+    turn = str.maketrans(_NEXT)
+    return {**spec, "hypotheses": [h.translate(turn) for h in spec["hypotheses"]], "goal": spec["goal"].translate(turn)}
+
+
 def _check(spec: Spec, text: str) -> Verdict:
     return judge([Claim.of(spec, text)])[0].verdict
 
@@ -220,5 +247,6 @@ METAMATH = Task(
     solve=_solve,
     check=_check,
     judge=judge_all,
+    second=judge_renamed,
     externals=("metamath",),
 )

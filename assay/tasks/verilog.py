@@ -14,8 +14,9 @@ import numpy as np
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
+from assay.verifiers.circuits.testbench import Port
 from assay.verifiers.circuits.text import fenced
-from assay.verifiers.circuits.verdicts import judge
+from assay.verifiers.circuits.verdicts import has_outputs, judge
 
 _BITS = "abcd"
 _OUTPUTS = "yz"
@@ -44,6 +45,25 @@ _OPERATIONS = {  # compact name -> (expression, words)
     "shr": ("a>>1", "a shifted right by one bit"),
     "eq": ("(a==b)", "1 if a and b are equal, else 0"),
     "lt": ("(a<b)", "1 if a is less than b as unsigned numbers, else 0"),
+}
+
+_VALUES: dict[str, Callable[[int, int], int]] = {  # compact name -> value before it is cut; written apart from Verilog
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+    "nota": lambda a, b: -1 - a,
+    "notb": lambda a, b: -1 - b,
+    "inc": lambda a, b: a + 1,
+    "dec": lambda a, b: a - 1,
+    "neg": lambda a, b: -a,
+    "max": lambda a, b: max(a, b),
+    "min": lambda a, b: min(a, b),
+    "shl": lambda a, b: 2 * a,
+    "shr": lambda a, b: a // 2,
+    "eq": lambda a, b: int(a == b),
+    "lt": lambda a, b: int(a < b),
 }
 
 
@@ -156,10 +176,7 @@ def circuit(spec: Spec, answer: str) -> str:
 
 def judge_all(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     """Verdicts on whole responses, of all circuits at once."""
-    answers = [
-        (fenced(text) if problem.wording == "natural" else None) or find_answer(text, problem.wording)
-        for problem, text in pairs
-    ]
+    answers = [_answer(problem, text) for problem, text in pairs]
     return _verdicts([(problem.spec, answer) for (problem, _), answer in zip(pairs, answers, strict=True)])
 
 
@@ -170,6 +187,43 @@ def _verdicts(items: Sequence[tuple[Spec, str | None]]) -> list[Verdict]:
     for i, one in zip(marked, found, strict=True):
         verdicts[i] = one.verdict
     return verdicts
+
+
+def ports(spec: Spec) -> tuple[Port, ...]:
+    """The ports of the module, in the order of its head."""
+    if "operations" in spec:
+        width, select = spec["width"], (len(spec["operations"]) - 1).bit_length()
+        sizes = (("a", "input", width), ("b", "input", width), ("s", "input", select), ("y", "output", width))
+        return tuple(Port(*size) for size in sizes)
+    inputs = [Port(name, "input", 1) for name in _BITS[: spec["inputs"]]]
+    return (*inputs, *(Port(name, "output", 1) for name in _OUTPUTS[: len(spec["tables"])]))
+
+
+def outputs(spec: Spec) -> tuple[str, ...]:
+    """What the circuit gives for all inputs in order, as bits, computed from the question without Verilog."""
+    if "operations" not in spec:
+        return tuple("".join(bits) for bits in zip(*spec["tables"], strict=True))
+    width, operations = spec["width"], [_VALUES[name] for name in spec["operations"]]
+    words = range(2**width)
+    return tuple(
+        f"{operation(a, b) % 2**width:0{width}b}" for a, b, operation in itertools.product(words, words, operations)
+    )
+
+
+def judge_by_outputs(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    """The second oracle: simulated outputs are compared with the question itself, without reference and without SAT."""
+    answers = [_answer(problem, text) for problem, text in pairs]
+    verdicts = [Verdict.fail("format", "no marked answer")] * len(pairs)
+    marked = [i for i, answer in enumerate(answers) if answer is not None]
+    specs = [problem.spec for problem, _ in pairs]
+    items = [(circuit(specs[i], answers[i] or ""), ports(specs[i]), outputs(specs[i])) for i in marked]
+    for i, verdict in zip(marked, has_outputs(items), strict=True):
+        verdicts[i] = verdict
+    return verdicts
+
+
+def _answer(problem: Problem, text: str) -> str | None:
+    return (fenced(text) if problem.wording == "natural" else None) or find_answer(text, problem.wording)
 
 
 def _check(spec: Spec, text: str) -> Verdict:
@@ -191,5 +245,6 @@ VERILOG = Task(
     solve=_solve,
     check=_check,
     judge=judge_all,
+    second=judge_by_outputs,
     externals=("iverilog", "yosys"),
 )

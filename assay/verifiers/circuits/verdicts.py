@@ -138,6 +138,20 @@ def _compared(outcome: Outcome, right: Sequence[str], end: str) -> Verdict | Non
     return Verdict.fail("wrong", f"{wrong} of {len(right)} outputs differ") if wrong else None
 
 
+def has_outputs(items: Sequence[tuple[str, Sequence[Port], Sequence[str]]], ask: Ask = _ask) -> list[Verdict]:
+    """Verdicts on circuits by the outputs that are known of all inputs in the testbench's order, and by nothing else.
+
+    has_outputs([(circuit, (Port("a", "input", 1), Port("y", "output", 1)), ("1", "0"))])  # is it a negation?
+    """
+    refused = {i: refusal(answer) for i, (answer, *_) in enumerate(items)}
+    verdicts = [Verdict.fail(*why) if (why := refused[i]) else Verdict.ok(items[i][0].strip()) for i in refused]
+    run = [i for i, why in refused.items() if not why]
+    asked = [("", items[i][0], Reference(tuple(items[i][1]), tuple(items[i][2]))) for i in run]
+    for i, one in zip(run, _simulated(asked, ask) if run else [], strict=True):
+        verdicts[i] = verdicts[i] if one is None else one.verdict
+    return verdicts
+
+
 def _proved(items: Sequence[tuple[str, str, Reference]], ask: Ask) -> list[Judged]:
     outcomes = ask("yosys", [{"gold": gold, "circuit": answer} for gold, answer, _ in items])
     return [_decided(outcome, answer) for outcome, (_, answer, _) in zip(outcomes, items, strict=True)]
