@@ -27,6 +27,7 @@ from assay.tasks.paths import PATH
 from assay.tasks.pose import PREFIX, pose
 from assay.tasks.programs import PROGRAMS
 from assay.tasks.repair import REPAIR
+from assay.tasks.smt import SMT
 from assay.tasks.sql import SQL
 from assay.tasks.subsequence import LIS
 from assay.tasks.task import Task
@@ -56,6 +57,7 @@ TASKS: dict[str, Task] = {
     "programs": PROGRAMS,
     "linear-program": LINEAR_PROGRAM,
     "sql": SQL,
+    "smt": SMT,
     "metamath": METAMATH,
     "verilog": VERILOG,
     "coq": COQ,
