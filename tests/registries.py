@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 from assay import known
 from assay.tasks import TASKS
 
-TABLES: tuple[dict[Any, Any], ...] = (known.RECIPES, known.LIKES, known.METHOD_OF, *known.PARTS.values(), TASKS)
+TABLES: tuple[MutableMapping[Any, Any], ...] = (
+    known.RECIPES,
+    known.LIKES,
+    known.METHOD_OF,
+    *known.PARTS.values(),
+    TASKS,
+)
 
 
 @contextlib.contextmanager

@@ -16,7 +16,6 @@ from assay.reward.votes import answer_of, groups_of
 from assay.rng import Key
 from assay.types import Episode, Problem, Reward
 from assay.verifiers.answers import find_answer
-from assay.verifiers.judges.client import examine, judge_of
 from assay.verifiers.judges.contentless import has_text, says_something
 from assay.verifiers.judges.endpoint import Endpoint, Fault
 from assay.verifiers.judges.questions import Grade, Question, win, without_thought
@@ -29,7 +28,18 @@ class Judged(Rewarding):
     endpoint: Endpoint = Endpoint()  # where the judge answers; its key comes from the environment
 
     def prepare(self) -> None:
+        from assay.verifiers.judges.client import examine
+
         examine(self.endpoint)
+
+
+def grades_of(endpoint: Endpoint, questions: Sequence[Question], key: Key) -> list[Grade | Fault]:
+    """What the judge says to each question. The client is imported only where there is something to ask."""
+    if not questions:
+        return []
+    from assay.verifiers.judges.client import judge_of
+
+    return judge_of(endpoint).grades(questions, key)
 
 
 def question_of(problem: Problem) -> str:
@@ -56,7 +66,7 @@ def graded(
 ) -> list[Reward | None]:
     """The reward of each answer: None without a question, a number without asking, else by the judge's grade."""
     asked = [(i, question) for i, question in enumerate(questions) if isinstance(question, Question)]
-    said = judge_of(endpoint).grades([question for _, question in asked], key) if asked else []
+    said = grades_of(endpoint, [question for _, question in asked], key)
     grades = {i: grade for (i, _), grade in zip(asked, said, strict=True)}
     result: list[Reward | None] = []
     for i, question in enumerate(questions):
@@ -182,7 +192,7 @@ def in_pairs(
             prompt = question_of(episodes[i].request.problem)
             questions |= {(prompt, first, second): None, (prompt, second, first): None}
     asked = [Question("pair", prompt, (a, b)) for prompt, a, b in questions]
-    said = judge_of(endpoint).grades(asked, memory.key(name, memory.step)) if asked else []
+    said = grades_of(endpoint, asked, memory.key(name, memory.step))
     grades = dict(zip(questions, said, strict=True))
     wins: dict[int, list[float | Fault]] = {}
     for i, j in pairs:

@@ -16,7 +16,8 @@ from assay.run import data_needs
 from assay.run.configure import from_data
 from assay.run.experiment import Experiment
 from assay.source import Pool
-from assay.tasks.data.task import content, is_data
+from assay.tasks.data import is_data
+from assay.tasks.data.task import content
 
 EXAM = "test"
 

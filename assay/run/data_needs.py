@@ -17,9 +17,10 @@ from assay.recipe import Recipe
 from assay.run.experiment import Experiment
 from assay.source import Pool
 from assay.tasks import short
+from assay.tasks.data import is_data
 from assay.tasks.data.answers import no_gold, require_gold
 from assay.tasks.data.rows import MARK, SHOWN, SOLUTIONS, Table, count_of, listed, with_system_of_their_own
-from assay.tasks.data.task import Data, content, describe, digests, is_data, rows_of, tables, where
+from assay.tasks.data.task import Data, content, describe, digests, rows_of, tables, where
 from assay.tasks.task import Split
 from assay.types import Problem
 from assay.verifiers.mathematics import golds as golds_of

@@ -7,64 +7,46 @@ from importlib.metadata import EntryPoint
 from assay.errors import ConfigError, unknown
 from assay.host import offers
 from assay.host.offers import Offer
-from assay.tasks.activities import ACTIVITY
-from assay.tasks.boolean import BOOL
-from assay.tasks.calculator import CALCULATOR
-from assay.tasks.calls import CALLS
-from assay.tasks.compose import COMPOSE
-from assay.tasks.constraints import CONSTRAINTS
-from assay.tasks.coq import COQ
-from assay.tasks.countdown import COUNTDOWN
-from assay.tasks.data.task import Data, data_task, is_data
-from assay.tasks.dsl import ABDUCTION, DEDUCTION, INDUCTION
-from assay.tasks.knights import KNIGHTS
-from assay.tasks.linear_program import LINEAR_PROGRAM
-from assay.tasks.lists import LIST_FN
-from assay.tasks.lookup import LOOKUP, LOOKUP_FAULTY, LOOKUP_STRICT
-from assay.tasks.metamath import METAMATH
-from assay.tasks.modchain import MOD_CHAIN, MOD_CHAIN_7
-from assay.tasks.paths import PATH
+from assay.tasks.data import is_data
 from assay.tasks.pose import PREFIX, pose
-from assay.tasks.programs import PROGRAMS
-from assay.tasks.repair import REPAIR
-from assay.tasks.smt import SMT
-from assay.tasks.sql import SQL
-from assay.tasks.subsequence import LIS
+from assay.tasks.table import Table
 from assay.tasks.task import Task
-from assay.tasks.verilog import VERILOG
 
 ALPHABET = "".join(map(chr, range(ord(" "), ord("~") + 1)))
 """Every character that compact wordings and their solutions may use."""
 
-TASKS: dict[str, Task] = {
-    "mod-chain": MOD_CHAIN,
-    "mod-chain-7": MOD_CHAIN_7,
-    "countdown": COUNTDOWN,
-    "list-fn": LIST_FN,
-    "bool": BOOL,
-    "path": PATH,
-    "knights": KNIGHTS,
-    "compose": COMPOSE,
-    "lis": LIS,
-    "activity": ACTIVITY,
-    "lookup-tool": LOOKUP,
-    "lookup-faulty": LOOKUP_FAULTY,
-    "lookup-strict": LOOKUP_STRICT,
-    "calculator": CALCULATOR,
-    "dsl-deduction": DEDUCTION,
-    "dsl-abduction": ABDUCTION,
-    "dsl-induction": INDUCTION,
-    "programs": PROGRAMS,
-    "linear-program": LINEAR_PROGRAM,
-    "sql": SQL,
-    "smt": SMT,
-    "metamath": METAMATH,
-    "verilog": VERILOG,
-    "coq": COQ,
-    "calls": CALLS,
-    "repair": REPAIR,
-    "constraints": CONSTRAINTS,
-}
+TASKS = Table(
+    {
+        "mod-chain": "modchain:MOD_CHAIN",
+        "mod-chain-7": "modchain:MOD_CHAIN_7",
+        "countdown": "countdown:COUNTDOWN",
+        "list-fn": "lists:LIST_FN",
+        "bool": "boolean:BOOL",
+        "path": "paths:PATH",
+        "knights": "knights:KNIGHTS",
+        "compose": "compose:COMPOSE",
+        "lis": "subsequence:LIS",
+        "activity": "activities:ACTIVITY",
+        "lookup-tool": "lookup:LOOKUP",
+        "lookup-faulty": "lookup:LOOKUP_FAULTY",
+        "lookup-strict": "lookup:LOOKUP_STRICT",
+        "calculator": "calculator:CALCULATOR",
+        "dsl-deduction": "dsl:DEDUCTION",
+        "dsl-abduction": "dsl:ABDUCTION",
+        "dsl-induction": "dsl:INDUCTION",
+        "programs": "programs:PROGRAMS",
+        "linear-program": "linear_program:LINEAR_PROGRAM",
+        "sql": "sql:SQL",
+        "smt": "smt:SMT",
+        "metamath": "metamath:METAMATH",
+        "verilog": "verilog:VERILOG",
+        "coq": "coq:COQ",
+        "calls": "calls:CALLS",
+        "repair": "repair:REPAIR",
+        "constraints": "constraints:CONSTRAINTS",
+    }
+)
+"""Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""
 
 _GYM = "gym:"
 
@@ -84,6 +66,8 @@ def task(name: str) -> Task:
 
         return gym_task(name.removeprefix(_GYM))
     if is_data(name):
+        from assay.tasks.data.task import data_task
+
         return data_task(name)
     if name.startswith(PREFIX):
         posed = task(name.removeprefix(PREFIX))
@@ -117,4 +101,8 @@ def add(entry: EntryPoint) -> None:
 
 def short(name: str) -> str:
     """A task's name in titles and folders. For rows of a file, it is the file's name without its folder."""
-    return Data.of(name).label if is_data(name) else name.replace(":", "-")
+    if not is_data(name):
+        return name.replace(":", "-")
+    from assay.tasks.data.task import Data
+
+    return Data.of(name).label

@@ -10,8 +10,9 @@ from typing import Any
 
 from assay.errors import StorageError
 from assay.record import RunFolder, disk
+from assay.tasks.data import is_data
 from assay.tasks.data.several import names_of
-from assay.tasks.data.task import Data, is_data
+from assay.tasks.data.task import Data
 from assay.view.results import outcome
 
 NAME = "README.md"

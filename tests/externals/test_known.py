@@ -15,8 +15,10 @@ from assay.externals import EXTERNALS, External, examine, known, look, require, 
 from assay.externals.versions import UNTOLD, of_package, of_program
 from assay.record import RunFolder
 from assay.run.external_needs import changes, versions
-from assay.tasks import COUNTDOWN, TASKS, pose
+from assay.tasks import TASKS
+from assay.tasks.countdown import COUNTDOWN
 from assay.tasks.dsl import DEDUCTION
+from assay.tasks.pose import pose
 
 TESTED = [pytest.param(name, marks=pytest.mark.external(name)) for name in EXTERNALS]
 OK = External(

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from assay.errors import ConfigError, EndpointError
 from assay.rng import Key
 from assay.verifiers.judges.client import FAILURES, LONGEST, PAUSE, Judge, examine, judge_of
-from assay.verifiers.judges.endpoint import KEY, LARGEST, MODEL, URL, Endpoint, Fault, post, retry_after
+from assay.verifiers.judges.endpoint import KEY, MODEL, URL, Endpoint, Fault
 from assay.verifiers.judges.questions import Grade, Question, asked, read_reply, shown, win
+from assay.verifiers.judges.request import LARGEST, post, retry_after
 
 QUESTION = Question("reference", "What is 2 + 2?", ("four",), reference="4")
 YES, NO = Act(text='It is. {"verdict": true}'), Act(text='{"verdict": false}')

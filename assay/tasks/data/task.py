@@ -16,13 +16,13 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from assay.errors import AssayError, UsageError
 from assay.rng import digest
+from assay.tasks.data import PREFIX
 from assay.tasks.data.files import is_hub
 from assay.tasks.data.rows import Table, plain_prompt, without
 from assay.tasks.data.several import names_of, read_set
 from assay.tasks.task import SPLITS, Split, Task
 from assay.types import Problem, Verdict
 
-PREFIX = "data:"
 _KEPT = "/:.-_~ "  # characters of a path that stay as they are; all others are quoted as in a URL
 _NAMED = 3  # a title names all files of a set up to so many
 _VALID = 20  # of a hundred held-out rows, so many are in the split that is evaluated during training
@@ -131,10 +131,6 @@ def data_task(name: str) -> Task:
 
 def _none(*_: Any) -> NoReturn:
     raise AssayError("the rows of a data file are its problems: no further problem can be drawn, worded or solved.")
-
-
-def is_data(name: str) -> bool:
-    return name.startswith(PREFIX)
 
 
 @functools.lru_cache(maxsize=8)

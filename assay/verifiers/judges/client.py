@@ -17,8 +17,9 @@ from typing import Protocol
 
 from assay.errors import ConfigError, EndpointError
 from assay.rng import Key, digest, uniforms
-from assay.verifiers.judges.endpoint import KEY, URL, Endpoint, Fault, Message, post
+from assay.verifiers.judges.endpoint import KEY, URL, Endpoint, Fault, Message
 from assay.verifiers.judges.questions import Grade, Question, asked, read_reply
+from assay.verifiers.judges.request import post
 
 BASE = 1.0  # seconds: the longest wait before the second attempt; it doubles with each further attempt
 LONGEST = 30.0  # seconds: a judge that asks for a longer wait is given up for this question
