@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from assay.cli.arguments import Argument, one_of
@@ -99,8 +100,17 @@ TASKS: list[Argument] = [
     *COLUMNS,
 ]
 CHECK: list[Argument] = [
-    (("action",), one_of("action", ("check",), see="assay data --help")),
-    (("files",), {"nargs": "+", "metavar": "FILE|HUB", "help": "the files to check; several files form one set"}),
+    (
+        ("action",),
+        one_of(
+            "action",
+            ("check", "tests"),
+            see="assay data --help",
+            help="check: look at the rows; tests: write rows with tests made of generators and solutions",
+        ),
+    ),
+    (("files",), {"nargs": "+", "metavar": "FILE|HUB", "help": "the files to read; several files form one set"}),
+    (("--into",), {"type": Path, "metavar": "FILE", "help": "the new file that `tests` writes"}),
     (("--model",), {"help": "measure prompts in the tokens of this model; default: in characters"}),
     HELD_OUT,
     SYSTEM,
@@ -201,6 +211,22 @@ def _refuse_lone_columns(arguments: argparse.Namespace) -> None:
     flags = ("eval_data", *READ)
     if not arguments.data and (lone := [flag for flag in flags if getattr(arguments, flag, None)]):
         raise UsageError(f"--{lone[0].replace('_', '-')} needs a data file: name it with --data.")
+
+
+def run_data(arguments: argparse.Namespace) -> Any:
+    """What `assay data ACTION` does."""
+    if arguments.action == "check":
+        if arguments.into:
+            raise UsageError("--into says where `assay data tests` writes; `assay data check` writes nothing.")
+        return run_check(arguments)
+    from assay.lab.data_tests import make_tests, text
+
+    if not arguments.into:
+        raise UsageError("assay data tests writes a new file: name it with --into FILE.jsonl.")
+    found = make_tests(arguments.files, arguments.into)
+    if not arguments.json:
+        terminal.show(text(found))
+    return found
 
 
 def run_check(arguments: argparse.Namespace) -> Any:

@@ -124,5 +124,6 @@ METHODS = {
     "verified": (
         "sirl",
         "sql_rlvr",
+        "rstar_coder",
     ),
 }
