@@ -105,6 +105,7 @@ METHODS = {
     ),
     "exploration": (
         "rlve",
+        "enigmata",
         "erpo",
         "questa",
         "r3",

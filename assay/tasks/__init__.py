@@ -44,6 +44,9 @@ TASKS = Table(
         "calls": "calls:CALLS",
         "repair": "repair:REPAIR",
         "constraints": "constraints:CONSTRAINTS",
+        "binario": "binario:BINARIO",
+        "kakurasu": "kakurasu:KAKURASU",
+        "stack": "stacks:STACK",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""
