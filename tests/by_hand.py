@@ -56,7 +56,7 @@ ENIGMATA = ("enigmata", "enigmata-staged")
 DIVERGENCES = ("rpg-fkl", "rpg-ufkl", "rpg-rkl", "rpg-urkl")
 CLIPS |= dict.fromkeys(DIVERGENCES, (0.2, 0.28, 10.0))
 CLIPS |= shaping.CLIPS
-LIKE = {"cure": "dapo", **shaping.LIKE}  # on rows that share nothing, a method that is another
+LIKE = {"cure": "dapo", "deepmath": "dapo", **shaping.LIKE}  # on rows that share nothing, a method that is another
 RECIPE_NAMES = (
     "reinforce",
     "rloo",

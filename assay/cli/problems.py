@@ -99,18 +99,35 @@ TASKS: list[Argument] = [
     SYSTEM,
     *COLUMNS,
 ]
+CURATE: list[Argument] = [
+    (
+        ("--embedder",),
+        {"metavar": "FOLDER|HUB", "help": "curate: the sentence-embedding model that finds held-out rows"},
+    ),
+    (
+        ("--judge",),
+        {
+            "action": "store_true",
+            "help": "curate: a judge (ASSAY_JUDGE_URL, ASSAY_JUDGE_MODEL) decides whether two problems are the same",
+        },
+    ),
+    (("--alike",), {"type": float, "help": "curate: without a judge, the cosine from which they are; default 0.9"}),
+    (("--difficulty",), {"type": float, "help": "curate: the least of the column 'difficulty'; default: any"}),
+]
 CHECK: list[Argument] = [
     (
         ("action",),
         one_of(
             "action",
-            ("check", "tests"),
+            ("check", "tests", "curate"),
             see="assay data --help",
-            help="check: look at the rows; tests: write rows with tests made of generators and solutions",
+            help="check: look at the rows; tests: write rows with tests made of generators and solutions; curate: "
+            "write the rows that are not held out in other words and have answers that all solutions agree on",
         ),
     ),
     (("files",), {"nargs": "+", "metavar": "FILE|HUB", "help": "the files to read; several files form one set"}),
-    (("--into",), {"type": Path, "metavar": "FILE", "help": "the new file that `tests` writes"}),
+    (("--into",), {"type": Path, "metavar": "FILE", "help": "the new file that `tests` and `curate` write"}),
+    *CURATE,
     (("--model",), {"help": "measure prompts in the tokens of this model; default: in characters"}),
     HELD_OUT,
     SYSTEM,
@@ -215,18 +232,35 @@ def _refuse_lone_columns(arguments: argparse.Namespace) -> None:
 
 def run_data(arguments: argparse.Namespace) -> Any:
     """What `assay data ACTION` does."""
+    _refuse_of_other_actions(arguments)
     if arguments.action == "check":
-        if arguments.into:
-            raise UsageError("--into says where `assay data tests` writes; `assay data check` writes nothing.")
         return run_check(arguments)
-    from assay.lab.data_tests import make_tests, text
-
     if not arguments.into:
-        raise UsageError("assay data tests writes a new file: name it with --into FILE.jsonl.")
-    found = make_tests(arguments.files, arguments.into)
+        raise UsageError(f"assay data {arguments.action} writes a new file: name it with --into FILE.jsonl.")
+    if arguments.action == "tests":
+        from assay.lab.data_tests import make_tests, text
+
+        found = make_tests(arguments.files, arguments.into)
+    else:
+        from assay.lab.data_curate import Rules, curate, text
+
+        limits = {name: getattr(arguments, name) for name in ("alike", "difficulty") if getattr(arguments, name)}
+        held_out = tuple(arguments.eval_data or ())
+        rules = Rules(held_out, arguments.embedder or "", arguments.judge, **limits)
+        found = curate(arguments.files, arguments.into, rules, **reading(arguments))
     if not arguments.json:
         terminal.show(text(found))
     return found
+
+
+def _refuse_of_other_actions(arguments: argparse.Namespace) -> None:
+    """Refuses options that the action would not read."""
+    of_curate = ("embedder", "judge", "alike", "difficulty")
+    actions = {"into": ("tests", "curate"), **dict.fromkeys(of_curate, ("curate",))}
+    for name, fitting in actions.items():
+        if getattr(arguments, name) and arguments.action not in fitting:
+            listed = " and ".join(f"`assay data {action}`" for action in fitting)
+            raise UsageError(f"--{name} is an option of {listed}, not of `assay data {arguments.action}`.")
 
 
 def run_check(arguments: argparse.Namespace) -> Any:

@@ -126,5 +126,6 @@ METHODS = {
         "sirl",
         "sql_rlvr",
         "rstar_coder",
+        "deepmath",
     ),
 }

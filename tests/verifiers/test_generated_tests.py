@@ -190,7 +190,7 @@ def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
         origin_of("raw:3", {"prompt": "?", "solutions": ["pass"]})
     shell = Shell(capsys)
     assert "name it with --into" in shell("data", "tests", tmp_path / "raw.jsonl").err
-    assert "writes nothing" in shell("data", "check", tmp_path / "raw.jsonl", "--into", "x").err
+    assert "not of `assay data check`" in shell("data", "check", tmp_path / "raw.jsonl", "--into", "x").err
     assert "check" in shell("data", "chek", tmp_path / "raw.jsonl").err
 
 
