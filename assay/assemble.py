@@ -21,7 +21,7 @@ from assay.collect import Collect, Collector, Judge, Verify
 from assay.credit import BatchRule, credit
 from assay.forwards import run_forwards
 from assay.memory import Memory, pass_rates
-from assay.memory.places import keepers, place_for
+from assay.memory.places import Keeper, keepers, place_for
 from assay.models import Models
 from assay.part import Part, bind
 from assay.recipe import Mechanism, Recipe
@@ -74,20 +74,7 @@ def _phases(
     all_keepers = [keeper for parts in keepers_by_mechanism for keeper in parts]
     own_keepers = keepers_by_mechanism[next(i for i, other in enumerate(recipe.mechanisms) if other is mechanism)]
     drawn = scale.num_prompts * scale.oversample
-    constants = {
-        "pool": pool,
-        "codec": codec,
-        "sampling": Sampling(scale.max_new, scale.temperature, scale.top_p, scale.top_k, scale.min_p),
-        "num_prompts": scale.num_prompts,
-        "group_size": scale.group_size,
-        "max_new": scale.max_new,
-        "drawn": drawn,
-        "num_steps": scale.num_steps,
-        "micro_tokens": micro_tokens,
-        "scale": scale,
-        "keepers": all_keepers,
-        "waiting": [place_for(part, all_keepers) for part in mechanism.curate if part.returns_first],
-    }
+    constants = _offered(recipe, mechanism, all_keepers, pool, codec, micro_tokens)
     (source,) = _bound((mechanism.source,), constants)
     asking = _bound(mechanism.ask, constants)
     curators = _bound(mechanism.curate, constants)
@@ -142,6 +129,27 @@ def _phases(
         improve=_improver(mechanism, scale, micro_tokens),
         remember=remember_all,
     )
+
+
+def _offered(
+    recipe: Recipe, mechanism: Mechanism, kept: Sequence[Keeper], pool: Pool, codec: Codec, micro_tokens: int
+) -> dict[str, Any]:
+    """What the functions of parts may ask for and what does not change during a run, by name."""
+    scale = recipe.scale
+    return {
+        "pool": pool,
+        "codec": codec,
+        "sampling": Sampling(scale.max_new, scale.temperature, scale.top_p, scale.top_k, scale.min_p),
+        "num_prompts": scale.num_prompts,
+        "group_size": scale.group_size,
+        "max_new": scale.max_new,
+        "drawn": scale.num_prompts * scale.oversample,
+        "num_steps": scale.num_steps,
+        "micro_tokens": micro_tokens,
+        "scale": scale,
+        "keepers": kept,
+        "waiting": [place_for(part, kept) for part in mechanism.curate if part.returns_first],
+    }
 
 
 def _bound(parts: Sequence[Part], constants: Mapping[str, Any]) -> tuple[Callable[..., Any], ...]:

@@ -1,11 +1,10 @@
 """Parts: the records of which a recipe is made.
 
-A part is a frozen dataclass of hyper-parameters. Its base class, the kind, says which slot of a recipe takes the part.
+A part is a frozen record of hyper-parameters. Its base class, the kind, says which slot of a recipe takes the part.
 `does` names the pure function that does the work and gets the hyper-parameters as keyword arguments:
 
     def clip(ratio, advantage, *, low, high): ...
 
-    @dataclass(frozen=True)
     class Clip(Gate):
         low: float = 0.2
         high: float = 0.2
@@ -24,7 +23,7 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
 
 from assay.streams import Stream
 
@@ -44,8 +43,78 @@ _RUN = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Part:
+def for_caller(default: Any, **metadata: Any) -> Any:
+    """A field for the caller of the part's function; the function itself does not get this field."""
+    return dataclasses.field(default=default, metadata={**metadata, "kept": True})
+
+
+def scales_with(measure: str, default: Any, *, at: int | None = None, inverse: bool = False) -> Any:
+    """A hyper-parameter that changes in proportion to `measure`, a field of `Scale`, when a run has another scale than
+    the paper. With `inverse=True` it changes in inverse proportion: it is a share, and share times measure stays.
+
+        buffer: int = scales_with("max_new", 4096, at=20480)  # 4096 for answers of 20480 tokens, 205 for 1024
+
+    `at` is the value of the measure for which the default is stated, if the paper states one.
+    """
+    return dataclasses.field(default=default, metadata={"scales_with": measure, "inverse": inverse, "at": at})
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
+class Record:
+    """Base class of frozen records that need no decorator: `class Clip(Gate): low: float = 0.2`.
+
+    The records are dataclasses: `dataclasses.fields` and `replace` work on them. What the decorator would generate and
+    compile for each class anew (`__init__`, `__repr__`, `__eq__`, ...) is written here once for all: compiling took the
+    larger part of the time until a command began. With `kw_only=True` after the base class the fields of the class are
+    given by name alone.
+    """
+
+    _fields: ClassVar[tuple[dataclasses.Field[Any], ...]]
+
+    def __init_subclass__(cls, *, kw_only: bool = False) -> None:
+        super().__init_subclass__()
+        dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
+        cls._fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # the line above made it a dataclass
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        told = type(self).__name__
+        ordered = [field.name for field in self._fields if not field.kw_only]
+        if len(values) > len(ordered):
+            raise TypeError(f"{told} has {len(ordered)} fields that need no name, and {len(values)} values came")
+        given = dict(zip(ordered, values, strict=False))
+        if twice := sorted(given.keys() & named.keys()):
+            raise TypeError(f"{told} got two values for its field '{twice[0]}'")
+        given |= named
+        for field in self._fields:
+            value = given.pop(field.name, field.default)
+            if value is dataclasses.MISSING:
+                raise TypeError(f"{told} needs a value for its field '{field.name}'")
+            object.__setattr__(self, field.name, value)
+        if given:
+            known = ", ".join(field.name for field in self._fields) or "none"
+            raise TypeError(f"{told} has no field '{next(iter(given))}'; its fields: {known}")
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, field.name) for field in self._fields)
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in self._fields)
+        return f"{type(self).__qualname__}({values})"
+
+    def __eq__(self, other: object) -> bool:
+        return self._values() == other._values() if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise dataclasses.FrozenInstanceError(f"a {type(self).__name__} does not change; use dataclasses.replace")
+
+    def __delattr__(self, name: str) -> None:
+        raise dataclasses.FrozenInstanceError(f"a {type(self).__name__} does not change; use dataclasses.replace")
+
+
+class Part(Record):
     """Base class of all kinds of parts. It has no fields."""
 
     does: ClassVar[Callable[..., Any]]
@@ -81,7 +150,6 @@ class Part:
         return 0
 
 
-@dataclasses.dataclass(frozen=True)
 class Source(Part):
     """Which problems a step works on. Its function returns `count` problems; a step numbers its draws from 0."""
 
@@ -96,7 +164,6 @@ class Source(Part):
         return None
 
 
-@dataclasses.dataclass(frozen=True)
 class Asking(Part):
     """How the policy is asked: hints, prefixes, temperatures. Its function returns the changed requests."""
 
@@ -108,7 +175,6 @@ class Asking(Part):
     imitates: ClassVar[bool] = False  # the part supplies the answers itself, and the policy generates none
 
 
-@dataclasses.dataclass(frozen=True)
 class Expansion(Part):
     """What to generate next, given the answers so far: retries, branches, refills. Its function returns requests."""
 
@@ -118,7 +184,6 @@ class Expansion(Part):
     continues: ClassVar[bool] = False  # its requests have prefixes of answers of the same step
 
 
-@dataclasses.dataclass(frozen=True)
 class Collecting(Part):
     """How answers are collected. Its function wraps a collector and returns the new one."""
 
@@ -127,7 +192,6 @@ class Collecting(Part):
     offers = (*_RUN, "more")
 
 
-@dataclasses.dataclass(frozen=True)
 class Rewarding(Part):
     """What an answer is worth. Its function returns a reward for each episode, or None for one without this reward."""
 
@@ -150,7 +214,6 @@ class Rewarding(Part):
         """
 
 
-@dataclasses.dataclass(frozen=True)
 class Curator(Part):
     """Which rows train. Its function marks rows and deletes none."""
 
@@ -162,7 +225,6 @@ class Curator(Part):
     writes: ClassVar[bool] = False  # it writes more on rows than the three marks; rows set aside lose that
 
 
-@dataclasses.dataclass(frozen=True)
 class Forward(Part):
     """What models compute for the rows before the update. Its function returns the rows with it, and metrics."""
 
@@ -171,7 +233,6 @@ class Forward(Part):
     offers = (*_RUN, "memory", "models")
 
 
-@dataclasses.dataclass(frozen=True)
 class Credit(Part):
     """The advantage estimator. Its function returns the rows with an advantage for each token."""
 
@@ -182,7 +243,6 @@ class Credit(Part):
     targets: ClassVar[bool] = False  # it also sets the return targets of a critic, for rows in the group statistics
 
 
-@dataclasses.dataclass(frozen=True)
 class Shape(Part):
     """How estimated advantages are changed. Its function returns the rows with the changed advantages."""
 
@@ -191,7 +251,6 @@ class Shape(Part):
     offers = (*_RUN, "memory")
 
 
-@dataclasses.dataclass(frozen=True)
 class Remembering(Part):
     """What a run keeps between steps. Its function returns the memory after the step."""
 
@@ -205,7 +264,6 @@ class Remembering(Part):
         return self.called == reader.called
 
 
-@dataclasses.dataclass(frozen=True)
 class Condition(Part):
     """When a stage begins. Its function reads the metrics since the present stage began and returns true or false."""
 
@@ -219,7 +277,6 @@ class Condition(Part):
         return None
 
 
-@dataclasses.dataclass(frozen=True)
 class OfObjective(Part):
     """Base class of the kinds of parts of which an objective is made."""
 
@@ -241,7 +298,6 @@ class OfObjective(Part):
         return ()
 
 
-@dataclasses.dataclass(frozen=True)
 class Ratio(OfObjective):
     """The importance ratio w, usually pi_theta / pi_old. Its function returns w for each token."""
 
@@ -250,7 +306,6 @@ class Ratio(OfObjective):
     offers = ("view",)
 
 
-@dataclasses.dataclass(frozen=True)
 class Gate(OfObjective):
     """How far the policy may move. Its function returns the factor that multiplies each token's advantage."""
 
@@ -259,7 +314,6 @@ class Gate(OfObjective):
     offers = ("view",)
 
 
-@dataclasses.dataclass(frozen=True)
 class Aggregate(OfObjective):
     """How the loss averages over tokens and rows. Its function returns the weight of each token of a step."""
 
@@ -268,7 +322,6 @@ class Aggregate(OfObjective):
     offers = ("max_new",)
 
 
-@dataclasses.dataclass(frozen=True)
 class Selector(OfObjective):
     """Which tokens: to train, to treat as a case, or to add a term to. Its function returns true or false for each."""
 
@@ -276,7 +329,6 @@ class Selector(OfObjective):
     given = ("view",)
 
 
-@dataclasses.dataclass(frozen=True)
 class Correction(OfObjective):
     """Correction for sampling by another distribution than pi_old. Its function returns a weight for each token."""
 
@@ -284,7 +336,6 @@ class Correction(OfObjective):
     given = ("view",)
 
 
-@dataclasses.dataclass(frozen=True)
 class WholeLoss(OfObjective):
     """A loss that replaces ratio, gate and advantage. Its function returns one number, already divided by its count."""
 
@@ -293,13 +344,7 @@ class WholeLoss(OfObjective):
     offers = ("weight",)
 
 
-def for_caller(default: Any, **metadata: Any) -> Any:
-    """A field for the caller of the part's function; the function itself does not get this field."""
-    return dataclasses.field(default=default, metadata={**metadata, "kept": True})
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Term(OfObjective):
+class Term(OfObjective, kw_only=True):
     """A term that is added to the policy loss. Its function returns the term for each token."""
 
     slots = ("regularise", "extra")
@@ -363,17 +408,6 @@ def _kept(field: dataclasses.Field[Any]) -> bool:
 def asks(bound: Callable[..., Any], name: str) -> bool:
     """Whether a bound function has an argument of this name."""
     return name in bound.asked  # type: ignore[attr-defined]
-
-
-def scales_with(measure: str, default: Any, *, at: int | None = None, inverse: bool = False) -> Any:
-    """A hyper-parameter that changes in proportion to `measure`, a field of `Scale`, when a run has another scale than
-    the paper. With `inverse=True` it changes in inverse proportion: it is a share, and share times measure stays.
-
-        buffer: int = scales_with("max_new", 4096, at=20480)  # 4096 for answers of 20480 tokens, 205 for 1024
-
-    `at` is the value of the measure for which the default is stated, if the paper states one.
-    """
-    return dataclasses.field(default=default, metadata={"scales_with": measure, "inverse": inverse, "at": at})
 
 
 def parts_of(record: Any) -> Iterator[Part]:

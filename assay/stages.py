@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory import Memory
@@ -28,7 +27,6 @@ def steps(seen: Seen) -> bool:
     return False
 
 
-@dataclass(frozen=True)
 class Steps(Condition):
     """The stage begins when the stages before it have used up their shares of all steps.
 
@@ -44,7 +42,6 @@ def threshold(seen: Seen, *, metric: str, least: float, window: int) -> bool:
     return len(values) >= window and sum(values[-window:]) / window >= least
 
 
-@dataclass(frozen=True)
 class Threshold(Condition):
     """The stage begins when a metric is high enough: its mean over the last `window` steps is at least `least`.
 
@@ -68,7 +65,6 @@ def plateau(seen: Seen, *, metric: str, gain: float, window: int) -> bool:
     return len(before) == window and (sum(last) - sum(before)) / window < gain
 
 
-@dataclass(frozen=True)
 class Plateau(Condition):
     """The stage begins when a metric rises no more: its mean over `window` steps grew by less than `gain`.
 

@@ -14,7 +14,6 @@ import json
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from assay.known import add_part, recipe
@@ -35,7 +34,6 @@ def shuffled(episodes: Sequence[Episode], *, seed: int) -> list[Reward | None]:
     return [Reward("outcome", values[i]) for i in order]
 
 
-@dataclass(frozen=True)
 class Shuffled(Rewarding):
     """The outcomes of a round, dealt out to its answers at random: as many rewards as before, none of the meaning."""
 

@@ -39,7 +39,6 @@ def half(ratio, advantage, *, factor):
     return factor * ratio
 
 
-@dataclasses.dataclass(frozen=True)
 class Half(Gate):
     """Half of the ratio."""
 
@@ -70,7 +69,7 @@ WRONG = {  # what is changed in the module, and what is said of it
     "a base that is not": ('Like("grpo"', 'Like("grpq"', "there is no recipe 'grpq', and others start from it: halved"),
     "no such field": ('"mechanism.objective"', '"mechanism.objectiv"', "Did you mean 'objective'?"),
     "a misspelt wish": ("advantage, *, factor", "advantage, *, vieuw, factor", "Did you mean 'view'?"),
-    "no default": ("factor: float = 0.5", "factor: float", "missing 1 required positional argument: 'factor'"),
+    "no default": ("factor: float = 0.5", "factor: float", "Half needs a value for its field 'factor'"),
     "a contradiction": (
         '{"mechanism.objective": GOAL}',
         '{"scale.group_size": 1}',

@@ -12,6 +12,14 @@ from assay.known import PARTS
 from assay.part_checks import misspelt
 
 RUNNING = ("assay.assemble", "assay.loop", "assay.run.session", "assay.engine.local", "assay.run.bases")
+JUDGING = (
+    "assay.externals",
+    "assay.sandbox",
+    "assay.tasks.countdown",
+    "assay.verifiers.judges.client",
+    "assay.host.workers",
+)
+LIBRARIES = ("http.client", "ssl", "sqlite3", "ctypes.util", "concurrent.futures")
 HEAVY = ("torch", "transformers", "pyarrow", "rich", "matplotlib", "tokenizers", "safetensors", "asyncio", "sympy")
 CODE = """
 import contextlib, io, json, sys
@@ -41,10 +49,10 @@ def test_help_imports_neither_a_method_nor_numpy() -> None:
 def test_a_listing_of_recipes_imports_the_methods_and_nothing_that_runs_them() -> None:
     told, modules = imported("list", "recipes")
     assert "dr-grpo" in told and "assay.methods.grpo" in modules
-    assert not modules & {*HEAVY, *RUNNING}
+    assert not modules & {*HEAVY, *RUNNING, *JUDGING, *LIBRARIES}
 
 
-@pytest.mark.parametrize("name", [*RUNNING, "assay.recipe", "assay.tasks"])
+@pytest.mark.parametrize("name", [*RUNNING, *JUDGING, *LIBRARIES, "assay.recipe", "assay.tasks"])
 def test_what_must_not_be_imported_exists(name: str) -> None:
     assert importlib.util.find_spec(name) is not None
 

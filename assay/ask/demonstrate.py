@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +27,6 @@ def demonstrate(requests: Sequence[Request], memory: Memory, *, codec: Codec) ->
     ]
 
 
-@dataclass(frozen=True)
 class Demonstrate(Asking):
     """Supervised fine-tuning: every answer is the worked solution, and the policy generates nothing.
 

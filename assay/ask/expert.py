@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +32,6 @@ def expert(requests: Sequence[Request], *, codec: Codec, group_size: int, count:
     ]
 
 
-@dataclass(frozen=True)
 class Expert(Asking):
     """The last `count` answers of each group are the worked solution, verified like any other (LUFFY 2504.14945).
 

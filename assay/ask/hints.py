@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,7 +74,6 @@ def hinted(requests: Sequence[Request], memory: Memory, *, codec: Codec, share: 
     return result
 
 
-@dataclass(frozen=True)
 class Hinted(Asking):
     """Some requests have a hint in their prompt: the first steps of the worked solution, a random number, never all.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.memory import Harvest, HoldTagged, Memory
 from assay.memory.places import Named
@@ -29,7 +28,6 @@ def rehearse(requests: Sequence[Request], memory: Memory, *, name: str, place: s
     return found
 
 
-@dataclass(frozen=True)
 class Rehearse(Named, Asking):
     """Replaces every request by an answer that `harvest` or `hold-tagged` holds: each answer once an epoch, reshuffled.
 

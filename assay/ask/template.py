@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from assay.ask.hints import lengthened, reworded
@@ -39,7 +38,6 @@ def templated(requests: Sequence[Request], *, codec: Codec) -> list[Request]:
     return result
 
 
-@dataclass(frozen=True)
 class Templated(Asking):
     """Prompts in natural wording end with R1's template: <think> reasoning </think> <answer> answer </answer>.
 

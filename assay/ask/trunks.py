@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.errors import ConfigError
 from assay.memory import Memory
@@ -25,7 +24,6 @@ def trunks(requests: Sequence[Request], memory: Memory, *, group_size: int, shar
     ]
 
 
-@dataclass(frozen=True)
 class Trunks(Asking):
     """Asks for only a share of each group. A part of `expand` grows the other answers from these, the trunks.
 

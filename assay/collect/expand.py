@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from assay.memory import Memory
@@ -51,7 +50,6 @@ def refill(
     return more(memory, ordinals, drawn)
 
 
-@dataclass(frozen=True)
 class Refill(Expansion):
     """Draws further problems until `num_prompts` groups are as wanted, in at most `max_rounds` rounds (DAPO).
 

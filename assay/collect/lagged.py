@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.errors import ConfigError
@@ -31,7 +30,6 @@ def lagged(collect: Collect, *, model: str, role: str) -> Collect:
     return collect_behind
 
 
-@dataclass(frozen=True)
 class Lagged(Collecting):
     """A model that lags behind the policy generates the answers, as in asynchronous training, but reproducibly.
 
@@ -61,7 +59,6 @@ def frozen(collect: Collect, *, model: str, role: str) -> Collect:
     return collect_frozen
 
 
-@dataclass(frozen=True)
 class Frozen(Collecting):
     """A frozen model generates the answers, so that all answers of a stage come from one distribution.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -52,7 +51,6 @@ def ask_teachers(
     return asked
 
 
-@dataclass(frozen=True)
 class AskTeachers(Expansion):
     """Up to `most` worked solutions join a group with no more than `right` right answers (AMPO 2510.02227).
 

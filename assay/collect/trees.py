@@ -94,7 +94,6 @@ def fork(
     return asked
 
 
-@dataclass(frozen=True)
 class Fork(Expansion):
     """Every tree forks at uncertain tokens: those of high entropy, of low probability (surprisal), or random ones.
 

@@ -6,7 +6,6 @@ Group-relative estimators give exactly 0 if all rewards of a group are equal: ma
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -23,7 +22,6 @@ def score(reward: np.ndarray, group: np.ndarray) -> np.ndarray:
     return reward.astype(np.float64)
 
 
-@dataclass(frozen=True)
 class Score(Credit):
     """A_i = R_i: REINFORCE without a baseline.
 
@@ -39,7 +37,6 @@ def constant(reward: np.ndarray, group: np.ndarray, *, value: float) -> np.ndarr
     return np.full(len(reward), value)
 
 
-@dataclass(frozen=True)
 class Constant(Credit):
     """A_i = value, whatever the reward: for the likelihood of demonstrations.
 
@@ -64,7 +61,6 @@ def group_relative(reward: np.ndarray, group: np.ndarray, *, scale: DivideBy, dd
     return by_group(reward, group, one)
 
 
-@dataclass(frozen=True)
 class GroupRelative(Credit):
     """A_i = (R_i - mean_g R) / s: s = std_g + epsilon in GRPO (2402.03300), s = 1 in Dr. GRPO (2503.20783).
 
@@ -86,7 +82,6 @@ def leave_one_out(reward: np.ndarray, group: np.ndarray) -> np.ndarray:
     return by_group(reward, group, lambda r: (r - r.mean()) * (len(r) / (len(r) - 1)))
 
 
-@dataclass(frozen=True)
 class LeaveOneOut(Credit):
     """A_i = R_i - mean reward of the other answers of the group (RLOO 2402.14740). An unbiased estimator.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,7 +27,6 @@ def shared_mean(rows: Sequence[Row]) -> list[Row]:
     return result
 
 
-@dataclass(frozen=True)
 class SharedMean(Shape):
     """A token that several rows share gets the mean of their advantages (the hard advantage attribution of ARPO).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +20,6 @@ def gae(rows: Sequence[Row], *, gamma: float, lam: float) -> list[Row]:
     return [estimated(row, gamma, lam) for row in rows]
 
 
-@dataclass(frozen=True)
 class GAE(Credit):
     """A_t = sum_l (gamma lam)^l d_{t+l}, d_t = r_t + gamma V_{t+1} - V_t (1506.02438).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,7 +30,6 @@ def return_to_go(rows: Sequence[Row]) -> list[Row]:
     return result
 
 
-@dataclass(frozen=True)
 class ReturnToGo(Credit):
     """A_t = what the answer still earns from token t on, less the mean return of the group.
 

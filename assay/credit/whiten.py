@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -35,7 +34,6 @@ def whiten(rows: Sequence[Row], *, by: str, over: str, ddof: int, epsilon: float
     return result
 
 
-@dataclass(frozen=True)
 class Whiten(Shape):
     """A <- (A - mean A) / (std A + epsilon), with mean and std over the policy's tokens of the batch that train.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,7 +31,6 @@ def pairs(rows: Sequence[Row], *, memory: Memory, most: int) -> list[Row]:
     return [_paired(row, sign) for row, sign in zip(rows, signs, strict=True)]
 
 
-@dataclass(frozen=True)
 class Pairs(Curator):
     """Up to `most` pairs of a right and a wrong answer in each group that has both; rows in no pair do not train.
 
@@ -60,7 +58,6 @@ def train_at(rows: Sequence[Row], *, temperature: float) -> list[Row]:
     return [row if row.episode.request.temperature == temperature else _at(row, temperature) for row in rows]
 
 
-@dataclass(frozen=True)
 class TrainAt(Curator):
     """Trains all rows at one temperature, whatever temperature they were sampled at; log-probs are computed again.
 

@@ -5,7 +5,6 @@ loss, out of the statistics of its group (mean and standard deviation), and out 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.curate.grouping import Measure, groups, measure, spread
 from assay.part import Curator
@@ -42,7 +41,6 @@ def mixed_groups(rows: Sequence[Row], *, num_prompts: int, by: Measure) -> list[
     return leave_out(rows, out)
 
 
-@dataclass(frozen=True)
 class MixedGroups(Curator):
     """Keeps the groups that have both right and wrong answers (DAPO's dynamic sampling).
 
@@ -65,7 +63,6 @@ def statistics_only(rows: Sequence[Row], *, tag: str) -> list[Row]:
     return [row if others(row) else row.mark(in_loss=False, in_denominator=False) for row in rows]
 
 
-@dataclass(frozen=True)
 class StatisticsOnly(Curator):
     """Rows with this tag do not train and are not in the denominator, but count in the statistics of their group.
 
@@ -85,7 +82,6 @@ def first_groups(rows: Sequence[Row], *, num_prompts: int) -> list[Row]:
     return leave_out(rows, {i for members in alive[num_prompts:] for i in members})
 
 
-@dataclass(frozen=True)
 class FirstGroups(Curator):
     """Keeps the first `num_prompts` groups that still have a row in the loss, in the order of their draws.
 
@@ -116,7 +112,6 @@ def band_first(rows: Sequence[Row], *, num_prompts: int, low: float, high: float
     return leave_out(rows, {i for members in sorted(alive_groups(rows), key=second)[num_prompts:] for i in members})
 
 
-@dataclass(frozen=True)
 class BandFirst(Curator):
     """Keeps `num_prompts` groups: first groups whose pass rate is in the band, then others, in the order of draws.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.curate.parts import leave_out
 from assay.part import Curator
@@ -17,7 +16,6 @@ def untrained(rows: Sequence[Row], *, role: str) -> list[Row]:
     return leave_out(rows, {i for i, row in enumerate(rows) if row.role == role})
 
 
-@dataclass(frozen=True)
 class Untrained(Curator):
     """The rows of one role do not train: the role only writes for others to read.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from assay.externals.external import External
-from assay.externals.sqlite import EXAMPLE, MOST_BYTES, MOST_ROWS
+from assay.externals.sqlite import EXAMPLE, MOST_BYTES, MOST_ROWS, on_each
 from assay.externals.versions import of_package
 
 SETTINGS = {"threads": 1, "memory_limit": "256MB", "enable_external_access": "false"}
@@ -16,13 +16,7 @@ SETTINGS = {"threads": 1, "memory_limit": "256MB", "enable_external_access": "fa
 
 def answer(job: dict[str, Any], tell: Callable[[str], None]) -> dict[str, Any]:
     """Runs a query on each database: `answer` of `assay.externals.sqlite` says how both look."""
-    results = []
-    for number, tables in enumerate(job["databases"]):
-        tell(str(number))
-        results.append(_run(tables, job["query"]))
-        if results[-1]["status"] != "done":
-            break
-    return {"results": results}
+    return on_each(job, tell, _run)
 
 
 def _run(tables: Sequence[dict[str, Any]], query: str) -> dict[str, Any]:

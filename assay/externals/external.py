@@ -7,13 +7,13 @@ some of their libraries cannot be loaded together. Everything that a verifier as
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from assay.errors import ConfigError
-from assay.host.workers import Workers
+from assay.host.workers import Outcome, Workers
 
 Json = Any
 
@@ -36,6 +36,7 @@ class External:
     passes: Json  # a job that it must accept
     fails: Json  # a job that it must refuse
     accepts: Callable[[Json], bool]  # whether the result of a job says yes
+    tells: Callable[[Json], str] | None = None  # what decides verdicts beside the version, from the case that passed
     deadline: float = 10.0  # processor seconds of a job
     memory_mb: int = 1024  # of one of its processes
     processes: int = 0  # at most; 0: as many as this machine has processors
@@ -63,15 +64,16 @@ def examine(external: External, workers: Workers | None = None) -> Found:
     if version is None:
         return Found("missing", advice=external.install)
     with nullcontext(workers) if workers else external.workers() as used:
-        problem = _problem(external, used)
-    return Found("broken", version, problem, external.install) if problem else Found("ok", version)
+        try:
+            outcomes = used.map([external.passes, external.fails])
+        except ConfigError as error:  # a process that does not start: a library that cannot be loaded
+            return Found("broken", version, str(error).rstrip("."), external.install)
+    if problem := _problem(external, outcomes):
+        return Found("broken", version, problem, external.install)
+    return Found("ok", f"{version}, {external.tells(outcomes[0].result)}" if external.tells else version)
 
 
-def _problem(external: External, workers: Workers) -> str:
-    try:
-        outcomes = workers.map([external.passes, external.fails])
-    except ConfigError as error:  # a process that does not start: a library that cannot be loaded
-        return str(error).rstrip(".")
+def _problem(external: External, outcomes: Sequence[Outcome]) -> str:
     for outcome, wanted in zip(outcomes, (True, False), strict=True):
         case = "the case that must pass" if wanted else "the case that must fail"
         if outcome.status != "done":

@@ -27,5 +27,6 @@ SANDBOX = External(
     passes={"program": "print(int(input()) * 7)", "input": "6", "output": "42"},
     fails={"program": "print(open('/etc/passwd').read())", "input": "", "output": ""},
     accepts=lambda result: result["right"],
+    tells=lambda result: ", ".join(f"{name} {value}" for name, value in result["facts"].items()),
     processes=1,
 )

@@ -28,6 +28,9 @@ FORBIDDEN = frozenset(
 )
 """Functions that read or write outside the database, answer differently each time, or make large values."""
 
+Run = Callable[[Sequence[dict[str, Any]], str], dict[str, Any]]
+"""Runs a query on one database and returns its status, with the rows if it is done."""
+
 
 def answer(job: dict[str, Any], tell: Callable[[str], None]) -> dict[str, Any]:
     """Runs a query on each database. A database is a list of tables: a name, columns and rows.
@@ -38,10 +41,15 @@ def answer(job: dict[str, Any], tell: Callable[[str], None]) -> dict[str, Any]:
 
     A status is done, error, forbidden, time, memory or output; the results end with the first that is not done.
     """
+    return on_each(job, tell, _run)
+
+
+def on_each(job: dict[str, Any], tell: Callable[[str], None], run: Run) -> dict[str, Any]:
+    """The results of a job's query on each of its databases, up to the first that is not done."""
     results = []
     for number, tables in enumerate(job["databases"]):
         tell(str(number))
-        results.append(_run(tables, job["query"]))
+        results.append(run(tables, job["query"]))
         if results[-1]["status"] != "done":
             break
     return {"results": results}

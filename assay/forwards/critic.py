@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -52,7 +51,6 @@ def token_kl(rows: Sequence[Row], *, models: Models, weight: float, estimator: s
     return result, {"policy/reference_kl": total / max(1, count)}
 
 
-@dataclass(frozen=True)
 class TokenKL(Forward):
     """The KL penalty in the reward of each token: - weight k, with d = log pi_old - log pi_ref (not in the loss: `kl`).
 
@@ -111,7 +109,6 @@ def critic(
     return result, stats
 
 
-@dataclass(frozen=True)
 class Critic(Forward):
     """A critic: the value of the state before each token. It is trained beside the policy on the targets A + V of GAE.
 

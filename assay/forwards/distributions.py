@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +43,6 @@ def keep_distributions(rows: Sequence[Row], *, models: Models, micro_tokens: int
     return result, {}
 
 
-@dataclass(frozen=True)
 class Distributions(Forward):
     """Keeps, for each token of an answer, the log-probs of the k likeliest next tokens under the weights of sampling.
 

@@ -85,7 +85,7 @@ def questions(kind: type[Part]) -> dict[str, str]:
     found: dict[str, str] = {}
     for owner in reversed(kind.__mro__[:-1]):
         for name, hint in inspect.get_annotations(owner).items():
-            if str(hint).startswith("ClassVar") and name not in STRUCTURE:
+            if str(hint).startswith("ClassVar") and not name.startswith("_"):
                 found[name] = said.get(name, "")
         for name, item in vars(owner).items():
             if isinstance(item, property) or (inspect.isfunction(item) and not name.startswith("_")):

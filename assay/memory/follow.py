@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.models import Models
@@ -28,7 +27,6 @@ def follow(memory: Memory, *, models: Models, every: int, rate: float, names: tu
     return memory
 
 
-@dataclass(frozen=True)
 class Follow(Remembering):
     """Every `every` steps, models that follow another copy its weights, or move towards them by the share `rate`.
 

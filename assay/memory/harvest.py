@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory.episodes import bare
@@ -32,7 +31,6 @@ def harvest(memory: Memory, *, episodes: Sequence[Episode], most: int, place: st
     return memory.hold(place, held).keep(place, counts)
 
 
-@dataclass(frozen=True)
 class Harvest(Named, Remembering):
     """Holds the right answers that the policy generated, each once, at most `most` for each problem in each stage.
 

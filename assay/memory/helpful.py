@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory.episodes import bare
@@ -19,7 +18,6 @@ def hold_tagged(memory: Memory, *, rows: Sequence[Row], tag: str, place: str) ->
     return memory.hold(place, [*memory.kept.get(place, ()), *(bare(row.episode) for row in rows if row.tag == tag)])
 
 
-@dataclass(frozen=True)
 class HoldTagged(Remembering):
     """Holds the answers of all rows with this tag, until a stage clears the memory. `rehearse` reads them by the tag.
 

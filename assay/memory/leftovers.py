@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,7 +42,6 @@ def keep_leftovers(memory: Memory, *, rows: Sequence[Row], max_age: int, place: 
     return memory.keep(place, store).hold(place, held)
 
 
-@dataclass(frozen=True)
 class KeepLeftovers(Remembering):
     """Keeps the rows that a part of `curate` set aside, with their groups, until they come back or are `max_age` old.
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from assay.objective.aggregate import DeltaL, FixedLength, PromptMean, SequenceMean, SequenceSum, TokenMean
@@ -19,7 +18,6 @@ from assay.objective.terms import KL, Entropy, Likelihood
 from assay.part import Aggregate, Correction, Gate, OfObjective, Part, Ratio, Selector, Term, WholeLoss, name_of
 
 
-@dataclass(frozen=True)
 class Case(Part):
     """Tokens of an objective that have a ratio and a gate of their own, for example tokens of a teacher.
 
@@ -32,7 +30,6 @@ class Case(Part):
     gate: Gate = Open()
 
 
-@dataclass(frozen=True)
 class Objective(Part):
     """The loss that training minimises. The engine does not know its parts: it gets a coefficient for each log-prob.
 

@@ -9,8 +9,6 @@ Notation: row i has T_i tokens that train; the denominator counts B rows and N t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from assay.part import Aggregate
@@ -22,7 +20,6 @@ def token_mean(batch: Batch, *, max_new: int) -> np.ndarray:
     return np.full(len(batch.ids), 1.0 / max(1, np.count_nonzero(batch.counted)))
 
 
-@dataclass(frozen=True)
 class TokenMean(Aggregate):
     """Mean over all tokens of the step, each with the weight 1 / N (DAPO).
 
@@ -38,7 +35,6 @@ def sequence_mean(batch: Batch, *, max_new: int) -> np.ndarray:
     return np.repeat(1.0 / (_rows(batch) * np.maximum(1, _per_row(batch.mask, batch))), batch.lengths)
 
 
-@dataclass(frozen=True)
 class SequenceMean(Aggregate):
     """Mean over rows of the mean over tokens: 1 / (B T_i) (GRPO). A token of a long answer weighs less.
 
@@ -54,7 +50,6 @@ def sequence_sum(batch: Batch, *, max_new: int) -> np.ndarray:
     return np.full(len(batch.ids), 1.0 / _rows(batch))
 
 
-@dataclass(frozen=True)
 class SequenceSum(Aggregate):
     """Mean over rows of the sum over tokens: 1 / B (REINFORCE, RLOO). The true policy gradient.
 
@@ -70,7 +65,6 @@ def fixed_length(batch: Batch, *, max_new: int) -> np.ndarray:
     return np.full(len(batch.ids), 1.0 / (_rows(batch) * max_new))
 
 
-@dataclass(frozen=True)
 class FixedLength(Aggregate):
     """Mean over rows of the sum over tokens divided by a constant: 1 / (B L), L the generation limit (Dr. GRPO).
 
@@ -89,7 +83,6 @@ def prompt_mean(batch: Batch, *, max_new: int) -> np.ndarray:
     return np.repeat(1.0 / (max(1, groups) * np.maximum(1, tokens))[group], batch.lengths)
 
 
-@dataclass(frozen=True)
 class PromptMean(Aggregate):
     """Mean over groups of the mean over their tokens: 1 / (P N_g) (DAPO's formula read literally).
 
@@ -107,7 +100,6 @@ def delta_l(batch: Batch, *, max_new: int, power: float) -> np.ndarray:
     return np.repeat(weight / (max_new * total), batch.lengths)
 
 
-@dataclass(frozen=True)
 class DeltaL(Aggregate):
     """Sum over tokens with row weights T_i^-a: at a = 1 the unbiased mean of least variance (Delta L, 2509.07558).
 

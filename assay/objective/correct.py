@@ -7,7 +7,6 @@ denominator.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from assay.errors import ConfigError
@@ -47,7 +46,6 @@ def truncate(view: View, *, cap: float, level: str, normalise: bool) -> Tensor:
     return weight * counts.sum() / (weight * counts).sum()
 
 
-@dataclass(frozen=True)
 class Truncate(Correction):
     """Truncated importance sampling (TIS): the weight is rho, at most `cap`.
 
@@ -75,7 +73,6 @@ def drop(view: View, *, low: float, high: float, level: str) -> Tensor:
     return weight.masked_fill((weight < low) | (weight > high), 0.0)
 
 
-@dataclass(frozen=True)
 class Drop(Correction):
     """Masked importance sampling: the weight is rho, but 0 if rho is outside [low, high].
 
@@ -116,7 +113,6 @@ def reject(view: View, *, by: str, low: float | None, high: float | None) -> Ten
     return view.spread(kept)
 
 
-@dataclass(frozen=True)
 class Reject(Correction):
     """Rejects whole answers whose measure m is outside [low, high]; the other answers keep the weight 1.
 

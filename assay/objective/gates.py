@@ -9,7 +9,6 @@ whole rows asks for the `view`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.part import Gate
@@ -23,7 +22,6 @@ def open_gate(ratio: Tensor, advantage: Tensor) -> Tensor:
     return ratio.new_ones(ratio.shape)
 
 
-@dataclass(frozen=True)
 class Open(Gate):
     """g = 1: no trust region and no importance ratio, as in REINFORCE.
 
@@ -45,7 +43,6 @@ def clip(ratio: Tensor, advantage: Tensor, *, low: float, high: float, dual: flo
     return ratio.masked_fill(shut, 0.0)
 
 
-@dataclass(frozen=True)
 class Clip(Gate):
     """PPO's clip: no gradient if the ratio has left [1 - low, 1 + high] in the direction of the token's advantage.
 
@@ -67,7 +64,6 @@ def bounded(ratio: Tensor, advantage: Tensor, *, least: float, most: float | Non
     return ratio.clamp(least, most)
 
 
-@dataclass(frozen=True)
 class Bounded(Gate):
     """The ratio as a weight between `least` and `most`. No token loses its gradient, unlike with `clip`.
 
@@ -87,7 +83,6 @@ def shaped(ratio: Tensor, advantage: Tensor, *, gamma: float) -> Tensor:
     return gamma * ratio / (ratio + gamma).square()
 
 
-@dataclass(frozen=True)
 class Shaped(Gate):
     """LUFFY's policy shaping f(w) = w / (w + gamma): a larger gradient for small w, a smaller one for large w.
 
@@ -106,7 +101,6 @@ def shut(ratio: Tensor, advantage: Tensor) -> Tensor:
     return ratio.new_zeros(ratio.shape)
 
 
-@dataclass(frozen=True)
 class Shut(Gate):
     """g = 0: no policy gradient, for tokens of a case that only another term of the loss trains.
 
@@ -122,7 +116,6 @@ def plain(ratio: Tensor, advantage: Tensor) -> Tensor:
     return ratio
 
 
-@dataclass(frozen=True)
 class Plain(Gate):
     """g = w: plain importance sampling, without a trust region.
 

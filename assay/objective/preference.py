@@ -6,7 +6,6 @@ group 0. Sums and means are over the tokens of an answer that train.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.curate.pairs import SIDES
@@ -25,7 +24,6 @@ FROM_VERDICTS = (
 """Notes of every recipe that learns from preferences."""
 
 
-@dataclass(frozen=True)
 class Preference(WholeLoss):
     """Base class of preference losses: they compare rows with each other, and need the reference policy."""
 

@@ -4,7 +4,6 @@ before the exponential. A ratio of whole answers asks for the `view`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from assay.part import Ratio
@@ -22,7 +21,6 @@ def token_ratio(logp: Tensor, old: Tensor) -> Tensor:
     return (logp - old).clamp(-CLAMP, CLAMP).exp()
 
 
-@dataclass(frozen=True)
 class TokenRatio(Ratio):
     """The importance ratio of each token, w = exp(log pi - log pi_old), as in PPO.
 
@@ -39,7 +37,6 @@ def no_ratio(logp: Tensor, old: Tensor) -> Tensor:
     return logp.new_ones(logp.shape)
 
 
-@dataclass(frozen=True)
 class NoRatio(Ratio):
     """w = 1: no importance ratio. On policy this is REINFORCE, on demonstrations the likelihood.
 
@@ -56,7 +53,6 @@ def probability(logp: Tensor, old: Tensor) -> Tensor:
     return logp.exp()
 
 
-@dataclass(frozen=True)
 class Probability(Ratio):
     """w = pi(token), for off-policy tokens: no policy sampled them, so that there is no pi_old to divide by.
 
@@ -73,7 +69,6 @@ def sequence_ratio(logp: Tensor, old: Tensor, *, view: View, of: str) -> Tensor:
     return view.spread((view.mean(far) if of == "mean" else view.sum(far)).clamp(max=CLAMP).exp())
 
 
-@dataclass(frozen=True)
 class SequenceRatio(Ratio):
     """One ratio for all tokens of an answer: the geometric mean of its token ratios (GSPO), or their product.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from assay.part import Selector
@@ -20,7 +19,6 @@ def tagged(view: View, *, tag: str) -> Tensor:
     return view.of_rows([name == tag for name in view.batch.tag or [""] * len(view.batch)])
 
 
-@dataclass(frozen=True)
 class Tagged(Selector):
     """The tokens of the rows with this tag.
 
@@ -41,7 +39,6 @@ def written(view: View, *, by: str) -> Tensor:
     return view.streams["origin"] == Origin[by.upper()]
 
 
-@dataclass(frozen=True)
 class Written(Selector):
     """The tokens of an answer that the policy wrote, or the tokens that others wrote, such as a teacher.
 
@@ -62,7 +59,6 @@ def judged(view: View, *, right: bool) -> Tensor:
     return view.spread(view.right == right)
 
 
-@dataclass(frozen=True)
 class Judged(Selector):
     """The tokens of right answers, or with right=False of all other answers.
 
@@ -90,7 +86,6 @@ def high_entropy(view: View, *, share: float, by: str, side: str, ties: bool) ->
     return high if side == "high" else trained & ~high
 
 
-@dataclass(frozen=True)
 class HighEntropy(Selector):
     """The `share` of the tokens that has the highest entropy (forking tokens), or with side="low" all other tokens.
 

@@ -6,7 +6,6 @@ mean="own" over its own tokens of the whole optimiser step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from assay.errors import ConfigError
@@ -63,7 +62,6 @@ def kl(view: View, *, weight: float, estimator: str, anchor: str) -> Tensor:
     return weight * (own * (value + slope * (view.logp - logp)))
 
 
-@dataclass(frozen=True)
 class KL(Term):
     """The KL penalty in the loss, to the reference policy or to the policy before the step (estimators: 2506.09477).
 
@@ -90,7 +88,6 @@ def entropy(view: View, *, weight: float) -> Tensor:
     return -weight * view.entropy
 
 
-@dataclass(frozen=True)
 class Entropy(Term):
     """The entropy bonus: the entropy of the next-token distribution over the full vocabulary.
 
@@ -111,7 +108,6 @@ def likelihood(view: View, *, weight: float) -> Tensor:
     return -weight * view.logp
 
 
-@dataclass(frozen=True)
 class Likelihood(Term):
     """The negative log-likelihood of the tokens that `over` selects, such as demonstrations or right answers.
 

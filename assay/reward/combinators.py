@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from assay.part import Rewarding
@@ -16,7 +15,6 @@ from assay.reward.parts import Outcome
 from assay.types import Episode, Reward, RewardScope
 
 
-@dataclass(frozen=True)
 class OfSeveral(Rewarding):
     """A reward that is made of several rewards."""
 
@@ -55,7 +53,6 @@ def total(
     return result
 
 
-@dataclass(frozen=True)
 class Sum(OfSeveral):
     """The weighted sum of several rewards. A reward that does not apply to an answer adds nothing to it.
 
@@ -80,7 +77,6 @@ def product(
     return [combined(name or "product", row, lambda *values: math.prod(values)) for row in zip(*columns, strict=True)]
 
 
-@dataclass(frozen=True)
 class Product(OfSeveral):
     """The product of several rewards: all of them must be high at once.
 
@@ -116,7 +112,6 @@ def gated(
     return result
 
 
-@dataclass(frozen=True)
 class Gated(Rewarding):
     """The reward `of`, for answers that pass a gate; `closed` for all others.
 
@@ -163,7 +158,6 @@ def cascade(
     return result
 
 
-@dataclass(frozen=True)
 class Cascade(Rewarding):
     """The rule first, and another reward only for the answers that the rule refuses, for example a judge.
 
@@ -203,7 +197,6 @@ def veto(
     return [combined(name or "veto", row, rule) for row in zip(*columns, strict=True)]
 
 
-@dataclass(frozen=True)
 class Veto(Rewarding):
     """A reward that falls to `vetoed` if one of the critical rewards is too low. A veto never raises a reward.
 

@@ -33,7 +33,6 @@ def shuffled(
     ]
 
 
-@dataclasses.dataclass(frozen=True)
 class Shuffled(OfOne):
     """The control of an experiment: every answer gets the reward of a random answer of the same round.
 
@@ -83,7 +82,6 @@ def misjudged(
     return result
 
 
-@dataclasses.dataclass(frozen=True)
 class Misjudged(OfOne):
     """A verifier that errs as often as you say: for experiments on what its errors cost.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.part import Rewarding
 from assay.types import Episode, Reward
@@ -21,7 +20,6 @@ def _has_form(episode: Episode, opened: bool) -> bool:
     return episode.finish == "stop" and formed(episode.text, problem.wording, steps=steps, opened=opened) is not None
 
 
-@dataclass(frozen=True)
 class WellFormed(Rewarding):
     """Rewards the strict format alone: a thought and an answer, each marked once (`assay/verifiers/formats.py`).
 

@@ -7,7 +7,6 @@ nothing are refused without asking.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from assay.memory import Memory
@@ -21,7 +20,6 @@ from assay.verifiers.judges.endpoint import Endpoint, Fault
 from assay.verifiers.judges.questions import Grade, Question, win, without_thought
 
 
-@dataclass(frozen=True)
 class Judged(Rewarding):
     """A reward that asks a judge."""
 
@@ -125,7 +123,6 @@ def by_reference(
     )
 
 
-@dataclass(frozen=True)
 class JudgedByReference(Judged):
     """A judge decides whether the final answer is equivalent to the reference answer (General-Reasoner 2505.14652).
 
@@ -159,7 +156,6 @@ def alone(episodes: Sequence[Episode], *, endpoint: Endpoint, memory: Memory) ->
     )
 
 
-@dataclass(frozen=True)
 class JudgedAlone(Judged):
     """A judge rates each response by itself, from 1 to 10; the reward is a tenth of that (MT-Bench 2306.05685).
 
@@ -242,7 +238,6 @@ def _mean_win(name: str, wins: Sequence[float | Fault]) -> Reward | None:
     return Reward.unknown(name, lost[0].kind) if lost else Reward(name, sum(known) / len(known))
 
 
-@dataclass(frozen=True)
 class JudgedInPairs(Judged):
     """A judge compares answers two by two, each pair in both orders; a win must be one in both (MT-Bench 2306.05685).
 

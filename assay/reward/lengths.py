@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from assay.part import Rewarding, scales_with
@@ -18,7 +17,6 @@ def soft_overlong(episodes: Sequence[Episode], *, max_new: int, buffer: int, fac
     return [Reward("overlong", min(0.0, (max_new - buffer - len(episode)) / buffer) * factor) for episode in episodes]
 
 
-@dataclass(frozen=True)
 class SoftOverlong(Rewarding):
     """DAPO's soft overlong punishment: the last `buffer` tokens before the limit cost up to `factor`, right or wrong.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.part import Rewarding
 from assay.types import Episode, Reward, Verdict
@@ -14,7 +13,6 @@ def outcome(episodes: Sequence[Episode], *, max_new: int, right: float, wrong: f
     return [Reward("outcome", right if episode.right else wrong) for episode in episodes]
 
 
-@dataclass(frozen=True)
 class Outcome(Rewarding):
     """The outcome reward: one number for a right answer, another for a wrong one.
 
@@ -39,7 +37,6 @@ def graded(episodes: Sequence[Episode], *, right: float, wrong: float, malformed
     return [Reward("outcome", worth[kind]) for kind in kinds]
 
 
-@dataclass(frozen=True)
 class Graded(Rewarding):
     """The outcome reward with a third number for a malformed answer: bad format, empty or truncated.
 

@@ -111,7 +111,6 @@ def _question(
     return Question(form, question_of(episode.request.problem), (text,), criteria=listed)
 
 
-@dataclass(frozen=True)
 class JudgedByRubric(Judged):
     """A judge decides for each criterion of the problem's rubric whether the response meets it (RaR 2507.17746).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.part import Rewarding
 from assay.types import Episode, Reward
@@ -15,7 +14,6 @@ def scored(episodes: Sequence[Episode], *, name: str, weight: float) -> list[Rew
     return [None if score is None else Reward(name, weight * score) for score in scores]
 
 
-@dataclass(frozen=True)
 class Scored(Rewarding):
     """The score of one reward function of the user. `assay train --reward` adds one such part for each function.
 

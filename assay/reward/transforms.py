@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +15,6 @@ from assay.reward.within import RepeatedSteps
 from assay.types import Episode, Origin, Reward, RewardScope
 
 
-@dataclass(frozen=True)
 class OfOne(Rewarding):
     """A reward that changes another one."""
 
@@ -36,7 +34,6 @@ def affine(
     return [combined(name or "affine", [one], lambda value: times * value + plus) for one in found]
 
 
-@dataclass(frozen=True)
 class Affine(OfOne):
     """a r + b of a reward r; of each of its values, if it has a value for each turn, span or token.
 
@@ -57,7 +54,6 @@ def clipped(
     return [combined(name or "clip", [one], lambda value: min(max(value, low), high)) for one in found]
 
 
-@dataclass(frozen=True)
 class Clipped(OfOne):
     """A reward within two bounds; each of its values, if it has several.
 
@@ -88,7 +84,6 @@ def saturated(
     return [combined(name or "saturate", [one], rule) for one in of(episodes, everyone=everyone, memory=memory)]
 
 
-@dataclass(frozen=True)
 class Saturated(OfOne):
     """A reward that grows slowly above a threshold: r' = min(r, tau) + kappa log(1 + max(r - tau, 0)).
 
@@ -124,7 +119,6 @@ def delta(episodes: Sequence[Episode], *, of: Child, name: str, everyone: Any, m
     return result
 
 
-@dataclass(frozen=True)
 class Delta(OfOne):
     """Each step has the difference of its score and the next one's, and the last step has nothing (2410.15115).
 
@@ -162,7 +156,6 @@ def scheduled(
     return [combined(name or "schedule", [one], lambda value: weight * value) for one in found]
 
 
-@dataclass(frozen=True)
 class Scheduled(OfOne):
     """A reward whose weight changes linearly over the first steps of the run, and then stays.
 
@@ -212,7 +205,6 @@ def _own(name: str, episode: Episode, found: Reward | None) -> Reward | None:
     return spread(name, np.where(wrote[at], found.values, 0.0).tolist(), found, (found,))
 
 
-@dataclass(frozen=True)
 class Masked(OfOne):
     """A reward for answers of one sort only; the others do not have it. Values at tokens that the policy did not write
     become 0.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from assay.part import Rewarding
 from assay.types import Episode, Reward
@@ -67,7 +66,6 @@ def group_vote(episodes: Sequence[Episode], *, agrees: float, differs: float) ->
     return _voted("group-vote", episodes, groups_of(episodes), lambda same: agrees if same else differs)
 
 
-@dataclass(frozen=True)
 class GroupVote(Rewarding):
     """The majority of the group stands for the right answer (TTRL 2504.16084). A group without answers has no reward.
 
@@ -88,7 +86,6 @@ def partner_vote(episodes: Sequence[Episode], *, agrees: float, differs: float) 
     return _voted("partner-vote", episodes, voters, lambda same: agrees if same else differs)
 
 
-@dataclass(frozen=True)
 class PartnerVote(Rewarding):
     """The majority of the paired group stands for the right answer (Co-rewarding 2508.00410): each wording of a problem
     is judged by the answers to the other one. A group without a partner has no reward.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -35,7 +34,6 @@ def _turns(episode: Episode, cost: float) -> Reward:
     return Reward("failed-replies", float(values.sum()), "turn", values, at)
 
 
-@dataclass(frozen=True)
 class FailedReplies(Rewarding):
     """Each turn that ends in a call which the environment answers with an error costs `cost`.
 
@@ -81,7 +79,6 @@ def steps_of(ids: Sequence[int], codec: Decoder, marks: str) -> list[tuple[int, 
     return found
 
 
-@dataclass(frozen=True)
 class RepeatedSteps(Rewarding):
     """Each step of an answer that repeats an earlier step word for word costs `cost`.
 
@@ -115,7 +112,6 @@ def _tokens(episode: Episode, length: int, cost: float) -> Reward:
     return Reward("repeated-ngrams", float(values.sum()), "token", values)
 
 
-@dataclass(frozen=True)
 class RepeatedNgrams(Rewarding):
     """Each token within an n-gram that stood in the answer before costs `cost` (2502.03373).
 

@@ -121,7 +121,6 @@ def uniform(memory: Memory, first: int, count: int, *, pool: Pool) -> list[Probl
     return draw(memory, first, count, pool=pool)
 
 
-@dataclass(frozen=True)
 class Uniform(Source):
     """Draws problems by the weights of the pool alone. A task that is a file gives every row once in each epoch.
 

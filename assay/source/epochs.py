@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory import Memory
@@ -24,7 +23,6 @@ def epochs(memory: Memory, first: int, count: int, *, pool: Pool, drawn: int, si
     return in_epochs(set_of(pool, memory.seed, size), key, begin, count)
 
 
-@dataclass(frozen=True)
 class Epochs(Source):
     """Draws from a fixed set of problems: each problem once in an epoch, in a new random order in each epoch.
 

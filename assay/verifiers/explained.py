@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from assay.types import Verdict
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict, and the layer of the verifier that decided: `Judged(Verdict.ok(), "proof")`."""
+
+    verdict: Verdict
+    layer: str = "text"
 
 
 @dataclass(frozen=True)
@@ -22,3 +31,26 @@ class Explained:
     mark: str  # the mark by which it was found: box, ####, ...; "": the response is the answer
     layer: str  # the layer that decided: text, words, number, kernel, ...
     why: str
+
+
+def explain_blocks(
+    pairs: Sequence[tuple[str, str]],
+    fenced: Callable[[str], str | None],
+    judge: Callable[[list[tuple[str, str]]], Sequence[Judged]],
+    success: str,
+) -> list[Explained]:
+    """Explains answers that are a whole text, or stand in the last code block of a response: `fenced` finds the block,
+    `judge` decides on pairs of a reference and a text, and `success` says why an answer is right.
+    """
+    texts = [(reference, fenced(response) or response) for reference, response in pairs]
+    return [
+        Explained(
+            one.verdict,
+            reference,
+            text.strip(),
+            "fence" if text != response else "",
+            one.layer,
+            one.verdict.detail or success,
+        )
+        for (reference, text), (_, response), one in zip(texts, pairs, judge(texts), strict=True)
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,6 +62,17 @@ def test_each_external_passes_its_self_test(name: str) -> None:
     found = look(name)
     assert found.state == "ok", found.problem
     assert found.version
+
+
+@pytest.mark.external("sandbox")
+@pytest.mark.slow
+def test_the_record_of_the_sandbox_says_its_level_and_what_the_probe_found() -> None:
+    version = look("sandbox").version
+    assert re.search(r"level L[12], python 3\.\d+\.\d+, landlock \d+, filter \w+, kernel \S+, group (yes|no)$", version)
+
+
+def test_what_a_case_tells_stands_behind_the_version() -> None:
+    assert examine(dataclasses.replace(OK, tells=lambda result: f"yes {result['yes']}")).version == "1.0, yes True"
 
 
 def test_a_record_says_its_name_and_how_it_is_installed() -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -230,7 +229,6 @@ def spread(view: View, *, weight: Tensor) -> Tensor:
     return view.share * (mean - centre).square().sum()
 
 
-@dataclass(frozen=True)
 class Spread(WholeLoss):
     """A loss of the squared distances of the rows' mean log-probs from that of their group."""
 
@@ -245,7 +243,6 @@ def alone(view: View, *, weight: Tensor) -> Tensor:
     return view.share * view.sum(view.logp).square().sum()
 
 
-@dataclass(frozen=True)
 class Alone(WholeLoss):
     """A loss of the squared sum of each row's log-probs."""
 
@@ -281,7 +278,6 @@ def shared(logp: Tensor, old: Tensor, *, view: View) -> Tensor:
     return (logp - old).exp().mean().expand(len(logp))
 
 
-@dataclass(frozen=True)
 class Shared(Ratio):
     """The mean ratio of all rows of the step."""
 

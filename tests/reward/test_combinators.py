@@ -54,7 +54,6 @@ def told(episodes: Sequence[Episode], *, name: str) -> list[Reward | None]:
     ]
 
 
-@dataclasses.dataclass(frozen=True)
 class Told(Rewarding):
     name: str = "a"
     does = told
@@ -65,7 +64,6 @@ def steps(episodes: Sequence[Episode], *, values: tuple[float, ...]) -> list[Rew
     return [Reward("steps", sum(values), "span", np.array(values), at) for _ in episodes]
 
 
-@dataclasses.dataclass(frozen=True)
 class Steps(Rewarding):
     values: tuple[float, ...] = ()
     does = steps

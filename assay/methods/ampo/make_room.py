@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.curate.grouping import groups, measure
 from assay.curate.parts import leave_out
@@ -27,7 +26,6 @@ def make_room(rows: Sequence[Row], *, memory: Memory) -> list[Row]:
     return leave_out(rows, out)
 
 
-@dataclass(frozen=True)
 class MakeRoom(Curator):
     """A right trace of a teacher replaces a wrong rollout of the policy, drawn at random (AMPO 2510.02227).
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -56,7 +55,6 @@ def fork_at_replies(
     return asked
 
 
-@dataclass(frozen=True)
 class ForkAtReplies(Expansion):
     """Forks after the environment's replies grow each group to `total` answers, more where entropy has risen (ARPO
     2507.19849).

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.part import Asking
 from assay.types import Request
@@ -15,7 +14,6 @@ def as_role(requests: Sequence[Request], *, role: str) -> list[Request]:
     return [dataclasses.replace(request, role=role) for request in requests]
 
 
-@dataclass(frozen=True)
 class AsRole(Asking):
     """The player of this role answers the prompts; here the one who poses problems.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -35,7 +34,6 @@ def cell_relative(rows: Sequence[Row], *, over: Over, epsilon: float) -> list[Ro
     return result
 
 
-@dataclass(frozen=True)
 class CellRelative(Credit):
     """A_i = (R_i - mean_c R) / sqrt(var_c R + epsilon), where c is the cell: the rows of one task and one role (TRR++
     of AZR 2505.03335).

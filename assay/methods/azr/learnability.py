@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from assay.methods.azr.memory import posed, solved
@@ -27,7 +26,6 @@ def learnability(
     return result
 
 
-@dataclass(frozen=True)
 class Learnability(Rewarding):
     """A posed problem earns 1 - s if a share 0 < s < 1 of its probes is right, `extreme` if all or none are (AZR
     2505.03335).

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from assay.part import Remembering
@@ -42,7 +41,6 @@ def admit_posed(memory: Memory, *, episodes: Sequence[Episode], cap: int, place:
     return memory.keep(place, store)
 
 
-@dataclass(frozen=True)
 class AdmitPosed(Remembering):
     """Valid new problems enter the pool of their task, whatever their reward; a pool keeps its newest `cap` problems.
 

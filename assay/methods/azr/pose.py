@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from assay.memory import Memory
@@ -41,7 +40,6 @@ def pose(memory: Memory, first: int, count: int, *, pool: Pool, place: str = STO
     return [_asked(memory, i, names[i % len(names)], pool, place) for i in range(first, first + count)]
 
 
-@dataclass(frozen=True)
 class Pose(_Posing):
     """Asks the policy for new problems of the pool's tasks, one task after the other; the prompt shows some posed
     problems.
@@ -66,7 +64,6 @@ def pose_seeds(memory: Memory, first: int, count: int, *, pool: Pool, size: int,
     return [_asked(memory, i, chosen[i % len(chosen)], pool, place) for i in range(first, first + count)]
 
 
-@dataclass(frozen=True)
 class PoseSeeds(_Posing):
     """Asks for new problems as `pose` does, but only of tasks with fewer than `size` posed problems.
 

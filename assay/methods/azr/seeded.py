@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory import Memory
@@ -19,7 +18,6 @@ def seeded(seen: Seen, *, memory: Memory, pool: Pool, size: int, place: str = ST
     return not short_of(memory, [share.task for share in pool.shares], size, place)
 
 
-@dataclass(frozen=True)
 class Seeded(Condition):
     """The stage begins when `size` problems of each task of the pool were posed.
 

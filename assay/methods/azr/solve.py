@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from assay.ask import Codec, Sampling
@@ -54,7 +53,6 @@ def solve_posed(
     return requests
 
 
-@dataclass(frozen=True)
 class SolvePosed(Expansion):
     """After the posing: `probes` answers to each new problem, tagged `probe`, and for each task as many answers as
     problems were posed.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.curate.parts import leave_out
 from assay.part import Curator
@@ -15,7 +14,6 @@ def without_tag(rows: Sequence[Row], *, tag: str) -> list[Row]:
     return leave_out(rows, {i for i, row in enumerate(rows) if (row.tag or row.episode.request.tag) == tag})
 
 
-@dataclass(frozen=True)
 class WithoutTag(Curator):
     """Rows whose request has this tag do not train: they were sampled to measure something.
 

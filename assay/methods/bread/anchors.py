@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.ask import Codec
 from assay.ask.hints import lines_of, written_by_others
@@ -42,7 +41,6 @@ def anchor_search(
     return asked
 
 
-@dataclass(frozen=True)
 class AnchorSearch(Expansion):
     """A group without a right answer is asked again with a prefix of the worked solution, which is cut into `pieces`.
 

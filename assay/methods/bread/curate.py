@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.curate.grouping import groups, measure
 from assay.curate.parts import leave_out
@@ -28,7 +27,6 @@ def on_anchor(rows: Sequence[Row], *, low: float, high: float) -> list[Row]:
     return leave_out(rows, out)
 
 
-@dataclass(frozen=True)
 class OnAnchor(Curator):
     """Of the groups of a problem, begun at the question or with a prefix, one trains: the one with a pass rate in
     [low, high].

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -34,7 +33,6 @@ def covariance(view: View, *, share: float, pick: str, low: float, high: float, 
     return chosen if side == "in" else trained & ~chosen
 
 
-@dataclass(frozen=True)
 class Covariance(Selector):
     """Selects a share of the tokens by their covariance C = (A - mean A) (log pi - mean log pi) (2505.22617).
 

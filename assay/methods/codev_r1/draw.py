@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from assay.collect.expand import wanted_groups
@@ -79,7 +78,6 @@ def track_mixed(
     return memory.keep(place, {"share": share})
 
 
-@dataclass(frozen=True)
 class TrackMixed(Remembering):
     """The share of groups with right and wrong answers: the least of all steps (CodeV-R1), or a moving average.
 
@@ -94,7 +92,6 @@ class TrackMixed(Remembering):
     does = track_mixed
 
 
-@dataclass(frozen=True)
 class FirstDraw(Collecting):
     """The first round draws num_prompts / share prompts, where share is that of mixed groups in earlier steps.
 
@@ -108,7 +105,6 @@ class FirstDraw(Collecting):
     does = first_draw
 
 
-@dataclass(frozen=True)
 class AdaptiveRefill(Expansion):
     """Each further round draws (num_prompts - kept) / share prompts, where kept groups are mixed, and share is the
     lesser of the earlier steps' and this step's.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +20,6 @@ def own_tokens(rows: Sequence[Row], memory: object) -> list[Row]:
     return result
 
 
-@dataclass(frozen=True)
 class OwnTokens(Curator):
     """A row trains on the tokens that its own request sampled, so that a prefix shared by branches trains once, in its
     trunk.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,7 +29,6 @@ def backed_up(rows: Sequence[Row], memory: Memory, *, group_size: int, temperatu
     ]
 
 
-@dataclass(frozen=True)
 class BackedUp(Curator):
     """Only answers that the search backed up train, and each of their tokens gets the value of its step (DeepSearch
     2509.25454).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,7 +26,6 @@ def process_relative(rows: Sequence[Row], memory: object) -> list[Row]:
     return result
 
 
-@dataclass(frozen=True)
 class ProcessRelative(Credit):
     """A_t = value of the token's step - mean reward of the group; the last step has the reward as its value
     (DeepSearch).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.part import Remembering
@@ -29,7 +28,6 @@ def keep_examined(memory: Memory, *, episodes: Sequence[Episode], place: str = S
     return memory.keep(place, memory.store(place) | shares)
 
 
-@dataclass(frozen=True)
 class KeepExamined(Remembering):
     """Stores the pass rate of each problem of the step, which the source `unsolved` reads.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from assay.memory import Memory
@@ -36,7 +35,6 @@ def first_steps(requests: Sequence[Request], memory: Memory, *, width: int, dept
     return result
 
 
-@dataclass(frozen=True)
 class FirstSteps(Asking):
     """Asks for `width` first steps of each group; a step is one of `depth` equal parts of the answer limit.
 
@@ -75,7 +73,6 @@ def recall(requests: Sequence[Request], memory: Memory, *, place: str) -> list[R
     return result
 
 
-@dataclass(frozen=True)
 class Recall(Named, Asking):
     """The stored right answers to a problem replace its first samples; the policy is not asked for these.
 

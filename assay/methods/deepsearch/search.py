@@ -170,7 +170,6 @@ def search(
     return asked
 
 
-@dataclass(frozen=True)
 class Search(Expansion):
     """Expands one node of each group's tree a round, until as many answers are backed up as a group has rows.
 

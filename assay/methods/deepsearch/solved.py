@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory.episodes import bare
@@ -37,7 +36,6 @@ def hold_solved(memory: Memory, *, rows: Sequence[Row], group_size: int, most: f
     return memory.hold(place, [episode for answers in held.values() for episode in answers])
 
 
-@dataclass(frozen=True)
 class HoldSolved(Named, Remembering):
     """Stores the right answers to a problem while its pass rate is at most `most`, and deletes them when the rate is
     higher.

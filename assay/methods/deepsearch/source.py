@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory import Memory
@@ -33,7 +32,6 @@ def unsolved(
     return in_epochs(_left(memory, pool, size, most, place), key, begin, count)
 
 
-@dataclass(frozen=True)
 class Unsolved(Source):
     """Of a fixed set of `size` problems, draws those with a pass rate of at most `most` at the last examination
     (DeepSearch 2509.25454).
@@ -58,7 +56,6 @@ def examine(
     return list(_left(memory, pool, size, most, place))
 
 
-@dataclass(frozen=True)
 class Examine(Source):
     """Draws in one step all problems from which `unsolved` would draw.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.curate.pairs import SIDES
@@ -25,7 +24,6 @@ def dpo(view: View, *, beta: float, likelihood: float) -> Tensor:
     return each.sum() / max(1, len(margin))
 
 
-@dataclass(frozen=True)
 class DPO(Preference):
     """The winner of a pair is to become more likely than the loser, relative to the reference policy (DPO 2305.18290).
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from assay.errors import ConfigError
@@ -29,7 +28,6 @@ def near(view: View, *, kind: str, low: float, high: float) -> Tensor:
     return ~((up & (p > q) & (far > high)) | (~up & (p < q) & (far > low)))
 
 
-@dataclass(frozen=True)
 class Near(Selector):
     """Masks tokens that have already moved too far in the direction of their advantage (DPPO 2602.04879).
 

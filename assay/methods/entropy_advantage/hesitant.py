@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +20,6 @@ def hesitant(rows: Sequence[Row], *, share: float, kappa: float) -> list[Row]:
     return result
 
 
-@dataclass(frozen=True)
 class Hesitant(Shape):
     """A_t <- A_t + min(share H_t, |A_t| / kappa), where H is the policy's entropy when the token was sampled
     (2506.14758).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +26,6 @@ def adapt_entropy(
     return memory.keep(place, {"weight": min(most, max(0.0, round(after, 9))), "target": target})
 
 
-@dataclass(frozen=True)
 class AdaptEntropy(Remembering):
     """c <- c + step if the entropy of the step is at or below the target, else c - step; c starts at 0 and stays in
     [0, most].

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,7 +22,6 @@ def entropy_weight(rows: Sequence[Row], *, memory: Memory, place: str = STORE) -
     return marked, {"policy/entropy_weight": weight}
 
 
-@dataclass(frozen=True)
 class EntropyWeight(Forward):
     """Multiplies the entropy bonus by the weight that `adapt-entropy` stores, or by 0 while the entropy is above the
     target.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,7 +24,6 @@ def pseudo_failure(rows: Sequence[Row], *, failure: float, ddof: int, epsilon: f
     return relative_to(rows, compared, ddof=ddof, epsilon=epsilon)
 
 
-@dataclass(frozen=True)
 class PseudoFailure(Credit):
     """Group-relative advantages; a group without a mistake is compared with a failure that did not happen (ERPO
     2511.04800).

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.memory import Memory
 from assay.methods.erpo.track import STORE, TrackTemperature
@@ -18,7 +17,6 @@ def own_temperature(requests: Sequence[Request], memory: Memory, *, place: str =
     return [dataclasses.replace(r, temperature=known.get(r.problem.id, r.temperature)) for r in requests]
 
 
-@dataclass(frozen=True)
 class OwnTemperature(Asking):
     """Samples each problem at the temperature that its history has led to, and a new problem at that of the run.
 

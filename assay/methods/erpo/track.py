@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.part import Remembering
@@ -37,7 +36,6 @@ def track_temperature(
     return memory.keep(place, {problem: now for problem, now in store.items() if now != sampling.temperature})
 
 
-@dataclass(frozen=True)
 class TrackTemperature(Remembering):
     """Stores T of each problem whose history has moved it away from the temperature of the run (ERPO 2511.04800).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.curate.parts import leave_out
 from assay.part import Curator
@@ -15,7 +14,6 @@ def no_training(rows: Sequence[Row]) -> list[Row]:
     return leave_out(rows, set(range(len(rows))))
 
 
-@dataclass(frozen=True)
 class NoTraining(Curator):
     """No answer of this step trains; the verifier judges the answers, and the memory may store them.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.methods.flowrl.partition import LOG_Z
@@ -25,7 +24,6 @@ def flowrl(view: View, *, weight: Tensor, beta: float, low: float, high: float) 
     return (weight * view.mask * view.spread(ratio * residual.square())).sum()
 
 
-@dataclass(frozen=True)
 class FlowRL(WholeLoss):
     """Makes answers as likely as exp(beta A) ref / Z, by the squared residual of trajectory balance (FlowRL
     2509.15207).

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,7 +50,6 @@ def partition(
     return result, {"partition/loss": loss, "partition/mean": float(np.mean(values)) if values else 0.0}
 
 
-@dataclass(frozen=True)
 class Partition(Forward):
     """log Z of each question, from a parameter set that reads the question and learns from FlowRL's residual
     (2509.15207).

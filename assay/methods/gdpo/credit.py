@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,7 +33,6 @@ def per_reward(rows: Sequence[Row], *, weights: Sequence[float], ddof: int, epsi
     return [row.mark(advantage=np.full(len(row.episode), a)) for row, a in zip(rows, total, strict=True)]
 
 
-@dataclass(frozen=True)
 class PerReward(Credit):
     """A_i = sum_n w_n (r_in - mean_g r_n) / (std_g r_n + epsilon), over the named rewards n (GDPO 2601.05242).
 

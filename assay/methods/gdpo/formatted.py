@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.part import Rewarding
 from assay.reward.parts import MALFORMED
@@ -16,7 +15,6 @@ def formatted(episodes: Sequence[Episode], *, readable: float, malformed: float)
     return [Reward("format", malformed if kind in MALFORMED else readable) for kind in kinds]
 
 
-@dataclass(frozen=True)
 class Formatted(Rewarding):
     """Rewards an answer that the verifier can read, whether it is right or wrong.
 

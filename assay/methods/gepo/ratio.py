@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.objective.ratios import CLAMP
@@ -24,7 +23,6 @@ def group_expectation(logp: Tensor, old: Tensor, *, view: View) -> Tensor:
     return view.spread((now - expected.nan_to_num(0.0)).clamp(-CLAMP, CLAMP).exp().to(logp.dtype))
 
 
-@dataclass(frozen=True)
 class GroupExpectation(Ratio):
     """The likelihood of an answer over the expected likelihood of its group under the old policy, both per token (GEPO
     2508.17850).

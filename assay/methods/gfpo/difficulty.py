@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.part import Remembering
@@ -28,7 +27,6 @@ def track_difficulty(memory: Memory, *, rows: Sequence[Row], place: str = STORE)
     return memory.keep(place, store)
 
 
-@dataclass(frozen=True)
 class TrackDifficulty(Remembering):
     """Counts the mean reward of every group, to a thousandth, which gives quantiles of the whole run in little space.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
@@ -23,7 +22,6 @@ def filtered(rows: Sequence[Row], *, keep: int, by: str) -> list[Row]:
     return _keep_first(rows, by, lambda mean: keep)
 
 
-@dataclass(frozen=True)
 class Filtered(Curator):
     """Of each group only the `keep` shortest rows train, or those with the most reward a token (GFPO 2508.09726).
 
@@ -62,7 +60,6 @@ def filtered_by_difficulty(
     return _keep_first(rows, by, keep)
 
 
-@dataclass(frozen=True)
 class FilteredByDifficulty(Curator):
     """As `filtered`, but groups with a higher mean reward keep fewer rows.
 

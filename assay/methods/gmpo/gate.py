@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.part import Gate
@@ -23,7 +22,6 @@ def geometric(ratio: Tensor, advantage: Tensor, *, view: View, low: float, high:
     return view.spread(view.mean(held).exp()).masked_fill(held != far, 0.0)
 
 
-@dataclass(frozen=True)
 class Geometric(Gate):
     """The geometric mean of an answer's token ratios, each clipped on one side of its logarithm (GMPO 2507.20673).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.credit.pack import earned
 from assay.curate.grouping import groups, spread
@@ -18,7 +17,6 @@ def contributing(rows: Sequence[Row]) -> list[Row]:
     return [row if row.advantage is None else row.mark(advantage=factor * row.advantage) for row in rows]
 
 
-@dataclass(frozen=True)
 class Contributing(Shape):
     """A <- A B / (B - M), where M of the B rows are in groups of equal rewards, whose advantages are 0 (GPG
     2504.02546).

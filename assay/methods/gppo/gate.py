@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.part import Gate
@@ -17,7 +16,6 @@ def preserving(ratio: Tensor, advantage: Tensor, *, low: float, high: float) -> 
     return held.clamp(min=1 - low).where(advantage < 0, held)
 
 
-@dataclass(frozen=True)
 class Preserving(Gate):
     """PPO's clip; a clipped token keeps the gradient that it would have at the bound (GPPO 2508.07629).
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.methods.guide.quantile import GAMMA
@@ -20,7 +19,6 @@ def shaped_by(ratio: Tensor, advantage: Tensor, *, view: View) -> Tensor:
     return gamma * ratio / (ratio + gamma).square()
 
 
-@dataclass(frozen=True)
 class ShapedBy(Gate):
     """The gate of the shaped ratio f(w) = w / (w + gamma), with the gamma of `ratio-quantile` in `forwards` (Guide
     2506.13923).

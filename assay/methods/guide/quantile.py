@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,7 +38,6 @@ def ratio_quantile(
     return marked, {f"{tag}/gamma": gamma, f"{tag}/ratio": float(seen.mean()), f"{tag}/rows": float(len(kept))}
 
 
-@dataclass(frozen=True)
 class RatioQuantile(Forward):
     """Computes gamma, the scale of the shaped ratio, as a quantile of the ratios of the rows with this tag (Guide
     2506.13923).

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from assay.ask import Codec
@@ -46,7 +45,6 @@ def retry_with_hint(
     return asked
 
 
-@dataclass(frozen=True)
 class RetryWithHint(Expansion):
     """A group with a pass rate below `below` is asked once more, with a hint (Guide 2506.13923).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.curate.parts import alive_groups
 from assay.memory import KeepLeftovers, Memory
@@ -25,7 +24,6 @@ def take_turns(rows: Sequence[Row], memory: Memory, *, num_prompts: int, place: 
     return result + [row for members in waited[:num_prompts] for row in members]
 
 
-@dataclass(frozen=True)
 class TakeTurns(Curator):
     """Trains on `num_prompts` groups: those that waited since the last step, then the first ones of this step. The
     rest waits.

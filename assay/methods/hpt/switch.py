@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.curate.grouping import groups, measure
 from assay.part import Curator
@@ -30,7 +29,6 @@ def switch_to_expert(rows: Sequence[Row], *, most: int) -> list[Row]:
     return result
 
 
-@dataclass(frozen=True)
 class SwitchToExpert(Curator):
     """A group with at most `most` right answers trains on its demonstration alone, any other on its own answers.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,7 +30,6 @@ def guesses(rows: Sequence[Row], *, models: Models, micro_tokens: int, share: fl
     return result, {}
 
 
-@dataclass(frozen=True)
 class Guesses(Forward):
     """The learner reads, mixed into every token of an answer, the token that the policy would have written there (the
     residual connection of IFT 2405.11870).

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from assay.part import WholeLoss
@@ -28,7 +27,6 @@ def propagated(view: View, *, weight: Tensor, gamma: float, form: str) -> Tensor
     return (weight * view.streams["advantage"] * relation * loss).sum()
 
 
-@dataclass(frozen=True)
 class Propagated(WholeLoss):
     """Likelihood, each token weighted by the discounted loss from it on: relation propagation (IFT 2405.11870).
 

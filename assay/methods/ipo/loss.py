@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.curate.pairs import SIDES
@@ -20,7 +19,6 @@ def ipo(view: View, *, tau: float) -> Tensor:
     return (margin - 1 / (2 * tau)).square().sum() / max(1, len(margin))
 
 
-@dataclass(frozen=True)
 class IPO(Preference):
     """Regresses the margin between winner and loser to a constant, so that nothing saturates where preferences are
     certain (IPO 2310.12036).

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.part import Term
@@ -19,7 +18,6 @@ def squared_ratio(view: View, *, weight: float) -> Tensor:
     return view.spread(weight / 2 * whole.square() / view.length.clamp(min=1))
 
 
-@dataclass(frozen=True)
 class SquaredRatio(Term):
     """Half the squared log-ratio of the whole answer to the old policy, spread over its tokens (Kimi k1.5 2501.12599).
 

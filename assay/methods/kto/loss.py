@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.curate.grouping import MISMATCHED
@@ -29,7 +28,6 @@ def kto(view: View, *, beta: float, balance: float) -> Tensor:
     return view.share * (weight * right * (-gain).sigmoid() + wrong * gain.sigmoid()).sum()
 
 
-@dataclass(frozen=True)
 class KTO(Preference):
     """Raises right and lowers wrong answers, without pairs, relative to a level that mismatched answers give (KTO
     2402.01306).

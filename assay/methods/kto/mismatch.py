@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.curate.grouping import MISMATCHED, groups
@@ -33,7 +32,6 @@ def mismatch(rows: Sequence[Row]) -> list[Row]:
     return result
 
 
-@dataclass(frozen=True)
 class Mismatch(Curator):
     """Adds to each answer that trains a copy under another question; copies are scored and do not train (KTO
     2402.01306).

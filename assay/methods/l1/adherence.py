@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from assay.methods.l1.budget import budget_of
@@ -25,7 +24,6 @@ def adherence(episodes: Sequence[Episode], *, unit: int, margin: float) -> list[
     return result
 
 
-@dataclass(frozen=True)
 class Adherence(Rewarding):
     """Penalises answers that miss the budget of n tokens in the prompt (L1 2503.04697; part `budget` of `ask`).
 

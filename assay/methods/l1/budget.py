@@ -40,7 +40,6 @@ def budget(
     return result
 
 
-@dataclass(frozen=True)
 class Budget(Asking):
     """Adds a length to every prompt, a number of tokens drawn anew for each group (L1 2503.04697).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.part import Curator
 from assay.types import Row
@@ -14,7 +13,6 @@ def whole_answers(rows: Sequence[Row]) -> list[Row]:
     return [row.mark(in_loss=False, in_denominator=False) if row.episode.finish == "length" else row for row in rows]
 
 
-@dataclass(frozen=True)
 class WholeAnswers(Curator):
     """Answers that the limit cut do not train, but count in their group's statistics (overlong filtering, 2503.14476).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.part import Rewarding
 from assay.types import Episode, Reward
@@ -25,7 +24,6 @@ def shortness(episodes: Sequence[Episode], *, weight: float) -> list[Reward | No
     return result
 
 
-@dataclass(frozen=True)
 class Shortness(Rewarding):
     """The shortest answer of a group gains half a reward, the longest loses half a reward (Kimi k1.5 2501.12599).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.errors import ConfigError
 from assay.part import Rewarding
@@ -20,7 +19,6 @@ def stop_properly(episodes: Sequence[Episode], *, right: float, wrong: float, cu
     return [Reward("outcome", value) for value in paid]
 
 
-@dataclass(frozen=True)
 class StopProperly(Rewarding):
     """The reward of a right and of a wrong answer, less if the limit cut the answer (stop-properly, as in ProRL).
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from assay.credit.advantage import by_group
@@ -22,7 +20,6 @@ def mean_normalised(reward: np.ndarray, group: np.ndarray) -> np.ndarray:
     return by_group(reward, group, lambda r: r / r.mean() - 1)
 
 
-@dataclass(frozen=True)
 class MeanNormalised(Credit):
     """A_i = (R_i - mean_g R) / mean_g R, for the log-likelihood of success in place of its probability (MaxRL
     2602.02710).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.curate.grouping import groups, measure
 from assay.curate.parts import leave_out
@@ -20,7 +19,6 @@ def unsolved_groups(rows: Sequence[Row]) -> list[Row]:
     return leave_out(rows, out)
 
 
-@dataclass(frozen=True)
 class UnsolvedGroups(Curator):
     """Trains on the groups with a wrong answer, even if all are wrong; groups that are all right are left out.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,7 +26,6 @@ def virtual_best(rows: Sequence[Row], *, best: float, count: int, ddof: int, eps
     return relative_to(rows, compared, ddof=ddof, epsilon=epsilon)
 
 
-@dataclass(frozen=True)
 class VirtualBest(Credit):
     """Group-relative advantages with `count` virtual answers of reward `best`, which do not train (NGRPO 2509.18851).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,7 +27,6 @@ def length_weighted(rows: Sequence[Row]) -> list[Row]:
     return result
 
 
-@dataclass(frozen=True)
 class LengthWeighted(Credit):
     """A_i = R_i - sum_g T R / sum_g T (OPO 2505.23585), the baseline of least variance if the gradients of tokens are
     orthogonal.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -39,7 +38,6 @@ def token_baseline(rows: Sequence[Row], *, tail: str, epsilon: float) -> list[Ro
     return result
 
 
-@dataclass(frozen=True)
 class TokenBaseline(Credit):
     """A_t = R - B_t; the baseline B_t weighs the group's rewards by the gradient that each answer has accumulated up
     to its t-th token (optimal token baseline, 2602.07078).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,7 +37,6 @@ def token_energy(rows: Sequence[Row], *, models: Models) -> tuple[list[Row], Sta
     return result, {"policy/energy": total / max(1, count)}
 
 
-@dataclass(frozen=True)
 class TokenEnergy(Forward):
     """Measures e_t = 1 - 2 pi(y_t) + sum_v pi(v)^2 with the weights before the first update.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.part import WholeLoss
@@ -30,7 +29,6 @@ def pacs(view: View, *, beta: float, balanced: bool) -> Tensor:
     return view.share * (member * (size > 1) * each).sum()
 
 
-@dataclass(frozen=True)
 class PACS(WholeLoss):
     """Predicts the verdict from the policy's log-ratio on the answer, relative to those of its group (PACS
     2509.02522).

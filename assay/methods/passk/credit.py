@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -46,7 +45,6 @@ def pass_k(rows: Sequence[Row], *, memory: Memory, group_size: int, k: int, kind
     return result
 
 
-@dataclass(frozen=True)
 class PassK(Credit):
     """Advantages for pass@k, the probability that one of k answers is right (2508.10751).
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from assay.ask.expert import EXPERT, solution_ids
@@ -46,7 +45,6 @@ def expert_prefix(
     return result
 
 
-@dataclass(frozen=True)
 class ExpertPrefix(Asking):
     """The last answer of each group begins with a prefix of the worked solution, and the policy finishes it.
 

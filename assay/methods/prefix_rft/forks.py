@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.objective.select import high_entropy
@@ -25,7 +24,6 @@ def forks(view: View, *, share: float) -> Tensor:
     return high_entropy(alone, share=share, by="row", side="high", ties=False) | ~given
 
 
-@dataclass(frozen=True)
 class Forks(Selector):
     """Selects all tokens of the policy, and the prefix tokens with the highest entropy (Prefix-RFT 2507.01679).
 

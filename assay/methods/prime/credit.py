@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -36,7 +35,6 @@ def process_leave_one_out(rows: Sequence[Row], *, outcome: float, process: float
     return result
 
 
-@dataclass(frozen=True)
 class ProcessLeaveOneOut(Credit):
     """A_t = sum_{t' >= t} [ process r'_t' + outcome (R - mean of the others) 1[t' = T] ] (PRIME 2502.01456).
 

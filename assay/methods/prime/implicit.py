@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -73,7 +72,6 @@ def implicit_process(
     return result, stats
 
 
-@dataclass(frozen=True)
 class ImplicitProcess(Forward):
     """Rewards r_t = beta (log phi - log phi_ref) of the tokens that train, from a model phi that learns online
     (PRIME).

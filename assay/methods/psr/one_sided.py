@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from assay.curate.parts import leave_out
@@ -19,7 +18,6 @@ def one_sided(rows: Sequence[Row], *, keep: str) -> list[Row]:
     return leave_out(rows, {i for i, row in enumerate(rows) if row.episode.right != (keep == "right")})
 
 
-@dataclass(frozen=True)
 class OneSided(Curator):
     """Only right answers train, or only wrong ones; the others leave the denominator too.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +15,6 @@ def signed(rows: Sequence[Row], *, right: float, wrong: float) -> list[Row]:
     return [row.mark(advantage=np.full(len(row.episode), right if row.episode.right else wrong)) for row in rows]
 
 
-@dataclass(frozen=True)
 class Signed(Credit):
     """A_i = `right` for right answers and `wrong` for all others, whatever their rewards (2506.01347).
 

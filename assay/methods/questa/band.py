@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.curate.grouping import groups
 from assay.curate.parts import leave_out, within
@@ -20,7 +19,6 @@ def band(rows: Sequence[Row], *, low: float, high: float) -> list[Row]:
     return leave_out(rows, out)
 
 
-@dataclass(frozen=True)
 class Band(Curator):
     """Trains on groups with a pass rate from `low` to `high`, both included: neither hopeless nor mastered.
 

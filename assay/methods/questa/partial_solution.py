@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from assay.ask.hints import holds_answer, lengthened, reworded, with_hint
@@ -35,7 +34,6 @@ def partial_solution(
     return result
 
 
-@dataclass(frozen=True)
 class PartialSolution(Asking):
     """Adds the first `percent` of the worked solution to the question, in training too (QuestA 2507.13266).
 
@@ -92,7 +90,6 @@ def cut_anywhere(requests: Sequence[Request], memory: Memory, *, codec: Codec, s
     return result
 
 
-@dataclass(frozen=True)
 class CutAnywhere(Asking):
     """A `share` of the requests has a beginning of the worked solution in its prompt, cut at any character.
 

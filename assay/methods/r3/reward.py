@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.part import Rewarding
 from assay.types import Episode, Reward
@@ -19,7 +18,6 @@ def partial_outcome(episodes: Sequence[Episode], *, right: float, readable: floa
     return [Reward("outcome", value) for value in worth]
 
 
-@dataclass(frozen=True)
 class PartialOutcome(Rewarding):
     """A wrong answer earns part of the reward if the verifier could read it (R3 2402.05808).
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.ask.hints import lines_of, written_by_others
@@ -36,7 +35,6 @@ def start_states(
     return result
 
 
-@dataclass(frozen=True)
 class StartStates(Asking):
     """Gives the first j of the M steps of the worked solution, j = floor(u M) with u uniform in [low, high].
 

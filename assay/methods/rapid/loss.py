@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.objective.ratios import CLAMP
@@ -31,7 +30,6 @@ def rapid(view: View, *, cap: float, ddof: int, epsilon: float) -> Tensor:
     return -view.share * (use * advantage * view.mean(view.logp)).sum()
 
 
-@dataclass(frozen=True)
 class RAPID(WholeLoss):
     """Off-policy REINFORCE: a capped importance weight for each answer, in the gradient and in the group's baseline
     (RAPID 2510.03515).

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.ask import Codec
 from assay.collect.trees import branch
@@ -29,7 +28,6 @@ def complete_steps(episodes: Sequence[Episode], *, codec: Codec, num: int) -> li
     return asked
 
 
-@dataclass(frozen=True)
 class CompleteSteps(Expansion):
     """Samples `num` completions after every step of an answer but the last.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from assay.ask.hints import lengthened, reworded, with_hint
@@ -24,7 +23,6 @@ def conditioned(requests: Sequence[Request], *, codec: Codec, label: str) -> lis
     return [reworded(request, labelled(request.problem, label), codec, hinted=False) for request in requests]
 
 
-@dataclass(frozen=True)
 class Conditioned(Asking):
     """Adds this label to every prompt, those of held-out problems included; the policy is asked for such an answer.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,7 +36,6 @@ def label_steps(rows: Sequence[Row], *, codec: Codec, threshold: float) -> list[
     return result
 
 
-@dataclass(frozen=True)
 class LabelSteps(Curator):
     """Labels each step good or bad and trains each answer once under each label, on the steps with that label.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.ask import Codec
 from assay.ask.demonstrate import worked
@@ -34,7 +33,6 @@ def study(
     return asked
 
 
-@dataclass(frozen=True)
 class Study(Named, Expansion):
     """When `size` failed problems are stored, their worked solutions are shown to another role of the policy (ReLIFT
     2506.07527).

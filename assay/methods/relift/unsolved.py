@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory.episodes import bare
@@ -37,7 +36,6 @@ def hold_unsolved(
     return memory.hold(place, held)
 
 
-@dataclass(frozen=True)
 class HoldUnsolved(Named, Remembering):
     """Stores each problem to which all answers of a group were wrong, the newest first. A problem whose solution was
     studied in this step is removed.

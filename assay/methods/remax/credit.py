@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,7 +33,6 @@ def greedy_relative(rows: Sequence[Row], *, tag: str) -> list[Row]:
     return result
 
 
-@dataclass(frozen=True)
 class GreedyRelative(Credit):
     """A_t = sum_{t' >= t} r_t' - b, where b is the reward of the group's greedy answer (ReMax 2310.10505); unbiased.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.part import Asking
 from assay.types import Request
@@ -23,7 +22,6 @@ def greedy(requests: Sequence[Request], *, tag: str) -> list[Request]:
     return result
 
 
-@dataclass(frozen=True)
 class Greedy(Asking):
     """Adds one greedy answer to each group, with the same limit and the same verifier (ReMax 2310.10505).
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.part import Rewarding
 from assay.types import Episode, Reward
@@ -21,7 +20,6 @@ def model_score(episodes: Sequence[Episode], *, alpha: float, score: str) -> lis
     return result
 
 
-@dataclass(frozen=True)
 class ModelScore(Rewarding):
     """sigmoid(alpha s) - 1, where s is a reward model's score (Qwen2.5-Math 2409.12122).
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.part import Gate, Ratio
@@ -18,7 +17,6 @@ def mixed_behaviour(logp: Tensor, old: Tensor) -> Tensor:
     return 2 * logp.exp() / (1.5 * old.exp() + 0.5)
 
 
-@dataclass(frozen=True)
 class MixedBehaviour(Ratio):
     """The importance ratio of tokens of an unknown author (multiple importance sampling, RL-PLUS 2508.00222).
 
@@ -37,7 +35,6 @@ def focal(ratio: Tensor, advantage: Tensor, *, view: View, gamma: float) -> Tens
     return ratio * (1 - view.logp.exp()).clamp(min=0).pow(gamma)
 
 
-@dataclass(frozen=True)
 class Focal(Gate):
     """The ratio itself times (1 - pi)^gamma, which is larger for tokens that the policy finds unlikely (RL-PLUS
     2508.00222).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,7 +36,6 @@ def by_certainty(rows: Sequence[Row], *, alpha: float, ddof: int, epsilon: float
     return result
 
 
-@dataclass(frozen=True)
 class ByCertainty(Credit):
     """Group-relative if rewards differ; A_t = alpha H_t if all answers are right, -alpha (max_t H - H_t) if all are
     wrong (RL-ZVP 2509.21880).

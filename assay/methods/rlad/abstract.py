@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from assay.ask.hints import answered, hint_of, holds_answer, lengthened, reworded, sometimes
@@ -45,7 +44,6 @@ def abstract(
     return asked + plain
 
 
-@dataclass(frozen=True)
 class Abstract(Asking):
     """Asks for abstractions first; the part `solve-with` asks for answers with them (RLAD 2510.02263).
 
@@ -70,7 +68,6 @@ def write_then_solve(requests: Sequence[Request], *, codec: Codec) -> list[Reque
     return [reworded(one, worded(JOINT, one.problem), codec, hinted=False) for one in requests]
 
 
-@dataclass(frozen=True)
 class WriteThenSolve(Asking):
     """Asks for the abstraction and the answer in one text, which earns one reward (RLAD-Joint).
 
@@ -100,7 +97,6 @@ def distilled(requests: Sequence[Request], *, codec: Codec, share: float, shorte
     return result
 
 
-@dataclass(frozen=True)
 class Distilled(Asking):
     """Answers each request for an abstraction by the problem's own hint, else by this share of its worked steps.
 
@@ -128,7 +124,6 @@ def teach_abstractions(requests: Sequence[Request], memory: Memory, *, codec: Co
     return result
 
 
-@dataclass(frozen=True)
 class TeachAbstractions(Asking):
     """For training base models: a `share` of the requests asks for an abstraction, which the first steps of the
     solution answer.

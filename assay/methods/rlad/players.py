@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
 from assay.ask.hints import holds_answer
@@ -21,7 +20,6 @@ def without_advantage(rows: Sequence[Row], *, tag: str) -> list[Row]:
     return [row.mark(in_group=False) if (row.tag or row.episode.request.tag) == tag else row for row in rows]
 
 
-@dataclass(frozen=True)
 class WithoutAdvantage(Curator):
     """Rows with this tag have no advantage and no part in a baseline; other terms of the loss, such as a KL penalty,
     stay.
@@ -61,7 +59,6 @@ def helpful(rows: Sequence[Row], *, role: str, margin: float, least: int) -> lis
     return [row.mark(tag=HELPFUL) if i in kept else row for i, row in enumerate(leave_out(rows, out))]
 
 
-@dataclass(frozen=True)
 class Helpful(Curator):
     """Tags as `helpful`, and keeps, the abstractions with which more answers are right than without.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.methods.rlad.abstract import GIVEN, ROLE, worded
@@ -31,7 +30,6 @@ def solve_with(episodes: Sequence[Episode], *, codec: Codec, sampling: Sampling,
     return result
 
 
-@dataclass(frozen=True)
 class SolveWith(Expansion):
     """Asks for `samples` answers with each abstraction; all answers to a problem are one group.
 

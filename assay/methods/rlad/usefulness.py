@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
 from assay.part import Rewarding
@@ -20,7 +19,6 @@ def usefulness(episodes: Sequence[Episode], *, everyone: Sequence[Episode]) -> l
     return [None if mean is None else Reward("usefulness", mean) for mean in means]
 
 
-@dataclass(frozen=True)
 class Usefulness(Rewarding):
     """The reward of an abstraction is the mean reward of the answers that were written with it.
 

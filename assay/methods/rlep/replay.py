@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,7 +30,6 @@ def replay(
     return result
 
 
-@dataclass(frozen=True)
 class Replay(Asking):
     """Adds to each group up to `num` stored right answers of an earlier policy, drawn at random (RLEP 2507.07451).
 

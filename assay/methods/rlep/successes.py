@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory.episodes import bare
@@ -28,7 +27,6 @@ def keep_successes(memory: Memory, *, rows: Sequence[Row], most: int, place: str
     return memory.hold(place, [episode for answers in held.values() for episode in answers.values()])
 
 
-@dataclass(frozen=True)
 class KeepSuccesses(Remembering):
     """Stores the last `most` different right answers to each problem (RLEP 2507.07451).
 

@@ -41,7 +41,6 @@ def promote(
     return memory.keep(place, store)
 
 
-@dataclass(frozen=True)
 class Promote(Remembering):
     """Opens the next level of a share when `accuracy` is reached on the highest one; judged after every `after`
     prompts.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.memory import Memory
@@ -29,7 +28,6 @@ def level_window(
     return draw(memory, first, count, pool=pool, levels=window)
 
 
-@dataclass(frozen=True)
 class LevelWindow(Source):
     """Draws from the `width` highest open levels of each share; at the start only the easiest is open (RLVE
     2511.07317).

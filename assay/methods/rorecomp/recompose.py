@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.curate.grouping import groups, measure
 from assay.memory import KeepLeftovers, Memory
@@ -40,7 +39,6 @@ def recompose(
     return result
 
 
-@dataclass(frozen=True)
 class Recompose(Curator):
     """The shortest right and the longest wrong rows of each group train now, as a batch of their own (RoRecomp).
 

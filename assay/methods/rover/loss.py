@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.methods.rover.mean_logp import MEAN_LOGP
@@ -27,7 +26,6 @@ def rover(view: View, *, weight: Tensor, scale: float) -> Tensor:
     return (weight * view.mask * (scale * (view.logp - view.old) - target.detach()).square()).sum()
 
 
-@dataclass(frozen=True)
 class Rover(WholeLoss):
     """log pi / pi_old is the value of a token under the uniformly random policy, by its Bellman equation (ROVER
     2509.24981).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,7 +30,6 @@ def keep_mean_log_prob(rows: Sequence[Row], *, models: Models, micro_tokens: int
     return result, {}
 
 
-@dataclass(frozen=True)
 class MeanLogProb(Forward):
     """Stores the mean log-prob over the vocabulary at each position before the update.
 

@@ -7,7 +7,6 @@ With w = pi / pi_old of a token and UKL(p, q) = sum p log(p / q) + sum q - sum p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from assay.objective.gates import clip
@@ -35,7 +34,6 @@ def old_kl(view: View, *, weight: float, divergence: str) -> Tensor:
     return weight * each[divergence]
 
 
-@dataclass(frozen=True)
 class OldKL(Term):
     """The divergence from the old policy as a term of the loss, differentiated through the ratio.
 
@@ -60,7 +58,6 @@ def regularised_reinforce(
     return -(weight * view.mask * (gate * advantage + pull) * view.logp).sum()
 
 
-@dataclass(frozen=True)
 class RegularisedReinforce(WholeLoss):
     """The policy gradient of E[R] - beta D as a weighted likelihood.
 

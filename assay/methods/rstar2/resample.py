@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.curate.grouping import groups
 from assay.curate.parts import leave_out
@@ -30,7 +29,6 @@ def resample_on_correct(rows: Sequence[Row], memory: Memory, *, keep: int, least
     return leave_out(rows, out)
 
 
-@dataclass(frozen=True)
 class ResampleOnCorrect(Curator):
     """Of each group `keep` rows train: the right rows with the lowest penalty, and random wrong rows (GRPO-RoC).
 

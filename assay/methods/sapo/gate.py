@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.part import Gate
@@ -18,7 +17,6 @@ def soft(ratio: Tensor, advantage: Tensor, *, up: float, down: float) -> Tensor:
     return 4 * ratio * far.sigmoid() * (-far).sigmoid()
 
 
-@dataclass(frozen=True)
 class Soft(Gate):
     """f(w) = 4 / tau sigmoid(tau (w - 1)): the gate falls as the ratio leaves 1, faster if A <= 0 (SAPO 2511.20347).
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.ask.hints import written_by_others
@@ -26,7 +25,6 @@ def begin_at_rate(
     return [begun(r, known.get(r.problem.id, 1.0 if rate is None else rate), codec) for r in requests]
 
 
-@dataclass(frozen=True)
 class BeginAtRate(Asking):
     """Answers begin with the first steps of the worked solution (SEELE 2509.06923).
 

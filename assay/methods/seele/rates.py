@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -116,7 +115,6 @@ def keep_rate(memory: Memory, *, episodes: Sequence[Episode], target: float, pla
     return memory.keep(place, store)
 
 
-@dataclass(frozen=True)
 class KeepRate(Remembering):
     """Stores for each problem the rate that the step's answers predict, for its next visit (SEELE 2509.06923).
 

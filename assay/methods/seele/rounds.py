@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.ask import Codec
 from assay.methods.seele.begin import begun, longest_beginning
@@ -26,7 +25,6 @@ def hint_rounds(episodes: Sequence[Episode], *, codec: Codec, rounds: int, targe
     return asked
 
 
-@dataclass(frozen=True)
 class HintRounds(Expansion):
     """Asks for several rounds of answers to each problem, all in one group (SEELE 2509.06923).
 

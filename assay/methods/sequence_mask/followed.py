@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.part import Selector
@@ -19,7 +18,6 @@ def followed(view: View, *, most: float) -> Tensor:
     return ~((view.streams["advantage"] < 0) & view.spread(fallen > most))
 
 
-@dataclass(frozen=True)
 class Followed(Selector):
     """Masks answers with a negative advantage whose mean log-prob has fallen by more than `most` since sampling
     (DeepSeek-V3.2 2512.02556).

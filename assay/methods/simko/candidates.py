@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,7 +28,6 @@ def candidates(rows: Sequence[Row], *, models: Models, micro_tokens: int, k: int
     return result, {}
 
 
-@dataclass(frozen=True)
 class Candidates(Forward):
     """Stores the `k` likeliest tokens at each position, with their log-probs, under the weights before the first
     update.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.objective.gates import clip
@@ -28,7 +27,6 @@ def clip_likeliest(
     return gate.where(~harder, factor * gate)
 
 
-@dataclass(frozen=True)
 class ClipLikeliest(Gate):
     """PPO's clip, times `factor` at tokens of high entropy where a wrong answer took the likeliest token (SimKO
     2510.14807).

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.objective.gates import clip
@@ -26,7 +25,6 @@ def share_with_candidates(view: View, *, weight: float, low: float, high: float,
     return -push * (view.top_logp.mean(-1) - view.logp)
 
 
-@dataclass(frozen=True)
 class ShareWithCandidates(Term):
     """At tokens of high entropy in right answers, a part of the gradient goes to the likeliest candidates (SimKO
     2510.14807).

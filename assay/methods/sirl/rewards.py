@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.methods.sirl.vote import Instance, elected
 from assay.part import Rewarding
@@ -30,7 +29,6 @@ def formed(episodes: Sequence[Episode], *, weight: float) -> list[Reward | None]
     return rewards
 
 
-@dataclass(frozen=True)
 class Formed(Rewarding):
     """The reward of the form: an answer that is marked exactly once, and a program that can be read.
 
@@ -47,7 +45,6 @@ def ran(episodes: Sequence[Episode], *, weight: float) -> list[Reward | None]:
     return [Reward("ran", weight * _score(episode, "ran")) for episode in episodes]
 
 
-@dataclass(frozen=True)
 class Ran(Rewarding):
     """The reward of a program that a solver solves, whatever its optimum is.
 
@@ -64,7 +61,6 @@ def overlap(episodes: Sequence[Episode], *, weight: float) -> list[Reward | None
     return [Reward("overlap", weight * _score(episode, "overlap") * episode.right) for episode in episodes]
 
 
-@dataclass(frozen=True)
 class Overlap(Rewarding):
     """The bonus for the gold's values of the variables, by name; variables that are 0 in both do not count.
 
@@ -104,7 +100,6 @@ def _instance(episode: Episode) -> Instance | None:
     return Instance(optimum, maximises > 0, int(binaries), int(integers))
 
 
-@dataclass(frozen=True)
 class Voted(Rewarding):
     """The reward without a reference: an optimum that equals that of the program which the group elects.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.ask import Codec
 from assay.forwards import TokenKL
@@ -44,7 +43,6 @@ def first_token(ids: Sequence[int], mark: str, codec: Codec) -> int:
     return low
 
 
-@dataclass(frozen=True)
 class SpanKL(Forward):
     """The KL penalty in the reward of each token, from the mark of the answer on (SIRL 2505.11792).
 

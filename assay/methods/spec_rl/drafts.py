@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,7 +32,6 @@ def keep_drafts(memory: Memory, *, rows: Sequence[Row], problems: int, place: st
     return memory.hold(place, [draft for _, drafts in newest for draft in drafts])
 
 
-@dataclass(frozen=True)
 class Drafts(Remembering):
     """Stores the last answers to each problem with their log-probs, for at most `problems` problems; the oldest
     problems are dropped first.

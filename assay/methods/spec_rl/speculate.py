@@ -76,7 +76,6 @@ def speculate(
     return result
 
 
-@dataclass(frozen=True)
 class Speculate(Asking):
     """A draft's token stays with probability min(1, lenience p / q), p of the current policy and q of the draft's
     (SPEC-RL 2509.23232).

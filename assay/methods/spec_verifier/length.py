@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from assay.ask import Codec
@@ -23,7 +22,6 @@ def close_length(episodes: Sequence[Episode], *, codec: Codec, cost: float, most
     return result
 
 
-@dataclass(frozen=True)
 class CloseLength(Rewarding):
     """Each token by which the final answer is longer or shorter than the reference costs `cost`, up to `most` tokens.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.memory import Memory
 from assay.methods.spo.values import PROBE, TrackValues
@@ -25,7 +24,6 @@ def probe(
     return result
 
 
-@dataclass(frozen=True)
 class Probe(Asking):
     """When a problem is drawn for the first time, `num` more answers measure its pass rate (SPO 2509.13232).
 

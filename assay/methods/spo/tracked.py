@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,7 +23,6 @@ def tracked_value(rows: Sequence[Row], *, memory: Memory, place: str = STORE) ->
     return result
 
 
-@dataclass(frozen=True)
 class TrackedValue(Credit):
     """A_i = 1[right] - v, where v is the value of the problem before this answer; no group is needed (SPO 2509.13232).
 

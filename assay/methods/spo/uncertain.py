@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,7 +32,6 @@ def uncertain(
     return found[first : first + count]
 
 
-@dataclass(frozen=True)
 class Uncertain(Source):
     """Draws problems of a fixed set with weights sqrt(v (1 - v)) + floor, where `track-values` stores v (SPO
     2509.13232).

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,7 +69,6 @@ def track_values(
     return memory.keep(place, store).hold(place, list(last.values()))
 
 
-@dataclass(frozen=True)
 class TrackValues(Remembering):
     """alpha <- rho alpha + r, beta <- rho beta + 1 - r after each answer, rho = 2^(-D / half) within [least, most]
     (SPO 2509.13232).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.curate.grouping import groups
 from assay.curate.parts import leave_out
@@ -20,7 +19,6 @@ def best_answers(rows: Sequence[Row], *, most: int, above: float) -> list[Row]:
     return leave_out(rows, set(range(len(rows))) - kept)
 
 
-@dataclass(frozen=True)
 class BestAnswers(Curator):
     """Only the best answers of each group train: best-of-n fine-tuning.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,7 +27,6 @@ def demonstrated(rows: Sequence[Row], *, ddof: int, epsilon: float) -> list[Row]
     return [row.mark(advantage=np.full(len(row.episode), a)) for row, a in zip(rows, found, strict=True)]
 
 
-@dataclass(frozen=True)
 class Demonstrated(Credit):
     """A demonstration is compared with its group; the policy's own answers have advantage +1 or -1 (SRFT 2506.19767).
 

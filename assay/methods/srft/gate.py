@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.part import Gate
@@ -18,7 +17,6 @@ def by_entropy(ratio: Tensor, advantage: Tensor, *, view: View, weight: float) -
     return (weight * view.spread(view.mean_entropy).exp()).where(advantage > 0, ratio.new_ones(()))
 
 
-@dataclass(frozen=True)
 class ByEntropy(Gate):
     """Right answers weigh more, the higher the policy's mean entropy on the answer; wrong ones weigh 1 (SRFT
     2506.19767).

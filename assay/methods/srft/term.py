@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.part import Term
@@ -18,7 +17,6 @@ def likelihood_by_entropy(view: View, *, weight: float) -> Tensor:
     return -weight * view.spread(-view.mean_entropy).exp() * view.logp
 
 
-@dataclass(frozen=True)
 class LikelihoodByEntropy(Term):
     """The likelihood of answers, with less weight the higher the policy's mean entropy on the answer (SRFT
     2506.19767).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.part import Rewarding
 from assay.types import Episode, Reward
@@ -19,7 +18,6 @@ def patch_match(episodes: Sequence[Episode], *, score: str, malformed: float) ->
     return result
 
 
-@dataclass(frozen=True)
 class PatchMatch(Rewarding):
     """The similarity of a patch with the reference, from 0 to 1, as the verifier scored it (SWE-RL 2502.18449).
 

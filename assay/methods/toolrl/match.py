@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.part import Rewarding
 from assay.types import Episode, Reward
@@ -19,7 +18,6 @@ def call_match(episodes: Sequence[Episode], *, score: str, best: float) -> list[
     return result
 
 
-@dataclass(frozen=True)
 class CallMatch(Rewarding):
     """R_c = 6 s / s_max - 3, where s counts names, keys and values that are those of the reference (ToolRL 2504.13958).
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.part import Gate
@@ -18,7 +17,6 @@ def tapered(
     return ratio.clamp(up_least, up_most).where(advantage > 0, ratio.clamp(down_least, down_most))
 
 
-@dataclass(frozen=True)
 class Tapered(Gate):
     """Clamps the ratio, with separate bounds for positive and for negative advantages (TOPR 2503.14286).
 

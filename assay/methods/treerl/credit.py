@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,7 +31,6 @@ def tree_relative(rows: Sequence[Row], memory: object, *, share: Share, terms: T
     return result
 
 
-@dataclass(frozen=True)
 class TreeRelative(Credit):
     """A(u) = V(u) + [V(u) - V(parent u)] on the tokens of piece u, where V is the mean over the leaves below (TreeRL).
 

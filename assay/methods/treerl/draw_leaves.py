@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assay.memory import Memory
 from assay.part import Curator
@@ -24,7 +23,6 @@ def draw_leaves(rows: Sequence[Row], memory: Memory, *, group_size: int) -> list
     return [row.mark(in_loss=False, in_denominator=False) if i in left else row for i, row in enumerate(rows)]
 
 
-@dataclass(frozen=True)
 class DrawLeaves(Curator):
     """As many leaves of a tree train as a group has rows, including a right one if there is any (TreeRL).
 

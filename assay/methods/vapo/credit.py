@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,7 +18,6 @@ def length_adaptive_gae(rows: Sequence[Row], *, gamma: float, alpha: float) -> l
     return [estimated(row, gamma, lam) for row, lam in zip(rows, lams, strict=True)]
 
 
-@dataclass(frozen=True)
 class LengthAdaptiveGAE(Credit):
     """GAE with a lambda for each answer: lam = 1 - 1 / (alpha T), so that sum_t lam^t ~ alpha T (VAPO 2504.05118).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from assay.memory import Memory
@@ -25,7 +24,6 @@ def kept_rules(episodes: Sequence[Episode], *, score: str) -> list[Reward | None
     return result
 
 
-@dataclass(frozen=True)
 class KeptRules(Rewarding):
     """The share of rules that code finds kept (VerIF 2506.09942); 0 for an answer that was cut.
 
@@ -71,7 +69,6 @@ def soft_rules(problem: Problem) -> tuple[str, ...] | None:
     return tuple(rows)
 
 
-@dataclass(frozen=True)
 class JudgedRules(Judged):
     """1 if a judge finds every rule of the column `soft` kept, else 0 (VerIF 2506.09942).
 

@@ -16,21 +16,13 @@ from assay.host.workers import Outcome
 from assay.types import Verdict
 from assay.verifiers.circuits.testbench import Port, Testbench, bench_for, unfit
 from assay.verifiers.circuits.text import fenced, refusal
-from assay.verifiers.explained import Explained
+from assay.verifiers.explained import Explained, Judged, explain_blocks
 
 Ask = Callable[[str, Sequence[Any]], list[Outcome]]
 """(the external's name, jobs) -> outcomes."""
 
 _KEPT = 4096  # references of which is kept what was found out
 _SLOW = {"time": ("time", "no end within the time limit"), "output": ("output", "too much output")}
-
-
-@dataclass(frozen=True)
-class Judged:
-    """What was found out about a circuit: its verdict, and what decided: text, simulation or proof."""
-
-    verdict: Verdict
-    layer: str = "text"
 
 
 def _ask(name: str, jobs: Sequence[Any]) -> list[Outcome]:
@@ -175,15 +167,4 @@ def _decided(outcome: Outcome, answer: str) -> Judged:
 
 def explain(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
     """Judges pairs of a reference module `top` and a module, or a response with a code block of Verilog."""
-    texts = [(gold, fenced(answer) or answer) for gold, answer in pairs]
-    return [
-        Explained(
-            one.verdict,
-            gold,
-            answer.strip(),
-            "fence" if answer != said else "",
-            one.layer,
-            one.verdict.detail or "equal for all inputs, by SAT",
-        )
-        for (gold, answer), (_, said), one in zip(texts, pairs, judge(texts), strict=True)
-    ]
+    return explain_blocks(pairs, fenced, judge, "equal for all inputs, by SAT")

@@ -15,7 +15,7 @@ from typing import Any
 from assay.externals import workers_of
 from assay.host.workers import Outcome
 from assay.types import Verdict
-from assay.verifiers.explained import Explained
+from assay.verifiers.explained import Explained, Judged, explain_blocks
 
 MOST_CHARACTERS = 10_000
 MOST_TACTICS = 300
@@ -55,14 +55,6 @@ class Claim:
     statement: str
     tactics: str
     strict: bool = False
-
-
-@dataclass(frozen=True)
-class Judged:
-    """What was found out about a claim, and what decided: text, session or checker."""
-
-    verdict: Verdict
-    layer: str = "text"
 
 
 class Unreadable(ValueError):
@@ -183,16 +175,8 @@ def _confirmed(found: Judged, outcome: Outcome) -> Judged:
 
 def explain(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
     """Judges pairs of a statement and tactics, or a response with a code block of Coq; all of them strictly."""
-    texts = [(statement, fenced(answer) or answer) for statement, answer in pairs]
-    found = judge([Claim(statement, answer, strict=True) for statement, answer in texts])
-    return [
-        Explained(
-            one.verdict,
-            statement,
-            answer.strip(),
-            "fence" if answer != said else "",
-            one.layer,
-            one.verdict.detail or "Qed, closed assumptions, coqc and coqchk",
-        )
-        for (statement, answer), (_, said), one in zip(texts, pairs, found, strict=True)
-    ]
+
+    def strictly(texts: Sequence[tuple[str, str]]) -> list[Judged]:
+        return judge([Claim(statement, answer, strict=True) for statement, answer in texts])
+
+    return explain_blocks(pairs, fenced, strictly, "Qed, closed assumptions, coqc and coqchk")

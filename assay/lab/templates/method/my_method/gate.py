@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay.part import Gate
@@ -16,7 +15,6 @@ def fading(ratio: Tensor, advantage: Tensor, *, width: float) -> Tensor:
     return ratio * (-((ratio.log() / width) ** 2) / 2).exp()
 
 
-@dataclass(frozen=True)
 class MyMethod(Gate):
     """Fill in: what the gate does (and the arXiv id). Here the gradient fades as the probability moves, up or down."""
 
