@@ -102,7 +102,10 @@ TASKS: list[Argument] = [
 CURATE: list[Argument] = [
     (
         ("--embedder",),
-        {"metavar": "FOLDER|HUB", "help": "curate: the sentence-embedding model that finds held-out rows"},
+        {
+            "metavar": "FOLDER|HUB",
+            "help": "curate: the sentence-embedding model that finds held-out rows; default: none",
+        },
     ),
     (
         ("--judge",),
@@ -126,7 +129,10 @@ CHECK: list[Argument] = [
         ),
     ),
     (("files",), {"nargs": "+", "metavar": "FILE|HUB", "help": "the files to read; several files form one set"}),
-    (("--into",), {"type": Path, "metavar": "FILE", "help": "the new file that `tests` and `curate` write"}),
+    (
+        ("--into",),
+        {"type": Path, "metavar": "FILE", "help": "the new file that `tests` and `curate` write; no default"},
+    ),
     *CURATE,
     (("--model",), {"help": "measure prompts in the tokens of this model; default: in characters"}),
     HELD_OUT,
@@ -244,9 +250,8 @@ def run_data(arguments: argparse.Namespace) -> Any:
     else:
         from assay.lab.data_curate import Rules, curate, text
 
-        limits = {name: getattr(arguments, name) for name in ("alike", "difficulty") if getattr(arguments, name)}
-        held_out = tuple(arguments.eval_data or ())
-        rules = Rules(held_out, arguments.embedder or "", arguments.judge, **limits)
+        limits = {n: value for n in ("alike", "difficulty") if (value := getattr(arguments, n)) is not None}
+        rules = Rules(tuple(arguments.eval_data or ()), arguments.embedder or "", arguments.judge, **limits)
         found = curate(arguments.files, arguments.into, rules, **reading(arguments))
     if not arguments.json:
         terminal.show(text(found))
@@ -255,12 +260,16 @@ def run_data(arguments: argparse.Namespace) -> Any:
 
 def _refuse_of_other_actions(arguments: argparse.Namespace) -> None:
     """Refuses options that the action would not read."""
-    of_curate = ("embedder", "judge", "alike", "difficulty")
-    actions = {"into": ("tests", "curate"), **dict.fromkeys(of_curate, ("curate",))}
+    actions = {
+        "into": ("tests", "curate"),
+        **dict.fromkeys(("embedder", "judge", "alike", "difficulty"), ("curate",)),
+        **dict.fromkeys(("eval_data", *READ), ("check", "curate")),
+        **dict.fromkeys(("model", "reward", "system"), ("check",)),
+    }
     for name, fitting in actions.items():
-        if getattr(arguments, name) and arguments.action not in fitting:
-            listed = " and ".join(f"`assay data {action}`" for action in fitting)
-            raise UsageError(f"--{name} is an option of {listed}, not of `assay data {arguments.action}`.")
+        if getattr(arguments, name) not in (None, False, "") and arguments.action not in fitting:
+            listed, flag = " and ".join(f"`assay data {action}`" for action in fitting), name.replace("_", "-")
+            raise UsageError(f"--{flag} is an option of {listed}, not of `assay data {arguments.action}`.")
 
 
 def run_check(arguments: argparse.Namespace) -> Any:

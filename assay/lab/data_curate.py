@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,8 +49,7 @@ def curate(places: Sequence[str], into: Path, rules: Rules, **reading: Any) -> J
     found = curate(["raw.jsonl"], Path("kept.jsonl"), Rules(held_out=("exam.jsonl",), embedder="models/minilm"))
     print(text(found))
     """
-    if into.exists():
-        raise UsageError(f"{into} exists already: name a new file with --into.")
+    _require(into, rules)
     (table,) = tables(data(places, **reading).name)
     rows, listed = list(table.problems), []
     for stage, dropping in (("contaminated", contaminated), ("difficulty", too_easy), ("answers", not_unanimous)):
@@ -62,6 +62,15 @@ def curate(places: Sequence[str], into: Path, rules: Rules, **reading: Any) -> J
     stages = dict(Counter(one["stage"] for one in listed))
     found = {"rows": len(table.problems), "written": len(rows), "into": str(into)}
     return {**found, "stages": stages, "dropped": listed}
+
+
+def _require(into: Path, rules: Rules) -> None:
+    if into.exists():
+        raise UsageError(f"{into} exists already: name a new file with --into.")
+    if not 0 < rules.alike <= 1 or not math.isfinite(rules.difficulty):
+        raise UsageError(f"--alike is a cosine above 0 and at most 1, not {rules.alike}; --difficulty is a number.")
+    if not rules.held_out and (rules.embedder or rules.judge):
+        raise UsageError("--embedder and --judge look for held-out problems: name their file with --eval-data.")
 
 
 def contaminated(rows: Sequence[Problem], rules: Rules, *, embed: Embed | None = None) -> dict[int, str]:
@@ -138,7 +147,7 @@ def not_unanimous(rows: Sequence[Problem], rules: Rules) -> dict[int, str]:
 def answers_of(row: Problem) -> tuple[str | None, list[str | None]]:
     """(the reference answer, the final answer of each solution); None where there is none."""
     found = [find(text) for text in solutions_of(row.spec["columns"])]
-    return row.spec["gold"], [(one.text or None) if one.mark else None for one in found]
+    return row.spec["gold"], [(one.text or None) if one.mark != "whole" else None for one in found]
 
 
 def solutions_of(columns: Mapping[str, Any]) -> list[str]:

@@ -21,7 +21,7 @@ from assay.policy.sentences import Sentences, nearest
 from assay.verifiers.judges.endpoint import MODEL, URL
 
 TEXT = "what is the sum of two and three find it compute product four seven a prime how many days has week"
-WORDS = TEXT.split()  # the words that the model of these tests knows
+WORDS: list[str] = TEXT.split()  # the words that the model of these tests knows
 HELD = "What is the sum of two and three?"
 OTHER_WORDS = "Find the sum of three and two."
 FRESH = "How many days has a week?"
@@ -224,3 +224,6 @@ def test_a_file_is_curated_and_trains(model: Path, tmp_path: Path, capsys: pytes
     assert "exists already" in shell(*line).err
     assert "not of `assay data tests`" in shell("data", "tests", raw, "--judge", "--into", "x").err
     assert "name it with --into" in shell("data", "curate", raw).err
+    for wrong, why in ((("--alike", "0"), "--alike is a cosine"), (("--judge",), "with --eval-data"),
+                       (("--model", "x"), "not of `assay data curate`")):  # fmt: skip
+        assert why in shell("data", "curate", raw, *wrong, "--into", tmp_path / "other.jsonl").err

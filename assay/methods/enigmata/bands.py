@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from assay.memory import Memory
@@ -39,7 +38,6 @@ def rated(memory: Memory, *, episodes: Sequence[Episode], keep: float, place: st
     return memory.keep(place, store)
 
 
-@dataclass(frozen=True)
 class LevelRates(Remembering):
     """Keeps the pass rate of each task and level, in which a step counts `keep` times as much as the one after it.
 
@@ -97,7 +95,6 @@ def banded(
     return draw(memory, first, count, pool=pool, levels=weighed)
 
 
-@dataclass(frozen=True)
 class DifficultyMix(Source):
     """Draws easy, medium and hard levels of each share in these ratios, by measured pass rates (Enigmata 2505.19914).
 
