@@ -21,7 +21,7 @@ from assay.policy.sentences import Sentences, nearest
 from assay.verifiers.judges.endpoint import MODEL, URL
 
 TEXT = "what is the sum of two and three find it compute product four seven a prime how many days has week"
-WORDS: list[str] = TEXT.split()  # the words that the model of these tests knows
+WORDS = [str(word) for word in TEXT.split()]  # the words that the model of these tests knows
 HELD = "What is the sum of two and three?"
 OTHER_WORDS = "Find the sum of three and two."
 FRESH = "How many days has a week?"

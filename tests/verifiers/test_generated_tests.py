@@ -191,7 +191,7 @@ def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
     shell = Shell(capsys)
     assert "name it with --into" in shell("data", "tests", tmp_path / "raw.jsonl").err
     assert "not of `assay data check`" in shell("data", "check", tmp_path / "raw.jsonl", "--into", "x").err
-    assert "check" in shell("data", "chek", tmp_path / "raw.jsonl").err
+    assert "check" in shell("data", "chek", tmp_path / "raw.jsonl").err  # codespell:ignore chek
 
 
 def test_rows_whose_tests_are_none_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
