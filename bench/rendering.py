@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import startup, summary, update_table, verifier
+from bench import judging, startup, summary, update_table, verifier
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
@@ -26,6 +26,7 @@ SECTIONS: tuple[Callable[[Path], str], ...] = (
     update_table.section,
     verifier.section,
     startup.section,
+    judging.section,
     notes,
 )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.ask import Codec, Sampling, as_examined
+from assay.errors import Stopped
 from assay.host.failpoint import failpoint
 from assay.memory import Memory, columns
 from assay.models import Models
@@ -24,6 +25,7 @@ from assay.rng import Key
 from assay.run.experiment import Experiment
 from assay.run.grader import Grader
 from assay.run.live_report import Page
+from assay.run.lost_verdicts import LostVerdicts
 from assay.run.second_look import SecondLook
 from assay.scoring import bank
 from assay.source import Pool
@@ -68,6 +70,7 @@ class Recorder:
     stop: StopFlag
     judge: Grader = field(default_factory=Grader)
     second: SecondLook = field(default_factory=lambda: SecondLook(0.0, print))
+    lost: LostVerdicts = field(default_factory=lambda: LostVerdicts(print))
     page: Page | None = None  # the report, which is rewritten while the run goes on
     track: Callable[[int, Mapping[str, float]], None] = lambda step, values: None  # passes metrics to the trackers
     clock: dict[str, float] = field(default_factory=dict)  # seconds of this step, by phase
@@ -117,6 +120,7 @@ class Recorder:
         self.folder.append("metrics", {"step": memory.step, **finite(stats)})
         self.track(memory.step, finite(stats))
         self.second.tell()
+        ending = "" if last else self.lost(episodes)
         if self._due(self.experiment.saving.rollouts_every, memory.step) or last or memory.step == 1:
             self._write_rollouts(memory.step, episodes, rows, batches)
         scored = "valid" in self.exams and (last or self._due(self.experiment.evaluation.every, memory.step))
@@ -125,7 +129,7 @@ class Recorder:
             stats |= self._evaluate("valid", memory, models)
         if last:
             self._evaluate("test", memory, models)
-        if scored or last or self.stop or self._due(self.experiment.saving.every, memory.step):
+        if scored or last or ending or self.stop or self._due(self.experiment.saving.every, memory.step):
             self._save(memory, models, score=stats["eval/valid/pass@1"] if scored else None)
         self.panel.update(memory.step, stats)
         if self.page:
@@ -133,6 +137,8 @@ class Recorder:
         self.settled = (memory, models)
         self.judge.at(memory.step)
         self.clock = {}
+        if ending:
+            raise Stopped(ending)
         if not last:
             self.stop.check()
 

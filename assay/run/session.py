@@ -272,6 +272,7 @@ def _train(
     from assay.host.interrupt import asking
     from assay.loop import train
     from assay.run.live_report import Page
+    from assay.run.lost_verdicts import LostVerdicts
     from assay.run.preflight import warn
     from assay.run.recorder import Recorder, counters_of, exams
     from assay.run.second_look import SecondLook
@@ -301,8 +302,9 @@ def _train(
             page = Page(lambda: write_report(folder.path, checked=False), shown.note)
             second = SecondLook(0.0 if experiment.rewards else experiment.evaluation.second_look, shown.note)
             second.remember(folder.read("metrics"))
+            lost = LostVerdicts(shown.note)
             recorder = Recorder(
-                folder, experiment, codec, files, examined, shown, stop, judge, second, page, tracker.log
+                folder, experiment, codec, files, examined, shown, stop, judge, second, lost, page, tracker.log
             )
             try:
                 train(stages, models, memory, recorder)
