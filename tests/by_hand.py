@@ -45,15 +45,19 @@ CLIPS = {
     "sirl": (0.2, 0.3, None),
     "sirl-vote": (0.2, 0.3, None),
     "sql-rlvr": (0.2, 0.2, None),
+    "enigmata": (0.2, 0.2, None),
+    "enigmata-staged": (0.2, 0.2, None),
+    "rstar-coder": (0.2, 0.2, None),
     "rfpp-baseline": (0.2, 0.2, None),
     "prime": (0.2, 0.2, None),
     "liteppo": (0.2, 0.2, None),
     "vapo": (0.2, 0.28, None),
 }
+ENIGMATA = ("enigmata", "enigmata-staged")
 DIVERGENCES = ("rpg-fkl", "rpg-ufkl", "rpg-rkl", "rpg-urkl")
 CLIPS |= dict.fromkeys(DIVERGENCES, (0.2, 0.28, 10.0))
 CLIPS |= shaping.CLIPS
-LIKE = {"cure": "dapo", **shaping.LIKE}  # on rows that share nothing, a method that is another
+LIKE = {"cure": "dapo", "deepmath": "dapo", **shaping.LIKE}  # on rows that share nothing, a method that is another
 RECIPE_NAMES = (
     "reinforce",
     "rloo",
@@ -99,6 +103,8 @@ def advantages(
     name = LIKE.get(name, name)
     if name in shaping.NAMES:
         return shaping.advantages(name, rewards)
+    if name in ENIGMATA:
+        return list(rewards)
     if name in ("reinforce", "questa", "r3", "r3-staged", "ppo", "orz", "rfpp", "vapo", "topr", "sirl", "sirl-vote"):
         return list(rewards)
     if name == "remax":  # the last is the greedy one
@@ -142,11 +148,12 @@ WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8), "ppo":
 WHITENED |= {"orz": (0, 1e-8), "rfpp": (0, 1e-8), "rfpp-baseline": (0, 1e-8), "prime": (1, 1e-8), "vapo": (1, 1e-8)}
 
 WHITENED |= dict.fromkeys(("sirl", "sirl-vote"), (0, 1e-8))
+WHITENED |= dict.fromkeys(ENIGMATA, (1, 1e-8))
 
 
 def spread(name: str, advantage: float, length: int) -> list[float]:
     """Over the tokens of a row that the policy wrote; with lambda = 0.95 and no critic the early ones get less."""
-    if name in ("r3", "r3-staged"):
+    if name in ("r3", "r3-staged", *ENIGMATA):
         return [advantage * 0.95 ** (length - 1 - t) for t in range(length)]
     if name == "vapo":  # 1 / (1 - lambda) is 0.05 * 20480 tokens at the limit of 8, and less in proportion
         keep = 1 - 1 / (0.05 * 20480 / 8 * length) if length else 0.0
@@ -198,7 +205,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "orz": 1 / tokens,
         "remax": 1 / rows,
         "rfpp": 1 / tokens,
-        **dict.fromkeys(("sirl", "sirl-vote", "sql-rlvr"), 1 / tokens),
+        **dict.fromkeys(("sirl", "sirl-vote", "sql-rlvr", "rstar-coder", *ENIGMATA), 1 / tokens),
         "rfpp-baseline": 1 / tokens,
         "prime": 1 / tokens,
         "liteppo": 1 / tokens,

@@ -25,7 +25,8 @@ FALLS_AT_ONCE = ("remax", "cispo", "clip-cov", "kl-cov")
 OFFLINE = ("dpo", "ipo", "kto")  # what they learn does not show in the answers of the frozen policy that they read
 SOLVED = ("sirl-vote",)  # what a solver says of an answer is its label, and no solver reads letters
 IMITATES = ("sft", "dft", "ift", "expert-iteration", "rcrl")  # answers of others, or of rounds before
-RL = tuple(name for name in RECIPES if name not in (*IMITATES, *STAGED, *OFFLINE, *SOLVED))
+BEGINS = ("rstar-coder",)  # imitates in its first stage, and is rewarded in its last
+RL = tuple(name for name in RECIPES if name not in (*IMITATES, *STAGED, *OFFLINE, *SOLVED, *BEGINS))
 
 
 @pytest.fixture(autouse=True)
@@ -120,3 +121,17 @@ def test_likelihood_of_solutions_rises_and_falls_with_the_sign_turned(name: str,
     assert likelihood() < before - 1 if flipped else likelihood() > before + 1
     assert memory.budget.generated_tokens == 0
     assert (notes.accuracy() == 1.0).all()  # worked solutions are right
+
+
+@pytest.mark.parametrize("name", BEGINS)
+@pytest.mark.parametrize("flipped", [False, True])
+def test_imitation_prepares_for_the_reward(name: str, flipped: bool) -> None:
+    """The answers of the last stage are the policy's own: nearly all right, or with the sign turned nearly none."""
+    engine = beginner()
+    if flipped:
+        engine.load({**skill(), "version": 0})
+    notes, memory = run(small(name), engine, flipped=flipped)
+    own = [step for step in notes.episodes if step[0].provenance == "fresh"]
+    assert 0 < len(own) < STEPS / 4 and memory.stage == 1
+    share = np.mean([episode.right for step in own for episode in step])
+    assert share < 0.1 if flipped else share > 0.6

@@ -97,9 +97,9 @@ def run_explain(arguments: argparse.Namespace) -> Any:
 
 
 def run_data(arguments: argparse.Namespace) -> Any:
-    from assay.cli.problems import run_check
+    from assay.cli import problems
 
-    return run_check(arguments)
+    return problems.run_data(arguments)
 
 
 def run_verify(arguments: argparse.Namespace) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from assay.cli.arguments import Argument, one_of
@@ -98,9 +99,41 @@ TASKS: list[Argument] = [
     SYSTEM,
     *COLUMNS,
 ]
+CURATE: list[Argument] = [
+    (
+        ("--embedder",),
+        {
+            "metavar": "FOLDER|HUB",
+            "help": "curate: the sentence-embedding model that finds held-out rows; default: none",
+        },
+    ),
+    (
+        ("--judge",),
+        {
+            "action": "store_true",
+            "help": "curate: a judge (ASSAY_JUDGE_URL, ASSAY_JUDGE_MODEL) decides whether two problems are the same",
+        },
+    ),
+    (("--alike",), {"type": float, "help": "curate: without a judge, the cosine from which they are; default 0.9"}),
+    (("--difficulty",), {"type": float, "help": "curate: the least of the column 'difficulty'; default: any"}),
+]
 CHECK: list[Argument] = [
-    (("action",), one_of("action", ("check",), see="assay data --help")),
-    (("files",), {"nargs": "+", "metavar": "FILE|HUB", "help": "the files to check; several files form one set"}),
+    (
+        ("action",),
+        one_of(
+            "action",
+            ("check", "tests", "curate"),
+            see="assay data --help",
+            help="check: look at the rows; tests: write rows with tests made of generators and solutions; curate: "
+            "write the rows that are not held out in other words and have answers that all solutions agree on",
+        ),
+    ),
+    (("files",), {"nargs": "+", "metavar": "FILE|HUB", "help": "the files to read; several files form one set"}),
+    (
+        ("--into",),
+        {"type": Path, "metavar": "FILE", "help": "the new file that `tests` and `curate` write; no default"},
+    ),
+    *CURATE,
     (("--model",), {"help": "measure prompts in the tokens of this model; default: in characters"}),
     HELD_OUT,
     SYSTEM,
@@ -201,6 +234,42 @@ def _refuse_lone_columns(arguments: argparse.Namespace) -> None:
     flags = ("eval_data", *READ)
     if not arguments.data and (lone := [flag for flag in flags if getattr(arguments, flag, None)]):
         raise UsageError(f"--{lone[0].replace('_', '-')} needs a data file: name it with --data.")
+
+
+def run_data(arguments: argparse.Namespace) -> Any:
+    """What `assay data ACTION` does."""
+    _refuse_of_other_actions(arguments)
+    if arguments.action == "check":
+        return run_check(arguments)
+    if not arguments.into:
+        raise UsageError(f"assay data {arguments.action} writes a new file: name it with --into FILE.jsonl.")
+    if arguments.action == "tests":
+        from assay.lab.data_tests import make_tests, text
+
+        found = make_tests(arguments.files, arguments.into)
+    else:
+        from assay.lab.data_curate import Rules, curate, text
+
+        limits = {n: value for n in ("alike", "difficulty") if (value := getattr(arguments, n)) is not None}
+        rules = Rules(tuple(arguments.eval_data or ()), arguments.embedder or "", arguments.judge, **limits)
+        found = curate(arguments.files, arguments.into, rules, **reading(arguments))
+    if not arguments.json:
+        terminal.show(text(found))
+    return found
+
+
+def _refuse_of_other_actions(arguments: argparse.Namespace) -> None:
+    """Refuses options that the action would not read."""
+    actions = {
+        "into": ("tests", "curate"),
+        **dict.fromkeys(("embedder", "judge", "alike", "difficulty"), ("curate",)),
+        **dict.fromkeys(("eval_data", *READ), ("check", "curate")),
+        **dict.fromkeys(("model", "reward", "system"), ("check",)),
+    }
+    for name, fitting in actions.items():
+        if getattr(arguments, name) not in (None, False, "") and arguments.action not in fitting:
+            listed, flag = " and ".join(f"`assay data {action}`" for action in fitting), name.replace("_", "-")
+            raise UsageError(f"--{flag} is an option of {listed}, not of `assay data {arguments.action}`.")
 
 
 def run_check(arguments: argparse.Namespace) -> Any:

@@ -237,7 +237,7 @@ VERBS: dict[str, Verb] = {
     "resume": ("continue a run from its last checkpoint", of_resume, run_resume),
     "sample": ("print answers of a model to a prompt", of_sample, run_sample),
     "eval": ("score a model on held-out problems: unbiased pass@k, with intervals", of_eval, run_eval),
-    "data": ("check a file of problems before a model is trained on it", of_data, run_data),
+    "data": ("check a file of problems before a model is trained on it, or write one", of_data, run_data),
     "compare": ("compare several runs in one table and one plot", of_compare, run_compare),
     "list": (
         "list recipes, tasks, bases, parts or papers; `assay list papers 2402.03300` says what of a paper runs here",

@@ -15,6 +15,7 @@ from assay.externals.metamath import METAMATH
 from assay.externals.sandbox import SANDBOX
 from assay.externals.sqlite import SQLITE
 from assay.externals.yosys import YOSYS
+from assay.externals.z3 import Z3
 from assay.host.workers import Workers
 
 EXTERNALS: dict[str, External] = {
@@ -29,6 +30,7 @@ EXTERNALS: dict[str, External] = {
         IVERILOG,
         YOSYS,
         COQ,
+        Z3,
     )
 }  # fmt: skip
 

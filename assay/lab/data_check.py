@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.errors import ConfigError, DataError
-from assay.tasks.data.answers import no_gold
+from assay.tasks.data.answers import no_gold, troubles_of_tests
 from assay.tasks.data.rows import SHOWN, Table, plain_prompt
 from assay.tasks.data.task import Places, data, rows_of, tables
 from assay.tasks.task import SPLITS
@@ -222,10 +222,11 @@ def _answers(problems: Sequence[Problem]) -> Json:
 
     golds = [problem for problem in problems if problem.spec["gold"] is not None]
     missing = _listed(problem.spec["row"] for problem in problems if problem.spec["gold"] is None)
+    tests = any(problem.spec.get("tests") for problem in problems)
     try:
-        whys = troubles([problem.spec["gold"] for problem in golds])
+        whys = (troubles_of_tests if tests else troubles)([problem.spec["gold"] for problem in golds])
         sound = [problem for problem, why in zip(golds, whys, strict=True) if why is None]
-        careless = lost([problem.spec["gold"] for problem in sound])
+        careless = [] if tests else lost([problem.spec["gold"] for problem in sound])
     except ConfigError as error:
         nothing = {"unreadable": {"count": None, "rows": []}, "careless": {"count": None, "rows": []}}
         return {"given": len(golds), "missing": missing, **nothing, "why": str(error)}

@@ -105,6 +105,7 @@ METHODS = {
     ),
     "exploration": (
         "rlve",
+        "enigmata",
         "erpo",
         "questa",
         "r3",
@@ -124,5 +125,7 @@ METHODS = {
     "verified": (
         "sirl",
         "sql_rlvr",
+        "rstar_coder",
+        "deepmath",
     ),
 }

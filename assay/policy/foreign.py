@@ -127,7 +127,7 @@ def load_foreign(
         )
     _require_weights(auto, folder, raw)
     try:
-        with _quiet(auto):
+        with quiet(auto):
             inner, report = auto.AutoModelForCausalLM.from_pretrained(
                 folder,
                 dtype=dtype,
@@ -169,7 +169,7 @@ def _require_weights(auto: Any, folder: Path, raw: Mapping[str, Any]) -> None:
                 "stored."
             )
     try:
-        with _quiet(auto), torch.device("meta"):
+        with quiet(auto), torch.device("meta"):
             laid = auto.AutoModelForCausalLM.from_config(auto.AutoConfig.from_pretrained(folder, local_files_only=True))
     except Exception:  # the library raises errors of many types; loading raises the same one again, and reports it
         return
@@ -199,7 +199,7 @@ def _transformers() -> Any:
     return transformers
 
 
-class _quiet:
+class quiet:
     """Inside, `transformers` shows no progress bars and no warnings. The loading report is checked instead."""
 
     def __init__(self, library: Any) -> None:

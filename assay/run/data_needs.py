@@ -12,14 +12,16 @@ from typing import Any
 
 from assay.ask import Codec
 from assay.errors import ConfigError, DataError
+from assay.externals import require
+from assay.externals.sandbox import SANDBOX
 from assay.policy.conversation import Chat
 from assay.recipe import Recipe
 from assay.run.experiment import Experiment
 from assay.source import Pool
 from assay.tasks import short
 from assay.tasks.data import is_data
-from assay.tasks.data.answers import no_gold, require_gold
-from assay.tasks.data.rows import MARK, SHOWN, SOLUTIONS, Table, count_of, listed, with_system_of_their_own
+from assay.tasks.data.answers import no_gold, require_gold, troubles_of_tests
+from assay.tasks.data.rows import MARK, SHOWN, SOLUTIONS, TESTS, Table, count_of, listed, with_system_of_their_own
 from assay.tasks.data.task import Data, content, describe, digests, rows_of, tables, where
 from assay.tasks.task import Split
 from assay.types import Problem
@@ -37,8 +39,11 @@ def files(pool: Pool) -> list[str]:
 def require_answers(pool: Pool) -> None:
     """Refuses rows without a reference answer. Called for runs without reward functions, which compare with it."""
     for name in files(pool):
-        verdicts.require()
         for table in tables(name):
+            if table.columns.answer == TESTS:
+                require([SANDBOX.name], f"{short(name)}, whose rows have tests of programs,")
+            else:
+                verdicts.require()
             require_gold(table)
 
 
@@ -51,7 +56,8 @@ def answer_warnings(pool: Pool) -> list[str]:
     for name in files(pool):
         for table in tables(name):
             golds = [problem.spec["gold"] for problem in table.problems]
-            pairs = zip(table.problems, golds_of.troubles(golds), strict=True)
+            tests = table.columns.answer == TESTS
+            pairs = zip(table.problems, (troubles_of_tests if tests else golds_of.troubles)(golds), strict=True)
             bad = [{"row": p.spec["row"], "gold": p.spec["gold"][:80], "why": why} for p, why in pairs if why]
             if len(bad) == len(golds):
                 raise no_gold(table.place, table.columns.answer or "", bad)

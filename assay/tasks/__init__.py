@@ -37,12 +37,16 @@ TASKS = Table(
         "programs": "programs:PROGRAMS",
         "linear-program": "linear_program:LINEAR_PROGRAM",
         "sql": "sql:SQL",
+        "smt": "smt:SMT",
         "metamath": "metamath:METAMATH",
         "verilog": "verilog:VERILOG",
         "coq": "coq:COQ",
         "calls": "calls:CALLS",
         "repair": "repair:REPAIR",
         "constraints": "constraints:CONSTRAINTS",
+        "binario": "binario:BINARIO",
+        "kakurasu": "kakurasu:KAKURASU",
+        "stack": "stacks:STACK",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""

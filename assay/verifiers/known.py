@@ -57,6 +57,11 @@ VERIFIERS: dict[str, Verifier] = {
             "assay.verifiers.sql.verdicts:explain",
         ),
         Verifier(
+            "smt",
+            """what is asked as JSON, {"ask": "equal", "variables": {"a": "Int"}, "term": "(< a 4)"}""",
+            "assay.verifiers.smt.verdicts:explain",
+        ),
+        Verifier(
             "programs",
             "lines of asserts, or a JSON object of tests",
             "assay.verifiers.programs.explained:explain",

@@ -136,7 +136,7 @@ def test_wins_of_a_group_add_up_to_half_of_its_comparisons(texts: list[str]) -> 
         def post(_: Endpoint, messages: Any, seconds: float) -> str:
             return longer(0, {"messages": messages}).text
 
-        patch.setattr("assay.reward.judged.judge_of", lambda place: Judge(place, post=post))
+        patch.setattr("assay.verifiers.judges.client.judge_of", lambda place: Judge(place, post=post))
         found = values(JudgedInPairs(), answers(*texts))
     assert math.fsum(v for v in found if isinstance(v, float)) == pytest.approx(len(texts) / 2)
 

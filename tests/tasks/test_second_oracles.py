@@ -30,7 +30,7 @@ def second(name: str, pairs: list[tuple[Problem, str]]) -> list[Verdict]:
 
 
 def test_these_tasks_have_a_second_oracle() -> None:
-    assert NAMES == ["coq", "linear-program", "metamath", "programs", "sql", "verilog"]
+    assert NAMES == ["coq", "linear-program", "metamath", "programs", "smt", "sql", "verilog"]
 
 
 @pytest.mark.slow

@@ -19,8 +19,8 @@ from assay.types import Problem
 
 NAMES = ["mod-chain", "mod-chain-7", "countdown", "list-fn", "bool", "path", "knights", "compose", "lis", "activity"]
 NAMES += ["lookup-tool", "lookup-faulty", "lookup-strict", "calculator"]
-NAMES += ["dsl-deduction", "dsl-abduction", "dsl-induction", "programs", "linear-program", "sql"]
-NAMES += ["calls", "repair", "constraints"]
+NAMES += ["dsl-deduction", "dsl-abduction", "dsl-induction", "programs", "linear-program", "sql", "smt"]
+NAMES += ["calls", "repair", "constraints", "binario", "kakurasu", "stack"]
 JUDGED = ("metamath", "verilog", "coq")  # by programs that are not there everywhere: test_tasks_judged.py
 EASIEST = {name: TASKS[name].levels[0] for name in NAMES}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,20 @@ def require_gold(table: Table) -> None:
         f"({listed(without)}). Name the column with --answer-column, or say what an answer earns with "
         "--reward file.py:function."
     )
+
+
+def troubles_of_tests(golds: Sequence[str]) -> list[str | None]:
+    """For each gold that is tests of a program, why no program can be judged by it; None if one can."""
+    from assay.verifiers.programs.specs import read_tests
+
+    found: list[str | None] = []
+    for gold in golds:
+        try:
+            read_tests(json.loads(gold))
+            found.append(None)
+        except (DataError, ValueError, TypeError, RecursionError) as error:
+            found.append(f"no tests of a program: {error}")
+    return found
 
 
 def no_gold(files: str, column: str, rows: Sequence[Mapping[str, Any]]) -> DataError:

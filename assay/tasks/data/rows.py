@@ -19,7 +19,8 @@ from assay.tasks.data.files import UNREADABLE, Fault, Row, kind, read
 from assay.types import Problem
 
 PROMPTS = ("prompt", "messages", "question", "problem")
-ANSWERS = ("final_answer", "ground_truth", "gold", "answer", "reward_model.ground_truth", "solution")
+TESTS = "tests"  # a column with tests of a program, as `assay.verifiers.programs.specs.read_tests` takes them
+ANSWERS = ("final_answer", "ground_truth", "gold", "answer", "reward_model.ground_truth", TESTS, "solution")
 SOLUTIONS = ("solution", "completion")
 ROLES = ("system", "developer", "user", "assistant", "tool")
 TEXTS = (".jsonl", ".ndjson", ".csv", ".tsv")  # files whose rows are lines
@@ -183,7 +184,7 @@ def _problem(row: Row, columns: Columns, task: str, system: str) -> Problem:
     return Problem(
         task=task,
         prompt=_with_system(prompt, system),
-        spec={"row": row.line, "gold": gold, "columns": others},
+        spec={"row": row.line, "gold": gold, "columns": others, **({"tests": True} if columns.answer == TESTS else {})},
         canonical=json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False),
         level=1,
         domain="data",
@@ -269,9 +270,11 @@ def _gold(value: Any, name: str) -> tuple[str | None, str | None]:
     """(the gold answer, the worked solution) in an answer column. A text with `####` or a box is a worked solution, and
     its gold is what the mark marks. Any other text is the gold itself.
     """
+    if name == TESTS and isinstance(value, Mapping):
+        return json.dumps(value, sort_keys=True), None
     text = _written(value, name)
-    if not text:
-        return None, None
+    if not text or name == TESTS:
+        return text or None, None
     if MARK in text:
         gold = text.rpartition(MARK)[2].strip()
         if not gold:

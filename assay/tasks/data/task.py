@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-from assay.errors import AssayError, UsageError
+from assay.errors import AssayError, DataError, UsageError
 from assay.rng import digest
 from assay.tasks.data import PREFIX
 from assay.tasks.data.files import is_hub
-from assay.tasks.data.rows import Table, plain_prompt, without
+from assay.tasks.data.rows import TESTS, Table, plain_prompt, without
 from assay.tasks.data.several import names_of, read_set
 from assay.tasks.task import SPLITS, Split, Task
 from assay.types import Problem, Verdict
@@ -164,10 +165,39 @@ def _bucket(problem: Problem) -> int:
 
 
 def _judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
-    """Judges responses by the mathematics verifier, against the answers of their rows."""
-    from assay.verifiers.mathematics.verdicts import judge
+    """Judges responses against the answers of their rows, as mathematics; against tests, as programs."""
+    tested = [i for i, (problem, _) in enumerate(pairs) if problem.spec.get(TESTS)]
+    verdicts = dict(zip(tested, _judge_programs([pairs[i] for i in tested]), strict=True))
+    rest = [i for i in range(len(pairs)) if i not in verdicts]
+    if rest:
+        from assay.verifiers.mathematics.verdicts import judge
 
-    return judge(pairs)
+        verdicts |= zip(rest, judge([pairs[i] for i in rest]), strict=True)
+    return [verdicts[i] for i in range(len(pairs))]
+
+
+def _judge_programs(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    """Verdicts on the last block of code of each response."""
+    if not pairs:
+        return []
+    from assay.sandbox import opened
+    from assay.verifiers.programs import judge, program_in
+    from assay.verifiers.programs.specs import read_tests
+
+    found: dict[int, Verdict] = {}
+    items = []
+    for i, (problem, text) in enumerate(pairs):
+        program = program_in(text)
+        if program is None:
+            found[i] = Verdict.fail("format", "no closed block of code that begins with ```python")
+            continue
+        try:
+            items.append((i, program, read_tests(json.loads(problem.spec["gold"]))))
+        except (DataError, ValueError, TypeError, RecursionError) as error:
+            found[i] = Verdict.invalid("bad_gold", str(error)[:200])
+    judged = judge([(program, tests) for _, program, tests in items], opened()) if items else []
+    found |= zip([i for i, _, _ in items], judged, strict=True)
+    return [found[i] for i in range(len(pairs))]
 
 
 def content(problem: Problem) -> str:

@@ -1,0 +1,248 @@
+"""Verdicts on terms and values that a model wrote, against what a problem asks.
+
+Values are put into the terms of the problem and computed here; no solver is asked. For a term Z3 is asked whether what
+must hold nowhere holds somewhere. If so, it says where, and that place is computed here too: a refusal is never Z3's
+word alone. What it cannot decide is `invalid`, never a reward and never zero.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from assay.externals import workers_of
+from assay.host.workers import Outcome
+from assay.types import Problem, Verdict
+from assay.verifiers.answers import find_answer
+from assay.verifiers.explained import Explained
+from assay.verifiers.smt.golds import Gold, gold_of, gold_text
+from assay.verifiers.smt.terms import LARGEST, LONGEST, Term, Unreadable, Variables, plain, read, write
+from assay.verifiers.smt.values import everywhere, value
+
+NAME = "z3"
+NONE = "unsat"  # the answer that no values exist
+PLACES = 5_000  # at most so many values does the second oracle try
+_VALUE = re.compile(r"\s*([a-z][a-z0-9]{0,7})\s*=\s*(true|false|-?[0-9]{1,10}|#b[01]{1,32}|#x[0-9a-fA-F]{1,8})\s*[,;]?")
+
+Said = tuple[str, str] | None
+"""What a solver said of a term: None: it holds nowhere; else (a kind of invalid verdict or "", why)."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An answer that was read: a term, or values; `Candidate(values={"a": 3})`."""
+
+    term: Term | None = None
+    values: Mapping[str, int] | None = None
+    none: bool = False  # it says that there are no values
+
+
+def judge(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    """Verdicts on whole responses to problems whose spec says what is asked (`gold_text`)."""
+    return [one.verdict for one in explain(_pairs(pairs))]
+
+
+def judge_by_values(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+    """The second oracle: computes both sides at thousands of places, without Z3.
+
+    On small domains these are all places; of whole numbers and long bit-vectors they are those around 0.
+    """
+    verdicts = []
+    for text, answer in _pairs(pairs):
+        gold, found = gold_of(text), _read(gold_of(text), answer)
+        early = _early(gold, answer, found)
+        verdicts.append(early[0] if early else _by_values(gold, _candidate(found)))
+    return verdicts
+
+
+def _pairs(pairs: Sequence[tuple[Problem, str]]) -> list[tuple[str, str | None]]:
+    return [(gold_text(problem.spec), find_answer(text, problem.wording)) for problem, text in pairs]
+
+
+def explain(pairs: Sequence[tuple[str, str | None]]) -> list[Explained]:
+    """Judges pairs of a problem, as `gold_text` writes it, and an answer."""
+    golds = _golds_of([text for text, _ in pairs])
+    found = [_read(golds[text], answer) for text, answer in pairs]
+    asked: list[Term] = []
+    places: dict[int, range] = {}
+    for i, ((text, _), one) in enumerate(zip(pairs, found, strict=True)):
+        if golds[text].trouble or not isinstance(one, Candidate) or one.values is not None:
+            continue
+        questions = [golds[text].terms["all"]] if one.none else [q for _, q in golds[text].claims(_term(one))]
+        places[i] = range(len(asked), len(asked) + len(questions))
+        asked += questions
+    said = _ask(asked)
+    return [
+        _explained(golds[text], answer, one, [said[k] for k in places.get(i, ())])
+        for i, ((text, answer), one) in enumerate(zip(pairs, found, strict=True))
+    ]
+
+
+def _term(candidate: Candidate) -> Term:
+    assert candidate.term is not None
+    return candidate.term
+
+
+def _candidate(found: Candidate | str) -> Candidate:
+    assert isinstance(found, Candidate)
+    return found
+
+
+_golds: dict[str, Gold] = {}
+_MOST_GOLDS = 16_384
+
+
+def _golds_of(texts: Sequence[str]) -> dict[str, Gold]:
+    """The problems of these texts, each looked at once, unless Z3 could not say."""
+    new = {text: gold_of(text) for text in dict.fromkeys(texts) if text not in _golds}
+    asked = [(text, why, term) for text, gold in new.items() if not gold.trouble for why, term in gold.demands()]
+    for (text, why, _), said in zip(asked, _ask([term for _, _, term in asked]), strict=True):
+        if said is None:
+            new[text] = replace(new[text], trouble=why)
+        elif said[0]:
+            kind = "worker_lost" if said[0] == "worker_lost" else "bad_gold"
+            new[text] = replace(new[text], trouble=f"Z3 did not answer about the problem ({said[1]})", kind=kind)
+    lost = {text for text, gold in new.items() if gold.kind == "worker_lost"}
+    found = new | {text: _golds[text] for text in texts if text in _golds}
+    for text in new.keys() - lost:
+        if len(_golds) >= _MOST_GOLDS:
+            _golds.pop(next(iter(_golds)))
+        _golds[text] = new[text]
+    return found
+
+
+def _read(gold: Gold, answer: str | None) -> Candidate | str:
+    """The answer as the problem asks for it, or why it is none."""
+    if answer is None:
+        return "no marked answer"
+    if gold.trouble:
+        return gold.trouble
+    if len(answer) > LONGEST:
+        return f"longer than {LONGEST} characters"
+    try:
+        if gold.ask != "values":
+            sort = gold.terms["term"].sort if gold.ask == "equal" else "Bool"
+            return Candidate(term=read(answer, gold.variables, sort))
+        return Candidate(none=True) if answer.strip() == NONE else Candidate(values=_values(answer, gold.variables))
+    except Unreadable as why:
+        return str(why)
+
+
+def _values(text: str, variables: Variables) -> dict[str, int]:
+    """The value of each variable once: `a=3 b=-2 p=true x=#b0101`."""
+    found: dict[str, int] = {}
+    place = 0
+    while place < len(text):
+        match = _VALUE.match(text, place)
+        if match is None or (match.end() < len(text) and text[match.end() - 1] not in " ,;\n\t"):
+            raise Unreadable(f"expected values such as 'a=3 b=-2', or '{NONE}', at: {text[place : place + 20]}")
+        name, written = match[1], match[2]
+        if name not in variables or name in found:
+            raise Unreadable(f"the variables are {', '.join(variables)}, each once, not '{name}'")
+        found[name] = _written(name, written, variables)
+        place = match.end()
+    if len(found) < len(variables):
+        raise Unreadable(f"no value of {', '.join(name for name in variables if name not in found)}")
+    return found
+
+
+def _written(name: str, written: str, variables: Variables) -> int:
+    sort = variables[name]
+    if written in ("true", "false"):
+        if sort == "Bool":
+            return int(written == "true")
+    elif written[0] == "#":
+        term = read(written, {}, sort)
+        assert term.value is not None
+        return term.value
+    elif (sort == "Int" and abs(int(written)) <= LARGEST) or (type(sort) is int and 0 <= int(written) < 1 << sort):
+        return int(written)
+    raise Unreadable(f"{written} is no value of '{name}'")
+
+
+def _ask(terms: Sequence[Term]) -> list[Said]:
+    """What Z3 says of each term; a place where one holds is computed here before it is believed."""
+    if not terms:
+        return []
+    outcomes = workers_of(NAME).map([{"terms": [plain(term)]} for term in terms])
+    return [_said(term, outcome) for term, outcome in zip(terms, outcomes, strict=True)]
+
+
+def _said(term: Term, outcome: Outcome) -> Said:
+    if outcome.status != "done":
+        kinds = {"lost": "worker_lost", "error": "bug"}
+        return kinds.get(outcome.status, outcome.status), outcome.detail or outcome.status
+    answer: dict[str, Any] = outcome.result["answers"][0]
+    if answer["status"] == "unsat":
+        return None
+    if answer["status"] != "sat":
+        return "unknown", answer.get("detail", "")
+    variables = {one.operator: one.sort for one in term if one.operator != "value" and not one.arguments}
+    values = {name: answer["values"].get(name, 0) for name in variables}
+    if not value(term, values):
+        return "bug", f"Z3 says that a term holds for {_told(values, variables)}, and it does not"
+    return "", f"for {_told(values, variables)}"
+
+
+def _told(values: Mapping[str, int], variables: Variables) -> str:
+    texts = {name: ("false", "true")[found] if variables[name] == "Bool" else found for name, found in values.items()}
+    return " ".join(f"{name}={texts[name]}" for name in sorted(texts))
+
+
+def _early(gold: Gold, answer: str | None, found: Candidate | str) -> tuple[Verdict, str] | None:
+    """The verdict on an answer that is not looked at further, and the layer that decides."""
+    if gold.trouble:
+        return Verdict.invalid(gold.kind, f"{gold.trouble}: {gold.text[:80]}"), "gold"
+    if answer is not None and not answer.strip():
+        return Verdict.fail("empty"), "text"
+    return (Verdict.fail("format", found), "text") if isinstance(found, str) else None
+
+
+def _explained(gold: Gold, answer: str | None, found: Candidate | str, said: Sequence[Said]) -> Explained:
+    verdict, layer = _early(gold, answer, found) or _decided(gold, _candidate(found), said)
+    right = "its values fulfil all terms" if layer == "values" else "Z3 finds no place that speaks against it"
+    return Explained(verdict, gold.text, answer, "", layer, verdict.detail or verdict.kind or right)
+
+
+def _decided(gold: Gold, found: Candidate, said: Sequence[Said]) -> tuple[Verdict, str]:
+    if found.values is not None:
+        holds = value(gold.terms["all"], found.values)
+        text = _told(found.values, gold.variables)
+        return (Verdict.ok(text) if holds else Verdict.fail("wrong", "not all terms hold", text)), "values"
+    text = NONE if found.none else write(_term(found))
+    meanings = ["there are values"] if found.none else [why for why, _ in gold.claims(_term(found))]
+    refusals = [(why, one) for why, one in zip(meanings, said, strict=True) if one is not None]
+    for why, (kind, place) in refusals:
+        if not kind:
+            return Verdict.fail("wrong", f"{why}, {place}", text), "z3"
+    for _, (kind, why) in refusals:
+        return Verdict.invalid(kind, why), "z3"
+    return Verdict.ok(text), "z3"
+
+
+def _by_values(gold: Gold, found: Candidate) -> Verdict:
+    if found.values is not None:
+        return _decided(gold, found, ())[0]
+    claims = [("there are values", gold.terms["all"])] if found.none else gold.claims(_term(found))
+    term = Term("or", "Bool", tuple(term for _, term in claims)) if len(claims) > 1 else claims[0][1]
+    for values in everywhere(gold.variables, _reach(gold.variables)):
+        if value(term, values):
+            return Verdict.fail("wrong", f"not {_told(values, gold.variables)}")
+    return Verdict.ok(NONE if found.none else write(_term(found)))
+
+
+def _reach(variables: Variables) -> int:
+    """As far from 0 as all places stay within `PLACES`."""
+    reach = 1
+    while _places(variables, reach + 1) <= PLACES and reach < PLACES:
+        reach += 1
+    return reach
+
+
+def _places(variables: Variables, reach: int) -> int:
+    count = 1
+    for sort in variables.values():
+        count *= 2 if sort == "Bool" else 2 * reach + 1 if sort == "Int" else min(1 << int(sort), 2 * reach + 1)
+    return count
