@@ -8,9 +8,12 @@ case and width it is written, so that a second one cannot be hidden.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from assay.types import Verdict
 from assay.verifiers.answers import Wording, find_answer
+from assay.verifiers.explained import Explained
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 LONGEST = 1_000_000  # characters of a response; a longer one has no format
@@ -58,3 +61,31 @@ def _tagged(text: str) -> Formed | None:
     if answer.count("\\boxed") != 1 or not find_answer(answer, "natural"):
         return None
     return Formed(thought.strip(), answer.strip())
+
+
+KINDS: dict[str, tuple[Wording, bool, bool]] = {
+    "natural": ("natural", True, False),
+    "opened": ("natural", True, True),
+    "steps": ("compact", True, False),
+    "bare": ("compact", False, False),
+}
+"""Format -> wording, whether there are steps, whether the prompt has begun the thought."""
+
+
+def explain(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
+    """Each (name of a format in `KINDS`, response) explained: `explain([("steps", "3+4=7#7")])`."""
+    return [_explained(kind, response) for kind, response in pairs]
+
+
+def _explained(kind: str, response: str) -> Explained:
+    if kind not in KINDS:
+        why = f"a format is one of {', '.join(KINDS)}, not {kind[:80]!r}"
+        return Explained(Verdict.invalid("bad_gold", why), None, None, "", "gold", why)
+    wording, steps, opened = KINDS[kind]
+    found = formed(response, wording, steps=steps, opened=opened)
+    if found is None:
+        why = "the thought and the answer do not stand once each, in this order, with nothing else"
+        return Explained(Verdict.fail("format", why), kind, None, "", "format", why)
+    return Explained(
+        Verdict.ok(found.answer), kind, found.answer, "", "format", "thought and answer stand as they should"
+    )

@@ -11,6 +11,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from assay.types import Verdict
+from assay.verifiers.explained import Explained
+
 LARGEST = 200_000  # characters of a text; a longer one meets no rule
 Rule = Sequence[Any]
 
@@ -89,3 +92,29 @@ def meets(rule: Rule, text: str) -> bool:
 def share(rules: Sequence[Rule], text: str) -> float:
     """The share of rules that a text meets; 1 without rules."""
     return sum(meets(rule, text) for rule in rules) / len(rules) if rules else 1.0
+
+
+def explain(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
+    """Each (rules, response) explained. Rules are a list as JSON; a response is right if it meets all of them.
+
+    explain([('[["words-at-most", 3], ["lowercase"]]', "two words")])
+    """
+    return [_explained(gold, response) for gold, response in pairs]
+
+
+def _explained(reference: str, response: str) -> Explained:
+    try:
+        rules = json.loads(reference)
+    except (ValueError, RecursionError):
+        rules = None
+    fault = "the reference is no JSON list of rules" if not isinstance(rules, list) or not rules else None
+    fault = fault or next((found for rule in rules or () if (found := fault_of(rule))), None)
+    if fault:
+        return Explained(Verdict.invalid("bad_gold", fault), None, None, "", "gold", fault)
+    broken = [rule for rule in rules or () if not meets(rule, response)]
+    if not response.strip():
+        return Explained(Verdict.fail("empty", "no text"), reference, response, "", "rules", "an empty text")
+    if broken:
+        why = f"breaks {', '.join(json.dumps(rule) for rule in broken)}"
+        return Explained(Verdict.fail("wrong", why), reference, response, "", "rules", why)
+    return Explained(Verdict.ok(response), reference, response, "", "rules", "all rules are met")
