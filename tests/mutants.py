@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +70,21 @@ TESTS = (
     "tests/test_composition.py",
     FORMULAS,
 )
+NEAREST = {
+    "assay/verifiers/mathematics": ("mathematics", "mathematics_readings", "mathematics_decimals", "mathematics_wrong"),
+    "assay/verifiers/programs": ("programs", "programs_hacks"),
+    "assay/verifiers/sql": ("queries",),
+    "assay/verifiers/optimisation": ("optimisation",),
+    "assay/verifiers/circuits": ("circuits/circuits",),
+    "assay/verifiers/proofs": ("proofs/kernel", "proofs/metamath", "proofs/coq"),
+    "assay/verifiers/functions": ("reward_functions", "reward_processes", "wrong_rewards", "shared_time", "trust_code"),
+    "assay/verifiers/judges": ("judges", "contentless"),
+    "assay/verifiers": ("audit", "formats"),
+    "assay/externals": ("audit", "queries", "optimisation", "circuits/circuits", "proofs/metamath", "proofs/coq"),
+    "assay/sandbox": ("programs", "programs_hacks"),
+}
+"""Folder of what judges -> the tests of verifiers that are asked beside those that import the changed module. The other
+tests take no part: they would say nothing of a verdict. Nor do attacks, which a spoilt sandbox might not hold."""
 
 
 @dataclass(frozen=True)
@@ -152,10 +167,25 @@ def named_in(folder: Path, module: str) -> list[str]:
     return [path.relative_to(folder).as_posix() for path in paths if f"{module} import" in path.read_text()]
 
 
-def noticed(folder: Path, path: str | None) -> str:
+def nearest(path: str) -> tuple[str, ...] | None:
+    """The tests of a file of what judges; None for other files."""
+    names = next((names for within, names in NEAREST.items() if path.startswith(f"{within}/")), None)
+    if names is None:
+        return None
+    places = (one.rpartition("/") for one in names)
+    return tuple(f"tests/verifiers/{folder}{slash}test_{name}.py" for folder, slash, name in places)
+
+
+def noticed(folder: Path, path: str) -> str:
     """The first test of this copy that fails, empty if none does; those that import the changed module come first."""
-    own = [] if path is None else named_in(folder, path.removesuffix(".py").replace("/", "."))
-    order = own + [test for test in TESTS if test not in own]
+    near = nearest(path)
+    named = named_in(folder, path.removesuffix(".py").replace("/", "."))
+    own = [test for test in named if near is None or "/attacks/" not in test]
+    return failing(folder, own + [test for test in (TESTS if near is None else near) if test not in own])
+
+
+def failing(folder: Path, order: Sequence[str]) -> str:
+    """The first of these tests that fails in this copy, empty if none does."""
     command = [sys.executable, "-m", "pytest", *OPTIONS, "-m", FAST, "-k", UNTRAINED, *order]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder)}
     try:
@@ -200,9 +230,10 @@ def judge(drawn: list[Mutant], at_once: int) -> int:
         copies: queue.Queue[Path] = queue.Queue()
         for index in range(at_once):
             copies.put(copied(Path(temporary) / str(index)))
-        if failing := noticed(Path(temporary) / "0", None):
-            raise SystemExit(f"the tests fail without any mutant: {failing}; mend that first.")
         asked = [mutant for mutant in drawn if mutant.name not in known]
+        for near in {nearest(mutant.path): None for mutant in asked}:
+            if first := failing(Path(temporary) / "0", TESTS if near is None else near):
+                raise SystemExit(f"the tests fail without any mutant: {first}; mend that first.")
         running = {pool.submit(judged, mutant, copies): mutant for mutant in asked}
         for done in as_completed(running):
             mutant, by = running[done], done.result()
