@@ -2,7 +2,7 @@
 
 In natural wording the marks are <think> </think> <answer> </answer>, and the answer has one \\boxed{}. In compact
 wording they are those of the problem's worked solution: `steps#answer`, or the answer alone. A mark counts in whatever
-case and width it is written, so that a second one cannot be hidden.
+case and width it is written, and with spaces or unseen characters within it, so that a second one cannot be hidden.
 """
 
 from __future__ import annotations
@@ -45,8 +45,14 @@ def _compact(text: str, steps: bool) -> Formed | None:
     return Formed(thought.strip(), answer.strip())
 
 
+def _seen(text: str) -> str:
+    """The text as a mark in it would be read: without spaces and characters of no width, in small letters."""
+    kept = (one for one in unicodedata.normalize("NFKC", text) if not one.isspace())
+    return "".join(one for one in kept if unicodedata.category(one) not in ("Cf", "Mn")).casefold()
+
+
 def _tagged(text: str) -> Formed | None:
-    plain = unicodedata.normalize("NFKC", text).casefold()
+    plain = _seen(text)
     if any(text.count(tag) != 1 or plain.count(tag) != 1 for tag in TAGS):
         return None
     places = [text.index(tag) for tag in TAGS]

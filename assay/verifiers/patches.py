@@ -36,7 +36,7 @@ def read_edits(text: str) -> list[Edit] | None:
         return None
     edits: list[Edit] = []
     path, state, search, replace = "", "", list[str](), list[str]()
-    for line in text.splitlines():
+    for line in lines_of(text):
         plain = line.rstrip()
         if state == "" and plain.startswith(_FILE):
             path = plain.removeprefix(_FILE).strip()
@@ -52,6 +52,14 @@ def read_edits(text: str) -> list[Edit] | None:
         elif plain and not plain.startswith("```"):
             return None
     return edits if edits and not state and len(edits) <= MOST else None
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text. Only a line feed ends one, with or without a carriage return: not what Unicode adds to them,
+    because a file with such a sign is another file.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
 
 
 def applied(files: Files, edits: Sequence[Edit]) -> dict[str, str] | None:
@@ -85,13 +93,13 @@ def similarity(files: Files, found: Files, gold: Files, *, context: int = 3) -> 
 
 def diff(before: str, after: str, context: int) -> str:
     """The unified diff without the names of the files; without context also without places."""
-    lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=context))[2:]
+    lines = list(difflib.unified_diff(lines_of(before), lines_of(after), lineterm="", n=context))[2:]
     return "\n".join(line for line in lines if context or not line.startswith("@@"))
 
 
 def _ratio(one: str, other: str) -> float:
     if max(len(one), len(other)) > SLOW:
-        return difflib.SequenceMatcher(None, one.splitlines(), other.splitlines(), autojunk=False).ratio()
+        return difflib.SequenceMatcher(None, lines_of(one), lines_of(other), autojunk=False).ratio()
     return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 

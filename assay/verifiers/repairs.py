@@ -47,7 +47,7 @@ def verdict_of(wrong: Sequence[str], right: Sequence[str], text: str) -> Verdict
     found = applied(files, edits) if edits else None
     if found is None:
         return dataclasses.replace(Verdict.fail("format", "no edit of a line of the program"), scores={"patch": -1.0})
-    program = found[_FILE].splitlines()
+    program = found[_FILE].split("\n")
     same = len(program) == len(wrong) and outputs(program) == outputs(right)
     answer = _noted(edits or [])
     verdict = Verdict.ok(answer) if same else Verdict.fail("wrong", "other results", answer)

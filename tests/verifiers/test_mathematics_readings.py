@@ -338,3 +338,9 @@ def test_exponentials_that_grow_beyond_every_precision_are_compared_where_they_h
     assert right.verdict.status == "ok", right
     (wrong,) = explain([(gold, rf"\boxed{{{answer} + 10^{{-80}}}}")])
     assert wrong.verdict.status == "fail", wrong
+
+
+@pytest.mark.parametrize("answer", [r"{9 \over 4}", r"x={9\over 4}", r"\frac{9}{2}\cdot{1 \over 2}", r"2{1\over 4}"])
+def test_fractions_are_read_that_stand_over_one_another(answer: str) -> None:
+    assert compare(r"\frac{9}{4}", answer).equal is True
+    assert compare(r"\frac{4}{9}", answer).equal is False
