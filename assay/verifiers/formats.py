@@ -46,8 +46,8 @@ def _compact(text: str, steps: bool) -> Formed | None:
 
 
 def _seen(text: str) -> str:
-    """The text as a mark in it would be read: without spaces and characters of no width, in small letters."""
-    kept = (one for one in unicodedata.normalize("NFKC", text) if not one.isspace())
+    """The text as a mark in it would be read: without spaces, accents and characters of no width, in small letters."""
+    kept = (one for one in unicodedata.normalize("NFKD", text) if not one.isspace())
     return "".join(one for one in kept if unicodedata.category(one) not in ("Cf", "Mn")).casefold()
 
 

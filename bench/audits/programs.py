@@ -20,7 +20,7 @@ from typing import Any
 from assay.verifiers.audit import Labelled
 from bench.audits.solutions import FUNCTIONS, STREAMS, Wanted
 
-TESTS, FURTHER, LINES = 14, 200, 4_000
+TESTS, STREAMED, FURTHER, LINES = 40, 20, 200, 4_000  # fourteen tests let 6 of some 600 mutants through
 
 
 class Endless(Exception):
@@ -80,7 +80,7 @@ def _changed(node: ast.AST, same: Any) -> str:
         same.ops[0] = TURNED[type(node.ops[0])]()
         return "comparison"
     if isinstance(node, ast.Constant) and type(node.value) in (int, bool):
-        same.value = (not node.value) if type(node.value) is bool else node.value + 1
+        same.value = node.value + 1 if type(node.value) is int else not node.value
         return "constant"
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value:
         same.value = node.value[:-1]
@@ -132,13 +132,17 @@ def _tricks(wanted: Wanted, source: str, tests: list[Any], values: list[str]) ->
 
 
 def programs(count: int, seed: int) -> Iterator[Labelled]:
-    """Every solution; then, in a drawn order, mutants of the first solutions and tricks, until there are so many."""
+    """Every solution; then, in a drawn order, mutants and tricks, until there are so many. Few are of three problems."""
     draw = random.Random(f"programs {seed}")
     changed: list[Labelled] = []
     made = 0
-    for number, wanted in enumerate((*FUNCTIONS, *STREAMS)):
+    everyone = list(enumerate((*FUNCTIONS, *STREAMS)))
+    for number, wanted in everyone if count >= 300 else draw.sample(everyone, 3):
         first = wanted.solutions[0]
-        tests = [*wanted.edge, *(wanted.draw(draw) for _ in range(TESTS - len(wanted.edge)))]
+        tests = [
+            *wanted.edge,
+            *(wanted.draw(draw) for _ in range((TESTS if wanted.entry else STREAMED) - len(wanted.edge))),
+        ]
         further = [wanted.draw(draw) for _ in range(FURTHER)]
         values = [value(wanted, first, given) for given in tests]
         fresh = [value(wanted, first, given) for given in further]

@@ -54,8 +54,8 @@ def render(result: dict[str, Any]) -> str:
     text = [
         "## Error rates of verifiers",
         "",
-        f"`python -m bench.audits --keep` (seed {result['seed']}): labelled answers that the verifiers did not make. Shares",
-        "have Wilson's intervals of 95 %; (< x) is the exact bound where none was seen.",
+        f"`python -m bench.audits --keep` (seed {result['seed']}): labelled answers that the verifiers did not make.",
+        "Shares have Wilson's intervals of 95 %; (< x) is the exact bound where none was seen.",
         "",
         "| set | right | refused | wrong | accepted | what is in it |",
         "|" + "---|" * 6,

@@ -69,6 +69,7 @@ def test_the_table_shows_intervals_bounds_confusion_and_disagreements(
     assert lines[0].split("  ")[-1].strip() == "right refused"
     assert lines[1].startswith("one") and "1.000 [0.207, 1.000]" in lines[1] and "0 of 1 (< 0.95)" in lines[1]
     assert any(line.startswith("from mutant") for line in lines)
+    assert len({len(line) for line in lines[:6]}) == 1, "columns stand below each other"
     assert "1 verdicts are invalid: errors of ours, counted as not accepted" in lines
     assert lines[-2].startswith("line 4: 'wake(at=7)' and 'wake(at=7)' (wrong) came out as ok: ")
     assert lines[-1].startswith("line 5: 'wake(' and 'wake(at=7)' (right) came out as invalid(bad_gold): ")
@@ -117,6 +118,7 @@ CASES = [
     ("repairs", REPAIRED, "a=x+1>a=x+3", "fail", "wrong", "other results"),
     ("repairs", REPAIRED, "a=x+2", "fail", "format", "no edit"),
     ("repairs", '{"wrong": ["a=x+1"], "right": ["a"]}', "a=x+1>a=x+3", "invalid", "bad_gold", "two programs"),
+    ("repairs", '{"wrong": [1], "right": ["a=x+2"]}', "a=x+1>a=x+2", "invalid", "bad_gold", "two programs"),
     ("repairs", "7", "a=x+1>a=x+3", "invalid", "bad_gold", "two programs"),
     ("constraints", '[["words", 2], ["lowercase"]]', "two words", "ok", "", "all rules"),
     ("constraints", '[["words", 2], ["lowercase"]]', "Two words", "fail", "wrong", '["lowercase"]'),
@@ -138,6 +140,14 @@ def test_verdicts_on_plain_text_are_explained(
 ) -> None:
     (one,) = VERIFIERS[by].explain([(gold, answer)])
     assert (one.verdict.status, one.verdict.kind) == (status, kind) and why in one.why
+
+
+def test_all_calls_are_noted_and_many_are_not_deep() -> None:
+    text = ";".join(["wake(at=7)"] * 100)
+    (one,) = VERIFIERS["calls"].explain([(text, json.dumps([{"name": "wake", "arguments": {"at": 7}}] * 100))])
+    assert one.verdict.status == "ok" and (one.verdict.answer or "").count("wake") > 30
+    (one,) = VERIFIERS["calls"].explain([("wake(at=7);mail(to=bob)", "mail(to=bob);wake(at=8)")])
+    assert one.answer and one.gold and "mail" in one.answer and "wake" in one.answer and "mail" in one.gold
 
 
 @pytest.mark.parametrize("by", ["calls", "patches", "repairs", "constraints", "formats"])
