@@ -79,12 +79,13 @@ NEAREST = {
     "assay/verifiers/proofs": ("proofs/kernel", "proofs/metamath", "proofs/coq"),
     "assay/verifiers/functions": ("reward_functions", "reward_processes", "wrong_rewards", "shared_time", "trust_code"),
     "assay/verifiers/judges": ("judges", "contentless"),
-    "assay/verifiers": ("audit", "formats"),
-    "assay/externals": ("audit", "queries", "optimisation", "circuits/circuits", "proofs/metamath", "proofs/coq"),
-    "assay/sandbox": ("programs", "programs_hacks"),
+    "assay/verifiers": ("audit", "formats", "counted_texts"),
+    "assay/externals": ("queries", "optimisation", "circuits/circuits", "proofs/metamath", "proofs/coq"),
+    "assay/sandbox": ("programs", "programs_hacks", "sandbox_users"),
 }
 """Folder of what judges -> the tests of verifiers that are asked beside those that import the changed module. The other
-tests take no part: they would say nothing of a verdict. Nor do attacks, which a spoilt sandbox might not hold."""
+tests take no part: they would say nothing of a verdict. Nor do attacks but those of
+the probe: a spoilt sandbox might not hold them."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ def noticed(folder: Path, path: str) -> str:
     """The first test of this copy that fails, empty if none does; those that import the changed module come first."""
     near = nearest(path)
     named = named_in(folder, path.removesuffix(".py").replace("/", "."))
-    own = [test for test in named if near is None or "/attacks/" not in test]
+    own = [test for test in named if near is None or "/attacks/" not in test or "probe" in test]
     order = own + [test for test in (TESTS if near is None else near) if test not in own]
     return failing(folder, order) or ("" if near is None else failing(folder, order, SLOW))
 

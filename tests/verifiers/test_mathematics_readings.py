@@ -355,15 +355,29 @@ def test_what_stands_behind_the_last_approximation_is_left_out() -> None:
     assert compare(r"\frac13", chain).equal is True and compare("0.33", chain).equal is not True
 
 
-@pytest.mark.parametrize(("gold", "answer", "equal"), [("3:4", "6:8", True), (r"\frac34", "3:4", True),
-                                                      ("12:30", "24:60", False), (r"\frac{12}{30}", "12:30", False)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("gold", "answer", "equal"),
+    [
+        ("3:4", "6:8", True),
+        (r"\frac34", "3:4", True),
+        ("12:30", "24:60", False),
+        (r"\frac{12}{30}", "12:30", False),
+    ],
+)
 def test_a_ratio_is_a_proportion_and_a_time_of_day_is_none(gold: str, answer: str, equal: bool) -> None:
     assert (compare(gold, answer).equal is True) == equal
 
 
 @pytest.mark.parametrize(
-    ("text", "root"), [(r"\sqrt[3]{27}", "3"), (r"\sqrt[3]{-8}", "-2"), (r"\sqrt[5]{\frac{243}{32}}", "3/2"),
-                       (r"1024^{1/10}", "2"), (r"\sqrt[3]{1000000007000000016333333346}", None), (r"\sqrt[4]{17}", None)],
-)  # fmt: skip
+    ("text", "root"),
+    [
+        (r"\sqrt[3]{27}", "3"),
+        (r"\sqrt[3]{-8}", "-2"),
+        (r"\sqrt[5]{\frac{243}{32}}", "3/2"),
+        (r"1024^{1/10}", "2"),
+        (r"\sqrt[3]{1000000007000000016333333346}", None),
+        (r"\sqrt[4]{17}", None),
+    ],
+)
 def test_roots_that_are_rational_are_exact(text: str, root: str | None) -> None:
     assert number_of(parse(text)) == (None if root is None else Fraction(root))
