@@ -71,19 +71,20 @@ TESTS = (
     FORMULAS,
 )
 NEAREST = {
-    "assay/verifiers/mathematics": ("mathematics", "mathematics_readings", "mathematics_decimals", "mathematics_wrong"),
-    "assay/verifiers/programs": ("programs", "programs_hacks"),
-    "assay/verifiers/sql": ("queries",),
-    "assay/verifiers/optimisation": ("optimisation",),
-    "assay/verifiers/circuits": ("circuits/circuits",),
-    "assay/verifiers/proofs": ("proofs/kernel", "proofs/metamath", "proofs/coq"),
-    "assay/verifiers/functions": ("reward_functions", "reward_processes", "wrong_rewards", "shared_time", "trust_code"),
-    "assay/verifiers/judges": ("judges", "contentless"),
-    "assay/verifiers": ("audit", "formats", "counted_texts"),
-    "assay/externals": ("queries", "optimisation", "circuits/circuits", "proofs/metamath", "proofs/coq"),
-    "assay/sandbox": ("programs", "programs_hacks", "sandbox_users"),
+    "assay/verifiers/mathematics": ("verifiers/test_mathematics*",),
+    "assay/verifiers/programs": ("verifiers/test_programs*",),
+    "assay/verifiers/sql": ("verifiers/test_queries",),
+    "assay/verifiers/optimisation": ("verifiers/test_optimisation",),
+    "assay/verifiers/circuits": ("verifiers/circuits/*",),
+    "assay/verifiers/proofs": ("verifiers/proofs/*",),
+    "assay/verifiers/functions": ("verifiers/test_reward*", "verifiers/test_wrong*", "verifiers/test_shared*"),
+    "assay/verifiers/judges": ("verifiers/test_judges", "verifiers/test_contentless"),
+    "assay/verifiers": ("verifiers/test_audit", "verifiers/test_formats", "verifiers/test_counted*"),
+    "assay/externals": ("verifiers/test_queries", "verifiers/test_optimisation", "verifiers/circuits/*"),
+    "assay/sandbox": ("verifiers/test_programs*", "verifiers/test_sandbox*"),
+    "assay/reward": ("reward/*",),
 }
-"""Folder of what judges -> the tests of verifiers that are asked beside those that import the changed module. The other
+"""Folder of what judges -> the tests that are asked beside those that import the changed module. The other
 tests take no part: they would say nothing of a verdict. Nor do attacks but those of
 the probe: a spoilt sandbox might not hold them."""
 
@@ -170,11 +171,11 @@ def named_in(folder: Path, module: str) -> list[str]:
 
 def nearest(path: str) -> tuple[str, ...] | None:
     """The tests of a file of what judges; None for other files."""
-    names = next((names for within, names in NEAREST.items() if path.startswith(f"{within}/")), None)
-    if names is None:
-        return None
-    places = (one.rpartition("/") for one in names)
-    return tuple(f"tests/verifiers/{folder}{slash}test_{name}.py" for folder, slash, name in places)
+    for within, patterns in NEAREST.items():
+        if path.startswith(f"{within}/"):
+            found = [one for pattern in patterns for one in sorted((ROOT / "tests").glob(f"{pattern}.py"))]
+            return tuple(one.relative_to(ROOT).as_posix() for one in found if one.name.startswith("test_"))
+    return None
 
 
 def noticed(folder: Path, path: str) -> str:

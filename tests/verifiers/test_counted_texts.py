@@ -75,7 +75,7 @@ def test_a_patch_with_lines_of_a_dos_file_is_read() -> None:
 
 @pytest.mark.parametrize(
     "hidden",
-    ["< answer >", "</ think>", "<an\u200bswer>", "<\u2060think>", "<an\u00adswer>", "<ans\nwer>", "<thi\u0301nk>"],
+    ["< answer >", "</ think>", "<an\u200bswer>", "<\u2060think>", "<an\u00adswer>", "<answer\n>", "<think\u0301>"],
 )
 def test_a_second_mark_is_seen_through_spaces_and_unseen_characters(hidden: str) -> None:
     good = "<think>so {}</think> <answer>\\boxed{{7}}</answer>"
