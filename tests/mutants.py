@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import collections
+import functools
 import hashlib
 import importlib.util
 import os
@@ -106,6 +107,7 @@ class Mutant:
         return f"{self.path}:{self.function}: {self.was}  ->  {self.becomes}{again}"
 
 
+@functools.cache
 def mutants() -> list[Mutant]:
     """All there are, file by file."""
     return [mutant for path in paths() for mutant in of_file(str(path.relative_to(ROOT)), path.read_text())]

@@ -14,7 +14,7 @@ from assay.sandbox import Limits, Ran, Run, Sandbox, chosen
 from assay.types import Verdict
 from assay.verifiers.programs import Call, Calls, Streams, call_of, judge, program_in, read_tests
 from assay.verifiers.programs.compare import TEXT, VALUES
-from assay.verifiers.programs.plain import NotPlain, pack, unpack
+from assay.verifiers.programs.plain import DEEPEST, NotPlain, pack, unpack
 
 QUICK = Limits(seconds=0.5, memory_mb=192, output_kb=64)
 SANDBOXED = pytest.mark.external("sandbox")
@@ -141,6 +141,19 @@ def test_what_is_nested_too_deeply_is_not_unpacked(kind: str) -> None:
         unpack(nested(60))
     if kind != "set":  # of which no set can be a member
         assert type(unpack(nested(20))).__name__ == kind
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_keys_and_values_of_a_dict_lie_one_level_below_it(place: int) -> None:
+    def frame(depth: int) -> Any:
+        inner: Any = 1
+        for _ in range(depth):
+            inner = ["tuple", [inner]]
+        return ["dict", [[inner, 1] if place == 0 else [1, inner]]]
+
+    assert len(unpack(frame(DEEPEST - 1))) == 1
+    with pytest.raises(NotPlain, match="too deeply"):
+        unpack(frame(DEEPEST))
 
 
 def test_what_is_not_plain_is_refused() -> None:
