@@ -221,3 +221,22 @@ def test_a_verdict_is_explained_on_the_command_line(capsys: pytest.CaptureFixtur
     )
     audit = Shell(capsys)("verify", "audit", tmp_path / "set.jsonl", "--by", "sql", "--json").document
     assert audit["disagreements"] == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (None, "format"),
+        ("", "empty"),
+        (" ;\n", "empty"),
+        ("select 'a\0' from t", "format"),
+        ("select" + " " * 5000 + "a from t", "format"),
+    ],
+    ids=["none", "empty", "a semicolon", "NUL", "long"],
+)
+def test_no_database_is_asked_for_what_is_no_query(
+    answer: str | None, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (known,) = explain([(gold("select a from t"), "select a from t")])
+    monkeypatch.setattr(verdicts, "workers_of", lambda name: pytest.fail("a database was asked"))
+    assert known.verdict.status == "ok" and verdict("select a from t", answer) == ("fail", kind)
