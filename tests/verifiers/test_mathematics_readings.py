@@ -381,3 +381,11 @@ def test_a_ratio_is_a_proportion_and_a_time_of_day_is_none(gold: str, answer: st
 )
 def test_roots_that_are_rational_are_exact(text: str, root: str | None) -> None:
     assert number_of(parse(text)) == (None if root is None else Fraction(root))
+
+
+@pytest.mark.parametrize("n", [20, 513, 600, 1000])
+def test_binomials_of_large_numbers_are_decided(n: int) -> None:
+    """By their definition: b over 2 is b (b - 1) / 2."""
+    product = rf"({n}+\sqrt{{2}})({n - 1}+\sqrt{{2}})"
+    assert compare(rf"\binom{{{n}+\sqrt{{2}}}}{{2}}", rf"\frac{{{product}}}{{2}}").equal is True
+    assert compare(rf"\binom{{{n}+\sqrt{{2}}}}{{2}}", rf"\frac{{{product}+1}}{{2}}").equal is False
