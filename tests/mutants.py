@@ -81,7 +81,7 @@ NEAREST = {
     "assay/verifiers/functions": ("verifiers/test_reward*", "verifiers/test_wrong*", "verifiers/test_shared*"),
     "assay/verifiers/judges": ("verifiers/test_judges", "verifiers/test_contentless"),
     "assay/verifiers": ("verifiers/test_audit", "verifiers/test_formats", "verifiers/test_counted*"),
-    "assay/externals": ("verifiers/test_queries", "verifiers/test_optimisation", "verifiers/circuits/*"),
+    "assay/externals": ("externals/*", "verifiers/test_queries", "verifiers/circuits/*", "verifiers/proofs/*"),
     "assay/sandbox": ("verifiers/test_programs*", "verifiers/test_sandbox*"),
     "assay/reward": ("reward/*",),
 }
