@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench import judging, startup, summary, update_table, verifier
+from bench.audits import sets
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
@@ -25,6 +26,7 @@ SECTIONS: tuple[Callable[[Path], str], ...] = (
     summary.memory,
     update_table.section,
     verifier.section,
+    sets.section,
     startup.section,
     judging.section,
     notes,

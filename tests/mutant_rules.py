@@ -1,4 +1,4 @@
-"""What mutants are made of: the files that decide what is trained or reported, and the rules of change."""
+"""What mutants are made of: the files that decide what is trained, rewarded or reported, and the rules of change."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ FOLDERS = (
     "assay/reward",
     "assay/scoring",
     "assay/methods",
+    "assay/verifiers",
+    "assay/externals",
+    "assay/sandbox",
 )
 FILES = (
     "assay/assemble.py",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import collections
+import functools
 import hashlib
 import importlib.util
 import os
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,7 @@ COPIED = ("assay", "tests", "bench", "examples", "pyproject.toml", "Makefile", "
 LIMIT = 3600  # seconds; longer is a loop without an end
 OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", "--hypothesis-profile=mutants")
 OPTIONS += ("--drawn-by=mutants",)  # the same recipes for every mutant
-FAST = "not slow and not deep"
+FAST, SLOW = "not slow and not deep", "slow and not deep"
 UNTRAINED = "not learns and not stopped and not goes_on and not resumes"  # runs of the whole loop, the slowest of them
 FORMULAS = "tests/objective/test_loop_invariance.py::test_gradient_is_that_of_the_formula_on_dense_rows"
 TESTS = (
@@ -70,6 +71,23 @@ TESTS = (
     "tests/test_composition.py",
     FORMULAS,
 )
+NEAREST = {
+    "assay/verifiers/mathematics": ("verifiers/test_mathematics*",),
+    "assay/verifiers/programs": ("verifiers/test_programs*",),
+    "assay/verifiers/sql": ("verifiers/test_queries",),
+    "assay/verifiers/optimisation": ("verifiers/test_optimisation",),
+    "assay/verifiers/circuits": ("verifiers/circuits/*",),
+    "assay/verifiers/proofs": ("verifiers/proofs/*",),
+    "assay/verifiers/functions": ("verifiers/test_reward*", "verifiers/test_wrong*", "verifiers/test_shared*"),
+    "assay/verifiers/judges": ("verifiers/test_judges", "verifiers/test_contentless"),
+    "assay/verifiers": ("verifiers/test_audit", "verifiers/test_formats", "verifiers/test_counted*"),
+    "assay/externals": ("externals/*", "verifiers/test_queries", "verifiers/circuits/*", "verifiers/proofs/*"),
+    "assay/sandbox": ("verifiers/test_programs*", "verifiers/test_sandbox*"),
+    "assay/reward": ("reward/*",),
+}
+"""Folder of what judges -> the tests that are asked beside those that import the changed module. The other
+tests take no part: they would say nothing of a verdict. Nor do attacks but those of
+the probe: a spoilt sandbox might not hold them."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +107,7 @@ class Mutant:
         return f"{self.path}:{self.function}: {self.was}  ->  {self.becomes}{again}"
 
 
+@functools.cache
 def mutants() -> list[Mutant]:
     """All there are, file by file."""
     return [mutant for path in paths() for mutant in of_file(str(path.relative_to(ROOT)), path.read_text())]
@@ -152,19 +171,36 @@ def named_in(folder: Path, module: str) -> list[str]:
     return [path.relative_to(folder).as_posix() for path in paths if f"{module} import" in path.read_text()]
 
 
-def noticed(folder: Path, path: str | None) -> str:
+def nearest(path: str) -> tuple[str, ...] | None:
+    """The tests of a file of what judges; None for other files."""
+    for within, patterns in NEAREST.items():
+        if path.startswith(f"{within}/"):
+            found = [one for pattern in patterns for one in sorted((ROOT / "tests").glob(f"{pattern}.py"))]
+            return tuple(one.relative_to(ROOT).as_posix() for one in found if one.name.startswith("test_"))
+    return None
+
+
+def noticed(folder: Path, path: str) -> str:
     """The first test of this copy that fails, empty if none does; those that import the changed module come first."""
-    own = [] if path is None else named_in(folder, path.removesuffix(".py").replace("/", "."))
-    order = own + [test for test in TESTS if test not in own]
-    command = [sys.executable, "-m", "pytest", *OPTIONS, "-m", FAST, "-k", UNTRAINED, *order]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder)}
+    near = nearest(path)
+    named = named_in(folder, path.removesuffix(".py").replace("/", "."))
+    own = [test for test in named if near is None or "/attacks/" not in test or "probe" in test]
+    order = own + [test for test in (TESTS if near is None else near) if test not in own]
+    return failing(folder, order) or ("" if near is None else failing(folder, order, SLOW))
+
+
+def failing(folder: Path, order: Sequence[str], which: str = FAST) -> str:
+    """The first of these tests that fails in this copy, empty if none does."""
+    command = [sys.executable, "-m", "pytest", *OPTIONS, "-m", which, "-k", UNTRAINED, *order]
+    # Else a mutant that breaks an external would have its tests left out, as those of a missing one are.
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder), "ASSAY_EXTERNALS": "all"}
     try:
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
         return "the time limit"
-    if done.returncode not in (0, 1, 2):  # passed, failed, could not be imported
+    if done.returncode not in (0, 1, 2, 5):  # passed, failed, could not be imported, has no such tests
         raise RuntimeError(f"pytest ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    if done.returncode == 0:
+    if done.returncode in (0, 5):
         return ""
     named = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     return named[0] if named else done.stdout.strip().splitlines()[-1]
@@ -200,9 +236,10 @@ def judge(drawn: list[Mutant], at_once: int) -> int:
         copies: queue.Queue[Path] = queue.Queue()
         for index in range(at_once):
             copies.put(copied(Path(temporary) / str(index)))
-        if failing := noticed(Path(temporary) / "0", None):
-            raise SystemExit(f"the tests fail without any mutant: {failing}; mend that first.")
         asked = [mutant for mutant in drawn if mutant.name not in known]
+        for near in {nearest(mutant.path): None for mutant in asked}:
+            if first := failing(Path(temporary) / "0", TESTS if near is None else near):
+                raise SystemExit(f"the tests fail without any mutant: {first}; mend that first.")
         running = {pool.submit(judged, mutant, copies): mutant for mutant in asked}
         for done in as_completed(running):
             mutant, by = running[done], done.result()

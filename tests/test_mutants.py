@@ -86,3 +86,13 @@ def test_a_file_that_changes_leaves_the_draw_of_the_others() -> None:
     of_others = [mutant.name for mutant in first if mutant.path != first[0].path]
     assert len(first) == 120 and [mutant.name for mutant in mutants.drawn(kept, 120, 0)][: len(of_others)] == of_others
     assert mutants.drawn(every, 120, 1) != first
+
+
+def test_each_file_of_what_judges_has_tests_that_are_near() -> None:
+    for path in mutant_rules.paths():
+        name = path.relative_to(mutant_rules.ROOT).as_posix()
+        judges = name.startswith(("assay/verifiers/", "assay/externals/", "assay/sandbox/", "assay/reward/"))
+        near = mutants.nearest(name)
+        assert (near is not None) == judges and near != ()
+        assert all((mutant_rules.ROOT / test).is_file() for test in near or ())
+    assert mutants.nearest("assay/verifiers/sql/compare.py") == ("tests/verifiers/test_queries.py",)

@@ -49,7 +49,7 @@ VERIFY: list[Argument] = [
             "nargs": "+",
             "metavar": "GOLD ANSWER | FILE",
             "help": "for explain: a reference answer, and the answer or response to judge; for audit: a file of lines "
-            '{"gold", "answer", "label": true or false, "type"}',
+            '{"gold", "answer", "label": true or false} and, if known, "type", "kind", "origin"',
         },
     ),
     (

@@ -7,10 +7,8 @@ shown and, if it is more than an accident, ends the run: weights trained on such
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 from assay.errors import VerifierError
@@ -18,11 +16,11 @@ from assay.rng import Key, uniforms
 from assay.tasks import task
 from assay.tasks.verdicts import second_verdicts
 from assay.types import Episode, Stats, Verdict
+from assay.verifiers.rates import wilson
 
 LOOKED, REFUSED = "second_look/answers", "second_look/refused"  # metrics: counts of a step
 ALARM = 0.005  # a share of refused answers from which a reader is warned
-STOP = 0.02  # the run ends when the share is larger than this beyond doubt
-SURE = 0.95  # the confidence of "beyond doubt": the lower end of the share's interval is larger than `STOP`
+STOP = 0.02  # the run ends when the lower end of the 95 % interval of the share is larger than this
 SHOWN = 200  # characters of an answer in a warning
 
 
@@ -82,12 +80,3 @@ class SecondLook:
 
 def _has_second(episode: Episode) -> bool:
     return task(episode.request.problem.task).second is not None
-
-
-def wilson(count: int, total: int, level: float = SURE) -> tuple[float, float]:
-    """Wilson's interval for a share of `count` in `total`: `wilson(0, 100)` is about (0, 0.037)."""
-    if not total:
-        return 0.0, 1.0
-    z = NormalDist().inv_cdf(0.5 + level / 2)
-    middle, spread = count + z * z / 2, z * math.sqrt(count * (total - count) / total + z * z / 4)
-    return max(0.0, (middle - spread) / (total + z * z)), min(1.0, (middle + spread) / (total + z * z))

@@ -123,7 +123,8 @@ class Slot:
             f"zygote.main({settings!r})"
         )
         python = surroundings.interpreter(self.level)
-        program = [python, "-I", "-S", "-B", "-X", "utf8", "-c", start]
+        # The environment is ours alone, and -I would leave its PYTHONHASHSEED out: sets would differ from slot to slot.
+        program = [python, "-P", "-s", "-S", "-B", "-X", "utf8", "-c", start]
         if self.level == "L1":
             return program
         return [*surroundings.bubblewrap(tell, python, self.wide, self._without), "--", *program]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Verdict
-from assay.verifiers.calls import Call, equal, matched, read_calls
+from assay.verifiers.calls import Call, matched, read_calls, verdict_of
 
 PEOPLE = ("ann", "bob", "cem", "dai", "eva", "fay")
 KINDS: Mapping[str, str] = {"to": "a person", "at": "an hour, as 7h", "for": "minutes, as 5m", "room": "as r3"}
@@ -79,19 +77,8 @@ def _solve(spec: Spec) -> Solution:
 
 def _check(spec: Spec, text: str) -> Verdict:
     """The verdict, with the graded match as the score `calls`."""
-    found, gold = read_calls(text), _gold(spec)
-    if found is None:
-        verdict = Verdict.fail("format", "no list of calls")
-    elif equal(gold, found):
-        verdict = Verdict.ok(_noted(found))
-    else:
-        verdict = Verdict.fail("wrong", "other calls", _noted(found))
-    return dataclasses.replace(verdict, scores={"calls": matched(gold, found)})
-
-
-def _noted(calls: Sequence[Call]) -> str:
-    rows: list[Any] = [{"name": call.name, "arguments": call.arguments} for call in calls]
-    return json.dumps(rows, sort_keys=True)[:2000]
+    gold = _gold(spec)
+    return dataclasses.replace(verdict_of(gold, text), scores={"calls": matched(gold, read_calls(text))})
 
 
 CALLS = Task(

@@ -7,20 +7,11 @@ only writes down a shown result is wrong. The score `patch` compares the repair 
 
 from __future__ import annotations
 
-import dataclasses
-import re
-from collections.abc import Sequence
-
 import numpy as np
 
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Verdict
-from assay.verifiers.patches import Edit, applied, read_edits, similarity
-
-INPUTS = range(10)
-_FILE = "main"
-_LINE = re.compile(r"([a-f])=([a-fx]|[0-9])([+*-])([a-fx]|[0-9])")
-_LONGEST = 4000  # characters of an answer
+from assay.verifiers.repairs import INPUTS, outputs, verdict_of
 
 
 def _instance(generator: np.random.Generator, level: int) -> Spec:
@@ -58,23 +49,6 @@ def _changed(generator: np.random.Generator, line: str) -> str:
     return line[:3] + others[int(generator.integers(len(others)))] + line[4:]
 
 
-def outputs(lines: Sequence[str]) -> list[int] | None:
-    """The results for all inputs; None for lines that are no program."""
-    read = [_LINE.fullmatch(line) for line in lines]
-    if not read or len(read) > 8:
-        return None
-    results = []
-    for x in INPUTS:
-        known = {"x": x}
-        for found in read:
-            if found is None or any(name.isalpha() and name not in known for name in (found[2], found[4])):
-                return None
-            a, b = (known[name] if name.isalpha() else int(name) for name in (found[2], found[4]))
-            known[found[1]] = a + b if found[3] == "+" else a - b if found[3] == "-" else a * b
-        results.append(known[read[-1][1]] if read[-1] else 0)
-    return results
-
-
 def _canonical(spec: Spec) -> str:
     return f"{'|'.join(spec['wrong'])}->{'|'.join(spec['right'])}"
 
@@ -103,34 +77,7 @@ def _solve(spec: Spec) -> Solution:
 
 
 def _check(spec: Spec, text: str) -> Verdict:
-    files, gold = {_FILE: "\n".join(spec["wrong"])}, {_FILE: "\n".join(spec["right"])}
-    edits = _read(text)
-    found = applied(files, edits) if edits else None
-    if found is None:
-        return dataclasses.replace(Verdict.fail("format", "no edit of a line of the program"), scores={"patch": -1.0})
-    program = found[_FILE].splitlines()
-    right = len(program) == len(spec["wrong"]) and outputs(program) == outputs(spec["right"])
-    answer = _noted(edits or [])
-    verdict = Verdict.ok(answer) if right else Verdict.fail("wrong", "other results", answer)
-    return dataclasses.replace(verdict, scores={"patch": similarity(files, found, gold, context=0)})
-
-
-def _noted(edits: Sequence[Edit]) -> str:
-    """Edits as an answer: `old>new` for one line, else SEARCH/REPLACE blocks."""
-    first = edits[0]
-    if len(edits) == 1 and "\n" not in first.search + first.replace:
-        return f"{first.search}>{first.replace}"
-    return "\n".join(f"### {e.path}\n<<<<<<< SEARCH\n{e.search}\n=======\n{e.replace}\n>>>>>>> REPLACE" for e in edits)
-
-
-def _read(text: str) -> list[Edit] | None:
-    """The edits of an answer: `old>new`, or SEARCH/REPLACE blocks."""
-    if len(text) > _LONGEST:
-        return None
-    before, mark, after = text.strip().partition(">")
-    if mark and "\n" not in text.strip() and "<" not in before:
-        return [Edit(_FILE, before, after)]
-    return read_edits(text)
+    return verdict_of(spec["wrong"], spec["right"], text)
 
 
 REPAIR = Task(

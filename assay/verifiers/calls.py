@@ -12,6 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from assay.types import Verdict
+from assay.verifiers.explained import Explained
+
 LARGEST, DEEPEST, MOST = 64 * 1024, 64, 100  # characters, brackets within each other, and calls
 _SHORT = re.compile(r"([a-z]+)\(([a-z0-9=,]*)\)")
 
@@ -141,3 +144,37 @@ def jaccard(one: Iterable[str], other: Iterable[str]) -> float:
     first, second = Counter(list(one)), Counter(list(other))
     together = (first | second).total()
     return (first & second).total() / together if together else 1.0
+
+
+def verdict_of(gold: Sequence[Call], text: str) -> Verdict:
+    """Whether a text notes the same calls."""
+    found = read_calls(text)
+    if found is None:
+        return Verdict.fail("format", "no list of calls")
+    return Verdict.ok(_noted(found)) if equal(gold, found) else Verdict.fail("wrong", "other calls", _noted(found))
+
+
+def _noted(calls: Sequence[Call]) -> str:
+    rows: list[Any] = [{"name": call.name, "arguments": call.arguments} for call in calls]
+    return json.dumps(rows, sort_keys=True)[:2000]
+
+
+def explain(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
+    """Each (reference calls, response) explained, both in one of the notations.
+
+    explain([("wake(at=7)", '[{"name": "wake", "arguments": {"at": 7}}]')])
+    """
+    return [_explained(gold, response) for gold, response in pairs]
+
+
+def _explained(reference: str, response: str) -> Explained:
+    gold = read_calls(reference)
+    if gold is None:
+        why = "the reference is no list of calls"
+        return Explained(Verdict.invalid("bad_gold", why), None, None, "", "gold", why)
+    verdict = verdict_of(gold, response)
+    if verdict.kind == "format":
+        why = 'a JSON list of {"name", "arguments"} or wake(at=7);mail(to=bob) was expected'
+        return Explained(verdict, _noted(gold), None, "", "notation", why)
+    why = f"the graded match is {matched(gold, read_calls(response)):.3g} of 3"
+    return Explained(verdict, _noted(gold), verdict.answer, "", "calls", why)

@@ -11,31 +11,60 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from assay.types import Verdict
+from assay.verifiers.explained import Explained
+
 LARGEST = 200_000  # characters of a text; a longer one meets no rule
 Rule = Sequence[Any]
 
-_SENTENCE = re.compile(r"[.!?]+(?:\s|$)")
-_NOT_BLANK = re.compile(r"\S")
+_SAYS = re.compile(r"[^\W_]")  # a letter or a digit: what has none says nothing
+_ENDS = re.compile(r"(?<![.!?])[.!?]++[\"'”’)\]]*+(?=\s|$)")
+_SHORT = frozenset(
+    {"dr", "mr", "mrs", "ms", "prof", "st", "vs", "e.g", "i.e", "cf"}
+)  # a full stop shortens these words
+_BLANK = re.compile(r"\n[^\S\n]*\n")
+_BULLET = re.compile(r"[-*] ")
 
 
 def _words(text: str) -> int:
-    return len(text.split())
+    return sum(bool(_SAYS.search(word)) for word in text.split())
+
+
+def _sentences(text: str) -> int:
+    """What ends with a full stop, an exclamation or a question mark, or these and a quotation mark or a bracket.
+
+    The stop of 'Dr.' or 'e.g.' ends a sentence only at the end of the text, and stops without words before them none.
+    """
+    count, begin, said, last = 0, 0, False, len(text.rstrip())
+    for end in _ENDS.finditer(text):
+        said = said or bool(_SAYS.search(text, begin, end.start()))
+        word = text[max(begin, end.start() - 12) : end.start()].split()[-1:]
+        begin = end.end()
+        shortened = end[0] == "." and begin < last and word and word[0].lstrip("\"'(“‘").casefold() in _SHORT
+        if said and not shortened:
+            count, said = count + 1, False
+    return count
 
 
 def _paragraphs(text: str) -> int:
-    return sum(bool(_NOT_BLANK.search(block)) for block in text.split("\n\n"))
+    return sum(bool(_SAYS.search(block)) for block in _BLANK.split(text.replace("\r\n", "\n")))
 
 
 def _bullets(text: str) -> int:
-    return sum(line.lstrip().startswith(("- ", "* ")) for line in text.splitlines())
+    lines = (line.lstrip() for line in text.splitlines())
+    return sum(bool(_BULLET.match(line) and _SAYS.search(line)) for line in lines)
 
 
 def _is_json(text: str) -> bool:
     try:
-        json.loads(text)
+        json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return False
     return True
+
+
+def _refuse(word: str) -> Any:
+    raise ValueError(f"{word} is no JSON")
 
 
 CHECKS: Mapping[str, tuple[tuple[type, ...], Callable[..., bool]]] = {
@@ -44,21 +73,25 @@ CHECKS: Mapping[str, tuple[tuple[type, ...], Callable[..., bool]]] = {
     "words": ((int,), lambda text, n: _words(text) == n),
     "words-at-least": ((int,), lambda text, n: _words(text) >= n),
     "words-at-most": ((int,), lambda text, n: _words(text) <= n),
-    "sentences": ((int,), lambda text, n: len(_SENTENCE.findall(text)) == n),
+    "sentences": ((int,), lambda text, n: _sentences(text) == n),
     "paragraphs": ((int,), lambda text, n: _paragraphs(text) == n),
     "bullets": ((int,), lambda text, n: _bullets(text) == n),
     "count": ((str, int), lambda text, part, n: text.count(part) == n),
     "count-at-least": ((str, int), lambda text, part, n: text.count(part) >= n),
     "with": ((str,), lambda text, part: part in text),
     "without": ((str,), lambda text, part: part not in text),
-    "starts": ((str,), lambda text, part: text.startswith(part)),
-    "ends": ((str,), lambda text, part: text.endswith(part)),
+    "starts": ((str,), lambda text, part: text.startswith(part) or text.lstrip().startswith(part)),
+    "ends": ((str,), lambda text, part: text.endswith(part) or text.rstrip().endswith(part)),
     "lowercase": ((), lambda text: text == text.lower()),
     "uppercase": ((), lambda text: text == text.upper()),
     "palindrome": ((), lambda text: text == text[::-1]),
     "json": ((), _is_json),
 }
-"""Kind of a rule -> the types of its arguments, and the check of a text that is not empty."""
+"""Kind of a rule -> the types of its arguments, and the check of a text that is not empty.
+
+Words, sentences, paragraphs and bullets count only if they have a letter or a digit: else a row of stops or dashes
+would be a long text.
+"""
 
 
 def fault_of(rule: Any) -> str | None:
@@ -89,3 +122,29 @@ def meets(rule: Rule, text: str) -> bool:
 def share(rules: Sequence[Rule], text: str) -> float:
     """The share of rules that a text meets; 1 without rules."""
     return sum(meets(rule, text) for rule in rules) / len(rules) if rules else 1.0
+
+
+def explain(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
+    """Each (rules, response) explained. Rules are a list as JSON; a response is right if it meets all of them.
+
+    explain([('[["words-at-most", 3], ["lowercase"]]', "two words")])
+    """
+    return [_explained(gold, response) for gold, response in pairs]
+
+
+def _explained(reference: str, response: str) -> Explained:
+    try:
+        rules = json.loads(reference)
+    except (ValueError, RecursionError):
+        rules = None
+    fault = "the reference is no JSON list of rules" if not isinstance(rules, list) or not rules else None
+    fault = fault or next((found for rule in rules or () if (found := fault_of(rule))), None)
+    if fault:
+        return Explained(Verdict.invalid("bad_gold", fault), None, None, "", "gold", fault)
+    broken = [rule for rule in rules or () if not meets(rule, response)]
+    if not response.strip():
+        return Explained(Verdict.fail("empty", "no text"), reference, response, "", "rules", "an empty text")
+    if broken:
+        why = f"breaks {', '.join(json.dumps(rule) for rule in broken)}"
+        return Explained(Verdict.fail("wrong", why), reference, response, "", "rules", why)
+    return Explained(Verdict.ok(response), reference, response, "", "rules", "all rules are met")

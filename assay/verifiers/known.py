@@ -66,6 +66,21 @@ VERIFIERS: dict[str, Verifier] = {
             "lines of asserts, or a JSON object of tests",
             "assay.verifiers.programs.explained:explain",
         ),
+        Verifier(
+            "calls", "calls of tools, as in 'wake(at=7);mail(to=bob)' or a JSON list", "assay.verifiers.calls:explain"
+        ),
+        Verifier(
+            "patches",
+            """files as JSON, {"before": {path: text}, "after": {path: text}}""",
+            "assay.verifiers.patches:explain",
+        ),
+        Verifier(
+            "repairs",
+            """two programs as JSON, {"wrong": ["a=x+1"], "right": ["a=x+2"]}""",
+            "assay.verifiers.repairs:explain",
+        ),
+        Verifier("constraints", """rules as JSON, [["words-at-most", 3]]""", "assay.verifiers.instructions:explain"),
+        Verifier("formats", "the name of a format: natural, opened, steps or bare", "assay.verifiers.formats:explain"),
         Verifier("coq", "a statement in Coq: 'forall P : Prop, P -> P'", "assay.verifiers.proofs.coq:explain"),
     )
 }

@@ -6,8 +6,12 @@ Nothing is executed. A patch is worth the similarity of its diff and the diff of
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from assay.types import Verdict
+from assay.verifiers.explained import Explained
 
 LARGEST = 200_000  # characters of an answer
 MOST = 50  # edits, and places that one edit changes
@@ -32,7 +36,7 @@ def read_edits(text: str) -> list[Edit] | None:
         return None
     edits: list[Edit] = []
     path, state, search, replace = "", "", list[str](), list[str]()
-    for line in text.splitlines():
+    for line in lines_of(text):
         plain = line.rstrip()
         if state == "" and plain.startswith(_FILE):
             path = plain.removeprefix(_FILE).strip()
@@ -48,6 +52,14 @@ def read_edits(text: str) -> list[Edit] | None:
         elif plain and not plain.startswith("```"):
             return None
     return edits if edits and not state and len(edits) <= MOST else None
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text. Only a line feed ends one, with or without a carriage return: not what Unicode adds to them,
+    because a file with such a sign is another file.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
 
 
 def applied(files: Files, edits: Sequence[Edit]) -> dict[str, str] | None:
@@ -81,11 +93,46 @@ def similarity(files: Files, found: Files, gold: Files, *, context: int = 3) -> 
 
 def diff(before: str, after: str, context: int) -> str:
     """The unified diff without the names of the files; without context also without places."""
-    lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=context))[2:]
+    lines = list(difflib.unified_diff(lines_of(before), lines_of(after), lineterm="", n=context))[2:]
     return "\n".join(line for line in lines if context or not line.startswith("@@"))
 
 
 def _ratio(one: str, other: str) -> float:
     if max(len(one), len(other)) > SLOW:
-        return difflib.SequenceMatcher(None, one.splitlines(), other.splitlines(), autojunk=False).ratio()
+        return difflib.SequenceMatcher(None, lines_of(one), lines_of(other), autojunk=False).ratio()
     return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio()
+
+
+def explain(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
+    """Each (reference, response) explained: whether the edits of the response make the files of the reference.
+
+    explain([('{"before": {"main": "a"}, "after": {"main": "b"}}', "### main\\n<<<<<<< SEARCH\\na\\n...")])
+    """
+    return [_explained(gold, response) for gold, response in pairs]
+
+
+def _explained(reference: str, response: str) -> Explained:
+    files = _files_of(reference)
+    if files is None:
+        why = 'the reference is no JSON object {"before": {path: text}, "after": {path: text}}'
+        return Explained(Verdict.invalid("bad_gold", why), None, None, "", "gold", why)
+    before, after = files
+    edits = read_edits(response)
+    found = applied(before, edits) if edits else None
+    if edits is None or found is None:
+        why = "no SEARCH/REPLACE blocks" if edits is None else "an edit does not apply to its file"
+        return Explained(Verdict.fail("format", why), None, None, "", "blocks", why)
+    verdict = Verdict.ok() if found == after else Verdict.fail("wrong", "other files")
+    why = f"likeness of the diffs {similarity(before, found, after):.3g}"
+    gold = "\n".join(diff(before[path], after[path], 0) for path in before if before[path] != after[path])
+    return Explained(verdict, gold, "\n".join(edit.replace for edit in edits), "SEARCH/REPLACE blocks", "files", why)
+
+
+def _files_of(reference: str) -> tuple[Files, Files] | None:
+    try:
+        gold = json.loads(reference)
+        before, after = gold["before"], gold["after"]
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return None
+    sides = [isinstance(one, dict) and all(isinstance(text, str) for text in one.values()) for one in (before, after)]
+    return (before, after) if all(sides) and before.keys() == after.keys() and before != after else None

@@ -171,6 +171,8 @@ def test_weights_and_a_schedule_by_hand() -> None:
     asked = bind(part, num_steps=10)
     found = [asked(saying({"a": 8.0}), everyone=(), memory=Memory(0, step=step))[0].value for step in (0, 1, 4, 5, 9)]
     assert found == pytest.approx([8.0, 6.4, 1.6, 0.0, 0.0])
+    several = asked(saying({"a": 8.0}, {"a": 2.0}), everyone=(), memory=Memory(0, step=1))
+    assert [one.value for one in several if one] == pytest.approx([6.4, 1.6])
 
 
 def test_the_second_of_a_cascade_and_what_lies_behind_a_gate_see_only_their_answers() -> None:

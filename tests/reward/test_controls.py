@@ -41,6 +41,9 @@ def test_shuffled_rewards_are_the_same_numbers_and_say_nothing() -> None:
     assert abs(values[right].mean() - 0.25) < 5 * 0.5 / 300**0.5, "the right ones are paid like the others"
     assert [one.value for one in found if one] == [one.value for one in rewards(Shuffled(), episodes) if one]
     assert list(values) != [one.value for one in rewards(Shuffled(), episodes, seed=1) if one]
+    dealt = bind(Shuffled(), max_new=8)
+    first, later = (dealt(episodes, everyone=episodes, memory=Memory(0, step=step)) for step in (1, 2))
+    assert [one.value for one in first if one] != [one.value for one in later if one], "each step deals anew"
 
 
 def test_an_error_of_ours_is_dealt_as_well() -> None:

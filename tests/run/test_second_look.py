@@ -12,9 +12,10 @@ from assay import tasks
 from assay.errors import VerifierError
 from assay.rng import Key
 from assay.run.grader import Grader
-from assay.run.second_look import STOP, SecondLook, wilson
+from assay.run.second_look import STOP, SecondLook
 from assay.tasks.verdicts import second_verdicts, verify_twice
 from assay.types import Episode, Problem, Verdict
+from assay.verifiers.rates import wilson
 
 NAME = "countdown"
 

@@ -213,6 +213,25 @@ def test_waits_grow_are_jittered_and_follow_from_the_key() -> None:
     assert waits[0] == waits[1] and len({tuple(slept) for slept in waits}) == 4
     for slept in waits:
         assert len(slept) == 3 and all(0 <= s <= 2**n for n, s in enumerate(slept))
+        assert len({round(s / 2**n, 6) for n, s in enumerate(slept)}) == 3, "each wait is drawn anew"
+
+
+@pytest.mark.parametrize(
+    ("named", "asked", "key"),
+    [
+        ("http://judge:8000/v1", "", "secret"),
+        ("http://judge:8000/v1", "http://judge:8000/v2", "secret"),
+        ("http://judge:8000/v1", "http://other:8000/v1", ""),
+        ("http://judge:8000/v1", "https://judge:8000/v1", ""),
+        ("", "http://other:8000/v1", ""),  # nobody has said that this address may have the key
+    ],
+)
+def test_the_key_goes_only_to_the_address_of_the_environment(
+    named: str, asked: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY, "secret")
+    monkeypatch.setenv(URL, named) if named else monkeypatch.delenv(URL, raising=False)
+    assert Endpoint(url=asked, model="m").resolved()[2] == key
 
 
 def test_a_question_ends_with_its_budget() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
+from assay.verifiers.mathematics.arithmetic import number_of
 from assay.verifiers.mathematics.compare import compare
+from assay.verifiers.mathematics.expressions import parse
 from assay.verifiers.mathematics.verdicts import explain
 from assay.verifiers.mathematics.writing import find
 
@@ -338,3 +342,50 @@ def test_exponentials_that_grow_beyond_every_precision_are_compared_where_they_h
     assert right.verdict.status == "ok", right
     (wrong,) = explain([(gold, rf"\boxed{{{answer} + 10^{{-80}}}}")])
     assert wrong.verdict.status == "fail", wrong
+
+
+@pytest.mark.parametrize("answer", [r"{9 \over 4}", r"x={9\over 4}", r"\frac{9}{2}\cdot{1 \over 2}", r"2{1\over 4}"])
+def test_fractions_are_read_that_stand_over_one_another(answer: str) -> None:
+    assert compare(r"\frac{9}{4}", answer).equal is True
+    assert compare(r"\frac{4}{9}", answer).equal is False
+
+
+def test_what_stands_behind_the_last_approximation_is_left_out() -> None:
+    chain = r"x = \frac13 = \frac26 \approx 0.33"
+    assert compare(r"\frac13", chain).equal is True and compare("0.33", chain).equal is not True
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "equal"),
+    [
+        ("3:4", "6:8", True),
+        (r"\frac34", "3:4", True),
+        ("12:30", "24:60", False),
+        (r"\frac{12}{30}", "12:30", False),
+    ],
+)
+def test_a_ratio_is_a_proportion_and_a_time_of_day_is_none(gold: str, answer: str, equal: bool) -> None:
+    assert (compare(gold, answer).equal is True) == equal
+
+
+@pytest.mark.parametrize(
+    ("text", "root"),
+    [
+        (r"\sqrt[3]{27}", "3"),
+        (r"\sqrt[3]{-8}", "-2"),
+        (r"\sqrt[5]{\frac{243}{32}}", "3/2"),
+        (r"1024^{1/10}", "2"),
+        (r"\sqrt[3]{1000000007000000016333333346}", None),
+        (r"\sqrt[4]{17}", None),
+    ],
+)
+def test_roots_that_are_rational_are_exact(text: str, root: str | None) -> None:
+    assert number_of(parse(text)) == (None if root is None else Fraction(root))
+
+
+@pytest.mark.parametrize("n", [20, 513, 600, 1000])
+def test_binomials_of_large_numbers_are_decided(n: int) -> None:
+    """By their definition: b over 2 is b (b - 1) / 2."""
+    product = rf"({n}+\sqrt{{2}})({n - 1}+\sqrt{{2}})"
+    assert compare(rf"\binom{{{n}+\sqrt{{2}}}}{{2}}", rf"\frac{{{product}}}{{2}}").equal is True
+    assert compare(rf"\binom{{{n}+\sqrt{{2}}}}{{2}}", rf"\frac{{{product}+1}}{{2}}").equal is False

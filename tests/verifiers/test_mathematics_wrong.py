@@ -120,3 +120,10 @@ def test_what_comes_near_to_one_is_not_one(answer: str) -> None:
     """tanh x = 1 - 2 e^(-2x) + ...: below 1 for every x, though hundreds of digits do not show it."""
     (one,) = explain([("1", rf"\boxed{{{answer}}}")])
     assert one.verdict.status == "fail"
+
+
+@pytest.mark.parametrize("unit", ["hours per second", "hours per hour", "m / km"])
+def test_units_that_cancel_are_no_missing_unit(unit: str) -> None:
+    """The number before them is not their value: 43 hours per second are 154,800."""
+    for gold in ("43", r"43\text{ hours}", "43 kg"):
+        assert decided(gold, rf"43\text{{ {unit}}}") is not True

@@ -14,7 +14,7 @@ from assay.sandbox import Limits, Ran, Run, Sandbox, chosen
 from assay.types import Verdict
 from assay.verifiers.programs import Call, Calls, Streams, call_of, judge, program_in, read_tests
 from assay.verifiers.programs.compare import TEXT, VALUES
-from assay.verifiers.programs.plain import NotPlain, pack, unpack
+from assay.verifiers.programs.plain import DEEPEST, NotPlain, pack, unpack
 
 QUICK = Limits(seconds=0.5, memory_mb=192, output_kb=64)
 SANDBOXED = pytest.mark.external("sandbox")
@@ -81,6 +81,12 @@ PAIRS: list[tuple[Any, Any, str]] = [
     (0.1 + 0.2, 0.3, "close"),
     ([0.1 + 0.2], [0.3], "close"),
     (float("nan"), float("nan"), "equal python json close"),
+    (float("nan"), 1.0, ""),
+    (1.0, float("nan"), ""),
+    ("ab", ["a", "b"], "members"),
+    (["a", "b"], "ab", ""),
+    ({1: 2}, [1], "members"),
+    ({1}, (1,), "unordered members"),
     (float("inf"), float("inf"), "equal python json close"),
     (10**400, 10**400, "equal python json close"),
     (10**400, 10**400 + 1, ""),
@@ -121,6 +127,33 @@ def test_plain_data_survives_the_border(value: Any) -> None:
     assert repr(found) == repr(value) or found == value
     assert type(found) is type(value)
     assert VALUES["equal"](found, value)
+
+
+@pytest.mark.parametrize("kind", ["list", "tuple", "set", "dict"])
+def test_what_is_nested_too_deeply_is_not_unpacked(kind: str) -> None:
+    """A candidate may write such a frame itself: the reader must not follow it down."""
+
+    def nested(depth: int) -> Any:
+        inner = 1 if depth == 0 else nested(depth - 1)
+        return [kind, [[1, inner]] if kind == "dict" else [inner]]
+
+    with pytest.raises(NotPlain):
+        unpack(nested(60))
+    if kind != "set":  # of which no set can be a member
+        assert type(unpack(nested(20))).__name__ == kind
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_keys_and_values_of_a_dict_lie_one_level_below_it(place: int) -> None:
+    def frame(depth: int) -> Any:
+        inner: Any = 1
+        for _ in range(depth):
+            inner = ["tuple", [inner]]
+        return ["dict", [[inner, 1] if place == 0 else [1, inner]]]
+
+    assert len(unpack(frame(DEEPEST - 1))) == 1
+    with pytest.raises(NotPlain, match="too deeply"):
+        unpack(frame(DEEPEST))
 
 
 def test_what_is_not_plain_is_refused() -> None:
@@ -289,3 +322,11 @@ def test_a_sandbox_that_is_killed_is_started_again(sandbox: Sandbox) -> None:
         for slot in mine._slots:
             os.kill(slot._pid, signal.SIGKILL)
         assert [ran.output for ran in mine.map(runs)] == calm == [b"%d\n" % (n * n) for n in range(20)]
+
+
+@SANDBOXED
+@pytest.mark.parametrize("before", [0, 1000])
+def test_the_last_line_of_standard_error_is_told(before: int, sandbox: Sandbox) -> None:
+    program = f"import sys\nsys.stderr.write('x' * {before} + '\\n')\nraise ValueError('my reason')"
+    (verdict,) = judge([(program, Streams((("", "1"),), limits=QUICK))], sandbox)
+    assert verdict.kind == "runtime" and verdict.detail.endswith("ValueError: my reason")

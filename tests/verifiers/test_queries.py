@@ -90,6 +90,7 @@ def test_databases_are_filled_with_what_tells_queries_apart() -> None:
     rows = [row for database in made for row in database[0]["rows"]]
     values = [row[1] for row in rows]
     assert all(values.count(near) > 20 for near in (16, 17, 18)) and values.count(3) < 20
+    assert sum(value not in (16, 17, 18) for value in values) > len(values) / 4, "not all stand at the bound"
     assert 0.04 < sum(row[0] is None for row in rows) / len(rows) < 0.2
     assert not any(row[1] is None for row in rows)
     assert fill(tables, text, 0, reverse=True)[0]["rows"] == made[0][0]["rows"][::-1]
@@ -220,3 +221,22 @@ def test_a_verdict_is_explained_on_the_command_line(capsys: pytest.CaptureFixtur
     )
     audit = Shell(capsys)("verify", "audit", tmp_path / "set.jsonl", "--by", "sql", "--json").document
     assert audit["disagreements"] == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (None, "format"),
+        ("", "empty"),
+        (" ;\n", "empty"),
+        ("select 'a\0' from t", "format"),
+        ("select" + " " * 5000 + "a from t", "format"),
+    ],
+    ids=["none", "empty", "a semicolon", "NUL", "long"],
+)
+def test_no_database_is_asked_for_what_is_no_query(
+    answer: str | None, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (known,) = explain([(gold("select a from t"), "select a from t")])
+    monkeypatch.setattr(verdicts, "workers_of", lambda name: pytest.fail("a database was asked"))
+    assert known.verdict.status == "ok" and verdict("select a from t", answer) == ("fail", kind)

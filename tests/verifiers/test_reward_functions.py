@@ -21,7 +21,7 @@ from small_runs import SIZES, Shell, came_to, make_model, train_line
 
 import assay.rng
 from assay.cli.main import main
-from assay.errors import DataError
+from assay.errors import ConfigError, DataError
 from assay.known import RECIPES
 from assay.record.folder import RunFolder
 from assay.reward import Scored, SoftOverlong
@@ -31,6 +31,7 @@ from assay.run.grader import reward_names_of, scored_by
 from assay.types import Episode, Verdict
 from assay.verifiers.functions.calling import TrainerState
 from assay.verifiers.functions.naming import Function, RewardName, load, named, names, parse
+from assay.verifiers.functions.process import LONGEST, check_timeout
 from assay.verifiers.functions.scorer import Scorer
 
 TALK = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is 1 + 1?"})
@@ -541,3 +542,11 @@ def test_an_episode_without_a_verdict_has_no_score() -> None:
 
     episode: Episode = answered(data_row(1), "x")
     assert scored([episode], name="f", weight=1.0) == [None]
+
+
+@pytest.mark.parametrize("seconds", [0.001, 1.0, LONGEST])
+def test_a_time_limit_that_can_be_kept_is_taken(seconds: float) -> None:
+    check_timeout(seconds)
+    for wrong in (0.0, -1.0, LONGEST * 1.01, float("nan")):
+        with pytest.raises(ConfigError, match="--reward-timeout"):
+            check_timeout(wrong)

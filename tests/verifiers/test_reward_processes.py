@@ -483,3 +483,10 @@ def test_one_watchdog_serves_all_calls() -> None:
             assert judge._here is not None and judge._here.watchdog._process is not None
             pids.append(judge._here.watchdog._process.pid)
     assert len(set(pids)) == 1 and gone(pids[0])
+
+
+def test_the_answer_that_is_named_has_the_fault_of_the_call(tmp_path: Path) -> None:
+    """On the first answer alone the function raises, which is another fault than that of both together."""
+    body = "if completions == ['an answer']: raise ValueError('alone')\n    os._exit(3)"
+    message = refused(scorer(file_with(tmp_path, body, head="import os")))
+    assert "'another'" in message and "exit" in message and "ValueError" not in message

@@ -142,7 +142,9 @@ def unit(name: str, *, trusted: bool = False) -> Unit | None:
             powers[known[0]] = powers.get(known[0], 0) + power
             factor *= known[1] ** power
     powers.pop("", None)
-    return Unit(tuple(sorted((name, power) for name, power in powers.items() if power)), factor)
+    if not all(powers.values()):  # hours per second: a number, but not the one that stands before it
+        return _any(name) if trusted else None
+    return Unit(tuple(sorted(powers.items())), factor)
 
 
 def _known(word: str) -> tuple[str, Fraction] | None:

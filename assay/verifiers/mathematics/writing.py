@@ -185,6 +185,7 @@ _RENAMED = [
     ),
     (re.compile(r"\\text\s*\{\s*\\text\s*\{([^{}]*)\}\s*\}"), r"\\text{\1}"),
     (re.compile(r"(?<!\\)\{([^{}]*)\\choose([^{}]*)\}"), r"\\binom{\1}{\2}"),
+    (re.compile(r"(?<!\\)\{([^{}]*)\\over(?![a-zA-Z])([^{}]*)\}"), r"\\frac{\1}{\2}"),
     (re.compile(r"\\%"), "%"),
     (re.compile(r"\{,\}"), ","),
     (re.compile(r"\^\s*\{\s*\\circ\s*\}|\\degree(?![a-zA-Z])"), r"^\\circ "),

@@ -13,9 +13,9 @@ from assay.methods.swe_rl.patch import PatchMatch
 from assay.part import bind
 from assay.rng import Key
 from assay.tasks import task
-from assay.tasks.repair import outputs
 from assay.types import Verdict
 from assay.verifiers.patches import Edit, applied, diff, read_edits, similarity
+from assay.verifiers.repairs import outputs
 
 BLOCK = "### main\n<<<<<<< SEARCH\nb=a+2\n=======\nb=a+3\n>>>>>>> REPLACE"
 FILES = {"main": "a=x+1\nb=a+2\nc=b*a"}

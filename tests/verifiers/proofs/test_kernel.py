@@ -12,7 +12,7 @@ from assay.rng import Key
 from assay.tasks import TASKS
 from assay.verifiers.proofs.completion import completed
 from assay.verifiers.proofs.database import Malformed, read
-from assay.verifiers.proofs.kernel import Refused, check, wrong_theorems
+from assay.verifiers.proofs.kernel import MOST_STEPS, Refused, check, wrong_theorems
 from assay.verifiers.proofs.metamath import base, base_text, theorem
 
 START = """
@@ -48,6 +48,10 @@ WRONG = {
     "variables that are not declared disjoint": "t $p |- ( p > q ) $= wp wq ap $.",
     "disjoint from itself": "${ $d p q $.  t $p |- ( p > p ) $= wp wp ap $. $}",
     "a compressed number too large": "t $p |- ( p > ( p > p ) ) $= ( k ) AAF $.",
+    "a letter that no compressed proof has": "t $p |- ( p > ( p > p ) ) $= ( k ) AaB $.",
+    "a compressed proof that saves twice": "t $p |- ( p > ( p > p ) ) $= ( k ) AZZAB $.",
+    "a compressed proof that saves within a number": "t $p |- ( p > ( p > p ) ) $= ( k ) AUZAB $.",
+    "a compressed proof that saves nothing": "t $p |- ( p > ( p > p ) ) $= ( k ) ZAAB $.",
     "a compressed proof that ends in a number": "t $p |- ( p > ( p > p ) ) $= ( k ) AABU $.",
 }
 
@@ -97,11 +101,25 @@ def test_metamath_says_the_same() -> None:
         ("$c wff $. $v p $. $d p p $.", "no two different"),
         ("$c wff $. a $p wff $.", "no '$='"),
         ("$c \u00e4 $.", "no new symbol"),
+        ("$c a $. ${ $v x $. $} $c x $.", "no new symbol"),
     ],
 )
 def test_what_is_no_database_is_named(text: str, says: str) -> None:
     with pytest.raises(Malformed, match=says.replace("$", r"\$")):
         read(text)
+
+
+def test_a_variable_may_be_declared_again_in_another_scope() -> None:
+    assert read("$c wff $. ${ $v x $. $} ${ $v x $. $}").variables == {"x"}
+
+
+@pytest.mark.parametrize(("more", "kind"), [(0, "wrong"), (1, "long")])
+def test_the_longest_proof_is_read(more: int, kind: str) -> None:
+    known = read(START).assertions
+    stated = read(START + "t $p |- p $= ? $.").assertions["t"]
+    with pytest.raises(Refused) as refused:
+        check(known, stated, ["wp"] * (MOST_STEPS + more))
+    assert (refused.value.kind == "long") == (kind == "long")
 
 
 def test_a_proof_without_bounds_is_stopped() -> None:

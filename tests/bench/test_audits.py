@@ -1,0 +1,101 @@
+"""Error rates on labelled answers that the verifiers did not make: short forms of the sets, and what is kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_runs import Shell
+
+from bench.audits import __main__ as measured
+from bench.audits.edits import results
+from bench.audits.programs import value
+from bench.audits.sets import SETS, render, section, written
+from bench.audits.solutions import FUNCTIONS
+from bench.audits.texts import built
+
+SHORT = {"programs": 60, "mathematics, right": 180, "mathematics, wrong": 180}
+SANDBOXED = [pytest.mark.external("sandbox"), pytest.mark.slow]
+NAMES = [pytest.param(name, marks=SANDBOXED if one.by == "programs" else []) for name, one in SETS.items()]
+
+
+def audited(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str], seed: int, count: int | None
+) -> dict[str, Any]:
+    path = written(name, folder, seed, count)
+    return Shell(capsys)("verify", "audit", path, "--by", SETS[name].by, "--json").document
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_wrong_answer_of_a_short_set_is_accepted(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = audited(name, tmp_path, capsys, 3, SHORT.get(name, 150))
+    assert [one for one in found["disagreements"] if not one["label"]] == []
+    assert found["invalid"] == 0 and found["rows"] >= 60
+    assert found["recall"] is None or found["recall"] >= 0.97
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", NAMES)
+def test_no_wrong_answer_of_a_whole_set_is_accepted(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = audited(name, tmp_path, capsys, 2, None)
+    assert [one for one in found["disagreements"] if not one["label"]] == []
+    assert found["invalid"] == 0 and found["rows"] >= 300
+    assert found["recall"] is None or found["recall"] >= 0.97
+
+
+@pytest.mark.parametrize("name", sorted(set(SETS) - {"programs"}))
+def test_sets_are_drawn_by_their_seed_and_hold_both_labels(name: str) -> None:
+    rows = list(SETS[name].rows(60, 5))
+    assert rows == list(SETS[name].rows(60, 5)) != list(SETS[name].rows(60, 6))
+    labels = {row.label for row in rows}
+    assert labels == ({True, False} if "," not in name else {name.endswith("right")})
+
+
+def test_what_labels_rest_on_is_right() -> None:
+    """Results of lines, values of programs and counts of a text, worked out by hand."""
+    assert results(["a=x+1", "b=a*x"]) == [0, 2, 6, 12, 20, 30, 42, 56, 72, 90]
+    assert results(["a=b+1"]) is results(["a=x/2"]) is results(["a=x+1;"]) is None
+    second = FUNCTIONS[0]
+    assert value(second, second.solutions[0], ([3, 1, 3],)) == "1"
+    assert value(second, "def second(xs):\n    return 1 / 0", ([],)) == "!ZeroDivisionError"
+    assert value(second, "def second(xs):\n    while True:\n        pass", ([],)) == "!Endless"
+
+    class First:
+        """Draws the first choice and the lowest number."""
+
+        def random(self) -> float:
+            return 0.5
+
+        def choice(self, values: Any) -> Any:
+            return values[0]
+
+        def randint(self, low: int, high: int) -> int:
+            return low
+
+    one = built(First())  # type: ignore[arg-type]
+    assert one.text == "the the sun." and (one.words, one.sentences, one.paragraphs, one.bullets) == (3, 1, 1, 0)
+
+
+def test_rates_are_kept_and_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "audits.json"
+    monkeypatch.setattr(measured, "KEPT", kept)
+    monkeypatch.setattr("bench.rendering.render", lambda: None)
+    assert measured.main(["formats", "--keep", "--show"]) == 0
+    said = capsys.readouterr().out
+    assert "right refused" in said and "| formats | " in said and "| 0 (< 0.4" in said
+    result = json.loads(kept.read_text())
+    assert list(result["sets"]) == ["formats"] and section(tmp_path) == render(result)
+    assert section(tmp_path / "none") == ""
+    with pytest.raises(SystemExit):
+        measured.main(["format"])
+    assert "no set named format; these are: programs, calls" in capsys.readouterr().err
+    assert measured.main(["calls", "--write", str(tmp_path / "sets")]) == 0
+    assert len((tmp_path / "sets" / "calls.jsonl").read_text().splitlines()) == SETS["calls"].count
