@@ -160,7 +160,8 @@ def _pool(
     if name is not None or not shares:
         generated = name or "countdown"
         if levels is None:
-            levels = (3, 4) if generated == "countdown" else task(generated).levels[:1]
+            known = task(generated)
+            levels = (3, 4) if generated == "countdown" else (known.first or known.levels[0],)
         shares.append(Share(generated, tuple(levels)))
     pool = Pool(tuple(shares), wording="compact" if places is None else "natural")
     check_pool(pool)

@@ -212,9 +212,9 @@ def _task_share(text: str) -> Share:
 
     mixed, _, weight = text.partition("=")
     name, levels = _split_task(mixed)
-    known = task(name).levels
+    known = task(name)
     try:
-        chosen = tuple(int(level) for level in levels.split(",")) if levels else (known[0],)
+        chosen = tuple(int(level) for level in levels.split(",")) if levels else (known.first or known.levels[0],)
         return Share(name, chosen, float(weight or 1))
     except ValueError:
         raise UsageError(f"--task {text}: write NAME, NAME:1,2 or NAME:1,2=0.5.") from None

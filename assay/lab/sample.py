@@ -18,7 +18,7 @@ from assay.run.bases import locate
 from assay.run.context_fit import longest_solution
 from assay.run.data_needs import fit, measured
 from assay.scoring import bank
-from assay.source import Pool
+from assay.source import FEWEST, Pool
 from assay.tasks.verdicts import verify_twice
 from assay.types import Problem, Request
 
@@ -136,7 +136,9 @@ def examine(
     elif max_new is None:
         max_new = longest_solution(pool) if pool.wording == "compact" else 1024
     policy, engine = open_engine(model, system=system)
-    asked = pool.held_out(Key("exam", "test"), problems, "test")
+    asked = pool.held_out(Key("exam", "test"), problems, "test", least=FEWEST)
+    if len(asked) < problems and not pool.finite:
+        say(f"these levels have only {len(asked)} different problems, of {problems} that were asked for")
     if rows := [problem for problem in asked if problem.provenance == "data"]:
         prompts = measured(rows, policy.tokenizer)
         fits = fit(max_new, prompts, context=policy.config.context, model=model, flag="--max-new")

@@ -28,7 +28,7 @@ from assay.run.live_report import Page
 from assay.run.lost_verdicts import LostVerdicts
 from assay.run.second_look import SecondLook
 from assay.scoring import bank
-from assay.source import Pool
+from assay.source import FEWEST, Pool
 from assay.types import Batch, Episode, Problem, Row, Stats
 
 if TYPE_CHECKING:
@@ -48,7 +48,21 @@ def exams(experiment: Experiment) -> dict[str, list[Problem]]:
 
 
 def _exam(pool: Pool, name: str, count: int) -> list[Problem]:
-    return pool.held_out(Key("exam", name), count, "valid" if name == "valid" else "test")
+    return pool.held_out(Key("exam", name), count, "valid" if name == "valid" else "test", least=FEWEST)
+
+
+def few(experiment: Experiment, exams: Exams) -> list[str]:
+    """A sentence for each exam that has fewer problems than were asked for, because a generated task has no more."""
+    if experiment.pool.finite:
+        return []
+    plan = experiment.evaluation
+    wanted = {"test": plan.final_problems, "valid": plan.num_problems}
+    return [
+        f"the levels of this task have only {len(problems)} different problems for '{name}', of {wanted[name]} that "
+        "were asked for; intervals are wide. More levels have more"
+        for name, problems in exams.items()
+        if len(problems) < wanted[name]
+    ]
 
 
 @dataclass
@@ -79,6 +93,8 @@ class Recorder:
     settled: tuple[Memory, Models] | None = None  # the state after the last step, which a stop may still save
 
     def started(self, memory: Memory, models: Models) -> None:
+        for line in few(self.experiment, self.exams):
+            self.panel.note(f"warning: {line}")
         if memory.step == 0 and not self.folder.store.steps():  # with a checkpoint of step 0 this was done already
             self._evaluate("test", memory, models)
             if "valid" in self.exams:

@@ -93,8 +93,10 @@ class Pool:
         rows = (problem for share in self.shares for problem in self.rows_of(share, split))
         return list({problem.id: problem for problem in rows}.values())
 
-    def held_out(self, key: Key, count: int, split: Split) -> list[Problem]:
-        """`count` different problems of a split; fewer only if a finite pool has fewer."""
+    def held_out(self, key: Key, count: int, split: Split, *, least: int | None = None) -> list[Problem]:
+        """`count` different problems of a split; fewer if a finite pool has fewer, or if `least` are enough where
+        the levels of a generated task have no more.
+        """
         if self.finite:
             rows = self.rows(split)
             return [rows[i] for i in key("order").generator().permutation(len(rows))[:count]]
@@ -104,11 +106,18 @@ class Pool:
             found.setdefault(problem.id, problem)
             if len(found) == count:
                 return list(found.values())
+        if least is not None and len(found) >= least:
+            return list(found.values())
+        levels = {share.task: task(share.task).levels for share in self.shares}
+        others = ", ".join(f"'{short(name)}' has levels {known[0]} to {known[-1]}" for name, known in levels.items())
         raise DataError(
             f"{count} different '{split}' problems were asked for, and {20 * count} draws gave only {len(found)}. "
-            "Ask for fewer, or add levels."
+            f"Ask for fewer, or add levels: {others}."
         )
 
+
+FEWEST = 8
+"""Held-out problems: levels of a task that have fewer cannot be examined."""
 
 Draw = Callable[[Memory, int, int], list[Problem]]
 """(memory, first, count) -> `count` problems of this step. `first` is the ordinal of the first of them: the draws of a

@@ -203,6 +203,7 @@ PROGRAMS = Task(
     summary=f"Write a Python function of a list, judged by {TESTS} hidden calls; the level is how many operations it "
     "makes.",
     levels=range(1, 6),
+    first=2,  # the first has a handful of problems
     instance=_instance,
     canonical=lambda spec: ",".join(_pieces(spec)),
     compact=lambda spec: f"Y {','.join(_pieces(spec))}",

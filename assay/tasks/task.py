@@ -88,6 +88,7 @@ class Task:
     judge: Judge | None = None  # verdicts on many whole responses at once; None: `check` judges each answer
     second: Judge | None = None  # another oracle, independent of the verifier: in exams it must agree, in training it
     # looks at a share of what was rewarded
+    first: int | None = None  # the level of a run that names none; None: the easiest
     externals: tuple[str, ...] = ()  # the foreign programs that judge its answers: names of `assay.externals.EXTERNALS`
 
     def split_of(self, spec: Spec) -> Split:
