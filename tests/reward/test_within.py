@@ -35,6 +35,11 @@ def test_a_step_that_repeats_an_earlier_one_costs() -> None:
     assert dense(RepeatedSteps(cost=0.5, marks="d"), episode(ids.tolist())) == [0] * 8 + [-0.5, 0]
 
 
+def test_steps_that_differ_in_their_last_letter_do_not_repeat_each_other() -> None:
+    """aad abd, with d as the mark."""
+    assert dense(RepeatedSteps(marks="d"), episode(Letters().encode("aadabd").tolist())) == [0] * 6
+
+
 def test_the_tokens_of_a_repeated_ngram_cost() -> None:
     """a b c a b d: 'a b' comes twice, 'a b c' once."""
     answer = episode([1, 2, 3, 1, 2, 4])
