@@ -185,7 +185,7 @@ def compared(name: str, pairs: Sequence[tuple[str, str]]) -> list[str]:
         metric = f"{np.mean([run['diagnostic'] for run in found]):.3f}" if found else "-"
         after = f"{mean(found, 'before', 1)}, {mean(found, 'after', 1)}"
         lines.append(f"| {arm} | {after} | {shown(gains(found))} | {metric} |")
-    return [*lines, "", *(f"{a} - {b}: {shown(paired(runs[a], runs[b]))} of final pass@1.\n" for a, b in pairs)]
+    return [*lines, "", *(f"Final pass@1, {a} less {b}: {shown(paired(runs[a], runs[b]))}.\n" for a, b in pairs)]
 
 
 def render() -> str:
