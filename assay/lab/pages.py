@@ -1,4 +1,4 @@
-"""The tables in docs/ that are generated from the records: a table of recipes for each group of methods, and of papers.
+"""The tables in docs/ that are generated from the records: of the recipes of a group of methods, of papers, of tasks.
 
 In a page a table stands between two comments, `<!-- recipes: gates -->` and `<!-- end -->`. `make docs`, which runs
 `python -m assay.lab.pages docs/*.md`, writes the tables; a test fails if a page differs from what `make docs` would
@@ -19,6 +19,7 @@ from assay.errors import unknown
 from assay.known import GROUPS, METHOD_OF, RECIPES, SLOTS
 from assay.lab.papers import Paper, papers
 from assay.part import Part, name_of
+from assay.tasks import TASKS
 
 PLAIN = ("grpo", "dapo", "reinforce")  # recipes whose parts the tables leave out, because most recipes share them
 BLOCK = re.compile(r"^(<!-- (\w+): ([\w -]+?) -->\n).*?^(<!-- end -->)$", re.MULTILINE | re.DOTALL)
@@ -30,7 +31,8 @@ def filled(page: str) -> str:
 
 
 def table(what: str, of: str) -> str:
-    """A table as Markdown. `what` is recipes or papers; `of` is a group of methods, or a kind of papers.
+    """A table as Markdown. `what` is recipes, papers or tasks; `of` is a group of methods, or a kind of papers
+    or tasks.
 
     table("recipes", "gates")
     """
@@ -108,7 +110,20 @@ def _names(names: Sequence[str]) -> str:
     return " and ".join([", ".join(first), last]) if len(first) == 1 else ", ".join([*first, last])
 
 
-TABLES = {"recipes": _recipes, "papers": _papers}
+def _tasks(which: str) -> Iterator[Sequence[str]]:
+    """The rows of the built-in tasks whose answers a foreign program judges (`external`), or of the others (`own`)."""
+    if which not in ("own", "external"):
+        raise unknown("set of tasks", which, ("own", "external"), "assay/lab/pages.py")
+    yield "task", "in one line", "levels", "judged by", "second oracle"
+    yield "---", "---", "---", "---", "---"
+    for task in TASKS.values():
+        if bool(task.externals) == (which == "external"):
+            levels = f"{task.levels[0]} to {task.levels[-1]}"
+            judges = _names(task.externals) if task.externals else "its own checker"
+            yield f"`{task.name}`", task.summary, levels, judges, "yes" if task.second else "no"
+
+
+TABLES = {"recipes": _recipes, "papers": _papers, "tasks": _tasks}
 
 
 def main(pages: Sequence[Path]) -> None:

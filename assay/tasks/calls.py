@@ -84,7 +84,7 @@ def _check(spec: Spec, text: str) -> Verdict:
 CALLS = Task(
     name="calls",
     domain="tools",
-    summary="requests as calls of tools with named parameters; the level is the number of calls",
+    summary="Requests as calls of tools with named parameters; the level is the number of calls.",
     levels=range(1, 5),
     instance=_instance,
     canonical=_canonical,

@@ -85,7 +85,7 @@ def _check(spec: Spec, text: str) -> Verdict:
 CONSTRAINTS = Task(
     name="constraints",
     domain="instructions",
-    summary="a word that keeps several rules at once; the level is the number of rules",
+    summary="Write a word that keeps several rules at once; the level is the number of rules.",
     levels=range(1, 7),
     first=2,  # the first has a handful of problems
     instance=_instance,

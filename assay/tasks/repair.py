@@ -83,7 +83,7 @@ def _check(spec: Spec, text: str) -> Verdict:
 REPAIR = Task(
     name="repair",
     domain="programs",
-    summary="one wrong line of a straight-line program, to be replaced; the level is the number of lines",
+    summary="Replace the one wrong line of a straight-line program; the level is the number of lines.",
     levels=range(1, 7),
     instance=_instance,
     canonical=_canonical,
