@@ -69,7 +69,9 @@ def tell_broken() -> None:
 
 
 def where_ended(done: SystemExit) -> str:
-    place = traceback.extract_tb(done.__traceback__)[-1]
+    """The place that ended the command. Trackers put a function `exit` of their own before that of Python."""
+    places = traceback.extract_tb(done.__traceback__)
+    place = next((one for one in reversed(places) if one.name != "exit"), places[-1])
     return (
         f"{place.filename}, line {place.lineno} raised SystemExit({done.code!r}) in the middle of the command, which "
         "is not done. A run that was under way goes on with `assay resume`."

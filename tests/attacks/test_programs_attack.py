@@ -131,13 +131,15 @@ def test_memory_of_an_earlier_program_is_not_inherited(sandbox: Sandbox) -> None
 
 
 def test_the_environment_is_built_and_not_inherited(sandbox: Sandbox) -> None:
-    (ran,) = sandbox.map([Run("import os, sys\nprint(sorted(os.environ))\nprint(sys.argv, sys.flags.isolated)")])
+    (ran,) = sandbox.map(
+        [Run("import os, sys\nprint(sorted(os.environ))\nprint(sys.argv, sys.flags.safe_path, sys.flags.no_user_site)")]
+    )
     names, rest = ran.output.decode().splitlines()
     assert set(eval(names)) == {
         "PATH", "HOME", "TMPDIR", "LANG", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS",
         "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "MALLOC_ARENA_MAX",
     }  # fmt: skip
-    assert rest == "['program.py'] 1"
+    assert rest == "['program.py'] True 1"
 
 
 def test_a_program_has_three_streams_and_a_reply_and_no_other_descriptor(sandbox: Sandbox) -> None:

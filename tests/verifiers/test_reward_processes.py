@@ -107,6 +107,20 @@ def test_an_exit_in_the_middle_of_a_command_is_no_success(
     assert "SystemExit(0)" in reply.document["message"] and Path(__file__).name in reply.document["message"]
 
 
+def test_an_exit_through_the_function_of_a_tracker_is_told_where_it_was_called(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    python = sys.exit
+
+    def exit(code: int = 0) -> None:
+        python(code)
+
+    monkeypatch.setattr(sys, "exit", exit)
+    monkeypatch.setattr("assay.known.others", lambda: sys.exit(3))
+    line = exit.__code__.co_firstlineno + 4
+    assert f"line {line} raised SystemExit(3)" in Shell(capsys)("list", "tasks", "--json").document["message"]
+
+
 # --- exits and crashes --------------------------------------------------------------------------------------
 
 ENDS = {
