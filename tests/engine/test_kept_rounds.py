@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import pytest
+import torch
 from of_methods import make
 from talking import TALKING
 from tiny import Letters, models_of, phases_of, policy, recipe_of, register
@@ -75,7 +76,17 @@ def recipe_for(method: str) -> Any:
     return dataclasses.replace(recipe, mechanism=searching, stages=(Stage(),))
 
 
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Each thread of the core runs the prompts of its own rows, so that two of them run a shared prompt twice."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_thread")
 @both
 @pytest.mark.parametrize("method", ["cure", "treerl", "deepsearch", "arpo", "turns", "seele"])
 def test_no_round_of_a_step_runs_what_an_earlier_one_has_run(
