@@ -20,6 +20,7 @@ case with dashes, unless the class sets `known_as`. Names that a part had `forme
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator
@@ -368,9 +369,12 @@ def kind_of(part: Part | type[Part]) -> type[Part]:
 def name_of(part: Part | type[Part]) -> str:
     """The name of a part on the command line and in files: `shaped-by` for the class `ShapedBy`."""
     record = part if isinstance(part, type) else type(part)
-    if record.known_as:
-        return record.known_as
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", record.__name__).lower()
+    return record.known_as or _dashed(record.__name__)
+
+
+@functools.cache
+def _dashed(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
 
 def bind(part: Part, **offered: Any) -> Callable[..., Any]:

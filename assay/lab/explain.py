@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -133,6 +134,7 @@ def _factor(slot: str, part: Part) -> Factor:
     return Factor(slot, name_of(part), values, _first_paragraph(record), _first_paragraph(record.does), where)
 
 
+@functools.cache
 def _first_paragraph(source: Any) -> str:
     return " ".join((source.__doc__ or "").strip().split("\n\n")[0].split())
 
