@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "assay"
 BEST_KNOWN = ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "gspo", "ppo", "sft", "dpo")
 SHARE, FAST_SHARE = 1 / 3, 1 / 10
+FAST_CASES = 12  # of one test in `make test-fast`, about
 
 
 def _git(*arguments: str) -> str:
@@ -80,8 +82,10 @@ class Draw:
     def lot(self, name: str) -> int:
         return int.from_bytes(hashlib.sha256(f"{self.source}/{name}".encode()).digest()[:8], "big")
 
-    def mark(self, item: pytest.Item) -> None:
-        """A case outside the draw is a deep one; one outside the smaller draw is a slow one."""
+    def mark(self, item: pytest.Item, cases: int) -> None:
+        """A case outside the draw is a deep one; one outside the smaller draw is a slow one. Of a test with many cases
+        a draw of some `FAST_CASES` is left to `make test-fast`, unless its mark `thin` says otherwise.
+        """
         if item.get_closest_marker("over_recipes"):
             name = getattr(item, "callspec").params["name"]  # noqa: B009
             if name not in self.recipes:
@@ -89,12 +93,18 @@ class Draw:
             if name not in self.few:
                 item.add_marker(pytest.mark.slow)
         thin = item.get_closest_marker("thin")
-        if thin is not None and self.lot(item.name) % thin.args[0]:
+        every = thin.args[0] if thin is not None else -(-cases // FAST_CASES)
+        if not self.whole and self.lot(item.name) % every:
             item.add_marker(pytest.mark.slow)
 
     def __str__(self) -> str:
         few = f"of these {len(self.few)} in make test-fast"
         return f"recipes drawn: {len(self.recipes)} of {len(RECIPES)} by {self.source}, {few} (--all-recipes: all)"
+
+
+def _function(item: pytest.Item) -> str:
+    """The file and the name of a test without its case."""
+    return item.nodeid.partition("[")[0]
 
 
 class Drawing:
@@ -111,8 +121,9 @@ class Drawing:
         node.workerinput |= {"drawn_by": self.draw.source, "drawn_always": sorted(self.draw.always)}
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        cases = Counter(_function(item) for item in items)
         for item in items:
-            self.draw.mark(item)
+            self.draw.mark(item, cases[_function(item)])
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line(str(self.draw))

@@ -220,7 +220,9 @@ def test_every_group_and_every_kind_has_a_table() -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     tables = [(what, of) for _, what, of, _ in pages.BLOCK.findall(text)]
     kinds = {"cited", *(paper.kind for paper in papers.others())}
-    assert sorted(tables) == sorted([*(("recipes", group) for group in GROUPS), *(("papers", kind) for kind in kinds)])
+    of_tasks = [("tasks", "own"), ("tasks", "external")]
+    wanted = [*(("recipes", group) for group in GROUPS), *(("papers", kind) for kind in kinds), *of_tasks]
+    assert sorted(tables) == sorted(wanted)
     rows = [line for of in GROUPS for line in pages.table("recipes", of).splitlines()[2:]]
     assert sorted(re.findall(r"`([^`]+)`", "".join(row.split("|")[1] for row in rows))) == sorted(RECIPES)
 

@@ -92,7 +92,7 @@ def test_an_exception_is_told_by_its_name_and_prints_are_no_answers(workers: Wor
     before = workers.started
     raised, talked = workers.map([["raise"], ["talk"]])
     assert (raised.status, raised.detail) == ("error", "ZeroDivisionError")
-    assert talked == Outcome("done", "true answer", "began ['talk']")
+    assert (talked.status, talked.result, talked.detail) == ("done", "true answer", "began ['talk']")
     assert workers.started == before
 
 
