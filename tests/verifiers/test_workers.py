@@ -16,7 +16,7 @@ from processes import alive, gone
 from small_runs import ROOT
 
 from assay.errors import ConfigError
-from assay.host.workers import Outcome, Workers
+from assay.host.workers import Workers
 
 JOBS = "worker_jobs:answer"
 
@@ -92,7 +92,7 @@ def test_an_exception_is_told_by_its_name_and_prints_are_no_answers(workers: Wor
     before = workers.started
     raised, talked = workers.map([["raise"], ["talk"]])
     assert (raised.status, raised.detail) == ("error", "ZeroDivisionError")
-    assert (talked.status, talked.result, talked.detail) == ("done", "true answer", "began ['talk']")
+    assert (talked.status, talked.result, talked.reached) == ("done", "true answer", "began ['talk']")
     assert workers.started == before
 
 
