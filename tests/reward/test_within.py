@@ -36,7 +36,7 @@ def test_a_step_that_repeats_an_earlier_one_costs() -> None:
 
 
 def test_steps_that_differ_in_their_last_letter_do_not_repeat_each_other() -> None:
-    """aad abd, with d as the mark."""
+    """Two steps of two letters, with d as the mark."""
     assert dense(RepeatedSteps(marks="d"), episode(Letters().encode("aadabd").tolist())) == [0] * 6
 
 
