@@ -16,11 +16,12 @@ from assay.rng import Key, uniforms
 from assay.tasks import task
 from assay.tasks.verdicts import second_verdicts
 from assay.types import Episode, Stats, Verdict
-from assay.verifiers.rates import wilson
+from assay.verifiers.rates import certain_share
 
 LOOKED, REFUSED = "second_look/answers", "second_look/refused"  # metrics: counts of a step
 ALARM = 0.005  # a share of refused answers from which a reader is warned
-STOP = 0.02  # the run ends when the lower end of the 95 % interval of the share is larger than this
+STOP = 0.02  # the run ends when the lower end of the exact 95 % interval of the share is larger than this ...
+LEAST = 2  # ... and this many answers were refused: one is an accident, whatever the interval says
 SHOWN = 200  # characters of an answer in a warning
 
 
@@ -69,7 +70,7 @@ class SecondLook:
         name, text = episode.request.problem.task, repr(episode.text[:SHOWN])
         counted = f"{self.refused} of {self.looked} right answers that it looked at"
         said = f"{verdict.kind}{': ' if verdict.detail else ''}{verdict.detail}"
-        if wilson(self.refused, self.looked)[0] > STOP:
+        if self.refused >= LEAST and certain_share(self.refused, self.looked) > STOP:
             raise VerifierError(
                 f"the second oracle of task '{name}' refused {counted}, more than {STOP:.0%}: the policy has found an "
                 f"answer that deceives the verifier. The last one, {text}, was refused with {said}. Mend the verifier, "

@@ -6,16 +6,17 @@ import dataclasses
 from collections.abc import Sequence
 
 import pytest
+from scipy import stats
 from tiny import episode
 
 from assay import tasks
 from assay.errors import VerifierError
 from assay.rng import Key
 from assay.run.grader import Grader
-from assay.run.second_look import STOP, SecondLook
+from assay.run.second_look import LEAST, STOP, SecondLook
 from assay.tasks.verdicts import second_verdicts, verify_twice
 from assay.types import Episode, Problem, Verdict
-from assay.verifiers.rates import wilson
+from assay.verifiers.rates import certain_share, wilson
 
 NAME = "countdown"
 
@@ -46,11 +47,11 @@ def test_a_share_of_the_right_answers_is_looked_at_whatever_the_order() -> None:
     right = [answered("fine", n) for n in range(2000)]
     wrong = [answered("trick", n, status="fail") for n in range(50)]
     look = SecondLook(0.02, warn=pytest.fail)
-    stats = look([*right, *wrong], Key(3))
-    assert 20 <= stats["second_look/answers"] <= 62, "2 % of 2000 answers: 40, within five deviations of 6.3 / 1.4"
-    assert stats["second_look/refused"] == 0
+    counts = look([*right, *wrong], Key(3))
+    assert 20 <= counts["second_look/answers"] <= 62, "2 % of 2000 answers: 40, within five deviations of 6.3 / 1.4"
+    assert counts["second_look/refused"] == 0
     again = SecondLook(0.02, warn=pytest.fail)([*wrong, *right[::-1]], Key(3))
-    assert again == stats, "the request decides, not its place"
+    assert again == counts, "the request decides, not its place"
 
 
 @pytest.mark.usefixtures("second")
@@ -60,8 +61,8 @@ def test_a_refused_answer_is_told_and_many_end_the_run() -> None:
     look([answered("fine", n) for n in range(99)], Key(0))
     look.tell()
     assert not told
-    stats = look([answered("trick", 99)], Key(1))
-    assert stats == {"second_look/answers": 1.0, "second_look/refused": 1.0}
+    counts = look([answered("trick", 99)], Key(1))
+    assert counts == {"second_look/answers": 1.0, "second_look/refused": 1.0}
     look.tell()
     assert len(told) == 1 and "refused 1 of 100 right answers" in told[0] and "wrong: on fresh data" in told[0]
     look([answered("fine", n) for n in range(10)], Key(2))
@@ -112,7 +113,29 @@ def test_wilson_intervals_are_those_of_the_tables(count: int, total: int, low: f
     assert wilson(count, total) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
 
 
+@pytest.mark.parametrize("count", range(1, 8))
+@pytest.mark.parametrize("total", [8, 40, 1000])
+def test_exact_bounds_are_quantiles_of_the_beta_distribution(count: int, total: int) -> None:
+    """Clopper and Pearson: the lower end is the quantile 0.025 of Beta(count, total - count + 1)."""
+    expected = stats.beta.ppf(0.025, count, total - count + 1)
+    assert certain_share(count, total) == pytest.approx(expected, rel=1e-9)
+    assert certain_share(0, total) == 0.0
+
+
 def test_an_accident_ends_no_run() -> None:
-    """One refused answer says little before some hundred were looked at; three of forty are no accident."""
-    assert wilson(1, 1)[0] > STOP, "but a first answer that is refused is no accident either"
-    assert wilson(1, 10)[0] < STOP < wilson(3, 40)[0]
+    """By hand: with one case among n, (1 - p)^n = 0.975 gives p = 0.0042 for n = 6; two cases need n of at most 12."""
+    assert certain_share(1, 6) == pytest.approx(1 - 0.975 ** (1 / 6)) and certain_share(1, 6) < STOP
+    assert certain_share(2, 12) > STOP > certain_share(2, 13)
+    assert certain_share(1, 1) > STOP and LEAST == 2, "a single refused answer ends no run, even the first"
+
+
+@pytest.mark.usefixtures("second")
+def test_the_first_refused_answer_is_told_and_the_second_ends_the_run() -> None:
+    told: list[str] = []
+    look = SecondLook(1.0, told.append)
+    look([answered("trick", 0)], Key(0))
+    look.tell()
+    assert len(told) == 1 and "refused 1 of 1 right answers" in told[0]
+    look([answered("trick", 1)], Key(1))
+    with pytest.raises(VerifierError, match="refused 2 of 2"):
+        look.tell()
