@@ -17,7 +17,7 @@ import numpy as np
 
 from assay import stages
 from assay.ask import Codec, Sampling, first_requests
-from assay.collect import Collect, Collector, Judge, Verify
+from assay.collect import AtEnd, Collect, Collector, Judge, Verdicts
 from assay.credit import BatchRule, credit
 from assay.forwards import run_forwards
 from assay.memory import Memory, pass_rates
@@ -54,19 +54,24 @@ class Phases:
     remember: Callable[[Memory, Models, Sequence[Episode], Sequence[Row], Stats], Memory]
 
 
-def assemble(recipe: Recipe, *, pool: Pool, codec: Codec, micro_tokens: int, verify: Verify = verify) -> list[Phases]:
-    """The stages of a recipe as functions, in their order. `verify` judges the completions.
+def assemble(
+    recipe: Recipe, *, pool: Pool, codec: Codec, micro_tokens: int, verdicts: Verdicts | None = None
+) -> list[Phases]:
+    """The stages of a recipe as functions, in their order.
+
+    `verdicts` judges the completions; without it the verifiers of the tasks do, at the end of each round.
 
     stages = assemble(recipe, pool=Pool((Share("countdown", (3, 4)),)), codec=policy.tokenizer, micro_tokens=2048)
     memory = train(stages, models, Memory(seed), recorder)
     """
     shares = np.cumsum([stage.share for stage in recipe.stages])
     ends = np.round(shares / shares[-1] * recipe.scale.num_steps).astype(int)
-    return [_phases(recipe, number, int(end), pool, codec, micro_tokens, verify) for number, end in enumerate(ends)]
+    judge = verdicts or AtEnd(verify)
+    return [_phases(recipe, number, int(end), pool, codec, micro_tokens, judge) for number, end in enumerate(ends)]
 
 
 def _phases(
-    recipe: Recipe, number: int, end: int, pool: Pool, codec: Codec, micro_tokens: int, verify: Verify
+    recipe: Recipe, number: int, end: int, pool: Pool, codec: Codec, micro_tokens: int, verdicts: Verdicts
 ) -> Phases:
     scale, stage = recipe.scale, recipe.stages[number]
     mechanism = stage.mechanism or recipe.mechanism
@@ -116,7 +121,7 @@ def _phases(
         ),
         source=lambda memory: source(memory, 0, drawn),
         ask=ask_all,
-        collect=_collector(mechanism, verify, more, constants),
+        collect=_collector(mechanism, verdicts, more, constants),
         curate=curate,
         forwards=partial(
             run_forwards,
@@ -160,7 +165,7 @@ def _bound(parts: Sequence[Part], constants: Mapping[str, Any]) -> tuple[Callabl
 
 def _collector(
     mechanism: Mechanism,
-    verify: Verify,
+    verdicts: Verdicts,
     more: Callable[[Models, Memory, int, int], list[Request]],
     constants: Mapping[str, Any],
 ) -> Collect:
@@ -172,7 +177,7 @@ def _collector(
 
     expand = _bound(mechanism.expand, constants)
     continues = any(part.continues for part in mechanism.expand)
-    collect: Collect = Collector(verify, functools.cache(judge), expand, more, constants["codec"], continues)
+    collect: Collect = Collector(verdicts, functools.cache(judge), expand, more, constants["codec"], continues)
     for part in _bound(mechanism.collect, {**constants, "more": more}):
         collect = part(collect)
     return collect

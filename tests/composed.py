@@ -16,7 +16,7 @@ from tiny import POOL, Letters, Notes, policy, recipe_of, run, stages_of
 from assay import known
 from assay.collect import Refill
 from assay.curate import FirstGroups, MixedGroups
-from assay.engine.interface import Generation, Scores, Span
+from assay.engine.interface import Done, Generation, Scores, Span
 from assay.loop import train
 from assay.memory import KeepLeftovers, Memory
 from assay.memory.columns import to_columns
@@ -61,9 +61,12 @@ class Dice:
         self.exact = True
         self.context, self.prefilled = 64, 0
 
-    def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]:
+    def generate(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list[Generation]:
         made = [self._answer(request, key) for request in requests]
         self.written += sum(len(one.segment) for one in made)
+        if done is not None:
+            for place, one in enumerate(made):
+                done(place, one)
         return made
 
     def _answer(self, request: Request, key: Key) -> Generation:

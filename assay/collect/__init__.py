@@ -14,12 +14,12 @@ from assay.collect.lagged import Frozen, Lagged
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
 from assay.collect.turns import generate, going_on, halted, in_turns, whole
+from assay.collect.verdicts import Ahead, AtEnd, Verdicts, Verify
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import asks
-from assay.types import Episode, Request, Reward, Verdict
+from assay.types import Episode, Request, Reward
 
-Verify = Callable[[Sequence[Episode]], list[Verdict]]
 RewardPart = Callable[..., list[Reward | None]]
 """(episodes of a role, *, everyone, memory, ...) -> a reward for each episode, or None.
 
@@ -38,7 +38,9 @@ policy are updated by `remember`.
 
 
 __all__ = [
+    "Ahead",
     "AskTeachers",
+    "AtEnd",
     "Collect",
     "Collector",
     "Fork",
@@ -46,6 +48,7 @@ __all__ = [
     "Judge",
     "Lagged",
     "Refill",
+    "Verdicts",
     "Verify",
     "generate",
     "whole",
@@ -70,7 +73,7 @@ class Collector:
     continues it.
     """
 
-    verify: Verify
+    verdicts: Verdicts
     judge: Callable[[str], Judge]  # role -> how its answers are judged
     expand: tuple[Expand, ...]
     more: Callable[[Models, Memory, int, int], list[Request]]
@@ -87,19 +90,30 @@ class Collector:
             (request, request) for request in requests
         ]  # (the request of this round, the request that the answer began with)
         while asked:
-            made = generate(models, [now for now, _ in asked], memory.key("sample", memory.step), self.codec)
-            fresh = [dataclasses.replace(e, request=first) for e, (_, first) in zip(made, asked, strict=True)]
-            paused = [episode for episode in fresh if episode.finish == "pause" and not halted(episode)]
-            done = [episode for episode in fresh if episode.finish != "pause" or halted(episode)]
-            episodes = self._reward(episodes + self._verify(done), memory)
+            fresh = self._generate(models, asked, memory)
+            paused = [episode for episode in fresh if _paused(episode)]
+            episodes = self._reward(episodes + [episode for episode in fresh if not _paused(episode)], memory)
             asked = [(going_on(episode), episode.request) for episode in paused]
             asked += [(request, request) for request in self._expand(models, episodes, paused, memory)]
         return episodes
 
-    def _verify(self, episodes: Sequence[Episode]) -> list[Episode]:
-        answers = [i for i, e in enumerate(episodes) if self.judge(e.request.role).verified and not halted(e)]
-        judged = dict(zip(answers, self.verify([episodes[i] for i in answers]), strict=True))
-        return [dataclasses.replace(e, verdict=judged.get(i)) for i, e in enumerate(episodes)]
+    def _generate(self, models: Models, asked: Sequence[tuple[Request, Request]], memory: Memory) -> list[Episode]:
+        """The episodes of a round. Those that are complete have a verdict, if the verifier judges their role."""
+        now, first = zip(*asked, strict=True)
+
+        def done(place: int, episode: Episode) -> None:
+            if self.judge(first[place].role).verified and episode.finish != "pause":
+                self.verdicts.take(place, dataclasses.replace(episode, request=first[place]))
+            else:
+                self.verdicts.skip(place)
+
+        self.verdicts.begin(first)
+        made = generate(models, now, memory.key("sample", memory.step), self.codec, done)
+        verdicts = self.verdicts.end()
+        return [
+            dataclasses.replace(episode, request=first[place], verdict=verdicts.get(place))
+            for place, episode in enumerate(made)
+        ]
 
     def _reward(self, episodes: Sequence[Episode], memory: Memory) -> list[Episode]:
         """The episodes with their rewards. All are computed again after every round, because a reward may depend on
@@ -128,3 +142,8 @@ class Collector:
             if asked := part(episodes, models=models, memory=memory, more=more, paused=paused):
                 return asked
         return []
+
+
+def _paused(episode: Episode) -> bool:
+    """Whether the episode waits for its next turn."""
+    return episode.finish == "pause" and not halted(episode)

@@ -7,8 +7,9 @@ once, by itself.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,26 +19,49 @@ from assay.rng import Key
 from assay.tasks import task
 from assay.types import Episode, Origin, Request, Segment
 
+if TYPE_CHECKING:
+    from assay.engine.interface import Generation
 
-def generate(models: Models, requests: Sequence[Request], key: Key, codec: Codec) -> list[Episode]:
+
+def generate(
+    models: Models,
+    requests: Sequence[Request],
+    key: Key,
+    codec: Codec,
+    done: Callable[[int, Episode], None] = lambda place, episode: None,
+) -> list[Episode]:
     """An episode for each request, in the same order, up to its end or to the next reply of the environment (`pause`).
 
-    The answer to a request for 0 new tokens is its prefix.
+    The answer to a request for 0 new tokens is its prefix. `done(place, episode)` is called once for each request, soon
+    after its episode is there.
     """
     found: dict[int, Episode] = {}
+
+    def take(place: int, episode: Episode) -> None:
+        found[place] = episode
+        done(place, episode)
+
+    for place, request in enumerate(requests):
+        if request.max_new == 0:
+            take(place, _given(request, codec))
     for role in dict.fromkeys(request.role for request in requests):
-        places = [i for i, request in enumerate(requests) if request.role == role]
-        asking = [i for i in places if requests[i].max_new > 0]
-        for i, made in zip(asking, models.play(role).generate([requests[i] for i in asking], key) if asking else []):
-            written = dataclasses.replace(made.segment, node=requests[i].id, parent=requests[i].parent)
-            segments = (*requests[i].prefix, written)
-            finish = "pause" if requests[i].pauses and made.finish == "length" else made.finish
-            episode = Episode(requests[i], segments, finish, text=text_of(segments, codec))
-            found[i] = _replied(episode, codec) if made.finish == "stop" else episode
-        for i in places:
-            if requests[i].max_new == 0:
-                found[i] = _given(requests[i], codec)
+        asking = [i for i, request in enumerate(requests) if request.role == role and request.max_new > 0]
+
+        def written(i: int, made: Generation, asking: Sequence[int] = asking) -> None:
+            take(asking[i], _written(requests[asking[i]], made, codec))
+
+        if asking:
+            models.play(role).generate([requests[i] for i in asking], key, done=written)
     return [found[i] for i in range(len(requests))]
+
+
+def _written(request: Request, made: Generation, codec: Codec) -> Episode:
+    """The episode with what was generated, and with the environment's reply to it."""
+    written = dataclasses.replace(made.segment, node=request.id, parent=request.parent)
+    segments = (*request.prefix, written)
+    finish = "pause" if request.pauses and made.finish == "length" else made.finish
+    episode = Episode(request, segments, finish, text=text_of(segments, codec))
+    return _replied(episode, codec) if made.finish == "stop" else episode
 
 
 def _given(request: Request, codec: Codec) -> Episode:

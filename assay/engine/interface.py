@@ -8,7 +8,7 @@ chunks are simply added up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -112,6 +112,10 @@ class Chunk:
     constants: Mapping[Stream, Tensor] = field(default_factory=dict, kw_only=True)  # likewise, [M] or [B]
 
 
+Done = Callable[[int, Generation], None]
+"""(place of a request in its call, what was written for it) -> nothing."""
+
+
 class Engine(Protocol):
     """One parameter set: sampler, learner and optimiser on one copy of the weights.
 
@@ -145,8 +149,12 @@ class Engine(Protocol):
         """The file name of the weights in a checkpoint folder; it differs for a whole model and for an adapter."""
         ...
 
-    def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]:
-        """Samples one generation for each request, in the order of the requests."""
+    def generate(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list[Generation]:
+        """Samples one generation for each request, in the order of the requests.
+
+        `done(place, generation)` is called once for each request, soon after its answer is complete and before the call
+        returns. An exception of `done` ends the call.
+        """
         ...
 
     def keeping(self) -> AbstractContextManager[None]:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from assay.engine.cutting import cut, tensors_of
 from assay.engine.footprint import SCORE_TOKENS
-from assay.engine.interface import Chunk, Generation, Outputs, Scores, Span, Want
+from assay.engine.interface import Chunk, Done, Generation, Outputs, Scores, Span, Want
 from assay.engine.layout import Layout, lay
 from assay.engine.optimiser import AdamW, Optimiser
 from assay.engine.precision import Precision, choose, name_of
@@ -92,7 +92,7 @@ class LocalEngine(ABC):
     # The methods that each engine implements
 
     @abstractmethod
-    def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]: ...
+    def generate(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list[Generation]: ...
 
     @abstractmethod
     def forward(self, chunk: Chunk, want: Want) -> Outputs:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from assay.engine.filtering import Drawn, Filters, draw
-from assay.engine.interface import Generation
+from assay.engine.interface import Done, Generation
 from assay.errors import AssayError, ConfigError, DataError
 from assay.rng import Key, uniforms
 from assay.types import Finish, Ids, Origin, Request, Segment
@@ -140,6 +140,7 @@ class SamplingCall:
     version: int
     vocab: int
     wide: torch.dtype
+    done: Done | None = None  # is told of each generation when it is complete
     results: dict[int, Generation] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -209,7 +210,10 @@ class SamplingCall:
             entropy=state.entropy[slot, :count].copy(),
             version=self.version,
         )
-        self.results[int(state.who[slot])] = Generation(segment, finish)
+        request = int(state.who[slot])
+        self.results[request] = Generation(segment, finish)
+        if self.done is not None:
+            self.done(request, self.results[request])
 
 
 @dataclass(frozen=True, eq=False)

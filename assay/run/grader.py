@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
+from assay.collect import Ahead, AtEnd, Verdicts
 from assay.errors import ConfigError, UsageError
 from assay.part import Rewarding, parts_of
 from assay.recipe import Mechanism, Recipe
@@ -14,6 +15,7 @@ from assay.reward import Scored, Sum
 from assay.rng import Key
 from assay.run.experiment import Experiment
 from assay.source import Pool
+from assay.tasks import task
 from assay.tasks.verdicts import verify, verify_twice
 from assay.types import Episode, Stats, Verdict
 from assay.verifiers.functions.naming import RewardName, load, named, names, parse
@@ -38,6 +40,7 @@ class Grader:
     def __init__(self, scorer: Scorer | None = None) -> None:
         self.scorer = scorer
         self.seconds = 0.0
+        self._ahead: Ahead | None = None
         self._warned = False  # of a slow reward function: one warning a run is enough
 
     def __call__(self, episodes: Sequence[Episode]) -> list[Verdict]:
@@ -46,6 +49,15 @@ class Grader:
             return verify(episodes) if self.scorer is None else self.scorer(episodes)
         finally:
             self.seconds += time.monotonic() - began
+
+    def verdicts(self, pool: Pool) -> Verdicts:
+        """How answers to these problems are judged: ahead, while others are sampled, if foreign programs judge them.
+
+        Other verifiers would only take time from the sampler, and reward functions see all answers of a round.
+        """
+        if self.scorer is None and any(task(share.task).externals for share in pool.shares):
+            self._ahead = Ahead(self)
+        return self._ahead or AtEnd(self)
 
     def exam(self, episodes: Sequence[Episode]) -> list[Verdict]:
         """Verdicts for an evaluation: the verdict "ok" of a verifier also needs the second oracle of its task."""
@@ -66,14 +78,19 @@ class Grader:
     def at(self, step: int) -> None:
         """Begins a step: reward functions learn its number, and measurements start from zero."""
         self.seconds = 0.0
+        if self._ahead is not None:
+            self._ahead.waited = 0.0
         if self.scorer is not None:
             self.scorer.step = step
             self.scorer.taken()
 
     def measured(self) -> Stats:
-        """The metrics of this step so far: seconds spent on judging, and those of each reward function."""
+        """The metrics of this step so far: the seconds that judging took, those in which the sampler waited for it if
+        answers are judged ahead, and those of each reward function.
+        """
         own = {} if self.scorer is None else self.scorer.taken()
-        return {"time/reward": self.seconds, **own}
+        waited = {} if self._ahead is None else {"time/reward_wait": self._ahead.waited}
+        return {"time/reward": self.seconds, **waited, **own}
 
     def slow(self, stats: Stats) -> str | None:
         """A warning when a reward function takes most of a step; None if none does, or after the first warning."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.ask import Codec, Sampling, first_requests
-from assay.collect import Collector, Judge, Verify
+from assay.collect import AtEnd, Collector, Judge, Verify
 from assay.curate.grouping import groups, spread
 from assay.errors import AssayError, DataError, Stopped
 from assay.host.files import read_json
@@ -106,7 +106,7 @@ def probe(experiment: Experiment, models: Models, codec: Codec, *, verify: Verif
     problems = [experiment.pool.problem(key("problem", i)) for i in range(count)]
     sampling = Sampling(scale.max_new, scale.temperature, scale.top_p, scale.top_k, scale.min_p)
     requests = first_requests(problems, memory, first=0, samples=samples, sampling=sampling, codec=codec)
-    collect = Collector(verify, _judging(mechanism, experiment, codec), (), lambda *_: [], codec)
+    collect = Collector(AtEnd(verify), _judging(mechanism, experiment, codec), (), lambda *_: [], codec)
     return collect(models, requests, memory)[0]
 
 

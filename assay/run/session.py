@@ -290,7 +290,13 @@ def _train(
             models[name].load(state | {f"optimiser/{key}": value for key, value in moments.items()} | counter)
     codec = policy.tokenizer
     micro_tokens = experiment.machine.micro_tokens
-    stages = assemble(experiment.recipe, pool=experiment.pool, codec=codec, micro_tokens=micro_tokens, verify=judge)
+    stages = assemble(
+        experiment.recipe,
+        pool=experiment.pool,
+        codec=codec,
+        micro_tokens=micro_tokens,
+        verdicts=judge.verdicts(experiment.pool),
+    )
     total = experiment.recipe.scale.num_steps
     title = f"{experiment.recipe.name} on {' '.join(short(share.task) for share in experiment.pool.shares)}"
     with panel(total, quiet=quiet, title=title) as shown, StopFlag() as stop, asking(stop.check):

@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -286,6 +287,27 @@ def test_a_signal_ends_the_work_at_once_and_the_core_goes_on() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert bits(engine.generate(requests_of(2, 2), KEY)) == calm
+
+
+def test_a_finished_answer_is_told_while_another_is_written() -> None:
+    """The long answer looks for a stop string after each token, and at the third waits until the short one was told."""
+    told = threading.Event()
+
+    def decode(ids: Sequence[int]) -> str:
+        assert len(ids) < 3 or told.wait(60), "the short answer was not told while the long one was written"
+        return ""
+
+    engine = core(end=None, decode=decode)
+    short, long = requests_of(2, 1)
+    requests = [dataclasses.replace(short, max_new=2), dataclasses.replace(long, max_new=9, stop=("x",))]
+    order: list[int] = []
+
+    def done(place: int, generation: Generation) -> None:
+        order.append(place)
+        told.set()
+
+    made = engine.generate(requests, KEY, done=done)
+    assert order == [0, 1] and [len(one.segment) for one in made] == [2, 9]
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from torch import Tensor
 from assay.engine import sampling_call
 from assay.engine.footprint import NATIVE_PREFILL as PREFILL_TOKENS
 from assay.engine.footprint import native_slots
-from assay.engine.interface import Chunk, Generation, Outputs, Want
+from assay.engine.interface import Chunk, Done, Generation, Outputs, Want
 from assay.engine.layout import Layout, hosted, offsets
 from assay.engine.local import LaidChunk
 from assay.engine.native import build, library
@@ -118,10 +118,10 @@ class NativeEngine(NetworkEngine):
 
     # Sampling
 
-    def generate(self, requests: Sequence[Request], key: Key) -> list[Generation]:
+    def generate(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list[Generation]:
         limits = sampling_call.Limits(self.context, self.end_ids, self.memory_bytes, self.decode)
         sampling_call.check(requests, limits)
-        return _Sampling(self, requests, key).run() if requests else []
+        return _Sampling(self, requests, key, done).run() if requests else []
 
     # Scoring and learning
 
@@ -237,8 +237,8 @@ def _lay(layout: Layout, ids: np.ndarray, tau: Tensor, top_ids: np.ndarray | Non
 class _Sampling:
     """One call of the core's sampler: the arrays that the core reads and fills, and the generations made from them."""
 
-    def __init__(self, engine: NativeEngine, requests: Sequence[Request], key: Key) -> None:
-        self.engine, self.requests = engine, requests
+    def __init__(self, engine: NativeEngine, requests: Sequence[Request], key: Key, done: Done | None) -> None:
+        self.engine, self.requests, self.done = engine, requests, done
         prompts = [sampling_call.prompt_of(r) for r in requests]
         which, first = hosted(prompts)
         self.order = np.argsort(which, kind="stable")
@@ -253,6 +253,12 @@ class _Sampling:
         self.u = self._noise(key)
         self.length = int((self.size + self.max_new).max())
         self.trouble: BaseException | None = None
+        total, count = int(self.at[-1]), len(requests)
+        self.ids = np.empty(total, np.int32)
+        self.old, self.mu, self.entropy = (np.empty(total, np.float32) for _ in range(3))
+        self.written, self.finish = np.zeros(count, np.int32), np.zeros(count, np.int32)
+        self.complete = np.zeros(count, bool)  # what the last look saw
+        self.generations: dict[int, Generation] = {}  # by the place of their request
 
     def _noise(self, key: Key) -> np.ndarray:
         """The random numbers of all requests, end to end: number t of a
@@ -296,9 +302,6 @@ class _Sampling:
 
     def run(self) -> list[Generation]:
         total, count = int(self.at[-1]), len(self.sorted)
-        ids = np.empty(total, np.int32)
-        old, mu, entropy = (np.empty(total, np.float32) for _ in range(3))
-        written, finish = np.zeros(count, np.int32), np.zeros(count, np.int32)
         vocab = self.engine.vocab
         ends = np.zeros(vocab, np.uint8)
         ends[[i for i in self.engine.end_ids if 0 <= i < vocab]] = 1
@@ -314,7 +317,7 @@ class _Sampling:
             "u": self.u,
             "ends": ends,
         }
-        outputs = {"ids": ids, "old": old, "mu": mu, "entropy": entropy, "written": written, "finish": finish}
+        outputs = {name: getattr(self, name) for name in ("ids", "old", "mu", "entropy", "written", "finish")}
         outputs["prefilled"] = prefilled = np.zeros(1, np.int64)
         config, core = self.engine.model.config, self.engine.core
         keeping = Keeping(self.engine.kept, config, prompts=self.prompts, answers=count, max_new=total)
@@ -329,7 +332,7 @@ class _Sampling:
             **{k: pointer(v) for k, v in (inputs | outputs | keeping.arrays).items()},
         )
         try:
-            core.sample(arrays)
+            core.sample(arrays, self._look)
         except library.NotFinite as bad:
             raise sampling_call.diverged(self.sorted[bad.request].id, bad.token + self.before[bad.request]) from None
         except AssayError:
@@ -339,17 +342,36 @@ class _Sampling:
         finally:
             rows = keeping.taken(core.library)
         self.engine.prefilled += int(prefilled[0])
-        generations: list[Generation | None] = [None] * count
-        for i, place in enumerate(self.order):
-            cut = slice(int(self.at[i]), int(self.at[i]) + int(written[i]))
-            segment = Segment(
-                ids=ids[cut].copy(),
-                origin=np.full(int(written[i]), Origin.POLICY, np.int8),
-                old=old[cut].copy(),
-                mu=mu[cut].copy(),
-                entropy=entropy[cut].copy(),
-                version=self.engine.version,
-            )
-            generations[place] = Generation(segment, "length" if finish[i] else "stop")
-        keeping.put(rows, zip(self.prompt_of, self.size, (ids[a : a + n] for a, n in zip(self.at, written))))
-        return [g for g in generations if g is not None]
+        self._hand_out(range(count))
+        answers = (self.ids[a : a + n] for a, n in zip(self.at, self.written))
+        keeping.put(rows, zip(self.prompt_of, self.size, answers))
+        return [self.generations[place] for place in range(count)]
+
+    def _look(self) -> None:
+        """Hands out what is complete. What was seen complete by one look is read by the next: between them the core
+        was asked whether it is done, so that this thread sees all that was written before.
+        """
+        if self.done is not None:
+            self._hand_out(np.flatnonzero(self.complete))
+            self.complete = self.written > 0
+
+    def _hand_out(self, which: Iterable[int]) -> None:
+        """Makes the generations of these requests, as the core has them in order, that were not made before."""
+        for i in which:
+            place = int(self.order[i])
+            if place not in self.generations:
+                self.generations[place] = self._generation(int(i))
+                if self.done is not None:
+                    self.done(place, self.generations[place])
+
+    def _generation(self, i: int) -> Generation:
+        cut = slice(int(self.at[i]), int(self.at[i]) + int(self.written[i]))
+        segment = Segment(
+            ids=self.ids[cut].copy(),
+            origin=np.full(int(self.written[i]), Origin.POLICY, np.int8),
+            old=self.old[cut].copy(),
+            mu=self.mu[cut].copy(),
+            entropy=self.entropy[cut].copy(),
+            version=self.engine.version,
+        )
+        return Generation(segment, "length" if self.finish[i] else "stop")

@@ -185,14 +185,16 @@ class Core:
         given = [pointer(g) for g in gradients]
         self._run(lambda: self.library.assay_backward(self.handle, work.handle, *given))
 
-    def sample(self, requests: Requests) -> None:
-        self._run(lambda: self.library.assay_sample(self.handle, ctypes.byref(requests)))
+    def sample(self, requests: Requests, turn: Callable[[], None]) -> None:
+        """Samples all requests and meanwhile calls `turn` several times a second."""
+        self._run(lambda: self.library.assay_sample(self.handle, ctypes.byref(requests)), turn)
 
-    def _run(self, start: Callable[[], int]) -> None:
+    def _run(self, start: Callable[[], int], turn: Callable[[], None] = lambda: None) -> None:
         self._check(start())
         try:
             while (answer := self.library.assay_wait(self.handle, TURN_MS)) == RUNNING:
                 interrupt.ask()
+                turn()
         except BaseException:
             self.library.assay_cancel(self.handle)
             while self.library.assay_wait(self.handle, TURN_MS) == RUNNING:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from assay.engine import footprint
 from assay.engine.footprint import PREFILL_TOKENS
-from assay.engine.interface import Generation
+from assay.engine.interface import Done, Generation
 from assay.engine.layout import hosted, offsets
 from assay.engine.prefix_cache import PrefixCache
 from assay.engine.sampling_call import Limits, SamplingCall, check, prompt_of
@@ -72,9 +72,18 @@ def slots_for(network: Network, length: int, count: int, memory_bytes: int) -> i
 
 @torch.inference_mode()
 def generate(
-    network: Network, requests: Sequence[Request], key: Key, *, limits: Limits, version: int, kept: PrefixCache[Tensor]
+    network: Network,
+    requests: Sequence[Request],
+    key: Key,
+    *,
+    limits: Limits,
+    version: int,
+    kept: PrefixCache[Tensor],
+    done: Done | None = None,
 ) -> tuple[list[Generation], int]:
     """(one generation for each request, in the order of the requests; how many prompt tokens were run).
+
+    `done` is told of each generation when it is complete.
 
     The rows' key-value cache lives as long as the call. The prefix cache `kept`
     outlives it; its rows are keys and values [layers, 2, tokens, kv_heads, d].
@@ -83,7 +92,7 @@ def generate(
     if not requests:
         return [], 0
     wide = torch.promote_types(network.dtype, torch.float32)
-    run = _Run(network, SamplingCall(requests, key, limits, version, network.vocab, wide), kept)
+    run = _Run(network, SamplingCall(requests, key, limits, version, network.vocab, wide, done), kept)
     made, prefilled = run.all(), run.prefilled
     if network.device.type == "cuda":
         del run  # frees the cache and the CUDA graphs, so that the learner can use their memory

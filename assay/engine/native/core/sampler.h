@@ -27,7 +27,7 @@ struct Requests {
     Stopped stopped;
     int32_t* ids;
     float *old, *mu, *entropy;
-    int32_t *written, *finish;  // [count]; finish is 0 for a stop, 1 for length
+    int32_t *written, *finish;  // [count]; written is 0 until the row is complete, finish is 0 for a stop, 1 for length
     const int64_t* piece_at;     // [prompts + 1] which cached pieces make up each prompt's known prefix; null: none
     const float* const* pieces;  // each [tokens of the piece, layers, held()], with one more readable vector behind
     const int32_t* piece_size;
@@ -349,7 +349,8 @@ class Sampler {
                 stop = answer;
             }
             if (stop || row.done == in_.max_new[r]) {
-                in_.written[r] = row.done, in_.finish[r] = stop ? 0 : 1;
+                in_.finish[r] = stop ? 0 : 1;
+                __atomic_store_n(&in_.written[r], row.done, __ATOMIC_RELEASE);  // last: whoever reads it reads the rest
                 keep_answer(slot);
                 free_.push_back(slot);
                 prefixes_[row.prefix].users--;
