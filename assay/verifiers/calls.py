@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.types import Verdict
-from assay.verifiers.explained import Explained
+from assay.verifiers.explained import Explained, bad_gold
 
 LARGEST, DEEPEST, MOST = 64 * 1024, 64, 100  # characters, brackets within each other, and calls
 _SHORT = re.compile(r"([a-z]+)\(([a-z0-9=,]*)\)")
@@ -171,7 +171,7 @@ def _explained(reference: str, response: str) -> Explained:
     gold = read_calls(reference)
     if gold is None:
         why = "the reference is no list of calls"
-        return Explained(Verdict.invalid("bad_gold", why), None, None, "", "gold", why)
+        return bad_gold(why)
     verdict = verdict_of(gold, response)
     if verdict.kind == "format":
         why = 'a JSON list of {"name", "arguments"} or wake(at=7);mail(to=bob) was expected'

@@ -33,6 +33,11 @@ class Explained:
     why: str
 
 
+def bad_gold(why: str) -> Explained:
+    """The explanation of a reference that no answer can be judged by, which is a fault of the data."""
+    return Explained(Verdict.invalid("bad_gold", why), None, None, "", "gold", why)
+
+
 def explain_blocks(
     pairs: Sequence[tuple[str, str]],
     fenced: Callable[[str], str | None],

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from assay.types import Verdict
 from assay.verifiers.answers import Wording, find_answer
-from assay.verifiers.explained import Explained
+from assay.verifiers.explained import Explained, bad_gold
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 LONGEST = 1_000_000  # characters of a response; a longer one has no format
@@ -86,7 +86,7 @@ def explain(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
 def _explained(kind: str, response: str) -> Explained:
     if kind not in KINDS:
         why = f"a format is one of {', '.join(KINDS)}, not {kind[:80]!r}"
-        return Explained(Verdict.invalid("bad_gold", why), None, None, "", "gold", why)
+        return bad_gold(why)
     wording, steps, opened = KINDS[kind]
     found = formed(response, wording, steps=steps, opened=opened)
     if found is None:

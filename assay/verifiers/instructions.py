@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from assay.types import Verdict
-from assay.verifiers.explained import Explained
+from assay.verifiers.explained import Explained, bad_gold
 
 LARGEST = 200_000  # characters of a text; a longer one meets no rule
 Rule = Sequence[Any]
@@ -140,7 +140,7 @@ def _explained(reference: str, response: str) -> Explained:
     fault = "the reference is no JSON list of rules" if not isinstance(rules, list) or not rules else None
     fault = fault or next((found for rule in rules or () if (found := fault_of(rule))), None)
     if fault:
-        return Explained(Verdict.invalid("bad_gold", fault), None, None, "", "gold", fault)
+        return bad_gold(fault)
     broken = [rule for rule in rules or () if not meets(rule, response)]
     if not response.strip():
         return Explained(Verdict.fail("empty", "no text"), reference, response, "", "rules", "an empty text")

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.types import Verdict
-from assay.verifiers.explained import Explained
+from assay.verifiers.explained import Explained, bad_gold
 
 LARGEST = 200_000  # characters of an answer
 MOST = 50  # edits, and places that one edit changes
@@ -115,7 +115,7 @@ def _explained(reference: str, response: str) -> Explained:
     files = _files_of(reference)
     if files is None:
         why = 'the reference is no JSON object {"before": {path: text}, "after": {path: text}}'
-        return Explained(Verdict.invalid("bad_gold", why), None, None, "", "gold", why)
+        return bad_gold(why)
     before, after = files
     edits = read_edits(response)
     found = applied(before, edits) if edits else None

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from assay.types import Verdict
-from assay.verifiers.explained import Explained
+from assay.verifiers.explained import Explained, bad_gold
 from assay.verifiers.patches import Edit, applied, read_edits, similarity
 
 INPUTS = range(10)
@@ -89,7 +89,7 @@ def _explained(reference: str, response: str) -> Explained:
         wrong, right, fine = [], [], False
     if not fine or outputs(right) is None or len(wrong) != len(right):
         why = 'the reference is no JSON object {"wrong": [line, ...], "right": [line, ...]} of two programs'
-        return Explained(Verdict.invalid("bad_gold", why), None, None, "", "gold", why)
+        return bad_gold(why)
     verdict = verdict_of(wrong, right, response)
     why = (
         f"{verdict.detail or 'the results of the right program'}; likeness of the patches {verdict.scores['patch']:.3g}"

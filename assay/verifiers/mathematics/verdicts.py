@@ -18,7 +18,7 @@ from typing import Any
 from assay.errors import ConfigError
 from assay.host.workers import Outcome, Workers
 from assay.types import Problem, Verdict
-from assay.verifiers.explained import Explained
+from assay.verifiers.explained import Explained, bad_gold
 from assay.verifiers.mathematics.compare import Decision, compare
 from assay.verifiers.mathematics.expressions import plain_number
 from assay.verifiers.mathematics.shares import Known, shared
@@ -65,7 +65,7 @@ OPEN = "undecided"
 def _exactly(gold: str | None, response: str) -> Explained:
     wanted, trouble = gold_of(gold)
     if wanted is None:
-        return Explained(Verdict.invalid("bad_gold", trouble), None, None, "", "gold", trouble)
+        return bad_gold(trouble)
     found = find(response)
     if found.text is None:
         kind = "empty" if not response.strip() else "format"
