@@ -7,6 +7,7 @@ makes, wherever in the file it stands. What only a type checker imports is told 
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -63,8 +64,9 @@ def room_of(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
-def imports(path: Path, known: dict[str, Path]) -> Iterator[tuple[str, bool]]:
-    """(module of the package, whether only a type checker imports it) for each import of a file."""
+@functools.cache
+def statements(path: Path) -> tuple[tuple[ast.Import | ast.ImportFrom, bool], ...]:
+    """(statement, whether only a type checker reads it) for each import of a file."""
     tree = ast.parse(path.read_text())
     typed = {
         id(inner)
@@ -72,13 +74,18 @@ def imports(path: Path, known: dict[str, Path]) -> Iterator[tuple[str, bool]]:
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "assay":
+    return tuple((node, id(node) in typed) for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+
+
+def imports(path: Path, known: dict[str, Path]) -> Iterator[tuple[str, bool]]:
+    """(module of the package, whether only a type checker imports it) for each import of a file."""
+    for node, typed in statements(path):
+        if isinstance(node, ast.Import):
+            yield from ((name.name, typed) for name in node.names if name.name.split(".")[0] == "assay")
+        elif node.module and node.module.split(".")[0] == "assay":
             for name in node.names:
                 whole = f"{node.module}.{name.name}"
-                yield (whole if whole in known else node.module), id(node) in typed
-        elif isinstance(node, ast.Import):
-            yield from ((name.name, id(node) in typed) for name in node.names if name.name.split(".")[0] == "assay")
+                yield (whole if whole in known else node.module), typed
 
 
 def arrows(*, typed: bool = False) -> dict[tuple[str, str], list[str]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rooms import FOR_TYPES, LAYERS, PAGE, arrows, drawn, height, modules, room_of
+from rooms import FOR_TYPES, LAYERS, PAGE, arrows, drawn, height, modules, room_of, statements
 from small_runs import ROOT
 
 from assay.known import GROUPS, LIKES, METHOD_OF, PARTS, RECIPES
@@ -20,11 +20,11 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 
 def imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-        elif isinstance(node, ast.Import):
+    for node, _ in statements(path):
+        if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
+        elif node.module:
+            yield node.module
 
 
 def method_in(path: Path) -> str:

@@ -14,7 +14,7 @@ from talking import TALKING
 from tiny import Letters, models_of, phases_of, policy, recipe_of, register
 
 from assay.collect import Collector
-from assay.engine.interface import Generation
+from assay.engine.interface import Done, Generation
 from assay.engine.local import LocalEngine
 from assay.engine.torch import sampler
 from assay.memory import Memory
@@ -34,8 +34,8 @@ class Calls:
         self.ran: list[int] = []
         real = engine.generate
 
-        def generate(requests: Sequence[Request], key: Key) -> list[Generation]:
-            before, made = engine.prefilled, real(requests, key)
+        def generate(requests: Sequence[Request], key: Key, *, done: Done) -> list[Generation]:
+            before, made = engine.prefilled, real(requests, key, done=done)
             self.asked.append((list(requests), made))
             self.ran.append(engine.prefilled - before)
             return made

@@ -241,9 +241,9 @@ def test_an_examination_asks_for_good_answers(monkeypatch: pytest.MonkeyPatch) -
     engine, seen = policy("fp32", vocab=Marks.vocab, context=64), []
     generate = engine.generate
 
-    def listening(requests: Sequence[Request], key: Key) -> list[Any]:
+    def listening(requests: Sequence[Request], key: Key, **more: Any) -> list[Any]:
         seen.extend(requests)
-        return generate(requests, key)
+        return generate(requests, key, **more)
 
     engine.generate = listening  # type: ignore[method-assign]
     problems = [POOL.problem(Key(i)) for i in range(3)]
