@@ -25,6 +25,7 @@ from typing import IO, Any, Literal, NoReturn
 
 TIMED_OUT = 253  # exit code of a keeper whose program has used up its processor time
 FOLDERS = "assay-external-"  # how the names of their folders begin, below the temporary folder of the machine
+TICKS = 0.25  # seconds: the limit counts ticks, and ends a process that has used up to so much less
 WALL = 15  # a program that runs so many times its seconds by the clock is given no processor time
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 _PRCTL = ctypes.CDLL(None, use_errno=True).prctl
@@ -172,7 +173,7 @@ def _keep(program: int, worker: int, seconds: int, folder: str) -> NoReturn:
     _, status, used = os.wait4(program, 0)
     _kill_group(program)
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
-    late = code == 128 + signal.SIGXCPU or used.ru_utime + used.ru_stime >= seconds - 0.1
+    late = code == 128 + signal.SIGXCPU or used.ru_utime + used.ru_stime >= seconds - TICKS
     os._exit(TIMED_OUT if late else code)
 
 
