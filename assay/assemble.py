@@ -233,9 +233,8 @@ def _row(episode: Episode) -> Row:
 def remember(memory: Memory, models: Models, episodes: Sequence[Episode], rows: Sequence[Row], stats: Stats) -> Memory:
     """The memory after this step, with its cost added to the budget and its fresh episodes to the pass rates."""
     fresh = [episode for episode in episodes if episode.provenance == "fresh"]
-    tokens = sum(
-        int(np.count_nonzero(s.origin == Origin.POLICY)) for e in fresh for s in e.segments[len(e.request.prefix) :]
-    )
+    origins = [s.origin for e in fresh for s in e.segments[len(e.request.prefix) :]]
+    tokens = int(np.count_nonzero(np.concatenate(origins) == Origin.POLICY)) if origins else 0
     budget = memory.budget.spend(
         generated_tokens=tokens,
         verified_answers=sum(episode.verdict is not None for episode in fresh),

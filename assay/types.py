@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -214,6 +214,39 @@ class Reward:
             yield from part.named(path)
 
 
+Record = TypeVar("Record")
+
+
+@functools.cache
+def _remembered(kind: type) -> tuple[str, ...]:
+    """The names of what a record computes once and remembers."""
+    return tuple(
+        name for base in kind.__mro__ for name, own in vars(base).items() if isinstance(own, functools.cached_property)
+    )
+
+
+@functools.cache
+def _fields(kind: type) -> frozenset[str]:
+    return frozenset(field.name for field in dataclasses.fields(kind))
+
+
+def changed(record: Record, **changes: Any) -> Record:
+    """As `dataclasses.replace`, at a tenth of its cost, for records whose constructor only stores what it is given.
+
+    changed(episode, verdict=Verdict.ok())
+    """
+    kind = type(record)
+    if unknown := changes.keys() - _fields(kind):
+        raise TypeError(f"{kind.__name__} has no field {', '.join(sorted(unknown))}")
+    made = object.__new__(kind)
+    state = made.__dict__
+    state.update(record.__dict__)
+    for name in _remembered(kind):
+        state.pop(name, None)
+    state.update(changes)
+    return made
+
+
 @dataclass(frozen=True, eq=False)
 class Episode:
     """What came of a request. Its answer is all segments end to end, the request's prefix included."""
@@ -228,7 +261,7 @@ class Episode:
     path: tuple[str, ...] = ()  # tree nodes from the root
     provenance: Literal["fresh", "replay", "teacher"] = "fresh"
 
-    @property
+    @functools.cached_property
     def reward(self) -> float | None:
         """Sum of the episode-scope parts; None where an error of ours left the episode without a verdict or without one
         of its rewards, or where no part had anything to say, because the rows that it depends on were lost.
@@ -257,8 +290,12 @@ class Episode:
                 return choice
         return self.request.context
 
+    @functools.cached_property
+    def _length(self) -> int:
+        return sum(len(segment.ids) for segment in self.segments)
+
     def __len__(self) -> int:
-        return sum(len(segment) for segment in self.segments)
+        return self._length
 
     @property
     def written(self) -> int:
@@ -267,8 +304,10 @@ class Episode:
 
     def stream(self, name: str) -> np.ndarray:
         """A stream of the segments over the whole answer; NaN over segments that lack it."""
-        declared = streams_of(Segment)[name]
         pieces = [getattr(segment, name) for segment in self.segments]
+        if len(pieces) == 1 and pieces[0] is not None:
+            return pieces[0].copy()
+        declared = streams_of(Segment)[name]
         filled = [
             np.full(len(segment), np.nan, declared.dtype) if piece is None else piece
             for segment, piece in zip(self.segments, pieces, strict=True)
@@ -305,7 +344,7 @@ class Row(Carried):
     constants: Mapping[Stream, Any] = field(default_factory=dict)  # numbers that one part computes for another
 
     def mark(self, **changes: Any) -> Row:
-        return dataclasses.replace(self, **changes)
+        return changed(self, **changes)
 
     @property
     def role(self) -> str:

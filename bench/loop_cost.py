@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay.known import recipe
-from assay.run import bases, session
+from assay.run import session
 from assay.source import Pool, Share
 
 PROMPTS, SAMPLES = 64, 16
@@ -39,9 +39,7 @@ SETTINGS = {
 
 def seconds(name: str, steps: int) -> float:
     """Processor seconds of this thread for a run of the recipe."""
-    made, _ = session.plan(
-        recipe(name), model=bases.COUNTDOWN_SMALL, pool=POOL, seed=0, steps=steps, overrides=dict(SETTINGS)
-    )
+    made, _ = session.plan(recipe(name), model="countdown", pool=POOL, seed=0, steps=steps, overrides=dict(SETTINGS))
     with tempfile.TemporaryDirectory() as scratch:
         begun = time.thread_time()
         session.start(made, Path(scratch) / "run", quiet=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -18,7 +17,7 @@ from assay.collect.verdicts import Ahead, AtEnd, Verdicts, Verify
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import asks
-from assay.types import Episode, Request, Reward
+from assay.types import Episode, Request, Reward, changed
 
 RewardPart = Callable[..., list[Reward | None]]
 """(episodes of a role, *, everyone, memory, ...) -> a reward for each episode, or None.
@@ -101,9 +100,12 @@ class Collector:
         """The episodes of a round. Those that are complete have a verdict, if the verifier judges their role."""
         now, first = zip(*asked, strict=True)
 
+        def asked_first(place: int, episode: Episode) -> Episode:
+            return episode if now[place] is first[place] else changed(episode, request=first[place])
+
         def done(place: int, episode: Episode) -> None:
             if self.judge(first[place].role).verified and episode.finish != "pause":
-                self.verdicts.take(place, dataclasses.replace(episode, request=first[place]))
+                self.verdicts.take(place, asked_first(place, episode))
             else:
                 self.verdicts.skip(place)
 
@@ -111,8 +113,7 @@ class Collector:
         made = generate(models, now, memory.key("sample", memory.step), self.codec, done)
         verdicts = self.verdicts.end()
         return [
-            dataclasses.replace(episode, request=first[place], verdict=verdicts.get(place))
-            for place, episode in enumerate(made)
+            changed(episode, request=first[place], verdict=verdicts.get(place)) for place, episode in enumerate(made)
         ]
 
     def _reward(self, episodes: Sequence[Episode], memory: Memory) -> list[Episode]:
@@ -126,7 +127,7 @@ class Collector:
             asked = [episodes[i] for i in mine]
             columns = [part(asked, everyone=result, memory=memory) for part in self.judge(role).rewards]
             for i, *parts in zip(mine, *columns, strict=True):
-                result[i] = dataclasses.replace(episodes[i], rewards=tuple(part for part in parts if part is not None))
+                result[i] = changed(episodes[i], rewards=tuple(part for part in parts if part is not None))
         return result
 
     def _expand(

@@ -17,7 +17,7 @@ from assay.ask import Codec
 from assay.models import Models
 from assay.rng import Key
 from assay.tasks import task
-from assay.types import Episode, Origin, Request, Segment
+from assay.types import Episode, Origin, Request, Segment, changed
 
 if TYPE_CHECKING:
     from assay.engine.interface import Generation
@@ -57,7 +57,7 @@ def generate(
 
 def _written(request: Request, made: Generation, codec: Codec) -> Episode:
     """The episode with what was generated, and with the environment's reply to it."""
-    written = dataclasses.replace(made.segment, node=request.id, parent=request.parent)
+    written = changed(made.segment, node=request.id, parent=request.parent)
     segments = (*request.prefix, written)
     finish = "pause" if request.pauses and made.finish == "length" else made.finish
     episode = Episode(request, segments, finish, text=text_of(segments, codec))

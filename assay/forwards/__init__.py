@@ -50,7 +50,8 @@ def run_forwards(
     kept = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
     for player in dict.fromkeys(models.roles[rows[i].role] for i in kept):
         mine = [i for i in kept if models.roles[rows[i].role] == player]
-        several = num_updates > 1 or len({(rows[i].batch, batch_of(rows[i].role)) for i in mine}) > 1
+        kinds = {(rows[i].batch, rows[i].role) for i in mine}
+        several = num_updates > 1 or len({(batch, batch_of(role)) for batch, role in kinds}) > 1
         asks_old = several or not all(_fresh(rows[i], models) for i in mine)
         for role in dict.fromkeys(rows[i].role for i in mine):
             places, goal = [i for i in mine if rows[i].role == role], objective(role)
