@@ -32,7 +32,7 @@ SCALE = {
     "evaluation.every": "0",  # only before and after
 }
 STEPS = 20  # with 128 answers each
-LONGER = 120  # programs gain more slowly
+LONGER = {"programs": 120, "coq": 60}  # which gain more slowly
 SAMPLES = 8  # to each of 64 held-out problems, before and after
 GAIN = 0.10  # of pass@1, that each task is to gain
 SHUFFLED = {"mechanism.reward": "shuffled"}
@@ -48,14 +48,14 @@ def misjudged(**shares: float) -> Arm:
     return grpo({"mechanism.reward": "misjudged", **chosen})
 
 
-def proof(task: str, levels: tuple[int, ...], steps: int = STEPS, **more: Arm) -> Proxy:
+def proof(task: str, levels: tuple[int, ...], **more: Arm) -> Proxy:
     return Proxy(
         method=task,
         expects="pass@1 gains at least 0.10 with true verdicts, and nothing with verdicts that are shuffled",
         model=task,
         pool=Pool((Share(task, levels),)),
         arms={task: grpo(), "shuffled": grpo(SHUFFLED), **more},
-        steps=steps,
+        steps=LONGER.get(task, STEPS),
         final_samples=SAMPLES,
         diagnostic="reward/accuracy",
         direction="up",
@@ -75,8 +75,8 @@ PROOFS = {
     for one in (
         proof("linear-program", (2, 3), **ERRORS),
         proof("sql", (2, 3)),
-        proof("programs", (2, 3), LONGER),
-        proof("coq", (1, 5)),
+        proof("programs", (2, 3)),
+        proof("coq", (3,)),
         proof("metamath", (1,)),
         proof("verilog", (5,)),
     )

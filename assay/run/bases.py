@@ -80,7 +80,7 @@ def imitation(*, num_steps: int, num_prompts: int = 64, learning_rate: float = 1
     )
 
 
-def _of_task(name: str, summary: str, levels: tuple[int, ...], num_steps: int) -> Base:
+def _of_task(name: str, summary: str, levels: tuple[int, ...], num_steps: int, context: int = 128) -> Base:
     """A base of one task whose answers a foreign program judges, with 1.35 million parameters.
 
     The learning rate is constant, so that a base of fewer steps is a longer one's earlier state.
@@ -88,19 +88,19 @@ def _of_task(name: str, summary: str, levels: tuple[int, ...], num_steps: int) -
     return Base(
         name=name,
         summary=summary,
-        shape=small_shape(hidden=160, layers=4, heads=4, ffn=480, context=128),
+        shape=small_shape(hidden=160, layers=4, heads=4, ffn=480, context=context),
         pool=Pool((Share(name, levels),)),
         scale=dataclasses.replace(imitation(num_steps=num_steps), schedule="constant"),
     )
 
 
-_OF_TASKS = (  # task, summary, levels, steps of imitation: so few that a third of the answers is right, or fewer
+_OF_TASKS = (  # task, summary, levels, steps of imitation (so few that a third of the answers is right), and context
     ("linear-program", "linear and integer programs of two variables", (2, 3), 50),
     ("sql", "queries with totals, also of groups", (2, 3), 32),
     ("programs", "Python functions of two and three operations on lists", (2, 3), 70),
     ("metamath", "proofs of one rule in Metamath", (1,), 17),
     ("verilog", "units that select between two operations", (5,), 24),
-    ("coq", "short proofs in Coq, of propositions and of equations", (1, 5), 75),
+    ("coq", "proofs of propositions in Coq", (3,), 250, 224),
 )
 BASES = {
     base.name: base
