@@ -80,7 +80,7 @@ def imitation(*, num_steps: int, num_prompts: int = 64, learning_rate: float = 1
     )
 
 
-def _of_task(name: str, summary: str, levels: tuple[int, ...], num_steps: int, context: int = 128) -> Base:
+def _of_task(name: str, summary: str, levels: tuple[int, ...], num_steps: int, context: int) -> Base:
     """A base of one task whose answers a foreign program judges, with 1.35 million parameters.
 
     The learning rate is constant, so that a base of fewer steps is a longer one's earlier state.
@@ -94,12 +94,14 @@ def _of_task(name: str, summary: str, levels: tuple[int, ...], num_steps: int, c
     )
 
 
-_OF_TASKS = (  # task, summary, levels, steps of imitation (so few that a third of the answers is right), and context
-    ("linear-program", "linear and integer programs of two variables", (2, 3), 50),
-    ("sql", "queries with totals, also of groups", (2, 3), 32),
-    ("programs", "Python functions of two and three operations on lists", (2, 3), 70),
-    ("metamath", "proofs of one rule in Metamath", (1,), 17),
-    ("verilog", "units that select between two operations", (5,), 24),
+_OF_TASKS: tuple[
+    tuple[str, str, tuple[int, ...], int, int], ...
+] = (  # task, summary, levels, steps of imitation (so few that a third of the answers is right), and context
+    ("linear-program", "linear and integer programs of two variables", (2, 3), 50, 128),
+    ("sql", "queries with totals, also of groups", (2, 3), 32, 128),
+    ("programs", "Python functions of two and three operations on lists", (2, 3), 70, 128),
+    ("metamath", "proofs of one rule in Metamath", (1,), 17, 128),
+    ("verilog", "units that select between two operations", (5,), 24, 128),
     ("coq", "proofs of propositions in Coq", (3,), 250, 224),
 )
 BASES = {
