@@ -94,9 +94,8 @@ def _of_task(name: str, summary: str, levels: tuple[int, ...], num_steps: int, c
     )
 
 
-_OF_TASKS: tuple[
-    tuple[str, str, tuple[int, ...], int, int], ...
-] = (  # task, summary, levels, steps of imitation (so few that a third of the answers is right), and context
+# Task, summary, levels, steps of imitation (so few that a third of the answers is right, or fewer), and context.
+_OF_TASKS: tuple[tuple[str, str, tuple[int, ...], int, int], ...] = (
     ("linear-program", "linear and integer programs of two variables", (2, 3), 50, 128),
     ("sql", "queries with totals, also of groups", (2, 3), 32, 128),
     ("programs", "Python functions of two and three operations on lists", (2, 3), 70, 128),
