@@ -27,7 +27,7 @@ WALL = 15  # a program that runs so many times its seconds by the clock is given
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}
 # A program that makes a file while `rm` works can make one attempt fail; none can be made in a folder that is gone.
 _GUARD = f'read _; case $1 in */{FOLDERS}*) rm -rf "$1" || rm -rf "$1";; esac; kill -KILL 0'
-_LIMITED = "ulimit -c 0; ulimit -v {memory}; ulimit -f {file}; ulimit -S -t {soft}; ulimit -H -t {hard}; exec \"$@\""
+_LIMITED = 'ulimit -c 0; ulimit -v {memory}; ulimit -f {file}; ulimit -S -t {soft}; ulimit -H -t {hard}; exec "$@"'
 
 
 @dataclass(frozen=True)
@@ -160,9 +160,7 @@ def _waited(process: subprocess.Popen[bytes], limits: Limits) -> tuple[int, bool
     return code, late
 
 
-def _exchange(
-    program: Program, text: bytes, limits: Limits
-) -> tuple[Literal["done", "output", "starved"], str, str]:
+def _exchange(program: Program, text: bytes, limits: Limits) -> tuple[Literal["done", "output", "starved"], str, str]:
     """Writes the text and reads both streams to their ends, as far as the limits allow.
 
     Children that the program leaves behind would keep the streams open: they are killed when it has ended.
@@ -172,7 +170,7 @@ def _exchange(
     read: dict[IO[bytes], bytearray] = {process.stdout: bytearray(), process.stderr: bytearray()}
     until = time.monotonic() + WALL * limits.seconds
     status: Literal["done", "output", "starved"] = "done"
-    with selectors.DefaultSelector() as selector, open(os.pidfd_open(process.pid), "rb", buffering=0) as ended:
+    with selectors.DefaultSelector() as selector, os.fdopen(os.pidfd_open(process.pid), "rb", buffering=0) as ended:
         selector.register(ended, selectors.EVENT_READ)
         for stream in read:
             selector.register(stream, selectors.EVENT_READ)
@@ -207,4 +205,3 @@ def _written(stream: IO[bytes], text: bytes) -> bytes:
         return text[os.write(stream.fileno(), text[:4096]) :]
     except BrokenPipeError:
         return b""
-
