@@ -8,7 +8,6 @@ the reference. Initial values are not looked at: what a circuit gives before its
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 Json = Any
@@ -50,9 +49,18 @@ class _Unfit(Exception):
     """Why a reference cannot be compared."""
 
 
-def read_ports(text: str) -> Json:
-    """{"status": "ports", "said", "ports", "clock"} of the JSON that Yosys writes; "gold" if the clocks are unfit."""
-    (top,) = [module for name, module in json.loads(text)["modules"].items() if name == "top"]
+def remembers(found: Json) -> bool:
+    """Whether a circuit that Yosys wrote has memory."""
+    return any(_remembers(cell["type"]) for module in found["modules"].values() for cell in module["cells"].values())
+
+
+def read_ports(found: Json | str) -> Json:
+    """{"status": "ports", "said", "ports", "clock"} of a circuit that Yosys wrote; "gold" if that is what went wrong,
+    or if its clocks are unfit.
+    """
+    if isinstance(found, str):
+        return {"status": "gold", "said": found}
+    top = found["modules"]["top"]
     ports = [[name, port["direction"], len(port["bits"])] for name, port in top["ports"].items()]
     try:
         return {"status": "ports", "said": "", "ports": ports, "clock": _clock(top)}

@@ -11,11 +11,12 @@ their resets; if these are too many, SAT looks for a difference in the first cyc
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from assay.externals.clocked import BOUNDED, CYCLES, SETTLED, analysed, read_ports, reading
+from assay.externals.clocked import BOUNDED, CYCLES, SETTLED, analysed, read_ports, reading, remembers
 from assay.externals.external import External
 from assay.externals.process import Ended, Limits, run
 from assay.externals.states import differ
@@ -112,12 +113,19 @@ def _held(resets: dict[str, bool]) -> str:
 
 
 def _ports(job: Json) -> Json:
-    command = ["yosys", "-q", "-p", f"{_BEGUN}; {analysed()}; write_json".format(file="gold.v")]
-    ended = run(command, {"gold.v": job["gold"]}, _LIMITS)
+    found = _written(job, "read_verilog -sv gold.v; hierarchy -check -top top; proc")
+    if isinstance(found, str) or not remembers(found):
+        return read_ports(found)
+    return read_ports(_written(job, f"{_BEGUN}; {analysed()}".format(file="gold.v")))
+
+
+def _written(job: Json, passes: str) -> Json | str:
+    """What Yosys writes of the reference after these passes, or what is wrong."""
+    ended = run(["yosys", "-q", "-p", f"{passes}; write_json"], {"gold.v": job["gold"]}, _LIMITS)
     start = ended.output.find("{")
     if ended.status != "done" or ended.code != 0 or start < 0:
-        return {"status": "gold", "said": _error(ended.output + ended.errors) or ended.status}
-    return read_ports(ended.output[start:])
+        return _error(ended.output + ended.errors) or ended.status
+    return json.loads(ended.output[start:])
 
 
 def _error(text: str) -> str:
