@@ -10,17 +10,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from assay.externals.states import Graph, constant
+
 Json = Any
 
 SETTLED = 3  # cycles in which all resets are held before circuits are compared
 CYCLES = 20  # that SAT compares where there are too many states to visit, these three with them
 _FLATTENED = "memory_collect; memory_map; dffunmap; opt_clean"
-_ANALYSED = f"{_FLATTENED}; opt_dff -nodffe; opt_clean"
+_ANALYSED = (
+    f"{_FLATTENED}; write_json; setundef -zero; async2sync; dffunmap; techmap; opt_clean; aigmap; opt_clean; "
+    "write_aiger -ascii -symbols"
+)
 BOUNDED = f"sat -verify -seq {CYCLES} -prove-skip {SETTLED} {{resets}} -prove trigger 0 miter"
 
 
 def analysed() -> str:
-    """The passes after which `read_ports` reads a reference."""
+    """The passes that print what `read_ports` reads: a circuit, and its graph behind it."""
     return _ANALYSED
 
 
@@ -54,27 +59,23 @@ def remembers(found: Json) -> bool:
     return any(_remembers(cell["type"]) for module in found["modules"].values() for cell in module["cells"].values())
 
 
-def read_ports(found: Json | str) -> Json:
-    """{"status": "ports", "said", "ports", "clock"} of a circuit that Yosys wrote; "gold" if that is what went wrong,
-    or if its clocks are unfit.
-    """
-    if isinstance(found, str):
-        return {"status": "gold", "said": found}
+def read_ports(found: Json, graph: Graph | None = None) -> Json:
+    """{"status": "ports", "said", "ports", "clock"} of a circuit that Yosys wrote; "gold" if its clocks are unfit."""
     top = found["modules"]["top"]
     ports = [[name, port["direction"], len(port["bits"])] for name, port in top["ports"].items()]
     try:
-        return {"status": "ports", "said": "", "ports": ports, "clock": _clock(top)}
+        return {"status": "ports", "said": "", "ports": ports, "clock": _clock(top, graph)}
     except _Unfit as unfit:
         return {"status": "gold", "said": str(unfit)}
 
 
-def _clock(top: Json) -> Json:
+def _clock(top: Json, graph: Graph | None) -> Json:
     """The clock of a module, with its resets; None if it has no memory."""
     memory = [cell for cell in top["cells"].values() if _remembers(cell["type"])]
     if not memory:
         return None
-    if odd := {cell["type"] for cell in memory} - {"$dff", "$adff", "$sdff"}:
-        raise _Unfit(f"its memory is not of flip-flops with one clock and plain resets: {', '.join(sorted(odd))}")
+    if odd := {cell["type"] for cell in memory} - {"$dff", "$adff"}:
+        raise _Unfit(f"its memory is not of flip-flops with one clock: {', '.join(sorted(odd))}")
     clocks = {(cell["connections"]["CLK"][0], _high(cell, "CLK")) for cell in memory}
     if len({bit for bit, _ in clocks}) > 1:
         raise _Unfit("it has more than one clock")
@@ -88,38 +89,54 @@ def _clock(top: Json) -> Json:
     ((bit, rises),) = clocks
     if bit not in inputs:
         raise _Unfit("its clock is not an input port of one bit")
-    resets = _resets(memory, inputs)
+    if graph is None:
+        raise _Unfit("what it computes cannot be turned into gates")
+    resets = _at_once(memory, inputs)
+    resets |= _at_the_edge(graph, [name for name in inputs.values() if name not in (inputs[bit], *resets)], resets)
     names = [inputs[bit], *resets]
     if odd := [name for name in names if not name.isidentifier()]:
         raise _Unfit(f"its clock or a reset has no plain name: {odd[0]}")
     if inputs[bit] in resets or _read_by_others(top, bit):
         raise _Unfit("its clock is used for something else too")
-    return {"name": inputs[bit], "rises": rises, "resets": [{"name": name, **resets[name]} for name in resets]}
+    return {"name": inputs[bit], "rises": rises, "resets": list(resets.values())}
 
 
 def _remembers(kind: str) -> bool:
     return any(part in kind for part in ("ff", "latch", "mem", "$sr"))
 
 
-def _resets(memory: list[Json], inputs: dict[Any, str]) -> dict[str, Json]:
-    """{name: {"high", "asynchronous"}} of the ports that reset flip-flops."""
-    found: dict[str, set[bool]] = {}
-    at_once: dict[str, set[bool]] = {}
+def _at_once(memory: list[Json], inputs: dict[Any, str]) -> dict[str, Json]:
+    """The asynchronous resets by name."""
+    levels: dict[str, set[bool]] = {}
     for cell in memory:
-        bit = cell["connections"].get("ARST", [None])[0]
         if cell["type"] == "$adff":
+            bit = cell["connections"]["ARST"][0]
             if bit not in inputs:
                 raise _Unfit("an asynchronous reset is not an input port of one bit")
-            at_once.setdefault(inputs[bit], set()).add(_high(cell, "ARST"))
-        bit = cell["connections"].get("SRST", [None])[0]
-        if cell["type"] == "$sdff" and bit in inputs:
-            found.setdefault(inputs[bit], set()).add(_high(cell, "SRST"))
-    if odd := [name for name, levels in at_once.items() if len(levels) > 1]:
+            levels.setdefault(inputs[bit], set()).add(_high(cell, "ARST"))
+    if odd := [name for name, found in levels.items() if len(found) > 1]:
         raise _Unfit(f"both levels of {odd[0]} are asynchronous resets")
-    resets = {name: {"high": levels.pop(), "asynchronous": True} for name, levels in at_once.items()}
-    # A port of which both values set something is data, such as the choice between two constants.
-    plain = {name: levels.pop() for name, levels in found.items() if len(levels) == 1 and name not in resets}
-    return resets | {name: {"high": high, "asynchronous": False} for name, high in plain.items()}
+    return {name: {"name": name, "high": found.pop(), "asynchronous": True} for name, found in levels.items()}
+
+
+def _at_the_edge(graph: Graph, names: list[str], known: dict[str, Json]) -> dict[str, Json]:
+    """The resets by name that the other flip-flops need: each time the input that sets most of them to constants.
+
+    An input of which both values set something is data, such as the bit that a shift register takes in.
+    """
+    resets: dict[str, Json] = {}
+    left = set(range(len(graph.latches))) - constant(graph, {})
+    for one in known.values():
+        left -= constant(graph, {one["name"]: one["high"]})
+    while left:
+        sets = {(name, high): constant(graph, {name: high}) & left for name in names for high in (True, False)}
+        sets = {choice: places for choice, places in sets.items() if places and not sets[choice[0], not choice[1]]}
+        if not sets:
+            break
+        name, high = max(sets, key=lambda choice: len(sets[choice]))
+        resets[name] = {"name": name, "high": high, "asynchronous": False}
+        left -= sets[name, high]
+    return resets
 
 
 def _read_by_others(top: Json, bit: Any) -> bool:

@@ -1,9 +1,9 @@
 """All states that two circuits can reach together, from an and-inverter graph of their comparison in AIGER's text form.
 
-The graph has one output, which is 1 where the outputs of the two circuits differ. The resets are held for some cycles
-from unknown states, other inputs unknown as well. From the state in which this ends, or from all states that it may
-end in, all inputs are tried in all states that are reached. Many states are computed at once: a whole number holds one
-bit of each.
+The graph of a comparison has one output, which is 1 where the outputs of the two circuits differ. The resets are held
+for some cycles from unknown states, other inputs unknown as well. From the state in which this ends, or from all states
+that it may end in, all inputs are tried in all states that are reached. Many states are computed at once: a whole
+number holds one bit of each.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Graph:
 
     inputs: tuple[tuple[str, int], ...]  # (name, literal)
     latches: tuple[tuple[int, int], ...]  # (literal, literal of the next value)
-    output: int
+    outputs: tuple[int, ...]
     gates: tuple[tuple[int, int, int], ...]  # (literal, and two whose conjunction it is), in an order of evaluation
 
 
@@ -41,7 +41,7 @@ class Difference:
 
 
 def read(text: str) -> Graph | None:
-    """The graph that stands in a log; None if there is none with one output."""
+    """The graph that stands in a log; None if there is none."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith("aag ")), None)
     if start is None:
@@ -49,11 +49,9 @@ def read(text: str) -> Graph | None:
     _, num_inputs, num_latches, num_outputs, num_gates = map(int, lines[start].split()[1:6])
     body = [[int(word) for word in line.split()] for line in lines[start + 1 :][: num_inputs + num_latches]]
     rest = lines[start + 1 + num_inputs + num_latches :]
-    if num_outputs != 1:
-        return None
-    gates = [tuple(map(int, line.split())) for line in rest[1 : 1 + num_gates]]
+    gates = [tuple(map(int, line.split())) for line in rest[num_outputs:][:num_gates]]
     names = [f"{i}" for i in range(num_inputs)]
-    for line in rest[1 + num_gates :]:
+    for line in rest[num_outputs + num_gates :]:
         kind, *words = line.split()
         if kind[:1] != "i" or not kind[1:].isdecimal():
             break
@@ -61,7 +59,7 @@ def read(text: str) -> Graph | None:
     return Graph(
         tuple((name, row[0]) for name, row in zip(names, body, strict=False)),
         tuple((row[0], row[1]) for row in body[num_inputs:]),
-        int(rest[0]),
+        tuple(map(int, rest[:num_outputs])),
         tuple((gate[0], gate[1], gate[2]) for gate in gates),
     )
 
@@ -72,7 +70,7 @@ def differ(text: str, resets: Mapping[str, bool], settled: int) -> Difference | 
     differ(log, {"in_rst": True}, 3)  # Difference("equal", "256 states, all inputs")
     """
     graph = read(text)
-    if graph is None or len(graph.latches) > MOST_LATCHES:
+    if graph is None or len(graph.outputs) != 1 or len(graph.latches) > MOST_LATCHES:
         return None
     first, exact = _after_resets(graph, resets, settled)
     if first is None:
@@ -86,30 +84,41 @@ def differ(text: str, resets: Mapping[str, bool], settled: int) -> Difference | 
 
 def _used(graph: Graph) -> set[int]:
     """The variables, as literals, on which something depends."""
-    literals = [*(literal for gate in graph.gates for literal in gate[1:]), graph.output]
+    literals = [*(literal for gate in graph.gates for literal in gate[1:]), *graph.outputs]
     literals += [after for _, after in graph.latches]
     return {literal & ~1 for literal in literals}
 
 
-def _after_resets(graph: Graph, resets: Mapping[str, bool], settled: int) -> tuple[np.ndarray | None, bool]:
-    """(the states in which the circuits may be after their resets, whether it is one); None if these are too many.
+def constant(graph: Graph, fixed: Mapping[str, bool]) -> set[int]:
+    """The places of those latches whose next value follows from these inputs alone.
 
-    Each variable has two bits: whether it may be 0, and whether it may be 1.
+    constant(graph, {"rst": True})  # {0, 1, 2, 3}: this input resets four latches
     """
+    after = _next(graph, [(1, 1)] * len(graph.latches), fixed)
+    return {place for place, may in enumerate(after) if may != (1, 1)}
+
+
+def _next(graph: Graph, state: Sequence[tuple[int, int]], fixed: Mapping[str, bool]) -> list[tuple[int, int]]:
+    """The next values of the latches. A value has two bits: whether it may be 0, and whether it may be 1."""
+    value = {0: (1, 0), 1: (0, 1)}
+
+    def put(literal: int, may: tuple[int, int]) -> None:
+        value[literal], value[literal ^ 1] = may, (may[1], may[0])
+
+    for name, literal in graph.inputs:
+        put(literal, (int(not fixed[name]), int(fixed[name])) if name in fixed else (1, 1))
+    for (literal, _), may in zip(graph.latches, state, strict=True):
+        put(literal, may)
+    for literal, one, other in graph.gates:
+        put(literal, (value[one][0] | value[other][0], value[one][1] & value[other][1]))
+    return [value[after] for _, after in graph.latches]
+
+
+def _after_resets(graph: Graph, resets: Mapping[str, bool], settled: int) -> tuple[np.ndarray | None, bool]:
+    """(the states in which the circuits may be after their resets, whether it is one); None if these are too many."""
     state: list[tuple[int, int]] = [(1, 1)] * len(graph.latches)
     for _ in range(settled):
-        value = {0: (1, 0), 1: (0, 1)}
-
-        def put(literal: int, may: tuple[int, int], value: dict[int, tuple[int, int]] = value) -> None:
-            value[literal], value[literal ^ 1] = may, (may[1], may[0])
-
-        for name, literal in graph.inputs:
-            put(literal, (int(not resets[name]), int(resets[name])) if name in resets else (1, 1))
-        for (literal, _), may in zip(graph.latches, state, strict=True):
-            put(literal, may)
-        for literal, one, other in graph.gates:
-            put(literal, (value[one][0] | value[other][0], value[one][1] & value[other][1]))
-        state = [value[after] for _, after in graph.latches]
+        state = _next(graph, state, resets)
     unknown = [place for place, may in enumerate(state) if may == (1, 1)]
     if len(unknown) > MOST_UNKNOWN:
         return None, False
@@ -164,7 +173,7 @@ def _stepped(graph: Graph, inputs: Sequence[int], states: np.ndarray) -> tuple[b
         packed = np.frombuffer(value[after].to_bytes((width + 7) // 8, "little"), dtype=np.uint8)
         bits = np.unpackbits(packed, count=width, bitorder="little")
         following |= bits.astype(np.uint64) << np.uint64(place)
-    return value[graph.output] != 0, np.unique(following)
+    return value[graph.outputs[0]] != 0, np.unique(following)
 
 
 def _column(numbers: np.ndarray, place: int) -> int:

@@ -19,7 +19,7 @@ from typing import Any
 from assay.externals.clocked import BOUNDED, CYCLES, SETTLED, analysed, read_ports, reading, remembers
 from assay.externals.external import External
 from assay.externals.process import Ended, Limits, run
-from assay.externals.states import differ
+from assay.externals.states import differ, read
 from assay.externals.versions import of_program
 
 Json = Any
@@ -113,19 +113,28 @@ def _held(resets: dict[str, bool]) -> str:
 
 
 def _ports(job: Json) -> Json:
-    found = _written(job, "read_verilog -sv gold.v; hierarchy -check -top top; proc")
-    if isinstance(found, str) or not remembers(found):
-        return read_ports(found)
-    return read_ports(_written(job, f"{_BEGUN}; {analysed()}".format(file="gold.v")))
+    try:
+        found, _ = _written(job, "read_verilog -sv gold.v; hierarchy -check -top top; proc; write_json")
+        if not remembers(found):
+            return read_ports(found)
+        found, behind = _written(job, f"{_BEGUN}; {analysed()}".format(file="gold.v"))
+        return read_ports(found, read(behind))
+    except _Unwritten as error:
+        return {"status": "gold", "said": str(error)}
 
 
-def _written(job: Json, passes: str) -> Json | str:
-    """What Yosys writes of the reference after these passes, or what is wrong."""
-    ended = run(["yosys", "-q", "-p", f"{passes}; write_json"], {"gold.v": job["gold"]}, _LIMITS)
+class _Unwritten(Exception):
+    """Why Yosys wrote no circuit."""
+
+
+def _written(job: Json, passes: str) -> tuple[Json, str]:
+    """The circuit that Yosys writes of the reference in these passes, and what it prints behind it."""
+    ended = run(["yosys", "-q", "-p", passes], {"gold.v": job["gold"]}, _LIMITS)
     start = ended.output.find("{")
-    if ended.status != "done" or ended.code != 0 or start < 0:
-        return _error(ended.output + ended.errors) or ended.status
-    return json.loads(ended.output[start:])
+    if ended.status != "done" or start < 0:
+        raise _Unwritten(_error(ended.output + ended.errors) or ended.status)
+    found, end = json.JSONDecoder().raw_decode(ended.output, start)
+    return found, ended.output[end:]
 
 
 def _error(text: str) -> str:

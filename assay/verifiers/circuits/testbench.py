@@ -123,7 +123,8 @@ def _clocked(ports: Sequence[Port], clock: Clock, nonce: str) -> str:
     """Phases that begin with resets; then inputs change in each cycle while the clock rests, or are held.
 
     All resets are held before anything is shown, because what registers hold before is not determined. Outputs are
-    shown when inputs have changed, behind the edge that acts, and behind the other, at which nothing may change.
+    shown, behind the inputs that the testbench drives, when inputs have changed, behind the edge that acts, and behind
+    the other, at which nothing may change.
     """
     resets = clock.resets
     data = [port for port in ports if port.direction == "input" and port.name not in _driven(clock)]
@@ -141,6 +142,7 @@ def _clocked(ports: Sequence[Port], clock: Clock, nonce: str) -> str:
         for place, one in enumerate(resets)
     )
     drive = f"{_joined(data, nonce, 'input')} = v{nonce};" if data else ""
+    inputs, outputs = _joined(ports, nonce, "input"), _joined(ports, nonce, "output")
     pulse = any(one.asynchronous for one in resets)
     return "\n".join(
         [
@@ -154,7 +156,7 @@ def _clocked(ports: Sequence[Port], clock: Clock, nonce: str) -> str:
             *[f"  step{nonce}; v{nonce} = (v{nonce} << 32) | r{nonce};"] * ((bits + 31) // 32),
             f"  step{nonce}; {drive}",
             "end endtask",
-            f'task show{nonce}; begin #5 $display("%b", {_joined(ports, nonce, "output")}); end endtask',
+            f'task show{nonce}; begin #5 $display("%b", {{{inputs}, {outputs}}}); end endtask',
             f"task cycle{nonce}; begin",
             f"  show{nonce}; {clk} = {act}; show{nonce}; {clk} = {rest}; show{nonce};",
             "end endtask",

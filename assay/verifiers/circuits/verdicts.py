@@ -151,6 +151,12 @@ def _simulated(
 
 def _compared(outcome: Outcome, right: Sequence[str], end: str) -> Verdict | None:
     """The verdict if the printed outputs differ, or if there are none; None if they are equal."""
+    shown = _shown(outcome, end)
+    return shown if isinstance(shown, Verdict) else _differing(shown, right)
+
+
+def _shown(outcome: Outcome, end: str) -> Verdict | tuple[str, ...]:
+    """The lines that a simulation printed before its last; the verdict if it did not come to its end."""
     if lost := _lost(outcome):
         return lost
     status, said = outcome.result["status"], outcome.result["said"]
@@ -159,9 +165,15 @@ def _compared(outcome: Outcome, right: Sequence[str], end: str) -> Verdict | Non
     if status == "compile":
         return Verdict.fail("compile", said[:300])
     shown = outcome.result["output"].split()
-    if len(shown) != len(right) + 1 or shown[-1] != end:
+    if not shown or shown[-1] != end:
         return Verdict.fail("runtime", f"the simulation ends early. {said[:200]}")
-    wrong = sum(a != b for a, b in zip(shown, right, strict=False))
+    return tuple(shown[:-1])
+
+
+def _differing(shown: Sequence[str], right: Sequence[str]) -> Verdict | None:
+    if len(shown) != len(right):
+        return Verdict.fail("runtime", f"the simulation prints {len(shown)} lines instead of {len(right)}")
+    wrong = sum(a != b for a, b in zip(shown, right, strict=True))
     return Verdict.fail("wrong", f"{wrong} of {len(right)} outputs differ") if wrong else None
 
 
@@ -170,14 +182,23 @@ def has_outputs(items: Sequence[tuple[str, Sequence[Port], Sequence[str]]], ask:
 
     has_outputs([(circuit, (Port("a", "input", 1), Port("y", "output", 1)), ("1", "0"))])  # is it a negation?
     """
-    refused = {i: refusal(answer) for i, (answer, *_) in enumerate(items)}
-    verdicts = [Verdict.fail(*why) if (why := refused[i]) else Verdict.ok(items[i][0].strip()) for i in refused]
+    shown = printed([(circuit, ports, None) for circuit, ports, _ in items], ask)
+    found = [lines if isinstance(lines, Verdict) else _differing(lines, item[2]) for lines, item in zip(shown, items)]
+    return [verdict or Verdict.ok(item[0].strip()) for verdict, item in zip(found, items, strict=True)]
+
+
+def printed(
+    items: Sequence[tuple[str, Sequence[Port], Clock | None]], ask: Ask = _ask
+) -> list[Verdict | tuple[str, ...]]:
+    """What the testbench prints of circuits, or the verdict on one that it cannot run to its end."""
+    refused = {i: refusal(circuit) for i, (circuit, _, _) in enumerate(items)}
+    found: list[Verdict | tuple[str, ...]] = [Verdict.fail(*why) if why else () for why in refused.values()]
     run = [i for i, why in refused.items() if not why]
-    golds = {str(i): Reference(tuple(items[i][1]), tuple(items[i][2])) for i in run}
-    _, outcomes = _simulated([(str(i), items[i][0]) for i in run], golds, ask)
-    for i, (outcome, end) in zip(run, outcomes, strict=True):
-        verdicts[i] = _compared(outcome, items[i][2], end) or verdicts[i]
-    return verdicts
+    benches = [bench_for(items[i][1], items[i][0], items[i][2]) for i in run]
+    jobs = [_job(items[i][0], bench) for i, bench in zip(run, benches, strict=True)]
+    for i, outcome, bench in zip(run, ask("iverilog", jobs) if jobs else [], benches, strict=True):
+        found[i] = _shown(outcome, bench.end)
+    return found
 
 
 def _pair(gold: str, answer: str, found: Reference) -> dict[str, Any]:
