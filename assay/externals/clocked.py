@@ -120,9 +120,9 @@ def _at_once(memory: list[Json], inputs: dict[Any, str]) -> dict[str, Json]:
 
 
 def _at_the_edge(graph: Graph, names: list[str], known: dict[str, Json]) -> dict[str, Json]:
-    """The resets by name that the other flip-flops need: each time the input that sets most of them to constants.
+    """The resets by name that the other flip-flops need: each time the input that alone sets most of them to constants.
 
-    An input of which both values set something is data, such as the bit that a shift register takes in.
+    What both values of an input set is data, such as the bit that a shift register takes in.
     """
     resets: dict[str, Json] = {}
     left = set(range(len(graph.latches))) - constant(graph, {})
@@ -130,10 +130,10 @@ def _at_the_edge(graph: Graph, names: list[str], known: dict[str, Json]) -> dict
         left -= constant(graph, {one["name"]: one["high"]})
     while left:
         sets = {(name, high): constant(graph, {name: high}) & left for name in names for high in (True, False)}
-        sets = {choice: places for choice, places in sets.items() if places and not sets[choice[0], not choice[1]]}
-        if not sets:
+        more = {(name, high): len(places - sets[name, not high]) for (name, high), places in sets.items()}
+        name, high = max(more, key=lambda choice: more[choice], default=("", False))
+        if not more.get((name, high)):
             break
-        name, high = max(sets, key=lambda choice: len(sets[choice]))
         resets[name] = {"name": name, "high": high, "asynchronous": False}
         left -= sets[name, high]
     return resets

@@ -143,7 +143,7 @@ def _visited(graph: Graph, inputs: Sequence[int], first: np.ndarray, exact: bool
         for start in range(0, frontier.size, at_once):
             wrong, following = _stepped(graph, inputs, frontier[start : start + at_once])
             if wrong:
-                said = f"another output {cycle + 1} cycles after the resets"
+                said = f"another output in cycle {cycle + 1} after the resets"
                 return Difference("refuted", said) if exact else None
             reached.update(following.tolist())
         frontier = np.array(sorted(reached - seen), dtype=np.uint64)
