@@ -17,8 +17,9 @@ import numpy as np
 MOST_LATCHES = 60  # a state is a number of 64 bits
 MOST_INPUTS = 12
 MOST_UNKNOWN = 8  # bits of a state that the resets leave open
-MOST_STATES = 1 << 14
-MOST_STEPS = 1 << 21  # pairs of a state and an input
+MOST_STATES = 1 << 17
+MOST_CYCLES = 1 << 13
+MOST_STEPS = 1 << 22  # pairs of a state and an input
 _AT_ONCE = 1 << 16  # of these pairs
 
 
@@ -136,17 +137,18 @@ def _visited(graph: Graph, inputs: Sequence[int], first: np.ndarray, exact: bool
     while frontier.size:
         seen.update(frontier.tolist())
         tried += frontier.size << len(inputs)
-        if len(seen) > MOST_STATES or tried > MOST_STEPS:
+        if len(seen) > MOST_STATES or cycle > MOST_CYCLES or tried > MOST_STEPS:
             return None
-        reached: set[int] = set()
+        reached: list[np.ndarray] = []
         at_once = max(1, _AT_ONCE >> len(inputs))
         for start in range(0, frontier.size, at_once):
             wrong, following = _stepped(graph, inputs, frontier[start : start + at_once])
             if wrong:
                 said = f"another output in cycle {cycle + 1} after the resets"
                 return Difference("refuted", said) if exact else None
-            reached.update(following.tolist())
-        frontier = np.array(sorted(reached - seen), dtype=np.uint64)
+            reached.append(following)
+        new = [state for state in np.unique(np.concatenate(reached)).tolist() if state not in seen]
+        frontier = np.array(new, dtype=np.uint64)
         cycle += 1
     return Difference("equal", f"{len(seen)} states, all inputs")
 

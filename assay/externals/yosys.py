@@ -27,6 +27,7 @@ Json = Any
 _LIMITS = Limits(seconds=5, memory_mb=1024, output_mb=8, file_mb=16)
 _REFUTED = "ERROR: Called with -verify and proof did fail!"
 _BEGUN = "read_verilog -sv {file}; hierarchy -check -top top; proc; flatten"
+_FREE = "setundef -anyseq"  # a solver takes x for any value, not for one that suits it
 _KEPT = "rename top {name}; design -stash {name}"
 _PLAIN = "{tidied}; check -assert; select -assert-none t:$*ff* t:$*latch* t:$mem* t:$sr* t:$lut t:$fsm; select -clear"
 _TIDIED = ("opt_clean", "opt")  # the second takes half of the time of a proof, and finds loops and memory of no effect
@@ -35,7 +36,8 @@ _MITER = (
     "hierarchy -top miter"
 )
 _SAT = "sat -verify -prove trigger 0 miter"
-_AIGER = "simplemap; opt_clean; aigmap; opt_clean; write_aiger -ascii -symbols"
+_GATES = ("alumacc; pmuxtree; simplemap", "techmap")  # the second, which takes as long as all others, maps every cell
+_AIGER = "{gates}; opt_clean; aigmap; opt_clean; write_aiger -ascii -symbols"
 # Wires inside get names that none of the other circuit has, so that outputs alone are assumed to be equal.
 _INDUCTION = (
     "design -reset; design -copy-from gold gold; design -copy-from gate gate; "
@@ -65,8 +67,8 @@ def answer(job: Json, tell: Callable[[str], None]) -> Json:
 
 def _compared(job: Json, steps: Sequence[tuple[str, str]], read: str) -> Json:
     """Reads both circuits, then takes steps of (the status once it was taken, commands)."""
-    script = [("circuit", f"{_BEGUN}; {read}; {_KEPT}".format(file="gold.v", name="gold"))]
-    script += [("ports", f"{_BEGUN}; {read}; {_KEPT}".format(file="circuit.v", name="gate")), *steps]
+    script = [("circuit", f"{_BEGUN}; {_FREE}; {read}; {_KEPT}".format(file="gold.v", name="gold"))]
+    script += [("ports", f"{_BEGUN}; {_FREE}; {read}; {_KEPT}".format(file="circuit.v", name="gate")), *steps]
     marks = {status: secrets.token_hex(16) for status, _ in script}
     lines = [line for status, commands in script for line in (*commands.split("; "), f"log {marks[status]}")]
     files = {"gold.v": job["gold"], "circuit.v": job["circuit"], "run.ys": "\n".join(lines) + "\n"}
@@ -90,10 +92,12 @@ def _status(ended: Ended, marks: dict[str, str]) -> Json:
 def _clocked(job: Json) -> Json:
     clock = job["clock"]
     resets = {f"in_{reset['name']}": reset["high"] for reset in clock["resets"]}
-    found = _compared(job, [("proof", _MITER), ("equal", _AIGER)], reading(clock))
+    found = _graph(job, _GATES[0])
+    if found["status"] == "proof":
+        found = _graph(job, _GATES[1])
     if found["status"] not in ("proof", "equal"):
         return {"status": found["status"], "said": found["said"]}
-    decided = differ(found["printed"], resets, SETTLED) if found["status"] == "equal" else None
+    decided = differ(found["printed"], resets, SETTLED)
     if decided is not None:
         return {"status": decided.status, "said": decided.said, "by": "states"}
     steps = [("proof", _MITER), ("bounded", BOUNDED.format(resets=_held(resets))), ("equal", _INDUCTION)]
@@ -104,6 +108,11 @@ def _clocked(job: Json) -> Json:
     if status == "refuted":
         return {"status": status, "said": f"another output in the first {CYCLES} cycles", "by": "bounded"}
     return {"status": status, "said": found["said"], "by": by}
+
+
+def _graph(job: Json, gates: str) -> Json:
+    """What became of a comparison whose graph is printed once both circuits were turned into gates."""
+    return _compared(job, [("proof", _MITER), ("equal", _AIGER.format(gates=gates))], reading(job["clock"]))
 
 
 def _held(resets: dict[str, bool]) -> str:

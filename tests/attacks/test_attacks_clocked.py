@@ -33,7 +33,7 @@ TEXT = {
 }
 READ = {
     "the other edge": f"{BODY} always @(negedge clk) q <= rst ? 0 : q + e;",
-    "both edges": f"{BODY} reg [7:0] p; {EDGE} q <= rst ? 0 : q + e; always @(negedge clk) p <= q;",
+    "both edges": f"reg [7:0] q, p; assign y = clk ? q : p; {EDGE} q <= rst ? 0 : q + e; always @(negedge clk) p <= q;",
     "both edges in a list": f"{BODY} always @(posedge clk or negedge clk) q <= rst ? 0 : q + e;",
     "any change of the clock": f"{BODY} always @(clk) q = rst ? 0 : q + e;",
     "a gated clock": f"{BODY} wire g = clk & (e | rst); always @(posedge g) q <= rst ? 0 : q + 1;",

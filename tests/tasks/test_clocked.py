@@ -1,9 +1,9 @@
-"""Circuits with a clock as problems: what they do by hand, other right answers, and the levels that were there before."""
+"""Circuits with a clock as problems: what they do by hand, other right answers, and the levels without a clock."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -96,7 +96,7 @@ def test_all_designs_are_posed_and_levels_say_which() -> None:
 
 
 class TestPrograms:
-    pytestmark = [pytest.mark.external("iverilog"), pytest.mark.external("yosys"), pytest.mark.slow]
+    pytestmark: ClassVar = [pytest.mark.external("iverilog"), pytest.mark.external("yosys"), pytest.mark.slow]
 
     def test_other_right_answers_are_accepted_and_near_ones_refused_by_both_oracles(self) -> None:
         problem = TASK.problem(Key(0), level=7)

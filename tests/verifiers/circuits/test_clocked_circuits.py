@@ -27,7 +27,7 @@ class TestStates:
         found = differ(f"a log\n{TOGGLE.format(output=4)}", {"in_rst": True}, 3)
         assert found is not None and (found.status, found.said) == (
             "refuted",
-            "another output 2 cycles after the resets",
+            "another output in cycle 2 after the resets",
         )
 
     def test_nothing_differs_in_its_two_states(self) -> None:
