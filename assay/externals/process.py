@@ -24,6 +24,7 @@ from typing import IO, Any, Literal
 
 FOLDERS = "assay-external-"  # how the names of their folders begin, below the temporary folder of the machine
 WALL = 15  # a program that runs so many times its seconds by the clock is given no processor time
+_USED = 0.8  # of the limit: the kernel may end a child of a program somewhat early on a busy machine
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}
 # A program that makes a file while `rm` works can make one attempt fail; none can be made in a folder that is gone.
 _GUARD = f'read _; case $1 in */{FOLDERS}*) rm -rf "$1" || rm -rf "$1";; esac; kill -KILL 0'
@@ -156,7 +157,7 @@ def _waited(process: subprocess.Popen[bytes], limits: Limits) -> tuple[int, bool
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     code = process.returncode if process.returncode >= 0 else 128 - process.returncode
-    late = code == 128 + signal.SIGXCPU or used.ru_utime + used.ru_stime >= limits.seconds - 0.1
+    late = code == 128 + signal.SIGXCPU or used.ru_utime + used.ru_stime >= _USED * limits.seconds
     return code, late
 
 
