@@ -18,9 +18,10 @@ MOST_LATCHES = 60  # a state is a number of 64 bits
 MOST_INPUTS = 12
 MOST_UNKNOWN = 8  # bits of a state that the resets leave open
 MOST_STATES = 1 << 17
-MOST_CYCLES = 1 << 13
+MOST_CYCLES = 1 << 12
 MOST_STEPS = 1 << 22  # pairs of a state and an input
-_AT_ONCE = 1 << 16  # of these pairs
+MOST_GATES = 1 << 23  # evaluated in all, each for many pairs
+_AT_ONCE = 1 << 14  # of these pairs
 
 
 @dataclass(frozen=True)
@@ -134,13 +135,15 @@ def _visited(graph: Graph, inputs: Sequence[int], first: np.ndarray, exact: bool
     """A search in breadth, cycle by cycle."""
     seen: set[int] = set()
     frontier, tried, cycle = first, 0, 0
+    at_once = max(1, _AT_ONCE >> len(inputs))
+    evaluated = 0
     while frontier.size:
         seen.update(frontier.tolist())
         tried += frontier.size << len(inputs)
-        if len(seen) > MOST_STATES or cycle > MOST_CYCLES or tried > MOST_STEPS:
+        evaluated += len(graph.gates) * -(-frontier.size // at_once)
+        if len(seen) > MOST_STATES or cycle > MOST_CYCLES or tried > MOST_STEPS or evaluated > MOST_GATES:
             return None
         reached: list[np.ndarray] = []
-        at_once = max(1, _AT_ONCE >> len(inputs))
         for start in range(0, frontier.size, at_once):
             wrong, following = _stepped(graph, inputs, frontier[start : start + at_once])
             if wrong:

@@ -50,6 +50,10 @@ class TestStates:
         gates = ["28 2 4"] + [f"{28 + 2 * i} {26 + 2 * i} {4 + 2 * i}" for i in range(1, 12)]
         lines = ["aag 25 13 0 1 12", *(str(2 * i) for i in range(1, 14)), "50", *gates]
         assert differ("\n".join(lines), {}, 3) is None
+        few = ["aag 23 12 0 1 11", *(str(2 * i) for i in range(1, 13)), "46"]
+        gates = ["26 2 4"] + [f"{26 + 2 * i} {24 + 2 * i} {4 + 2 * i}" for i in range(1, 10)]
+        found = differ("\n".join([*few, *gates, "46 44 25"]), {}, 3)
+        assert found is not None and found.status == "refuted"  # by eleven ones and a zero
         assert differ("no graph", {}, 3) is None
 
 
