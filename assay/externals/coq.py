@@ -38,7 +38,8 @@ class _Ended(Exception):
 class _Session:
     def __init__(self) -> None:
         limits = Limits(seconds=int(SECONDS * LIFE), memory_mb=2048, file_mb=0)
-        self.process = start(["sh", "-c", "exec coqtop -q -emacs 2>&1"], limits)
+        self.program = start(["sh", "-c", "exec coqtop -q -emacs 2>&1"], limits)
+        self.process = self.program.process
         self.theorems = 0
         self.pending = b""
         self.began, self.spent = time.monotonic(), 0.0
@@ -96,12 +97,10 @@ class _Session:
         return said, int(found[1]), found[2].decode(errors="replace").strip()
 
     def _processor_time(self) -> float:
-        """Seconds that the program has used, from its keeper's list of children."""
-        keeper = self.process.pid
+        """Seconds that the program has used."""
         try:
-            program = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()[0]
-            fields = Path(f"/proc/{program}/stat").read_text().rpartition(")")[2].split()
-        except (OSError, IndexError):  # it has not begun, or it has ended, which the reader notices
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended, which the reader notices
             return 0.0
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -129,7 +128,7 @@ def answer(job: Json, tell: Callable[[str], None]) -> Json:
 def _close() -> None:
     global _session
     if _session is not None:
-        stop(_session.process)
+        stop(_session.program)
         _session = None
 
 

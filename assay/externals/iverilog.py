@@ -1,8 +1,14 @@
-"""Icarus Verilog: what a testbench prints that drives a circuit."""
+"""Icarus Verilog: what a testbench prints that drives a circuit.
+
+`iverilog` is a driver: it starts a shell, a preprocessor and the compiler proper, `ivl`. A text without macros needs no
+preprocessor, so the compiler is called directly, with the configuration that the driver would have written for it.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from assay.externals.external import External
@@ -13,7 +19,11 @@ Json = Any
 
 _UNCOMPILED = 77
 # Two files, so that nothing that the circuit leaves open takes in the testbench. The simulation can write no file.
-_COMPILE = "iverilog -g2012 -o t.vvp -s {top} testbench.v circuit.v 1>&2 || exit 77; ulimit -f 0; exec vvp -n t.vvp"
+_DRIVER = "iverilog -g2012 -o t.vvp -s {top} testbench.v circuit.v"
+_COMPILER = "{folder}/ivl -C config -C {folder}/vvp.conf -- testbench.v circuit.v"
+_RUN = " 1>&2 || exit 77; ulimit -f 0; exec vvp -n t.vvp"
+_LIBRARIES = ("system.vpi", "v2005_math.vpi")  # all that the allowed system functions need; others take time to load
+_WRITTEN = ("root:", "out:", "ivlpp:", "module:")  # lines of the driver's configuration that are written anew
 _LIMITS = Limits(seconds=2, memory_mb=1024, output_mb=2, file_mb=16)
 _NAME = "abcdefghijklmnopqrstuvwxyz0123456789_"
 
@@ -26,11 +36,28 @@ def answer(job: Json, tell: Callable[[str], None]) -> Json:
     if not job["top"] or not set(job["top"]) <= set(_NAME):
         return {"status": "compile", "output": "", "said": "the testbench has no plain name"}
     files = {"circuit.v": job["circuit"], "testbench.v": job["testbench"]}
-    ended = run(["sh", "-c", _COMPILE.format(top=job["top"])], files, _LIMITS)
+    folder, config = _configured() if "`" not in job["circuit"] else ("", "")
+    if folder:
+        files["config"] = f"{config}root:{job['top']}\nout:t.vvp\n"
+    compiled = _COMPILER.format(folder=folder) if folder else _DRIVER.format(top=job["top"])
+    ended = run(["sh", "-c", compiled + _RUN], files, _LIMITS)
     if ended.status != "done":
         return {"status": ended.status, "output": "", "said": ended.errors[:1000]}
     status = "compile" if ended.code == _UNCOMPILED else "ran"
     return {"status": status, "output": ended.output, "said": ended.errors[:1000]}
+
+
+@functools.cache
+def _configured() -> tuple[str, str]:
+    """The folder of the compiler and its configuration, as the driver writes it; ("", "") if this one does not."""
+    command = "IVERILOG_ICONFIG=config iverilog -g2012 -o t.vvp -s t testbench.v >&2 && cat config"
+    lines = run(["sh", "-c", command], {"testbench.v": "module t; endmodule\n"}, _LIMITS).output.splitlines()
+    folder = next((line.removeprefix("basedir:") for line in lines if line.startswith("basedir:")), "")
+    needed = [Path(folder, name) for name in ("ivl", "vvp.conf", *_LIBRARIES)]
+    if not folder or not all(path.exists() for path in needed):
+        return "", ""
+    kept = [line for line in lines if not line.startswith(_WRITTEN)]
+    return folder, "\n".join([*kept, *(f"module:{folder}/{name}" for name in _LIBRARIES), ""])
 
 
 _TESTBENCH = """

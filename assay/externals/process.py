@@ -1,14 +1,14 @@
 """Foreign programs as child processes that cannot outlive their worker, their deadline or their limits.
 
-Between a worker and a program stands a keeper: a fork of the worker that waits for the program. The kernel tells the
-keeper when the worker dies, however it dies; the keeper then kills the program with all of its children, and removes
-its folder. Processor time is limited by the kernel, so that a busy machine changes no verdict.
+Beside each program runs a guard: a small shell that leads the process group which the program joins, and that reads
+from a pipe of the worker. The pipe ends when the worker dies, however it dies; the guard then removes the program's
+folder and kills the group. Neither is a fork of the worker, which would cost more than most programs do. Processor
+time is limited by the kernel, so that a busy machine changes no verdict.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import resource
 import selectors
@@ -17,19 +17,18 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import IO, Any, Literal, NoReturn
+from typing import IO, Any, Literal
 
-TIMED_OUT = 253  # exit code of a keeper whose program has used up its processor time
 FOLDERS = "assay-external-"  # how the names of their folders begin, below the temporary folder of the machine
-TICKS = 0.25  # seconds: the limit counts ticks, and ends a process that has used up to so much less
 WALL = 15  # a program that runs so many times its seconds by the clock is given no processor time
-_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
-_PRCTL = ctypes.CDLL(None, use_errno=True).prctl
+_USED = 0.8  # of the limit: the kernel may end a child of a program somewhat early on a busy machine
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}
+# A program that makes a file while `rm` works can make one attempt fail; none can be made in a folder that is gone.
+_GUARD = f'read _; case $1 in */{FOLDERS}*) rm -rf "$1" || rm -rf "$1";; esac; kill -KILL 0'
+_LIMITED = 'ulimit -c 0; ulimit -v {memory}; ulimit -f {file}; ulimit -S -t {soft}; ulimit -H -t {hard}; exec "$@"'
 
 
 @dataclass(frozen=True)
@@ -55,29 +54,86 @@ class Ended:
     errors: str = ""
 
 
-def start(command: Sequence[str], limits: Limits, folder: str = "/") -> subprocess.Popen[bytes]:
-    """Starts a program in a folder, with pipes for its three streams. `stop` ends it, with all of its children."""
-    return subprocess.Popen(
-        list(command),
-        cwd=folder,
-        env=_ENVIRONMENT | {"TMPDIR": folder},
+@dataclass(frozen=True)
+class Program:
+    """A program that runs, with pipes for its three streams, and the guard whose process group it is in."""
+
+    process: subprocess.Popen[bytes]
+    guard: subprocess.Popen[bytes]
+
+
+def start(command: Sequence[str], limits: Limits, folder: str = "/") -> Program:
+    """Starts a program in a folder. `stop` ends it, with all of its children."""
+    environment = _ENVIRONMENT | {"TMPDIR": folder}
+    path = shutil.which(command[0], path=_ENVIRONMENT["PATH"])
+    if path is None:
+        raise FileNotFoundError(f"no program {command[0]!r} in {_ENVIRONMENT['PATH']}")
+    guard = subprocess.Popen(
+        ["/bin/sh", "-c", _GUARD, "guard", folder],
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env=environment,
         bufsize=0,
-        preexec_fn=_kept(limits, os.getpid(), folder),
+        process_group=0,
+    )
+    try:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", _limited(limits), "limits", path, *command[1:]],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env=environment,
+            bufsize=0,
+            process_group=guard.pid,
+        )
+    except BaseException:
+        _end(guard)
+        raise
+    return Program(process, guard)
+
+
+def _limited(limits: Limits) -> str:
+    """The shell's program that limits itself and becomes another."""
+    return _LIMITED.format(
+        memory=_allowed(resource.RLIMIT_AS, limits.memory_mb << 20) >> 10,
+        file=_allowed(resource.RLIMIT_FSIZE, limits.file_mb << 20) >> 9,
+        soft=_allowed(resource.RLIMIT_CPU, limits.seconds),
+        hard=_allowed(resource.RLIMIT_CPU, limits.seconds + 1),
     )
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
+def _allowed(kind: int, wanted: int) -> int:
+    """A limit, or that of the worker if it is lower."""
+    most = resource.getrlimit(kind)[1]
+    return wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+
+
+def stop(program: Program) -> None:
     """Ends a program and its children, waits until they are gone, and closes its streams."""
-    if process.poll() is None:
-        process.terminate()  # the keeper kills the program
-        process.wait()
-    for stream in (process.stdin, process.stdout, process.stderr):
+    _end(program.guard)
+    program.process.wait()
+    for stream in (program.process.stdin, program.process.stdout, program.process.stderr):
         if stream is not None:
             with contextlib.suppress(OSError):
                 stream.close()
+
+
+def _end(guard: subprocess.Popen[bytes]) -> None:
+    """Ends a guard with all of its group."""
+    _kill(guard)
+    guard.wait()
+    assert guard.stdin is not None
+    guard.stdin.close()
+
+
+def _kill(guard: subprocess.Popen[bytes]) -> None:
+    """Kills the process group of a guard; its number is given to no other before the guard is waited for."""
+    if guard.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(guard.pid, signal.SIGKILL)
 
 
 def run(command: Sequence[str], files: Mapping[str, str], limits: Limits, *, text: str = "") -> Ended:
@@ -85,26 +141,38 @@ def run(command: Sequence[str], files: Mapping[str, str], limits: Limits, *, tex
     with tempfile.TemporaryDirectory(prefix=FOLDERS) as folder:
         for name, content in files.items():
             Path(folder, name).write_text(content, encoding="utf-8", errors="replace")
-        process = start(command, limits, folder)
+        program = start(command, limits, folder)
         try:
-            status, output, errors = _exchange(process, text.encode(errors="replace"), limits)
+            status, output, errors = _exchange(program, text.encode(errors="replace"), limits)
             if status != "done":
                 return Ended(status, 0, output, errors)
-            code = process.wait()
-            return Ended("time" if code == TIMED_OUT else "done", code, output, errors)
+            code, late = _waited(program.process, limits)
+            return Ended("time" if late else "done", code, output, errors)
         finally:
-            stop(process)
+            stop(program)
 
 
-def _exchange(
-    process: subprocess.Popen[bytes], text: bytes, limits: Limits
-) -> tuple[Literal["done", "output", "starved"], str, str]:
-    """Writes the text and reads both streams to their ends, as far as the limits allow."""
+def _waited(process: subprocess.Popen[bytes], limits: Limits) -> tuple[int, bool]:
+    """(the exit code of a program, 128 and the signal's number if one ended it; whether its time was used up)."""
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    code = process.returncode if process.returncode >= 0 else 128 - process.returncode
+    late = code == 128 + signal.SIGXCPU or used.ru_utime + used.ru_stime >= _USED * limits.seconds
+    return code, late
+
+
+def _exchange(program: Program, text: bytes, limits: Limits) -> tuple[Literal["done", "output", "starved"], str, str]:
+    """Writes the text and reads both streams to their ends, as far as the limits allow.
+
+    Children that the program leaves behind would keep the streams open: they are killed when it has ended.
+    """
+    process = program.process
     assert process.stdin and process.stdout and process.stderr
     read: dict[IO[bytes], bytearray] = {process.stdout: bytearray(), process.stderr: bytearray()}
     until = time.monotonic() + WALL * limits.seconds
     status: Literal["done", "output", "starved"] = "done"
-    with selectors.DefaultSelector() as selector:
+    with selectors.DefaultSelector() as selector, os.fdopen(os.pidfd_open(process.pid), "rb", buffering=0) as ended:
+        selector.register(ended, selectors.EVENT_READ)
         for stream in read:
             selector.register(stream, selectors.EVENT_READ)
         selector.register(process.stdin, selectors.EVENT_WRITE)
@@ -114,7 +182,10 @@ def _exchange(
                 status = "starved"
             for key, _ in events:
                 stream: Any = key.fileobj
-                if stream is process.stdin:
+                if stream is ended:
+                    _kill(program.guard)
+                    data = b""
+                elif stream is process.stdin:
                     text = _written(stream, text)
                     data = text
                 else:
@@ -135,63 +206,3 @@ def _written(stream: IO[bytes], text: bytes) -> bytes:
         return text[os.write(stream.fileno(), text[:4096]) :]
     except BrokenPipeError:
         return b""
-
-
-# --- between fork and exec ----------------------------------------------------------------------------------
-
-
-def _kept(limits: Limits, worker: int, folder: str) -> Callable[[], None]:
-    """What the child does before it becomes the program: it leaves a keeper behind, and limits itself."""
-
-    def prepare() -> None:
-        os.setsid()
-        keeper = os.getpid()
-        program = os.fork()
-        if program:
-            _keep(program, worker, limits.seconds, folder)
-        os.setpgid(0, 0)
-        _die_with(keeper, signal.SIGKILL)
-        _limit(limits)
-
-    return prepare
-
-
-def _keep(program: int, worker: int, seconds: int, folder: str) -> NoReturn:
-    """Waits for the program, and kills its process group when it has ended. If the worker dies, it also tidies up."""
-
-    def end(signum: int, frame: FrameType | None) -> None:
-        _kill_group(program)
-        if Path(folder).name.startswith(FOLDERS):
-            shutil.rmtree(folder, ignore_errors=True)
-        os._exit(128 + signum)
-
-    with contextlib.suppress(OSError):  # the program has done the same already, and may have become another
-        os.setpgid(program, program)
-    signal.signal(signal.SIGTERM, end)
-    _die_with(worker, signal.SIGTERM)
-    os.closerange(0, 256)  # the worker reads the ends of the program's streams, not of the keeper's
-    _, status, used = os.wait4(program, 0)
-    _kill_group(program)
-    code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
-    late = code == 128 + signal.SIGXCPU or used.ru_utime + used.ru_stime >= seconds - TICKS
-    os._exit(TIMED_OUT if late else code)
-
-
-def _kill_group(program: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(program, signal.SIGKILL)
-
-
-def _die_with(parent: int, signum: int) -> None:
-    """The kernel sends this process the signal when its parent dies; if the parent is gone already, it dies now."""
-    _PRCTL(_DEATH_SIGNAL, signum, 0, 0, 0)
-    if os.getppid() != parent:
-        os.kill(os.getpid(), signum)
-
-
-def _limit(limits: Limits) -> None:
-    memory, files = limits.memory_mb << 20, limits.file_mb << 20
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (files, files))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds + 1))

@@ -1,6 +1,7 @@
 """Small circuits in Verilog: from a truth table, or from what an arithmetic unit is to compute.
 
-The first levels show the truth table of random expressions; the others name operations of which inputs select one.
+The first levels show the truth table of random expressions; the next name operations of which inputs select one; the
+last are small circuits with a clock (`clocked.py`).
 Answers are circuits, judged by what they do for all inputs, not by how they are written.
 """
 
@@ -11,12 +12,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from assay.tasks import clocked
 from assay.tasks.task import Solution, Spec, Task
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import find_answer
 from assay.verifiers.circuits.testbench import Port
 from assay.verifiers.circuits.text import fenced
-from assay.verifiers.circuits.verdicts import has_outputs, judge
+from assay.verifiers.circuits.verdicts import has_outputs, judge, printed
 
 _BITS = "abcd"
 _OUTPUTS = "yz"
@@ -68,6 +70,8 @@ _VALUES: dict[str, Callable[[int, int], int]] = {  # compact name -> value befor
 
 
 def _instance(generator: np.random.Generator, level: int) -> Spec:
+    if level in clocked.LEVELS:
+        return clocked.instance(generator, level)
     if level in _SELECTED:
         names = list(_OPERATIONS)
         chosen = [names[i] for i in generator.permutation(len(names))[: _SELECTED[level]]]
@@ -107,6 +111,8 @@ def _columns(inputs: int) -> list[int]:
 
 def header(spec: Spec) -> str:
     """The head of the module, as the question states it."""
+    if "design" in spec:
+        return clocked.header(spec)
     if "operations" in spec:
         high, select = spec["width"] - 1, "s" if len(spec["operations"]) == 2 else "[1:0] s"
         return f"module top(input [{high}:0] a, input [{high}:0] b, input {select}, output [{high}:0] y);"
@@ -116,6 +122,8 @@ def header(spec: Spec) -> str:
 
 def reference(spec: Spec) -> str:
     """The circuit that answers are compared with: the table row by row, or the operations one by one."""
+    if "design" in spec:
+        return clocked.reference(spec)
     if "operations" in spec:
         choices = [f"s == {i} ? {_OPERATIONS[name][0]} :" for i, name in enumerate(spec["operations"])]
         return f"{header(spec)} assign y = {' '.join(choices)} 0; endmodule"
@@ -128,18 +136,24 @@ def reference(spec: Spec) -> str:
 
 
 def _canonical(spec: Spec) -> str:
+    if "design" in spec:
+        return clocked.canonical(spec)
     if "operations" in spec:
         return f"{spec['width']} {' '.join(spec['operations'])}"
     return f"{spec['inputs']} {' '.join(spec['tables'])}"
 
 
 def _compact(spec: Spec) -> str:
+    if "design" in spec:
+        return clocked.compact(spec)
     if "operations" in spec:
         return f"W{spec['width']} s:{','.join(spec['operations'])}"
     return f"W {_BITS[: spec['inputs']]}>{_OUTPUTS[: len(spec['tables'])]} {' '.join(spec['tables'])}"
 
 
 def _natural(spec: Spec) -> str:
+    if "design" in spec:
+        return clocked.natural(spec)
     if "operations" in spec:
         what = "\n".join(f"s = {i}: y is {_OPERATIONS[name][1]}" for i, name in enumerate(spec["operations"]))
         what = f"Its output y depends on s, and is cut to {spec['width']} bits:\n{what}"
@@ -160,6 +174,8 @@ def _natural(spec: Spec) -> str:
 
 
 def _solve(spec: Spec) -> Solution:
+    if "design" in spec:
+        return clocked.solve(spec)
     if "operations" in spec:
         terms = [_OPERATIONS[name][0] for name in spec["operations"]]
         chosen = [f"s=={i}?{term}:" for i, term in enumerate(terms[:-1])]
@@ -171,6 +187,8 @@ def circuit(spec: Spec, answer: str) -> str:
     """The module that an answer says: assignments without a module stand in the module of the question."""
     if not answer.strip() or "module" in answer:
         return answer
+    if "design" in spec:
+        return clocked.circuit(spec, answer)
     return f"{header(spec)} assign {answer.strip().removesuffix(';')}; endmodule"
 
 
@@ -191,6 +209,8 @@ def _verdicts(items: Sequence[tuple[Spec, str | None]]) -> list[Verdict]:
 
 def ports(spec: Spec) -> tuple[Port, ...]:
     """The ports of the module, in the order of its head."""
+    if "design" in spec:
+        return clocked.ports(spec)
     if "operations" in spec:
         width, select = spec["width"], (len(spec["operations"]) - 1).bit_length()
         sizes = (("a", "input", width), ("b", "input", width), ("s", "input", select), ("y", "output", width))
@@ -200,7 +220,7 @@ def ports(spec: Spec) -> tuple[Port, ...]:
 
 
 def outputs(spec: Spec) -> tuple[str, ...]:
-    """What the circuit gives for all inputs in order, as bits, computed from the question without Verilog."""
+    """What a circuit without memory gives for all inputs in order, as bits, computed from the question alone."""
     if "operations" not in spec:
         return tuple("".join(bits) for bits in zip(*spec["tables"], strict=True))
     width, operations = spec["width"], [_VALUES[name] for name in spec["operations"]]
@@ -216,10 +236,21 @@ def judge_by_outputs(pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     verdicts = [Verdict.fail("format", "no marked answer")] * len(pairs)
     marked = [i for i, answer in enumerate(answers) if answer is not None]
     specs = [problem.spec for problem, _ in pairs]
-    items = [(circuit(specs[i], answers[i] or ""), ports(specs[i]), outputs(specs[i])) for i in marked]
-    for i, verdict in zip(marked, has_outputs(items), strict=True):
+    circuits = {i: circuit(specs[i], answers[i] or "") for i in marked}
+    plain = [i for i in marked if "design" not in specs[i]]
+    items = [(circuits[i], ports(specs[i]), outputs(specs[i])) for i in plain]
+    for i, verdict in zip(plain, has_outputs(items), strict=True):
         verdicts[i] = verdict
+    timed = [i for i in marked if "design" in specs[i]]
+    shown = printed([(circuits[i], ports(specs[i]), clocked.clock(specs[i])) for i in timed])
+    for i, lines in zip(timed, shown, strict=True):
+        verdicts[i] = lines if isinstance(lines, Verdict) else _followed(specs[i], circuits[i], lines)
     return verdicts
+
+
+def _followed(spec: Spec, text: str, lines: Sequence[str]) -> Verdict:
+    wrong = clocked.wrong_lines(spec, lines)
+    return Verdict.fail("wrong", f"{wrong} of {len(lines)} outputs differ") if wrong else Verdict.ok(text.strip())
 
 
 def _answer(problem: Problem, text: str) -> str | None:
@@ -234,10 +265,10 @@ VERILOG = Task(
     name="verilog",
     domain="circuits",
     summary=(
-        "A combinational circuit in Verilog; levels 1 to 4 from truth tables of two to four inputs, 5 and 6 units with "
-        "two and four operations."
+        "A circuit in Verilog; levels 1 to 4 from truth tables of two to four inputs, 5 and 6 units with two and four "
+        "operations, 7 to 10 with a clock: shift registers, counters, accumulators, machines."
     ),
-    levels=range(1, 7),
+    levels=range(1, 11),
     instance=_instance,
     canonical=_canonical,
     compact=_compact,

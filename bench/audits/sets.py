@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.verifiers.audit import Labelled
-from bench.audits import edits, mathematics, plain, programs, texts
+from bench.audits import circuits, edits, mathematics, plain, programs, texts
 
 KEPT = Path(__file__).parents[1] / "results" / "audits.json"
 SEED = 1
@@ -31,6 +31,7 @@ SETS: dict[str, Set] = {
     "calls": Set("calls", plain.calls, 1000, "calls rewritten, changed in one place, or broken"),
     "patches": Set("patches", edits.patches, 1000, "edits of a line, with others around it, or spoiled"),
     "repairs": Set("repairs", edits.repairs, 1000, "edits of programs that Python runs"),
+    "circuits": Set("verilog", circuits.circuits, 600, "circuits with a clock, rewritten, or spoiled in one place"),
     "constraints": Set("constraints", texts.constraints, 1000, "texts built to counts, and fillings without words"),
     "formats": Set("formats", plain.formats, 1000, "thoughts and answers between marks, and hidden marks"),
     "mathematics, right": Set(

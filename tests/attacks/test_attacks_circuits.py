@@ -127,6 +127,13 @@ class TestPrograms:
         assert (refused.verdict.kind, refused.layer) == ("wrong", "proof")
         assert (accepted.verdict.status, accepted.layer) == ("ok", "proof")
 
+    def test_an_unknown_value_on_one_of_65536_inputs_is_refused(self) -> None:
+        """The reference gives 0 there, which a solver that may choose the value of x would choose."""
+        gold = "module top(input [7:0] a, input [7:0] b, output y); assign y = a != 8'h35 || b != 8'hc1; endmodule"
+        unknown = gold.replace("a != 8'h35 || b != 8'hc1", "(a == 8'h35 && b == 8'hc1) ? 1'bx : 1'b1")
+        (refused,) = judge([(gold, unknown)])
+        assert (refused.verdict.kind, refused.layer) == ("wrong", "proof")
+
     def test_the_programs_alone_refuse_what_the_text_would_have_shown(self) -> None:
         """Without the look at the text, by the programs' limits and by the comparison outside."""
         circuits = [f"{HEAD} assign y = 0; {inside} endmodule" for inside in list(TEXT.values())[1:13]]

@@ -16,9 +16,11 @@ from bench.audits.sets import SETS, render, section, written
 from bench.audits.solutions import FUNCTIONS
 from bench.audits.texts import built
 
-SHORT = {"programs": 60, "mathematics, right": 180, "mathematics, wrong": 180}
+SHORT = {"programs": 60, "circuits": 60, "mathematics, right": 180, "mathematics, wrong": 180}
 SANDBOXED = [pytest.mark.external("sandbox"), pytest.mark.slow]
-NAMES = [pytest.param(name, marks=SANDBOXED if one.by == "programs" else []) for name, one in SETS.items()]
+CIRCUITS = [pytest.mark.external("iverilog"), pytest.mark.external("yosys"), pytest.mark.slow]
+MARKS = {"programs": SANDBOXED, "verilog": CIRCUITS}
+NAMES = [pytest.param(name, marks=MARKS.get(one.by, [])) for name, one in SETS.items()]
 
 
 def audited(

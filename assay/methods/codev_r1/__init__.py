@@ -12,7 +12,7 @@ CODEV_R1 = Like(
     claim="the 7B model reaches 68.6 on VerilogEval v2 and 72.9 on RTLLM v1.1, 12 to 20 points above what there was; "
     "drawing as many prompts as the share of mixed groups calls for saves about a quarter of the time",
     missing="supervised training on 87,000 answers of a larger model, whose circuits a testbench found equal to their "
-    "references; circuits with memory",
+    "references",
     changes={
         "mechanism.collect": (FirstDraw(most=10),),
         "mechanism.expand": (AdaptiveRefill(most=10),),
@@ -31,7 +31,7 @@ CODEV_R1 = Like(
     notes=(
         "The saving of a quarter is from memory. Warm-up, weight decay and the number of steps are ours.",
         "The reward is the verdict on a module: the task `verilog` compares it with a reference, by simulation and "
-        "then by SAT. The paper simulates alone, with random inputs.",
+        "then by SAT, or by all states of a circuit with a clock. The paper simulates alone, with random inputs.",
         "A running minimum never rises again when problems become easier; estimate='average' does.",
     ),
     deviations=(

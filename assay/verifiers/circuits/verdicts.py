@@ -1,20 +1,22 @@
 """Verdicts on circuits: is this module, for all inputs, equal to the reference?
 
 A wrong circuit mostly shows in a simulation, which is quick; one that does not is asked of Yosys, which proves that the
-two are equal for all inputs or finds some for which they are not. Only a proof is a success. The simulation of the
-answer knows nothing of the reference: outputs are compared here.
+two are equal for all inputs or finds some for which they are not. The simulation of the answer knows nothing of the
+reference: outputs are compared here. Circuits with a clock are compared from the end of their resets on, and the layer
+of a success says by what: `states` (all that can be reached were visited), `induction`, or `bounded` (no difference in
+the simulation, nor in the first cycles for any inputs).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from assay.externals import workers_of
 from assay.host.workers import Outcome
 from assay.types import Verdict
-from assay.verifiers.circuits.testbench import Port, Testbench, bench_for, unfit
+from assay.verifiers.circuits.testbench import Clock, Port, Reset, Testbench, bench_for, unfit
 from assay.verifiers.circuits.text import fenced, refusal
 from assay.verifiers.explained import Explained, Judged, explain_blocks
 
@@ -31,54 +33,57 @@ def _ask(name: str, jobs: Sequence[Any]) -> list[Outcome]:
 
 @dataclass(frozen=True)
 class Reference:
-    """What is known of a reference: its ports and the outputs that a simulation of it prints, or what is wrong."""
+    """What is known of a reference: its ports and its clock, and what a simulation of it prints, or what is wrong."""
 
     ports: tuple[Port, ...] = ()
-    outputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] | None = None  # None: not simulated yet
     wrong: Verdict | None = None
+    clock: Clock | None = None  # None: it has no memory
 
 
 def judge(pairs: Sequence[tuple[str, str]], ask: Ask = _ask) -> list[Judged]:
     """Verdicts on pairs of a reference and an answer, each the text of modules with a module `top`."""
     refused = {i: refusal(answer) for i, (_, answer) in enumerate(pairs)}
     found = {i: Judged(Verdict.fail(*why)) for i, why in refused.items() if why}
-    golds = references(dict.fromkeys(pairs[i][0] for i in range(len(pairs)) if i not in found), ask)
-    for i in [i for i in range(len(pairs)) if i not in found]:
-        if (wrong := golds[pairs[i][0]].wrong) is not None:
+    golds = _read(list(dict.fromkeys(pairs[i][0] for i in range(len(pairs)) if i not in found)), ask)
+    run = [i for i in range(len(pairs)) if i not in found and golds[pairs[i][0]].wrong is None]
+    golds, outcomes = _simulated([pairs[i] for i in run], golds, ask)
+    for i in range(len(pairs)):
+        if i not in found and (wrong := golds[pairs[i][0]].wrong) is not None:
             found[i] = Judged(wrong)
-    for step in (_simulated, _proved):
-        rest = [i for i in range(len(pairs)) if i not in found]
-        if rest:
-            judged = step([(*pairs[i], golds[pairs[i][0]]) for i in rest], ask)
-            found |= {i: one for i, one in zip(rest, judged, strict=True) if one is not None}
+    for i, (outcome, end) in zip(run, outcomes, strict=True):
+        if i not in found and (verdict := _compared(outcome, golds[pairs[i][0]].outputs or (), end)) is not None:
+            found[i] = Judged(verdict, "simulation")
+    rest = [i for i in run if i not in found]
+    if rest:
+        found |= zip(rest, _proved([(*pairs[i], golds[pairs[i][0]]) for i in rest], ask), strict=True)
     return [found[i] for i in range(len(pairs))]
 
 
 _references: dict[str, Reference] = {}
 
 
-def references(golds: Iterable[str], ask: Ask = _ask) -> dict[str, Reference]:
-    """What is known of each reference; what was found out once is kept."""
-    golds = list(golds)
+def _read(golds: Sequence[str], ask: Ask) -> dict[str, Reference]:
+    """What Yosys finds of each reference; what was found out once is kept."""
     known = _references if ask is _ask else {}
     new = [gold for gold in golds if gold not in known]
     if len(known) + len(new) > _KEPT:
         known.clear()
         new = golds
-    fresh = dict(zip(new, _found_out(new, ask), strict=True))
-    known.update({gold: one for gold, one in fresh.items() if one.wrong is None or one.wrong.kind == "bad_gold"})
+    fresh = dict(zip(new, map(_ports, ask("yosys", [{"gold": gold} for gold in new])), strict=True)) if new else {}
+    clocked = [gold for gold, one in fresh.items() if one.clock and one.wrong is None]
+    if clocked:
+        for gold, outcome in zip(
+            clocked, ask("yosys", [_pair(gold, gold, fresh[gold]) for gold in clocked]), strict=True
+        ):
+            fresh[gold] = replace(fresh[gold], wrong=_undetermined(outcome))
+    _keep(known, fresh)
     return {gold: fresh.get(gold) or known[gold] for gold in golds}
 
 
-def _found_out(golds: Sequence[str], ask: Ask) -> list[Reference]:
-    read = ask("yosys", [{"gold": gold} for gold in golds]) if golds else []
-    ports = [_ports(outcome) for outcome in read]
-    fit = [i for i, one in enumerate(ports) if one.wrong is None]
-    benches = {i: bench_for(ports[i].ports, golds[i]) for i in fit}
-    ran = ask("iverilog", [_job(golds[i], benches[i]) for i in fit]) if fit else []
-    for i, outcome in zip(fit, ran, strict=True):
-        ports[i] = _outputs(ports[i], outcome, benches[i].end)
-    return ports
+def _keep(known: dict[str, Reference], fresh: dict[str, Reference]) -> None:
+    """Keeps what was found out, but not that a program was lost."""
+    known.update({gold: one for gold, one in fresh.items() if one.wrong is None or one.wrong.kind == "bad_gold"})
 
 
 def _ports(outcome: Outcome) -> Reference:
@@ -88,16 +93,31 @@ def _ports(outcome: Outcome) -> Reference:
         return Reference(wrong=Verdict.invalid("bad_gold", f"the reference: {outcome.result['said']}"))
     ports = tuple(Port(*port) for port in outcome.result["ports"])
     trouble = unfit(ports)
-    return Reference(ports, wrong=Verdict.invalid("bad_gold", trouble) if trouble else None)
+    clock = outcome.result["clock"]
+    if clock:
+        clock = Clock(clock["name"], clock["rises"], tuple(Reset(**reset) for reset in clock["resets"]))
+    return Reference(ports, wrong=Verdict.invalid("bad_gold", trouble) if trouble else None, clock=clock)
+
+
+def _undetermined(outcome: Outcome) -> Verdict | None:
+    """The verdict if a clocked reference is not equal to itself; None if its resets determine what it does."""
+    one = _decided(outcome, "").verdict
+    if one.status == "ok" or one.status == "invalid":
+        return one if one.status == "invalid" else None
+    if one.kind == "wrong":
+        return Verdict.invalid("bad_gold", "what the reference gives is not determined when its resets have been held")
+    return Verdict.invalid("bad_gold", f"the reference: {one.detail}")
 
 
 def _outputs(found: Reference, outcome: Outcome, end: str) -> Reference:
+    """The reference with what it printed, or with what is wrong."""
     if lost := _lost(outcome):
         return Reference(wrong=lost)
     *lines, last = outcome.result["output"].split() or [""]
     if outcome.result["status"] != "ran" or last != end or not set("".join(lines)) <= set("01"):
-        return Reference(wrong=Verdict.invalid("bad_gold", f"the reference does not run: {outcome.result['said']}"))
-    return Reference(found.ports, tuple(lines))
+        said = outcome.result["said"] or "it gives x or z, or ends early"
+        return Reference(wrong=Verdict.invalid("bad_gold", f"the reference does not run: {said}"))
+    return replace(found, outputs=tuple(lines))
 
 
 def _lost(outcome: Outcome) -> Verdict | None:
@@ -111,19 +131,32 @@ def _job(circuit: str, bench: Testbench) -> dict[str, str]:
     return {"circuit": circuit, "testbench": bench.text, "top": bench.name}
 
 
-def _simulated(items: Sequence[tuple[str, str, Reference]], ask: Ask) -> list[Judged | None]:
-    """Verdicts on circuits that the simulation refuses; None for those whose outputs are all right."""
-    benches = [bench_for(gold.ports, answer) for _, answer, gold in items]
-    outcomes = ask("iverilog", [_job(item[1], bench) for item, bench in zip(items, benches, strict=True)])
-    verdicts = [
-        _compared(outcome, gold.outputs, bench.end)
-        for outcome, (*_, gold), bench in zip(outcomes, items, benches, strict=True)
-    ]
-    return [None if verdict is None else Judged(verdict, "simulation") for verdict in verdicts]
+def _simulated(
+    pairs: Sequence[tuple[str, str]], golds: dict[str, Reference], ask: Ask
+) -> tuple[dict[str, Reference], list[tuple[Outcome, str]]]:
+    """(the references with their outputs, (what became of an answer, the last line it has to print) of each answer).
+
+    References that were not simulated before run beside the answers, each in a process of its own.
+    """
+    new = [gold for gold in dict.fromkeys(gold for gold, _ in pairs) if golds[gold].outputs is None]
+    circuits = [(gold, golds[gold]) for gold in new] + [(answer, golds[gold]) for gold, answer in pairs]
+    benches = [bench_for(one.ports, circuit, one.clock) for circuit, one in circuits]
+    jobs = [_job(circuit, bench) for (circuit, _), bench in zip(circuits, benches, strict=True)]
+    outcomes = [(one, bench.end) for one, bench in zip(ask("iverilog", jobs) if jobs else [], benches, strict=True)]
+    fresh = {gold: _outputs(golds[gold], *outcome) for gold, outcome in zip(new, outcomes, strict=False)}
+    if ask is _ask:
+        _keep(_references, fresh)
+    return golds | fresh, outcomes[len(new) :]
 
 
 def _compared(outcome: Outcome, right: Sequence[str], end: str) -> Verdict | None:
     """The verdict if the printed outputs differ, or if there are none; None if they are equal."""
+    shown = _shown(outcome, end)
+    return shown if isinstance(shown, Verdict) else _differing(shown, right)
+
+
+def _shown(outcome: Outcome, end: str) -> Verdict | tuple[str, ...]:
+    """The lines that a simulation printed before its last; the verdict if it did not come to its end."""
     if lost := _lost(outcome):
         return lost
     status, said = outcome.result["status"], outcome.result["said"]
@@ -132,9 +165,15 @@ def _compared(outcome: Outcome, right: Sequence[str], end: str) -> Verdict | Non
     if status == "compile":
         return Verdict.fail("compile", said[:300])
     shown = outcome.result["output"].split()
-    if len(shown) != len(right) + 1 or shown[-1] != end:
+    if not shown or shown[-1] != end:
         return Verdict.fail("runtime", f"the simulation ends early. {said[:200]}")
-    wrong = sum(a != b for a, b in zip(shown, right, strict=False))
+    return tuple(shown[:-1])
+
+
+def _differing(shown: Sequence[str], right: Sequence[str]) -> Verdict | None:
+    if len(shown) != len(right):
+        return Verdict.fail("runtime", f"the simulation prints {len(shown)} lines instead of {len(right)}")
+    wrong = sum(a != b for a, b in zip(shown, right, strict=True))
     return Verdict.fail("wrong", f"{wrong} of {len(right)} outputs differ") if wrong else None
 
 
@@ -143,17 +182,32 @@ def has_outputs(items: Sequence[tuple[str, Sequence[Port], Sequence[str]]], ask:
 
     has_outputs([(circuit, (Port("a", "input", 1), Port("y", "output", 1)), ("1", "0"))])  # is it a negation?
     """
-    refused = {i: refusal(answer) for i, (answer, *_) in enumerate(items)}
-    verdicts = [Verdict.fail(*why) if (why := refused[i]) else Verdict.ok(items[i][0].strip()) for i in refused]
+    shown = printed([(circuit, ports, None) for circuit, ports, _ in items], ask)
+    found = [lines if isinstance(lines, Verdict) else _differing(lines, item[2]) for lines, item in zip(shown, items)]
+    return [verdict or Verdict.ok(item[0].strip()) for verdict, item in zip(found, items, strict=True)]
+
+
+def printed(
+    items: Sequence[tuple[str, Sequence[Port], Clock | None]], ask: Ask = _ask
+) -> list[Verdict | tuple[str, ...]]:
+    """What the testbench prints of circuits, or the verdict on one that it cannot run to its end."""
+    refused = {i: refusal(circuit) for i, (circuit, _, _) in enumerate(items)}
+    found: list[Verdict | tuple[str, ...]] = [Verdict.fail(*why) if why else () for why in refused.values()]
     run = [i for i, why in refused.items() if not why]
-    asked = [("", items[i][0], Reference(tuple(items[i][1]), tuple(items[i][2]))) for i in run]
-    for i, one in zip(run, _simulated(asked, ask) if run else [], strict=True):
-        verdicts[i] = verdicts[i] if one is None else one.verdict
-    return verdicts
+    benches = [bench_for(items[i][1], items[i][0], items[i][2]) for i in run]
+    jobs = [_job(items[i][0], bench) for i, bench in zip(run, benches, strict=True)]
+    for i, outcome, bench in zip(run, ask("iverilog", jobs) if jobs else [], benches, strict=True):
+        found[i] = _shown(outcome, bench.end)
+    return found
+
+
+def _pair(gold: str, answer: str, found: Reference) -> dict[str, Any]:
+    """The job that compares a reference with an answer."""
+    return {"gold": gold, "circuit": answer, "clock": asdict(found.clock) if found.clock else None}
 
 
 def _proved(items: Sequence[tuple[str, str, Reference]], ask: Ask) -> list[Judged]:
-    outcomes = ask("yosys", [{"gold": gold, "circuit": answer} for gold, answer, _ in items])
+    outcomes = ask("yosys", [_pair(*item) for item in items])
     return [_decided(outcome, answer) for outcome, (_, answer, _) in zip(outcomes, items, strict=True)]
 
 
@@ -161,11 +215,14 @@ def _decided(outcome: Outcome, answer: str) -> Judged:
     if outcome.status != "done":
         return Judged(Verdict.invalid("worker_lost", f"yosys: {outcome.status} {outcome.detail}"), "proof")
     status, said = outcome.result["status"], outcome.result["said"]
+    layer = outcome.result.get("by", "proof")
     match status:
         case "equal":
             verdict = Verdict.ok(answer.strip())
-        case "refuted":
+        case "refuted" if layer == "proof":
             verdict = Verdict.fail("wrong", "an input that no vector tried gives another output")
+        case "refuted":
+            verdict = Verdict.fail("wrong", f"inputs that no simulation tried give {said}")
         case "gold":
             verdict = Verdict.invalid("bad_gold", said)
         case "starved":
@@ -175,10 +232,19 @@ def _decided(outcome: Outcome, answer: str) -> Judged:
         case "ports":
             verdict = Verdict.fail("compile", f"the ports differ from those that were asked for: {said}")
         case _:
-            verdict = Verdict.fail("compile", f"it is no circuit without memory that can be compared: {said}")
-    return Judged(verdict, "proof")
+            verdict = Verdict.fail("compile", f"it is no circuit that can be compared with the reference: {said}")
+    return Judged(verdict, layer)
+
+
+_PROVED = {
+    "proof": "equal for all inputs, by SAT",
+    "states": "equal in all states that can be reached after the resets, for all inputs",
+    "induction": "equal after the resets, by SAT for the first cycles and by induction for all others",
+    "bounded": "equal in the first cycles after the resets for all inputs, by SAT and in simulation; not proved beyond",
+}
 
 
 def explain(pairs: Sequence[tuple[str, str]]) -> list[Explained]:
     """Judges pairs of a reference module `top` and a module, or a response with a code block of Verilog."""
-    return explain_blocks(pairs, fenced, judge, "equal for all inputs, by SAT")
+    found = explain_blocks(pairs, fenced, judge, "")
+    return [replace(one, why=_PROVED[one.layer]) if one.verdict.status == "ok" else one for one in found]

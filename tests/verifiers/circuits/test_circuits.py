@@ -153,7 +153,11 @@ def test_workers_that_are_lost_give_no_verdict() -> None:
     def later(name: str, jobs: Sequence[Any]) -> list[Outcome]:
         if name == "iverilog":
             return lost(name, jobs)
-        return [Outcome("done", {"status": "ports", "said": "", "ports": [["a", "input", 1], ["y", "output", 1]]})]
+        return [
+            Outcome(
+                "done", {"status": "ports", "said": "", "ports": [["a", "input", 1], ["y", "output", 1]], "clock": None}
+            )
+        ]
 
     for ask in (lost, later):
         (one,) = judge([(AND, AND)], ask)
