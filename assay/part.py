@@ -23,7 +23,7 @@ import dataclasses
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
 
 from assay.streams import Stream
@@ -209,10 +209,11 @@ class Rewarding(Part):
         """
         return "episode"
 
-    def prepare(self) -> None:
+    def prepare(self) -> Mapping[str, str]:
         """Looks, before a run, whether what the reward needs outside of the program is there, for example a judge. An
-        error says what to do.
+        error says what to do. Returns the version of each such thing, by its name.
         """
+        return {}
 
 
 class Curator(Part):

@@ -24,6 +24,7 @@ class Act:
 
     status: int = 200
     text: str = ""  # what the model writes
+    model: str = "fake-1"  # which the reply says has written it
     body: bytes | None = None  # instead of a completion
     headers: dict[str, str] = field(default_factory=dict)
     drip: float = 0.0  # seconds between single bytes of the body
@@ -81,7 +82,7 @@ class Handler(BaseHTTPRequestHandler):
         if act.hang_up:
             self.connection.close()
             return
-        whole = {"choices": [{"message": {"role": "assistant", "content": act.text}}]}
+        whole = {"model": act.model, "choices": [{"message": {"role": "assistant", "content": act.text}}]}
         body = json.dumps(whole).encode() if act.body is None else act.body
         self.send_response(act.status)
         for name, value in {"Content-Length": str(len(body)), **act.headers}.items():

@@ -6,7 +6,7 @@ nothing are refused without asking.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from assay.memory import Memory
@@ -25,10 +25,10 @@ class Judged(Rewarding):
 
     endpoint: Endpoint = Endpoint()  # where the judge answers; its key comes from the environment
 
-    def prepare(self) -> None:
+    def prepare(self) -> Mapping[str, str]:
         from assay.verifiers.judges.client import examine
 
-        examine(self.endpoint)
+        return examine(self.endpoint)
 
 
 def grades_of(endpoint: Endpoint, questions: Sequence[Question], key: Key) -> list[Grade | Fault]:

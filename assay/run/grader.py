@@ -140,11 +140,16 @@ def check_functions(judge: Grader, pool: Pool) -> None:
         judge.scorer.check([pool.problem(key(i)) for i in range(PROBE)])
 
 
-def require_services(recipe: Recipe) -> None:
-    """Refuses a run whose rewards need something outside of the program that is not there, for example a judge."""
+def require_services(recipe: Recipe) -> dict[str, str]:
+    """Refuses a run whose rewards need something outside of the program that is not there, for example a judge.
+
+    Returns for each judge which model answered its self-test, and a digest of the prompts that it is given.
+    """
+    found: dict[str, str] = {}
     for part in parts_of((recipe.mechanisms, recipe.stages)):
         if isinstance(part, Rewarding):
-            part.prepare()
+            found |= part.prepare()
+    return found
 
 
 def absolute(rewards: Sequence[str]) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from assay.run.second_look import SecondLook
 from assay.scoring import bank
 from assay.source import FEWEST, Pool
 from assay.types import Batch, Episode, Problem, Row, Stats
+from assay.verifiers.judges.endpoint import SERVED
 
 if TYPE_CHECKING:
     from assay.record.panel import Panel
@@ -136,6 +137,8 @@ class Recorder:
         self.folder.append("metrics", {"step": memory.step, **finite(stats)})
         self.track(memory.step, finite(stats))
         self.second.tell()
+        for news in SERVED.news():
+            self.panel.note(f"warning: {news}.")
         ending = "" if last else self.lost(episodes)
         if self._due(self.experiment.saving.rollouts_every, memory.step) or last or memory.step == 1:
             self._write_rollouts(memory.step, episodes, rows, batches)

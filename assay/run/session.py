@@ -112,8 +112,8 @@ def start(
     require_packages(experiment.tracking.sinks)
     judge = grader_of(experiment, functions)
     check_functions(judge, experiment.pool)
-    require_services(experiment.recipe)
-    externals = {} if experiment.rewards else external_needs.require_externals(experiment.pool)
+    externals = require_services(experiment.recipe)
+    externals |= {} if experiment.rewards else external_needs.require_externals(experiment.pool)
     for line in data_needs.notes(experiment.pool, experiment.chat):
         say(f"  {line}")
     for line in data_needs.answer_warnings(experiment.pool) if not experiment.rewards else ():
@@ -185,13 +185,13 @@ def resume(
         rewards = experiment.rewards
         trusted = require_trust(Path(path), rewards, folder.document, given=functions or {}, trusted=trust_code)
         judge = grader_of(experiment, functions)
-        require_services(experiment.recipe)
+        services = require_services(experiment.recipe)
         for change in changes(judge, folder.document.get("rewards", {})):
             say(f"warning: {change}")
         if trusted:
             folder.amend(rewards=sources(judge), code=code_of(rewards))
-        if not experiment.rewards:
-            _compare_externals(folder, experiment.pool)
+        foreign = {} if experiment.rewards else external_needs.require_externals(experiment.pool)
+        _compare_externals(folder, {**services, **foreign})
         policy = load_model(experiment)
         if (digest := fingerprint(policy)) != folder.document["identity"]["weights"]:
             raise ConfigError(
@@ -215,9 +215,9 @@ def resume(
     return Path(path)
 
 
-def _compare_externals(folder: RunFolder, pool: Pool) -> None:
-    """Examines the run's externals, warns of those whose version has changed, and writes the new versions down."""
-    now, before = external_needs.require_externals(pool), folder.document.get("externals", {})
+def _compare_externals(folder: RunFolder, now: Mapping[str, str]) -> None:
+    """Warns of externals and judges whose version has changed, and writes the new versions down."""
+    before = folder.document.get("externals", {})
     for change in external_needs.changes(now, before):
         say(f"warning: {change}.")
     if (after := external_needs.versions(now, before)) != before:

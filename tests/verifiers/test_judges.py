@@ -15,10 +15,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import ConfigError, EndpointError
-from assay.rng import Key
+from assay.rng import Key, digest
 from assay.verifiers.judges.client import FAILURES, LONGEST, PAUSE, Judge, examine, judge_of
-from assay.verifiers.judges.endpoint import KEY, MODEL, URL, Endpoint, Fault
-from assay.verifiers.judges.questions import Grade, Question, asked, read_reply, shown, win
+from assay.verifiers.judges.endpoint import KEY, MODEL, SERVED, URL, Endpoint, Fault
+from assay.verifiers.judges.questions import (
+    PROMPTS,
+    REPLY,
+    RULES,
+    TASK,
+    Grade,
+    Question,
+    asked,
+    read_reply,
+    shown,
+    win,
+)
 from assay.verifiers.judges.request import LARGEST, post, retry_after
 
 QUESTION = Question("reference", "What is 2 + 2?", ("four",), reference="4")
@@ -335,5 +346,25 @@ def test_a_judge_that_cannot_tell_right_from_wrong_is_refused_before_a_run(
         return YES if blocks(said)["candidate"] == "four" else NO
 
     with serving(fair) as server:
-        examine(endpoint(server))
+        assert examine(endpoint(server)) == {f"judge fake at {server.url}": f"fake-1, prompts {PROMPTS}"}
         assert judge_of(endpoint(server)) is judge_of(endpoint(server))
+
+
+def test_another_model_behind_the_same_name_is_told_once() -> None:
+    models = ["", "", "big-2026-01", "big-2026-01", "big-2026-05", "big-2026-05"]
+    with serving([dataclasses.replace(YES, model=model) for model in models]) as server:
+        judge, name = Judge(endpoint(server, at_once=1)), f"judge fake at {server.url}"
+        SERVED.news()
+        for number in range(6):
+            judge.grades([Question("reference", str(number), ("x",), reference="y")], Key(0))
+        assert SERVED.models[name] == ["", "big-2026-01", "big-2026-05"]
+        first, second = SERVED.news()
+        assert "as a model without a name and now answers as big-2026-01" in first and first.startswith(name)
+        assert "as big-2026-01 and now answers as big-2026-05" in second and SERVED.news() == []
+
+
+def test_the_digest_of_the_prompts_changes_with_each_of_them() -> None:
+    texts = [*TASK.values(), *REPLY.values(), RULES]
+    assert digest(*texts)[:8] == PROMPTS
+    changed = {digest(*texts[:n], text + ".", *texts[n + 1 :])[:8] for n, text in enumerate(texts)}
+    assert len(changed) == len(texts) and PROMPTS not in changed

@@ -78,5 +78,6 @@ class JudgedRules(Judged):
 
     does = judged_rules
 
-    def prepare(self) -> None:
+    def prepare(self) -> Mapping[str, str]:
         """No judge is needed before a problem has soft rules."""
+        return {}

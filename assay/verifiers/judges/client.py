@@ -17,8 +17,8 @@ from typing import Protocol
 
 from assay.errors import ConfigError, EndpointError
 from assay.rng import Key, digest, uniforms
-from assay.verifiers.judges.endpoint import KEY, URL, Endpoint, Fault, Message
-from assay.verifiers.judges.questions import Grade, Question, asked, read_reply
+from assay.verifiers.judges.endpoint import KEY, SERVED, URL, Endpoint, Fault, Message, Said
+from assay.verifiers.judges.questions import PROMPTS, Grade, Question, asked, read_reply
 from assay.verifiers.judges.request import post
 
 BASE = 1.0  # seconds: the longest wait before the second attempt; it doubles with each further attempt
@@ -67,7 +67,7 @@ class Breaker:
                 self.faults, self.until = FAILURES - 1, now + PAUSE
 
 
-Post = Callable[[Endpoint, Sequence[Message], float], str | Fault]
+Post = Callable[[Endpoint, Sequence[Message], float], Said | Fault]
 
 
 @dataclass
@@ -83,6 +83,11 @@ class Judge:
     clock: Clock = field(default_factory=Wall)
     breaker: Breaker = field(default_factory=Breaker)
     _known: dict[str, Grade] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        url, model, _ = self.endpoint.resolved()
+        return f"judge {model} at {url}"
 
     def grades(self, questions: Sequence[Question], key: Key) -> list[Grade | Fault]:
         """The grade of each question, or why there is none. Equal questions are asked once."""
@@ -115,7 +120,9 @@ class Judge:
                 return PAUSED
             left = self.endpoint.budget - (self.clock.now() - begun)
             said = self.post(self.endpoint, messages, min(self.endpoint.read, max(left, 0.001)))
-            found = said if isinstance(said, Fault) else read_reply(question, said)
+            found = said if isinstance(said, Fault) else read_reply(question, said.text)
+            if isinstance(said, Said):
+                SERVED.note(self.name, said.model)
             self.breaker.note(ok=isinstance(found, Grade), now=self.clock.now())
             if isinstance(found, Grade):
                 return found
@@ -155,8 +162,11 @@ def _judge(endpoint: Endpoint) -> Judge:
     return Judge(endpoint)
 
 
-def examine(endpoint: Endpoint) -> None:
-    """Lets the judge decide one case that it must accept and one that it must refuse, before a run."""
+def examine(endpoint: Endpoint) -> dict[str, str]:
+    """Lets the judge decide one case that it must accept and one that it must refuse, before a run.
+
+    Returns its name, with the model that its endpoint says has answered and a digest of the prompts that it is given.
+    """
     endpoint.resolved()
     cases = [Question("reference", "What is 2 + 2?", (answer,), reference="4") for answer in ("four", "5")]
     said = judge_of(endpoint).grades(cases, Key("examine"))
@@ -170,3 +180,5 @@ def examine(endpoint: Endpoint) -> None:
             f"the judge {endpoint.resolved()[1]} fails its self-test: it must accept 'four' for 4 and refuse '5'. Take "
             "a stronger model (ASSAY_JUDGE_MODEL)."
         )
+    name = judge_of(endpoint).name
+    return {name: f"{SERVED.models[name][-1] or 'a model without a name'}, prompts {PROMPTS}"}

@@ -1,8 +1,11 @@
-"""The record of a judge's endpoint, and of a question that it did not answer. `request.py` sends the questions."""
+"""The records of a judge's endpoint and of what came of a question, and which models have answered. `request.py` sends
+the questions.
+"""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -55,6 +58,50 @@ class Endpoint:
         ours = urlsplit(os.environ.get(URL, url if not self.url else ""))
         trusted = (ours.scheme, ours.netloc) == (parts.scheme, parts.netloc)
         return url.rstrip("/"), model, os.environ.get(KEY, "") if trusted else ""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a model wrote, and the name that it goes by at its endpoint: `Said("...", "qwen3-8b-2026-05-01")`."""
+
+    text: str
+    model: str  # as the reply says; "": it does not say
+
+
+class Served:
+    """The models that have answered behind each endpoint since this process began, in the order of their first reply.
+
+    A server may put another model behind a name at any time; grades before and after cannot be compared then.
+
+    served = Served()
+    served.note("judge m at http://127.0.0.1:8000/v1", "m-2026-05-01")  # "": nothing new
+    """
+
+    def __init__(self) -> None:
+        self.models: dict[str, list[str]] = {}
+        self.told: list[str] = []
+        self._lock = threading.Lock()
+
+    def note(self, name: str, model: str) -> None:
+        """Notes which model answered. A second one is something to tell."""
+        with self._lock:
+            known = self.models.setdefault(name, [])
+            if model not in known:
+                known.append(model)
+                if len(known) > 1:
+                    self.told.append(
+                        f"{name} has answered as {known[-2] or 'a model without a name'} and now answers as "
+                        f"{model or 'a model without a name'}: grades before and after cannot be compared"
+                    )
+
+    def news(self) -> list[str]:
+        """What there is to tell since the last call."""
+        with self._lock:
+            told, self.told = self.told, []
+            return told
+
+
+SERVED = Served()
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from assay.verifiers.judges.endpoint import Endpoint, Fault, Message
+from assay.verifiers.judges.endpoint import Endpoint, Fault, Message, Said
 
 LARGEST = 1 << 20  # bytes of a reply
 _AGAIN = {408, 425, 429}  # and 5xx: statuses after which a request may be sent again
 _SHOWN = 160  # characters of what a server says that are kept
 
 
-def post(endpoint: Endpoint, messages: Sequence[Message], seconds: float) -> str | Fault:
+def post(endpoint: Endpoint, messages: Sequence[Message], seconds: float) -> Said | Fault:
     """What the model writes, or why there is nothing. It returns within the seconds for a reply."""
     url, model, key = endpoint.resolved()
     body = {
@@ -128,14 +128,14 @@ def retry_after(text: str | None, now: float) -> float | None:
         return None
 
 
-def _content(data: bytes) -> str | None:
+def _content(data: bytes) -> Said | None:
     """The text of the first choice of a chat completion; None if the body is none."""
     try:
         body: Any = json.loads(data)
-        content = body["choices"][0]["message"]["content"]
+        content, model = body["choices"][0]["message"]["content"], body.get("model", "")
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         return None
-    return content if isinstance(content, str) else None
+    return Said(content, _plain(model, "") if isinstance(model, str) else "") if isinstance(content, str) else None
 
 
 def _plain(text: str, key: str) -> str:
