@@ -47,20 +47,28 @@ using namespace assay;
 extern "C" {
 void round_all(int n, const float* x, uint16_t* y) { for (int i = 0; i < n; i++) y[i] = rounded(x[i]); }
 
+// Rows of `depth` numbers, rounded to operands.
+static const Number* numbers(int rows, int depth, const float* x, Buffer& room) {
+    Number* to = room.room<Number>(size_t(rows) * padded(depth));
+    for (int i = 0; i < rows; i++) put_numbers(x + size_t(i) * depth, depth, to + size_t(i) * padded(depth));
+    return to;
+}
+
 // c = bias + a w' if by_rows, else c = a w
 void multiply(int rows, int depth, int width, const float* a, const float* w, int by_rows, const float* bias,
               float* c) {
     Panels panels;
-    Buffer scratch;
+    Buffer left;
     panels.reserve(depth, width);
     if (by_rows) panels.pack_rows(w, depth, 0, Panels::count(width));
     else panels.pack_columns(w, width, 0, Panels::count(width));
-    product(rows, a, depth, panels, c, width, Start::bias, bias, scratch);
+    product(rows, numbers(rows, depth, a, left), panels, c, width, Start::bias, bias);
 }
 
 void outer(int rows, int width, int tokens, const float* a, const float* b, float* c) {
-    Buffer scratch;
-    add_outer(rows, width, tokens, a, rows, b, width, c, width, scratch);
+    Buffer left, right, scratch;
+    const Number *x = numbers(tokens, rows, a, left), *y = numbers(tokens, width, b, right);
+    add_outer(rows, width, tokens, x, padded(rows), y, padded(width), c, width, scratch);
 }
 }
 """

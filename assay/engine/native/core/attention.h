@@ -181,18 +181,21 @@ struct Tile {
     int most() const { return keys + (q.count - 1) * more; }
 };
 
-// Writes o_i to `out`. `s` has room for QUERIES rows of whole blocks and then holds e_ij; `inverse` holds 1 / sum_j e_ij.
-inline void attend(const Tile& t, float* s, float* out, size_t stride, float* inverse) {
+// Writes o_i to `out`. `s` has room for QUERIES rows of whole blocks and of d floats.
+inline void attend(const Tile& t, float* s, Number* out, size_t stride) {
     int most = t.most(), blocks = blocks_of(most);
     size_t width = static_cast<size_t>(blocks) * LANES;
+    float inverse[QUERIES], *sums = s + QUERIES * width;
     t.score(t.q, blocks, s);
     for (int i = 0; i < t.q.count; i++)
         inverse[i] = 1.0f / exponentials(s + i * width, t.keys + i * t.more, blocks, t.scale);
     int shared = std::min(t.shared.count, most);
-    gather(s, width, t.q.count, Rows{t.shared.data, t.shared.stride, shared}, t.d, out, stride, false);
-    gather(s + shared, width, t.q.count, Rows{t.own.data, t.own.stride, most - shared}, t.d, out, stride, true);
+    gather(s, width, t.q.count, Rows{t.shared.data, t.shared.stride, shared}, t.d, sums, t.d, false);
+    gather(s + shared, width, t.q.count, Rows{t.own.data, t.own.stride, most - shared}, t.d, sums, t.d, true);
     for (int i = 0; i < t.q.count; i++)
-        for (int c = 0; c < t.d; c++) out[i * stride + c] *= inverse[i];
+        by_vectors(t.d, [&](int c, int lanes) {
+            store_part(out + i * stride + c, load_part(sums + i * t.d + c, lanes) * inverse[i], lanes);
+        });
 }
 
 }  // namespace assay

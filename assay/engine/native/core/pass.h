@@ -70,18 +70,18 @@ class Pass {
         deal(static_cast<int>(scratch_.size()));
         const Shape& s = w_.shape;
         x_.room(size_t(in_.tokens()) * s.hidden), r_.room(in_.tokens());
-        y_.room(size_t(in_.tokens()) * s.hidden), hidden_.room(size_t(in_.tokens()) * s.hidden);
+        y_.room(size_t(in_.tokens()) * s.hidden), hidden_.room<Number>(size_t(in_.tokens()) * padded(s.hidden));
         spreads_.resize(in_.predicted());
     }
 
     const Packed& packed() const { return in_; }
-    const float* hidden(int token) const { return hidden_.data() + size_t(token) * w_.shape.hidden; }
+    const Number* hidden(int token) const { return hidden_.data<Number>() + size_t(token) * padded(w_.shape.hidden); }
 
     // To be called once before the threads go in.
     void prepare(bool keep) {
         keep_ = keep;
         tapes_.resize(keep ? w_.shape.layers : 1);
-        for (Tape& tape : tapes_) tape.room(w_.shape, in_.tokens());
+        for (Tape& tape : tapes_) tape.room(w_.shape, in_.tokens(), keep);
         size_t logits = size_t(in_.predicted()) * w_.shape.vocab;
         keeps_logits_ = keep && logits <= 4 * LOGITS;
         if (keeps_logits_) logits_.room(logits);
@@ -94,23 +94,23 @@ class Pass {
         const Shape& s = w_.shape;
         size_t D = s.hidden;
         Share mine = hand.share(in_.tokens());
-        Buffer& operands = scratch_[hand.number].operands;
+        Buffer& both = scratch_[hand.number].both;
         for (int t = mine.a; t < mine.b; t++) embed(t);
         for (int l = 0; l < s.layers; l++) {
             Tape& tape = tapes_[keep_ ? l : 0];
             by_blocks(mine.a, mine.b, [&](int a, int b) {
-                project(w_, w_.layers[l], x_.data(), in_.positions.data(), tape, a, b, operands);
+                project(w_, w_.layers[l], x_.data(), in_.positions.data(), tape, a, b);
             });
             hand.meet();
             for (int item : items_[hand.number]) attend_group(item, l, tape, scratch_[hand.number]);
             if (hand.number == 0) each_layer(l, tape.heads.data());
             hand.meet();
-            by_blocks(mine.a, mine.b, [&](int a, int b) { mix(w_, w_.layers[l], x_.data(), tape, a, b, operands); });
+            by_blocks(mine.a, mine.b, [&](int a, int b) { mix(w_, w_.layers[l], x_.data(), tape, a, b, both); });
         }
         for (int t = mine.a; t < mine.b; t++) {
             float* y = y_.data() + t * D;
             r_.data()[t] = normalise(x_.data() + t * D, s.hidden, s.eps, y);
-            for (size_t i = 0; i < D; i++) hidden_.data()[t * D + i] = y[i] * w_.final_norm[i];
+            scale(y, w_.final_norm, s.hidden, hidden_.data<Number>() + size_t(t) * padded(s.hidden));
         }
         hand.meet();
     }
@@ -123,7 +123,7 @@ class Pass {
         for (int a = mine.a; a < mine.b; a += logit_rows(s.vocab)) {
             int rows = std::min(logit_rows(s.vocab), mine.b - a);
             float* z = keeps_logits_ ? logits_.data() + a * V : scratch.logits.room(rows * V);
-            w_.head.apply(rows, gathered(a, rows, scratch), z, scratch.operands);
+            w_.head.apply(rows, gathered(a, rows, scratch), z);
             for (int i = 0; i < rows; i++) {
                 int m = a + i;
                 const float* row = z + i * V;
@@ -155,9 +155,11 @@ class Pass {
         const Shape& s = w_.shape;
         size_t n = in_.tokens();
         dx_.room(n * s.hidden), dmid_.room(n * s.hidden), dnext_.room(n * s.hidden);
-        dboth_.room(n * 2 * s.ffn), dout_.room(n * s.queries()), dheads_.room(n * s.all_heads());
+        downs_.room<Number>(n * padded(s.hidden)), mids_.room<Number>(n * padded(s.hidden));
+        dboth_.room<Number>(n * 2 * s.ffn), dout_.room(n * s.queries()), dheads_.room(n * s.all_heads());
+        turned_.room<Number>(n * s.all_heads());
         size_t rows = std::min<size_t>(live_.size(), size_t(logit_rows(s.vocab)) * scratch_.size());
-        dz_.room(rows * s.vocab), rows_.room(rows * s.hidden), drows_.room(rows * s.hidden);
+        dz_.room<Number>(rows * padded(s.vocab)), rows_.room<Number>(rows * padded(s.hidden)), drows_.room(rows * s.hidden);
     }
 
     void backward(const Hand& hand) {
@@ -197,7 +199,7 @@ class Pass {
     }
 
     struct Scratch {
-        Buffer keys, values, s, ds, logits, rows, operands, dact, dh;
+        Buffer keys, values, s, ds, logits, rows, both, packed, dact, dh, dz;
         std::vector<int32_t> order;
     };
 
@@ -245,19 +247,17 @@ class Pass {
         const float* k = tape.heads.data() + (s.heads + kv) * s.d;
         const float* v = k + s.kv_heads * s.d;
         float* turned = scratch.keys.room(turned_size(longest(g), s.d));
-        float* room = scratch.s.room(size_t(QUERIES) * rounded_up(longest(g), LANES));
+        float* room = scratch.s.room(size_t(QUERIES) * (rounded_up(longest(g), LANES) + s.d));
         each_sequence(g, [&](const Sequence& q) {
             for (int j = 0; j < q.before.count; j++) put_key(turned, s.d, j, q.before.of(s, j, layer) + kv * s.d);
             put_own(turned, s.d, q, k, H);
             for (int h = kv * each; h < (kv + 1) * each; h++)
                 for (int i = 0; i < q.own; i += QUERIES) {
-                    float inverse[QUERIES];
                     Tile tile = tile_of(tape, q, h, i, turned, v);
                     if (q.before.count)
                         tile.shared = Rows{q.before.of(s, 0, layer) + (s.kv_heads + kv) * s.d,
                                            size_t(s.layers) * s.held(), q.before.count};
-                    attend(tile, room,
-                           tape.o.data() + (q.own_at + i) * s.queries() + h * s.d, s.queries(), inverse);
+                    attend(tile, room, tape.o.data<Number>() + (q.own_at + i) * s.queries() + h * s.d, s.queries());
                 }
         });
     }
@@ -300,7 +300,7 @@ class Pass {
                     scores(grad, values, s.d, blocks, ds, width);
                     for (int j = 0; j < count; j++) {
                         float inverse = 1.0f / exponentials(p + j * width, tile.keys + j, blocks, tile.scale);
-                        float mean = dot(grad[j], tape.o.data() + (q.own_at + i + j) * O + h * s.d, s.d);
+                        float mean = dot(grad[j], tape.o.data<Number>() + (q.own_at + i + j) * O + h * s.d, s.d);
                         for (size_t c = j * width; c < (j + 1) * width; c++) {
                             p[c] *= inverse;
                             ds[c] = p[c] * (ds[c] - mean) * tile.scale;
@@ -318,38 +318,40 @@ class Pass {
         });
     }
 
-    const float* gathered(int a, int rows, Scratch& scratch) {
-        float* to = scratch.rows.room(size_t(rows) * w_.shape.hidden);
-        for (int i = 0; i < rows; i++)
-            std::memcpy(to + size_t(i) * w_.shape.hidden, hidden(in_.predict[a + i]), 4 * size_t(w_.shape.hidden));
+    const Number* gathered(int a, int rows, Scratch& scratch) {
+        size_t N = padded(w_.shape.hidden);
+        Number* to = scratch.rows.room<Number>(rows * N);
+        for (int i = 0; i < rows; i++) std::memcpy(to + i * N, hidden(in_.predict[a + i]), sizeof(Number) * N);
         return to;
     }
 
     // Adds d hidden to dx, and the output layer's gradient to its weight.
     void back_head(const Hand& hand, Share mine, Scratch& scratch) {
         const Shape& s = w_.shape;
-        size_t D = s.hidden, V = s.vocab;
+        size_t D = s.hidden, N = padded(s.hidden), V = s.vocab, Z = padded(s.vocab);
         int at_once = logit_rows(s.vocab) * hand.size, live = int(live_.size());
         for (int first = 0; first < live; first += at_once) {
             int count = std::min(at_once, live - first);
             Share rows = hand.share(count);
+            Number *inputs = rows_.data<Number>() + rows.a * N, *dz = dz_.data<Number>() + rows.a * Z;
             for (int i = rows.a; i < rows.b; i++)
-                std::memcpy(rows_.data() + i * D, hidden(in_.predict[live_[first + i]]), 4 * D);
-            float* dz = dz_.data() + rows.a * V;
-            if (!keeps_logits_) w_.head.apply(rows.b - rows.a, rows_.data() + rows.a * D, dz, scratch.operands);
+                std::memcpy(rows_.data<Number>() + i * N, hidden(in_.predict[live_[first + i]]), sizeof(Number) * N);
+            float* again = keeps_logits_ ? nullptr : scratch.logits.room((rows.b - rows.a) * V);
+            float* grad = scratch.dz.room(V);
+            if (again) w_.head.apply(rows.b - rows.a, inputs, again);
             for (int i = rows.a; i < rows.b; i++) {
                 int m = live_[first + i];
                 const Gradients& c = coefficients_;
                 Coefficients own{c.logp ? c.logp[m] : 0.0f, c.entropy ? c.entropy[m] : 0.0f,
                                  c.top_logp ? c.top_logp + size_t(m) * in_.top : nullptr,
                                  in_.top_ids.data() + size_t(m) * in_.top, c.top_logp ? in_.top : 0};
-                float* row = dz_.data() + i * V;
-                logit_grad(keeps_logits_ ? logits_.data() + m * V : row, s.vocab, in_.targets[m], spreads_[m], own,
-                           row);
+                const float* logits = again ? again + (i - rows.a) * V : logits_.data() + m * V;
+                logit_grad(logits, s.vocab, in_.targets[m], spreads_[m], own, grad);
+                put_numbers(grad, s.vocab, dz + (i - rows.a) * Z);
             }
-            w_.head.pull(rows.b - rows.a, dz, drows_.data() + rows.a * D, scratch.operands);
+            w_.head.pull(rows.b - rows.a, dz, drows_.data() + rows.a * D);
             hand.meet();
-            w_.head.gather(count, dz_.data(), rows_.data(), hand.number, hand.size, scratch.operands);
+            w_.head.gather(count, dz_.data<Number>(), rows_.data<Number>(), hand.number, hand.size, scratch.packed);
             for (int i = 0; i < count; i++) {
                 int t = in_.predict[live_[first + i]];
                 if (t < mine.a || t >= mine.b) continue;
@@ -362,19 +364,24 @@ class Pass {
 
     void back_layer(const Hand& hand, Share mine, Scratch& scratch, const Layer& layer, const Tape& tape) {
         const Shape& s = w_.shape;
-        size_t D = s.hidden, F = s.ffn, H = s.all_heads();
-        float *dx = current(), *dnext = other();
+        size_t D = s.hidden, N = padded(s.hidden), F = s.ffn, H = s.all_heads(), O = s.queries();
+        float *dx = current(), *dnext = other(), *dmid = dmid_.data();
+        Number *downs = downs_.data<Number>(), *mids = mids_.data<Number>(), *turned = turned_.data<Number>();
+        Number* dboth = dboth_.data<Number>();
+        const Number *both = tape.both.data<Number>(), *h = tape.h.data<Number>(), *h2 = tape.h2.data<Number>();
         float* dact = scratch.dact.room(BLOCK * F);
         float* dh = scratch.dh.room(BLOCK * D);
         by_blocks(mine.a, mine.b, [&](int a, int b) {
-            layer.down.pull(b - a, dx + a * D, dact, scratch.operands);
+            for (int t = a; t < b; t++) put_numbers(dx + t * D, s.hidden, downs + t * N);
+            layer.down.pull(b - a, downs + a * N, dact);
             for (int t = a; t < b; t++)
-                gate_back(tape.both.data() + t * 2 * F, dact + (t - a) * F, s.ffn, dboth_.data() + t * 2 * F);
-            layer.up.pull(b - a, dboth_.data() + a * 2 * F, dh, scratch.operands);
-            for (int t = a; t < b; t++)
-                normalise_back(dh + (t - a) * D, tape.h2.data() + t * D, tape.r2.data()[t], s.hidden, dx + t * D,
-                               dmid_.data() + t * D);
-            layer.out.pull(b - a, dmid_.data() + a * D, dout_.data() + a * s.queries(), scratch.operands);
+                gate_back(both + t * 2 * F, dact + (t - a) * F, s.ffn, dboth + t * 2 * F);
+            layer.up.pull(b - a, dboth + a * 2 * F, dh);
+            for (int t = a; t < b; t++) {
+                normalise_back(dh + (t - a) * D, h2 + t * N, tape.r2.data()[t], s.hidden, dx + t * D, dmid + t * D);
+                put_numbers(dmid + t * D, s.hidden, mids + t * N);
+            }
+            layer.out.pull(b - a, mids + a * N, dout_.data() + a * O);
         });
         hand.meet();
         for (int item : items_[hand.number]) attend_back(item, tape, scratch);
@@ -382,17 +389,17 @@ class Pass {
         turn_back(mine);
         if (s.qk_norm) back_qk_norm(hand, layer, tape, mine);
         by_blocks(mine.a, mine.b, [&](int a, int b) {
-            layer.qkv.pull(b - a, dheads_.data() + a * H, dh, scratch.operands);
+            for (int t = a; t < b; t++) put_numbers(dheads_.data() + t * H, s.all_heads(), turned + t * H);
+            layer.qkv.pull(b - a, turned + a * H, dh);
             for (int t = a; t < b; t++)
-                normalise_back(dh + (t - a) * D, tape.h.data() + t * D, tape.r.data()[t], s.hidden, dmid_.data() + t * D,
-                               dnext + t * D);
+                normalise_back(dh + (t - a) * D, h + t * N, tape.r.data()[t], s.hidden, dmid + t * D, dnext + t * D);
         });
-        int n = in_.tokens();
-        layer.down.gather(n, dx, tape.act.data(), hand.number, hand.size, scratch.operands);
-        layer.up.gather(n, dboth_.data(), tape.h2.data(), hand.number, hand.size, scratch.operands);
-        layer.out.gather(n, dmid_.data(), tape.o.data(), hand.number, hand.size, scratch.operands);
-        hand.meet();  // dheads is complete
-        layer.qkv.gather(n, dheads_.data(), tape.h.data(), hand.number, hand.size, scratch.operands);
+        int n = in_.tokens(), number = hand.number, size = hand.size;
+        layer.down.gather(n, downs, tape.act.data<Number>(), number, size, scratch.packed);
+        layer.up.gather(n, dboth, h2, number, size, scratch.packed);
+        layer.out.gather(n, mids, tape.o.data<Number>(), number, size, scratch.packed);
+        hand.meet();  // what was turned is complete
+        layer.qkv.gather(n, turned, h, number, size, scratch.packed);
         if (hand.number == 0) swapped_ = !swapped_;
         hand.meet();
     }
@@ -440,7 +447,8 @@ class Pass {
     std::vector<int> live_;
     Gradients coefficients_{};
     Buffer x_, r_, y_, hidden_, logits_;
-    Buffer dx_, dmid_, dnext_, dboth_, dout_, dheads_, dz_, rows_, drows_;
+    Buffer dx_, dmid_, dnext_, dout_, dheads_, drows_;       // gradients in floats
+    Buffer downs_, mids_, dboth_, turned_, dz_, rows_;  // operands of products
     bool keep_ = false, keeps_logits_ = false, swapped_ = false;
 };
 

@@ -102,10 +102,11 @@ class Sampler {
             keys_.room(slots * s_.layers * s_.kv_heads * turned_size(own_, s_.d));
             values_.room(slots * s_.layers * s_.kv_heads * own_ * s_.d);
             prefixes_.resize(slots);
-            tape_.room(s_, slots);
+            tape_.room(s_, slots, false);
             x_.room(slots * s_.hidden);
             positions_.resize(slots);
-            room_.room(size_t(QUERIES) * rounded_up(in_.length, LANES));
+            hidden_.room<Number>(slots * padded(s_.hidden));
+            room_.room(size_t(QUERIES) * (rounded_up(in_.length, LANES) + s_.d));
             for (int i = in_.slots - 1; i >= 0; i--) free_.push_back(i);
         }
 
@@ -265,10 +266,10 @@ class Sampler {
                     for (int t = slots_[taken[i]].blocks * LANES; t < slots_[taken[i]].position; t++)
                         put_own(taken[i], layer, t, held(paths[which[i]], t, layer, heads));
             });
-            hidden_.room(taken.size() * s_.hidden);
+            size_t N = padded(s_.hidden);
             for (size_t i = 0; i < taken.size(); i++)
-                std::memcpy(hidden_.data() + i * s_.hidden, prefill_.hidden(ends[i]), 4 * size_t(s_.hidden));
-            settle(taken, hidden_.data());
+                std::memcpy(hidden_.data<Number>() + i * N, prefill_.hidden(ends[i]), sizeof(Number) * N);
+            settle(taken);
         }
 
         // Keys and values of token t of a prompt, known or just run.
@@ -287,25 +288,25 @@ class Sampler {
                 positions_[i] = slot.position;
             }
             for (int l = 0; l < s_.layers; l++) {
-                project(w_, w_.layers[l], x_.data(), positions_.data(), tape_, 0, static_cast<int>(n), operands_);
+                project(w_, w_.layers[l], x_.data(), positions_.data(), tape_, 0, static_cast<int>(n));
                 for (size_t i = 0; i < n; i++) {
                     put_own(active_[i], l, positions_[i], tape_.heads.data() + i * s_.all_heads() + s_.queries());
                     for (int kv = 0; kv < s_.kv_heads; kv++)
                         for (int h = kv * each; h < (kv + 1) * each; h += QUERIES)
                             attend_one(i, l, kv, h, std::min(QUERIES, (kv + 1) * each - h));
                 }
-                mix(w_, w_.layers[l], x_.data(), tape_, 0, static_cast<int>(n), operands_);
+                mix(w_, w_.layers[l], x_.data(), tape_, 0, static_cast<int>(n), both_);
                 team_.check();
             }
             for (size_t i = 0; i < n; i++) {
                 float* x = x_.data() + i * D;
                 normalise(x, s_.hidden, s_.eps, x);
-                for (size_t c = 0; c < D; c++) x[c] *= w_.final_norm[c];
+                scale(x, w_.final_norm, s_.hidden, hidden_.data<Number>() + i * padded(s_.hidden));
                 slots_[active_[i]].position++;
             }
             std::vector<int> rows = std::move(active_);
             active_.clear();
-            settle(rows, x_.data());
+            settle(rows);
         }
 
         // `count` heads from `h` on, which share their keys, of the row in place i of a step.
@@ -317,17 +318,17 @@ class Sampler {
             Tile tile{Rows{tape_.heads.data() + i * s_.all_heads() + h * d, d, count}, seen, 0, s_.d,
                       1.0f / std::sqrt(float(s_.d)), keys(slot, layer, kv), prefix_keys(p, layer, kv), blocks,
                       Rows{prefix_values(p, layer, kv), d, before}, Rows{values(slot, layer, kv), d, seen - before}};
-            float inverse[QUERIES];
-            attend(tile, room_.data(), tape_.o.data() + at, d, inverse);
+            attend(tile, room_.data(), tape_.o.data<Number>() + at, d);
         }
 
-        // Draws a token for each of these slots, writes it down, and frees the slots of rows that are over.
-        void settle(const std::vector<int>& rows, const float* hidden) {
+        // Draws a token for each of these slots from its hidden state, writes it down, and frees the slots of rows that are
+        // over.
+        void settle(const std::vector<int>& rows) {
             int n = static_cast<int>(rows.size()), at_once = logit_rows(s_.vocab);
             for (int a = 0; a < n; a += at_once) {
                 int count = std::min(at_once, n - a);
                 float* z = logits_.room(size_t(count) * s_.vocab);
-                w_.head.apply(count, hidden + size_t(a) * s_.hidden, z, operands_);
+                w_.head.apply(count, hidden_.data<Number>() + size_t(a) * padded(s_.hidden), z);
                 for (int i = 0; i < count; i++) write(rows[a + i], z + size_t(i) * s_.vocab);
                 team_.check();
             }
@@ -369,7 +370,7 @@ class Sampler {
         int own_ = 0;  // tokens that a slot has room for
         std::vector<int> free_, active_;
         std::vector<int32_t> positions_;
-        Buffer keys_, values_, x_, hidden_, logits_, room_, operands_;
+        Buffer keys_, values_, x_, hidden_, logits_, room_, both_;
         std::vector<Buffer> joined_;  // what is known of prompts, where it came in several pieces
         Tape tape_;
         Drawer drawer_;

@@ -43,6 +43,14 @@ inline void store_part(float* p, vec v, int count) {
     else std::memcpy(p, &v, 4 * static_cast<size_t>(count & (LANES - 1)));
 }
 
+// what(i, lanes) for vectors of n numbers: at i, `lanes` of them.
+template <class Do>
+inline void by_vectors(int n, Do&& what) {
+    int i = 0;
+    for (; i + LANES <= n; i += LANES) what(i, LANES);
+    if (i < n) what(i, n - i);
+}
+
 inline int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 
 // The sum of all lanes: halves are added until one lane is left.
@@ -87,14 +95,5 @@ inline vec exp(vec x) {
 }
 
 inline vec sigmoid(vec x) { return all(1.0f) / (all(1.0f) + exp(-x)); }
-
-// sum of a[i] b[i], the lanes over i
-inline float dot(const float* a, const float* b, int n) {
-    vec total = {};
-    int i = 0;
-    for (; i + LANES <= n; i += LANES) total += load(a + i) * load(b + i);
-    if (i < n) total += load_part(a + i, n - i) * load_part(b + i, n - i);
-    return sum(total);
-}
 
 }  // namespace assay
