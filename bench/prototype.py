@@ -157,7 +157,9 @@ def told(result: Mapping[str, Any]) -> str:
     """A result as lines of text."""
     speeds = ", ".join(f"{phase} {result['tokens_per_s'][phase]:,.0f}" for phase in PHASES if phase != "update")
     lines = [f"{result['shape']}, {result['threads']} threads; the core's tokens a second at best: {speeds}"]
-    lines.append(f"  decode floor {result['decode_floor']:.2f}, a token of ended answers {result['ended_token_cost']:.2f}")
+    lines.append(
+        f"  decode floor {result['decode_floor']:.2f}, a token of ended answers {result['ended_token_cost']:.2f}"
+    )
     for other, phases in result["ratios"].items():
         for phase, how in phases.items():
             clock, processor = ("{:.2f} [{:.2f} {:.2f}]".format(*how[key]) for key in ("seconds", "processor"))

@@ -83,6 +83,19 @@ inline Elements elements(const Number* x, size_t stride, int k, int depth) {
     return lower | __builtin_convertvector(*reinterpret_cast<const LooseNumbers*>(second), Elements) << 16;
 }
 
+// Puts number j of a chain at each of `count` places side by side: into the elements from `to` on, which hold the numbers
+// around j. The later number of an element is zero until it is put.
+inline void put_beside(const Number* x, int j, int count, Element* to) {
+    if (j % 2)
+        for (int i = 0; i < count; i++) to[i] = (to[i] & 0xffff) | static_cast<uint32_t>(x[i]) << 16;
+    else
+        for (int i = 0; i < count; i++) to[i] = x[i];
+}
+
+inline void get_beside(const Element* from, int j, int count, Number* x) {
+    for (int i = 0; i < count; i++) x[i] = static_cast<uint16_t>(from[i] >> 16 * (j % 2));
+}
+
 // (sum + a' b') + a b, for the pairs (a, a') in the lanes of `a` and (b, b') in `b`, rounded after each product.
 // The instruction treats subnormal numbers as zero; its emulation does not.
 inline vec multiply_add(Elements a, Element b, vec sum) {
@@ -110,6 +123,11 @@ inline void put_elements(const float* x, size_t stride, int k, int, int count, E
 
 inline Elements elements(const Number* x, size_t stride, int k, int) { return load(x + k * stride); }
 
+inline void put_beside(const Number* x, int, int count, Element* to) { std::memcpy(to, x, 4 * static_cast<size_t>(count)); }
+inline void get_beside(const Element* from, int, int count, Number* x) {
+    std::memcpy(x, from, 4 * static_cast<size_t>(count));
+}
+
 inline vec multiply_add(Elements a, Element b, vec sum) { return sum + a * b; }
 
 #endif
@@ -128,8 +146,9 @@ inline float dot(const A* a, const B* b, int n) {
     return sum(total);
 }
 
-// Rounds a row to operands.
-inline void put_numbers(const float* from, int n, Number* to) {
+// Rounds a row to operands, or widens operands to floats.
+template <class From, class To>
+inline void put_numbers(const From* from, int n, To* to) {
     by_vectors(n, [&](int i, int lanes) { store_part(to + i, load_part(from + i, lanes), lanes); });
 }
 

@@ -114,7 +114,7 @@ struct Tape {
 
     void room(const Shape& s, size_t tokens, bool keep) {
         kept = keep;
-        h.room<Number>(tokens * padded(s.hidden)), r.room(tokens), heads.room(tokens * s.all_heads());
+        h.room<Number>(tokens * padded(s.hidden)), r.room(tokens), heads.room<Number>(tokens * s.all_heads());
         if (s.qk_norm) normed.room(tokens * s.turned()), rr.room(tokens * (s.heads + s.kv_heads));
         o.room<Number>(tokens * s.queries()), h2.room<Number>(tokens * padded(s.hidden)), r2.room(tokens);
         if (kept) both.room<Number>(tokens * 2 * s.ffn);
@@ -175,18 +175,19 @@ inline void gate_back(const Number* both, const float* dact, int n, Number* dbot
 
 // Tokens [a, b): computes rotated queries, rotated keys and values from the residual stream.
 inline void project(const Weights& w, const Layer& layer, const float* x, const int32_t* positions, Tape& tape, int a,
-                    int b) {
+                    int b, Buffer& scratch) {
     const Shape& s = w.shape;
     size_t D = s.hidden, N = padded(s.hidden), H = s.all_heads(), heads = s.heads + s.kv_heads;
     Number* h = tape.h.data<Number>();
     for (size_t t = a; t < static_cast<size_t>(b); t++)
         tape.r.data()[t] = normalise(x + t * D, s.hidden, s.eps, h + t * N);
-    layer.qkv.apply(b - a, h + a * N, tape.heads.data() + a * H);
+    float* raw = scratch.room((b - a) * H);
+    layer.qkv.apply(b - a, h + a * N, raw);
     for (size_t t = a; t < static_cast<size_t>(b); t++) {
         const float* cosine = w.cosines + static_cast<size_t>(positions[t]) * (s.d / 2);
         const float* sine = w.sines + static_cast<size_t>(positions[t]) * (s.d / 2);
         for (size_t i = 0; i < heads; i++) {
-            float* head = tape.heads.data() + t * H + i * s.d;
+            float* head = raw + (t - a) * H + i * s.d;
             if (s.qk_norm) {
                 float* normed = tape.normed.data() + (t * heads + i) * s.d;
                 tape.rr.data()[t * heads + i] = normalise(head, s.d, s.eps, normed);
@@ -194,6 +195,7 @@ inline void project(const Weights& w, const Layer& layer, const float* x, const 
             }
             turn(head, s.d, cosine, sine, 1.0f);
         }
+        put_numbers(raw + (t - a) * H, s.all_heads(), tape.heads.data<Number>() + t * H);
     }
 }
 

@@ -60,6 +60,8 @@ struct Gradients {
     const float *logp, *entropy, *top_logp;  // each or null
 };
 
+constexpr int LEARNT = 4 * QUERIES;  // queries that go through attention's backward pass together
+
 class Pass {
   public:
     Pass(const Weights& weights, int threads) : w_(weights), scratch_(threads) {}
@@ -99,11 +101,11 @@ class Pass {
         for (int l = 0; l < s.layers; l++) {
             Tape& tape = tapes_[keep_ ? l : 0];
             by_blocks(mine.a, mine.b, [&](int a, int b) {
-                project(w_, w_.layers[l], x_.data(), in_.positions.data(), tape, a, b);
+                project(w_, w_.layers[l], x_.data(), in_.positions.data(), tape, a, b, both);
             });
             hand.meet();
             for (int item : items_[hand.number]) attend_group(item, l, tape, scratch_[hand.number]);
-            if (hand.number == 0) each_layer(l, tape.heads.data());
+            if (hand.number == 0) each_layer(l, tape.heads.data<Number>());
             hand.meet();
             by_blocks(mine.a, mine.b, [&](int a, int b) { mix(w_, w_.layers[l], x_.data(), tape, a, b, both); });
         }
@@ -156,7 +158,7 @@ class Pass {
         size_t n = in_.tokens();
         dx_.room(n * s.hidden), dmid_.room(n * s.hidden), dnext_.room(n * s.hidden);
         downs_.room<Number>(n * padded(s.hidden)), mids_.room<Number>(n * padded(s.hidden));
-        dboth_.room<Number>(n * 2 * s.ffn), dout_.room(n * s.queries()), dheads_.room(n * s.all_heads());
+        dboth_.room<Number>(n * 2 * s.ffn), dout_.room<Number>(n * s.queries()), dheads_.room(n * s.all_heads());
         turned_.room<Number>(n * s.all_heads());
         size_t rows = std::min<size_t>(live_.size(), size_t(logit_rows(s.vocab)) * scratch_.size());
         dz_.room<Number>(rows * padded(s.vocab)), rows_.room<Number>(rows * padded(s.hidden)), drows_.room(rows * s.hidden);
@@ -199,7 +201,7 @@ class Pass {
     }
 
     struct Scratch {
-        Buffer keys, values, s, ds, logits, rows, both, packed, dact, dh, dz;
+        Buffer keys, key_rows, values, s, ds, weights, slopes, logits, rows, both, packed, dact, dh, dout, dz;
         std::vector<int32_t> order;
     };
 
@@ -235,86 +237,97 @@ class Pass {
         return result;
     }
 
-    // Transposes the keys (or values) of a sequence's own tokens into the blocks, behind those of its context.
-    static void put_own(float* turned, int d, const Sequence& q, const float* from, size_t stride) {
-        for (int j = 0; j < q.own; j++) put_key(turned, d, q.shared + j, from + (q.own_at + j) * stride);
-    }
-
     void attend_group(int item, int layer, Tape& tape, Scratch& scratch) {
         const Shape& s = w_.shape;
-        int g = item / s.kv_heads, kv = item % s.kv_heads, each = s.heads / s.kv_heads;
+        int g = item / s.kv_heads, kv = item % s.kv_heads, each = s.heads / s.kv_heads, most = longest(g);
         size_t H = s.all_heads();
-        const float* k = tape.heads.data() + (s.heads + kv) * s.d;
-        const float* v = k + s.kv_heads * s.d;
-        float* turned = scratch.keys.room(turned_size(longest(g), s.d));
-        float* room = scratch.s.room(size_t(QUERIES) * (rounded_up(longest(g), LANES) + s.d));
+        const Number* k = tape.heads.data<Number>() + (s.heads + kv) * s.d;
+        const Number* v = k + s.kv_heads * s.d;
+        Element* keys = scratch.keys.room<Element>(keys_size(most, s.d));
+        Element* values = scratch.values.room<Element>(values_size(most, s.d));
+        Number* known = scratch.rows.room<Number>(s.d);
+        float* room = scratch.s.room(attend_room(most, s.d));
         each_sequence(g, [&](const Sequence& q) {
-            for (int j = 0; j < q.before.count; j++) put_key(turned, s.d, j, q.before.of(s, j, layer) + kv * s.d);
-            put_own(turned, s.d, q, k, H);
+            for (int j = 0; j < q.before.count; j++) {
+                const float* held = q.before.of(s, j, layer) + kv * s.d;
+                put_numbers(held, s.d, known), put_key(keys, s.d, j, known);
+                put_numbers(held + s.kv_heads * s.d, s.d, known), put_value(values, s.d, j, known);
+            }
+            for (size_t j = 0; j < size_t(q.own); j++) {
+                put_key(keys, s.d, q.shared + j, k + (q.own_at + j) * H);
+                put_value(values, s.d, q.shared + j, v + (q.own_at + j) * H);
+            }
             for (int h = kv * each; h < (kv + 1) * each; h++)
-                for (int i = 0; i < q.own; i += QUERIES) {
-                    Tile tile = tile_of(tape, q, h, i, turned, v);
-                    if (q.before.count)
-                        tile.shared = Rows{q.before.of(s, 0, layer) + (s.kv_heads + kv) * s.d,
-                                           size_t(s.layers) * s.held(), q.before.count};
-                    attend(tile, room, tape.o.data<Number>() + (q.own_at + i) * s.queries() + h * s.d, s.queries());
-                }
+                for (int i = 0; i < q.own; i += QUERIES)
+                    attend(Tile{queries_of(tape, q, h).from(i, QUERIES), q.shared + i + 1, 1, s.d,
+                                1.0f / std::sqrt(float(s.d)), Held{keys, values}, Held{}, 0},
+                           room, tape.o.data<Number>() + (q.own_at + i) * s.queries() + h * s.d, s.queries());
         });
     }
 
-    Tile tile_of(const Tape& tape, const Sequence& q, int h, int i, const float* turned, const float* v) const {
-        const Shape& s = w_.shape;
-        size_t H = s.all_heads();
-        return Tile{Rows{tape.heads.data() + (q.own_at + i) * H + h * s.d, H, std::min(QUERIES, q.own - i)},
-                    q.shared + i + 1, 1, s.d, 1.0f / std::sqrt(float(s.d)), turned, nullptr, 0,
-                    Rows{v + q.shared_at * H, H, q.shared}, Rows{v + q.own_at * H, H, q.own}};
+    Rows queries_of(const Tape& tape, const Sequence& q, int h) const {
+        size_t H = w_.shape.all_heads();
+        return Rows{tape.heads.data<Number>() + q.own_at * H + h * w_.shape.d, H, q.own};
     }
 
     // P = softmax, dV += P' dO, dS = scale P (dO V' - rowsum(dO O)), dQ = dS K, dK += dS' Q
     void attend_back(int item, const Tape& tape, Scratch& scratch) {
         const Shape& s = w_.shape;
-        int g = item / s.kv_heads, kv = item % s.kv_heads, each = s.heads / s.kv_heads;
-        size_t H = s.all_heads(), O = s.queries();
-        size_t key_at = (s.heads + kv) * s.d, value_at = key_at + s.kv_heads * s.d;
-        const float *k = tape.heads.data() + key_at, *v = tape.heads.data() + value_at;
-        float *dk = dheads_.data() + key_at, *dv = dheads_.data() + value_at;
-        int most = longest(g);
-        float* keys = scratch.keys.room(turned_size(most, s.d));
-        float* values = scratch.values.room(turned_size(most, s.d));
-        float* p = scratch.s.room(size_t(QUERIES) * rounded_up(most, LANES));
-        float* ds = scratch.ds.room(size_t(QUERIES) * rounded_up(most, LANES));
+        int g = item / s.kv_heads, kv = item % s.kv_heads, each = s.heads / s.kv_heads, most = longest(g), d = s.d;
+        size_t H = s.all_heads(), O = s.queries(), width = size_t(blocks_of(most)) * LANES;
+        size_t key_at = (s.heads + kv) * d, value_at = key_at + s.kv_heads * d;
+        const Number *k = tape.heads.data<Number>() + key_at, *v = tape.heads.data<Number>() + value_at;
+        float *dk = dheads_.data() + key_at, *dv = dheads_.data() + value_at, scale = 1.0f / std::sqrt(float(d));
+        Element* keys = scratch.keys.room<Element>(keys_size(most, d));
+        Element* key_rows = scratch.key_rows.room<Element>(values_size(most, d));
+        Element* values = scratch.values.room<Element>(keys_size(most, d));
+        float *p = scratch.s.room(LEARNT * width), *ds = scratch.ds.room(LEARNT * width);
+        Number *weights = scratch.weights.room<Number>(LEARNT * width), *slopes = scratch.slopes.room<Number>(LEARNT * width);
         each_sequence(g, [&](const Sequence& q) {
             for (int t = q.own_at; t < q.own_at + q.own; t++)
-                std::memset(dk + t * H, 0, 4 * s.d), std::memset(dv + t * H, 0, 4 * s.d);
+                std::memset(dk + t * H, 0, 4 * d), std::memset(dv + t * H, 0, 4 * d);
         });
         each_sequence(g, [&](const Sequence& q) {
-            put_own(keys, s.d, q, k, H);
-            put_own(values, s.d, q, v, H);
-            for (int h = kv * each; h < (kv + 1) * each; h++)
-                for (int i = 0; i < q.own; i += QUERIES) {
-                    Tile tile = tile_of(tape, q, h, i, keys, v);
-                    int count = tile.q.count, seen = tile.most(), blocks = blocks_of(seen);
-                    size_t width = size_t(blocks) * LANES;
-                    Rows grad{dout_.data() + (q.own_at + i) * O + h * s.d, O, count};
-                    scores(tile.q, keys, s.d, blocks, p, width);
-                    scores(grad, values, s.d, blocks, ds, width);
-                    for (int j = 0; j < count; j++) {
-                        float inverse = 1.0f / exponentials(p + j * width, tile.keys + j, blocks, tile.scale);
-                        float mean = dot(grad[j], tape.o.data<Number>() + (q.own_at + i + j) * O + h * s.d, s.d);
-                        for (size_t c = j * width; c < (j + 1) * width; c++) {
-                            p[c] *= inverse;
-                            ds[c] = p[c] * (ds[c] - mean) * tile.scale;
+            for (size_t j = 0; j < size_t(q.own); j++) {
+                put_key(keys, d, q.shared + j, k + (q.own_at + j) * H);
+                put_value(key_rows, d, q.shared + j, k + (q.own_at + j) * H);
+                put_key(values, d, q.shared + j, v + (q.own_at + j) * H);
+            }
+            for (int h = kv * each; h < (kv + 1) * each; h++) {
+                Rows all_queries = queries_of(tape, q, h);
+                Rows all_grads{dout_.data<Number>() + q.own_at * O + h * d, O, q.own};
+                const Number* out = tape.o.data<Number>() + q.own_at * O + h * d;
+                for (int i = 0; i < q.own; i += LEARNT) {
+                    Rows queries = all_queries.from(i, LEARNT), grads = all_grads.from(i, LEARNT);
+                    int seen = q.shared + i + queries.count, blocks = blocks_of(seen);
+                    for (int r = 0; r < queries.count; r += QUERIES) {
+                        Rows some = queries.from(r, QUERIES);
+                        int first = q.shared + i + r + 1, near = first + some.count - 1;
+                        scores(some, keys, d, blocks_of(near), p + r * width, width);
+                        scores(grads.from(r, QUERIES), values, d, blocks_of(near), ds + r * width, width);
+                        for (int j = r; j < r + some.count; j++) {
+                            float inverse = 1.0f / exponentials(p + j * width, first + j - r, blocks, scale, p + j * width);
+                            float mean = dot(grads[j], out + (i + j) * O, d);
+                            for (size_t c = j * width; c < j * width + blocks * LANES; c += LANES) {
+                                vec own = load(p + c) * inverse;
+                                store(weights + c, own);
+                                store(slopes + c, own * (load(ds + c) - mean) * scale);
+                            }
                         }
+                        gather(slopes + r * width, width, some.count, key_rows, near, d,
+                               dheads_.data() + (q.own_at + i + r) * H + h * d, H, false);
                     }
                     int shared = std::min(q.shared, seen), own = seen - shared;
-                    float* dq = dheads_.data() + (q.own_at + i) * H + h * s.d;
-                    gather(ds, width, count, Rows{k + q.shared_at * H, H, shared}, s.d, dq, H, false);
-                    gather(ds + shared, width, count, Rows{k + q.own_at * H, H, own}, s.d, dq, H, true);
-                    spread(p, width, grad, shared, s.d, dv + q.shared_at * H, H);
-                    spread(p + shared, width, grad, own, s.d, dv + q.own_at * H, H);
-                    spread(ds, width, tile.q, shared, s.d, dk + q.shared_at * H, H);
-                    spread(ds + shared, width, tile.q, own, s.d, dk + q.own_at * H, H);
+                    auto add = [&](const Number* x, const Rows& rows, float* to) {
+                        add_outer(shared, d, rows.count, x, width, rows.data, rows.stride, to + q.shared_at * H, H,
+                                  scratch.packed);
+                        add_outer(own, d, rows.count, x + shared, width, rows.data, rows.stride, to + q.own_at * H, H,
+                                  scratch.packed);
+                    };
+                    add(weights, grads, dv);
+                    add(slopes, queries, dk);
                 }
+            }
         });
     }
 
@@ -370,7 +383,7 @@ class Pass {
         Number* dboth = dboth_.data<Number>();
         const Number *both = tape.both.data<Number>(), *h = tape.h.data<Number>(), *h2 = tape.h2.data<Number>();
         float* dact = scratch.dact.room(BLOCK * F);
-        float* dh = scratch.dh.room(BLOCK * D);
+        float *dh = scratch.dh.room(BLOCK * D), *dout = scratch.dout.room(BLOCK * O);
         by_blocks(mine.a, mine.b, [&](int a, int b) {
             for (int t = a; t < b; t++) put_numbers(dx + t * D, s.hidden, downs + t * N);
             layer.down.pull(b - a, downs + a * N, dact);
@@ -381,7 +394,8 @@ class Pass {
                 normalise_back(dh + (t - a) * D, h2 + t * N, tape.r2.data()[t], s.hidden, dx + t * D, dmid + t * D);
                 put_numbers(dmid + t * D, s.hidden, mids + t * N);
             }
-            layer.out.pull(b - a, mids + a * N, dout_.data() + a * O);
+            layer.out.pull(b - a, mids + a * N, dout);
+            put_numbers(dout, (b - a) * s.queries(), dout_.data<Number>() + a * O);
         });
         hand.meet();
         for (int item : items_[hand.number]) attend_back(item, tape, scratch);
@@ -447,8 +461,8 @@ class Pass {
     std::vector<int> live_;
     Gradients coefficients_{};
     Buffer x_, r_, y_, hidden_, logits_;
-    Buffer dx_, dmid_, dnext_, dout_, dheads_, drows_;       // gradients in floats
-    Buffer downs_, mids_, dboth_, turned_, dz_, rows_;  // operands of products
+    Buffer dx_, dmid_, dnext_, dheads_, drows_;               // gradients in floats
+    Buffer downs_, mids_, dboth_, dout_, turned_, dz_, rows_;  // operands of products
     bool keep_ = false, keeps_logits_ = false, swapped_ = false;
 };
 
