@@ -131,7 +131,8 @@ inline float normalise(const float* x, int n, float eps, To* y) {
 }
 
 // y = x weight, number by number
-inline void scale(const float* x, const float* weight, int n, Number* y) {
+template <class To>
+inline void scale(const float* x, const float* weight, int n, To* y) {
     by_vectors(n, [&](int i, int lanes) { store_part(y + i, load_part(x + i, lanes) * load_part(weight + i, lanes), lanes); });
 }
 
