@@ -109,7 +109,8 @@ def bytes_of_token(shape: Shape, threads: int) -> float:
     engine = engine_of(shape, "native", "auto")
     config, size = engine.model.config, 2 if engine.compute == torch.bfloat16 else 4
     length, count = shape.prompt + shape.answer, shape.prompts * shape.samples
-    rows = native_slots(config, length=length, count=count, memory_bytes=1 << 40, threads=threads)
+    settings = {"memory_bytes": engine.memory_bytes, "threads": threads, "itemsize": size}
+    rows = native_slots(config, length=length, count=count, **settings)
     weights = size * sum(p.numel() for p in engine.model.parameters())
     return row_bytes(config, 1, size) * (shape.prompt + shape.answer / 2) + weights / rows
 
@@ -157,9 +158,8 @@ def told(result: Mapping[str, Any]) -> str:
     """A result as lines of text."""
     speeds = ", ".join(f"{phase} {result['tokens_per_s'][phase]:,.0f}" for phase in PHASES if phase != "update")
     lines = [f"{result['shape']}, {result['threads']} threads; the core's tokens a second at best: {speeds}"]
-    lines.append(
-        f"  decode floor {result['decode_floor']:.2f}, a token of ended answers {result['ended_token_cost']:.2f}"
-    )
+    floor, ended = result["decode_floor"], result["ended_token_cost"]
+    lines.append(f"  decode floor {floor:.2f}, a token of ended answers {ended:.2f}")
     for other, phases in result["ratios"].items():
         for phase, how in phases.items():
             clock, processor = ("{:.2f} [{:.2f} {:.2f}]".format(*how[key]) for key in ("seconds", "processor"))

@@ -208,8 +208,8 @@ def test_what_is_not_finite_goes_through_a_product(products: Products) -> None:
 
 @every_family
 def test_log_probs_are_those_of_products_on_rounded_operands(variant: build.Variant, family: str) -> None:
-    """Against torch in fp64, where each linear layer rounds its input and weight, and attention its queries, keys, values
-    and exponentials, which are then divided by the sum of what they were. Norms are 1, so that to fold them into
+    """Against torch in fp64, where each linear layer rounds its input and weight, and attention its queries, keys,
+    values and exponentials, which are then divided by the sum of what they were. Norms are 1, so that to fold them into
     weights changes nothing. An input that lies, but for its rounding as a float, in the middle of two bf16 may go the
     other way, and its row's later numbers with it: so most log-probs must agree, not all."""
     engine = core(family)
