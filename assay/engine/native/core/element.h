@@ -86,10 +86,13 @@ inline Elements elements(const Number* x, size_t stride, int k, int depth) {
 // Puts number j of a chain at each of `count` places side by side: into the elements from `to` on, which hold the numbers
 // around j. The later number of an element is zero until it is put.
 inline void put_beside(const Number* x, int j, int count, Element* to) {
-    if (j % 2)
-        for (int i = 0; i < count; i++) to[i] = (to[i] & 0xffff) | static_cast<uint32_t>(x[i]) << 16;
-    else
-        for (int i = 0; i < count; i++) to[i] = x[i];
+    const bool later = j % 2;
+    int i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        Elements own = __builtin_convertvector(*reinterpret_cast<const LooseNumbers*>(x + i), Elements);
+        store(to + i, later ? (load(to + i) & 0xffff) | own << 16 : own);
+    }
+    for (; i < count; i++) to[i] = later ? (to[i] & 0xffff) | static_cast<uint32_t>(x[i]) << 16 : x[i];
 }
 
 inline void get_beside(const Element* from, int j, int count, Number* x) {

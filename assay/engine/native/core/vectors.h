@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace assay {
 
@@ -53,24 +54,30 @@ inline void by_vectors(int n, Do&& what) {
 
 inline int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 
-// The sum of all lanes: halves are added until one lane is left.
-inline float sum(vec v) {
-    float x[LANES];
-    std::memcpy(x, &v, sizeof v);
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) x[i] += x[i + half];
-    return x[0];
+// The lanes, each moved down by `by` places and the first ones to the end.
+template <int BY, int... LANE>
+inline vec turned(vec v, std::integer_sequence<int, LANE...>) {
+#if defined(__clang__)
+    return __builtin_shufflevector(v, v, ((LANE + BY) % LANES)...);
+#else
+    return __builtin_shuffle(v, ivec{((LANE + BY) % LANES)...});
+#endif
 }
 
-inline float greatest(vec v) {
-    float x[LANES], most;
-    std::memcpy(x, &v, sizeof v);
-    most = x[0];
-    for (int i = 1; i < LANES; i++) most = x[i] > most ? x[i] : most;
-    return most;
+// All lanes joined to one: the upper half to the lower half, until one lane is left.
+template <int HALF = LANES / 2, class Join>
+inline float joined(vec v, Join&& join) {
+    v = join(v, turned<HALF>(v, std::make_integer_sequence<int, LANES>()));
+    if constexpr (HALF > 1) return joined<HALF / 2>(v, join);
+    else return v[0];
 }
 
 inline vec larger(vec a, vec b) { return choose(a > b, a, b); }
+
+inline float sum(vec v) {
+    return joined(v, [](vec a, vec b) { return a + b; });
+}
+inline float greatest(vec v) { return joined(v, larger); }
 
 // e^x within 2 units in the last place: x = n ln 2 + r, a polynomial in r, and n into the exponent.
 inline vec exp(vec x) {
