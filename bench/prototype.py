@@ -110,7 +110,7 @@ def bytes_of_token(shape: Shape, threads: int) -> float:
     config, size = engine.model.config, 2 if engine.compute == torch.bfloat16 else 4
     length, count = shape.prompt + shape.answer, shape.prompts * shape.samples
     settings = {"memory_bytes": engine.memory_bytes, "threads": threads, "itemsize": size}
-    rows = native_slots(config, length=length, count=count, **settings)
+    rows = native_slots(config, length=length, count=count, group=shape.samples, **settings)
     weights = size * sum(p.numel() for p in engine.model.parameters())
     return row_bytes(config, 1, size) * (shape.prompt + shape.answer / 2) + weights / rows
 

@@ -28,7 +28,7 @@ TAPE_BYTES = 1 << 30  # if the activations of a chunk take more, the backward pa
 CACHE_BYTES = 24 << 20  # as much of the keys and values of rows in flight fits into a processor's outer cache
 STEP_ELEMENTS = 64_000  # hidden elements of a decoding step below which its calls cost more than its products
 LEAST_ROWS, MOST_ROWS = 64, 512
-NATIVE_SLOTS = 24  # rows in flight on a thread: enough for good products; more only make its keys and values larger
+NATIVE_SLOTS = 16  # rows in flight on a thread: enough for good products; more only make its keys and values larger
 CORE_LIMIT = 100_000_000  # `auto` takes the core up to so many parameters: it packs each weight twice after every step
 CODED_BLOCK = 256  # moments in eight bits that share a scale
 KEPT_SHARE = 4  # the prefix cache may take a quarter of the memory that rows in flight may take
@@ -142,10 +142,17 @@ def slots(c: PolicyConfig, *, length: int, count: int, memory_bytes: int, itemsi
     return max(1, min(-(-count // waves), memory_bytes // size))
 
 
-def native_slots(c: PolicyConfig, *, length: int, count: int, memory_bytes: int, threads: int, itemsize: int) -> int:
-    """How many rows one thread of the core has in flight."""
+def native_slots(
+    c: PolicyConfig, *, length: int, count: int, memory_bytes: int, threads: int, itemsize: int, group: int
+) -> int:
+    """How many rows one thread of the core has in flight: those of whole groups of so many answers, if they fit.
+
+    If the keys and values of NATIVE_SLOTS rows stay in no cache, the rows are twice as many and share the weights.
+    """
     share = -(-count // threads)
-    wave = -(-share // max(1, round(share / NATIVE_SLOTS)))
+    cached = NATIVE_SLOTS * threads * row_bytes(c, length, itemsize) <= CACHE_BYTES
+    wave = -(-share // max(1, round(share / (NATIVE_SLOTS if cached else 2 * NATIVE_SLOTS))))
+    wave = -(-wave // group) * group if group <= wave else wave
     return max(1, min(wave, memory_bytes // (row_bytes(c, length, itemsize) * threads)))
 
 
@@ -303,6 +310,7 @@ def _recorded(c: PolicyConfig, rows: int, length: int, b: int) -> int:
 
 def _native_sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
     settings = {"length": w.length, "memory_bytes": w.cache_bytes, "threads": w.threads, "itemsize": w.compute}
+    settings["group"] = w.group
     each = max(native_slots(c, count=count, **settings) for count in (w.answers, w.evaluated or w.answers))
     own = min(w.prompt, LANES) + w.max_new
     shared = math.ceil(each / w.group) * row_bytes(c, w.prompt, w.compute)

@@ -276,6 +276,7 @@ class _Sampling:
         """How many rows a thread has in flight, in even waves and within the memory."""
         engine = self.engine
         settings = {"memory_bytes": engine.memory_bytes, "threads": engine.threads, "itemsize": engine.compute.itemsize}
+        settings["group"] = int(np.bincount(self.prompt_of).max())
         return native_slots(engine.model.config, length=self.length, count=len(self.sorted), **settings)
 
     def _stopped(self) -> Callable[..., int]:

@@ -88,15 +88,17 @@ inline void scores(const Rows& q, const Element* keys, int d, int blocks, float*
 // e_j = exp(scale (s_j - max s)) for j < keys and 0 up to the end of the blocks; returns their sum. `e` may be `s`.
 template <class To>
 inline float exponentials(const float* s, int keys, int blocks, float scale, To* e) {
-    vec most = all(-INF);
-    by_vectors(keys, [&](int j, int lanes) { most = larger(most, load_part(s + j, lanes, -INF)); });
-    vec top = all(greatest(most)), factor = all(scale), total = {};
-    by_vectors(keys, [&](int j, int lanes) {
-        vec x = exp((load_part(s + j, lanes, -INF) - top) * factor);
+    int last = (keys - 1) / LANES * LANES;  // where the last block with keys begins
+    const vec rest = kept(load(s + last), keys - last, -INF);
+    vec most = rest, total = {};
+    for (int j = 0; j < last; j += LANES) most = larger(most, load(s + j));
+    const vec top = all(greatest(most)), factor = all(scale);
+    for (int j = 0; j <= last; j += LANES) {
+        vec x = exp(((j < last ? load(s + j) : rest) - top) * factor);
         store(e + j, x);
         total += x;
-    });
-    for (int b = blocks_of(keys); b < blocks; b++) store(e + b * LANES, vec{});
+    }
+    for (int b = last / LANES + 1; b < blocks; b++) store(e + b * LANES, vec{});
     return sum(total);
 }
 

@@ -52,6 +52,13 @@ inline void by_vectors(int n, Do&& what) {
     if (i < n) what(i, n - i);
 }
 
+// The first `count` lanes of v, and `fill` in the others.
+inline vec kept(vec v, int count, float fill) {
+    ivec lane;
+    for (int i = 0; i < LANES; i++) lane[i] = i;
+    return choose(lane < count, v, all(fill));
+}
+
 inline int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 
 // The lanes, each moved down by `by` places and the first ones to the end.
