@@ -2,10 +2,10 @@
 //
 //     s_j = q . k_j,   e_j = exp(scale (s_j - max s)),   o = sum_j e_j v_j / sum_j e_j
 //
-// Both sums are chains of products (see element.h), over the numbers of a key and over the keys. Keys lie in blocks of LANES
-// keys, transposed so that a vector holds one element of LANES keys: [block][steps of d][LANES]. Values lie in elements of
-// successive positions: [steps of the positions][d]. The result of a query depends only on its own keys, in the order of
-// their positions.
+// Both sums are chains of products (see element.h), over the numbers of a key and over the keys. Keys lie in blocks of
+// LANES keys, transposed so that a vector holds one element of LANES keys: [block][steps of d][LANES]. Values lie in
+// elements of successive positions: [steps of the positions][d]. The result of a query depends only on its own keys, in
+// the order of their positions.
 #pragma once
 
 #include "product.h"

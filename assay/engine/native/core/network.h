@@ -133,7 +133,9 @@ inline float normalise(const float* x, int n, float eps, To* y) {
 // y = x weight, number by number
 template <class To>
 inline void scale(const float* x, const float* weight, int n, To* y) {
-    by_vectors(n, [&](int i, int lanes) { store_part(y + i, load_part(x + i, lanes) * load_part(weight + i, lanes), lanes); });
+    by_vectors(n, [&](int i, int lanes) {
+        store_part(y + i, load_part(x + i, lanes) * load_part(weight + i, lanes), lanes);
+    });
 }
 
 // dx = residual + r (dy - y mean(dy y)), for y = r x

@@ -124,7 +124,7 @@ class Pass {
             if (some) live_.push_back(m);
         }
         dx_.room(n * s.hidden), dhidden_.room(n * s.hidden), dheads_.room(n * s.all_heads());
-        dout_.room<Number>(n * s.queries());
+        dattended_.room<Number>(n * s.queries());
         slopes_.resize(s.layers), sums_.clear();
         for (int l = 0; l < s.layers; l++) {
             Slopes& own = slopes_[l];
@@ -170,7 +170,7 @@ class Pass {
     }
 
     struct Scratch {
-        Buffer keys, key_rows, values, s, ds, weights, slopes, logits, rows, raw, packed, dact, dh, dout, dz;
+        Buffer keys, key_rows, values, s, ds, weights, slopes, logits, rows, raw, packed, dact, dh, dattended, dz;
         std::vector<int32_t> order;
     };
 
@@ -311,7 +311,8 @@ class Pass {
         Element* key_rows = scratch.key_rows.room<Element>(values_size(most, d));
         Element* values = scratch.values.room<Element>(keys_size(most, d));
         float *p = scratch.s.room(LEARNT * width), *ds = scratch.ds.room(LEARNT * width);
-        Number *weights = scratch.weights.room<Number>(LEARNT * width), *slopes = scratch.slopes.room<Number>(LEARNT * width);
+        Number* weights = scratch.weights.room<Number>(LEARNT * width);
+        Number* slopes = scratch.slopes.room<Number>(LEARNT * width);
         each_sequence(g, [&](const Sequence& q) {
             for (int t = q.own_at; t < q.own_at + q.own; t++)
                 std::memset(dk + t * H, 0, 4 * d), std::memset(dv + t * H, 0, 4 * d);
@@ -324,7 +325,7 @@ class Pass {
             }
             for (int h = kv * each; h < (kv + 1) * each; h++) {
                 Rows all_queries = queries_of(tape, q, h);
-                Rows all_grads{dout_.data<Number>() + q.own_at * O + h * d, O, q.own};
+                Rows all_grads{dattended_.data<Number>() + q.own_at * O + h * d, O, q.own};
                 const Number* out = tape.o.data<Number>() + q.own_at * O + h * d;
                 for (int i = 0; i < q.own; i += LEARNT) {
                     Rows queries = all_queries.from(i, LEARNT), grads = all_grads.from(i, LEARNT);
@@ -335,12 +336,14 @@ class Pass {
                         scores(some, keys, d, blocks_of(near), p + r * width, width);
                         scores(grads.from(r, QUERIES), values, d, blocks_of(near), ds + r * width, width);
                         for (int j = r; j < r + some.count; j++) {
-                            float inverse = 1.0f / exponentials(p + j * width, first + j - r, blocks, scale, p + j * width);
+                            int own_keys = first + j - r;
+                            float inverse = 1.0f / exponentials(p + j * width, own_keys, blocks, scale, p + j * width);
                             float mean = dot(grads[j], out + (i + j) * O, d);
-                            for (size_t c = j * width; c < j * width + blocks * LANES; c += LANES) {
-                                vec own = load(p + c) * inverse;
+                            for (int at = 0; at < blocks * LANES; at += LANES) {
+                                size_t c = j * width + at;
+                                vec own = load(p + c) * inverse, slope = own * (load(ds + c) - mean) * scale;
                                 store(weights + c, own);
-                                store(slopes + c, own * (load(ds + c) - mean) * scale);
+                                store(slopes + c, kept(slope, own_keys - at, 0.0f));  // no score is behind the keys
                             }
                         }
                         gather(slopes + r * width, width, some.count, key_rows, near, d,
@@ -415,7 +418,8 @@ class Pass {
         Number *down = slopes_[l].down.data<Number>(), *up = slopes_[l].up.data<Number>();
         Number *out = slopes_[l].out.data<Number>(), *qkv = slopes_[l].qkv.data<Number>();
         const Number *both = tape.both.data<Number>(), *h = tape.h.data<Number>(), *h2 = tape.h2.data<Number>();
-        float *dact = scratch.dact.room(BLOCK * F), *dh = scratch.dh.room(BLOCK * D), *dout = scratch.dout.room(BLOCK * O);
+        float *dact = scratch.dact.room(BLOCK * F), *dh = scratch.dh.room(BLOCK * D);
+        float* dattended = scratch.dattended.room(BLOCK * O);
         piece.by_blocks(hands, [&](int a, int b) {
             for (int t = a; t < b; t++) put_numbers(dx + t * D, s.hidden, down + t * N);
             layer.down.pull(b - a, down + a * N, dact);
@@ -425,8 +429,8 @@ class Pass {
                 normalise_back(dh + (t - a) * D, h2 + t * N, tape.r2.data()[t], s.hidden, dx + t * D, dx + t * D);
                 put_numbers(dx + t * D, s.hidden, out + t * N);
             }
-            layer.out.pull(b - a, out + a * N, dout);
-            put_numbers(dout, (b - a) * s.queries(), dout_.data<Number>() + a * O);
+            layer.out.pull(b - a, out + a * N, dattended);
+            put_numbers(dattended, (b - a) * s.queries(), dattended_.data<Number>() + a * O);
         });
         hands.meet();
         each_item(hands, piece, [&](int g, int kv) { attend_back(g, kv, tape, scratch); });
@@ -491,7 +495,7 @@ class Pass {
     Gradients coefficients_{};
     Buffer x_, r_, y_, hidden_, logits_;
     Buffer dx_, dhidden_, dheads_, drows_;  // gradients in floats
-    Buffer dout_, dz_, rows_;               // operands of products
+    Buffer dattended_, dz_, rows_;               // operands of products
     bool keep_ = false, keeps_logits_ = false;
 };
 

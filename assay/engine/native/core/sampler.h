@@ -281,7 +281,8 @@ class Sampler {
 
         // Keys and values of token t of a prompt, known or just run.
         const Number* held(const Path& path, int t, int layer, const Number* heads) const {
-            if (t >= path.known.count) return heads + size_t(path.at + t - path.known.count) * s_.all_heads() + s_.queries();
+            int run = t - path.known.count;
+            if (run >= 0) return heads + size_t(path.at + run) * s_.all_heads() + s_.queries();
             put_numbers(path.known.of(s_, t, layer), s_.held(), token_.data<Number>());
             return token_.data<Number>();
         }
