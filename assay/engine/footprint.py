@@ -28,7 +28,7 @@ TAPE_BYTES = 1 << 30  # if the activations of a chunk take more, the backward pa
 CACHE_BYTES = 24 << 20  # as much of the keys and values of rows in flight fits into a processor's outer cache
 STEP_ELEMENTS = 64_000  # hidden elements of a decoding step below which its calls cost more than its products
 LEAST_ROWS, MOST_ROWS = 64, 512
-NATIVE_SLOTS = 56  # rows in flight on a thread: enough for good products; more only make its keys and values larger
+NATIVE_SLOTS = 16  # rows in flight on a thread: enough for good products; more only make its keys and values larger
 CORE_LIMIT = 100_000_000  # `auto` takes the core up to so many parameters: it packs each weight twice after every step
 CODED_BLOCK = 256  # moments in eight bits that share a scale
 KEPT_SHARE = 4  # the prefix cache may take a quarter of the memory that rows in flight may take
@@ -142,11 +142,18 @@ def slots(c: PolicyConfig, *, length: int, count: int, memory_bytes: int, itemsi
     return max(1, min(-(-count // waves), memory_bytes // size))
 
 
-def native_slots(c: PolicyConfig, *, length: int, count: int, memory_bytes: int, threads: int) -> int:
-    """How many rows one thread of the core has in flight. The core always keeps keys and values in fp32."""
+def native_slots(
+    c: PolicyConfig, *, length: int, count: int, memory_bytes: int, threads: int, itemsize: int, group: int
+) -> int:
+    """How many rows one thread of the core has in flight: those of whole groups of so many answers, if they fit.
+
+    If the keys and values of NATIVE_SLOTS rows stay in no cache, the rows are twice as many and share the weights.
+    """
     share = -(-count // threads)
-    wave = -(-share // max(1, round(share / NATIVE_SLOTS)))
-    return max(1, min(wave, memory_bytes // (row_bytes(c, length, 4) * threads)))
+    cached = NATIVE_SLOTS * threads * row_bytes(c, length, itemsize) <= CACHE_BYTES
+    wave = -(-share // max(1, round(share / (NATIVE_SLOTS if cached else 2 * NATIVE_SLOTS))))
+    wave = -(-wave // group) * group if group <= wave else wave
+    return max(1, min(wave, memory_bytes // (row_bytes(c, length, itemsize) * threads)))
 
 
 def kept_tokens(c: PolicyConfig, *, memory_bytes: int, itemsize: int) -> int:
@@ -267,12 +274,13 @@ def _learning(c: PolicyConfig, w: Work) -> list[Item]:
 
 def _native_learning(c: PolicyConfig, w: Work, chunk: _Chunk) -> list[Item]:
     q, k = c.heads * c.head_dim, c.kv_heads * c.head_dim
-    layer = 2 * c.hidden + (q + 2 * k) + q + 3 * c.ffn + (q + k if c.qk_norm else 0)
-    inside = 6 * c.hidden + 2 * c.ffn + q + (q + 2 * k)
+    operands = 4 * c.hidden + 2 * (q + 2 * k) + q + 5 * c.ffn  # of a layer's products, in both passes
+    floats = c.layers * (2 * (q + k) if c.qk_norm else 0) + 4 * c.hidden + (q + 2 * k)
+    each = w.compute * (c.layers * operands + c.hidden + q) + WIDE * floats
     rows = min(chunk.predicted, max(2, NATIVE_LOGITS // c.vocab) * w.threads)
     kept = chunk.predicted * c.vocab if chunk.predicted * c.vocab <= 4 * NATIVE_LOGITS else 0
     return [
-        Item("always", f"activations of {chunk.tokens} tokens", WIDE * chunk.tokens * (c.layers * layer + inside)),
+        Item("always", f"activations of {chunk.tokens} tokens", chunk.tokens * each),
         Item("always", "output layer", WIDE * (2 * rows * c.vocab + kept + 2 * rows * c.hidden)),
         Item("learning", "gradients of folded weights", WIDE * folded(c)),
     ]
@@ -301,10 +309,11 @@ def _recorded(c: PolicyConfig, rows: int, length: int, b: int) -> int:
 
 
 def _native_sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
-    settings = {"length": w.length, "memory_bytes": w.cache_bytes, "threads": w.threads}
+    settings = {"length": w.length, "memory_bytes": w.cache_bytes, "threads": w.threads, "itemsize": w.compute}
+    settings["group"] = w.group
     each = max(native_slots(c, count=count, **settings) for count in (w.answers, w.evaluated or w.answers))
     own = min(w.prompt, LANES) + w.max_new
-    shared = math.ceil(each / w.group) * row_bytes(c, w.prompt, WIDE)
+    shared = math.ceil(each / w.group) * row_bytes(c, w.prompt, w.compute)
     words = WIDE * min(each, max(2, NATIVE_LOGITS // c.vocab)) * c.vocab
     token = 2 * c.hidden + 2 * c.heads * c.head_dim + 2 * c.kv_heads * c.head_dim + 3 * c.ffn + 3 * c.hidden
     prefill = WIDE * max(w.prompt, min(NATIVE_PREFILL, math.ceil(each / w.group) * w.prompt)) * token
@@ -312,7 +321,7 @@ def _native_sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
         Item(
             "sampling",
             f"keys and values of {each * w.threads} rows",
-            w.threads * (each * row_bytes(c, own, WIDE) + shared),
+            w.threads * (each * row_bytes(c, own, w.compute) + shared),
         ),
         Item("sampling", "prompts and next tokens", w.threads * (prefill + words)),
     ], each * w.threads

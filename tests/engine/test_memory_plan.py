@@ -122,8 +122,8 @@ def test_rows_in_flight_fit_the_cache_or_are_one(length: int, count: int, megaby
     assert footprint.row_bytes(HALF_BILLION, length, 2) == one
     assert 1 <= rows <= count
     assert rows == 1 or rows * one <= megabytes << 20
-    threads = footprint.native_slots(HALF_BILLION, threads=2, **limits)
-    assert threads == 1 or 2 * threads * 2 * one <= megabytes << 20
+    threads = footprint.native_slots(HALF_BILLION, threads=2, itemsize=2, group=8, **limits)
+    assert threads == 1 or 2 * threads * one <= megabytes << 20
 
 
 def test_the_sampler_takes_the_rows_that_are_planned() -> None:

@@ -10,6 +10,7 @@ import ctypes
 import dataclasses
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,20 +48,28 @@ using namespace assay;
 extern "C" {
 void round_all(int n, const float* x, uint16_t* y) { for (int i = 0; i < n; i++) y[i] = rounded(x[i]); }
 
+// Rows of `depth` numbers, rounded to operands.
+static const Number* numbers(int rows, int depth, const float* x, Buffer& room) {
+    Number* to = room.room<Number>(size_t(rows) * padded(depth));
+    for (int i = 0; i < rows; i++) put_numbers(x + size_t(i) * depth, depth, to + size_t(i) * padded(depth));
+    return to;
+}
+
 // c = bias + a w' if by_rows, else c = a w
 void multiply(int rows, int depth, int width, const float* a, const float* w, int by_rows, const float* bias,
               float* c) {
     Panels panels;
-    Buffer scratch;
+    Buffer left;
     panels.reserve(depth, width);
     if (by_rows) panels.pack_rows(w, depth, 0, Panels::count(width));
     else panels.pack_columns(w, width, 0, Panels::count(width));
-    product(rows, a, depth, panels, c, width, Start::bias, bias, scratch);
+    product(rows, numbers(rows, depth, a, left), panels, c, width, Start::bias, bias);
 }
 
 void outer(int rows, int width, int tokens, const float* a, const float* b, float* c) {
-    Buffer scratch;
-    add_outer(rows, width, tokens, a, rows, b, width, c, width, scratch);
+    Buffer left, right, scratch;
+    const Number *x = numbers(tokens, rows, a, left), *y = numbers(tokens, width, b, right);
+    add_outer(rows, width, tokens, x, padded(rows), y, padded(width), c, width, scratch);
 }
 }
 """
@@ -198,8 +207,9 @@ def test_what_is_not_finite_goes_through_a_product(products: Products) -> None:
 
 
 @every_family
-def test_log_probs_are_those_of_linear_layers_on_rounded_operands(variant: build.Variant, family: str) -> None:
-    """Against torch in fp64, each linear layer rounding its input and weight. Norms are 1, so that to fold them into
+def test_log_probs_are_those_of_products_on_rounded_operands(variant: build.Variant, family: str) -> None:
+    """Against torch in fp64, where each linear layer rounds its input and weight, and attention its queries, keys,
+    values and exponentials, which are then divided by the sum of what they were. Norms are 1, so that to fold them into
     weights changes nothing. An input that lies, but for its rounding as a float, in the middle of two bf16 may go the
     other way, and its row's later numbers with it: so most log-probs must agree, not all."""
     engine = core(family)
@@ -212,12 +222,27 @@ def test_log_probs_are_those_of_linear_layers_on_rounded_operands(variant: build
     contexts, answers = rows_of([10] * 12, groups=12)
     scores = engine.score([Span(c, a) for c, a in zip(contexts, answers)])
 
-    def errors() -> np.ndarray:
+    def errors(attend: Callable[..., Tensor] | None = None) -> np.ndarray:
         rows = []
         for context, answer, score in zip(contexts, answers, scores):
-            logp = naive_log_probs(exact, context, answer).detach().numpy()[np.arange(len(answer)), answer]
-            rows.append(np.abs(logp - score.logp))
+            if attend is None:
+                logp = naive_log_probs(exact, context, answer)
+            else:
+                ids = torch.from_numpy(np.concatenate([context, answer]).astype(np.int64))
+                logits = exact.logits(exact(ids, torch.arange(len(ids)), attend))[len(context) - 1 : -1]
+                logp = torch.log_softmax(logits, -1)
+            rows.append(np.abs(logp.detach().numpy()[np.arange(len(answer)), answer] - score.logp))
         return np.concatenate(rows)
+
+    def on_rounded_heads(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        share = q.shape[1] // k.shape[1]
+        q, k, v = (x.bfloat16().double() for x in (q, k, v))
+        scores = torch.einsum("qhd,khd->hqk", q, k.repeat_interleave(share, 1)) / q.shape[2] ** 0.5
+        future = torch.triu(torch.ones(scores.shape[1:], dtype=torch.bool), 1)
+        scores = scores.masked_fill(future, -torch.inf)
+        e = (scores - scores.amax(-1, keepdim=True)).exp()
+        out = torch.einsum("hqk,khd->qhd", e.bfloat16().double(), v.repeat_interleave(share, 1))
+        return out / e.sum(-1).T[..., None]
 
     def on_rounded(layer: nn.Module, inputs: tuple[Tensor], _: Tensor) -> Tensor:
         assert isinstance(layer, nn.Linear)
@@ -229,7 +254,8 @@ def test_log_probs_are_those_of_linear_layers_on_rounded_operands(variant: build
     assert len(layers) == 7 * engine.model.config.layers + 1
     for layer in layers:
         layer.register_forward_hook(on_rounded)
-    assert np.quantile(errors(), 0.8) < 2e-6 and errors().max() < unrounded.max()
+    found = errors(on_rounded_heads)
+    assert np.quantile(found, 0.8) < 2e-6 and found.max() < unrounded.max()
 
 
 @every_family

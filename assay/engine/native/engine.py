@@ -280,8 +280,10 @@ class _Sampling:
 
     def _slots(self) -> int:
         """How many rows a thread has in flight, in even waves and within the memory."""
-        settings = {"memory_bytes": self.engine.memory_bytes, "threads": self.engine.threads}
-        return native_slots(self.engine.model.config, length=self.length, count=len(self.sorted), **settings)
+        engine = self.engine
+        settings = {"memory_bytes": engine.memory_bytes, "threads": engine.threads, "itemsize": engine.compute.itemsize}
+        settings["group"] = int(np.bincount(self.prompt_of).max())
+        return native_slots(engine.model.config, length=self.length, count=len(self.sorted), **settings)
 
     def _stopped(self) -> Callable[..., int]:
         """The function that the core calls after each token of a request with stop strings: 1 to stop, 0 to go on.

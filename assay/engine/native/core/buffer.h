@@ -15,7 +15,7 @@ namespace assay {
 
 constexpr size_t HUGE_PAGE = size_t(1) << 21;
 
-// Memory for words of four bytes, aligned to a cache line, or to huge pages if it is large. It is kept until it must grow.
+// Memory for numbers, aligned to a cache line, or to huge pages if it is large. It is kept until it must grow.
 class Buffer {
   public:
     Buffer() = default;
@@ -28,14 +28,14 @@ class Buffer {
     }
     ~Buffer() { std::free(data_); }
 
-    // Room for `count` words and one more vector, so that the last row can be read by whole vectors.
+    // Room for `count` words and a few vectors more, so that the last row can be read by whole vectors.
     template <class Word = float>
-    Word* room(size_t count) {
-        static_assert(sizeof(Word) == sizeof *data_);
+    Word* room(size_t words) {
+        size_t count = (words * sizeof(Word) + sizeof *data_ - 1) / sizeof *data_;  // in floats
         if (count > size_) {
             std::free(data_);
             data_ = nullptr, size_ = 0;
-            size_t bytes = 4 * (count + 2 * LANES), unit = bytes < HUGE_PAGE ? 64 : HUGE_PAGE;
+            size_t bytes = 4 * (count + 4 * LANES), unit = bytes < HUGE_PAGE ? 64 : HUGE_PAGE;
             bytes = (bytes + unit - 1) / unit * unit;
             data_ = static_cast<float*>(std::aligned_alloc(unit, bytes));
             if (!data_) throw std::bad_alloc();
@@ -51,7 +51,6 @@ class Buffer {
     Word* data() const {
         return reinterpret_cast<Word*>(data_);
     }
-    size_t size() const { return size_; }
 
   private:
     void swap(Buffer& other) { std::swap(data_, other.data_), std::swap(size_, other.size_); }

@@ -185,7 +185,7 @@ int32_t assay_forward(Core* core, Pass* pass, const PackedArrays* arrays, int32_
         Results out{logp, entropy, top_logp, mean_logp, likeliest, likeliest_logp, best};
         core->team.start([=](int number) {
             Hand hand{&core->team, number, core->team.size()};
-            pass->forward(hand, [](int, const float*) {});
+            pass->forward(hand, [](int, const Number*) {});
             pass->read(hand, out);
         });
         return DONE;

@@ -32,13 +32,6 @@ struct Spread {
     vec logp(vec logit) const { return (logit - all(most)) * all(inverse) - all(log_sum); }
 };
 
-template <class Do>
-inline void by_vectors(int n, Do&& what) {
-    int i = 0;
-    for (; i + LANES <= n; i += LANES) what(i, LANES);
-    if (i < n) what(i, n - i);
-}
-
 // If a logit is infinite or not a number, `log_sum` is not finite.
 inline Spread spread_of(const float* z, int n, float tau) {
     vec most = all(-INF);

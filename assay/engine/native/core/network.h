@@ -53,34 +53,33 @@ struct Matrix {
         if (learns) backward.pack_columns(weight, in, b * number / size, b * (number + 1) / size);
     }
 
-    void apply(int rows, const float* x, float* y, Buffer& scratch) const {
-        product(rows, x, in, forward, y, out, Start::bias, bias, scratch);
-    }
+    void apply(int rows, const Number* x, float* y) const { product(rows, x, forward, y, out, Start::bias, bias); }
 
     // y += x W' + b
-    void add(int rows, const float* x, float* y, Buffer& scratch) const {
-        product(rows, x, in, forward, y, out, Start::result, nullptr, scratch);
+    void add(int rows, const Number* x, float* y) const {
+        product(rows, x, forward, y, out, Start::result, nullptr);
         if (bias)
             for (int t = 0; t < rows; t++)
                 for (int i = 0; i < out; i++) y[static_cast<size_t>(t) * out + i] += bias[i];
     }
 
     // dx = dy W
-    void pull(int rows, const float* dy, float* dx, Buffer& scratch) const {
-        product(rows, dy, out, backward, dx, in, Start::zero, nullptr, scratch);
-    }
+    void pull(int rows, const Number* dy, float* dx) const { product(rows, dy, backward, dx, in, Start::zero, nullptr); }
 
     // The share of thread `number` of `size` in dW += dy' x, db += sum dy: some rows of W.
-    void gather(int tokens, const float* dy, const float* x, int number, int size, Buffer& scratch) const {
+    void gather(int tokens, const Number* dy, const Number* x, int number, int size, Buffer& scratch) const {
         int blocks = (out + TILE_ROWS - 1) / TILE_ROWS;
         int first = std::min(out, blocks * number / size * TILE_ROWS);
         int last = std::min(out, blocks * (number + 1) / size * TILE_ROWS);
         if (first == last) return;
-        add_outer(last - first, in, tokens, dy + first, out, x, in, grad + static_cast<size_t>(first) * in, in,
-                  scratch);
-        if (bias_grad)
-            for (int t = 0; t < tokens; t++)
-                for (int i = first; i < last; i++) bias_grad[i] += dy[static_cast<size_t>(t) * out + i];
+        size_t stride = padded(out);
+        add_outer(last - first, in, tokens, dy + first, stride, x, padded(in), grad + static_cast<size_t>(first) * in,
+                  in, scratch);
+        for (int t = 0; bias_grad && t < tokens; t++)
+            by_vectors(last - first, [&](int i, int lanes) {
+                float* to = bias_grad + first + i;
+                store_part(to, load_part(to, lanes) + load_part(dy + t * stride + first + i, lanes), lanes);
+            });
     }
 };
 
@@ -108,32 +107,45 @@ struct Weights {
     }
 };
 
-// The activations of a layer that are kept for the backward pass.
+// The activations of a layer. Those that only the backward pass needs are there if it is `kept`.
 struct Tape {
     Buffer h, r, heads, normed, rr, o, h2, r2, both, act;
+    bool kept = false;
 
-    void room(const Shape& s, size_t tokens) {
-        h.room(tokens * s.hidden), r.room(tokens), heads.room(tokens * s.all_heads());
+    void room(const Shape& s, size_t tokens, bool keep) {
+        kept = keep;
+        h.room<Number>(tokens * padded(s.hidden)), r.room(tokens), heads.room<Number>(tokens * s.all_heads());
         if (s.qk_norm) normed.room(tokens * s.turned()), rr.room(tokens * (s.heads + s.kv_heads));
-        o.room(tokens * s.queries()), h2.room(tokens * s.hidden), r2.room(tokens);
-        both.room(tokens * 2 * s.ffn), act.room(tokens * s.ffn);
+        o.room<Number>(tokens * s.queries()), h2.room<Number>(tokens * padded(s.hidden)), r2.room(tokens);
+        if (kept) both.room<Number>(tokens * 2 * s.ffn);
+        act.room<Number>(tokens * padded(s.ffn));
     }
 };
 
 // y = x / rms(x); returns 1 / rms(x).
-inline float normalise(const float* x, int n, float eps, float* y) {
+template <class To>
+inline float normalise(const float* x, int n, float eps, To* y) {
     float r = 1.0f / std::sqrt(dot(x, x, n) / n + eps);
-    for (int i = 0; i < n; i++) y[i] = x[i] * r;
+    by_vectors(n, [&](int i, int lanes) { store_part(y + i, load_part(x + i, lanes) * r, lanes); });
     return r;
 }
 
+// y = x weight, number by number
+template <class To>
+inline void scale(const float* x, const float* weight, int n, To* y) {
+    by_vectors(n, [&](int i, int lanes) {
+        store_part(y + i, load_part(x + i, lanes) * load_part(weight + i, lanes), lanes);
+    });
+}
+
 // dx = residual + r (dy - y mean(dy y)), for y = r x
-inline void normalise_back(const float* dy, const float* y, float r, int n, const float* residual, float* dx) {
+template <class From>
+inline void normalise_back(const float* dy, const From* y, float r, int n, const float* residual, float* dx) {
     float mean = dot(dy, y, n) / n;
-    for (int i = 0; i < n; i++) {
-        float own = r * (dy[i] - y[i] * mean);
-        dx[i] = residual ? residual[i] + own : own;
-    }
+    by_vectors(n, [&](int i, int lanes) {
+        vec own = r * (load_part(dy + i, lanes) - load_part(y + i, lanes) * mean);
+        store_part(dx + i, residual ? load_part(residual + i, lanes) + own : own, lanes);
+    });
 }
 
 // Pairs (i, i + d/2) of a head turn by the angle of the position; `sign` -1 turns back.
@@ -146,38 +158,39 @@ inline void turn(float* x, int d, const float* cosine, const float* sine, float 
     }
 }
 
-// silu(gate) up
-inline void gate(const float* both, int n, float* act) {
-    for (int i = 0; i < n; i += LANES) {
-        int lanes = std::min(LANES, n - i);
+// silu(gate) up. `kept`, unless null, receives both.
+inline void gate(const float* both, int n, Number* act, Number* kept) {
+    by_vectors(n, [&](int i, int lanes) {
         vec g = load_part(both + i, lanes), u = load_part(both + n + i, lanes);
         store_part(act + i, g * sigmoid(g) * u, lanes);
-    }
+        if (kept) store_part(kept + i, g, lanes), store_part(kept + n + i, u, lanes);
+    });
 }
 
-inline void gate_back(const float* both, const float* dact, int n, float* dboth) {
-    for (int i = 0; i < n; i += LANES) {
-        int lanes = std::min(LANES, n - i);
+inline void gate_back(const Number* both, const float* dact, int n, Number* dboth) {
+    by_vectors(n, [&](int i, int lanes) {
         vec g = load_part(both + i, lanes), u = load_part(both + n + i, lanes), d = load_part(dact + i, lanes);
         vec s = sigmoid(g);
         store_part(dboth + i, d * u * s * (all(1.0f) + g * (all(1.0f) - s)), lanes);
         store_part(dboth + n + i, d * g * s, lanes);
-    }
+    });
 }
 
 // Tokens [a, b): computes rotated queries, rotated keys and values from the residual stream.
 inline void project(const Weights& w, const Layer& layer, const float* x, const int32_t* positions, Tape& tape, int a,
                     int b, Buffer& scratch) {
     const Shape& s = w.shape;
-    size_t D = s.hidden, H = s.all_heads(), heads = s.heads + s.kv_heads;
+    size_t D = s.hidden, N = padded(s.hidden), H = s.all_heads(), heads = s.heads + s.kv_heads;
+    Number* h = tape.h.data<Number>();
     for (size_t t = a; t < static_cast<size_t>(b); t++)
-        tape.r.data()[t] = normalise(x + t * D, s.hidden, s.eps, tape.h.data() + t * D);
-    layer.qkv.apply(b - a, tape.h.data() + a * D, tape.heads.data() + a * H, scratch);
+        tape.r.data()[t] = normalise(x + t * D, s.hidden, s.eps, h + t * N);
+    float* raw = scratch.room((b - a) * H);
+    layer.qkv.apply(b - a, h + a * N, raw);
     for (size_t t = a; t < static_cast<size_t>(b); t++) {
         const float* cosine = w.cosines + static_cast<size_t>(positions[t]) * (s.d / 2);
         const float* sine = w.sines + static_cast<size_t>(positions[t]) * (s.d / 2);
         for (size_t i = 0; i < heads; i++) {
-            float* head = tape.heads.data() + t * H + i * s.d;
+            float* head = raw + (t - a) * H + i * s.d;
             if (s.qk_norm) {
                 float* normed = tape.normed.data() + (t * heads + i) * s.d;
                 tape.rr.data()[t * heads + i] = normalise(head, s.d, s.eps, normed);
@@ -185,20 +198,23 @@ inline void project(const Weights& w, const Layer& layer, const float* x, const 
             }
             turn(head, s.d, cosine, sine, 1.0f);
         }
+        put_numbers(raw + (t - a) * H, s.all_heads(), tape.heads.data<Number>() + t * H);
     }
 }
 
 // Tokens [a, b): adds attention's output and then the gated unit's output to the residual stream.
 inline void mix(const Weights& w, const Layer& layer, float* x, Tape& tape, int a, int b, Buffer& scratch) {
     const Shape& s = w.shape;
-    size_t D = s.hidden, F = s.ffn, rows = b - a;
-    layer.out.add(rows, tape.o.data() + a * s.queries(), x + a * D, scratch);
+    size_t D = s.hidden, N = padded(s.hidden), F = s.ffn, A = padded(s.ffn), rows = b - a;
+    Number *h = tape.h2.data<Number>(), *act = tape.act.data<Number>(), *kept = tape.both.data<Number>();
+    layer.out.add(rows, tape.o.data<Number>() + a * s.queries(), x + a * D);
     for (size_t t = a; t < static_cast<size_t>(b); t++)
-        tape.r2.data()[t] = normalise(x + t * D, s.hidden, s.eps, tape.h2.data() + t * D);
-    layer.up.apply(rows, tape.h2.data() + a * D, tape.both.data() + a * 2 * F, scratch);
+        tape.r2.data()[t] = normalise(x + t * D, s.hidden, s.eps, h + t * N);
+    float* both = scratch.room(rows * 2 * F);
+    layer.up.apply(rows, h + a * N, both);
     for (size_t t = a; t < static_cast<size_t>(b); t++)
-        gate(tape.both.data() + t * 2 * F, s.ffn, tape.act.data() + t * F);
-    layer.down.add(rows, tape.act.data() + a * F, x + a * D, scratch);
+        gate(both + (t - a) * 2 * F, s.ffn, act + t * A, tape.kept ? kept + t * 2 * F : nullptr);
+    layer.down.add(rows, act + a * A, x + a * D);
 }
 
 constexpr int BLOCK = 8 * TILE_ROWS;  // tokens that go through several products while they stay in the inner caches

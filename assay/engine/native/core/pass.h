@@ -1,63 +1,30 @@
-// The forward and the backward pass over packed rows. Each context is stored once; a group is a context with its rows:
-//
-//     tokens   [context 0][context 1]...[row 0][row 1]...
-//
-// Where tokens are independent, each thread has a share of the tokens. In attention, each thread has some pairs of (group,
-// key-value head). A weight's gradient is a sum over the tokens in their order, and each thread computes some rows of it.
-// So no result depends on the number of threads.
+// The forward and the backward pass over packed rows. Only in attention do tokens meet, and only those of one group. So the
+// groups are divided into pieces, and a thread takes one piece after another through all layers, without waiting for the
+// other threads. If the groups are too few or too different for that, all threads go through one piece together: where
+// tokens are independent, each thread has a share of them; in attention, each thread has some pairs of (group, key-value
+// head). At the end of the backward pass come the gradients of the weights. Each is a sum over the tokens in their order,
+// and each thread computes some rows of it. So no result depends on the number of threads.
 #pragma once
 
 #include "head.h"
-#include "network.h"
+#include "packed.h"
 
 namespace assay {
 
-// One of the threads that run a pass together.
-struct Hand {
-    Team* team;  // none: alone
-    int number, size;
+constexpr int PIECE = 384;                // tokens of a piece, about: then what a layer computes stays in the caches
+constexpr int LEARNT = 4 * QUERIES;       // queries that go through attention's backward pass together
+constexpr int SUMMED = 24 * TILE_ROWS;    // rows of a weight's gradient that a thread takes at a time
 
-    void meet() const {
-        if (team) team->meet();
+// The gradients with respect to what a layer's matrices give, from which the gradients of their weights are summed.
+struct Slopes {
+    Buffer down, up, out, qkv;
+    Buffer turned;  // with respect to normed queries and keys, times their weights
+
+    void room(const Shape& s, size_t tokens) {
+        down.room<Number>(tokens * padded(s.hidden)), up.room<Number>(tokens * 2 * s.ffn);
+        out.room<Number>(tokens * padded(s.hidden)), qkv.room<Number>(tokens * s.all_heads());
+        if (s.qk_norm) turned.room(tokens * s.turned());
     }
-    Share share(int count) const { return Share(count, number, size); }
-};
-
-struct Packed {
-    std::vector<int32_t> ids, positions;
-    std::vector<int32_t> context_at;              // [groups + 1]
-    std::vector<int32_t> row_at;                  // [groups + 1] rows of each group
-    std::vector<int32_t> row_start, row_length;   // [rows] own tokens
-    std::vector<int32_t> predict, targets;        // [M] the token that predicts, the id that is predicted
-    std::vector<float> tau;                       // [M]
-    std::vector<int32_t> top_ids;                 // [M, top]
-    std::vector<int32_t> beside;                  // [tokens] or empty: ids that are read too, and
-    std::vector<float> share;                     // [tokens] by how much in place of the first
-    int top = 0;
-
-    int tokens() const { return static_cast<int>(ids.size()); }
-    int groups() const { return static_cast<int>(context_at.size()) - 1; }
-    int predicted() const { return static_cast<int>(predict.size()); }
-};
-
-// A context, or a row together with its context. In the sampler, a cached prefix may come before a context.
-struct Sequence {
-    int shared_at, shared, own_at, own;
-    Known before{};
-
-    int keys() const { return shared + own; }
-};
-
-struct Results {
-    float *logp, *entropy, *top_logp;  // [M], [M] or null, [M, top] or null
-    float* mean_logp;                  // [M] or null
-    int32_t* likeliest;                // [M, best] or null
-    float* likeliest_logp;             // likewise
-    int best;
-};
-
-struct Gradients {
-    const float *logp, *entropy, *top_logp;  // each or null
 };
 
 class Pass {
@@ -67,52 +34,55 @@ class Pass {
     // Takes the tokens of the next pass. `known` are the cached prefixes of contexts; then there are no rows.
     void take(Packed packed, std::vector<Known> known = {}) {
         in_ = std::move(packed), known_ = std::move(known);
-        deal(static_cast<int>(scratch_.size()));
+        divide(static_cast<int>(scratch_.size()));
         const Shape& s = w_.shape;
         x_.room(size_t(in_.tokens()) * s.hidden), r_.room(in_.tokens());
-        y_.room(size_t(in_.tokens()) * s.hidden), hidden_.room(size_t(in_.tokens()) * s.hidden);
+        y_.room(size_t(in_.tokens()) * s.hidden), hidden_.room<Number>(size_t(in_.tokens()) * padded(s.hidden));
         spreads_.resize(in_.predicted());
     }
 
     const Packed& packed() const { return in_; }
-    const float* hidden(int token) const { return hidden_.data() + size_t(token) * w_.shape.hidden; }
+    const Number* hidden(int token) const { return hidden_.data<Number>() + size_t(token) * padded(w_.shape.hidden); }
 
     // To be called once before the threads go in.
     void prepare(bool keep) {
-        keep_ = keep;
+        keep_ = keep, next_piece_ = 0;
         tapes_.resize(keep ? w_.shape.layers : 1);
-        for (Tape& tape : tapes_) tape.room(w_.shape, in_.tokens());
+        for (Tape& tape : tapes_) tape.room(w_.shape, in_.tokens(), keep);
         size_t logits = size_t(in_.predicted()) * w_.shape.vocab;
         keeps_logits_ = keep && logits <= 4 * LOGITS;
         if (keeps_logits_) logits_.room(logits);
     }
 
-    // Computes hidden states after the last norm. The first thread calls `each_layer(layer, heads)` with rotated keys and
-    // values.
+    // Computes hidden states after the last norm. Where all tokens are one piece, the first thread calls
+    // `each_layer(layer, heads)` with rotated keys and values.
     template <class Do>
     void forward(const Hand& hand, Do&& each_layer) {
         const Shape& s = w_.shape;
         size_t D = s.hidden;
-        Share mine = hand.share(in_.tokens());
-        Buffer& operands = scratch_[hand.number].operands;
-        for (int t = mine.a; t < mine.b; t++) embed(t);
-        for (int l = 0; l < s.layers; l++) {
-            Tape& tape = tapes_[keep_ ? l : 0];
-            by_blocks(mine.a, mine.b, [&](int a, int b) {
-                project(w_, w_.layers[l], x_.data(), in_.positions.data(), tape, a, b, operands);
+        each_piece(hand, [&](const Hand& hands, const Piece& piece, Scratch& scratch) {
+            for (int l = 0; l < s.layers; l++) {
+                Tape& tape = tapes_[keep_ ? l : 0];
+                piece.by_blocks(hands, [&](int a, int b) {
+                    for (int t = a; l == 0 && t < b; t++) embed(t);
+                    project(w_, w_.layers[l], x_.data(), in_.positions.data(), tape, a, b, scratch.raw);
+                });
+                hands.meet();
+                each_item(hands, piece, [&](int g, int kv) { attend_group(g, kv, l, tape, scratch); });
+                if (hands.number == 0) each_layer(l, tape.heads.data<Number>());
+                hands.meet();
+                piece.by_blocks(hands, [&](int a, int b) {
+                    mix(w_, w_.layers[l], x_.data(), tape, a, b, scratch.raw);
+                });
+            }
+            piece.by_blocks(hands, [&](int a, int b) {
+                for (size_t t = a; t < size_t(b); t++) {
+                    float* y = y_.data() + t * D;
+                    r_.data()[t] = normalise(x_.data() + t * D, s.hidden, s.eps, y);
+                    scale(y, w_.final_norm, s.hidden, hidden_.data<Number>() + t * padded(s.hidden));
+                }
             });
-            hand.meet();
-            for (int item : items_[hand.number]) attend_group(item, l, tape, scratch_[hand.number]);
-            if (hand.number == 0) each_layer(l, tape.heads.data());
-            hand.meet();
-            by_blocks(mine.a, mine.b, [&](int a, int b) { mix(w_, w_.layers[l], x_.data(), tape, a, b, operands); });
-        }
-        for (int t = mine.a; t < mine.b; t++) {
-            float* y = y_.data() + t * D;
-            r_.data()[t] = normalise(x_.data() + t * D, s.hidden, s.eps, y);
-            for (size_t i = 0; i < D; i++) hidden_.data()[t * D + i] = y[i] * w_.final_norm[i];
-        }
-        hand.meet();
+        });
     }
 
     void read(const Hand& hand, const Results& out) {
@@ -123,7 +93,7 @@ class Pass {
         for (int a = mine.a; a < mine.b; a += logit_rows(s.vocab)) {
             int rows = std::min(logit_rows(s.vocab), mine.b - a);
             float* z = keeps_logits_ ? logits_.data() + a * V : scratch.logits.room(rows * V);
-            w_.head.apply(rows, gathered(a, rows, scratch), z, scratch.operands);
+            w_.head.apply(rows, gathered(a, rows, scratch), z);
             for (int i = 0; i < rows; i++) {
                 int m = a + i;
                 const float* row = z + i * V;
@@ -144,44 +114,47 @@ class Pass {
 
     // To be called once before the threads go in: which tokens have a coefficient, and room for the gradients.
     void prepare_back(const Gradients& c) {
-        coefficients_ = c;
-        swapped_ = false;
+        const Shape& s = w_.shape;
+        size_t n = in_.tokens();
+        coefficients_ = c, next_piece_ = 0, next_sum_ = 0;
         live_.clear();
         for (int m = 0; m < in_.predicted(); m++) {
             bool some = (c.logp && c.logp[m] != 0.0f) || (c.entropy && c.entropy[m] != 0.0f);
             for (int k = 0; c.top_logp && k < in_.top; k++) some |= c.top_logp[m * in_.top + k] != 0.0f;
             if (some) live_.push_back(m);
         }
-        const Shape& s = w_.shape;
-        size_t n = in_.tokens();
-        dx_.room(n * s.hidden), dmid_.room(n * s.hidden), dnext_.room(n * s.hidden);
-        dboth_.room(n * 2 * s.ffn), dout_.room(n * s.queries()), dheads_.room(n * s.all_heads());
+        dx_.room(n * s.hidden), dhidden_.room(n * s.hidden), dheads_.room(n * s.all_heads());
+        dattended_.room<Number>(n * s.queries());
+        slopes_.resize(s.layers), sums_.clear();
+        for (int l = 0; l < s.layers; l++) {
+            Slopes& own = slopes_[l];
+            own.room(s, n);
+            add_sums(w_.layers[l].down, own.down, tapes_[l].act), add_sums(w_.layers[l].up, own.up, tapes_[l].h2);
+            add_sums(w_.layers[l].out, own.out, tapes_[l].o), add_sums(w_.layers[l].qkv, own.qkv, tapes_[l].h);
+        }
         size_t rows = std::min<size_t>(live_.size(), size_t(logit_rows(s.vocab)) * scratch_.size());
-        dz_.room(rows * s.vocab), rows_.room(rows * s.hidden), drows_.room(rows * s.hidden);
+        dz_.room<Number>(rows * padded(s.vocab)), rows_.room<Number>(rows * padded(s.hidden)), drows_.room(rows * s.hidden);
     }
 
     void backward(const Hand& hand) {
         const Shape& s = w_.shape;
         size_t D = s.hidden;
-        Share mine = hand.share(in_.tokens());
-        Scratch& scratch = scratch_[hand.number];
-        std::memset(dx_.data() + mine.a * D, 0, 4 * D * (mine.b - mine.a));
-        back_head(hand, mine, scratch);
-        // d hidden is in dx: through the last norm's weight, then through the norm
-        Share columns = Share(s.hidden, hand.number, hand.size);
-        for (int t = 0; t < in_.tokens(); t++)
-            for (int i = columns.a; i < columns.b; i++) w_.final_grad[i] += dx_.data()[t * D + i] * y_.data()[t * D + i];
-        hand.meet();
-        for (int t = mine.a; t < mine.b; t++) {
-            float* dx = dx_.data() + t * D;
-            for (size_t i = 0; i < D; i++) dx[i] *= w_.final_norm[i];
-            normalise_back(dx, y_.data() + t * D, r_.data()[t], s.hidden, nullptr, dx);
+        back_head(hand);
+        each_piece(hand, [&](const Hand& hands, const Piece& piece, Scratch& scratch) {
+            piece.by_blocks(hands, [&](int a, int b) {
+                for (size_t t = a; t < size_t(b); t++) {
+                    float* dx = dx_.data() + t * D;
+                    scale(dhidden_.data() + t * D, w_.final_norm, s.hidden, dx);
+                    normalise_back(dx, y_.data() + t * D, r_.data()[t], s.hidden, nullptr, dx);
+                }
+            });
+            for (int l = s.layers - 1; l >= 0; l--) back_layer(hands, piece, scratch, l);
+        });
+        for (int i; (i = next_sum_++) < static_cast<int>(sums_.size()); hand.alone().meet()) {
+            const Sum& sum = sums_[i];
+            sum.matrix->gather(in_.tokens(), sum.dy, sum.x, sum.part, sum.parts, scratch_[hand.number].packed);
         }
-        for (int l = s.layers - 1; l >= 0; l--) back_layer(hand, mine, scratch, w_.layers[l], tapes_[l]);
-        float* to = w_.embedding_grad;
-        for (int t = 0; t < in_.tokens() && in_.beside.empty(); t++)
-            for (int i = columns.a; i < columns.b; i++) to[in_.ids[t] * D + i] += current()[t * D + i];
-        hand.meet();
+        sum_columns(hand);
     }
 
   private:
@@ -197,9 +170,49 @@ class Pass {
     }
 
     struct Scratch {
-        Buffer keys, values, s, ds, logits, rows, operands, dact, dh;
+        Buffer keys, key_rows, values, s, ds, weights, slopes, logits, rows, raw, packed, dact, dh, dattended, dz;
         std::vector<int32_t> order;
     };
+
+    // Some rows of a weight's gradient, dy' x.
+    struct Sum {
+        const Matrix* matrix;
+        const Number *dy, *x;
+        int part, parts;
+    };
+
+    void add_sums(const Matrix& matrix, const Buffer& dy, const Buffer& x) {
+        int parts = (matrix.out + SUMMED - 1) / SUMMED;
+        for (int i = 0; i < parts; i++) sums_.push_back(Sum{&matrix, dy.data<Number>(), x.data<Number>(), i, parts});
+    }
+
+    // Divides the groups into pieces: as many for each thread, of about PIECE tokens. The sampler's prompts and groups that
+    // would leave threads idle are one piece, for all threads together.
+    void divide(int threads) {
+        int n = in_.tokens(), each = std::max(1, (n + threads * PIECE / 2) / (threads * PIECE)), count = each * threads;
+        int64_t done = 0, place = -1;
+        pieces_.clear();
+        for (int g = 0; g < in_.groups(); g++) {
+            int size = 0;
+            each_sequence(g, [&](const Sequence& q) { size += q.own; });
+            int64_t here = (2 * done + size) * count / (2 * n);
+            if (here != place) pieces_.push_back(Piece{g, g});
+            pieces_.back().last = g + 1;
+            place = here, done += size;
+        }
+        std::vector<int> load(threads, 0);
+        for (Piece& piece : pieces_) {
+            piece.add(in_.context_at[piece.first], in_.context_at[piece.last]);
+            for (int r = in_.row_at[piece.first]; r < in_.row_at[piece.last]; r++)
+                piece.add(in_.row_start[r], in_.row_start[r] + in_.row_length[r]);
+            int& least = *std::min_element(load.begin(), load.end());
+            for (auto [a, b] : piece.ranges) least += b - a;
+        }
+        together_ = !known_.empty() || *std::max_element(load.begin(), load.end()) > 1.2 * n / threads;
+        if (!together_) return;
+        pieces_ = {Piece{0, in_.groups(), {{0, n}}}};
+        deal(threads);
+    }
 
     // Deals (group, key-value head) pairs out to the threads, the largest first, each to the thread with the least to do.
     void deal(int threads) {
@@ -218,6 +231,26 @@ class Pass {
         }
     }
 
+    // what(hands, piece, scratch) for the pieces that this thread takes, or for the one that all threads share.
+    template <class Do>
+    void each_piece(const Hand& hand, Do&& what) {
+        Scratch& scratch = scratch_[hand.number];
+        if (together_) what(hand, pieces_[0], scratch);
+        else
+            for (int i; (i = next_piece_++) < static_cast<int>(pieces_.size());) what(hand.alone(), pieces_[i], scratch);
+        hand.meet();
+    }
+
+    // what(group, key-value head) for the hand's share of a piece.
+    template <class Do>
+    void each_item(const Hand& hands, const Piece& piece, Do&& what) const {
+        int heads = w_.shape.kv_heads;
+        if (hands.size > 1)
+            for (int item : items_[hands.number]) what(item / heads, item % heads);
+        else
+            for (int item = piece.first * heads; item < piece.last * heads; item++) what(item / heads, item % heads);
+    }
+
     template <class Do>
     void each_sequence(int g, Do&& what) const {
         int at = in_.context_at[g], shared = in_.context_at[g + 1] - at;
@@ -233,215 +266,237 @@ class Pass {
         return result;
     }
 
-    // Transposes the keys (or values) of a sequence's own tokens into the blocks, behind those of its context.
-    static void put_own(float* turned, int d, const Sequence& q, const float* from, size_t stride) {
-        for (int j = 0; j < q.own; j++) put_key(turned, d, q.shared + j, from + (q.own_at + j) * stride);
-    }
-
-    void attend_group(int item, int layer, Tape& tape, Scratch& scratch) {
+    void attend_group(int g, int kv, int layer, Tape& tape, Scratch& scratch) {
         const Shape& s = w_.shape;
-        int g = item / s.kv_heads, kv = item % s.kv_heads, each = s.heads / s.kv_heads;
+        int each = s.heads / s.kv_heads, most = longest(g);
         size_t H = s.all_heads();
-        const float* k = tape.heads.data() + (s.heads + kv) * s.d;
-        const float* v = k + s.kv_heads * s.d;
-        float* turned = scratch.keys.room(turned_size(longest(g), s.d));
-        float* room = scratch.s.room(size_t(QUERIES) * rounded_up(longest(g), LANES));
+        const Number* k = tape.heads.data<Number>() + (s.heads + kv) * s.d;
+        const Number* v = k + s.kv_heads * s.d;
+        Element* keys = scratch.keys.room<Element>(keys_size(most, s.d));
+        Element* values = scratch.values.room<Element>(values_size(most, s.d));
+        Number* known = scratch.rows.room<Number>(s.d);
+        float* room = scratch.s.room(attend_room(most, s.d));
         each_sequence(g, [&](const Sequence& q) {
-            for (int j = 0; j < q.before.count; j++) put_key(turned, s.d, j, q.before.of(s, j, layer) + kv * s.d);
-            put_own(turned, s.d, q, k, H);
+            for (int j = 0; j < q.before.count; j++) {
+                const float* held = q.before.of(s, j, layer) + kv * s.d;
+                put_numbers(held, s.d, known), put_key(keys, s.d, j, known);
+                put_numbers(held + s.kv_heads * s.d, s.d, known), put_value(values, s.d, j, known);
+            }
+            for (size_t j = 0; j < size_t(q.own); j++) {
+                put_key(keys, s.d, q.shared + j, k + (q.own_at + j) * H);
+                put_value(values, s.d, q.shared + j, v + (q.own_at + j) * H);
+            }
             for (int h = kv * each; h < (kv + 1) * each; h++)
-                for (int i = 0; i < q.own; i += QUERIES) {
-                    float inverse[QUERIES];
-                    Tile tile = tile_of(tape, q, h, i, turned, v);
-                    if (q.before.count)
-                        tile.shared = Rows{q.before.of(s, 0, layer) + (s.kv_heads + kv) * s.d,
-                                           size_t(s.layers) * s.held(), q.before.count};
-                    attend(tile, room,
-                           tape.o.data() + (q.own_at + i) * s.queries() + h * s.d, s.queries(), inverse);
-                }
+                for (int i = 0; i < q.own; i += QUERIES)
+                    attend(Tile{queries_of(tape, q, h).from(i, QUERIES), q.shared + i + 1, 1, s.d,
+                                1.0f / std::sqrt(float(s.d)), Held{keys, values}, Held{}, 0},
+                           room, tape.o.data<Number>() + (q.own_at + i) * s.queries() + h * s.d, s.queries());
         });
     }
 
-    Tile tile_of(const Tape& tape, const Sequence& q, int h, int i, const float* turned, const float* v) const {
-        const Shape& s = w_.shape;
-        size_t H = s.all_heads();
-        return Tile{Rows{tape.heads.data() + (q.own_at + i) * H + h * s.d, H, std::min(QUERIES, q.own - i)},
-                    q.shared + i + 1, 1, s.d, 1.0f / std::sqrt(float(s.d)), turned, nullptr, 0,
-                    Rows{v + q.shared_at * H, H, q.shared}, Rows{v + q.own_at * H, H, q.own}};
+    Rows queries_of(const Tape& tape, const Sequence& q, int h) const {
+        size_t H = w_.shape.all_heads();
+        return Rows{tape.heads.data<Number>() + q.own_at * H + h * w_.shape.d, H, q.own};
     }
 
     // P = softmax, dV += P' dO, dS = scale P (dO V' - rowsum(dO O)), dQ = dS K, dK += dS' Q
-    void attend_back(int item, const Tape& tape, Scratch& scratch) {
+    void attend_back(int g, int kv, const Tape& tape, Scratch& scratch) {
         const Shape& s = w_.shape;
-        int g = item / s.kv_heads, kv = item % s.kv_heads, each = s.heads / s.kv_heads;
-        size_t H = s.all_heads(), O = s.queries();
-        size_t key_at = (s.heads + kv) * s.d, value_at = key_at + s.kv_heads * s.d;
-        const float *k = tape.heads.data() + key_at, *v = tape.heads.data() + value_at;
-        float *dk = dheads_.data() + key_at, *dv = dheads_.data() + value_at;
-        int most = longest(g);
-        float* keys = scratch.keys.room(turned_size(most, s.d));
-        float* values = scratch.values.room(turned_size(most, s.d));
-        float* p = scratch.s.room(size_t(QUERIES) * rounded_up(most, LANES));
-        float* ds = scratch.ds.room(size_t(QUERIES) * rounded_up(most, LANES));
+        int each = s.heads / s.kv_heads, most = longest(g), d = s.d;
+        size_t H = s.all_heads(), O = s.queries(), width = size_t(blocks_of(most)) * LANES;
+        size_t key_at = (s.heads + kv) * d, value_at = key_at + s.kv_heads * d;
+        const Number *k = tape.heads.data<Number>() + key_at, *v = tape.heads.data<Number>() + value_at;
+        float *dk = dheads_.data() + key_at, *dv = dheads_.data() + value_at, scale = 1.0f / std::sqrt(float(d));
+        Element* keys = scratch.keys.room<Element>(keys_size(most, d));
+        Element* key_rows = scratch.key_rows.room<Element>(values_size(most, d));
+        Element* values = scratch.values.room<Element>(keys_size(most, d));
+        float *p = scratch.s.room(LEARNT * width), *ds = scratch.ds.room(LEARNT * width);
+        Number* weights = scratch.weights.room<Number>(LEARNT * width);
+        Number* slopes = scratch.slopes.room<Number>(LEARNT * width);
         each_sequence(g, [&](const Sequence& q) {
             for (int t = q.own_at; t < q.own_at + q.own; t++)
-                std::memset(dk + t * H, 0, 4 * s.d), std::memset(dv + t * H, 0, 4 * s.d);
+                std::memset(dk + t * H, 0, 4 * d), std::memset(dv + t * H, 0, 4 * d);
         });
         each_sequence(g, [&](const Sequence& q) {
-            put_own(keys, s.d, q, k, H);
-            put_own(values, s.d, q, v, H);
-            for (int h = kv * each; h < (kv + 1) * each; h++)
-                for (int i = 0; i < q.own; i += QUERIES) {
-                    Tile tile = tile_of(tape, q, h, i, keys, v);
-                    int count = tile.q.count, seen = tile.most(), blocks = blocks_of(seen);
-                    size_t width = size_t(blocks) * LANES;
-                    Rows grad{dout_.data() + (q.own_at + i) * O + h * s.d, O, count};
-                    scores(tile.q, keys, s.d, blocks, p, width);
-                    scores(grad, values, s.d, blocks, ds, width);
-                    for (int j = 0; j < count; j++) {
-                        float inverse = 1.0f / exponentials(p + j * width, tile.keys + j, blocks, tile.scale);
-                        float mean = dot(grad[j], tape.o.data() + (q.own_at + i + j) * O + h * s.d, s.d);
-                        for (size_t c = j * width; c < (j + 1) * width; c++) {
-                            p[c] *= inverse;
-                            ds[c] = p[c] * (ds[c] - mean) * tile.scale;
+            for (size_t j = 0; j < size_t(q.own); j++) {
+                put_key(keys, d, q.shared + j, k + (q.own_at + j) * H);
+                put_value(key_rows, d, q.shared + j, k + (q.own_at + j) * H);
+                put_key(values, d, q.shared + j, v + (q.own_at + j) * H);
+            }
+            for (int h = kv * each; h < (kv + 1) * each; h++) {
+                Rows all_queries = queries_of(tape, q, h);
+                Rows all_grads{dattended_.data<Number>() + q.own_at * O + h * d, O, q.own};
+                const Number* out = tape.o.data<Number>() + q.own_at * O + h * d;
+                for (int i = 0; i < q.own; i += LEARNT) {
+                    Rows queries = all_queries.from(i, LEARNT), grads = all_grads.from(i, LEARNT);
+                    int seen = q.shared + i + queries.count, blocks = blocks_of(seen);
+                    for (int r = 0; r < queries.count; r += QUERIES) {
+                        Rows some = queries.from(r, QUERIES);
+                        int first = q.shared + i + r + 1, near = first + some.count - 1;
+                        scores(some, keys, d, blocks_of(near), p + r * width, width);
+                        scores(grads.from(r, QUERIES), values, d, blocks_of(near), ds + r * width, width);
+                        for (int j = r; j < r + some.count; j++) {
+                            int own_keys = first + j - r;
+                            float inverse = 1.0f / exponentials(p + j * width, own_keys, blocks, scale, p + j * width);
+                            float mean = dot(grads[j], out + (i + j) * O, d);
+                            for (int at = 0; at < blocks * LANES; at += LANES) {
+                                size_t c = j * width + at;
+                                vec own = load(p + c) * inverse, slope = own * (load(ds + c) - mean) * scale;
+                                store(weights + c, own);
+                                store(slopes + c, kept(slope, own_keys - at, 0.0f));  // no score is behind the keys
+                            }
                         }
+                        gather(slopes + r * width, width, some.count, key_rows, near, d,
+                               dheads_.data() + (q.own_at + i + r) * H + h * d, H, false);
                     }
                     int shared = std::min(q.shared, seen), own = seen - shared;
-                    float* dq = dheads_.data() + (q.own_at + i) * H + h * s.d;
-                    gather(ds, width, count, Rows{k + q.shared_at * H, H, shared}, s.d, dq, H, false);
-                    gather(ds + shared, width, count, Rows{k + q.own_at * H, H, own}, s.d, dq, H, true);
-                    spread(p, width, grad, shared, s.d, dv + q.shared_at * H, H);
-                    spread(p + shared, width, grad, own, s.d, dv + q.own_at * H, H);
-                    spread(ds, width, tile.q, shared, s.d, dk + q.shared_at * H, H);
-                    spread(ds + shared, width, tile.q, own, s.d, dk + q.own_at * H, H);
+                    auto add = [&](const Number* x, const Rows& rows, float* to) {
+                        add_outer(shared, d, rows.count, x, width, rows.data, rows.stride, to + q.shared_at * H, H,
+                                  scratch.packed);
+                        add_outer(own, d, rows.count, x + shared, width, rows.data, rows.stride, to + q.own_at * H, H,
+                                  scratch.packed);
+                    };
+                    add(weights, grads, dv);
+                    add(slopes, queries, dk);
                 }
+            }
         });
     }
 
-    const float* gathered(int a, int rows, Scratch& scratch) {
-        float* to = scratch.rows.room(size_t(rows) * w_.shape.hidden);
-        for (int i = 0; i < rows; i++)
-            std::memcpy(to + size_t(i) * w_.shape.hidden, hidden(in_.predict[a + i]), 4 * size_t(w_.shape.hidden));
+    const Number* gathered(int a, int rows, Scratch& scratch) {
+        size_t N = padded(w_.shape.hidden);
+        Number* to = scratch.rows.room<Number>(rows * N);
+        for (int i = 0; i < rows; i++) std::memcpy(to + i * N, hidden(in_.predict[a + i]), sizeof(Number) * N);
         return to;
     }
 
-    // Adds d hidden to dx, and the output layer's gradient to its weight.
-    void back_head(const Hand& hand, Share mine, Scratch& scratch) {
+    // Computes d hidden, and adds the output layer's gradient to its weight.
+    void back_head(const Hand& hand) {
         const Shape& s = w_.shape;
-        size_t D = s.hidden, V = s.vocab;
+        size_t D = s.hidden, N = padded(s.hidden), V = s.vocab, Z = padded(s.vocab);
+        Scratch& scratch = scratch_[hand.number];
+        Share mine = hand.share(in_.tokens());
         int at_once = logit_rows(s.vocab) * hand.size, live = int(live_.size());
+        std::memset(dhidden_.data() + mine.a * D, 0, 4 * D * (mine.b - mine.a));
         for (int first = 0; first < live; first += at_once) {
             int count = std::min(at_once, live - first);
             Share rows = hand.share(count);
+            Number *inputs = rows_.data<Number>() + rows.a * N, *dz = dz_.data<Number>() + rows.a * Z;
             for (int i = rows.a; i < rows.b; i++)
-                std::memcpy(rows_.data() + i * D, hidden(in_.predict[live_[first + i]]), 4 * D);
-            float* dz = dz_.data() + rows.a * V;
-            if (!keeps_logits_) w_.head.apply(rows.b - rows.a, rows_.data() + rows.a * D, dz, scratch.operands);
+                std::memcpy(rows_.data<Number>() + i * N, hidden(in_.predict[live_[first + i]]), sizeof(Number) * N);
+            float* again = keeps_logits_ ? nullptr : scratch.logits.room((rows.b - rows.a) * V);
+            float* grad = scratch.dz.room(V);
+            if (again) w_.head.apply(rows.b - rows.a, inputs, again);
             for (int i = rows.a; i < rows.b; i++) {
                 int m = live_[first + i];
                 const Gradients& c = coefficients_;
                 Coefficients own{c.logp ? c.logp[m] : 0.0f, c.entropy ? c.entropy[m] : 0.0f,
                                  c.top_logp ? c.top_logp + size_t(m) * in_.top : nullptr,
                                  in_.top_ids.data() + size_t(m) * in_.top, c.top_logp ? in_.top : 0};
-                float* row = dz_.data() + i * V;
-                logit_grad(keeps_logits_ ? logits_.data() + m * V : row, s.vocab, in_.targets[m], spreads_[m], own,
-                           row);
+                const float* logits = again ? again + (i - rows.a) * V : logits_.data() + m * V;
+                logit_grad(logits, s.vocab, in_.targets[m], spreads_[m], own, grad);
+                put_numbers(grad, s.vocab, dz + (i - rows.a) * Z);
             }
-            w_.head.pull(rows.b - rows.a, dz, drows_.data() + rows.a * D, scratch.operands);
+            w_.head.pull(rows.b - rows.a, dz, drows_.data() + rows.a * D);
             hand.meet();
-            w_.head.gather(count, dz_.data(), rows_.data(), hand.number, hand.size, scratch.operands);
+            w_.head.gather(count, dz_.data<Number>(), rows_.data<Number>(), hand.number, hand.size, scratch.packed);
             for (int i = 0; i < count; i++) {
                 int t = in_.predict[live_[first + i]];
                 if (t < mine.a || t >= mine.b) continue;
-                for (size_t c = 0; c < D; c++) dx_.data()[t * D + c] += drows_.data()[i * D + c];
+                for (size_t c = 0; c < D; c++) dhidden_.data()[t * D + c] += drows_.data()[i * D + c];
             }
             hand.meet();
         }
-        hand.meet();
     }
 
-    void back_layer(const Hand& hand, Share mine, Scratch& scratch, const Layer& layer, const Tape& tape) {
+    void back_layer(const Hand& hands, const Piece& piece, Scratch& scratch, int l) {
         const Shape& s = w_.shape;
-        size_t D = s.hidden, F = s.ffn, H = s.all_heads();
-        float *dx = current(), *dnext = other();
-        float* dact = scratch.dact.room(BLOCK * F);
-        float* dh = scratch.dh.room(BLOCK * D);
-        by_blocks(mine.a, mine.b, [&](int a, int b) {
-            layer.down.pull(b - a, dx + a * D, dact, scratch.operands);
-            for (int t = a; t < b; t++)
-                gate_back(tape.both.data() + t * 2 * F, dact + (t - a) * F, s.ffn, dboth_.data() + t * 2 * F);
-            layer.up.pull(b - a, dboth_.data() + a * 2 * F, dh, scratch.operands);
-            for (int t = a; t < b; t++)
-                normalise_back(dh + (t - a) * D, tape.h2.data() + t * D, tape.r2.data()[t], s.hidden, dx + t * D,
-                               dmid_.data() + t * D);
-            layer.out.pull(b - a, dmid_.data() + a * D, dout_.data() + a * s.queries(), scratch.operands);
+        const Layer& layer = w_.layers[l];
+        const Tape& tape = tapes_[l];
+        size_t D = s.hidden, N = padded(s.hidden), F = s.ffn, H = s.all_heads(), O = s.queries();
+        float *dx = dx_.data(), *dheads = dheads_.data();
+        Number *down = slopes_[l].down.data<Number>(), *up = slopes_[l].up.data<Number>();
+        Number *out = slopes_[l].out.data<Number>(), *qkv = slopes_[l].qkv.data<Number>();
+        const Number *both = tape.both.data<Number>(), *h = tape.h.data<Number>(), *h2 = tape.h2.data<Number>();
+        float *dact = scratch.dact.room(BLOCK * F), *dh = scratch.dh.room(BLOCK * D);
+        float* dattended = scratch.dattended.room(BLOCK * O);
+        piece.by_blocks(hands, [&](int a, int b) {
+            for (int t = a; t < b; t++) put_numbers(dx + t * D, s.hidden, down + t * N);
+            layer.down.pull(b - a, down + a * N, dact);
+            for (int t = a; t < b; t++) gate_back(both + t * 2 * F, dact + (t - a) * F, s.ffn, up + t * 2 * F);
+            layer.up.pull(b - a, up + a * 2 * F, dh);
+            for (int t = a; t < b; t++) {
+                normalise_back(dh + (t - a) * D, h2 + t * N, tape.r2.data()[t], s.hidden, dx + t * D, dx + t * D);
+                put_numbers(dx + t * D, s.hidden, out + t * N);
+            }
+            layer.out.pull(b - a, out + a * N, dattended);
+            put_numbers(dattended, (b - a) * s.queries(), dattended_.data<Number>() + a * O);
         });
-        hand.meet();
-        for (int item : items_[hand.number]) attend_back(item, tape, scratch);
-        hand.meet();
-        turn_back(mine);
-        if (s.qk_norm) back_qk_norm(hand, layer, tape, mine);
-        by_blocks(mine.a, mine.b, [&](int a, int b) {
-            layer.qkv.pull(b - a, dheads_.data() + a * H, dh, scratch.operands);
+        hands.meet();
+        each_item(hands, piece, [&](int g, int kv) { attend_back(g, kv, tape, scratch); });
+        hands.meet();
+        piece.by_blocks(hands, [&](int a, int b) {
+            for (int t = a; t < b; t++) {
+                turn_back(t, layer, tape, slopes_[l]);
+                put_numbers(dheads + t * H, s.all_heads(), qkv + t * H);
+            }
+            layer.qkv.pull(b - a, qkv + a * H, dh);
             for (int t = a; t < b; t++)
-                normalise_back(dh + (t - a) * D, tape.h.data() + t * D, tape.r.data()[t], s.hidden, dmid_.data() + t * D,
-                               dnext + t * D);
+                normalise_back(dh + (t - a) * D, h + t * N, tape.r.data()[t], s.hidden, dx + t * D, dx + t * D);
         });
-        int n = in_.tokens();
-        layer.down.gather(n, dx, tape.act.data(), hand.number, hand.size, scratch.operands);
-        layer.up.gather(n, dboth_.data(), tape.h2.data(), hand.number, hand.size, scratch.operands);
-        layer.out.gather(n, dmid_.data(), tape.o.data(), hand.number, hand.size, scratch.operands);
-        hand.meet();  // dheads is complete
-        layer.qkv.gather(n, dheads_.data(), tape.h.data(), hand.number, hand.size, scratch.operands);
-        if (hand.number == 0) swapped_ = !swapped_;
-        hand.meet();
     }
 
-    void turn_back(Share mine) {
+    // Turns the gradients of a token's queries and keys back, and takes them through the norms of these.
+    void turn_back(size_t t, const Layer& layer, const Tape& tape, Slopes& own) {
         const Shape& s = w_.shape;
-        for (int t = mine.a; t < mine.b; t++) {
-            size_t angle = size_t(in_.positions[t]) * (s.d / 2);
-            for (int i = 0; i < s.heads + s.kv_heads; i++)
-                turn(dheads_.data() + size_t(t) * s.all_heads() + i * s.d, s.d, w_.cosines + angle, w_.sines + angle,
-                     -1.0f);
+        size_t angle = size_t(in_.positions[t]) * (s.d / 2), heads = s.heads + s.kv_heads;
+        float* grads = dheads_.data() + t * s.all_heads();
+        for (size_t i = 0; i < heads; i++) turn(grads + i * s.d, s.d, w_.cosines + angle, w_.sines + angle, -1.0f);
+        if (!s.qk_norm) return;
+        std::memcpy(own.turned.data() + t * s.turned(), grads, 4 * size_t(s.turned()));
+        for (size_t i = 0; i < heads; i++) {
+            float* grad = grads + i * s.d;
+            scale(grad, layer.qk_weight + i * s.d, s.d, grad);
+            normalise_back(grad, tape.normed.data() + (t * heads + i) * s.d, tape.rr.data()[t * heads + i], s.d, nullptr,
+                           grad);
         }
     }
 
-    // The backward pass of the norms of queries and keys: gradients of their weights, by columns over all tokens, then
-    // gradients of their inputs.
-    void back_qk_norm(const Hand& hand, const Layer& layer, const Tape& tape, Share mine) {
+    // The hand's columns of the gradients of norms' weights and of the embedding: sums over all tokens.
+    void sum_columns(const Hand& hand) {
         const Shape& s = w_.shape;
-        size_t T = s.turned(), H = s.all_heads(), heads = s.heads + s.kv_heads;
-        Share columns = Share(s.turned(), hand.number, hand.size);
-        hand.meet();
-        for (int t = 0; t < in_.tokens(); t++)
-            for (int i = columns.a; i < columns.b; i++)
-                layer.qk_grad[i] += dheads_.data()[t * H + i] * tape.normed.data()[t * T + i];
-        hand.meet();
-        for (int t = mine.a; t < mine.b; t++)
-            for (size_t i = 0; i < heads; i++) {
-                float* grad = dheads_.data() + t * H + i * s.d;
-                for (int c = 0; c < s.d; c++) grad[c] *= layer.qk_weight[i * s.d + c];
-                normalise_back(grad, tape.normed.data() + t * T + i * s.d, tape.rr.data()[t * heads + i], s.d, nullptr,
-                               grad);
-            }
+        size_t D = s.hidden, T = s.turned();
+        Share columns = hand.share(s.hidden), turned = hand.share(s.turned());
+        for (size_t t = 0; t < size_t(in_.tokens()); t++) {
+            const float *dx = dx_.data() + t * D, *dhidden = dhidden_.data() + t * D, *y = y_.data() + t * D;
+            float* to = w_.embedding_grad + in_.ids[t] * D;
+            for (int i = columns.a; i < columns.b; i++) w_.final_grad[i] += dhidden[i] * y[i];
+            for (int i = columns.a; i < columns.b && in_.beside.empty(); i++) to[i] += dx[i];
+        }
+        for (int l = 0; s.qk_norm && l < s.layers; l++)
+            for (size_t t = 0; t < size_t(in_.tokens()); t++)
+                for (int i = turned.a; i < turned.b; i++)
+                    w_.layers[l].qk_grad[i] += slopes_[l].turned.data()[t * T + i] * tapes_[l].normed.data()[t * T + i];
     }
-
-    float* current() { return swapped_ ? dnext_.data() : dx_.data(); }
-    float* other() { return swapped_ ? dx_.data() : dnext_.data(); }
 
     const Weights& w_;
     Packed in_;
     std::vector<Known> known_;  // of each group, or none of any
-    std::vector<std::vector<int>> items_;
+    std::vector<Piece> pieces_;
+    bool together_ = false;                // one piece for all threads
+    std::vector<std::vector<int>> items_;  // of each thread, where they go together
+    std::atomic<int> next_piece_{0}, next_sum_{0};
     std::vector<Scratch> scratch_;
     std::vector<Tape> tapes_;
+    std::vector<Slopes> slopes_;
+    std::vector<Sum> sums_;
     std::vector<Spread> spreads_;
     std::vector<int> live_;
     Gradients coefficients_{};
     Buffer x_, r_, y_, hidden_, logits_;
-    Buffer dx_, dmid_, dnext_, dboth_, dout_, dheads_, dz_, rows_, drows_;
-    bool keep_ = false, keeps_logits_ = false, swapped_ = false;
+    Buffer dx_, dhidden_, dheads_, drows_;  // gradients in floats
+    Buffer dattended_, dz_, rows_;               // operands of products
+    bool keep_ = false, keeps_logits_ = false;
 };
 
 }  // namespace assay

@@ -140,11 +140,11 @@ void panel_product(int rows, Left a, const Element* panel, const Element* next, 
 }
 
 // C[rows, B.width] = start + A B, A by rows.
-inline void product(int rows, const float* a, size_t a_stride, const Panels& b, float* c, size_t c_stride, Start start,
-                    const float* bias, Buffer& scratch) {
+inline void product(int rows, const Number* a, const Panels& b, float* c, size_t c_stride, Start start,
+                    const float* bias) {
     if (rows <= 0) return;
     if (start == Start::bias && !bias) start = Start::zero;
-    Left left = left_of(rows, a, a_stride, b.depth, scratch);
+    Left left = rows_of(a, b.depth);
     for (int p = 0; p < Panels::count(b.width); p++) {
         int columns = std::min(PANEL, b.width - p * PANEL);
         const Element* next = b.panel(p + 1 < Panels::count(b.width) ? p + 1 : p);
@@ -153,23 +153,30 @@ inline void product(int rows, const float* a, size_t a_stride, const Panels& b, 
     }
 }
 
+// The elements of WIDTH chains over `depth` tokens, one beside another in each row of x. What lies behind them in a row is
+// read too, and a vector behind the last element is written.
+template <int WIDTH>
+inline void pack_tokens(const Number* x, size_t stride, int depth, Element* to) {
+    for (int k = 0; k < steps_of(depth); k++, to += WIDTH)
+        for (int i = 0; i < WIDTH; i += LANES) store(to + i, elements(x + i, stride, k, depth));
+}
+
 // C[rows, width] += A' B over `depth` tokens, A [depth, rows], B [depth, width].
-inline void add_outer(int rows, int width, int depth, const float* a, size_t a_stride, const float* b, size_t b_stride,
-                      float* c, size_t c_stride, Buffer& scratch) {
+inline void add_outer(int rows, int width, int depth, const Number* a, size_t a_stride, const Number* b,
+                      size_t b_stride, float* c, size_t c_stride, Buffer& scratch) {
     constexpr int TOKENS = 256;  // at a time, so that what is packed stays in the inner caches
     static_assert(TOKENS % STEP == 0, "an element is of tokens that are neighbours in all");
     int blocks = (rows + TILE_ROWS - 1) / TILE_ROWS;
-    Element* left = scratch.room<Element>(static_cast<size_t>(TOKENS / STEP) * (blocks * TILE_ROWS + PANEL));
-    Element* panel = left + static_cast<size_t>(TOKENS / STEP) * blocks * TILE_ROWS;
+    Element* panel = scratch.room<Element>(static_cast<size_t>(TOKENS / STEP) * (PANEL + blocks * TILE_ROWS));
+    Element* left = panel + static_cast<size_t>(TOKENS / STEP) * PANEL;
     for (int t = 0; t < depth; t += TOKENS) {
         int tokens = std::min(TOKENS, depth - t), steps = steps_of(tokens);
         for (int i = 0; i < blocks; i++)
-            pack<TILE_ROWS>(a + t * a_stride + i * TILE_ROWS, a_stride, tokens,
-                            std::min(TILE_ROWS, rows - i * TILE_ROWS),
-                            left + static_cast<size_t>(i) * steps * TILE_ROWS);
+            pack_tokens<TILE_ROWS>(a + t * a_stride + i * TILE_ROWS, a_stride, tokens,
+                                   left + static_cast<size_t>(i) * steps * TILE_ROWS);
         for (int p = 0; p < Panels::count(width); p++) {
             int columns = std::min(PANEL, width - p * PANEL);
-            pack<PANEL>(b + t * b_stride + p * PANEL, b_stride, tokens, columns, panel);
+            pack_tokens<PANEL>(b + t * b_stride + p * PANEL, b_stride, tokens, panel);
             for (int i = 0; i < blocks; i++)
                 panel_product<false>(std::min(TILE_ROWS, rows - i * TILE_ROWS),
                                      Left{left + static_cast<size_t>(i) * steps * TILE_ROWS, 1, TILE_ROWS}, panel,

@@ -99,13 +99,15 @@ class Sampler {
               prefill_(w_, 1) {
             size_t slots = in_.slots;
             for (int r = 0; r < in_.count; r++) own_ = std::max(own_, in_.size[r] % LANES + in_.max_new[r]);
-            keys_.room(slots * s_.layers * s_.kv_heads * turned_size(own_, s_.d));
-            values_.room(slots * s_.layers * s_.kv_heads * own_ * s_.d);
+            keys_.room<Element>(slots * s_.layers * s_.kv_heads * keys_size(own_, s_.d));
+            values_.room<Element>(slots * s_.layers * s_.kv_heads * values_size(own_, s_.d));
             prefixes_.resize(slots);
-            tape_.room(s_, slots);
+            tape_.room(s_, slots, false);
             x_.room(slots * s_.hidden);
             positions_.resize(slots);
-            room_.room(size_t(QUERIES) * rounded_up(in_.length, LANES));
+            hidden_.room<Number>(slots * padded(s_.hidden));
+            token_.room<Number>(s_.held());
+            room_.room(attend_room(in_.length, s_.d));
             for (int i = in_.slots - 1; i >= 0; i--) free_.push_back(i);
         }
 
@@ -127,28 +129,32 @@ class Sampler {
 
       private:
         size_t head(int owner, int layer, int kv) const { return (size_t(owner) * s_.layers + layer) * s_.kv_heads + kv; }
-        float* keys(int slot, int layer, int kv) { return keys_.data() + head(slot, layer, kv) * turned_size(own_, s_.d); }
-        float* values(int slot, int layer, int kv) { return values_.data() + head(slot, layer, kv) * own_ * s_.d; }
-        float* prefix_keys(Prefix& p, int layer, int kv) {
-            return p.keys.data() + head(0, layer, kv) * turned_size(p.blocks * LANES, s_.d);
+        Element* keys(int slot, int layer, int kv) {
+            return keys_.data<Element>() + head(slot, layer, kv) * keys_size(own_, s_.d);
         }
-        float* prefix_values(Prefix& p, int layer, int kv) {
-            return p.values.data() + head(0, layer, kv) * p.blocks * LANES * s_.d;
+        Element* values(int slot, int layer, int kv) {
+            return values_.data<Element>() + head(slot, layer, kv) * values_size(own_, s_.d);
+        }
+        Element* prefix_keys(Prefix& p, int layer, int kv) {
+            return p.keys.data<Element>() + head(0, layer, kv) * keys_size(p.blocks * LANES, s_.d);
+        }
+        Element* prefix_values(Prefix& p, int layer, int kv) {
+            return p.values.data<Element>() + head(0, layer, kv) * values_size(p.blocks * LANES, s_.d);
         }
 
         // A token's key and value of one head, from all that are held of it in a layer, as number `at` of a place.
-        void put(float* keys, float* values, int kv, int at, const float* held) {
+        void put(Element* keys, Element* values, int kv, int at, const Number* held) {
             put_key(keys, s_.d, at, held + kv * s_.d);
-            std::memcpy(values + size_t(at) * s_.d, held + (s_.kv_heads + kv) * s_.d, 4 * size_t(s_.d));
+            put_value(values, s_.d, at, held + (s_.kv_heads + kv) * s_.d);
         }
 
-        void put_own(int slot, int layer, int position, const float* held) {
+        void put_own(int slot, int layer, int position, const Number* held) {
             int at = position - slots_[slot].blocks * LANES;
             for (int kv = 0; kv < s_.kv_heads; kv++)
                 put(keys(slot, layer, kv), values(slot, layer, kv), kv, at, held);
         }
 
-        void put_prefix(Prefix& p, int layer, int position, const float* held) {
+        void put_prefix(Prefix& p, int layer, int position, const Number* held) {
             for (int kv = 0; kv < s_.kv_heads; kv++)
                 put(prefix_keys(p, layer, kv), prefix_values(p, layer, kv), kv, position, held);
         }
@@ -159,13 +165,15 @@ class Sampler {
             int size = in_.size[row.request], before = row.blocks * LANES;
             float* to = all_.keep(in_.prompts + row.request, row.position - size);
             if (!to) return;
+            Number* held = token_.data<Number>();
             for (int t = size; t < row.position; t++)
-                for (int l = 0; l < s_.layers; l++, to += s_.held())
+                for (int l = 0; l < s_.layers; l++, to += s_.held()) {
                     for (int kv = 0; kv < s_.kv_heads; kv++) {
-                        get_key(keys(slot, l, kv), s_.d, t - before, to + kv * s_.d);
-                        std::memcpy(to + (s_.kv_heads + kv) * s_.d, values(slot, l, kv) + size_t(t - before) * s_.d,
-                                    4 * size_t(s_.d));
+                        get_key(keys(slot, l, kv), s_.d, t - before, held + kv * s_.d);
+                        get_value(values(slot, l, kv), s_.d, t - before, held + (s_.kv_heads + kv) * s_.d);
                     }
+                    put_numbers(held, s_.held(), to);
+                }
         }
 
         // The known prefix of a prompt, joined to one piece.
@@ -189,8 +197,8 @@ class Sampler {
             Prefix& p = prefixes_[free];
             p.blocks = size / LANES;
             size_t heads = size_t(s_.layers) * s_.kv_heads;
-            p.keys.room(heads * turned_size(p.blocks * LANES, s_.d));
-            p.values.room(heads * p.blocks * LANES * s_.d);
+            p.keys.room<Element>(heads * keys_size(p.blocks * LANES, s_.d));
+            p.values.room<Element>(heads * values_size(p.blocks * LANES, s_.d));
             return free;
         }
 
@@ -252,29 +260,31 @@ class Sampler {
             all_.prefilled(packed.tokens());
             prefill_.take(std::move(packed), std::move(before));
             prefill_.prepare(false);
-            prefill_.forward(Hand{nullptr, 0, 1}, [&](int layer, const float* heads) {
+            prefill_.forward(Hand{nullptr, 0, 1}, [&](int layer, const Number* heads) {
                 team_.check();
                 for (Path& path : paths) {
                     for (int t = 0; t < prefixes_[path.prefix].blocks * LANES; t++)
                         put_prefix(prefixes_[path.prefix], layer, t, held(path, t, layer, heads));
                     for (int t = path.known.count; path.kept && t < path.size; t++)
-                        std::memcpy(path.kept + (size_t(t - path.known.count) * s_.layers + layer) * s_.held(),
-                                    held(path, t, layer, heads), 4 * size_t(s_.held()));
+                        put_numbers(held(path, t, layer, heads), s_.held(),
+                                    path.kept + (size_t(t - path.known.count) * s_.layers + layer) * s_.held());
                 }
                 for (size_t i = 0; i < taken.size(); i++)
                     for (int t = slots_[taken[i]].blocks * LANES; t < slots_[taken[i]].position; t++)
                         put_own(taken[i], layer, t, held(paths[which[i]], t, layer, heads));
             });
-            hidden_.room(taken.size() * s_.hidden);
+            size_t N = padded(s_.hidden);
             for (size_t i = 0; i < taken.size(); i++)
-                std::memcpy(hidden_.data() + i * s_.hidden, prefill_.hidden(ends[i]), 4 * size_t(s_.hidden));
-            settle(taken, hidden_.data());
+                std::memcpy(hidden_.data<Number>() + i * N, prefill_.hidden(ends[i]), sizeof(Number) * N);
+            settle(taken);
         }
 
         // Keys and values of token t of a prompt, known or just run.
-        const float* held(const Path& path, int t, int layer, const float* heads) const {
-            if (t < path.known.count) return path.known.of(s_, t, layer);
-            return heads + size_t(path.at + t - path.known.count) * s_.all_heads() + s_.queries();
+        const Number* held(const Path& path, int t, int layer, const Number* heads) const {
+            int run = t - path.known.count;
+            if (run >= 0) return heads + size_t(path.at + run) * s_.all_heads() + s_.queries();
+            put_numbers(path.known.of(s_, t, layer), s_.held(), token_.data<Number>());
+            return token_.data<Number>();
         }
 
         // Feeds one token to every row in flight and draws the next.
@@ -287,25 +297,25 @@ class Sampler {
                 positions_[i] = slot.position;
             }
             for (int l = 0; l < s_.layers; l++) {
-                project(w_, w_.layers[l], x_.data(), positions_.data(), tape_, 0, static_cast<int>(n), operands_);
+                project(w_, w_.layers[l], x_.data(), positions_.data(), tape_, 0, static_cast<int>(n), both_);
                 for (size_t i = 0; i < n; i++) {
-                    put_own(active_[i], l, positions_[i], tape_.heads.data() + i * s_.all_heads() + s_.queries());
+                    put_own(active_[i], l, positions_[i], tape_.heads.data<Number>() + i * s_.all_heads() + s_.queries());
                     for (int kv = 0; kv < s_.kv_heads; kv++)
                         for (int h = kv * each; h < (kv + 1) * each; h += QUERIES)
                             attend_one(i, l, kv, h, std::min(QUERIES, (kv + 1) * each - h));
                 }
-                mix(w_, w_.layers[l], x_.data(), tape_, 0, static_cast<int>(n), operands_);
+                mix(w_, w_.layers[l], x_.data(), tape_, 0, static_cast<int>(n), both_);
                 team_.check();
             }
             for (size_t i = 0; i < n; i++) {
                 float* x = x_.data() + i * D;
                 normalise(x, s_.hidden, s_.eps, x);
-                for (size_t c = 0; c < D; c++) x[c] *= w_.final_norm[c];
+                scale(x, w_.final_norm, s_.hidden, hidden_.data<Number>() + i * padded(s_.hidden));
                 slots_[active_[i]].position++;
             }
             std::vector<int> rows = std::move(active_);
             active_.clear();
-            settle(rows, x_.data());
+            settle(rows);
         }
 
         // `count` heads from `h` on, which share their keys, of the row in place i of a step.
@@ -313,21 +323,21 @@ class Sampler {
             size_t d = s_.d, at = i * s_.queries() + h * d;
             int seen = positions_[i] + 1, slot = active_[i];
             Prefix& p = prefixes_[slots_[slot].prefix];
-            int blocks = slots_[slot].blocks, before = blocks * LANES;
-            Tile tile{Rows{tape_.heads.data() + i * s_.all_heads() + h * d, d, count}, seen, 0, s_.d,
-                      1.0f / std::sqrt(float(s_.d)), keys(slot, layer, kv), prefix_keys(p, layer, kv), blocks,
-                      Rows{prefix_values(p, layer, kv), d, before}, Rows{values(slot, layer, kv), d, seen - before}};
-            float inverse[QUERIES];
-            attend(tile, room_.data(), tape_.o.data() + at, d, inverse);
+            Rows queries{tape_.heads.data<Number>() + i * s_.all_heads() + h * d, d, count};
+            Tile tile{queries, seen, 0, s_.d, 1.0f / std::sqrt(float(s_.d)),
+                      Held{keys(slot, layer, kv), values(slot, layer, kv)},
+                      Held{prefix_keys(p, layer, kv), prefix_values(p, layer, kv)}, slots_[slot].blocks};
+            attend(tile, room_.data(), tape_.o.data<Number>() + at, d);
         }
 
-        // Draws a token for each of these slots, writes it down, and frees the slots of rows that are over.
-        void settle(const std::vector<int>& rows, const float* hidden) {
+        // Draws a token for each of these slots from its hidden state, writes it down, and frees the slots of rows that are
+        // over.
+        void settle(const std::vector<int>& rows) {
             int n = static_cast<int>(rows.size()), at_once = logit_rows(s_.vocab);
             for (int a = 0; a < n; a += at_once) {
                 int count = std::min(at_once, n - a);
                 float* z = logits_.room(size_t(count) * s_.vocab);
-                w_.head.apply(count, hidden + size_t(a) * s_.hidden, z, operands_);
+                w_.head.apply(count, hidden_.data<Number>() + size_t(a) * padded(s_.hidden), z);
                 for (int i = 0; i < count; i++) write(rows[a + i], z + size_t(i) * s_.vocab);
                 team_.check();
             }
@@ -370,7 +380,7 @@ class Sampler {
         int own_ = 0;  // tokens that a slot has room for
         std::vector<int> free_, active_;
         std::vector<int32_t> positions_;
-        Buffer keys_, values_, x_, hidden_, logits_, room_, operands_;
+        Buffer keys_, values_, token_, x_, hidden_, logits_, room_, both_;
         std::vector<Buffer> joined_;  // what is known of prompts, where it came in several pieces
         Tape tape_;
         Drawer drawer_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace assay {
 
@@ -43,26 +44,47 @@ inline void store_part(float* p, vec v, int count) {
     else std::memcpy(p, &v, 4 * static_cast<size_t>(count & (LANES - 1)));
 }
 
-inline int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
-
-// The sum of all lanes: halves are added until one lane is left.
-inline float sum(vec v) {
-    float x[LANES];
-    std::memcpy(x, &v, sizeof v);
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) x[i] += x[i + half];
-    return x[0];
+// what(i, lanes) for vectors of n numbers: at i, `lanes` of them.
+template <class Do>
+inline void by_vectors(int n, Do&& what) {
+    int i = 0;
+    for (; i + LANES <= n; i += LANES) what(i, LANES);
+    if (i < n) what(i, n - i);
 }
 
-inline float greatest(vec v) {
-    float x[LANES], most;
-    std::memcpy(x, &v, sizeof v);
-    most = x[0];
-    for (int i = 1; i < LANES; i++) most = x[i] > most ? x[i] : most;
-    return most;
+// The first `count` lanes of v, and `fill` in the others.
+inline vec kept(vec v, int count, float fill) {
+    ivec lane;
+    for (int i = 0; i < LANES; i++) lane[i] = i;
+    return choose(lane < count, v, all(fill));
+}
+
+inline int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
+
+// The lanes, each moved down by `by` places and the first ones to the end.
+template <int BY, int... LANE>
+inline vec turned(vec v, std::integer_sequence<int, LANE...>) {
+#if defined(__clang__)
+    return __builtin_shufflevector(v, v, ((LANE + BY) % LANES)...);
+#else
+    return __builtin_shuffle(v, ivec{((LANE + BY) % LANES)...});
+#endif
+}
+
+// All lanes joined to one: the upper half to the lower half, until one lane is left.
+template <int HALF = LANES / 2, class Join>
+inline float joined(vec v, Join&& join) {
+    v = join(v, turned<HALF>(v, std::make_integer_sequence<int, LANES>()));
+    if constexpr (HALF > 1) return joined<HALF / 2>(v, join);
+    else return v[0];
 }
 
 inline vec larger(vec a, vec b) { return choose(a > b, a, b); }
+
+inline float sum(vec v) {
+    return joined(v, [](vec a, vec b) { return a + b; });
+}
+inline float greatest(vec v) { return joined(v, larger); }
 
 // e^x within 2 units in the last place: x = n ln 2 + r, a polynomial in r, and n into the exponent.
 inline vec exp(vec x) {
@@ -87,14 +109,5 @@ inline vec exp(vec x) {
 }
 
 inline vec sigmoid(vec x) { return all(1.0f) / (all(1.0f) + exp(-x)); }
-
-// sum of a[i] b[i], the lanes over i
-inline float dot(const float* a, const float* b, int n) {
-    vec total = {};
-    int i = 0;
-    for (; i + LANES <= n; i += LANES) total += load(a + i) * load(b + i);
-    if (i < n) total += load_part(a + i, n - i) * load_part(b + i, n - i);
-    return sum(total);
-}
 
 }  // namespace assay
