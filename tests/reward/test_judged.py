@@ -131,12 +131,13 @@ def test_a_judge_that_prefers_the_first_place_moves_nothing() -> None:
 def test_wins_of_a_group_add_up_to_half_of_its_comparisons(texts: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         from assay.verifiers.judges.client import Judge
-        from assay.verifiers.judges.endpoint import Endpoint
+        from assay.verifiers.judges.endpoint import Endpoint, Said
 
-        def post(_: Endpoint, messages: Any, seconds: float) -> str:
-            return longer(0, {"messages": messages}).text
+        def post(_: Endpoint, messages: Any, seconds: float) -> Said:
+            return Said(longer(0, {"messages": messages}).text, "m")
 
-        patch.setattr("assay.verifiers.judges.client.judge_of", lambda place: Judge(place, post=post))
+        judge = Judge(Endpoint(url="http://127.0.0.1:1/v1", model="m"), post=post)
+        patch.setattr("assay.verifiers.judges.client.judge_of", lambda place: judge)
         found = values(JudgedInPairs(), answers(*texts))
     assert math.fsum(v for v in found if isinstance(v, float)) == pytest.approx(len(texts) / 2)
 
