@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.verifiers.audit import Labelled
-from bench.audits import edits, mathematics, plain, programs, texts
+from bench.audits import edits, mathematics, plain, programs, terms, texts
 
 KEPT = Path(__file__).parents[1] / "results" / "audits.json"
 SEED = 1
@@ -37,6 +37,7 @@ SETS: dict[str, Set] = {
         "mathematics", mathematics.right, 3000, "golds of 18 kinds as careless models write them"
     ),
     "mathematics, wrong": Set("mathematics", mathematics.wrong, 3000, "neighbours of golds, hedges and traps"),
+    "smt": Set("smt", terms.smt, 900, "terms rewritten by laws or changed in a place, values, invariants"),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,15 @@ from bench.audits.edits import results
 from bench.audits.programs import value
 from bench.audits.sets import SETS, render, section, written
 from bench.audits.solutions import FUNCTIONS
+from bench.audits.terms import changes, laws, meaning
 from bench.audits.texts import built
 
 SHORT = {"programs": 60, "mathematics, right": 180, "mathematics, wrong": 180}
-SANDBOXED = [pytest.mark.external("sandbox"), pytest.mark.slow]
-NAMES = [pytest.param(name, marks=SANDBOXED if one.by == "programs" else []) for name, one in SETS.items()]
+NEEDS = {"programs": ["sandbox"], "smt": ["z3"]}  # verifier -> externals
+NAMES = [
+    pytest.param(name, marks=[pytest.mark.slow, *map(pytest.mark.external, NEEDS[one.by])] if one.by in NEEDS else [])
+    for name, one in SETS.items()
+]
 
 
 def audited(
@@ -65,6 +70,24 @@ def test_what_labels_rest_on_is_right() -> None:
     assert value(second, second.solutions[0], ([3, 1, 3],)) == "1"
     assert value(second, "def second(xs):\n    return 1 / 0", ([],)) == "!ZeroDivisionError"
     assert value(second, "def second(xs):\n    while True:\n        pass", ([],)) == "!Endless"
+
+    places = [{"x": 15, "y": 4, "p": 1}, {"x": 9, "y": 0, "p": 0}]
+    for tree, expected in (
+        (("bvadd", "x", "y"), [3, 9]),
+        (("bvashr", "x", 1), [15, 12]),  # -1 and -7 halved and rounded down are -1 and -4
+        (("bvudiv", "x", "y"), [3, 15]),
+        (("bvurem", "x", "y"), [3, 9]),
+        (("bvslt", "x", "y"), [1, 1]),
+        (("ite", ("=>", "p", False), ("bvneg", "x"), ("bvnot", "x")), [0, 7]),
+        (("mod", ("-", "y", 5), 3), [2, 1]),  # -1 and -5
+    ):
+        assert [meaning(tree, place) for place in places] == expected
+    assert changes(random.Random(1), "a") == {"variable": "b"}
+    assert laws(("<=", "a", 3)) == {
+        "order mirrored": (">=", 3, "a"),
+        "not the opposite": ("not", (">", "a", 3)),
+        "one more": ("<", "a", ("+", 3, 1)),
+    }
 
     class First:
         """Draws the first choice and the lowest number."""
