@@ -1,9 +1,9 @@
 """Error rates of verifiers on labelled answers that they did not make.
 
-python -m bench.audits                      # every set, whole; a minute
+python -m bench.audits                      # every set, whole; some minutes
 python -m bench.audits calls mathematics --show
 python -m bench.audits --write FOLDER       # the sets, for `assay verify audit FOLDER/calls.jsonl --by calls`
-python -m bench.audits --keep               # into results/audits.json and RESULTS.md
+python -m bench.audits --keep [SET]         # into results/audits.json and RESULTS.md; other sets stay as they were
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.keep:
         from bench import rendering
 
+        if KEPT.exists() and (kept := json.loads(KEPT.read_text()))["seed"] == options.seed:
+            result["sets"] = {name: one for name, one in (kept["sets"] | found).items() if name in SETS}
         KEPT.write_text(json.dumps(result, indent=1) + "\n")
         rendering.render()
     return int(any(one["shares"]["false_positives"]["count"] for one in found.values()))
