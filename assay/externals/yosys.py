@@ -22,7 +22,7 @@ Json = Any
 _LIMITS = Limits(seconds=5, memory_mb=1024, output_mb=8, file_mb=16)
 _REFUTED = "ERROR: Called with -verify and proof did fail!"
 _READ = (
-    "read_verilog -sv {file}; hierarchy -check -top top; proc; flatten; opt; check -assert; "
+    "read_verilog -sv {file}; hierarchy -check -top top; proc -norom; flatten; opt; check -assert; "
     "select -assert-none t:$*ff* t:$*latch* t:$mem* t:$sr* t:$lut t:$fsm; select -clear; rename top {name}; "
     "design -stash {name}"
 )
@@ -72,7 +72,7 @@ def _compared(job: Json) -> Json:
 
 
 def _ports(job: Json) -> Json:
-    script = "read_verilog -sv gold.v; hierarchy -check -top top; proc; write_json"
+    script = "read_verilog -sv gold.v; hierarchy -check -top top; proc -norom; write_json"
     ended = run(["yosys", "-q", "-p", script], {"gold.v": job["gold"]}, _LIMITS)
     start = ended.output.find("{")
     if ended.status != "done" or ended.code != 0 or start < 0:

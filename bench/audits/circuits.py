@@ -1,8 +1,8 @@
 """Combinational circuits: rewritten, changed or broken. Their truth is the value of an expression for all inputs.
 
-An expression is drawn as a tree; its value is computed here, in Python, on words of three bits that wrap round. What is
-written in Verilog cuts every inner result to three bits (`a + b` stands in a wire of its own), so that no rule on widths
-of the language is needed to know what it means.
+An expression is drawn as a tree; its value is computed here, in Python, on words of three bits that wrap round. What
+is written in Verilog cuts every inner result to three bits (`a + b` stands in a wire of its own), so that no rule on
+widths of the language is needed to know what it means.
 """
 
 from __future__ import annotations
