@@ -190,7 +190,8 @@ def metamath(count: int, seed: int) -> Iterator[Labelled]:
         at, way = d.randrange(len(row)), made % 5
         if way == 4:
             ways = {
-                "a gap": f"{row[:at]}?{row[at + 1 :]}", "a statement": f"{row} $a |- p $.", "the goal's name": "theorem",
+                "a gap": f"{row[:at]}?{row[at + 1 :]}", "a statement": f"{row} $a |- p $.",
+                "the goal's name": "theorem",
                 "another letter": f"{row[:at]}D{row[at + 1 :]}", "a sign": f"{row[:at]}é{row[at + 1 :]}", "empty": "",
                 "a syntax step": " ".join([*row, "wi"]), "the formula": told(goal), "twice": " ".join(row + row),
             }  # fmt: skip

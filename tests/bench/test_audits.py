@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,20 @@ import pytest
 from small_runs import Shell
 
 from bench.audits import __main__ as measured
+from bench.audits import circuits, linear, proofs
 from bench.audits.edits import results
 from bench.audits.programs import value
+from bench.audits.queries import Question
 from bench.audits.sets import SETS, render, section, written
 from bench.audits.solutions import FUNCTIONS
 from bench.audits.terms import changes, laws, meaning
 from bench.audits.texts import built
 
-SHORT = {"programs": 60, "mathematics, right": 180, "mathematics, wrong": 180}
-NEEDS = {"programs": ["sandbox"], "smt": ["z3"]}  # verifier -> externals
+SHORT = {"programs": 60, "mathematics, right": 180, "mathematics, wrong": 180, "verilog": 60, "optimisation": 60}
+NEEDS = {
+    "programs": ["sandbox"], "smt": ["z3"], "optimisation": ["highs"], "sql": ["sqlite"], "metamath": ["metamath"],
+    "verilog": ["iverilog", "yosys"],
+}  # fmt: skip  # verifier -> externals
 NAMES = [
     pytest.param(name, marks=[pytest.mark.slow, *map(pytest.mark.external, NEEDS[one.by])] if one.by in NEEDS else [])
     for name, one in SETS.items()
@@ -88,6 +94,18 @@ def test_what_labels_rest_on_is_right() -> None:
         "not the opposite": ("not", (">", "a", 3)),
         "one more": ("<", "a", ("+", 3, 1)),
     }
+
+    assert [circuits.value(tree, {"a": 7, "b": 2, "c": 0}) for tree in (("+", "a", "b"), ("-", "c", "b"))] == [1, 6]
+    whole = linear.Program("max", (3, 2), (linear.Row((1, 1), "<=", Fraction(2)),), (Fraction(1), None), whole=True)
+    assert linear.points(whole) == {(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)}
+    half = linear.Program("max", (1, 1), (linear.Row((2, 4), "<=", Fraction(3)),), (Fraction(1), None))
+    assert linear.corners(half) == {(0, 0), (0, Fraction(3, 4)), (1, 0), (1, Fraction(1, 4))}
+    given = {"A": proofs.read("p"), "B": proofs.read("(p>q)")}
+    assert proofs.proves(given, "ABm", "q") and not proofs.proves(given, "BAm", "q")
+    assert not proofs.proves(given, "AB", "q") and not proofs.proves(given, "ABm", "r")
+    shops = [{"size": 2, "age": 5, "colour": "red"}, {"size": None, "age": 9, "colour": "red"}]
+    assert Question("size", (("age", ">", 3),), total="count", by=True).rows(shops) == {("red", 1): 1}
+    assert Question("age", (("size", "<>", 2),)).rows(shops) == {}  # of NULL it is not true that it is not 2
 
     class First:
         """Draws the first choice and the lowest number."""
