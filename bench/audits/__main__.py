@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.write(f"{written(name, options.write, options.seed)}\n")
         return 0
     found = {name: _audited(name, options.seed, show=options.show) for name in options.names or SETS}
-    result = {"measured": time.strftime("%Y-%m-%d"), "machine": machine.describe(), "seed": options.seed, "sets": found}
+    result = {"machine": machine.describe(), "seed": options.seed, "sets": found}
     sys.stdout.write(render(result))
     if options.keep:
         from bench import rendering
@@ -56,7 +56,10 @@ def _audited(name: str, seed: int, *, show: bool) -> dict[str, Any]:
     if show:
         sys.stdout.write(f"{name}\n{table(found)}\n\n")
     kept = ("verifier", "rows", "right", "wrong", "invalid", "shares", "confusion")
-    return {key: found[key] for key in kept} | {"seconds": round(time.monotonic() - began, 1)}
+    return {key: found[key] for key in kept} | {
+        "measured": time.strftime("%Y-%m-%d"),
+        "seconds": round(time.monotonic() - began, 1),
+    }
 
 
 if __name__ == "__main__":

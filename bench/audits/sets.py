@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.verifiers.audit import Labelled
-from bench.audits import circuits, edits, linear, mathematics, plain, programs, proofs, queries, terms, texts
+from bench.audits import circuits, edits, linear, mathematics, plain, programs, proofs, queries, terms, texts, theorems
 
 KEPT = Path(__file__).parents[1] / "results" / "audits.json"
 SEED = 1
@@ -41,6 +41,7 @@ SETS: dict[str, Set] = {
     "optimisation": Set("optimisation", linear.optimisation, 450, "linear programs rewritten, changed or broken"),
     "sql": Set("sql", queries.sql, 500, "queries by laws, changed in one place, or broken"),
     "metamath": Set("metamath", proofs.metamath, 500, "proofs in rows of labels, drawn, changed or broken"),
+    "coq": Set("coq", theorems.coq, 300, "small proofs by tactics, changed or broken; coqc labels the mutants"),
     "verilog": Set("verilog", circuits.verilog, 400, "circuits by laws, by heart, changed in a place, or broken"),
 }
 
