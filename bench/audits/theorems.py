@@ -44,7 +44,7 @@ TACTICS = (
     "trivial.",
 )
 TRICKS = ("admit.", "Admitted.", "Abort.", "Axiom cheat : False. destruct cheat.", "give_up.", "idtac.", "", "exact I")
-NAMES = ("h", "k", "l", "m")
+NAMES: tuple[str, ...] = ("h", "k", "l", "m")
 
 
 def compiles(statement: str, tactics: str) -> bool:
@@ -62,7 +62,7 @@ def _stated(d: random.Random) -> tuple[str, list[str]]:
     """(a statement, its proof): formulas stand for the letters of a theorem, and other names for its hypotheses."""
     formula, proof = d.choice(THEOREMS)
     put = {letter: d.choice(PUT) for letter in "PQR"}
-    names = dict(zip(NAMES, d.sample([*NAMES, "a", "b", "c", "u", "v"], len(NAMES)), strict=True))
+    names: dict[str, str] = dict(zip(NAMES, d.sample([*NAMES, "a", "b", "c", "u", "v"], len(NAMES)), strict=True))
     said = "".join(put.get(c, c) if c in "PQR" else c for c in formula.replace("False", "0")).replace("0", "False")
     steps = [re.sub(r"\b[hklm]\b", lambda found: names[found[0]], step) for step in proof]
     return f"forall P Q R : Prop, {said}", ["intros P Q R.", *steps]
