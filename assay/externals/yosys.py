@@ -26,7 +26,7 @@ Json = Any
 
 _LIMITS = Limits(seconds=5, memory_mb=1024, output_mb=8, file_mb=16)
 _REFUTED = "ERROR: Called with -verify and proof did fail!"
-_BEGUN = "read_verilog -sv {file}; hierarchy -check -top top; proc; flatten"
+_BEGUN = "read_verilog -sv {file}; hierarchy -check -top top; proc -norom; flatten"
 _FREE = "setundef -anyseq"  # a solver takes x for any value, not for one that suits it
 _KEPT = "rename top {name}; design -stash {name}"
 _PLAIN = "{tidied}; check -assert; select -assert-none t:$*ff* t:$*latch* t:$mem* t:$sr* t:$lut t:$fsm; select -clear"
@@ -123,7 +123,7 @@ def _held(resets: dict[str, bool]) -> str:
 
 def _ports(job: Json) -> Json:
     try:
-        found, _ = _written(job, "read_verilog -sv gold.v; hierarchy -check -top top; proc; write_json")
+        found, _ = _written(job, "read_verilog -sv gold.v; hierarchy -check -top top; proc -norom; write_json")
         if not remembers(found):
             return read_ports(found)
         found, behind = _written(job, f"{_BEGUN}; {analysed()}".format(file="gold.v"))

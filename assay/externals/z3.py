@@ -12,7 +12,12 @@ from typing import Any
 from assay.externals.external import External
 from assay.externals.versions import of_package
 
-WORK = 10_000_000  # Z3's own measure of work (`rlimit`), which does not depend on the machine; some seconds
+WORK = 1_000_000
+"""The budget for a term in Z3's own measure of work (`rlimit`), which does not depend on the machine or its load.
+
+It is spent within a second of the processor, far within the deadline. So a term cannot be made so hard that the
+deadline, which counts as a fault of ours, comes before the budget.
+"""
 
 
 def answer(job: dict[str, Any], tell: Callable[[str], None]) -> dict[str, Any]:
@@ -21,7 +26,8 @@ def answer(job: dict[str, Any], tell: Callable[[str], None]) -> dict[str, Any]:
     answer({"terms": [["<", ["variable", "Int", "a"], ["value", "Int", 4]]]}, print)
     # {"answers": [{"status": "sat", "values": {"a": 3}}]}
 
-    The status is sat, unsat or unknown. Variables that do not matter have no value.
+    The status is sat, unsat, or unknown where the budget of a term was spent or Z3 has no method for it. Variables
+    that do not matter have no value.
     """
     answers = []
     for number, term in enumerate(job["terms"]):

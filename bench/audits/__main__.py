@@ -1,9 +1,9 @@
 """Error rates of verifiers on labelled answers that they did not make.
 
-python -m bench.audits                      # every set, whole; a minute
+python -m bench.audits                      # every set, whole; some minutes
 python -m bench.audits calls mathematics --show
 python -m bench.audits --write FOLDER       # the sets, for `assay verify audit FOLDER/calls.jsonl --by calls`
-python -m bench.audits --keep               # into results/audits.json and RESULTS.md
+python -m bench.audits --keep [SET]         # into results/audits.json and RESULTS.md; other sets stay as they were
 """
 
 from __future__ import annotations
@@ -38,11 +38,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.write(f"{written(name, options.write, options.seed)}\n")
         return 0
     found = {name: _audited(name, options.seed, show=options.show) for name in options.names or SETS}
-    result = {"measured": time.strftime("%Y-%m-%d"), "machine": machine.describe(), "seed": options.seed, "sets": found}
+    result = {"machine": machine.describe(), "seed": options.seed, "sets": found}
     sys.stdout.write(render(result))
     if options.keep:
         from bench import rendering
 
+        if KEPT.exists() and (kept := json.loads(KEPT.read_text()))["seed"] == options.seed:
+            result["sets"] = {name: one for name, one in (kept["sets"] | found).items() if name in SETS}
         KEPT.write_text(json.dumps(result, indent=1) + "\n")
         rendering.render()
     return int(any(one["shares"]["false_positives"]["count"] for one in found.values()))
@@ -54,7 +56,10 @@ def _audited(name: str, seed: int, *, show: bool) -> dict[str, Any]:
     if show:
         sys.stdout.write(f"{name}\n{table(found)}\n\n")
     kept = ("verifier", "rows", "right", "wrong", "invalid", "shares", "confusion")
-    return {key: found[key] for key in kept} | {"seconds": round(time.monotonic() - began, 1)}
+    return {key: found[key] for key in kept} | {
+        "measured": time.strftime("%Y-%m-%d"),
+        "seconds": round(time.monotonic() - began, 1),
+    }
 
 
 if __name__ == "__main__":

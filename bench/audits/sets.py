@@ -10,7 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from assay.verifiers.audit import Labelled
-from bench.audits import circuits, edits, mathematics, plain, programs, texts
+from bench.audits import (
+    circuits,
+    clocked,
+    edits,
+    linear,
+    mathematics,
+    plain,
+    programs,
+    proofs,
+    queries,
+    terms,
+    texts,
+    theorems,
+)
 
 KEPT = Path(__file__).parents[1] / "results" / "audits.json"
 SEED = 1
@@ -31,13 +44,19 @@ SETS: dict[str, Set] = {
     "calls": Set("calls", plain.calls, 1000, "calls rewritten, changed in one place, or broken"),
     "patches": Set("patches", edits.patches, 1000, "edits of a line, with others around it, or spoiled"),
     "repairs": Set("repairs", edits.repairs, 1000, "edits of programs that Python runs"),
-    "circuits": Set("verilog", circuits.circuits, 600, "circuits with a clock, rewritten, or spoiled in one place"),
     "constraints": Set("constraints", texts.constraints, 1000, "texts built to counts, and fillings without words"),
     "formats": Set("formats", plain.formats, 1000, "thoughts and answers between marks, and hidden marks"),
     "mathematics, right": Set(
         "mathematics", mathematics.right, 3000, "golds of 18 kinds as careless models write them"
     ),
     "mathematics, wrong": Set("mathematics", mathematics.wrong, 3000, "neighbours of golds, hedges and traps"),
+    "smt": Set("smt", terms.smt, 900, "terms rewritten by laws or changed in a place, values, invariants"),
+    "optimisation": Set("optimisation", linear.optimisation, 450, "linear programs rewritten, changed or broken"),
+    "sql": Set("sql", queries.sql, 500, "queries by laws, changed in one place, or broken"),
+    "metamath": Set("metamath", proofs.metamath, 500, "proofs in rows of labels, drawn, changed or broken"),
+    "coq": Set("coq", theorems.coq, 300, "small proofs by tactics, changed or broken; coqc labels the mutants"),
+    "clocked": Set("verilog", clocked.clocked, 600, "circuits with a clock, rewritten, or spoiled in one place"),
+    "verilog": Set("verilog", circuits.verilog, 400, "circuits by laws, by heart, changed in a place, or broken"),
 }
 
 

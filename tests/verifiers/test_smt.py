@@ -276,7 +276,7 @@ def says(status: str, **more: object) -> Outcome:
         (says("unsat"), ("ok", "")),
         (says("sat", values={"a": 1, "b": 1}), ("fail", "wrong")),
         (says("sat", values={"a": 0, "b": 1}), ("invalid", "bug")),  # there both sides are true: not believed
-        (says("unknown", detail="canceled"), ("invalid", "unknown")),
+        (says("unknown", detail="canceled"), ("fail", "undecided")),
         (Outcome("time"), ("invalid", "time")),
         (Outcome("memory"), ("invalid", "memory")),
         (Outcome("lost"), ("invalid", "worker_lost")),
@@ -302,13 +302,57 @@ def test_trouble_with_the_problem_is_ours(outcome: Outcome, kind: str, monkeypat
     assert (json.dumps(LESS) in golds) == (kind == "bad_gold"), "a lost process says nothing of the problem"
 
 
+LOST, KILLED = Outcome("lost"), Outcome("memory")
+HOLDS_NOWHERE, UNKNOWN = says("unsat"), says("unknown")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "expected"),
+    [
+        ((HOLDS_NOWHERE, UNKNOWN, HOLDS_NOWHERE), ("fail", "undecided")),
+        ((HOLDS_NOWHERE, UNKNOWN, LOST), ("invalid", "worker_lost")),  # whichever comes first
+        ((LOST, HOLDS_NOWHERE, UNKNOWN), ("invalid", "worker_lost")),
+        ((UNKNOWN, KILLED, HOLDS_NOWHERE), ("invalid", "memory")),
+        ((UNKNOWN, LOST, says("sat", values={"a": 5, "b": 0})), ("fail", "wrong")),  # b is not 11 at the end
+    ],
+)
+def test_a_fault_of_ours_comes_before_an_answer_that_is_too_hard(
+    outcomes: tuple[Outcome, ...], expected: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the three questions about an invariant."""
+    begins, needs = says("sat", values={"a": 0, "b": 1}), says("sat", values={"a": 5, "b": 0})
+    solver = Said(begins, needs, *outcomes)
+    monkeypatch.setattr(verdicts, "_golds", {})
+    monkeypatch.setattr(verdicts, "workers_of", lambda name: solver)
+    assert verdict(LOOP, "(<= a 5)") == expected
+
+
+def test_values_are_not_asked_of_formulas_that_the_solver_cannot_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else 'unsat' would be an answer that nobody can judge."""
+    monkeypatch.setattr(verdicts, "_golds", {})
+    monkeypatch.setattr(verdicts, "workers_of", lambda name: Said(UNKNOWN))
+    assert verdict(VALUES, "unsat") == verdict(VALUES, "a=3 p=true x=10") == ("invalid", "bad_gold")
+
+
+HARD = "(distinct (bvmul (bvudiv x y) y) (bvsub x (bvurem x y)))"  # it holds nowhere, which takes long to find out
+LONG: dict[str, terms.Sort] = {"x": 32, "y": 32}
+
+
 @external
-def test_work_beyond_the_measure_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The measure is Z3's own count of its steps, so that it ends at the same point on every machine."""
-    hard = read("(distinct (bvmul (bvudiv x y) y) (bvsub x (bvurem x y)))", {"x": 32, "y": 32})
-    monkeypatch.setattr("assay.externals.z3.WORK", 10_000)
-    (found,) = answer({"terms": [plain(hard)]}, lambda _: None)["answers"]
-    assert found["status"] == "unknown"
+def test_work_beyond_the_budget_is_unknown_at_the_same_point_each_time() -> None:
+    """The budget is Z3's own count of its steps, and no clock."""
+    jobs = {"terms": [plain(read(HARD, LONG))] * 2}
+    one, other = answer(jobs, lambda _: None)["answers"]
+    assert one == other and one["status"] == "unknown"
+
+
+@external
+def test_an_answer_that_is_too_hard_to_judge_is_refused() -> None:
+    """The same term is no problem that anybody could be asked."""
+    gold = {"ask": "equal", "variables": LONG, "term": "(bvult x y)"}
+    assert verdict(gold, f"(or (bvult x y) {HARD})") == ("fail", "undecided")
+    assert verdict(gold, "(not (bvule y x))") == ("ok", "")
+    assert verdict({"ask": "values", "variables": LONG, "terms": [HARD]}, "unsat") == ("invalid", "bad_gold")
 
 
 @external

@@ -61,7 +61,12 @@ class Gold:
         ]
 
     def demands(self) -> list[tuple[str, Term]]:
-        """What must hold somewhere, for else an empty formula would be a right answer."""
+        """What Z3 must decide of the problem itself, each with why no answer can be judged if it holds nowhere.
+
+        Else an empty formula would be a right answer. Values may be asked where there are none ("": no trouble).
+        """
+        if self.ask == "values":
+            return [("", self.terms["all"])]
         if self.ask == "equal" and self.terms["term"].sort == "Bool":
             term = self.terms["term"]
             return [("the term holds nowhere", term), ("the term holds everywhere", negated(term))]

@@ -2,7 +2,9 @@
 
 Values are put into the terms of the problem and computed here; no solver is asked. For a term Z3 is asked whether what
 must hold nowhere holds somewhere. If so, it says where, and that place is computed here too: a refusal is never Z3's
-word alone. What it cannot decide is `invalid`, never a reward and never zero.
+word alone. Z3 has a budget of work that every machine counts alike. A problem must be decided within it by itself. An
+answer on which Z3 gives up is refused (`undecided`): else an answer could escape its zero by being too hard to judge. A
+process that is lost, killed or out of time is a fault of ours: `invalid`.
 """
 
 from __future__ import annotations
@@ -23,11 +25,12 @@ from assay.verifiers.smt.values import everywhere, value
 
 NAME = "z3"
 NONE = "unsat"  # the answer that no values exist
+UNDECIDED = "undecided"  # the kind of a refusal of what Z3 cannot decide within its budget
 PLACES = 5_000  # at most so many values does the second oracle try
 _VALUE = re.compile(r"\s*([a-z][a-z0-9]{0,7})\s*=\s*(true|false|-?[0-9]{1,10}|#b[01]{1,32}|#x[0-9a-fA-F]{1,8})\s*[,;]?")
 
 Said = tuple[str, str] | None
-"""What a solver said of a term: None: it holds nowhere; else (a kind of invalid verdict or "", why)."""
+"""What a solver said of a term: None: it holds nowhere; else ("" if it holds, `UNDECIDED`, or a fault of ours; why)."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ def _golds_of(texts: Sequence[str]) -> dict[str, Gold]:
     asked = [(text, why, term) for text, gold in new.items() if not gold.trouble for why, term in gold.demands()]
     for (text, why, _), said in zip(asked, _ask([term for _, _, term in asked]), strict=True):
         if said is None:
-            new[text] = replace(new[text], trouble=why)
+            new[text] = replace(new[text], trouble=new[text].trouble or why)
         elif said[0]:
             kind = "worker_lost" if said[0] == "worker_lost" else "bad_gold"
             new[text] = replace(new[text], trouble=f"Z3 did not answer about the problem ({said[1]})", kind=kind)
@@ -178,7 +181,7 @@ def _said(term: Term, outcome: Outcome) -> Said:
     if answer["status"] == "unsat":
         return None
     if answer["status"] != "sat":
-        return "unknown", answer.get("detail", "")
+        return UNDECIDED, f"Z3 gives up within its budget ({answer.get('detail', '')})"
     variables = {one.operator: one.sort for one in term if one.operator != "value" and not one.arguments}
     values = {name: answer["values"].get(name, 0) for name in variables}
     if not value(term, values):
@@ -217,8 +220,8 @@ def _decided(gold: Gold, found: Candidate, said: Sequence[Said]) -> tuple[Verdic
     for why, (kind, place) in refusals:
         if not kind:
             return Verdict.fail("wrong", f"{why}, {place}", text), "z3"
-    for _, (kind, why) in refusals:
-        return Verdict.invalid(kind, why), "z3"
+    for _, (kind, why) in sorted(refusals, key=lambda one: one[1][0] == UNDECIDED):  # a fault of ours comes first
+        return Verdict.fail(kind, why, text) if kind == UNDECIDED else Verdict.invalid(kind, why), "z3"
     return Verdict.ok(text), "z3"
 
 
