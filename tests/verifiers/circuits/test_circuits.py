@@ -189,3 +189,16 @@ def test_what_a_circuit_may_say() -> None:
     assert refusal("assign y = a; /* unclosed $finish") is not None
     assert fenced("no code") is None
     assert fenced("```verilog\nx\n``` ```V\ny\n```") == "y\n"
+
+
+@pytest.mark.external("iverilog")
+@pytest.mark.external("yosys")
+def test_a_table_of_all_inputs_is_no_memory() -> None:
+    """Yosys would turn so long a case statement into a memory, which a circuit without a clock must not have."""
+    head = "module top(input [3:0] a, input [3:0] b, output reg [3:0] y);"
+    rows = "".join(f"8'd{16 * a + b}: y = 4'd{(a + b) % 16};" for a in range(16) for b in range(16))
+    table = f"{head} always @* case ({{a, b}}) {rows} endcase endmodule"
+    spoiled = table.replace("8'd255: y = 4'd14;", "8'd255: y = 4'd15;")
+    gold = "module top(input [3:0] a, input [3:0] b, output [3:0] y); assign y = a + b; endmodule"
+    right, wrong = judge([(gold, table), (gold, spoiled)])
+    assert spoiled != table and (right.verdict.status, wrong.verdict.status) == ("ok", "fail"), (right, wrong)
