@@ -32,7 +32,7 @@ SCALE = {
     "evaluation.every": "0",  # only before and after
 }
 STEPS = 20  # with 128 answers each
-LONGER = {"programs": 120, "coq": 60}  # which gain more slowly
+LONGER = {"programs": 120, "coq": 150}  # which gain more slowly
 SAMPLES = 8  # to each of 64 held-out problems, before and after
 GAIN = 0.10  # of pass@1, that each task is to gain
 SHUFFLED = {"mechanism.reward": "shuffled"}
