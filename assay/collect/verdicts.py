@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from assay.types import Episode, Request, Verdict
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
 Verify = Callable[[Sequence[Episode]], list[Verdict]]
 
-_JUDGE = ThreadPoolExecutor(1, thread_name_prefix="verdicts")
-"""One thread for the life of the process: foreign programs end with the thread that started them."""
+
+@functools.cache
+def _judge() -> ThreadPoolExecutor:
+    """One thread for the life of the process: foreign programs end with the thread that started them."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(1, thread_name_prefix="verdicts")
 
 
 class Verdicts(Protocol):
@@ -113,7 +121,7 @@ class Ahead:
         whole = [place for place in self._waiting if not self._left[self._groups[place]]]
         if whole:
             given = [self._waiting.pop(place) for place in whole]
-            self._running = whole, _JUDGE.submit(self.verify, given)
+            self._running = whole, _judge().submit(self.verify, given)
 
     def _settle(self) -> None:
         """Takes the verdicts of what was given, once they are there."""

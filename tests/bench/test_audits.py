@@ -25,7 +25,7 @@ SHORT = {
     "programs": 60,
     "mathematics, right": 180,
     "mathematics, wrong": 180,
-    "clocked": 20,
+    "clocked": 60,
     "verilog": 60,
     "coq": 60,
     "optimisation": 60,

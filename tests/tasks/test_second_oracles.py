@@ -47,12 +47,12 @@ def test_a_worked_solution_passes_and_another_one_does_not(name: str) -> None:
 @pytest.mark.external("sandbox")
 def test_a_table_of_the_first_judges_tests_is_refused() -> None:
     """A program that knows the lists of the problem by heart passes its tests, and no others."""
-    problem = TASKS["programs"].problem(Key(3), level=2)
-    from assay.tasks.programs import value_of
+    drawn = TASKS["programs"].problem(Key(3), level=2)
+    problem = TASKS["programs"].pose(drawn.spec, level=2, wording="natural")
+    from assay.tasks.programs import calls_of
 
-    lists: list[Any] = problem.spec["lists"]
-    known = {str(one): value_of(problem.spec, one) for one in lists}
-    learnt = f"#{known!r}.get(str(x))"
+    known = {str(call.arguments[0]): call.expected for call in calls_of(problem.spec).tests}
+    learnt = f"```python\nknown = {known!r}\ndef f(x): return known.get(str(x))\n```"
     assert TASKS["programs"].verify(problem, learnt).status == "ok"
     (verdict,) = second("programs", [(problem, learnt)])
     assert (verdict.status, verdict.kind) == ("fail", "wrong")
