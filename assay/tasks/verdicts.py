@@ -58,7 +58,16 @@ def _pair(episode: Episode) -> tuple[Problem, str]:
 
 
 def _judged(judge: Judge, pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
-    """Judges all pairs at once. An error of configuration stops the run; any other exception makes them all invalid."""
+    """Judges all pairs at once, and equal answers to one problem once: most of a foreign program's time goes to answers
+    that a policy writes again and again. An error of configuration stops the run; any other exception makes all of them
+    invalid.
+    """
+    different = {(id(problem), text): (problem, text) for problem, text in pairs}
+    found = dict(zip(different, _tried(judge, list(different.values())), strict=True))
+    return [found[id(problem), text] for problem, text in pairs]
+
+
+def _tried(judge: Judge, pairs: Sequence[tuple[Problem, str]]) -> list[Verdict]:
     failure = ""
     for _ in range(2):
         try:
