@@ -15,23 +15,31 @@ import numpy as np
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
+_NUMBERS = [number.to_bytes(8, "little") for number in range(256)]
+
+
 def digest(*parts: object) -> str:
     """Sixteen hexadecimal digits that identify the parts; unlike `hash`, the same in every process."""
-    return hashlib.blake2b(b"".join(map(_framed, parts)), digest_size=8).hexdigest()
+    return hashlib.blake2b(_framed(parts), digest_size=8).hexdigest()
 
 
 def digest_of(parts: Iterable[object]) -> str:
     """The same as `digest`, for parts that come one by one and need not be in memory together."""
     total = hashlib.blake2b(digest_size=8)
     for part in parts:
-        total.update(_framed(part))
+        total.update(_framed((part,)))
     return total.hexdigest()
 
 
-def _framed(part: object) -> bytes:
-    """The bytes of a part behind their number, so that neighbours cannot be taken for one part."""
-    data = part if isinstance(part, bytes) else str(part).encode()
-    return len(data).to_bytes(8, "little") + data
+def _framed(parts: Iterable[object]) -> bytes:
+    """The bytes of the parts, each behind their number, so that neighbours cannot be taken for one part."""
+    pieces: list[bytes] = []
+    for part in parts:
+        data = part if type(part) is bytes else str(part).encode()
+        size = len(data)
+        pieces.append(_NUMBERS[size] if size < len(_NUMBERS) else size.to_bytes(8, "little"))
+        pieces.append(data)
+    return b"".join(pieces)
 
 
 class Key:

@@ -11,7 +11,6 @@ import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -33,9 +32,64 @@ from assay.streams import (
     token_streams,
 )
 
+Record = TypeVar("Record")
 
-class Origin(IntEnum):
-    """Who wrote a token. Only POLICY tokens have a behaviour probability."""
+
+def light(kind: type[Record]) -> type[Record]:
+    """Gives a frozen record a constructor that stores its arguments at once, where that of `dataclass` calls a function
+    for each field. For records that are made for every answer.
+    """
+    fields = dataclasses.fields(kind)  # type: ignore[arg-type]
+    names = tuple(field.name for field in fields if not field.kw_only)
+    defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}
+    makers = {f.name: f.default_factory for f in fields if f.default_factory is not dataclasses.MISSING}
+    checked = kind.__init__  # knows how to refuse wrong arguments
+
+    def __init__(self: Any, *values: Any, **named: Any) -> None:
+        state = self.__dict__
+        state.update(defaults)
+        for name, make in makers.items():
+            state[name] = make()
+        state.update(zip(names, values))
+        state.update(named)
+        if len(state) != len(fields) or len(values) > len(names) or not named.keys().isdisjoint(names[: len(values)]):
+            state.clear()
+            checked(self, *values, **named)
+
+    kind.__init__ = functools.wraps(checked)(__init__)  # type: ignore[method-assign]
+    return kind
+
+
+@functools.cache
+def _known(kind: type) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The names of a record's fields, and of what it computes once and remembers."""
+    own = [(name, one) for base in kind.__mro__ for name, one in vars(base).items()]
+    remembered = tuple(name for name, one in own if isinstance(one, functools.cached_property))
+    return frozenset(field.name for field in dataclasses.fields(kind)), remembered
+
+
+def changed(record: Record, **changes: Any) -> Record:
+    """As `dataclasses.replace`, at a tenth of its cost, for records whose constructor only stores what it is given.
+
+    changed(episode, verdict=Verdict.ok())
+    """
+    kind = type(record)
+    fields, remembered = _known(kind)
+    if not fields.issuperset(changes):
+        raise TypeError(f"{kind.__name__} has no field {', '.join(sorted(changes.keys() - fields))}")
+    made = object.__new__(kind)
+    state = made.__dict__
+    state.update(record.__dict__)
+    for name in remembered:
+        state.pop(name, None)
+    state.update(changes)
+    return made
+
+
+class Origin:
+    """Who wrote a token. Only POLICY tokens have a behaviour probability. Plain numbers, because every row is compared
+    with them again and again, and members of an enumeration are slow to look up and to compare.
+    """
 
     POLICY = 0
     INJECTED = 1  # a teacher's trace, a solution prefix, a forced hint
@@ -67,6 +121,7 @@ class Problem:
         return digest("problem", "data" if self.provenance == "data" else self.task, self.canonical)
 
 
+@light
 @dataclass(frozen=True)
 class Verdict:
     """The verdict on an answer. `invalid` is an error of ours: the answer is judged again; if that fails too, it has no
@@ -92,6 +147,7 @@ class Verdict:
         return cls("invalid", kind, detail)
 
 
+@light
 @dataclass(frozen=True, eq=False)
 class Segment:
     """A run of tokens with, for each, its origin and the two log-probabilities the sampler knew when it wrote it."""
@@ -130,12 +186,25 @@ class Segment:
         return dataclasses.replace(self, **dict.fromkeys(said))
 
 
+def end_to_end(segments: Sequence[Segment], name: str) -> np.ndarray:
+    """A stream of these segments, end to end; NaN over segments that lack it."""
+    pieces = [getattr(segment, name) for segment in segments]
+    if len(pieces) == 1 and pieces[0] is not None:
+        return pieces[0].copy()
+    declared = streams_of(Segment)[name]
+    for place, piece in enumerate(pieces):
+        if piece is None:
+            pieces[place] = np.full(len(segments[place]), np.nan, declared.dtype)
+    return np.concatenate(pieces) if pieces else np.zeros(0, declared.dtype)
+
+
 def first_tokens(segments: Sequence[Segment], count: int) -> tuple[Segment, ...]:
     """The first `count` tokens of an answer, to be the prefix of another request."""
     starts = np.concatenate([[0], np.cumsum([len(segment) for segment in segments])])
     return tuple(s.first(count - int(start)) for s, start in zip(segments, starts, strict=False) if start < count)
 
 
+@light
 @dataclass(frozen=True, eq=False)
 class Request:
     """One sample that is asked for."""
@@ -182,6 +251,7 @@ class Request:
 RewardScope = Literal["episode", "turn", "span", "token"]
 
 
+@light
 @dataclass(frozen=True, eq=False)
 class Reward:
     """A named part of the reward. Episode scope: one number. Other scopes: values at token indices of the answer."""
@@ -214,39 +284,7 @@ class Reward:
             yield from part.named(path)
 
 
-Record = TypeVar("Record")
-
-
-@functools.cache
-def _remembered(kind: type) -> tuple[str, ...]:
-    """The names of what a record computes once and remembers."""
-    return tuple(
-        name for base in kind.__mro__ for name, own in vars(base).items() if isinstance(own, functools.cached_property)
-    )
-
-
-@functools.cache
-def _fields(kind: type) -> frozenset[str]:
-    return frozenset(field.name for field in dataclasses.fields(kind))
-
-
-def changed(record: Record, **changes: Any) -> Record:
-    """As `dataclasses.replace`, at a tenth of its cost, for records whose constructor only stores what it is given.
-
-    changed(episode, verdict=Verdict.ok())
-    """
-    kind = type(record)
-    if unknown := changes.keys() - _fields(kind):
-        raise TypeError(f"{kind.__name__} has no field {', '.join(sorted(unknown))}")
-    made = object.__new__(kind)
-    state = made.__dict__
-    state.update(record.__dict__)
-    for name in _remembered(kind):
-        state.pop(name, None)
-    state.update(changes)
-    return made
-
-
+@light
 @dataclass(frozen=True, eq=False)
 class Episode:
     """What came of a request. Its answer is all segments end to end, the request's prefix included."""
@@ -304,15 +342,7 @@ class Episode:
 
     def stream(self, name: str) -> np.ndarray:
         """A stream of the segments over the whole answer; NaN over segments that lack it."""
-        pieces = [getattr(segment, name) for segment in self.segments]
-        if len(pieces) == 1 and pieces[0] is not None:
-            return pieces[0].copy()
-        declared = streams_of(Segment)[name]
-        filled = [
-            np.full(len(segment), np.nan, declared.dtype) if piece is None else piece
-            for segment, piece in zip(self.segments, pieces, strict=True)
-        ]
-        return np.concatenate(filled) if filled else np.zeros(0, declared.dtype)
+        return end_to_end(self.segments, name)
 
 
 @dataclass(frozen=True)
@@ -324,6 +354,7 @@ class Wait:
     in_denominator: bool
 
 
+@light
 @dataclass(frozen=True, eq=False)
 class Row(Carried):
     """An episode on its way to the learner. The three marks are independent, and no row is ever deleted."""

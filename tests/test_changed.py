@@ -1,15 +1,16 @@
-"""`changed`: a record with other fields, as `dataclasses.replace` makes it."""
+"""`changed`, a record with other fields as `dataclasses.replace` makes it, and `light`, constructors of records."""
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny import episode
 
-from assay.types import Episode, Request, Reward, Row, Segment, changed
+from assay.types import Episode, Request, Reward, Row, Segment, changed, light
 
 
 def records() -> list[Episode | Request | Segment | Row]:
@@ -45,3 +46,47 @@ def test_what_a_record_remembers_is_computed_anew(value: float, ids: list[int]) 
 def test_a_field_that_there_is_not_is_refused() -> None:
     with pytest.raises(TypeError, match="Episode has no field verdikt"):
         changed(episode([1]), verdikt=None)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Above:
+    last: int = 7
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plain(_Above):
+    first: int
+    second: str = "b"
+    third: dict[str, int] = dataclasses.field(default_factory=dict)
+
+
+@light
+@dataclasses.dataclass(frozen=True)
+class _Light(_Above):
+    first: int
+    second: str = "b"
+    third: dict[str, int] = dataclasses.field(default_factory=dict)
+
+
+RIGHT = [((1,), {}), ((1, "c"), {}), ((1, "c", {"x": 1}), {}), ((), {"first": 1, "last": 2}), ((1,), {"third": {}})]
+WRONG = [((), {}), ((1, "c", {}, 4), {}), ((1,), {"first": 2}), ((1,), {"fourth": 2}), ((), {"second": "c"})]
+
+
+@pytest.mark.parametrize(("values", "named"), [*RIGHT, *WRONG])
+def test_a_light_constructor_takes_and_refuses_what_the_plain_one_does(values: tuple, named: dict) -> None:
+    try:
+        plain = vars(_Plain(*values, **named))
+    except TypeError as error:
+        with pytest.raises(TypeError) as found:
+            _Light(*values, **named)
+        assert str(found.value) == str(error).replace("_Plain", "_Light")
+    else:
+        assert vars(_Light(*values, **named)) == plain
+
+
+def test_a_light_record_is_frozen_has_containers_of_its_own_and_its_signature() -> None:
+    one, other = _Light(1), _Light(1)
+    assert one == other and one.third is not other.third
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        one.first = 2  # type: ignore[misc]
+    assert str(inspect.signature(_Light)) == str(inspect.signature(_Plain))

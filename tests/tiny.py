@@ -246,7 +246,7 @@ class Table:
 # Episodes and rows
 
 
-def segment(ids: Sequence[int] | np.ndarray, *, origin: Origin = Origin.POLICY, **changes: Any) -> Segment:
+def segment(ids: Sequence[int] | np.ndarray, *, origin: int = Origin.POLICY, **changes: Any) -> Segment:
     count = len(ids)
     known = {name: np.full(count, -1.0, np.float32) for name in ("old", "mu")} if origin == Origin.POLICY else {}
     return Segment(np.array(ids, np.int32), np.full(count, origin, np.int8), **{**known, **changes})

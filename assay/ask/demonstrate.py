@@ -54,7 +54,7 @@ def worked(problem: Problem, codec: Codec) -> tuple[Segment, ...]:
     return (*segments[:-1], Segment(ids=ids, origin=np.append(last.origin, last.origin[-1:])))
 
 
-def turns(problem: Problem) -> list[tuple[str, Origin]]:
+def turns(problem: Problem) -> list[tuple[str, int]]:
     """The worked solution, cut where the environment replies: (text, origin) of each piece, in order."""
     rest, environment = problem.solution or "", task(problem.task).environment
     if environment is None:

@@ -12,7 +12,7 @@ import numpy as np
 from assay.errors import DataError
 from assay.memory import Memory
 from assay.streams import Stream, streams_of
-from assay.types import Batch, Episode, Origin, Row, Segment
+from assay.types import Batch, Origin, Row, Segment, end_to_end
 
 Estimator = Callable[..., list[Row]]
 """(rows, *, memory, ...) -> the same rows with their advantage. Groups, trees, turns or tokens: it sees whole rows."""
@@ -93,7 +93,8 @@ def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:
     lengths = np.array([len(episode) for episode in episodes], dtype=np.int64)
     contexts = [episode.training_context for episode in episodes]
     asked = [episode.request.context for episode in episodes]
-    learnt = _join([trains(row, imitate=row.role in injected) for row in rows], bool)
+    segments = [segment for episode in episodes for segment in episode.segments]
+    learnt = _learnt(rows, lengths, segments, injected)
     return Batch(
         context=_join(contexts, np.int32),
         context_at=_offsets(contexts),
@@ -113,17 +114,28 @@ def pack(rows: Sequence[Row], *, injected: Collection[str] = ()) -> Batch:
         right=np.array([e.right for e in episodes], dtype=bool),
         ended=np.array([e.finish == "stop" for e in episodes], dtype=bool),
         truncated=np.array([e.finish == "length" for e in episodes], dtype=bool),
-        version=_join(
-            [np.repeat([s.version for s in e.segments], [len(s) for s in e.segments]) for e in episodes], np.int32
-        ),
-        sampled=_join([e.stream("old") for e in episodes], np.float32),
+        version=np.repeat(np.array([s.version for s in segments], np.int32), [len(s.ids) for s in segments]),
+        sampled=end_to_end(segments, "old"),
         generation=_join(asked, np.int32) if _differ(contexts, asked) else None,
         generation_at=_offsets(asked) if _differ(contexts, asked) else None,
         term_weights=_term_weights(rows),
         constants=_constants(rows),
-        **_written(episodes),
+        **_written(segments),
         **_carried(rows),
     )
+
+
+def _learnt(
+    rows: Sequence[Row], lengths: np.ndarray, segments: Sequence[Segment], injected: Collection[str]
+) -> np.ndarray:
+    """bool[M]: what `trains` says of each row, for all rows end to end."""
+    origin = end_to_end(segments, "origin")
+    learnt = origin == Origin.POLICY
+    if injected:
+        learnt |= (origin != Origin.ENV) & np.repeat(np.array([row.role in injected for row in rows], bool), lengths)
+    if any(row.keep is not None for row in rows):
+        learnt &= _join([np.ones(n, bool) if row.keep is None else row.keep for row, n in zip(rows, lengths)], bool)
+    return learnt
 
 
 def trains(row: Row, *, imitate: bool = False) -> np.ndarray:
@@ -139,11 +151,11 @@ def _weighted(row: Row) -> np.ndarray:
     return np.zeros(len(row.episode)) if row.advantage is None else row.weight * row.advantage
 
 
-def _written(episodes: Sequence[Episode]) -> dict[str, np.ndarray]:
+def _written(segments: Sequence[Segment]) -> dict[str, np.ndarray]:
     """The streams that segments and batches declare and rows do not: numbers that the sampler gave to the tokens."""
     declared = streams_of(Batch)
     names = (streams_of(Segment).keys() & declared.keys()) - streams_of(Row).keys()
-    return {name: _join([e.stream(name) for e in episodes], declared[name].dtype) for name in names}
+    return {name: end_to_end(segments, name).astype(declared[name].dtype, copy=False) for name in names}
 
 
 def _carried(rows: Sequence[Row]) -> dict[str, np.ndarray]:

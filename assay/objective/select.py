@@ -36,7 +36,7 @@ class Tagged(Selector):
 
 def written(view: View, *, by: str) -> Tensor:
     """1[origin = by]."""
-    return view.streams["origin"] == Origin[by.upper()]
+    return view.streams["origin"] == getattr(Origin, by.upper())
 
 
 class Written(Selector):

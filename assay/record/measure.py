@@ -114,12 +114,11 @@ def _rounds(rows: Sequence[Row]) -> Stats:
 
 def _replies(episodes: Sequence[Episode]) -> Stats:
     """Replies of environments: their number in the step, their mean number in an answer, and the share of errors."""
-    environment = int(Origin.ENV)  # a member of an enumeration is slow to look up and to compare
-    replies = [[s for s in e.segments if len(s.ids) and s.origin[0] == environment] for e in episodes]
+    replies = [[s for s in e.segments if len(s.ids) and s.origin[0] == Origin.ENV] for e in episodes]
     counts = np.array([len(segments) for segments in replies])
     if not counts.any():
         return {}
-    fresh = sum(s.origin[0] == environment for e in episodes for s in e.segments[len(e.request.prefix) :] if len(s))
+    fresh = sum(s.origin[0] == Origin.ENV for e in episodes for s in e.segments[len(e.request.prefix) :] if len(s))
     failed = np.array([sum(s.failed for s in segments) for segments in replies])
     stats = {"replies/asked": float(fresh), "replies/mean": float(counts.mean())}
     stats["replies/failed"] = float(failed.sum() / counts.sum())

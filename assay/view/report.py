@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -78,13 +79,13 @@ def _trusted(text: str) -> Any:
     return markupsafe.Markup(text)
 
 
+_UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")  # lone surrogates are legal in JSON escapes, but not in UTF-8
+
+
 def json_in_script(data: Any) -> str:
     """JSON that cannot end a script element or open a comment in it, whatever strings it holds."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    # Lone surrogates are legal in JSON escapes but not in UTF-8.
-    return "".join(c if not 0xD800 <= ord(c) < 0xE000 else f"\\u{ord(c):04x}" for c in text)
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _journal(run: RunFolder, name: str) -> list[Json]:

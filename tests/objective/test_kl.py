@@ -67,7 +67,7 @@ def tables(seed: int, states: int, count: int = 3) -> list[Tensor]:
 
 
 def term(logp: Tensor, ref: Tensor, old: Tensor, **values: Any) -> Tensor:
-    streams = {"ref": ref, "origin": torch.full(logp.shape, int(Origin.POLICY))}
+    streams = {"ref": ref, "origin": torch.full(logp.shape, Origin.POLICY)}
     view: Any = SimpleNamespace(logp=logp, old=old, streams=streams)
     return kl(view, **{"weight": 1.0, "anchor": "reference", **values})
 
