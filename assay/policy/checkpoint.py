@@ -272,10 +272,19 @@ def _stored_weights(
 
 
 def _allocate(config: PolicyConfig, device: torch.device, dtype: torch.dtype) -> Transformer:
-    """A transformer whose weights are allocated but not set, which spares torch's own initialisation."""
+    """A transformer whose weights are allocated but not set, which spares torch's own initialisation.
+
+    `Module.to_empty` does the same, but its `empty_like` of tensors without memory imports torch's decompositions and
+    sympy, which takes half a second of a run's start.
+    """
     with torch.device("meta"):
         transformer = Transformer(config)
-    return transformer.to(dtype).to_empty(device=device).tie()
+
+    def allocated(tensor: Tensor) -> Tensor:
+        kind = dtype if tensor.is_floating_point() else tensor.dtype
+        return torch.empty(tensor.shape, dtype=kind, device=device)
+
+    return transformer._apply(allocated).tie()
 
 
 def _check_vocabulary(config: PolicyConfig | ForeignConfig, tokenizer: Tokenizer) -> None:

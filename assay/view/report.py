@@ -7,19 +7,23 @@ no script but its own, and no request.
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.record import RunFolder, disk
 from assay.record.jsonl import read as read_journal
 from assay.record.panel import duration
 from assay.view.findings import alarms, curves, results
 from assay.view.reading import rollouts_to_read
+
+if TYPE_CHECKING:
+    import jinja2
 
 Json = dict[str, Any]
 
@@ -41,17 +45,12 @@ def write_report(run: Path | str, *, checked: bool = True) -> Path:
 
 def page(run: RunFolder, *, checked: bool = True) -> str:
     """The HTML of the report."""
-    import jinja2
-
     metrics, evals = _journal(run, "metrics"), _journal(run, "evals")
     head = heading(run.document, metrics)
     found = results(evals)
     data = {"curves": curves(metrics), "results": found, "rollouts": rollouts_to_read(run)}
     script = (STATIC / "report.js").read_text(encoding="utf-8")
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"score": score, "change": change}
-    template = environment.from_string((STATIC / "report.html").read_text(encoding="utf-8"))
-    return template.render(
+    return _template().render(
         head=head,
         results=found,
         alarms=[*_damaged(run, checked), *alarms(metrics, evals, total_steps=head["total_steps"])],
@@ -64,6 +63,16 @@ def page(run: RunFolder, *, checked: bool = True) -> str:
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         data=_trusted(json_in_script(data)),
     )
+
+
+@functools.cache
+def _template() -> jinja2.Template:
+    """The compiled template, for a run that writes its report again and again."""
+    import jinja2
+
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"score": score, "change": change}
+    return environment.from_string((STATIC / "report.html").read_text(encoding="utf-8"))
 
 
 def _damaged(run: RunFolder, checked: bool) -> list[Json]:
