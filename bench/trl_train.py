@@ -1,6 +1,6 @@
 """A whole run of TRL's GRPO trainer, its model saved. Runs in `.venv-trl`.
 
-usage: python -m bench.trl_train JOB.json        started by `python -m bench.trl_learning`
+usage: python -m bench.trl_train JOB.json        started by `bench.trl_learning` and `bench.trl_seconds`
 """
 # pyright: reportMissingImports=false
 
@@ -17,6 +17,7 @@ from bench.trl_setup import arguments, versions  # isort: split
 
 import torch
 from datasets import Dataset
+from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from bench.countdown_reward import score
@@ -55,6 +56,21 @@ def configuration(job: dict[str, Any], folder: str) -> GRPOConfig:
     )
 
 
+class Saves(TrainerCallback):
+    """Saves the model after every so many steps, as `step-10` and so on."""
+
+    def __init__(self, every: int, folder: Path) -> None:
+        self.every, self.folder = every, folder
+
+    def on_step_end(
+        self, args: Any, state: Any, control: Any, *, model: Any, processing_class: Any, **more: Any
+    ) -> None:
+        if state.global_step % self.every == 0:
+            place = self.folder / f"step-{state.global_step}"
+            model.save_pretrained(place)
+            processing_class.save_pretrained(place)
+
+
 def main() -> None:
     job = json.loads(Path(sys.argv[1]).read_text())
     if job["threads"]:
@@ -73,6 +89,7 @@ def main() -> None:
             args=configuration(job, folder),
             reward_funcs=told,
             train_dataset=Dataset.from_list(rows),
+            callbacks=[Saves(job["every"], Path(job["save"]))] if "every" in job else None,
         )
         trainer.train()
     trainer.save_model(job["save"])
