@@ -1,6 +1,7 @@
 """The compiled core beside a throw-away prototype that shows what the processor gives, and beside an older core.
 
-    python -m bench.prototype [S1 S2 S3] [--prototype FOLDER] [--old COMMIT] [--threads 2] [--rounds 5] [--json]
+    python -m bench.prototype [S1 S2 S3] [--prototype FOLDER] [--old COMMIT] [--threads 2] [--rounds 5]
+                              [--precision fp32] [--json]
 
 All sides do the same work (the same shape, rows and full-length answers), each in a process of its own, and take turns
 phase by phase, so that other load on the machine disturbs all alike. A line shows, for each phase, the core's tokens a
@@ -31,6 +32,7 @@ from typing import Any
 import torch
 
 from assay.engine.footprint import native_slots, row_bytes
+from assay.engine.precision import Precision
 from bench.micro_engine import SHAPES, Shape, engine_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -104,9 +106,9 @@ def bandwidth(threads: int) -> float:
     return 4 * data.numel() / best
 
 
-def bytes_of_token(shape: Shape, threads: int) -> float:
+def bytes_of_token(shape: Shape, threads: int, precision: Precision) -> float:
     """Bytes that decoding one token reads on average: keys and values of its row, and its share of the weights."""
-    engine = engine_of(shape, "native", "auto")
+    engine = engine_of(shape, "native", precision)
     config, size = engine.model.config, 2 if engine.compute == torch.bfloat16 else 4
     length, count = shape.prompt + shape.answer, shape.prompts * shape.samples
     settings = {"memory_bytes": engine.memory_bytes, "threads": threads, "itemsize": size}
@@ -117,7 +119,7 @@ def bytes_of_token(shape: Shape, threads: int) -> float:
 
 def measure(name: str, others: Mapping[str, tuple[Path, Path]], options: argparse.Namespace) -> dict[str, Any]:
     """Ratios of the core to the other sides, which run in these folders with these packages."""
-    arguments = [name, str(options.threads), str(options.tokens)]
+    arguments = [name, str(options.threads), str(options.tokens), options.precision]
     with ExitStack() as stack:
         sides = {"core": Side("core", arguments, folder=ROOT, package=ROOT)}
         for other, (folder, package) in others.items():
@@ -138,7 +140,7 @@ def measure(name: str, others: Mapping[str, tuple[Path, Path]], options: argpars
         other: {phase: {how: ratio(taken, other, phase, how) for how in ("seconds", "processor")} for phase in PHASES}
         for other in others
     }
-    floor = bytes_of_token(SHAPES[name], options.threads) / bandwidth(options.threads)
+    floor = bytes_of_token(SHAPES[name], options.threads, options.precision) / bandwidth(options.threads)
     ended = statistics.median(
         (e["processor"] / e["tokens"]) / (d["processor"] / d["tokens"])
         for e, d in zip(taken["core"]["ended"], taken["core"]["decode"])
@@ -176,8 +178,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5, help="that count, after one to warm up")
     parser.add_argument("--tokens", type=int, default=2048, help="inputs in a chunk of the core's learner")
+    parser.add_argument("--precision", default="auto", choices=["auto", "fp32", "bf16"], help="of the cores")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if options.precision == "fp32" and options.prototype != "none":
+        raise SystemExit("the prototype computes in bf16 alone: fp32 is compared with --prototype none --old COMMIT")
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         others: dict[str, tuple[Path, Path]] = {}

@@ -1,7 +1,7 @@
 """One side of `bench.prototype`: a process that does a phase of a step whenever a line on its input names the phase.
 
-    python -m bench.prototype_sides core S1 2 2048       # shape, threads, tokens in a chunk of the learner
-    python -m bench.prototype_sides prototype S1 2 2048  # in a folder with the prototype's files and seg.so
+    python -m bench.prototype_sides core S1 2 2048 auto       # shape, threads, tokens in a chunk of the learner, format
+    python -m bench.prototype_sides prototype S1 2 2048 bf16  # in a folder with the prototype's files and seg.so
 
 The phases of a round come in this order: `decode` (answers of full length), `ended` (answers that may end by a token),
 `train` (both passes over the answers of `decode`), `update` (the optimiser, and the weights in the order of products).
@@ -20,7 +20,7 @@ Phase = Callable[[int], int]  # does its work for the round of this number; answ
 END = 1  # the token that ends answers in the phase `ended`
 
 
-def core(name: str, threads: int, tokens: int) -> dict[str, Phase]:
+def core(name: str, threads: int, tokens: int, precision: str) -> dict[str, Phase]:
     """The phases of the compiled core, through the engine's own interface."""
     import torch
 
@@ -29,7 +29,7 @@ def core(name: str, threads: int, tokens: int) -> dict[str, Phase]:
     from bench.micro_engine import SHAPES, batch_of, engine_of, requests_of
 
     torch.set_num_threads(threads)
-    engine = engine_of(SHAPES[name], "native", "auto")
+    engine = engine_of(SHAPES[name], "native", precision)
     requests = requests_of(SHAPES[name])
     made: list[Any] = []
 
@@ -59,8 +59,8 @@ def core(name: str, threads: int, tokens: int) -> dict[str, Phase]:
     return {"decode": decode, "ended": ended, "train": train, "update": update}
 
 
-def prototype(name: str, threads: int, tokens: int) -> dict[str, Phase]:
-    """The phases of the prototype, with the settings of its own script; it chunks by itself."""
+def prototype(name: str, threads: int, tokens: int, precision: str) -> dict[str, Phase]:
+    """The phases of the prototype, with the settings of its own script; it chunks by itself and knows one format."""
     sys.path.insert(0, "")
     import lib3  # pyright: ignore[reportMissingImports]  (the prototype's, in the folder where this runs)
     import torch
@@ -101,8 +101,8 @@ def prototype(name: str, threads: int, tokens: int) -> dict[str, Phase]:
 
 
 def main() -> None:
-    side, name, threads, tokens = sys.argv[1:]
-    phases = {"core": core, "prototype": prototype}[side](name, int(threads), int(tokens))
+    side, name, threads, tokens, precision = sys.argv[1:]
+    phases = {"core": core, "prototype": prototype}[side](name, int(threads), int(tokens), precision)
     for number, line in enumerate(sys.stdin):
         clock, processor = time.perf_counter(), time.process_time()
         count = phases[line.strip()](number)

@@ -69,10 +69,8 @@ def reached(points: Sequence[tuple[float, float]], goal: float) -> float | None:
     return None
 
 
-def measure(
-    side: str, settings: Mapping[str, Any], model: str, start: float, seed: int, folder: Path
-) -> dict[str, Any]:
-    saved = (ours if side == "ours" else theirs)(settings, model, seed, folder)
+def measure(side: str, model: str, start: float, seed: int, folder: Path) -> dict[str, Any]:
+    saved = (ours if side == "ours" else theirs)(SETTINGS, model, seed, folder)
     points = [(0.0, start)]
     for _, seconds, path in saved:
         points.append((seconds, examine(SETTINGS, str(path), seed=seed, threads=0)["after"]))
