@@ -1,20 +1,23 @@
 """`assay compare`: several runs side by side, with their scores, their cost and the differences between them.
 
-With one run of each method the comparison holds for these checkpoints and not for the methods: the intervals are over
-problems, not over seeds.
+Runs that differ in their seed alone are runs of one method (`assay.lab.seeds`), and methods are compared over seeds and
+problems. With one run of each method the comparison holds for these checkpoints and not for the methods: the intervals
+are over problems, not over seeds.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from assay.errors import DataError, UsageError
 from assay.host import terminal
+from assay.lab.seeds import Method, methods, recipe_of
 from assay.record import RunFolder
 from assay.record.panel import duration, number
 from assay.scoring.bank import Bank, difference
@@ -35,6 +38,11 @@ SPENT = {  # measures of cost -> their names in tables and plots
     "optimiser_steps": "optimiser steps",
 }
 Spent = Mapping[str, float | None]
+STYLES = {"higher": "green", "lower": "red"}  # of a verdict
+SEEDS = (
+    "Intervals are over seeds and problems, 95 %; differences are paired by both. p and verdicts are corrected for the "
+    "number of methods (Holm). Tokens and time are those of all seeds together."
+)
 CAVEAT = (
     "Intervals are over problems, 95 %. One run is one seed: this compares checkpoints, not methods. "
     "The best score is the highest of several, and therefore on average too high."
@@ -73,9 +81,12 @@ class Arm:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Several runs, each compared with the first: `compare_runs(["runs/grpo", "runs/dapo"]).arms[1].verdict`."""
+    """Several runs, each compared with the first: `compare_runs(["runs/grpo", "runs/dapo"]).arms[1].verdict`. `methods`
+    takes runs with different seeds together, and is empty if every method has one run.
+    """
 
     arms: tuple[Arm, ...]
+    methods: tuple[Method, ...] = ()
 
 
 def compare_runs(paths: Sequence[Path | str]) -> Comparison:
@@ -91,13 +102,12 @@ def compare_runs(paths: Sequence[Path | str]) -> Comparison:
     evals = [_evals(run) for run in runs]
     set_name = _common_set(evals)
     finals = [_last(entries, set_name) for entries in evals]
-    labels = _labels([_recipe(run) for run in runs], [Path(path).name for path in paths])
-    return Comparison(
-        tuple(
-            _arm(run, label, entries, final, finals[0], first=position == 0)
-            for position, (run, label, entries, final) in enumerate(zip(runs, labels, evals, finals))
-        )
+    labels = _labels([recipe_of(run) for run in runs], [Path(path).name for path in paths])
+    arms = tuple(
+        _arm(run, label, entries, final, finals[0], first=position == 0)
+        for position, (run, label, entries, final) in enumerate(zip(runs, labels, evals, finals))
     )
+    return Comparison(arms, methods(runs, finals))
 
 
 def _evals(run: RunFolder) -> list[Json]:
@@ -114,11 +124,6 @@ def _common_set(evals: Sequence[Sequence[Json]]) -> str | None:
 
 def _last(entries: Sequence[Json], name: str | None) -> Json | None:
     return next((entry for entry in reversed(entries) if name is None or entry["set"] == name), None)
-
-
-def _recipe(run: RunFolder) -> str:
-    recipe = run.document.get("recipe", "")
-    return str(recipe.get("name", "")) if isinstance(recipe, Mapping) else str(recipe)
 
 
 def _labels(recipes: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -141,7 +146,7 @@ def _arm(
     return Arm(
         run=str(run.path),
         label=label,
-        recipe=_recipe(run),
+        recipe=recipe_of(run),
         steps=len(metrics),
         set=None if final is None else str(final["set"]),
         final=None if final is None else _estimate(final),
@@ -203,14 +208,51 @@ def _until(record: Json) -> Spent:
 def as_json(comparison: Comparison) -> Json:
     """The comparison as JSON data, without the curves."""
     arms = [dataclasses.asdict(arm) for arm in comparison.arms]
-    return {
-        "runs": [{name: value for name, value in arm.items() if name not in ("scores", "rewards")} for arm in arms],
-        "note": CAVEAT,
+    about = {
+        "runs": [{name: value for name, value in arm.items() if name not in ("scores", "rewards")} for arm in arms]
     }
+    if comparison.methods:
+        about["methods"] = [dataclasses.asdict(method) for method in comparison.methods]
+    return {**about, "note": SEEDS if comparison.methods else CAVEAT}
 
 
 def render(comparison: Comparison) -> Table:
-    """The comparison as a table for a terminal."""
+    """The comparison as a table for a terminal: of methods, if some have several seeds, else of runs."""
+    return _table_of_methods(comparison) if comparison.methods else _table_of_runs(comparison)
+
+
+def _table_of_methods(comparison: Comparison) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    by_run = {arm.run: arm for arm in comparison.arms}
+    table = Table(caption=SEEDS, caption_justify="left", title_justify="left")
+    table.add_column("method")
+    for heading in ("seeds", "final pass@1", "difference", "p", "tokens", "time"):
+        table.add_column(heading, justify="right", no_wrap=heading in ("seeds", "p", "tokens", "time"))
+    for method in comparison.methods:
+        spent = [by_run[run].spent for run in method.runs]
+        claim = (
+            method.verdict if method.difference is None else f"{_text(method.difference, signed=True)} {method.verdict}"
+        )
+        table.add_row(
+            Text(terminal.plain(method.label)),
+            str(len(method.seeds)),
+            Text(_text(method.final)),
+            Text(claim, style=STYLES.get(method.verdict, "")),
+            "-" if method.p is None else "<0.001" if method.p < 0.001 else f"{method.p:.3f}",
+            *(_total(spent, name, shown) for name, shown in (("generated_tokens", _amount), ("seconds", duration))),
+        )
+    return table
+
+
+def _total(spent: Sequence[Spent], name: str, shown: Callable[[float], str]) -> str:
+    """What all runs of a method cost together."""
+    known = [cost for one in spent if (cost := one.get(name)) is not None]
+    return shown(sum(known)) if known else "-"
+
+
+def _table_of_runs(comparison: Comparison) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -219,7 +261,7 @@ def render(comparison: Comparison) -> Table:
     for heading in ("steps", "final pass@1", "difference", "best", "tokens", "verified", "trained", "updates", "time"):
         table.add_column(heading, justify="right", no_wrap=heading not in ("difference", "final pass@1"))
     for arm in comparison.arms:
-        style = {"higher": "green", "lower": "red"}.get(arm.verdict, "")
+        style = STYLES.get(arm.verdict, "")
         claim = arm.verdict if arm.difference is None else f"{_text(arm.difference, signed=True)} {arm.verdict}"
         table.add_row(
             Text(terminal.plain(arm.label)),
@@ -263,9 +305,9 @@ def plot(comparison: Comparison, path: Path | str) -> list[Path]:
 
     figure = Figure(figsize=(4 * len(SPENT), 6.4), layout="constrained")
     axes = figure.subplots(2, len(SPENT), sharex="col", sharey="row")
-    for arm, color in zip(comparison.arms, COLORS * (len(comparison.arms) // len(COLORS) + 1)):
+    for arm, label, color in _colored(comparison):
         for column, measure in enumerate(SPENT):
-            _draw_rewards(axes[0][column], arm, color, measure)
+            _draw_rewards(axes[0][column], arm, label, color, measure)
             _draw_scores(axes[1][column], arm, color, measure)
     for row, title in zip(axes, ("reward", "held-out pass@1, 95 % over problems")):
         row[0].set_ylabel(title)
@@ -287,13 +329,23 @@ def plot(comparison: Comparison, path: Path | str) -> list[Path]:
     return files
 
 
-def _draw_rewards(axis: Any, arm: Arm, color: str, measure: str) -> None:
+def _colored(comparison: Comparison) -> Iterator[tuple[Arm, str | None, str]]:
+    """Each run, its name in the legend, and its color. Runs of a method share a color and have one name."""
+    groups = [(method.label, method.runs) for method in comparison.methods]
+    groups = groups or [(arm.label, (arm.run,)) for arm in comparison.arms]
+    by_run = {arm.run: arm for arm in comparison.arms}
+    for (label, runs), color in zip(groups, itertools.cycle(COLORS)):
+        for run in runs:
+            yield by_run[run], label if run == runs[0] else None, color
+
+
+def _draw_rewards(axis: Any, arm: Arm, label: str | None, color: str, measure: str) -> None:
     points = [(spent.get(measure), reward) for spent, reward in arm.rewards]
     known = [(x, y) for x, y in points if x is not None]
     axis.plot([x for x, _ in known], [y for _, y in known], color=color, alpha=0.25, linewidth=1)
     window = max(1, len(known) // 20)
     means = [sum(y for _, y in known[max(0, i - window + 1) : i + 1]) / min(window, i + 1) for i in range(len(known))]
-    axis.plot([x for x, _ in known], means, color=color, label=arm.label, linewidth=2)
+    axis.plot([x for x, _ in known], means, color=color, label=label, linewidth=2)
 
 
 def _draw_scores(axis: Any, arm: Arm, color: str, measure: str) -> None:

@@ -1,0 +1,161 @@
+"""Runs that differ in their seed alone are runs of one method. Methods are compared over seeds and problems at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from assay.record import RunFolder
+from assay.scoring.bank import Bank
+from assay.scoring.inference import Effect, effect, holm, seeds_needed
+
+Json = Mapping[str, Any]
+
+ALPHA = 0.05
+WORTH = 0.02  # a difference of pass@1 worth knowing: for how many seeds would show it
+NO_MATTER = ("seed", "machine", "saving", "tracking")  # settings of an experiment that are no part of its method
+
+
+@dataclass(frozen=True)
+class Method:
+    """The runs of one method, and how it differs from the first method of the comparison."""
+
+    label: str
+    runs: tuple[str, ...]
+    seeds: tuple[int, ...]
+    final: dict[str, float] | None  # mean, low, high of the final pass@1 over seeds and problems
+    difference: dict[str, float] | None  # likewise, paired by seed and problem
+    p: float | None  # of the difference, corrected for the number of methods
+    verdict: str  # first, higher, lower, undecided, or the reason why there is no difference
+    seeds_needed: int | None  # that would show a difference of `WORTH` in four of five studies
+
+
+@dataclass(frozen=True)
+class _Examined:
+    """The final evaluations of a method's runs."""
+
+    scores: Mapping[int, Mapping[str, float]]  # seed -> problem -> share of right answers
+    asked: frozenset[tuple[Any, ...]]  # set, length and temperature of each
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """How a method differs from the first, or the reason why nothing can be said."""
+
+    effect: Effect | None = None
+    seeds_needed: int | None = None
+    reason: str = ""
+
+
+def methods(runs: Sequence[RunFolder], finals: Sequence[Json | None]) -> tuple[Method, ...]:
+    """The methods of these runs with their final evaluations, in the order of their first runs; none if no method has
+    two seeds, because then nothing can be said of methods.
+    """
+    groups = _groups(runs)
+    if all(len(places) == 1 for places in groups):
+        return ()
+    examined = [_examined([(_seed(runs[place]), finals[place]) for place in places]) for places in groups]
+    claims = [_Claim(reason="first"), *(_claim(examined[0], other) for other in examined[1:])]
+    chances = iter(holm([claim.effect.p for claim in claims if claim.effect]))
+    result = []
+    for name, places, own, claim in zip(_names(groups, runs), groups, examined, claims, strict=True):
+        p = next(chances) if claim.effect else None
+        result.append(
+            Method(
+                label=name,
+                runs=tuple(str(runs[place].path) for place in places),
+                seeds=tuple(_seed(runs[place]) for place in places),
+                final=_bounds(_effect(list(own.scores.values()))),
+                difference=_bounds(claim.effect),
+                p=p,
+                verdict=_verdict(claim, p),
+                seeds_needed=claim.seeds_needed,
+            )
+        )
+    return tuple(result)
+
+
+def _groups(runs: Sequence[RunFolder]) -> list[list[int]]:
+    """The places of the runs of each method. Runs of one experiment and one seed are no seeds of a method, but the same
+    thing twice; they stay apart, and so does a run that does not say its experiment.
+    """
+    members: dict[str, list[int]] = {}
+    for place, run in enumerate(runs):
+        experiment = run.document.get("experiment")
+        own = {k: v for k, v in experiment.items() if k not in NO_MATTER} if isinstance(experiment, Mapping) else place
+        members.setdefault(json.dumps(own, sort_keys=True), []).append(place)
+    result = []
+    for places in members.values():
+        apart = len({_seed(runs[place]) for place in places}) < len(places)
+        result += [[place] for place in places] if apart else [places]
+    return sorted(result)
+
+
+def _names(groups: Sequence[Sequence[int]], runs: Sequence[RunFolder]) -> list[str]:
+    """The names of the recipes; where two methods have one recipe, with the folder of their first run."""
+    found = [recipe_of(runs[places[0]]) for places in groups]
+    return [
+        name if found.count(name) == 1 and name else f"{name} {runs[places[0]].path.name}".strip()
+        for name, places in zip(found, groups, strict=True)
+    ]
+
+
+def recipe_of(run: RunFolder) -> str:
+    """The name of a run's recipe; empty if the run does not say it."""
+    recipe = run.document.get("recipe", "")
+    return str(recipe.get("name", "")) if isinstance(recipe, Mapping) else str(recipe)
+
+
+def _seed(run: RunFolder) -> int:
+    experiment = run.document.get("experiment")
+    return int(experiment.get("seed", 0)) if isinstance(experiment, Mapping) else 0
+
+
+def _examined(finals: Sequence[tuple[int, Json | None]]) -> _Examined:
+    scores, asked = {}, set()
+    for seed, final in finals:
+        if final is not None and "bank" in final:
+            bank = Bank.from_json(final["bank"])
+            scores[seed] = {one: c / n for one, c, n in zip(bank.problems, bank.correct, bank.n, strict=True) if n}
+            asked.add((final["set"], bank.max_new, bank.temperature))
+    return _Examined(scores, frozenset(asked))
+
+
+def _table(scores: Sequence[Mapping[str, float]]) -> np.ndarray:
+    """float[seeds, problems] on the problems that all of them have, in one order."""
+    shared = sorted(set.intersection(*(set(one) for one in scores))) if scores else []
+    return np.array([[one[problem] for problem in shared] for one in scores]).reshape(len(scores), len(shared))
+
+
+def _effect(scores: Sequence[Mapping[str, float]]) -> Effect | None:
+    values = _table(scores)
+    return effect(values) if min(values.shape) >= 2 else None
+
+
+def _claim(first: _Examined, other: _Examined) -> _Claim:
+    if len(first.asked | other.asked) > 1:
+        return _Claim(reason="evaluated with other sets, lengths or temperatures")
+    seeds = sorted(first.scores.keys() & other.scores.keys())
+    if len(seeds) < 2:
+        return _Claim(reason=f"shared seeds: {len(seeds)}; at least two are needed")
+    both = _table([*(first.scores[seed] for seed in seeds), *(other.scores[seed] for seed in seeds)])
+    if both.shape[1] < 2:
+        return _Claim(reason="no shared problems")
+    differences = both[len(seeds) :] - both[: len(seeds)]
+    return _Claim(effect(differences), seeds_needed(differences.mean(1).tolist(), WORTH))
+
+
+def _verdict(claim: _Claim, p: float | None) -> str:
+    if claim.effect is None or p is None:
+        return claim.reason
+    if p >= ALPHA:
+        return f"undecided; {claim.seeds_needed} seeds would show {WORTH}"
+    return "higher" if claim.effect.mean > 0 else "lower"
+
+
+def _bounds(found: Effect | None) -> dict[str, float] | None:
+    return None if found is None else {"mean": found.mean, "low": found.low, "high": found.high}
