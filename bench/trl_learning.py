@@ -125,7 +125,7 @@ def said(command: Sequence[str], threads: int) -> str:
 
 def examine(settings: Mapping[str, Any], model: str, *, seed: int, threads: int) -> dict[str, Any]:
     words = ("--task", settings["task"], "--problems", str(settings["problems"]), "--n", str(settings["samples"]))
-    asked = ("--max-new", str(settings["max_new"]), "--seed", str(seed), "--json")
+    asked = ("--max-new", str(settings["max_new"]), "--seed", str(seed), "--wording", "compact", "--json")
     found = json.loads(said(assay("eval", model, *words, *asked), threads))["pass"]
     return {"after": found["1"]["mean"], "interval": [found["1"]["low"], found["1"]["high"]]} | {
         f"pass@{k}": found[k]["mean"] for k in found if k != "1"

@@ -238,7 +238,7 @@ VERBS: dict[str, Verb] = {
     "sample": ("print answers of a model to a prompt", of_sample, run_sample),
     "eval": ("score a model on held-out problems: unbiased pass@k, with intervals", of_eval, run_eval),
     "data": ("check a file of problems before a model is trained on it, or write one", of_data, run_data),
-    "compare": ("compare runs, or methods by runs with several seeds, in one table and one plot", of_compare, run_compare),
+    "compare": ("compare runs, or methods by several seeds each, in one table and one plot", of_compare, run_compare),
     "list": (
         "list recipes, tasks, bases, parts or papers; `assay list papers 2402.03300` says what of a paper runs here",
         of_list,
