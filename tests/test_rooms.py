@@ -45,6 +45,7 @@ def test_no_method_imports_another() -> None:
         assert not others, f"{path.relative_to(ROOT)} imports {others}"
 
 
+@pytest.mark.slow
 def test_of_tests_and_benches_only_those_of_a_method_import_it() -> None:
     """Else they would fail when it is deleted."""
     for path in sorted([*(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]):

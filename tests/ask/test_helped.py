@@ -76,6 +76,7 @@ def highest(memory: Memory) -> int:
     return standing["highest"]
 
 
+@pytest.mark.slow
 def test_hints_in_the_question_open_no_level_and_fill_no_store() -> None:
     """QuestA's way: every answer has half of the solution before it."""
     settings = {"promote": {"accuracy": 0.0, "after": 1}, "hold-solved": {"most": 1.0}}

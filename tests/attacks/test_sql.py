@@ -89,6 +89,7 @@ def test_a_query_without_end_is_stopped(name: str) -> None:
     assert verdict(GOLD) == ("ok", ""), "and the next one is judged as ever"
 
 
+@pytest.mark.slow
 def test_the_place_where_a_query_is_stopped_does_not_depend_on_the_machine() -> None:
     """Instructions are counted, not seconds: one query stays below the budget, one a little longer does not."""
     counted = "with recursive r(n) as (select 1 union all select n+1 from r where n<{}) select max(n) from r"

@@ -68,7 +68,14 @@ def test_no_wrong_answer_of_a_whole_set_is_accepted(
     assert found["recall"] is None or found["recall"] >= 0.97
 
 
-@pytest.mark.parametrize("name", sorted(set(SETS) - {"programs", "coq"}))
+DRAWN = [
+    pytest.param(name, marks=[pytest.mark.slow] if one.by in NEEDS else [])
+    for name, one in SETS.items()
+    if name not in ("programs", "coq")
+]
+
+
+@pytest.mark.parametrize("name", DRAWN)
 def test_sets_are_drawn_by_their_seed_and_hold_both_labels(name: str) -> None:
     rows = list(SETS[name].rows(60, 5))
     assert rows == list(SETS[name].rows(60, 5)) != list(SETS[name].rows(60, 6))

@@ -93,6 +93,7 @@ def done(gain: float, seed: int, proxy: Any, arm: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_a_stopped_queue_goes_on_with_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, str, int]] = []
 

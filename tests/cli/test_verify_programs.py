@@ -17,6 +17,7 @@ def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
     return Shell(capsys)
 
 
+@pytest.mark.slow
 def test_each_test_of_a_program_is_explained(shell: Shell) -> None:
     wrong = shell("verify", "explain", ASSERTS, "def f(x): return x + 2", "--by", "programs", "--json").document
     assert (wrong["verdict"], wrong["kind"]) == ("fail", "wrong")

@@ -235,6 +235,7 @@ def test_other_loss_terms_weigh_one_where_nothing_is_said() -> None:
     assert batch.term_weights["kl"].tolist() == [0.5, 2.0, 1.0, 1.0, 1.0]
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=6), st.data())
 def test_packing_and_selecting_rows_is_packing_the_selected_rows(lengths: list[int], data: st.DataObject) -> None:

@@ -99,6 +99,7 @@ def test_one_seed_each_or_the_same_seed_twice_is_a_comparison_of_checkpoints(tmp
     assert "One run is one seed" in as_json(compare_runs(one))["note"]
 
 
+@pytest.mark.slow
 def test_the_table_and_the_plot_show_methods(tmp_path: Path) -> None:
     comparison = compare_runs(runs(tmp_path, "grpo", range(3), 0) + runs(tmp_path, "dapo", range(3), 2))
     text = io.StringIO()

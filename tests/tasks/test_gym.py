@@ -429,6 +429,7 @@ def test_an_instance_does_not_depend_on_the_process() -> None:
     assert len(seen) == 1
 
 
+@pytest.mark.slow
 @needs_package
 def test_drawing_leaves_the_global_random_state_alone() -> None:
     before = random.getstate()

@@ -45,6 +45,7 @@ def test_the_worked_expression_has_the_expected_value(seed: int, level: int, one
     assert eval(expression, {}, {"x": one}) == value_of(problem.spec, one)
 
 
+@pytest.mark.slow
 def test_no_operation_can_be_left_out() -> None:
     """The mutants of a worked solution that lack one operation are all noticed by the problem's own tests."""
     pairs = []
@@ -57,6 +58,7 @@ def test_no_operation_can_be_left_out() -> None:
     assert {verdict.status for verdict in judge(pairs, opened())} == {"fail"}
 
 
+@pytest.mark.slow
 def test_answers_that_know_nothing_are_wrong() -> None:
     guesses = ["x", "[]", "0", "None", "x[::-1]", "sum(x)", "len(x)", "sorted(x)", "[x, 0]", "max(x,default=0)"]
     problems = [PROGRAMS.problem(Key(seed), level=3) for seed in range(12)]

@@ -52,6 +52,7 @@ def test_no_function_hides_a_difference(answer: str) -> None:
     assert decided(r"\sqrt2", answer) is False
 
 
+@pytest.mark.slow
 def test_three_hundred_wrong_answers_are_refused() -> None:
     made = list(pairs(300, seed=4))
     found = explain([(one.gold, rf"\boxed{{{one.answer}}}") for one in made])

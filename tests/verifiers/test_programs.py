@@ -311,6 +311,7 @@ def test_a_lost_sandbox_is_an_error_of_ours() -> None:
     assert all(isinstance(one, Verdict) for one in verdicts)
 
 
+@pytest.mark.slow
 @SANDBOXED
 def test_a_sandbox_that_is_killed_is_started_again(sandbox: Sandbox) -> None:
     import os

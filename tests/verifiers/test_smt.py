@@ -338,6 +338,7 @@ HARD = "(distinct (bvmul (bvudiv x y) y) (bvsub x (bvurem x y)))"  # it holds no
 LONG: dict[str, terms.Sort] = {"x": 32, "y": 32}
 
 
+@pytest.mark.slow
 @external
 def test_work_beyond_the_budget_is_unknown_at_the_same_point_each_time() -> None:
     """The budget is Z3's own count of its steps, and no clock."""
@@ -346,6 +347,7 @@ def test_work_beyond_the_budget_is_unknown_at_the_same_point_each_time() -> None
     assert one == other and one["status"] == "unknown"
 
 
+@pytest.mark.slow
 @external
 def test_an_answer_that_is_too_hard_to_judge_is_refused() -> None:
     """The same term is no problem that anybody could be asked."""
@@ -496,6 +498,7 @@ def test_the_second_oracle_agrees_on_right_and_on_wrong_answers() -> None:
         assert 4 <= first.count("ok") < 12
 
 
+@pytest.mark.slow
 @external
 def test_unsatisfiable_problems_are_few_and_no_constant_answer_pays() -> None:
     smt = task("smt")

@@ -191,6 +191,7 @@ def test_what_a_circuit_may_say() -> None:
     assert fenced("```verilog\nx\n``` ```V\ny\n```") == "y\n"
 
 
+@pytest.mark.slow
 @pytest.mark.external("iverilog")
 @pytest.mark.external("yosys")
 def test_a_table_of_all_inputs_is_no_memory() -> None:

@@ -70,6 +70,7 @@ def test_wrong_proofs_are_refused(name: str) -> None:
     assert verdicts([WRONG[name]]) == [False]
 
 
+@pytest.mark.slow
 @pytest.mark.external("metamath")
 def test_metamath_says_the_same() -> None:
     texts = [*RIGHT.values(), *WRONG.values()]
