@@ -13,6 +13,7 @@ run is a line of `results/learning/NAME.jsonl`. A stopped queue continues with t
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,19 @@ VETO = Proxy(
     direction="down",
     against="exploit",
 )
-QUEUE = {**PROOFS, "veto": VETO}
+TRAINED_BY = {"sirl": "linear-program", "sql-rlvr": "sql", "codev-r1": "verilog", "rstar-coder": "programs"}
+"""Recipes of papers whose answers foreign programs judge, and the task that each trains on."""
+RECIPES = {
+    recipe: dataclasses.replace(
+        PROOFS[task],
+        method=recipe,
+        expects="pass@1 gains",
+        arms={recipe: Arm(recipe, {**SCALE, **GENTLER.get(task, {})})},
+        against=recipe,
+    )
+    for recipe, task in TRAINED_BY.items()
+}
+QUEUE = {**PROOFS, "veto": VETO, **RECIPES}
 
 
 def least(proxy: Proxy) -> tuple[str, ...]:
@@ -191,6 +204,17 @@ def compared(name: str, pairs: Sequence[tuple[str, str]]) -> list[str]:
     return [*lines, "", *(f"Final pass@1, {a} less {b}: {shown(paired(runs[a], runs[b]))}.\n" for a, b in pairs)]
 
 
+def trained() -> list[str]:
+    """What recipes of papers gain from the bases of these tasks, beside GRPO with the same seeds."""
+    lines = ["| recipe | task | seeds | pass@1 before, after | gain | GRPO's gain |", "|" + "---|" * 6]
+    for recipe, task in TRAINED_BY.items():
+        found, plain = records(QUEUE[recipe])[recipe], records(PROOFS[task])[task]
+        same = [run for run in plain if run["seed"] in {own["seed"] for own in found}]
+        scores = f"{mean(found, 'before', 1)}, {mean(found, 'after', 1)}"
+        lines.append(f"| {recipe} | {task} | {len(found)} | {scores} | {shown(gains(found))} | {shown(gains(same))} |")
+    return lines
+
+
 def render() -> str:
     exact = "linear-program"
     every = [run for proxy in QUEUE.values() for runs in records(proxy).values() for run in runs]
@@ -209,6 +233,9 @@ def render() -> str:
         "The reward has a planted hole: two points for every program that maximises, whatever the problem asks for;",
         "half of the problems minimise. The veto takes all points from an answer that the verifier refuses.\n",
         *compared("veto", [("veto", "exploit")]),
+        "\n## Recipes of papers on these tasks\n",
+        "With the values of GRPO's runs: the same steps, answers a step and learning rate.\n",
+        *trained(),
         f"\nRun on one thread each: {ran or 'nothing yet'}.",
     ]
     return "\n".join(parts) + "\n"
