@@ -45,6 +45,7 @@ SHAPES = {
     "S1": Shape(256, 4, 4, 768, 32, 8, 6, 64),
     "S2": Shape(160, 4, 5, 416, 128, 8, 16, 24),
     "S3": Shape(384, 6, 6, 1024, 16, 8, 16, 256),
+    "long-prompt": Shape(384, 6, 6, 1024, 2, 16, 1000, 128),  # most of what a token reads is shared
     "S3-grouped": Shape(384, 6, 6, 1024, 16, 8, 16, 256, kv_heads=2),
     "0.5B": Shape(896, 24, 14, 4864, 2, 8, 32, 16, kv_heads=2, vocab=151_936),  # that of Qwen2.5-0.5B
 }
@@ -60,7 +61,7 @@ def engine_of(shape: Shape, kind: str, precision: str) -> LocalEngine:
         kv_heads=shape.kv_heads or shape.heads,
         head_dim=shape.hidden // shape.heads,
         ffn=shape.ffn,
-        context=512,
+        context=max(512, shape.prompt + shape.answer),
         attention_bias=True,
     )
     model = Transformer(config).initialise(torch.Generator().manual_seed(0))

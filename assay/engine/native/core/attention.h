@@ -49,8 +49,8 @@ inline void get_value(const Element* values, int d, int j, Number* value) {
     get_beside(values + static_cast<size_t>(j / STEP) * d, j, d, value);
 }
 
-template <int Q, int B>
-inline void score_tile(const Rows& q, int first, const Element* keys, int d, float* s, size_t stride) {
+template <int Q, int B, class Queries>
+inline void score_tile(const Queries& q, int first, const Element* keys, int d, float* s, size_t stride) {
     vec sums[Q][B] = {};
     const Element* x[Q];
     for (int r = 0; r < Q; r++) x[r] = q.elements(first + r);
@@ -67,8 +67,8 @@ inline void score_tile(const Rows& q, int first, const Element* keys, int d, flo
         for (int b = 0; b < B; b++) store(s + (first + r) * stride + b * LANES, sums[r][b]);
 }
 
-template <int Q, int B>
-inline void score_rows(const Rows& q, int first, const Element* keys, int d, int blocks, float* s, size_t stride) {
+template <int Q, int B, class Queries>
+inline void score_rows(const Queries& q, int first, const Element* keys, int d, int blocks, float* s, size_t stride) {
     while (blocks >= B) {
         score_tile<Q, B>(q, first, keys, d, s, stride);
         keys += keys_size(B * LANES, d), s += B * LANES, blocks -= B;
@@ -77,12 +77,15 @@ inline void score_rows(const Rows& q, int first, const Element* keys, int d, int
         if (blocks) score_rows<Q, B - 1>(q, first, keys, d, blocks, s, stride);
 }
 
-// s[i][j] = q_i . k_j for all keys of `blocks`.
-inline void scores(const Rows& q, const Element* keys, int d, int blocks, float* s, size_t stride) {
-    int i = 0;
-    for (; i + 8 <= q.count; i += 8) score_rows<8, 2>(q, i, keys, d, blocks, s, stride);
-    for (; i + 4 <= q.count; i += 4) score_rows<4, 4>(q, i, keys, d, blocks, s, stride);
-    for (; i < q.count; i++) score_rows<1, 4>(q, i, keys, d, blocks, s, stride);
+// s[i][j] = q_i . k_j for queries [first, last) and all keys of `blocks`.
+template <class Queries>
+inline void scores(const Queries& q, int first, int last, const Element* keys, int d, int blocks, float* s,
+                   size_t stride) {
+    int i = first;
+    for (; i + 8 <= last; i += 8) score_rows<8, 2>(q, i, keys, d, blocks, s, stride);
+    for (; i + 4 <= last; i += 4) score_rows<4, 4>(q, i, keys, d, blocks, s, stride);
+    for (; i + 2 <= last; i += 2) score_rows<2, 4>(q, i, keys, d, blocks, s, stride);
+    for (; i < last; i++) score_rows<1, 4>(q, i, keys, d, blocks, s, stride);
 }
 
 // e_j = exp(scale (s_j - max s)) for j < keys and 0 up to the end of the blocks; returns their sum. `e` may be `s`.
@@ -151,6 +154,8 @@ inline void gather(const Number* p, size_t p_stride, int count, const Element* v
         gather_rows<8>(p + i * p_stride, p_stride, v, keys, d, out + i * stride, stride, go_on);
     for (; i + 4 <= count; i += 4)
         gather_rows<4>(p + i * p_stride, p_stride, v, keys, d, out + i * stride, stride, go_on);
+    for (; i + 2 <= count; i += 2)
+        gather_rows<2>(p + i * p_stride, p_stride, v, keys, d, out + i * stride, stride, go_on);
     for (; i < count; i++) gather_rows<1>(p + i * p_stride, p_stride, v, keys, d, out + i * stride, stride, go_on);
 }
 
@@ -159,35 +164,66 @@ struct Held {
     const Element *keys, *values;
 };
 
-// A tile of queries. Query i attends to the first `keys + i * more` keys: `more` is 1 for successive tokens of a row, 0 for
-// heads that share their keys. Of these keys, `blocks_before` whole blocks are in another place than the rest.
-struct Tile {
-    Rows q;
-    int keys, more, d;
-    float scale;
-    Held own, before;
-    int blocks_before;
+// A query: where it is read, where its result is written, and the keys that it sees. Of these `keys` the first are its
+// tile's shared blocks, and its own are the rest.
+struct Query {
+    const Number* read;
+    Number* write;
+    Held own;
+    int keys;
+};
 
-    int most() const { return keys + (q.count - 1) * more; }
+// Queries that begin with the same keys and values, `blocks` whole blocks of them: these are read once for the tile, and
+// then what is each query's own, once for neighbours that have it in the same place.
+struct Tile {
+    Held shared{};
+    int blocks = 0, count = 0;
+    Query queries[QUERIES];
+
+    void add(const Query& query) { queries[count++] = query; }
+    bool full() const { return count == QUERIES; }
+    const Element* elements(int i) const { return reinterpret_cast<const Element*>(queries[i].read); }
+
+    // The most keys that one of the queries [first, last) sees.
+    int most(int first, int last) const {
+        int keys = 0;
+        for (int i = first; i < last; i++) keys = std::max(keys, queries[i].keys);
+        return keys;
+    }
+
+    // what(first, last) for queries whose own keys are in one place.
+    template <class Do>
+    void by_place(Do&& what) const {
+        for (int first = 0, last = 0; first < count; first = last) {
+            while (last < count && queries[last].own.keys == queries[first].own.keys) last++;
+            what(first, last);
+        }
+    }
 };
 
 inline size_t attend_room(int keys, int d) { return static_cast<size_t>(QUERIES) * (2 * rounded_up(keys, LANES) + d); }
 
-// Writes o_i to `out`. `room` is for attend_room floats.
-inline void attend(const Tile& t, float* room, Number* out, size_t stride) {
-    int most = t.most(), blocks = blocks_of(most), d = t.d, before = t.blocks_before * LANES;
-    size_t width = static_cast<size_t>(blocks) * LANES;
-    float inverse[QUERIES], *s = room, *sums = s + QUERIES * width;
+// Writes the result of each query. `room` is for attend_room floats, of as many keys as a query sees at most.
+inline void attend(const Tile& t, int d, float* room) {
+    size_t width = static_cast<size_t>(blocks_of(t.most(0, t.count))) * LANES;
+    int before = t.blocks * LANES;
+    float inverse[QUERIES], *s = room, *sums = s + QUERIES * width, factor = 1.0f / std::sqrt(float(d));
     Number* e = reinterpret_cast<Number*>(sums + QUERIES * d);
-    if (before) scores(t.q, t.before.keys, d, t.blocks_before, s, width);
-    scores(t.q, t.own.keys, d, blocks - t.blocks_before, s + before, width);
-    for (int i = 0; i < t.q.count; i++)
-        inverse[i] = 1.0f / exponentials(s + i * width, t.keys + i * t.more, blocks, t.scale, e + i * width);
-    if (before) gather(e, width, t.q.count, t.before.values, before, d, sums, d, false);
-    gather(e + before, width, t.q.count, t.own.values, most - before, d, sums, d, before > 0);
-    for (int i = 0; i < t.q.count; i++)
+    if (before) scores(t, 0, t.count, t.shared.keys, d, t.blocks, s, width);
+    t.by_place([&](int first, int last) {
+        int blocks = blocks_of(t.most(first, last));
+        scores(t, first, last, t.queries[first].own.keys, d, blocks - t.blocks, s + before, width);
+        for (int i = first; i < last; i++)
+            inverse[i] = 1.0f / exponentials(s + i * width, t.queries[i].keys, blocks, factor, e + i * width);
+    });
+    if (before) gather(e, width, t.count, t.shared.values, before, d, sums, d, false);
+    t.by_place([&](int first, int last) {
+        gather(e + first * width + before, width, last - first, t.queries[first].own.values,
+               t.most(first, last) - before, d, sums + first * d, d, before > 0);
+    });
+    for (int i = 0; i < t.count; i++)
         by_vectors(d, [&](int c, int lanes) {
-            store_part(out + i * stride + c, load_part(sums + i * d + c, lanes) * inverse[i], lanes);
+            store_part(t.queries[i].write + c, load_part(sums + i * d + c, lanes) * inverse[i], lanes);
         });
 }
 

@@ -286,11 +286,16 @@ class Pass {
                 put_key(keys, s.d, q.shared + j, k + (q.own_at + j) * H);
                 put_value(values, s.d, q.shared + j, v + (q.own_at + j) * H);
             }
-            for (int h = kv * each; h < (kv + 1) * each; h++)
-                for (int i = 0; i < q.own; i += QUERIES)
-                    attend(Tile{queries_of(tape, q, h).from(i, QUERIES), q.shared + i + 1, 1, s.d,
-                                1.0f / std::sqrt(float(s.d)), Held{keys, values}, Held{}, 0},
-                           room, tape.o.data<Number>() + (q.own_at + i) * s.queries() + h * s.d, s.queries());
+            for (int h = kv * each; h < (kv + 1) * each; h++) {
+                Rows queries = queries_of(tape, q, h);
+                Number* to = tape.o.data<Number>() + q.own_at * s.queries() + h * s.d;
+                for (int i = 0; i < q.own;) {
+                    Tile tile;
+                    for (; i < q.own && !tile.full(); i++)
+                        tile.add(Query{queries[i], to + i * s.queries(), Held{keys, values}, q.shared + i + 1});
+                    attend(tile, s.d, room);
+                }
+            }
         });
     }
 
@@ -333,8 +338,9 @@ class Pass {
                     for (int r = 0; r < queries.count; r += QUERIES) {
                         Rows some = queries.from(r, QUERIES);
                         int first = q.shared + i + r + 1, near = first + some.count - 1;
-                        scores(some, keys, d, blocks_of(near), p + r * width, width);
-                        scores(grads.from(r, QUERIES), values, d, blocks_of(near), ds + r * width, width);
+                        scores(some, 0, some.count, keys, d, blocks_of(near), p + r * width, width);
+                        scores(grads.from(r, QUERIES), 0, some.count, values, d, blocks_of(near), ds + r * width,
+                               width);
                         for (int j = r; j < r + some.count; j++) {
                             int own_keys = first + j - r;
                             float inverse = 1.0f / exponentials(p + j * width, own_keys, blocks, scale, p + j * width);

@@ -290,7 +290,6 @@ class Sampler {
         // Feeds one token to every row in flight and draws the next.
         void step() {
             size_t D = s_.hidden, n = active_.size();
-            int each = s_.heads / s_.kv_heads;
             for (size_t i = 0; i < n; i++) {
                 const Slot& slot = slots_[active_[i]];
                 std::memcpy(x_.data() + i * D, w_.embedding + slot.token * D, 4 * D);
@@ -298,11 +297,12 @@ class Sampler {
             }
             for (int l = 0; l < s_.layers; l++) {
                 project(w_, w_.layers[l], x_.data(), positions_.data(), tape_, 0, static_cast<int>(n), both_);
-                for (size_t i = 0; i < n; i++) {
-                    put_own(active_[i], l, positions_[i], tape_.heads.data<Number>() + i * s_.all_heads() + s_.queries());
-                    for (int kv = 0; kv < s_.kv_heads; kv++)
-                        for (int h = kv * each; h < (kv + 1) * each; h += QUERIES)
-                            attend_one(i, l, kv, h, std::min(QUERIES, (kv + 1) * each - h));
+                for (size_t first = 0, last = 0; first < n; first = last) {
+                    last = together(first);
+                    for (size_t i = first; i < last; i++)
+                        put_own(active_[i], l, positions_[i],
+                                tape_.heads.data<Number>() + i * s_.all_heads() + s_.queries());
+                    for (int kv = 0; kv < s_.kv_heads; kv++) attend_rows(first, last, l, kv);
                 }
                 mix(w_, w_.layers[l], x_.data(), tape_, 0, static_cast<int>(n), both_);
                 team_.check();
@@ -318,16 +318,31 @@ class Sampler {
             settle(rows);
         }
 
-        // `count` heads from `h` on, which share their keys, of the row in place i of a step.
-        void attend_one(size_t i, int layer, int kv, int h, int count) {
-            size_t d = s_.d, at = i * s_.queries() + h * d;
-            int seen = positions_[i] + 1, slot = active_[i];
-            Prefix& p = prefixes_[slots_[slot].prefix];
-            Rows queries{tape_.heads.data<Number>() + i * s_.all_heads() + h * d, d, count};
-            Tile tile{queries, seen, 0, s_.d, 1.0f / std::sqrt(float(s_.d)),
-                      Held{keys(slot, layer, kv), values(slot, layer, kv)},
-                      Held{prefix_keys(p, layer, kv), prefix_values(p, layer, kv)}, slots_[slot].blocks};
-            attend(tile, room_.data(), tape_.o.data<Number>() + at, d);
+        // The end of the rows that go through attention with the row in place `first` of a step: they continue one prefix.
+        size_t together(size_t first) const {
+            const Slot& row = slots_[active_[first]];
+            size_t last = first + 1;
+            while (row.blocks && last < active_.size() && slots_[active_[last]].prefix == row.prefix &&
+                   slots_[active_[last]].blocks == row.blocks)
+                last++;
+            return last;
+        }
+
+        // All heads with one key-value head, of rows that go together.
+        void attend_rows(size_t first, size_t last, int layer, int kv) {
+            size_t d = s_.d, each = s_.heads / s_.kv_heads, Q = s_.queries(), H = s_.all_heads();
+            const Slot& row = slots_[active_[first]];
+            Prefix& p = prefixes_[row.prefix];
+            Tile tile;
+            tile.shared = Held{prefix_keys(p, layer, kv), prefix_values(p, layer, kv)}, tile.blocks = row.blocks;
+            for (size_t i = first; i < last; i++)
+                for (size_t h = kv * each; h < (kv + 1) * each; h++) {
+                    int slot = active_[i];
+                    tile.add(Query{tape_.heads.data<Number>() + i * H + h * d, tape_.o.data<Number>() + i * Q + h * d,
+                                   Held{keys(slot, layer, kv), values(slot, layer, kv)}, positions_[i] + 1});
+                    if (tile.full()) attend(tile, s_.d, room_.data()), tile.count = 0;
+                }
+            if (tile.count) attend(tile, s_.d, room_.data());
         }
 
         // Draws a token for each of these slots from its hidden state, writes it down, and frees the slots of rows that are
