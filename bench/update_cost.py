@@ -27,11 +27,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from assay.engine.choose import processor_of
+from assay.engine.choose import critic_of, processor_of
 from assay.engine.interface import Chunk, Outputs, Scores, Span, Want
 from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
-from assay.engine.torch.value_engine import ValueEngine
 from assay.forwards import run_forwards
 from assay.known import RECIPES
 from assay.memory import Memory
@@ -132,7 +131,7 @@ def models_of(engine: LocalEngine, recipe: Recipe) -> tuple[Models, dict[str, Co
     engines: dict[str, Counted] = {"policy": Counted(engine)}
     for name, trained in ({"reference": False} | wanted).items():
         values = name in recipe.models and recipe.models[name].output == "value"
-        kind = ValueEngine if values else type(engine)
+        kind = critic_of(type(engine)) if values else type(engine)
         optimiser = AdamW() if trained else None
         engines[name] = Counted(
             kind(twin(engine.model), end_ids=frozenset(), precision=engine.precision, optimiser=optimiser)

@@ -23,11 +23,11 @@ from assay.ask import Codec
 from assay.assemble import Phases, assemble
 from assay.collect import Refill
 from assay.credit import pack
+from assay.engine.choose import critic_of
 from assay.engine.cutting import tensors_of
 from assay.engine.interface import Chunk, Outputs, Want
 from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
-from assay.engine.torch.value_engine import ValueEngine
 from assay.known import PARTS, RECIPES
 from assay.loop import train
 from assay.memory import Follow, Memory
@@ -427,7 +427,7 @@ def models_for(recipe: Recipe, engine: LocalEngine, reference: LocalEngine | Non
     engines = {"reference": reference or engine.copy(), "policy": engine}
     for name, spec in recipe.models.items():
         if name != "policy":
-            kind = ValueEngine if spec.output == "value" else type(engine)
+            kind = critic_of(type(engine)) if spec.output == "value" else type(engine)
             engines[name] = kind(
                 copy.deepcopy(engine.model),
                 end_ids=engine.end_ids,

@@ -64,6 +64,15 @@ def engine_of(model: Transformer | Foreign, kind: Kind, device: str, precision: 
     return engine_for(kind, device, precision, parameters=parameters, adapted=model.lora is not None)
 
 
+def critic_of(engine: type[LocalEngine]) -> type[LocalEngine]:
+    """The class of the critics beside a policy on this class of engine."""
+    from assay.engine.native.engine import NativeEngine
+    from assay.engine.native.value_engine import NativeValueEngine
+    from assay.engine.torch.value_engine import ValueEngine
+
+    return NativeValueEngine if issubclass(engine, NativeEngine) else ValueEngine
+
+
 def engine_for(kind: Kind, device: str, precision: Precision, *, parameters: int = 0, adapted: bool = False) -> Choice:
     """The engine class for a network of ours. `auto` takes the core where it can run and is faster than torch.
 

@@ -357,9 +357,8 @@ def with_adapter(experiment: Experiment, policy: Policy) -> Policy:
 
 def build_models(experiment: Experiment, policy: Policy) -> Models:
     """An engine for each parameter set of the recipe, and for the frozen reference model if an objective needs one."""
-    from assay.engine.choose import engine_of
+    from assay.engine.choose import critic_of, engine_of
     from assay.engine.optimiser import AdamW
-    from assay.engine.torch.value_engine import ValueEngine
     from assay.policy.adapted import twin
     from assay.policy.transformer import Transformer
 
@@ -384,8 +383,6 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
     if any("ref" in mechanism.objective.wants for mechanism in recipe.mechanisms):
         wanted["reference"] = False
     values = {name for name, model in recipe.models.items() if model.output == "value"}
-    if values and machine.engine == "native":
-        say(f"torch computes {', '.join(sorted(values))}; the compiled core computes everything else")
     if values and not isinstance(policy.transformer, Transformer):
         raise ConfigError(
             f"{recipe.name} has a critic, which needs a model of the families llama, qwen2 or qwen3; "
@@ -394,7 +391,7 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
     *others, last = wanted  # the last set takes the loaded network itself; all others take copies of it
     networks = {name: twin(policy.transformer) for name in others} | {last: policy.transformer}
     engines = {
-        name: (ValueEngine if name in values else choice.engine)(
+        name: (critic_of(choice.engine) if name in values else choice.engine)(
             networks.pop(name), optimiser=optimiser if trained else None, **settings
         )
         for name, trained in wanted.items()

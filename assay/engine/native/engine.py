@@ -173,6 +173,20 @@ class NativeEngine(NetworkEngine):
             self.core.backward(work, grads)
         self._spare.append(work)
 
+    def states(self, chunk: LaidChunk, *, keep: bool) -> tuple[Tensor, Pass | None]:
+        laid = _lay(chunk.layout, chunk.batch.ids, chunk.tau, None)
+        found, work = torch.empty(len(chunk.batch.ids), self.model.config.hidden), self._pass()
+        self.core.states(work, laid.arrays, keep=keep, states=found)
+        if keep:
+            return found, work
+        self._spare.append(work)
+        return found, None
+
+    def pull_states(self, chunk: LaidChunk, kept: Pass, grad: Tensor) -> None:
+        self._take_gradients()
+        self.core.backward(kept, [None] * 3, grad.float().contiguous())
+        self._spare.append(kept)
+
     def _take_gradients(self) -> None:
         """Give the core the tensors to add gradients to, at the first backward pass of a step."""
         if self._gathered is not None:

@@ -109,7 +109,8 @@ def load(path: Path) -> ctypes.CDLL:
         "assay_pass_new": (handle, [handle]),
         "assay_pass_free": (None, [handle]),
         "assay_forward": (size, [handle, handle, POINTER(PackedArrays), size, *[c_void_p] * 6, size]),
-        "assay_backward": (size, [handle, handle, c_void_p, c_void_p, c_void_p]),
+        "assay_states": (size, [handle, handle, POINTER(PackedArrays), size, c_void_p]),
+        "assay_backward": (size, [handle, handle, *[c_void_p] * 4]),
         "assay_sample": (size, [handle, POINTER(Requests)]),
         "assay_free_rows": (None, [c_void_p]),
     }
@@ -181,8 +182,14 @@ class Core:
         given = (self.handle, work.handle, ctypes.byref(packed), int(keep), *out, best)
         self._run(lambda: self.library.assay_forward(*given))
 
-    def backward(self, work: Pass, gradients: list[Tensor | None]) -> None:
-        given = [pointer(g) for g in gradients]
+    def states(self, work: Pass, packed: PackedArrays, *, keep: bool, states: Tensor) -> None:
+        """Fills [M, hidden] hidden states that predict the tokens."""
+        given = (self.handle, work.handle, ctypes.byref(packed), int(keep), pointer(states))
+        self._run(lambda: self.library.assay_states(*given))
+
+    def backward(self, work: Pass, gradients: list[Tensor | None], states: Tensor | None = None) -> None:
+        """Takes the gradients by `logp`, `entropy` and `top_logp`, or those by `states`, through the network."""
+        given = [pointer(g) for g in (*gradients, states)]
         self._run(lambda: self.library.assay_backward(self.handle, work.handle, *given))
 
     def sample(self, requests: Requests, turn: Callable[[], None]) -> None:

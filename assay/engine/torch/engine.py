@@ -74,11 +74,8 @@ class TorchEngine(NetworkEngine):
     def forward(self, chunk: Chunk, want: Want) -> Outputs:
         assert isinstance(chunk, LaidChunk)
         self._refuse_unknown(chunk, want)
-        packed = self._packed(chunk.layout)
         learns = torch.is_grad_enabled() and self.optimiser is not None
-        again = self.checkpoints(len(packed.ids))
-        hidden, kept = self.network.forward(packed, keep=learns, again=again)
-        predicting = hidden.index_select(0, packed.predict)
+        predicting, kept = self.states(chunk, keep=learns)
         readout = read(
             predicting,
             self.network.head,
@@ -120,8 +117,16 @@ class TorchEngine(NetworkEngine):
             top_ids=chunk.streams.get("top_ids"),
             all_logp=held.readout.all_logp,
         )
-        whole = torch.zeros_like(held.kept.x).index_add_(0, held.kept.packed.predict, by_hidden)
-        self.network.backward(held.kept, whole)
+        self.pull_states(chunk, held.kept, by_hidden)
+
+    def states(self, chunk: LaidChunk, *, keep: bool) -> tuple[Tensor, Activations | None]:
+        packed = self._packed(chunk.layout)
+        hidden, kept = self.network.forward(packed, keep=keep, again=self.checkpoints(len(packed.ids)))
+        return hidden.index_select(0, packed.predict), kept
+
+    def pull_states(self, chunk: LaidChunk, kept: Activations, grad: Tensor) -> None:
+        whole = torch.zeros_like(kept.x).index_add_(0, kept.packed.predict, grad)
+        self.network.backward(kept, whole)
 
     def _packed(self, layout: Layout) -> Packed:
         c = self.model.config

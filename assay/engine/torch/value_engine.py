@@ -1,12 +1,10 @@
-"""The engine of a critic: a policy's network with a value head, one number for
-each token, in place of its output layer.
-"""
+"""Critics: a policy's network with a value head, one number for each token, in place of its output layer."""
 
 from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,36 +15,39 @@ from assay.engine.layout import Layout
 from assay.engine.local import LaidChunk
 from assay.engine.torch.engine import TorchEngine
 from assay.engine.torch.lowrank import gradient_of
-from assay.engine.torch.network import Activations
+from assay.engine.torch.network_engine import NetworkEngine
 from assay.errors import UsageError
 
 HEAD = "value_head"
 
 
 @dataclass(frozen=True, eq=False)
-class _Kept:
-    """What a forward pass keeps for its backward pass: the activations, and the hidden states under the value head."""
+class _Held:
+    """What a forward pass keeps for its backward pass: the hidden states under the value head, and the engine's own."""
 
-    kept: Activations
     states: Tensor
+    kept: Any
 
 
-class ValueEngine(TorchEngine):
-    """A critic: V(state before each token) = w h + b. The head starts at zero, so every value is 0 at first.
+if TYPE_CHECKING:
+    _Base = NetworkEngine
+else:
+    _Base = object
 
-    Example:
-        critic = ValueEngine(policy.transformer, end_ids=policy.end_ids)
-        critic.forward(chunk, Want(value=True)).value  # [M]
+
+class Values(_Base):
+    """The value head over an engine's hidden states: V(state before each token) = w h + b. It starts at zero, so every
+    value is 0 at first. The head itself is computed by torch, whatever computes the network.
     """
 
-    def __init__(self, model: Any, **settings) -> None:
+    def __init__(self, model: Any, **settings: Any) -> None:
         if HEAD not in dict(model.named_children()):
             head = nn.Linear(model.config.hidden, 1)
             nn.init.zeros_(head.weight)
             nn.init.zeros_(head.bias)
             model.add_module(HEAD, head)
         super().__init__(model, **settings)
-        self._values: weakref.WeakKeyDictionary[Outputs, _Kept] = weakref.WeakKeyDictionary()
+        self._values: weakref.WeakKeyDictionary[Outputs, _Held] = weakref.WeakKeyDictionary()
 
     @property
     def value_head(self) -> nn.Linear:
@@ -59,19 +60,18 @@ class ValueEngine(TorchEngine):
         assert isinstance(chunk, LaidChunk)
         if want != Want(value=True):
             raise UsageError(f"a parameter set with a value head gives values alone: ask Want(value=True), not {want}")
-        packed = self._packed(chunk.layout)
         learns = torch.is_grad_enabled() and self.optimiser is not None
-        hidden, kept = self.network.forward(packed, keep=learns, again=self.checkpoints(len(packed.ids)))
-        states = hidden.index_select(0, packed.predict)
+        states, kept = self.states(chunk, keep=learns)
         with torch.no_grad():
             value = states.to(self.wide) @ self.value_head.weight[0] + self.value_head.bias
         outputs = Outputs(logp=torch.zeros_like(value), value=value.requires_grad_(True) if learns else value)
-        if kept is not None:
-            self._values[outputs] = _Kept(kept, states)
+        if learns:
+            self._values[outputs] = _Held(states, kept)
         return outputs
 
     @torch.no_grad()
     def backward(self, chunk: Chunk, outputs: Outputs) -> None:
+        assert isinstance(chunk, LaidChunk)
         held = self._values.pop(outputs, None)
         if held is None or outputs.value is None:
             raise UsageError("backward needs the outputs of a forward with gradients, once")
@@ -79,6 +79,13 @@ class ValueEngine(TorchEngine):
             return
         gradient_of(self.value_head.weight).add_((grad @ held.states.to(self.wide))[None])
         gradient_of(self.value_head.bias).add_(grad.sum())
-        by_state = (grad[:, None] * self.value_head.weight).to(held.states.dtype)
-        whole = torch.zeros_like(held.kept.x).index_add_(0, held.kept.packed.predict, by_state)
-        self.network.backward(held.kept, whole)
+        self.pull_states(chunk, held.kept, (grad[:, None] * self.value_head.weight).to(held.states.dtype))
+
+
+class ValueEngine(Values, TorchEngine):
+    """A critic on any torch device.
+
+    Example:
+        critic = ValueEngine(policy.transformer, end_ids=policy.end_ids)
+        critic.forward(chunk, Want(value=True)).value  # [M]
+    """

@@ -192,10 +192,27 @@ int32_t assay_forward(Core* core, Pass* pass, const PackedArrays* arrays, int32_
     });
 }
 
-int32_t assay_backward(Core* core, Pass* pass, const float* logp, const float* entropy, const float* top_logp) {
+// The hidden states that predict the tokens, in place of what the output layer makes of them.
+int32_t assay_states(Core* core, Pass* pass, const PackedArrays* arrays, int32_t keep, float* states) {
+    return answer(core, [&] {
+        pass->take(packed_of(*core, *arrays));
+        pass->prepare(keep);
+        core->team.start([=](int number) {
+            Hand hand{&core->team, number, core->team.size()};
+            pass->forward(hand, [](int, const Number*) {});
+            pass->show(hand, states);
+        });
+        return DONE;
+    });
+}
+
+// Gradients are either by the numbers of the output layer, or by `states`, [M, hidden].
+int32_t assay_backward(Core* core, Pass* pass, const float* logp, const float* entropy, const float* top_logp,
+                       const float* states) {
     return answer(core, [&] {
         require(core->weights.shape.learns && core->weights.head.grad, "this core was not given a place for gradients");
-        pass->prepare_back(Gradients{logp, entropy, top_logp});
+        require(!states || !(logp || entropy || top_logp), "gradients by states leave no room for others");
+        pass->prepare_back(Gradients{logp, entropy, top_logp, states});
         core->team.start([=](int number) { pass->backward(Hand{&core->team, number, core->team.size()}); });
         return DONE;
     });

@@ -59,6 +59,7 @@ struct Results {
 
 struct Gradients {
     const float *logp, *entropy, *top_logp;  // each or null
+    const float* states = nullptr;           // by hidden states instead, [M, hidden], or null
 };
 
 // Some groups that go through all layers together, and where their tokens are.

@@ -112,6 +112,18 @@ class Pass {
         }
     }
 
+    // The hidden states that predict the tokens, [M, hidden], for an output layer that is none of the core's.
+    void show(const Hand& hand, float* states) const {
+        size_t D = w_.shape.hidden;
+        Share mine = hand.share(in_.predicted());
+        for (int m = mine.a; m < mine.b; m++) {
+            const Number* from = hidden(in_.predict[m]);
+            by_vectors(w_.shape.hidden, [&](int i, int lanes) {
+                store_part(states + m * D + i, load_part(from + i, lanes), lanes);
+            });
+        }
+    }
+
     // To be called once before the threads go in: which tokens have a coefficient, and room for the gradients.
     void prepare_back(const Gradients& c) {
         const Shape& s = w_.shape;
@@ -139,7 +151,8 @@ class Pass {
     void backward(const Hand& hand) {
         const Shape& s = w_.shape;
         size_t D = s.hidden;
-        back_head(hand);
+        if (coefficients_.states) back_states(hand);
+        else back_head(hand);
         each_piece(hand, [&](const Hand& hands, const Piece& piece, Scratch& scratch) {
             piece.by_blocks(hands, [&](int a, int b) {
                 for (size_t t = a; t < size_t(b); t++) {
@@ -413,6 +426,19 @@ class Pass {
             }
             hand.meet();
         }
+    }
+
+    // Puts the given gradients by hidden states in the places of their tokens. Several tokens may have one place.
+    void back_states(const Hand& hand) {
+        size_t D = w_.shape.hidden;
+        Share mine = hand.share(in_.tokens());
+        std::memset(dhidden_.data() + mine.a * D, 0, 4 * D * (mine.b - mine.a));
+        for (int m = 0; m < in_.predicted(); m++) {
+            int t = in_.predict[m];
+            if (t < mine.a || t >= mine.b) continue;
+            for (size_t c = 0; c < D; c++) dhidden_.data()[t * D + c] += coefficients_.states[m * D + c];
+        }
+        hand.meet();
     }
 
     void back_layer(const Hand& hands, const Piece& piece, Scratch& scratch, int l) {
