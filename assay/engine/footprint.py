@@ -321,7 +321,7 @@ def _native_sampling(c: PolicyConfig, w: Work) -> tuple[list[Item], int]:
         Item(
             "sampling",
             f"keys and values of {each * w.threads} rows",
-            w.threads * (each * row_bytes(c, own, w.compute) + shared),
+            w.threads * (each * row_bytes(c, own, w.compute) + shared) + row_bytes(c, w.prompt, WIDE),
         ),
         Item("sampling", "prompts and next tokens", w.threads * (prefill + words)),
     ], each * w.threads

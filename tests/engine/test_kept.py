@@ -354,7 +354,7 @@ def test_the_border_refuses_more_than_a_prompt(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_driver_knows_every_field_of_a_call() -> None:
     """The program that runs the core without Python fills the same structure, field by field."""
-    source = (ROOT / "assay/engine/native/core/sampler.h").read_text()
+    source = (ROOT / "assay/engine/native/core/queue.h").read_text()
     body = re.sub(r"//.*", "", source[source.index("struct Requests {") : source.index("};")])
     names = [field[0] for field in library.Requests._fields_]
     places = [body.index(f" {name}") if f" {name}" in body else body.index(f"*{name}") for name in names]

@@ -1,4 +1,4 @@
-"""Attention reads the keys that rows in flight share once for all of them; a row has the bits that it has alone."""
+"""What rows share of a prompt is run once and read once for all of them; a row has the bits that it has alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from engine_cases import FAMILIES, contexts_of, model_of, problem_of
 from test_native import bits
 from typed import present
@@ -66,3 +67,35 @@ def test_rows_that_share_only_the_beginning_of_a_prompt_have_the_bits_that_they_
         asked.append(replace(trunk, prefix=before, sample=sample))
     made = bits(engine.generate(asked, KEY))
     assert [bits(engine.generate([one], KEY))[0] for one in asked] == made
+
+
+@pytest.mark.parametrize("family", ["qwen2", "qwen3"])
+def test_a_prompt_is_run_once_though_its_answers_do_not_fit_in_flight(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four rows are in flight and end together: three times four answers to a prompt. Each time but the first only the
+    last token of the prompt is run again, for its hidden state.
+    """
+    monkeypatch.setattr(footprint, "NATIVE_SLOTS", 4)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    engine = NativeEngine(model_of(family), end_ids=frozenset(), precision="fp32", optimiser=None)
+    contexts = contexts_of(2, seed=8, low=50, high=60)
+    asked = [Request(problem_of(g), c, str(g), 5, sample=s) for g, c in enumerate(contexts) for s in range(12)]
+    made = engine.generate(asked, KEY)
+    assert engine.prefilled == sum(len(c) + 2 for c in contexts)
+    assert [bits(engine.generate([one], KEY))[0] for one in asked] == bits(made)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_rows_that_are_admitted_one_by_one_have_the_bits_that_they_have_alone(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers of many lengths, so that a prompt's answers begin at many times and on any thread."""
+    monkeypatch.setattr(footprint, "NATIVE_SLOTS", 4)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    engine = NativeEngine(model_of("grouped"), end_ids=frozenset({0}), precision="fp32", optimiser=None)
+    asked = requests()
+    made = engine.generate(asked, KEY)
+    whole = sum(len(c) for c in {r.group: r.context for r in asked}.values())
+    assert whole <= engine.prefilled and (threads > 1 or engine.prefilled < whole + len(asked))
+    assert [bits(engine.generate([one], KEY))[0] for one in asked] == bits(made)
