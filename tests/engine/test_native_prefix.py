@@ -55,11 +55,15 @@ def test_rows_that_share_a_prompt_have_the_bits_that_they_have_alone(
         assert score.logp.tobytes() == present(g.segment.old).tobytes(), "the learner reads the keys of each row"
 
 
-def test_rows_that_share_only_the_beginning_of_a_prompt_have_the_bits_that_they_have_alone() -> None:
+@pytest.mark.parametrize("slots", [64, 2])
+def test_rows_that_share_only_the_beginning_of_a_prompt_have_the_bits_that_they_have_alone(
+    slots: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Rows that go on behind different places of one path share blocks of different numbers."""
+    monkeypatch.setattr(footprint, "NATIVE_SLOTS", slots)
     engine = NativeEngine(model_of("grouped"), end_ids=frozenset(), precision="fp32", optimiser=None)
     (path,) = contexts_of(1, seed=5, low=90, high=91)
-    (trunk,) = (Request(problem_of(0), path[:20], "0", 12),)
+    trunk = Request(problem_of(0), path[:20], "0", 12)
     asked = []
     for sample, size in enumerate((15, 16, 16, 31, 32, 33, 47, 48, 48, 70)):
         ids = path[20 : 20 + size]
