@@ -16,7 +16,7 @@ from assay.scoring.inference import Effect, effect, holm, seeds_needed
 Json = Mapping[str, Any]
 
 ALPHA = 0.05
-WORTH = 0.02  # a difference of pass@1 worth knowing: for how many seeds would show it
+WORTH = 0.02  # the smallest difference of pass@1 worth knowing
 NO_MATTER = ("seed", "machine", "saving", "tracking")  # settings of an experiment that are no part of its method
 
 
@@ -30,7 +30,8 @@ class Method:
     final: dict[str, float] | None  # mean, low, high of the final pass@1 over seeds and problems
     difference: dict[str, float] | None  # likewise, paired by seed and problem
     p: float | None  # of the difference, corrected for the number of methods
-    verdict: str  # first, higher, lower, undecided, or the reason why there is no difference
+    p_equal: float | None  # of one larger than `WORTH`, likewise: small where the methods are equally good
+    verdict: str  # first, higher, lower, equal, undecided, or the reason why there is no difference
     seeds_needed: int | None  # that would show a difference of `WORTH` in four of five studies
 
 
@@ -60,10 +61,11 @@ def methods(runs: Sequence[RunFolder], finals: Sequence[Json | None]) -> tuple[M
         return ()
     examined = [_examined([(_seed(runs[place]), finals[place]) for place in places]) for places in groups]
     claims = [_Claim(reason="first"), *(_claim(examined[0], other) for other in examined[1:])]
-    chances = iter(holm([claim.effect.p for claim in claims if claim.effect]))
+    effects = [claim.effect for claim in claims if claim.effect]
+    chances = iter(zip(holm([one.p for one in effects]), holm([one.p_within(WORTH) for one in effects]), strict=True))
     result = []
     for name, places, own, claim in zip(_names(groups, runs), groups, examined, claims, strict=True):
-        p = next(chances) if claim.effect else None
+        p, p_equal = next(chances) if claim.effect else (None, None)
         result.append(
             Method(
                 label=name,
@@ -72,7 +74,8 @@ def methods(runs: Sequence[RunFolder], finals: Sequence[Json | None]) -> tuple[M
                 final=_bounds(_effect(list(own.scores.values()))),
                 difference=_bounds(claim.effect),
                 p=p,
-                verdict=_verdict(claim, p),
+                p_equal=p_equal,
+                verdict=_verdict(claim, p, p_equal),
                 seeds_needed=claim.seeds_needed,
             )
         )
@@ -149,12 +152,12 @@ def _claim(first: _Examined, other: _Examined) -> _Claim:
     return _Claim(effect(differences), seeds_needed(differences.mean(1).tolist(), WORTH))
 
 
-def _verdict(claim: _Claim, p: float | None) -> str:
-    if claim.effect is None or p is None:
+def _verdict(claim: _Claim, p: float | None, p_equal: float | None) -> str:
+    if claim.effect is None or p is None or p_equal is None:
         return claim.reason
-    if p >= ALPHA:
-        return f"undecided; {claim.seeds_needed} seeds would show {WORTH}"
-    return "higher" if claim.effect.mean > 0 else "lower"
+    if p < ALPHA:
+        return "higher" if claim.effect.mean > 0 else "lower"
+    return f"equal within {WORTH}" if p_equal < ALPHA else f"undecided; {claim.seeds_needed} seeds would show {WORTH}"
 
 
 def _bounds(found: Effect | None) -> dict[str, float] | None:

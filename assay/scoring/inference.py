@@ -32,6 +32,16 @@ class Effect:
     p: float
     seeds: int
     problems: int
+    error: float  # the standard error of the mean; 0 where all values are alike
+    freedom: float  # degrees of freedom of that error
+
+    def p_within(self, margin: float) -> float:
+        """The chance of a mean so far inside -margin .. margin if the true one lies outside (two one-sided tests)."""
+        if not self.error:
+            return 0.0 if abs(self.mean) < margin else 1.0
+        t = (margin - abs(self.mean)) / self.error
+        tail = student_p(t, self.freedom) / 2
+        return tail if t > 0 else 1.0 - tail
 
 
 def effect(values: np.ndarray, *, level: float = LEVEL) -> Effect:
@@ -50,10 +60,12 @@ def effect(values: np.ndarray, *, level: float = LEVEL) -> Effect:
     c = float((rest**2).sum()) / crossed / d.size
     variance = max(a + b - c, a, b)  # the estimate may fall below its parts, which the true variance does not
     if variance <= 1e-24:  # all values are alike: nothing was seen of their spread
-        return Effect(mean, mean, mean, 1.0 if abs(mean) < 1e-12 else 0.0, seeds, problems)
+        return Effect(mean, mean, mean, 1.0 if abs(mean) < 1e-12 else 0.0, seeds, problems, 0.0, math.inf)
     freedom = variance**2 / (a**2 / (seeds - 1) + b**2 / (problems - 1) + c**2 / crossed)  # Satterthwaite
-    half = student_quantile((1 + level) / 2, freedom) * math.sqrt(variance)
-    return Effect(mean, mean - half, mean + half, student_p(mean / math.sqrt(variance), freedom), seeds, problems)
+    error = math.sqrt(variance)
+    half = student_quantile((1 + level) / 2, freedom) * error
+    p = student_p(mean / error, freedom)
+    return Effect(mean, mean - half, mean + half, p, seeds, problems, error, freedom)
 
 
 def student_p(t: float, freedom: float) -> float:

@@ -60,6 +60,16 @@ def test_a_difference_that_seeds_do_not_agree_on_is_undecided(tmp_path: Path) ->
     assert (dapo.seeds_needed, dapo.verdict) == (needed, f"undecided; {needed} seeds would show 0.02")
 
 
+def test_methods_that_hardly_differ_are_equal(tmp_path: Path) -> None:
+    flat = np.full(PROBLEMS, 5)
+    paths = [run(tmp_path / f"a{seed}", "grpo", seed, flat) for seed in range(4)]
+    one = np.eye(PROBLEMS, dtype=int)
+    paths += [run(tmp_path / f"b{seed}", "dapo", seed, flat + (-1) ** seed * one[seed]) for seed in range(4)]
+    _, dapo = compare_runs(paths).methods
+    assert dapo.difference is not None and dapo.difference["mean"] == pytest.approx(0.0)
+    assert dapo.verdict == "equal within 0.02" and dapo.p_equal is not None and dapo.p_equal < 0.01
+
+
 def test_two_methods_beside_the_first_are_corrected(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     paths = []

@@ -74,6 +74,26 @@ def test_intervals_cover_at_the_number_of_seeds_used(seeds: int, problems: int, 
     assert np.mean([one.p < 0.05 for one in found]) == pytest.approx(1 - inside)
 
 
+def test_two_one_sided_tests_say_when_methods_are_equal() -> None:
+    of_seeds = np.array([0.010, -0.004, 0.006, 0.001, -0.002])
+    found = effect(np.repeat(of_seeds[:, None], 30, axis=1))
+    for margin in (0.001, 0.005, 0.01, 0.02):
+        below = stats.t.sf((of_seeds.mean() + margin) / stats.sem(of_seeds), 4)
+        above = stats.t.cdf((of_seeds.mean() - margin) / stats.sem(of_seeds), 4)
+        assert found.p_within(margin) == pytest.approx(max(below, above))
+    assert effect(np.zeros((3, 4))).p_within(0.02) == 0.0 and effect(np.full((3, 4), 0.1)).p_within(0.02) == 1.0
+
+
+@pytest.mark.slow
+def test_methods_that_differ_by_the_margin_are_seldom_called_equal() -> None:
+    rng = np.random.default_rng(6)
+    called = []
+    for _ in range(1500):
+        values = 0.05 + rng.normal(0, 0.02, (6, 1)) + rng.normal(0, 0.1, (1, 80)) + rng.normal(0, 0.2, (6, 80))
+        called.append(effect(values).p_within(0.05) < 0.05)
+    assert np.mean(called) <= 0.065, "five in a hundred, with four standard errors of 0.4"
+
+
 def test_an_interval_over_problems_alone_would_not_cover() -> None:
     rng = np.random.default_rng(4)
     inside = []
