@@ -247,6 +247,7 @@ FEWER = {
 """Behind the choice of the groups these leave some of them out, which is what they are for."""
 
 
+@pytest.mark.slow
 @pytest.mark.thin(30)
 @pytest.mark.parametrize(
     "place", [place for place in ACTIVE if place[1] not in UNSOLVABLE | {"refill", *FEWER}], ids=str

@@ -30,6 +30,7 @@ def test_each_test_of_a_program_is_explained(shell: Shell) -> None:
     assert printed.document["verdict"] == "ok"
 
 
+@pytest.mark.slow
 def test_tests_that_cannot_be_judged_are_refused(shell: Shell) -> None:
     for tests, said in (("assert f(2) == g(2)", "outside the candidate's process"), ("{", "no JSON")):
         reply = shell("verify", "explain", tests, "def f(x): return x", "--by", "programs")

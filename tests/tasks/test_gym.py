@@ -457,6 +457,7 @@ def assert_clean(report: Audit) -> None:
     assert report.shared == 0, report
 
 
+@pytest.mark.slow
 @needs_package
 def test_the_audit_finds_a_lenient_checker(monkeypatch: pytest.MonkeyPatch) -> None:
     def contains(answer: str, spec: Spec) -> bool:
