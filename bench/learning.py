@@ -112,7 +112,7 @@ RECIPES = {
         PROOFS[task],
         method=recipe,
         expects="pass@1 gains",
-        arms={recipe: Arm(recipe, {**SCALE, **GENTLER.get(task, {})})},
+        arms={recipe: Arm(recipe, SCALE)},
         against=recipe,
     )
     for recipe, task in TRAINED_BY.items()

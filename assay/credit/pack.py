@@ -130,12 +130,15 @@ def _learnt(
 ) -> np.ndarray:
     """bool[M]: what `trains` says of each row, for all rows end to end."""
     origin = end_to_end(segments, "origin")
-    learnt = origin == Origin.POLICY
-    if injected:
-        learnt |= (origin != Origin.ENV) & np.repeat(np.array([row.role in injected for row in rows], bool), lengths)
+    learnt = taught(origin, np.repeat(np.array([row.role in injected for row in rows], bool), lengths))
     if any(row.keep is not None for row in rows):
         learnt &= _join([np.ones(n, bool) if row.keep is None else row.keep for row, n in zip(rows, lengths)], bool)
     return learnt
+
+
+def taught(origin: np.ndarray, imitate: bool | np.ndarray) -> np.ndarray:
+    """bool[M]: the tokens of the policy and, where others are imitated, those of others; never an environment's."""
+    return (origin == Origin.POLICY) | (imitate & (origin != Origin.ENV))
 
 
 def trains(row: Row, *, imitate: bool = False) -> np.ndarray:
@@ -143,7 +146,7 @@ def trains(row: Row, *, imitate: bool = False) -> np.ndarray:
     only if the role imitates them; replies of an environment never are.
     """
     origin = row.episode.stream("origin")
-    learnt = origin != Origin.ENV if imitate else origin == Origin.POLICY
+    learnt = taught(origin, imitate)
     return learnt if row.keep is None else learnt & row.keep
 
 

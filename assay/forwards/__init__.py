@@ -7,12 +7,13 @@ from typing import Literal
 
 import numpy as np
 
+from assay.credit.pack import taught
 from assay.forwards.critic import Critic, TokenKL
 from assay.forwards.distributions import Distributions
 from assay.memory import Memory
 from assay.models import Models
 from assay.objective import Objective
-from assay.types import Episode, Origin, Row, Stats, joined
+from assay.types import Episode, Row, Stats, joined
 
 __all__ = [
     "Critic",
@@ -103,6 +104,5 @@ def _fill(
 def _known(episode: Episode, version: int, *, imitates: bool) -> bool:
     """Whether the weights of this version sampled every token that trains. No weights sampled an imitated token."""
     origin = episode.stream("origin")
-    trains = origin != Origin.ENV if imitates else origin == Origin.POLICY
-    unknown = np.isnan(episode.stream("old")) & trains
+    unknown = np.isnan(episode.stream("old")) & taught(origin, imitates)
     return not unknown.any() and all(s.version == version for s in episode.segments if s.old is not None)

@@ -184,7 +184,7 @@ class NativeEngine(NetworkEngine):
 
     def pull_states(self, chunk: LaidChunk, kept: Pass, grad: Tensor) -> None:
         self._take_gradients()
-        self.core.backward(kept, [None] * 3, grad.float().contiguous())
+        self.core.pull_states(kept, grad.float().contiguous())
         self._spare.append(kept)
 
     def _take_gradients(self) -> None:

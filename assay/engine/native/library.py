@@ -110,7 +110,8 @@ def load(path: Path) -> ctypes.CDLL:
         "assay_pass_free": (None, [handle]),
         "assay_forward": (size, [handle, handle, POINTER(PackedArrays), size, *[c_void_p] * 6, size]),
         "assay_states": (size, [handle, handle, POINTER(PackedArrays), size, c_void_p]),
-        "assay_backward": (size, [handle, handle, *[c_void_p] * 4]),
+        "assay_backward": (size, [handle, handle, c_void_p, c_void_p, c_void_p]),
+        "assay_pull_states": (size, [handle, handle, c_void_p]),
         "assay_sample": (size, [handle, POINTER(Requests)]),
         "assay_free_rows": (None, [c_void_p]),
     }
@@ -187,10 +188,13 @@ class Core:
         given = (self.handle, work.handle, ctypes.byref(packed), int(keep), pointer(states))
         self._run(lambda: self.library.assay_states(*given))
 
-    def backward(self, work: Pass, gradients: list[Tensor | None], states: Tensor | None = None) -> None:
-        """Takes the gradients by `logp`, `entropy` and `top_logp`, or those by `states`, through the network."""
-        given = [pointer(g) for g in (*gradients, states)]
+    def backward(self, work: Pass, gradients: list[Tensor | None]) -> None:
+        given = [pointer(g) for g in gradients]
         self._run(lambda: self.library.assay_backward(self.handle, work.handle, *given))
+
+    def pull_states(self, work: Pass, gradient: Tensor) -> None:
+        """Takes the gradient by the states that `states` filled through the network."""
+        self._run(lambda: self.library.assay_pull_states(self.handle, work.handle, pointer(gradient)))
 
     def sample(self, requests: Requests, turn: Callable[[], None]) -> None:
         """Samples all requests and meanwhile calls `turn` several times a second."""

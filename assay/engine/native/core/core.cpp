@@ -104,6 +104,15 @@ Packed packed_of(const Core& core, const PackedArrays& a) {
     return p;
 }
 
+int32_t go_back(Core* core, Pass* pass, const Gradients& gradients) {
+    return answer(core, [&] {
+        require(core->weights.shape.learns && core->weights.head.grad, "this core was not given a place for gradients");
+        pass->prepare_back(gradients);
+        core->team.start([=](int number) { pass->backward(Hand{&core->team, number, core->team.size()}); });
+        return DONE;
+    });
+}
+
 }  // namespace
 
 extern "C" {
@@ -181,7 +190,7 @@ int32_t assay_forward(Core* core, Pass* pass, const PackedArrays* arrays, int32_
     return answer(core, [&] {
         require(best >= 0 && best <= core->weights.shape.vocab, "more of the likeliest are asked for than there are");
         pass->take(packed_of(*core, *arrays));
-        pass->prepare(keep);
+        pass->prepare(keep, true);
         Results out{logp, entropy, top_logp, mean_logp, likeliest, likeliest_logp, best};
         core->team.start([=](int number) {
             Hand hand{&core->team, number, core->team.size()};
@@ -196,7 +205,7 @@ int32_t assay_forward(Core* core, Pass* pass, const PackedArrays* arrays, int32_
 int32_t assay_states(Core* core, Pass* pass, const PackedArrays* arrays, int32_t keep, float* states) {
     return answer(core, [&] {
         pass->take(packed_of(*core, *arrays));
-        pass->prepare(keep);
+        pass->prepare(keep, false);
         core->team.start([=](int number) {
             Hand hand{&core->team, number, core->team.size()};
             pass->forward(hand, [](int, const Number*) {});
@@ -206,16 +215,13 @@ int32_t assay_states(Core* core, Pass* pass, const PackedArrays* arrays, int32_t
     });
 }
 
-// Gradients are either by the numbers of the output layer, or by `states`, [M, hidden].
-int32_t assay_backward(Core* core, Pass* pass, const float* logp, const float* entropy, const float* top_logp,
-                       const float* states) {
-    return answer(core, [&] {
-        require(core->weights.shape.learns && core->weights.head.grad, "this core was not given a place for gradients");
-        require(!states || !(logp || entropy || top_logp), "gradients by states leave no room for others");
-        pass->prepare_back(Gradients{logp, entropy, top_logp, states});
-        core->team.start([=](int number) { pass->backward(Hand{&core->team, number, core->team.size()}); });
-        return DONE;
-    });
+int32_t assay_backward(Core* core, Pass* pass, const float* logp, const float* entropy, const float* top_logp) {
+    return go_back(core, pass, Gradients{logp, entropy, top_logp});
+}
+
+// The backward pass that follows assay_states, from gradients by these states.
+int32_t assay_pull_states(Core* core, Pass* pass, const float* states) {
+    return go_back(core, pass, Gradients{nullptr, nullptr, nullptr, states});
 }
 
 void assay_free_rows(float* rows) { std::free(rows); }

@@ -44,13 +44,13 @@ class Pass {
     const Packed& packed() const { return in_; }
     const Number* hidden(int token) const { return hidden_.data<Number>() + size_t(token) * padded(w_.shape.hidden); }
 
-    // To be called once before the threads go in.
-    void prepare(bool keep) {
+    // To be called once before the threads go in. `reads`: whether `read` follows.
+    void prepare(bool keep, bool reads) {
         keep_ = keep, next_piece_ = 0;
         tapes_.resize(keep ? w_.shape.layers : 1);
         for (Tape& tape : tapes_) tape.room(w_.shape, in_.tokens(), keep);
         size_t logits = size_t(in_.predicted()) * w_.shape.vocab;
-        keeps_logits_ = keep && logits <= 4 * LOGITS;
+        keeps_logits_ = keep && reads && logits <= 4 * LOGITS;
         if (keeps_logits_) logits_.room(logits);
     }
 
