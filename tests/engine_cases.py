@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from typed import as_network
 
+from assay.engine import footprint
 from assay.engine.interface import Want
 from assay.engine.local import LocalEngine
 from assay.engine.native.engine import NativeEngine
 from assay.engine.optimiser import AdamW
-from assay.engine.torch import sampler
 from assay.engine.torch.engine import TorchEngine
 from assay.engine.transformers import sampler as adapter_sampler
 from assay.engine.transformers.engine import AdapterEngine
@@ -92,7 +91,7 @@ def row_bytes(engine: LocalEngine, length: int) -> int:
     """Bytes of keys and values of a row of this length."""
     if isinstance(engine, AdapterEngine):
         return adapter_sampler.row_bytes(engine, length)
-    return sampler.row_bytes(as_network(engine).network, length)
+    return footprint.row_bytes(engine.model.config, length, engine.compute.itemsize)
 
 
 def embedding_of(engine: LocalEngine) -> Tensor:

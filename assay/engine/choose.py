@@ -61,7 +61,7 @@ def engine_of(model: Transformer | Foreign, kind: Kind, device: str, precision: 
             raise ConfigError(f"machine.engine is {kind}, but {family}. Set machine.engine to auto.")
         return Choice(AdapterEngine, f"{family}; transformers computes it, which is slower")
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    return engine_for(kind, device, precision, parameters=parameters, adapted=model.lora is not None)
+    return engine_for(kind, device, precision, parameters=parameters)
 
 
 def critic_of(engine: type[LocalEngine]) -> type[LocalEngine]:
@@ -73,7 +73,7 @@ def critic_of(engine: type[LocalEngine]) -> type[LocalEngine]:
     return NativeValueEngine if issubclass(engine, NativeEngine) else ValueEngine
 
 
-def engine_for(kind: Kind, device: str, precision: Precision, *, parameters: int = 0, adapted: bool = False) -> Choice:
+def engine_for(kind: Kind, device: str, precision: Precision, *, parameters: int = 0) -> Choice:
     """The engine class for a network of ours. `auto` takes the core where it can run and is faster than torch.
 
     `native` names the core, and is an error where the core cannot run.
@@ -84,7 +84,7 @@ def engine_for(kind: Kind, device: str, precision: Precision, *, parameters: int
     if kind == "torch":
         return Choice(TorchEngine, "torch was asked for")
     compute, _ = choose(precision, torch.device(device))
-    reason = "the core has no low-rank adapters" if adapted else refusal(torch.device(device), compute)
+    reason = refusal(torch.device(device), compute)
     if reason is None and kind == "auto" and parameters > CORE_LIMIT:
         size = f"{parameters / 1e6:,.0f} million parameters"
         return Choice(TorchEngine, f"with {size} torch trains faster than the core, and in less memory")

@@ -179,15 +179,14 @@ def _always(c: PolicyConfig, w: Work) -> list[Item]:
     libraries = CONTEXT if w.cuda else BESIDE_CORE if w.native else LIBRARIES
     items = [
         Item("always", "GPU libraries" if w.cuda else "Python and libraries", libraries),
-        # with adapters, all parameter sets share the base weights, which are kept in the compute format alone
-        Item("always", "weights", w.compute * parameters(c) if w.lora else sets * weights),
+        # with adapters, all parameter sets share the base weights; torch's are kept in the compute format alone
+        Item("always", "weights", (weights if w.native else w.compute * parameters(c)) if w.lora else sets * weights),
         Item("always", "adapters", w.trained * learnt if w.lora else 0),
         Item("always", "gradients", w.trained * learnt),
         Item("always", "optimiser, two moments", 2 * (w.trained + w.more_moments) * _moment(learnt, w.optimiser_bits)),
     ]
     if w.native:
         packed = (folded(c) + plain(c) + c.vocab * c.hidden) * w.compute
-        items.append(Item("always", "norms folded in", sets * WIDE * folded(c)))
         items.append(Item("always", "weights in the core's orders", packed * (2 * w.trained + w.frozen)))
     else:
         copied = folded(c) if w.compute == WIDE else folded(c) + plain(c) + 2 * c.vocab * c.hidden
@@ -282,7 +281,8 @@ def _native_learning(c: PolicyConfig, w: Work, chunk: _Chunk) -> list[Item]:
     return [
         Item("always", f"activations of {chunk.tokens} tokens", chunk.tokens * each),
         Item("always", "output layer", WIDE * (2 * rows * c.vocab + kept + 2 * rows * c.hidden)),
-        Item("learning", "gradients of folded weights", WIDE * folded(c)),
+        # those after a norm are multiplied by its weight, those with an adapter contain it: before they are packed
+        Item("learning", "matrices to pack, or their gradients", WIDE * (folded(c) + (plain(c) if w.lora else 0))),
     ]
 
 

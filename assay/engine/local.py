@@ -55,6 +55,7 @@ class LocalEngine(ABC):
     name: str
     exact: bool
     has_threads = False  # whether the engine has threads of its own, beside torch's
+    rounds = False  # whether the engine reads all weights in fp32, and rounds the factors of products itself
 
     def __init__(
         self,
@@ -285,13 +286,14 @@ class LocalEngine(ABC):
     # Parts
 
     def _placed(self, model: Transformer | Foreign) -> Transformer | Foreign:
-        """The model on the device: trained parameters in fp32 at least, a frozen base in the compute format."""
+        """The model on the device: trained parameters in fp32 at least, a frozen base in the format that is read."""
         if not model.base_names:
             return model.to(device=self.device, dtype=self.wide)
         model.to(device=self.device)
         for name, tensor in (*model.named_parameters(), *model.named_buffers()):
             if tensor.is_floating_point():
-                tensor.data = tensor.data.to(self.compute if name in model.base_names else self.wide)
+                frozen = name in model.base_names and not self.rounds
+                tensor.data = tensor.data.to(self.compute if frozen else self.wide)
         return model
 
     def _lay(self, contexts: Sequence[Ids], responses: Sequence[Ids]) -> Layout:

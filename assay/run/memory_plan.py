@@ -106,7 +106,7 @@ def work_of(experiment: Experiment, shape: PolicyConfig, *, device: str, prompt:
     trained = sum(model.trained for model in recipe.models.values())
     reference = any("ref" in mechanism.objective.wants for mechanism in mechanisms)
     longest = longest_prompt(experiment) if prompt is None else prompt
-    small = device == "cpu" and parameters(shape) <= CORE_LIMIT and not experiment.lora.rank
+    small = device == "cpu" and parameters(shape) <= CORE_LIMIT
     native = machine.engine == "native" or (machine.engine == "auto" and small)
     return Work(
         answers=recipe.scale.num_prompts * recipe.scale.group_size * recipe.scale.oversample,

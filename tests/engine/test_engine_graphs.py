@@ -14,7 +14,7 @@ from engine_cases import FAMILIES, engine_of, model_of, requests_of
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
-from typed import as_network
+from typed import as_torch
 
 from assay.engine.local import LocalEngine
 from assay.engine.torch import graphs, sampler
@@ -92,7 +92,7 @@ def adapted() -> TorchEngine:
 def test_replayed_steps_write_what_plain_steps_write(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = adapted() if kind == "adapted" else engine_of(kind, precision="fp64")
     requests = requests_of(5, 4, max_new=30)
-    engine.memory_bytes = 7 * sampler.row_bytes(as_network(engine).network, 36)  # rows leave, others take their slots
+    engine.memory_bytes = 7 * sampler.row_bytes(as_torch(engine).network, 36)  # rows leave, others take their slots
     plain = engine.generate(requests, KEY)
     recorder, seen = Recorder(), set()
 

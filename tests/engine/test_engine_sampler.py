@@ -21,12 +21,13 @@ from engine_cases import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typed import as_network, present
+from typed import as_torch, present
 
 from assay.engine.filtering import kept
 from assay.engine.interface import Generation, Span
 from assay.engine.layout import hosted
 from assay.engine.local import LocalEngine
+from assay.engine.native.engine import NativeEngine
 from assay.engine.torch import decode, sampler
 from assay.engine.torch.network import Network
 from assay.engine.transformers.engine import AdapterEngine
@@ -205,7 +206,7 @@ def test_a_prompt_is_run_once_for_its_whole_group() -> None:
     engine = engine_of(end=None)
     requests = requests_of(4, 6, max_new=4)
     requests = [requests[i] for i in np.random.default_rng(1).permutation(len(requests))]
-    row = sampler.row_bytes(as_network(engine).network, max(len(r.context) + r.max_new for r in requests))
+    row = sampler.row_bytes(as_torch(engine).network, max(len(r.context) + r.max_new for r in requests))
     for rows in (24, 5):
         before, engine.memory_bytes = engine.prefilled, rows * row
         engine.generate(requests, KEY)
@@ -295,7 +296,11 @@ def test_requests_that_cannot_work_are_refused_before_any_work(
     engine = engine_of()
     requests = requests_of(2, 1)
     requests[1] = dataclasses.replace(requests[1], **change)
-    place, name = (engine, "run") if isinstance(engine, AdapterEngine) else (as_network(engine).network, "forward")
+    place: object
+    if isinstance(engine, NativeEngine):
+        place, name = engine.core, "sample"
+    else:
+        place, name = (engine, "run") if isinstance(engine, AdapterEngine) else (as_torch(engine).network, "forward")
     monkeypatch.setattr(place, name, lambda *_, **__: pytest.fail("worked before it looked"))
     with pytest.raises(error, match=words):
         engine.generate(requests, KEY)

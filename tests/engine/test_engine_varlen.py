@@ -12,7 +12,7 @@ from engine_cases import FAMILIES, assert_same, batch_of, engine_of, learn, naiv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
-from typed import as_network
+from typed import as_torch
 
 from assay.engine.layout import Layout, lay
 from assay.engine.torch import network, varlen
@@ -139,7 +139,7 @@ def test_torch_s_own_attention_with_that_mask_gives_the_same() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_gradient_of_a_batch_is_that_of_rows_run_alone(family: str) -> None:
     engine = engine_of(family, precision="fp64")
-    assert as_network(engine).network.flash
+    assert as_torch(engine).network.flash
     batch = batch_of(*rows_of([5, 1, 9, 3, 7, 2, 12, 1, 4]), temperature=0.7)
     assert_same(learn(engine, batch), naive(engine, batch))
 

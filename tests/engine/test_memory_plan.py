@@ -14,7 +14,7 @@ from engine_cases import FAMILIES, SMALL, engine_of, model_of
 from hypothesis import given
 from hypothesis import strategies as st
 from small_runs import ROOT, Shell, make_model, program, train_line
-from typed import as_network
+from typed import as_torch
 
 from assay.engine import footprint
 from assay.engine.footprint import BESIDE_CORE, LIBRARIES, Work, adapters, budget, folded, plain
@@ -64,7 +64,7 @@ def test_the_half_billion_model_is_as_large_as_its_card_says() -> None:
 
 def test_folded_and_plain_are_what_the_network_packs() -> None:
     engine = engine_of("qwen3")
-    layers = as_network(engine).network.layers
+    layers = as_torch(engine).network.layers
     assert folded(engine.model.config) == sum(x.qkv.weight.numel() + x.up.weight.numel() for x in layers)
     assert plain(engine.model.config) == sum(x.out.weight.numel() + x.down.weight.numel() for x in layers)
 
@@ -129,7 +129,7 @@ def test_rows_in_flight_fit_the_cache_or_are_one(length: int, count: int, megaby
 def test_the_sampler_takes_the_rows_that_are_planned() -> None:
     engine = engine_of("grouped", memory_bytes=1 << 20)
     work = dataclasses.replace(WORK, answers=700, prompt=20, max_new=30, cache_bytes=engine.memory_bytes)
-    rows = sampler.slots_for(as_network(engine).network, work.length, work.answers, work.cache_bytes)
+    rows = sampler.slots_for(as_torch(engine).network, work.length, work.answers, work.cache_bytes)
     made = budget(engine.model.config, work)
     assert made.rows == rows
     held = {item.name: item.bytes for item in made.items}
@@ -232,8 +232,10 @@ def test_the_plan_is_what_a_process_takes(name: str, native: bool) -> None:
 
 
 @pytest.mark.slow
-def test_the_plan_is_what_adapters_take() -> None:
-    asked = {**CASES["words"], "micro_tokens": 1024, "cache_bytes": 512 << 20, "native": False, "threads": 1, "lora": 8}
+@pytest.mark.parametrize("native", [False, True], ids=["torch", "native"])
+def test_the_plan_is_what_adapters_take(native: bool) -> None:
+    settings = {"micro_tokens": 1024, "cache_bytes": 512 << 20, "native": native, "threads": 1, "lora": 8}
+    asked = {**CASES["words"], **settings}
     peak = measured(asked)["learning"]
     made = budget(PolicyConfig(**asked.pop("shape")), Work(**asked))
     assert made.peak == pytest.approx(peak, rel=0.15)

@@ -90,7 +90,7 @@ def check(command: list[str], family: str, folder: Path) -> None:
         c = engine.model.config
         sizes = [c.layers, c.hidden, c.heads, c.kv_heads, c.head_dim, c.ffn, c.vocab, c.context, c.qk_norm, 1]
         put(np.array(sizes, np.int32), np.array([c.norm_eps], np.float32), sized=False)
-        put(*(np.zeros(0, np.float32) if w is None else w.detach().numpy() for w in engine._weights))
+        put(*(np.zeros(0, np.float32) if w is None else w.detach().numpy() for w in engine.weights.table()))
         put(np.array([COUNT, LENGTH], np.int32), sized=False)
         put(np.concatenate(prompts), np.cumsum([0, *map(len, prompts)]).astype(np.int32))
         put(random.random(rows * LENGTH), coefficients, sized=False)
@@ -103,10 +103,10 @@ def check(command: list[str], family: str, folder: Path) -> None:
     batch = batch_of(contexts, list(ids.reshape(rows, LENGTH)), advantage=coefficients)
     scores = engine.score([Span(c, answer) for c, answer in zip(contexts, ids.reshape(rows, LENGTH))])
     np.testing.assert_allclose(logp, np.concatenate([s.logp for s in scores]), atol=2e-5)
-    engine._take_gradients()
-    assert engine._gathered is not None
+    engine.weights.gather()
+    assert engine.weights.gathered is not None
     rest = words[3 * rows * LENGTH :]
-    for place in engine._gathered:
+    for place in engine.weights.gathered:
         if place is not None:
             value, rest = rest[: place.numel()], rest[place.numel() :]
             place.copy_(torch.from_numpy(value.copy()).view_as(place))
@@ -125,6 +125,6 @@ def check(command: list[str], family: str, folder: Path) -> None:
 
 def _head_of(words: np.ndarray, engine: NativeEngine, rows: int) -> np.ndarray:
     """The output layer's own gradient, which the embedding's has overwritten."""
-    assert engine._gathered is not None
-    at = 3 * rows * LENGTH + sum(p.numel() for p in engine._gathered[:-3] if p is not None)
-    return words[at : at + engine._gathered[-3].numel()]  # type: ignore[union-attr]
+    assert engine.weights.gathered is not None
+    at = 3 * rows * LENGTH + sum(p.numel() for p in engine.weights.gathered[:-3] if p is not None)
+    return words[at : at + engine.weights.gathered[-3].numel()]  # type: ignore[union-attr]

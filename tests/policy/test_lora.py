@@ -25,13 +25,12 @@ from engine_cases import (
 )
 from safetensors.torch import load_file
 from small_runs import Shell, came_to, copy_of, make_model, train_line
-from typed import as_ours, as_torch, present
+from typed import as_network, as_ours, present
 
-from assay.engine.choose import engine_for
 from assay.engine.interface import Span, Want
 from assay.engine.torch.engine import TorchEngine
 from assay.engine.torch.value_engine import ValueEngine
-from assay.errors import ConfigError, StorageError
+from assay.errors import StorageError
 from assay.lab.export import export
 from assay.policy import PolicyConfig, character_tokenizer, fresh_policy, load_policy, save_policy
 from assay.policy.adapted import attach, merged, own, stored, twin
@@ -266,12 +265,6 @@ def test_our_transformer_loads_pefts_adapter(how: dict[str, Any], tmp_path: Path
     torch.testing.assert_close(plain(ids[None]).logits[0].detach(), our_logits(policy, ids), atol=1e-5, rtol=0)
 
 
-def test_the_core_refuses_an_adapter() -> None:
-    assert engine_for("auto", "cpu", "fp32", adapted=True).engine is TorchEngine
-    with pytest.raises(ConfigError, match=r"machine\.engine is native, but the core has no low-rank adapters"):
-        engine_for("native", "cpu", "fp32", adapted=True)
-
-
 def test_names_in_files_are_those_of_the_network() -> None:
     assert set(stored(model_of("llama"))) == {name for name, _ in model_of("llama").named_parameters()}
     assert twin(model_of()).base_names == frozenset()
@@ -323,8 +316,8 @@ def test_the_reference_under_an_adapter_is_the_policy_at_its_start(tmp_path: Pat
     spans = [Span(np.array([1, 5, 6], np.int32), np.array([7, 8], np.int32))]
     (one,), (two,) = models["policy"].score(spans), models["reference"].score(spans)
     np.testing.assert_array_equal(one.logp, two.logp)
-    names = [n for n, _ in as_torch(models["policy"]).model.named_parameters() if ".lora_" not in n]
-    pairs = [(as_torch(models[m]).model.get_parameter(n).data_ptr() for m in ("policy", "reference")) for n in names]
+    names = [n for n, _ in as_network(models["policy"]).model.named_parameters() if ".lora_" not in n]
+    pairs = [(as_network(models[m]).model.get_parameter(n).data_ptr() for m in ("policy", "reference")) for n in names]
     assert all(a == b for a, b in pairs)
 
 

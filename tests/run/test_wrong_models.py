@@ -144,7 +144,6 @@ WISHES: dict[str, Harm] = {
     "a scale of nothing": lambda made: settle(made, "base", **{"lora.rank": "4", "lora.alpha": "0"}),
     "layers that are not there": lambda made: settle(made, "base", **{"lora.rank": "4", "lora.targets": "qproj"}),
     "an adapter on an adapter": lambda made: settle(made, "adapter", **{"lora.rank": "4"}),
-    "an adapter on the core": lambda made: settle(made, "base", **{"lora.rank": "4", "machine.engine": "native"}),
     "another family on the core": lambda made: settle(made, "other", **{"machine.engine": "native"}),
     "another family on our torch": lambda made: settle(made, "other", **{"machine.engine": "torch"}),
     "layers of another family computed again": lambda made: settle(made, "other", **{"machine.checkpointing": "on"}),

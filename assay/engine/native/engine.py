@@ -19,8 +19,7 @@ from assay.engine.local import LaidChunk
 from assay.engine.native import build, library
 from assay.engine.native.library import SAMPLING, Core, PackedArrays, Pass, Requests, pointer
 from assay.engine.native.prefix_cache import Keeping
-from assay.engine.torch.lowrank import gradient_of
-from assay.engine.torch.network import rotations
+from assay.engine.native.weights import Weights
 from assay.engine.torch.network_engine import NetworkEngine
 from assay.errors import AssayError, ConfigError, UsageError
 from assay.rng import Key, uniforms
@@ -89,32 +88,17 @@ class NativeEngine(NetworkEngine):
         )
         self.threads = torch.get_num_threads()
         self.core = Core(library.load(build.library(self.variant)), shape, self.threads)
-        cos, sin = rotations(self.model, self.context, torch.float32, self.device)
-        half = c.head_dim // 2
-        self._turns = [cos[:, 0, :half].contiguous(), sin[:, 0, half:].contiguous()]
-        self._gathered: list[Tensor | None] | None = None
+        self.weights = Weights(self.model, self.core, vocab=self.vocab, positions=self.context)
         self._spare: list[Pass] = []
         self._held: weakref.WeakKeyDictionary[Outputs, Pass] = weakref.WeakKeyDictionary()
-        self._take_weights()
+        self.weights.take()
 
     @property
     def place(self) -> str:
         return f"{super().place} {self.variant.name}"
 
     def _refresh(self) -> None:
-        super()._refresh()
-        self._gathered = None
-        self._take_weights()
-
-    def _take_weights(self) -> None:
-        table: list[Tensor | None] = []
-        for layer in self.network.layers:
-            for matrix in (layer.qkv, layer.out, layer.up, layer.down):
-                table += [matrix.weight, matrix.bias]
-            table.append(None if layer.qk_weight is None else layer.qk_weight.view(-1, self.model.config.head_dim))
-        table += [self.network.head, self.network.embedding, self.network.final, *self._turns]
-        self._weights = [None if t is None else t.contiguous() for t in table]  # kept: the core points to some of them
-        self.core.take_weights(self._weights)
+        self.weights.take()
 
     # Sampling
 
@@ -169,7 +153,7 @@ class NativeEngine(NetworkEngine):
         leaves = (outputs.logp, outputs.entropy, outputs.top_logp)
         grads = [None if x is None or x.grad is None else x.grad.float().contiguous() for x in leaves]
         if any(g is not None for g in grads):
-            self._take_gradients()
+            self.weights.gather()
             self.core.backward(work, grads)
         self._spare.append(work)
 
@@ -183,38 +167,12 @@ class NativeEngine(NetworkEngine):
         return found, None
 
     def pull_states(self, chunk: LaidChunk, kept: Pass, grad: Tensor) -> None:
-        self._take_gradients()
+        self.weights.gather()
         self.core.pull_states(kept, grad.float().contiguous())
         self._spare.append(kept)
 
-    def _take_gradients(self) -> None:
-        """Give the core the tensors to add gradients to, at the first backward pass of a step."""
-        if self._gathered is not None:
-            return
-        c, network = self.model.config, self.network
-        table: list[Tensor | None] = []
-        for layer in network.layers:
-            for folded, plain in ((layer.qkv, layer.out), (layer.up, layer.down)):
-                folded.grad = torch.zeros_like(folded.weight)
-                folded.bias_grad = None if folded.bias is None else torch.zeros_like(folded.bias)
-                part = plain.part
-                bias = None if part.bias is None else gradient_of(part.bias)
-                table += [folded.grad, folded.bias_grad, gradient_of(part.weight), bias]
-            table.append(torch.zeros(c.heads + c.kv_heads, c.head_dim) if c.qk_norm else None)
-        table += [gradient_of(self.model.lm_head.weight), gradient_of(self.model.model.embed_tokens.weight)]
-        table.append(gradient_of(self.model.model.norm.weight))
-        self._gathered = table
-        self.core.take_gradients(table)
-
     def hand_out(self) -> None:
-        gathered, self._gathered = self._gathered, None
-        if gathered is not None and self.model.config.qk_norm:
-            heads = self.model.config.heads
-            for layer, grad in zip(self.network.layers, gathered[8::9]):
-                assert grad is not None
-                gradient_of(layer.block.self_attn.q_norm.weight).add_(grad[:heads].sum(0))
-                gradient_of(layer.block.self_attn.k_norm.weight).add_(grad[heads:].sum(0))
-        super().hand_out()
+        self.weights.hand_out()
 
 
 def _lay(layout: Layout, ids: np.ndarray, tau: Tensor, top_ids: np.ndarray | None) -> _Laid:

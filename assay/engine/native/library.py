@@ -106,6 +106,8 @@ def load(path: Path) -> ctypes.CDLL:
         "assay_wait": (size, [handle, size]),
         "assay_take_weights": (size, [handle, c_void_p]),
         "assay_take_gradients": (size, [handle, c_void_p]),
+        "assay_take_adapters": (size, [handle, c_void_p, c_void_p]),
+        "assay_take_adapter_gradients": (size, [handle, c_void_p]),
         "assay_pass_new": (handle, [handle]),
         "assay_pass_free": (None, [handle]),
         "assay_forward": (size, [handle, handle, POINTER(PackedArrays), size, *[c_void_p] * 6, size]),
@@ -164,6 +166,15 @@ class Core:
 
     def take_gradients(self, gradients: list[Tensor | None]) -> None:
         self._check(self.library.assay_take_gradients(self.handle, pointers(gradients)))
+
+    def take_adapters(self, adapters: list[tuple[Tensor, Tensor] | None]) -> None:
+        """A and B of each matrix of the layers, or None. The weights contain them."""
+        ranks = (c_int32 * len(adapters))(*(0 if pair is None else len(pair[0]) for pair in adapters))
+        table = pointers([tensor for pair in adapters for tensor in pair or (None, None)])
+        self._run(lambda: self.library.assay_take_adapters(self.handle, ranks, table))
+
+    def take_adapter_gradients(self, gradients: list[Tensor | None]) -> None:
+        self._check(self.library.assay_take_adapter_gradients(self.handle, pointers(gradients)))
 
     def forward(
         self,

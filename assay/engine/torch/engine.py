@@ -18,7 +18,7 @@ from assay.engine.local import LaidChunk
 from assay.engine.sampling_call import Limits
 from assay.engine.torch import sampler
 from assay.engine.torch.lowrank import gradient_of
-from assay.engine.torch.network import Activations
+from assay.engine.torch.network import Activations, Network
 from assay.engine.torch.network_engine import NetworkEngine
 from assay.engine.torch.packing import Packed, pack
 from assay.errors import UsageError
@@ -49,6 +49,16 @@ class TorchEngine(NetworkEngine):
     def __init__(self, *arguments, **settings) -> None:
         super().__init__(*arguments, **settings)
         self._held: weakref.WeakKeyDictionary[Outputs, _Held] = weakref.WeakKeyDictionary()
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self.network = Network(self.model, self.compute, vocab=self.vocab)
+
+    def _refresh(self) -> None:
+        self.network.refresh()
+
+    def hand_out(self) -> None:
+        self.network.hand_out()
 
     def checkpoints(self, tokens: int) -> bool:
         """Whether the backward pass of a chunk with so many tokens computes

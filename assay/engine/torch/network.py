@@ -69,19 +69,23 @@ class Folded:
         return by_h.mul_(self.gain)
 
     def hand_out(self) -> None:
-        """Add to the parameters' gradients: dW = d(W w) * w, dw = column sums of d(W w) * W."""
-        if self.grad is None:
-            return
-        at = 0
-        for part in self.parts:
-            size = len(part.weight)
-            grad = self.grad[at : at + size]
-            _accumulate(self.norm.weight, (grad * part.weight).sum(0))
-            _accumulate(part.weight, grad * self.norm.weight)
-            if self.bias_grad is not None:
-                _accumulate(part.bias, self.bias_grad[at : at + size])
-            at += size
+        if self.grad is not None:
+            unfold(self.norm, self.parts, self.grad, self.bias_grad)
         self.grad = self.bias_grad = None
+
+
+def unfold(norm: Any, parts: list[Any], grad: Tensor, bias_grad: Tensor | None) -> None:
+    """Add the gradients by stacked layers with a norm's weight folded in to those of the parameters:
+    dW = d(W w) * w, dw = column sums of d(W w) * W.
+    """
+    at = 0
+    for part in parts:
+        rows = slice(at, at + len(part.weight))
+        _accumulate(norm.weight, (grad[rows] * part.weight).sum(0))
+        _accumulate(part.weight, grad[rows] * norm.weight)
+        if bias_grad is not None:
+            _accumulate(part.bias, bias_grad[rows])
+        at = rows.stop
 
 
 @dataclass(eq=False)

@@ -36,6 +36,7 @@ struct Core {
     Team team;
     std::unique_ptr<Sampler> sampler;
     Requests requests{};
+    bool gathers = false;  // whether it was given tensors to add gradients to
 
     explicit Core(int threads) : team(threads) {}
 };
@@ -106,7 +107,7 @@ Packed packed_of(const Core& core, const PackedArrays& a) {
 
 int32_t go_back(Core* core, Pass* pass, const Gradients& gradients) {
     return answer(core, [&] {
-        require(core->weights.shape.learns && core->weights.head.grad, "this core was not given a place for gradients");
+        require(core->weights.shape.learns && core->gathers, "this core was not given a place for gradients");
         pass->prepare_back(gradients);
         core->team.start([=](int number) { pass->backward(Hand{&core->team, number, core->team.size()}); });
         return DONE;
@@ -178,6 +179,36 @@ int32_t assay_take_gradients(Core* core, float* const* table) {
             layer.qk_grad = *table++;
         }
         w.head.grad = *table++, w.embedding_grad = *table++, w.final_grad = *table++;
+        core->gathers = true;
+        return DONE;
+    });
+}
+
+// Takes the adapters of a network whose weights contain them, and starts to copy them: the rank of each of the four matrices
+// of each layer, 0 if it has none, and for each matrix A and B.
+int32_t assay_take_adapters(Core* core, const int32_t* ranks, const float* const* table) {
+    return answer(core, [&] {
+        core->weights.each_of_layers([&](Matrix& m) {
+            Adapter& a = m.adapter;
+            a.out = m.out, a.in = m.in, a.rank = *ranks++, a.down = *table++, a.up = *table++;
+            require(a.rank == 0 || (a.rank > 0 && a.down && a.up), "an adapter has a rank, but no weights");
+            a.reserve();
+        });
+        core->team.start([core](int number) {
+            core->weights.each_of_layers([&](Matrix& m) { m.adapter.pack(number, core->team.size()); });
+        });
+        return DONE;
+    });
+}
+
+// Takes the tensors to add the gradients of adapters to, in the order of the adapters. Nothing else is trained.
+int32_t assay_take_adapter_gradients(Core* core, float* const* table) {
+    return answer(core, [&] {
+        core->weights.each_of_layers([&](Matrix& m) {
+            m.adapter.down_grad = *table++, m.adapter.up_grad = *table++;
+            require(!m.adapter.rank == !(m.adapter.down_grad && m.adapter.up_grad), "gradients do not fit the adapters");
+        });
+        core->gathers = true;
         return DONE;
     });
 }

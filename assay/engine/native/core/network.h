@@ -31,7 +31,53 @@ struct Known {
     }
 };
 
+// The low-rank adapter B A of a linear layer: A is `down` [rank, in], B is `up` [out, rank]. The layer's W contains B A, so
+// that only the gradients of the two are computed here.
+struct Adapter {
+    static constexpr int TOKENS = 256;  // at a time, so that what lies between the two products stays in the inner caches
+
+    struct Scratch {
+        Buffer floats, numbers, packed;
+    };
+
+    int out = 0, in = 0, rank = 0;
+    const float *down = nullptr, *up = nullptr;
+    float *down_grad = nullptr, *up_grad = nullptr;
+    Panels reads;  // A' [in, rank]
+    Panels pulls;  // B [out, rank]
+
+    void reserve() { reads.reserve(in, rank), pulls.reserve(out, rank); }
+
+    void pack(int number, int size) {
+        int panels = Panels::count(rank), a = panels * number / size, b = panels * (number + 1) / size;
+        reads.pack_rows(down, in, a, b), pulls.pack_columns(up, rank, a, b);
+    }
+
+    // dA += (dy B)' x, dB += dy' (x A')
+    void gather(int tokens, const Number* dy, const Number* x, Scratch& scratch) const {
+        size_t X = padded(in), Y = padded(out), R = padded(rank);
+        for (int t = 0; t < tokens; t += TOKENS, x += TOKENS * X, dy += TOKENS * Y) {
+            int count = std::min(TOKENS, tokens - t);
+            const Number* z = thin(count, x, reads, scratch);
+            add_outer(out, rank, count, dy, Y, z, R, up_grad, rank, scratch.packed);
+            z = thin(count, dy, pulls, scratch);
+            add_outer(rank, in, count, z, R, x, X, down_grad, in, scratch.packed);
+        }
+    }
+
+  private:
+    // The product of `count` rows with one of the two, as operands.
+    const Number* thin(int count, const Number* rows, const Panels& panels, Scratch& scratch) const {
+        float* z = scratch.floats.room(static_cast<size_t>(TOKENS) * rank);
+        Number* rounded = scratch.numbers.room<Number>(static_cast<size_t>(TOKENS) * padded(rank));
+        product(count, rows, panels, z, rank, Start::zero, nullptr);
+        for (int i = 0; i < count; i++) put_numbers(z + i * rank, rank, rounded + i * padded(rank));
+        return rounded;
+    }
+};
+
 // A linear layer y = x W' + b. W [out, in] belongs to the caller and is copied into the two orders that products read.
+// Where the layer is trained there is a place for the gradient of W, or for those of its adapter.
 struct Matrix {
     int out = 0, in = 0;
     const float* weight = nullptr;
@@ -40,6 +86,7 @@ struct Matrix {
     float* bias_grad = nullptr;
     Panels forward;   // W' [in, out]
     Panels backward;  // W [out, in]
+    Adapter adapter;
 
     void reserve(bool learns) {
         forward.reserve(in, out);
@@ -101,8 +148,13 @@ struct Weights {
     const float* sines = nullptr;
 
     template <class Do>
-    void each(Do&& what) {
+    void each_of_layers(Do&& what) {
         for (Layer& layer : layers) what(layer.qkv), what(layer.out), what(layer.up), what(layer.down);
+    }
+
+    template <class Do>
+    void each(Do&& what) {
+        each_of_layers(what);
         what(head);
     }
 };

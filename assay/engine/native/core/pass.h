@@ -165,7 +165,10 @@ class Pass {
         });
         for (int i; (i = next_sum_++) < static_cast<int>(sums_.size()); hand.alone().meet()) {
             const Sum& sum = sums_[i];
-            sum.matrix->gather(in_.tokens(), sum.dy, sum.x, sum.part, sum.parts, scratch_[hand.number].packed);
+            Adapter::Scratch& scratch = scratch_[hand.number].sums;
+            if (sum.matrix->grad)
+                sum.matrix->gather(in_.tokens(), sum.dy, sum.x, sum.part, sum.parts, scratch.packed);
+            else sum.matrix->adapter.gather(in_.tokens(), sum.dy, sum.x, scratch);
         }
         sum_columns(hand);
     }
@@ -183,11 +186,12 @@ class Pass {
     }
 
     struct Scratch {
-        Buffer keys, key_rows, values, s, ds, weights, slopes, logits, rows, raw, packed, dact, dh, dattended, dz;
+        Buffer keys, key_rows, values, s, ds, weights, slopes, logits, rows, raw, dact, dh, dattended, dz;
+        Adapter::Scratch sums;
         std::vector<int32_t> order;
     };
 
-    // Some rows of a weight's gradient, dy' x.
+    // Some rows of a weight's gradient, dy' x, or the gradients of the weight's adapter.
     struct Sum {
         const Matrix* matrix;
         const Number *dy, *x;
@@ -195,7 +199,7 @@ class Pass {
     };
 
     void add_sums(const Matrix& matrix, const Buffer& dy, const Buffer& x) {
-        int parts = (matrix.out + SUMMED - 1) / SUMMED;
+        int parts = matrix.grad ? (matrix.out + SUMMED - 1) / SUMMED : matrix.adapter.down_grad ? 1 : 0;
         for (int i = 0; i < parts; i++) sums_.push_back(Sum{&matrix, dy.data<Number>(), x.data<Number>(), i, parts});
     }
 
@@ -371,9 +375,9 @@ class Pass {
                     int shared = std::min(q.shared, seen), own = seen - shared;
                     auto add = [&](const Number* x, const Rows& rows, float* to) {
                         add_outer(shared, d, rows.count, x, width, rows.data, rows.stride, to + q.shared_at * H, H,
-                                  scratch.packed);
+                                  scratch.sums.packed);
                         add_outer(own, d, rows.count, x + shared, width, rows.data, rows.stride, to + q.own_at * H, H,
-                                  scratch.packed);
+                                  scratch.sums.packed);
                     };
                     add(weights, grads, dv);
                     add(slopes, queries, dk);
@@ -418,7 +422,9 @@ class Pass {
             }
             w_.head.pull(rows.b - rows.a, dz, drows_.data() + rows.a * D);
             hand.meet();
-            w_.head.gather(count, dz_.data<Number>(), rows_.data<Number>(), hand.number, hand.size, scratch.packed);
+            if (w_.head.grad)
+                w_.head.gather(count, dz_.data<Number>(), rows_.data<Number>(), hand.number, hand.size,
+                               scratch.sums.packed);
             for (int i = 0; i < count; i++) {
                 int t = in_.predict[live_[first + i]];
                 if (t < mine.a || t >= mine.b) continue;
@@ -499,6 +505,7 @@ class Pass {
         const Shape& s = w_.shape;
         size_t D = s.hidden, T = s.turned();
         Share columns = hand.share(s.hidden), turned = hand.share(s.turned());
+        if (!w_.final_grad) return;  // the base under adapters is not trained
         for (size_t t = 0; t < size_t(in_.tokens()); t++) {
             const float *dx = dx_.data() + t * D, *dhidden = dhidden_.data() + t * D, *y = y_.data() + t * D;
             float* to = w_.embedding_grad + in_.ids[t] * D;
