@@ -1,6 +1,6 @@
 """How fast the engine decodes and trains, as shares of the matrix-product ceiling of this machine.
 
-    python -m bench.micro_engine [S1 S2 S3] [--engine native] [--threads 2] [--repeats 3] [--json]
+    python -m bench.micro_engine [S1 S2 S3] [--engine native] [--lora 16] [--threads 2] [--repeats 3] [--json]
 
 Work is counted as 2N (decoding) and 6N (training) operations a real token, N being the parameters; attention is left
 out, so the shares are lower bounds. The best of the repeats is shown, of the ceiling too.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
 import time
 from dataclasses import dataclass
@@ -21,7 +22,9 @@ from assay.engine.choose import engine_for, processor_of
 from assay.engine.interface import Want
 from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
+from assay.policy.adapted import attach
 from assay.policy.config import PolicyConfig
+from assay.policy.lora import Lora
 from assay.policy.transformer import Transformer
 from assay.rng import Key
 from assay.types import Batch, Problem, Request
@@ -48,11 +51,17 @@ SHAPES = {
     "long-prompt": Shape(384, 6, 6, 1024, 2, 16, 1000, 128),  # most of what a token reads is shared
     "S3-grouped": Shape(384, 6, 6, 1024, 16, 8, 16, 256, kv_heads=2),
     "0.5B": Shape(896, 24, 14, 4864, 2, 8, 32, 16, kv_heads=2, vocab=151_936),  # that of Qwen2.5-0.5B
+    # where models grow too large for the core, if anywhere: short steps of 2048 tokens
+    "30M": Shape(512, 8, 8, 1408, 4, 8, 32, 64, vocab=8_000),
+    "60M": Shape(640, 10, 10, 1792, 4, 8, 32, 64, vocab=16_000),
+    "110M": Shape(768, 12, 12, 2048, 4, 8, 32, 64, vocab=32_000),
+    "250M": Shape(1024, 16, 16, 2816, 4, 8, 32, 64, kv_heads=4, vocab=50_000),
+    "500M": Shape(896, 24, 14, 4864, 4, 8, 32, 64, kv_heads=2, vocab=151_936),
 }
 
 
-def engine_of(shape: Shape, kind: str, precision: str) -> LocalEngine:
-    config = PolicyConfig(
+def config_of(shape: Shape) -> PolicyConfig:
+    return PolicyConfig(
         family="qwen2",
         vocab=shape.vocab,
         hidden=shape.hidden,
@@ -64,7 +73,12 @@ def engine_of(shape: Shape, kind: str, precision: str) -> LocalEngine:
         context=max(512, shape.prompt + shape.answer),
         attention_bias=True,
     )
-    model = Transformer(config).initialise(torch.Generator().manual_seed(0))
+
+
+def engine_of(shape: Shape, kind: str, precision: str, *, lora: int = 0) -> LocalEngine:
+    model = Transformer(config_of(shape)).initialise(torch.Generator().manual_seed(0))
+    if lora:
+        attach(model, Lora(rank=lora), key=Key("bench"))
     engine = engine_for(kind, "cpu", precision).engine  # type: ignore[arg-type]
     return engine(model, end_ids=frozenset(), precision=precision, optimiser=AdamW())  # type: ignore[arg-type]
 
@@ -117,10 +131,10 @@ def train(engine: LocalEngine, batch: Batch, tokens: int) -> None:
     engine.step(lr=1e-5, clip=1.0)
 
 
-def measure(name: str, *, repeats: int, tokens: int, kind: str, precision: str) -> dict[str, float]:
+def measure(name: str, *, repeats: int, tokens: int, kind: str, precision: str, lora: int = 0) -> dict[str, float]:
     """Tokens a second and shares of the ceiling."""
     shape = SHAPES[name]
-    engine = engine_of(shape, kind, precision)
+    engine = engine_of(shape, kind, precision, lora=lora)
     peak = max(ceiling(engine.compute) for _ in range(repeats))
     with processor_of(engine):
         return measure_on(engine, shape, repeats=repeats, tokens=tokens, peak=peak)
@@ -147,6 +161,7 @@ def measure_on(engine: LocalEngine, shape: Shape, *, repeats: int, tokens: int, 
         "decode_share": 2 * size * count / decode / peak,
         "train_share": 6 * size * count / learn / peak,
         "step_share": 8 * size * count / (decode + learn) / peak,
+        "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     }
 
 
@@ -158,11 +173,13 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=2048, help="inputs in a chunk of the learner")
     parser.add_argument("--engine", default="auto", choices=["auto", "native", "torch"])
     parser.add_argument("--precision", default="auto")
+    parser.add_argument("--lora", type=int, default=0, help="rank of adapters; 0: all weights are trained")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     for name in options.shapes:
         settings = {"tokens": options.tokens, "kind": options.engine, "precision": options.precision}
+        settings["lora"] = options.lora
         result = measure(name, repeats=options.repeats, **settings)
         if options.json:
             line = json.dumps({"shape": name, "threads": options.threads, **result})

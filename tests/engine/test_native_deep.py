@@ -72,6 +72,16 @@ def test_the_driver_itself_gives_the_numbers(variant: build.Variant, tmp_path: P
     check([str(program)], "qwen3", tmp_path)
 
 
+@pytest.mark.parametrize("family", ["grouped", "qwen3"])
+def test_no_two_threads_touch_the_same_number_without_order(family: str, tmp_path: Path) -> None:
+    """Sampling with more requests than slots, and both passes, on a build that stops at the first race."""
+    program = tmp_path / "driver"
+    flags = [f for f in (*build.COMMON, *build.chosen("fp32").flags) if f not in ("-shared", "-fPIC")]
+    line = [build._compiler(), *flags, "-fsanitize=thread", "-g", str(ROOT / "tests/core_driver.cpp")]
+    subprocess.run([*line, "-o", str(program)], check=True)
+    check(["env", "TSAN_OPTIONS=halt_on_error=1 exitcode=66", str(program)], family, tmp_path)
+
+
 def check(command: list[str], family: str, folder: Path) -> None:
     """Samples, scores and differentiates with the program; compares with the slow, obvious way in fp64."""
     engine = NativeEngine(model_of(family), end_ids=frozenset(), precision="fp32", optimiser=AdamW())

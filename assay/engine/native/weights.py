@@ -20,6 +20,11 @@ from assay.engine.torch.network import rotations, unfold
 from assay.policy.adapted import Adapted
 from assay.policy.transformer import Transformer
 
+TABLE = (
+    9  # entries of a layer in the core's tables: weight and bias of four matrices, weights of queries' and keys' norms
+)
+MATRICES = (0, 2, 4, 6)
+
 
 @dataclass(eq=False)
 class _Stack:
@@ -110,7 +115,7 @@ class Weights:
             ]
             self.layers.append((attention, stacks))
         self.gathered: list[Tensor | None] | None = None
-        self.read: list[Tensor | None] = []
+        self.read: list[Tensor | None] = []  # kept, because the core points to them
 
     @property
     def stacks(self) -> list[_Stack]:
@@ -118,32 +123,29 @@ class Weights:
 
     @torch.no_grad()
     def take(self) -> None:
-        """Give the core the parameters as they are now."""
+        """Give the core the parameters as they are now. It copies the matrices of layers and reads all others in place."""
+        table, layers = self.table(), TABLE * len(self.layers)
+        self.core.take_weights(table)
+        self.read = [t for i, t in enumerate(table) if i >= layers or i % TABLE not in MATRICES]
         self.gathered = None
-        self.core.take_weights(self.table())
         if self.model.lora is not None:
             self.core.take_adapters([stack.adapter() for stack in self.stacks])
 
+    @torch.no_grad()
     def table(self) -> list[Tensor | None]:
-        """All weights in the core's order. It copies the matrices, and goes on reading all others, which are kept."""
+        """All weights in the core's order."""
         c, decoder = self.model.config, self.model.model
         table: list[Tensor | None] = []
-        self.read = list(self.turns)
         for attention, stacks in self.layers:
             for stack in stacks:
-                weight, bias = stack.matrix()
-                table += [weight, bias]
-                self.read.append(bias)
+                table += stack.matrix()
             turned = None
             if c.qk_norm:
                 q, k = attention.q_norm.weight, attention.k_norm.weight
                 turned = torch.cat([q.detach().expand(c.heads, -1), k.detach().expand(c.kv_heads, -1)])
             table.append(turned)
-            self.read.append(turned)
         rest = (self.model.lm_head.weight[: self.vocab], decoder.embed_tokens.weight, decoder.norm.weight)
-        last = [tensor.detach().contiguous() for tensor in rest]
-        self.read += last
-        return [*table, *last, *self.turns]
+        return [*table, *(tensor.detach().contiguous() for tensor in rest), *self.turns]
 
     def gather(self) -> None:
         """Give the core the tensors to add gradients to, at the first backward pass of a step."""
@@ -174,7 +176,7 @@ class Weights:
         for stack in self.stacks:
             stack.hand_out()
         if c.qk_norm and self.model.lora is None:
-            for (attention, _), grad in zip(self.layers, gathered[8::9]):
+            for (attention, _), grad in zip(self.layers, gathered[TABLE - 1 :: TABLE]):
                 assert grad is not None
                 gradient_of(attention.q_norm.weight).add_(grad[: c.heads].sum(0))
                 gradient_of(attention.k_norm.weight).add_(grad[c.heads :].sum(0))
