@@ -25,6 +25,8 @@ pytestmark = pytest.mark.deep
 TESTS = (
     "test_native",
     "test_native_bf16",
+    "test_native_lora",
+    "test_values",
     "test_engine_learner",
     "test_engine_sampler",
     "test_kept",

@@ -20,10 +20,8 @@ from assay.engine.torch.network import rotations, unfold
 from assay.policy.adapted import Adapted
 from assay.policy.transformer import Transformer
 
-TABLE = (
-    9  # entries of a layer in the core's tables: weight and bias of four matrices, weights of queries' and keys' norms
-)
-MATRICES = (0, 2, 4, 6)
+# a layer's entries in the core's tables: weight and bias of its four matrices, and the norms of queries and keys
+TABLE, MATRICES = 9, (0, 2, 4, 6)
 
 
 @dataclass(eq=False)
@@ -123,7 +121,7 @@ class Weights:
 
     @torch.no_grad()
     def take(self) -> None:
-        """Give the core the parameters as they are now. It copies the matrices of layers and reads all others in place."""
+        """Give the core the parameters as they are now. It copies the layers' matrices, and reads others in place."""
         table, layers = self.table(), TABLE * len(self.layers)
         self.core.take_weights(table)
         self.read = [t for i, t in enumerate(table) if i >= layers or i % TABLE not in MATRICES]
