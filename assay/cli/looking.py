@@ -6,6 +6,7 @@ The modules that a verb needs are imported when it runs.
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from assay.host import terminal
@@ -55,9 +56,18 @@ def run_eval(arguments: argparse.Namespace) -> Any:
 
 
 def run_compare(arguments: argparse.Namespace) -> Any:
+    from assay.known import RECIPES
+
+    named = [name in RECIPES and not Path(name).is_dir() for name in arguments.what]
+    if arguments.study or any(named):
+        from assay.cli.studies import run_study
+
+        return run_study(arguments)
+    from assay.cli.studies import refuse_lone
     from assay.lab.compare import as_json, compare_runs, plot, show
 
-    comparison = compare_runs(arguments.runs)
+    refuse_lone(arguments)
+    comparison = compare_runs([Path(name) for name in arguments.what])
     if arguments.plot:
         for path in plot(comparison, arguments.plot):
             terminal.say(f"plot  {path}")

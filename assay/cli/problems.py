@@ -14,7 +14,7 @@ from assay.host import terminal
 from assay.verifiers.answers import Wording
 
 if TYPE_CHECKING:
-    from assay.source import Pool, Share
+    from assay.source import Pool
 
 DEFAULT_TASK = "countdown:3,4"
 
@@ -161,7 +161,7 @@ def pool_of(arguments: argparse.Namespace) -> Pool:
         files = [Share(data(arguments.data, held_out=held_out, **reading(arguments)).name)]
     named = arguments.task or ([] if files else [DEFAULT_TASK])
     wording = arguments.wording or ("natural" if files else "compact")
-    pool = Pool((*files, *(_task_share(text) for text in named)), wording=wording)
+    pool = Pool((*files, *(Share.parse(text) for text in named)), wording=wording)
     check_pool(pool)
     return pool
 
@@ -203,30 +203,6 @@ def exam_of(arguments: argparse.Namespace) -> Pool:
 def reading(arguments: argparse.Namespace) -> dict[str, Any]:
     """The arguments that say how data files are read."""
     return {name: getattr(arguments, name) for name in READ}
-
-
-def _task_share(text: str) -> Share:
-    """The share of a pool that is written `NAME`, `NAME:LEVEL,LEVEL` or `NAME:LEVEL=WEIGHT`."""
-    from assay.source import Share
-    from assay.tasks import task
-
-    mixed, _, weight = text.partition("=")
-    name, levels = _split_task(mixed)
-    known = task(name)
-    try:
-        chosen = tuple(int(level) for level in levels.split(",")) if levels else (known.first or known.levels[0],)
-        return Share(name, chosen, float(weight or 1))
-    except ValueError:
-        raise UsageError(f"--task {text}: write NAME, NAME:1,2 or NAME:1,2=0.5.") from None
-
-
-def _split_task(text: str) -> tuple[str, str]:
-    """(name, levels) of `NAME:LEVELS`; a name such as `gym:NAME` contains a colon itself."""
-    if text.startswith("gym:"):
-        name, _, levels = text[4:].partition(":")
-        return f"gym:{name}", levels
-    name, _, levels = text.partition(":")
-    return name, levels
 
 
 def _refuse_lone_columns(arguments: argparse.Namespace) -> None:

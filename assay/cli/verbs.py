@@ -156,9 +156,20 @@ def of_data() -> list[Argument]:
 
 
 def of_compare() -> list[Argument]:
+    from assay.cli.studies import ARGUMENTS
+
     return [
-        (("runs",), {"type": Path, "nargs": "+", "metavar": "RUN", "help": "the folders of the runs to compare"}),
-        (("--plot",), {"type": Path, "help": "draw the curves into this file, as png and as svg; default: no plot"}),
+        (
+            ("what",),
+            {
+                "nargs": "*",
+                "metavar": "RUN|RECIPE",
+                "help": "the folders of runs, or recipes, which are then trained for the comparison",
+            },
+        ),
+        (("--plot",), {"type": Path, "help": "of runs: draw the curves into this file, as png and svg; default: none"}),
+        *ARGUMENTS,
+        QUIET,
     ]
 
 
@@ -238,7 +249,7 @@ VERBS: dict[str, Verb] = {
     "sample": ("print answers of a model to a prompt", of_sample, run_sample),
     "eval": ("score a model on held-out problems: unbiased pass@k, with intervals", of_eval, run_eval),
     "data": ("check a file of problems before a model is trained on it, or write one", of_data, run_data),
-    "compare": ("compare runs, or methods by several seeds each, in one table and one plot", of_compare, run_compare),
+    "compare": ("compare runs, or train recipes on tasks over several seeds and compare them", of_compare, run_compare),
     "list": (
         "list recipes, tasks, bases, parts or papers; `assay list papers 2402.03300` says what of a paper runs here",
         of_list,

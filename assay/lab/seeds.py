@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,20 +37,47 @@ class Method:
 
 
 @dataclass(frozen=True)
-class _Examined:
-    """The final evaluations of a method's runs."""
+class Examined:
+    """The final evaluations of a method's runs.
+
+    Examined({0: {"problem": 0.5}}, frozenset({("test", 22, 1.0)}))
+    """
 
     scores: Mapping[int, Mapping[str, float]]  # seed -> problem -> share of right answers
     asked: frozenset[tuple[Any, ...]]  # set, length and temperature of each
 
 
 @dataclass(frozen=True)
-class _Claim:
-    """How a method differs from the first, or the reason why nothing can be said."""
+class Claim:
+    """How a method differs from the first, or the reason why nothing can be said. `judged` corrects p for the number of
+    claims that are made at once, and says the verdict.
+    """
 
     effect: Effect | None = None
     seeds_needed: int | None = None
     reason: str = ""
+    p: float | None = None
+    p_equal: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        if self.effect is None or self.p is None or self.p_equal is None:
+            return self.reason
+        if self.p < ALPHA:
+            return "higher" if self.effect.mean > 0 else "lower"
+        if self.p_equal < ALPHA:
+            return f"equal within {WORTH}"
+        return f"undecided; {self.seeds_needed} seeds would show {WORTH}"
+
+
+def judged(claims: Sequence[Claim]) -> list[Claim]:
+    """The claims with Holm's correction over all of them that have an effect."""
+    effects = [claim.effect for claim in claims if claim.effect]
+    chances = iter(zip(holm([one.p for one in effects]), holm([one.p_within(WORTH) for one in effects]), strict=True))
+    return [
+        dataclasses.replace(claim, **dict(zip(("p", "p_equal"), next(chances), strict=True))) if claim.effect else claim
+        for claim in claims
+    ]
 
 
 def methods(runs: Sequence[RunFolder], finals: Sequence[Json | None]) -> tuple[Method, ...]:
@@ -60,26 +88,21 @@ def methods(runs: Sequence[RunFolder], finals: Sequence[Json | None]) -> tuple[M
     if all(len(places) == 1 for places in groups):
         return ()
     examined = [_examined([(_seed(runs[place]), finals[place]) for place in places]) for places in groups]
-    claims = [_Claim(reason="first"), *(_claim(examined[0], other) for other in examined[1:])]
-    effects = [claim.effect for claim in claims if claim.effect]
-    chances = iter(zip(holm([one.p for one in effects]), holm([one.p_within(WORTH) for one in effects]), strict=True))
-    result = []
-    for name, places, own, claim in zip(_names(groups, runs), groups, examined, claims, strict=True):
-        p, p_equal = next(chances) if claim.effect else (None, None)
-        result.append(
-            Method(
-                label=name,
-                runs=tuple(str(runs[place].path) for place in places),
-                seeds=tuple(_seed(runs[place]) for place in places),
-                final=_bounds(_effect(list(own.scores.values()))),
-                difference=_bounds(claim.effect),
-                p=p,
-                p_equal=p_equal,
-                verdict=_verdict(claim, p, p_equal),
-                seeds_needed=claim.seeds_needed,
-            )
+    claims = judged([Claim(reason="first"), *(claim_of(examined[0], other) for other in examined[1:])])
+    return tuple(
+        Method(
+            label=name,
+            runs=tuple(str(runs[place].path) for place in places),
+            seeds=tuple(_seed(runs[place]) for place in places),
+            final=bounds(mean_of(own)),
+            difference=bounds(claim.effect),
+            p=claim.p,
+            p_equal=claim.p_equal,
+            verdict=claim.verdict,
+            seeds_needed=claim.seeds_needed,
         )
-    return tuple(result)
+        for name, places, own, claim in zip(_names(groups, runs), groups, examined, claims, strict=True)
+    )
 
 
 def _groups(runs: Sequence[RunFolder]) -> list[list[int]]:
@@ -118,14 +141,14 @@ def _seed(run: RunFolder) -> int:
     return int(experiment.get("seed", 0)) if isinstance(experiment, Mapping) else 0
 
 
-def _examined(finals: Sequence[tuple[int, Json | None]]) -> _Examined:
+def _examined(finals: Sequence[tuple[int, Json | None]]) -> Examined:
     scores, asked = {}, set()
     for seed, final in finals:
         if final is not None and "bank" in final:
             bank = Bank.from_json(final["bank"])
             scores[seed] = {one: c / n for one, c, n in zip(bank.problems, bank.correct, bank.n, strict=True) if n}
             asked.add((final["set"], bank.max_new, bank.temperature))
-    return _Examined(scores, frozenset(asked))
+    return Examined(scores, frozenset(asked))
 
 
 def _table(scores: Sequence[Mapping[str, float]]) -> np.ndarray:
@@ -134,31 +157,25 @@ def _table(scores: Sequence[Mapping[str, float]]) -> np.ndarray:
     return np.array([[one[problem] for problem in shared] for one in scores]).reshape(len(scores), len(shared))
 
 
-def _effect(scores: Sequence[Mapping[str, float]]) -> Effect | None:
-    values = _table(scores)
+def mean_of(examined: Examined) -> Effect | None:
+    """The mean score with its interval over seeds and problems; None with fewer than two of either."""
+    values = _table(list(examined.scores.values()))
     return effect(values) if min(values.shape) >= 2 else None
 
 
-def _claim(first: _Examined, other: _Examined) -> _Claim:
+def claim_of(first: Examined, other: Examined) -> Claim:
+    """The difference `other` - `first`, paired by seed and problem, before any correction."""
     if len(first.asked | other.asked) > 1:
-        return _Claim(reason="evaluated with other sets, lengths or temperatures")
+        return Claim(reason="evaluated with other sets, lengths or temperatures")
     seeds = sorted(first.scores.keys() & other.scores.keys())
     if len(seeds) < 2:
-        return _Claim(reason=f"shared seeds: {len(seeds)}; at least two are needed")
+        return Claim(reason=f"shared seeds: {len(seeds)}; at least two are needed")
     both = _table([*(first.scores[seed] for seed in seeds), *(other.scores[seed] for seed in seeds)])
     if both.shape[1] < 2:
-        return _Claim(reason="no shared problems")
+        return Claim(reason="no shared problems")
     differences = both[len(seeds) :] - both[: len(seeds)]
-    return _Claim(effect(differences), seeds_needed(differences.mean(1).tolist(), WORTH))
+    return Claim(effect(differences), seeds_needed(differences.mean(1).tolist(), WORTH))
 
 
-def _verdict(claim: _Claim, p: float | None, p_equal: float | None) -> str:
-    if claim.effect is None or p is None or p_equal is None:
-        return claim.reason
-    if p < ALPHA:
-        return "higher" if claim.effect.mean > 0 else "lower"
-    return f"equal within {WORTH}" if p_equal < ALPHA else f"undecided; {claim.seeds_needed} seeds would show {WORTH}"
-
-
-def _bounds(found: Effect | None) -> dict[str, float] | None:
+def bounds(found: Effect | None) -> dict[str, float] | None:
     return None if found is None else {"mean": found.mean, "low": found.low, "high": found.high}

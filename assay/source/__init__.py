@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from assay.errors import DataError
+from assay.errors import DataError, UsageError
 from assay.memory import Memory
 from assay.part import Source
 from assay.rng import Key
@@ -38,6 +38,22 @@ class Share:
     task: str
     levels: tuple[int, ...] = (1,)
     weight: float = 1.0  # the share is drawn with probability weight / sum of the weights
+
+    @classmethod
+    def parse(cls, text: str) -> Share:
+        """The share that is written `NAME`, `NAME:LEVEL,LEVEL` or `NAME:LEVEL=WEIGHT`. A name such as `gym:NAME` has a
+        colon of its own.
+        """
+        mixed, _, weight = text.partition("=")
+        gym = mixed.startswith("gym:")
+        first, _, levels = (mixed[4:] if gym else mixed).partition(":")
+        name = f"gym:{first}" if gym else first
+        known = task(name)
+        try:
+            chosen = tuple(int(level) for level in levels.split(",")) if levels else (known.first or known.levels[0],)
+            return cls(name, chosen, float(weight or 1))
+        except ValueError:
+            raise UsageError(f"--task {text}: write NAME, NAME:1,2 or NAME:1,2=0.5.") from None
 
 
 Levels = Callable[[Share], Sequence[int]]
