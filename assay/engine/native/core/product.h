@@ -84,26 +84,43 @@ inline void tile(Left a, const Element* panel, int steps, const Element* ahead, 
     }
 }
 
+// A tile of the result, VECTORS whole vectors wide. All loops over the sums are unrolled, so that these stay in registers.
+template <int ROWS, int VECTORS, bool BY_ROWS>
+inline void whole_block(Left a, const Element* panel, int steps, const Element* ahead, int pace, float* c, size_t stride,
+                        Start start, const float* bias) {
+    vec sums[ROWS][VECTORS];
+#pragma GCC unroll 16
+    for (int i = 0; i < ROWS; i++)
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++) sums[i][v] = vec{};
+    if (start != Start::zero) {
+        const float* from = start == Start::bias ? bias : c;
+        size_t step = start == Start::bias ? 0 : stride;
+#pragma GCC unroll 16
+        for (int i = 0; i < ROWS; i++)
+#pragma GCC unroll 4
+            for (int v = 0; v < VECTORS; v++) sums[i][v] = load(from + i * step + v * LANES);
+    }
+    tile<ROWS, VECTORS, BY_ROWS>(a, panel, steps, ahead, pace, sums);
+#pragma GCC unroll 16
+    for (int i = 0; i < ROWS; i++)
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++) store(c + i * stride + v * LANES, sums[i][v]);
+}
+
+// The same for `columns` that need not fill the vectors.
 template <int ROWS, int VECTORS, bool BY_ROWS>
 inline void block(Left a, const Element* panel, int steps, const Element* ahead, int pace, float* c, size_t stride,
                   int columns, Start start, const float* bias) {
-    vec sums[ROWS][VECTORS];
-    bool whole = columns == VECTORS * LANES;
+    constexpr int WIDE = VECTORS * LANES;
+    if (columns == WIDE)
+        return whole_block<ROWS, VECTORS, BY_ROWS>(a, panel, steps, ahead, pace, c, stride, start, bias);
+    float edge[ROWS * WIDE] = {};
+    for (int i = 0; start != Start::zero && i < ROWS; i++)
+        std::memcpy(edge + i * WIDE, start == Start::bias ? bias : c + i * stride, 4 * static_cast<size_t>(columns));
+    whole_block<ROWS, VECTORS, BY_ROWS>(a, panel, steps, ahead, pace, edge, WIDE, Start::result, nullptr);
     for (int i = 0; i < ROWS; i++)
-        for (int v = 0; v < VECTORS; v++) {
-            const float* from = start == Start::bias ? bias + v * LANES : c + i * stride + v * LANES;
-            int lanes = std::min(LANES, columns - v * LANES);
-            if (start == Start::zero) sums[i][v] = vec{};
-            else sums[i][v] = whole ? load(from) : load_part(from, lanes);
-        }
-    tile<ROWS, VECTORS, BY_ROWS>(a, panel, steps, ahead, pace, sums);
-    for (int i = 0; i < ROWS; i++)
-        for (int v = 0; v < VECTORS; v++) {
-            int lanes = std::min(LANES, columns - v * LANES);
-            float* to = c + i * stride + v * LANES;
-            if (whole) store(to, sums[i][v]);
-            else store_part(to, sums[i][v], lanes);
-        }
+        std::memcpy(c + i * stride, edge + i * WIDE, 4 * static_cast<size_t>(columns));
 }
 
 template <int VECTORS, bool BY_ROWS, int ROWS = TILE_ROWS>
