@@ -178,27 +178,40 @@ inline void pack_tokens(const Number* x, size_t stride, int depth, Element* to) 
         for (int i = 0; i < WIDTH; i += LANES) store(to + i, elements(x + i, stride, k, depth));
 }
 
+// Brings `count` rows of `width` numbers into the inner caches.
+inline void bring(const Number* x, size_t stride, int width, int count) {
+    constexpr int LINE = 64 / static_cast<int>(sizeof(Number));
+    for (int t = 0; t < count; t++, x += stride)
+        for (int i = 0; i < width; i += LINE) __builtin_prefetch(x + i, 0, 2);
+}
+
 // C[rows, width] += A' B over `depth` tokens, A [depth, rows], B [depth, width].
 inline void add_outer(int rows, int width, int depth, const Number* a, size_t a_stride, const Number* b,
                       size_t b_stride, float* c, size_t c_stride, Buffer& scratch) {
     constexpr int TOKENS = 256;  // at a time, so that what is packed stays in the inner caches
     static_assert(TOKENS % STEP == 0, "an element is of tokens that are neighbours in all");
-    int blocks = (rows + TILE_ROWS - 1) / TILE_ROWS;
+    int blocks = (rows + TILE_ROWS - 1) / TILE_ROWS, panels = Panels::count(width);
     Element* panel = scratch.room<Element>(static_cast<size_t>(TOKENS / STEP) * (PANEL + blocks * TILE_ROWS));
     Element* left = panel + static_cast<size_t>(TOKENS / STEP) * PANEL;
     for (int t = 0; t < depth; t += TOKENS) {
         int tokens = std::min(TOKENS, depth - t), steps = steps_of(tokens);
+        int coming = std::min(TOKENS, depth - t - tokens), brought = 0, done = 0;
         for (int i = 0; i < blocks; i++)
             pack_tokens<TILE_ROWS>(a + t * a_stride + i * TILE_ROWS, a_stride, tokens,
                                    left + static_cast<size_t>(i) * steps * TILE_ROWS);
-        for (int p = 0; p < Panels::count(width); p++) {
+        for (int p = 0; p < panels; p++) {
             int columns = std::min(PANEL, width - p * PANEL);
             pack_tokens<PANEL>(b + t * b_stride + p * PANEL, b_stride, tokens, panel);
-            for (int i = 0; i < blocks; i++)
+            for (int i = 0; i < blocks; i++) {
+                int upto = coming * ++done / (blocks * panels);
+                bring(a + (t + tokens + brought) * a_stride, a_stride, rows, upto - brought);
+                bring(b + (t + tokens + brought) * b_stride, b_stride, width, upto - brought);
+                brought = upto;
                 panel_product<false>(std::min(TILE_ROWS, rows - i * TILE_ROWS),
                                      Left{left + static_cast<size_t>(i) * steps * TILE_ROWS, 1, TILE_ROWS}, panel,
                                      panel, steps, c + i * TILE_ROWS * c_stride + p * PANEL, c_stride, columns,
                                      Start::result, nullptr);
+            }
         }
     }
 }
