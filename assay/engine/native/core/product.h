@@ -189,13 +189,14 @@ inline void bring(const Number* x, size_t stride, int width, int count) {
 inline void add_outer(int rows, int width, int depth, const Number* a, size_t a_stride, const Number* b,
                       size_t b_stride, float* c, size_t c_stride, Buffer& scratch) {
     constexpr int TOKENS = 256;  // at a time, so that what is packed stays in the inner caches
+    constexpr int NEAR = 2048;   // numbers of a token at most that are brought near for the next time: more do not stay there
     static_assert(TOKENS % STEP == 0, "an element is of tokens that are neighbours in all");
     int blocks = (rows + TILE_ROWS - 1) / TILE_ROWS, panels = Panels::count(width);
     Element* panel = scratch.room<Element>(static_cast<size_t>(TOKENS / STEP) * (PANEL + blocks * TILE_ROWS));
     Element* left = panel + static_cast<size_t>(TOKENS / STEP) * PANEL;
     for (int t = 0; t < depth; t += TOKENS) {
         int tokens = std::min(TOKENS, depth - t), steps = steps_of(tokens);
-        int coming = std::min(TOKENS, depth - t - tokens), brought = 0, done = 0;
+        int coming = rows + width > NEAR ? 0 : std::min(TOKENS, depth - t - tokens), brought = 0, done = 0;
         for (int i = 0; i < blocks; i++)
             pack_tokens<TILE_ROWS>(a + t * a_stride + i * TILE_ROWS, a_stride, tokens,
                                    left + static_cast<size_t>(i) * steps * TILE_ROWS);
