@@ -189,7 +189,7 @@ inline void bring(const Number* x, size_t stride, int width, int count) {
 inline void add_outer(int rows, int width, int depth, const Number* a, size_t a_stride, const Number* b,
                       size_t b_stride, float* c, size_t c_stride, Buffer& scratch) {
     constexpr int TOKENS = 256;  // at a time, so that what is packed stays in the inner caches
-    constexpr int NEAR = 2048;   // numbers of a token at most that are brought near for the next time: more do not stay there
+    constexpr int NEAR = 2048;   // numbers of a token, at most, that are brought near for the next time: more do not stay
     static_assert(TOKENS % STEP == 0, "an element is of tokens that are neighbours in all");
     int blocks = (rows + TILE_ROWS - 1) / TILE_ROWS, panels = Panels::count(width);
     Element* panel = scratch.room<Element>(static_cast<size_t>(TOKENS / STEP) * (PANEL + blocks * TILE_ROWS));
