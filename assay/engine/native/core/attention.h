@@ -49,11 +49,17 @@ inline void get_value(const Element* values, int d, int j, Number* value) {
     get_beside(values + static_cast<size_t>(j / STEP) * d, j, d, value);
 }
 
+// All loops over the sums are unrolled, here and below, so that these stay in registers.
 template <int Q, int B, class Queries>
 inline void score_tile(const Queries& q, int first, const Element* keys, int d, float* s, size_t stride) {
-    vec sums[Q][B] = {};
+    vec sums[Q][B];
     const Element* x[Q];
-    for (int r = 0; r < Q; r++) x[r] = q.elements(first + r);
+#pragma GCC unroll 8
+    for (int r = 0; r < Q; r++) {
+        x[r] = q.elements(first + r);
+#pragma GCC unroll 8
+        for (int b = 0; b < B; b++) sums[r][b] = vec{};
+    }
     for (int i = 0; i < steps_of(d); i++) {
         Elements k[B];
 #pragma GCC unroll 8
@@ -63,7 +69,9 @@ inline void score_tile(const Queries& q, int first, const Element* keys, int d, 
 #pragma GCC unroll 8
             for (int b = 0; b < B; b++) sums[r][b] = multiply_add(k[b], x[r][i], sums[r][b]);
     }
+#pragma GCC unroll 8
     for (int r = 0; r < Q; r++)
+#pragma GCC unroll 8
         for (int b = 0; b < B; b++) store(s + (first + r) * stride + b * LANES, sums[r][b]);
 }
 
@@ -106,16 +114,22 @@ inline float exponentials(const float* s, int keys, int blocks, float scale, To*
 }
 
 template <int Q, int V>
-inline void gather_tile(const Number* p, size_t p_stride, const Element* v, int keys, int d, int lanes, float* out,
-                        size_t stride, bool go_on) {
+inline void whole_gather(const Number* p, size_t p_stride, const Element* v, int keys, int d, float* out, size_t stride,
+                         bool go_on) {
     vec sums[Q][V];
     const Element* x[Q];
-    for (int r = 0; r < Q; r++) x[r] = reinterpret_cast<const Element*>(p + r * p_stride);
-    for (int r = 0; r < Q; r++)
-        for (int c = 0; c < V; c++) {
-            const float* from = out + r * stride + c * LANES;
-            sums[r][c] = go_on ? load_part(from, std::min(LANES, lanes - c * LANES)) : vec{};
-        }
+#pragma GCC unroll 8
+    for (int r = 0; r < Q; r++) {
+        x[r] = reinterpret_cast<const Element*>(p + r * p_stride);
+#pragma GCC unroll 8
+        for (int c = 0; c < V; c++) sums[r][c] = vec{};
+    }
+    if (go_on) {
+#pragma GCC unroll 8
+        for (int r = 0; r < Q; r++)
+#pragma GCC unroll 8
+            for (int c = 0; c < V; c++) sums[r][c] = load(out + r * stride + c * LANES);
+    }
     for (int j = 0; j < steps_of(keys); j++, v += d) {
         Elements y[V];
 #pragma GCC unroll 8
@@ -125,10 +139,22 @@ inline void gather_tile(const Number* p, size_t p_stride, const Element* v, int 
 #pragma GCC unroll 8
             for (int c = 0; c < V; c++) sums[r][c] = multiply_add(y[c], x[r][j], sums[r][c]);
     }
+#pragma GCC unroll 8
     for (int r = 0; r < Q; r++)
-        for (int c = 0; c < V; c++) {
-            store_part(out + r * stride + c * LANES, sums[r][c], std::min(LANES, lanes - c * LANES));
-        }
+#pragma GCC unroll 8
+        for (int c = 0; c < V; c++) store(out + r * stride + c * LANES, sums[r][c]);
+}
+
+// The same for `lanes` that need not fill the vectors.
+template <int Q, int V>
+inline void gather_tile(const Number* p, size_t p_stride, const Element* v, int keys, int d, int lanes, float* out,
+                        size_t stride, bool go_on) {
+    constexpr int WIDE = V * LANES;
+    if (lanes == WIDE) return whole_gather<Q, V>(p, p_stride, v, keys, d, out, stride, go_on);
+    float edge[Q * WIDE] = {};
+    for (int r = 0; go_on && r < Q; r++) std::memcpy(edge + r * WIDE, out + r * stride, 4 * static_cast<size_t>(lanes));
+    whole_gather<Q, V>(p, p_stride, v, keys, d, edge, WIDE, true);
+    for (int r = 0; r < Q; r++) std::memcpy(out + r * stride, edge + r * WIDE, 4 * static_cast<size_t>(lanes));
 }
 
 template <int Q>

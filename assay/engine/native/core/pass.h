@@ -203,19 +203,18 @@ class Pass {
         for (int i = 0; i < parts; i++) sums_.push_back(Sum{&matrix, dy.data<Number>(), x.data<Number>(), i, parts});
     }
 
-    // Divides the groups into pieces: as many for each thread, of about PIECE tokens. The sampler's prompts and groups that
-    // would leave threads idle are one piece, for all threads together.
+    // Divides the groups into pieces of about PIECE tokens, but at most an even share of what is left: so the threads, which
+    // take one piece after another, come to the end at about the same time. The sampler's prompts and groups that would
+    // leave threads idle are one piece, for all threads together.
     void divide(int threads) {
-        int n = in_.tokens(), each = std::max(1, (n + threads * PIECE / 2) / (threads * PIECE)), count = each * threads;
-        int64_t done = 0, place = -1;
+        int n = in_.tokens(), left = n, room = 0;
         pieces_.clear();
         for (int g = 0; g < in_.groups(); g++) {
             int size = 0;
             each_sequence(g, [&](const Sequence& q) { size += q.own; });
-            int64_t here = (2 * done + size) * count / (2 * n);
-            if (here != place) pieces_.push_back(Piece{g, g});
+            if (pieces_.empty() || room < size / 2) pieces_.push_back(Piece{g, g}), room = std::min(PIECE, left / threads);
             pieces_.back().last = g + 1;
-            place = here, done += size;
+            room -= size, left -= size;
         }
         std::vector<int> load(threads, 0);
         for (Piece& piece : pieces_) {

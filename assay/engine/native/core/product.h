@@ -84,26 +84,43 @@ inline void tile(Left a, const Element* panel, int steps, const Element* ahead, 
     }
 }
 
+// A tile of the result, VECTORS whole vectors wide. All loops over the sums are unrolled, so that these stay in registers.
+template <int ROWS, int VECTORS, bool BY_ROWS>
+inline void whole_block(Left a, const Element* panel, int steps, const Element* ahead, int pace, float* c, size_t stride,
+                        Start start, const float* bias) {
+    vec sums[ROWS][VECTORS];
+#pragma GCC unroll 16
+    for (int i = 0; i < ROWS; i++)
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++) sums[i][v] = vec{};
+    if (start != Start::zero) {
+        const float* from = start == Start::bias ? bias : c;
+        size_t step = start == Start::bias ? 0 : stride;
+#pragma GCC unroll 16
+        for (int i = 0; i < ROWS; i++)
+#pragma GCC unroll 4
+            for (int v = 0; v < VECTORS; v++) sums[i][v] = load(from + i * step + v * LANES);
+    }
+    tile<ROWS, VECTORS, BY_ROWS>(a, panel, steps, ahead, pace, sums);
+#pragma GCC unroll 16
+    for (int i = 0; i < ROWS; i++)
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++) store(c + i * stride + v * LANES, sums[i][v]);
+}
+
+// The same for `columns` that need not fill the vectors.
 template <int ROWS, int VECTORS, bool BY_ROWS>
 inline void block(Left a, const Element* panel, int steps, const Element* ahead, int pace, float* c, size_t stride,
                   int columns, Start start, const float* bias) {
-    vec sums[ROWS][VECTORS];
-    bool whole = columns == VECTORS * LANES;
+    constexpr int WIDE = VECTORS * LANES;
+    if (columns == WIDE)
+        return whole_block<ROWS, VECTORS, BY_ROWS>(a, panel, steps, ahead, pace, c, stride, start, bias);
+    float edge[ROWS * WIDE] = {};
+    for (int i = 0; start != Start::zero && i < ROWS; i++)
+        std::memcpy(edge + i * WIDE, start == Start::bias ? bias : c + i * stride, 4 * static_cast<size_t>(columns));
+    whole_block<ROWS, VECTORS, BY_ROWS>(a, panel, steps, ahead, pace, edge, WIDE, Start::result, nullptr);
     for (int i = 0; i < ROWS; i++)
-        for (int v = 0; v < VECTORS; v++) {
-            const float* from = start == Start::bias ? bias + v * LANES : c + i * stride + v * LANES;
-            int lanes = std::min(LANES, columns - v * LANES);
-            if (start == Start::zero) sums[i][v] = vec{};
-            else sums[i][v] = whole ? load(from) : load_part(from, lanes);
-        }
-    tile<ROWS, VECTORS, BY_ROWS>(a, panel, steps, ahead, pace, sums);
-    for (int i = 0; i < ROWS; i++)
-        for (int v = 0; v < VECTORS; v++) {
-            int lanes = std::min(LANES, columns - v * LANES);
-            float* to = c + i * stride + v * LANES;
-            if (whole) store(to, sums[i][v]);
-            else store_part(to, sums[i][v], lanes);
-        }
+        std::memcpy(c + i * stride, edge + i * WIDE, 4 * static_cast<size_t>(columns));
 }
 
 template <int VECTORS, bool BY_ROWS, int ROWS = TILE_ROWS>
@@ -161,27 +178,41 @@ inline void pack_tokens(const Number* x, size_t stride, int depth, Element* to) 
         for (int i = 0; i < WIDTH; i += LANES) store(to + i, elements(x + i, stride, k, depth));
 }
 
+// Brings `count` rows of `width` numbers into the inner caches.
+inline void bring(const Number* x, size_t stride, int width, int count) {
+    constexpr int LINE = 64 / static_cast<int>(sizeof(Number));
+    for (int t = 0; t < count; t++, x += stride)
+        for (int i = 0; i < width; i += LINE) __builtin_prefetch(x + i, 0, 2);
+}
+
 // C[rows, width] += A' B over `depth` tokens, A [depth, rows], B [depth, width].
 inline void add_outer(int rows, int width, int depth, const Number* a, size_t a_stride, const Number* b,
                       size_t b_stride, float* c, size_t c_stride, Buffer& scratch) {
     constexpr int TOKENS = 256;  // at a time, so that what is packed stays in the inner caches
+    constexpr int NEAR = 2048;   // numbers of a token, at most, that are brought near for the next time: more do not stay
     static_assert(TOKENS % STEP == 0, "an element is of tokens that are neighbours in all");
-    int blocks = (rows + TILE_ROWS - 1) / TILE_ROWS;
+    int blocks = (rows + TILE_ROWS - 1) / TILE_ROWS, panels = Panels::count(width);
     Element* panel = scratch.room<Element>(static_cast<size_t>(TOKENS / STEP) * (PANEL + blocks * TILE_ROWS));
     Element* left = panel + static_cast<size_t>(TOKENS / STEP) * PANEL;
     for (int t = 0; t < depth; t += TOKENS) {
         int tokens = std::min(TOKENS, depth - t), steps = steps_of(tokens);
+        int coming = rows + width > NEAR ? 0 : std::min(TOKENS, depth - t - tokens), brought = 0, done = 0;
         for (int i = 0; i < blocks; i++)
             pack_tokens<TILE_ROWS>(a + t * a_stride + i * TILE_ROWS, a_stride, tokens,
                                    left + static_cast<size_t>(i) * steps * TILE_ROWS);
-        for (int p = 0; p < Panels::count(width); p++) {
+        for (int p = 0; p < panels; p++) {
             int columns = std::min(PANEL, width - p * PANEL);
             pack_tokens<PANEL>(b + t * b_stride + p * PANEL, b_stride, tokens, panel);
-            for (int i = 0; i < blocks; i++)
+            for (int i = 0; i < blocks; i++) {
+                int upto = coming * ++done / (blocks * panels);
+                bring(a + (t + tokens + brought) * a_stride, a_stride, rows, upto - brought);
+                bring(b + (t + tokens + brought) * b_stride, b_stride, width, upto - brought);
+                brought = upto;
                 panel_product<false>(std::min(TILE_ROWS, rows - i * TILE_ROWS),
                                      Left{left + static_cast<size_t>(i) * steps * TILE_ROWS, 1, TILE_ROWS}, panel,
                                      panel, steps, c + i * TILE_ROWS * c_stride + p * PANEL, c_stride, columns,
                                      Start::result, nullptr);
+            }
         }
     }
 }
