@@ -230,7 +230,7 @@ class Request:
 
     @functools.cached_property
     def id(self) -> str:
-        tokens = [self.context.astype("<i4").tobytes(), *(s.ids.astype("<i4").tobytes() for s in self.prefix)]
+        tokens = [ids.astype("<i4", copy=False).tobytes() for ids in (self.context, *(s.ids for s in self.prefix))]
         place = (self.problem.id, self.draw, self.sample, self.round, self.parent, self.fork, self.role)
         return digest("request", *place, *tokens)
 

@@ -151,7 +151,9 @@ def trains(row: Row, *, imitate: bool = False) -> np.ndarray:
 
 
 def _weighted(row: Row) -> np.ndarray:
-    return np.zeros(len(row.episode)) if row.advantage is None else row.weight * row.advantage
+    if row.advantage is None:
+        return np.zeros(len(row.episode))
+    return row.advantage if row.weight == 1.0 else row.weight * row.advantage
 
 
 def _written(segments: Sequence[Segment]) -> dict[str, np.ndarray]:

@@ -96,7 +96,7 @@ def _fill(
         episode = rows[i].episode
         # `old`, the ratio's denominator, belongs to the context of sampling; the reference to the context of training
         context = episode.request.context if stream == "old" else episode.training_context
-        spans.append(Span(context, episode.stream("ids").astype(np.int32), episode.request.temperature))
+        spans.append(Span(context, episode.stream("ids").astype(np.int32, copy=False), episode.request.temperature))
     for i, scores in zip(places, engine.score(spans) if spans else [], strict=True):
         rows[i] = rows[i].mark(**{stream: scores.logp})
 
