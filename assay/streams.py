@@ -166,11 +166,11 @@ class Batch(Carried):
         if self.generation is not None and self.generation_at is not None:
             generation, changes["generation_at"] = tokens_of(self.generation_at, rows)
             changes["generation"] = self.generation[generation]
-        indices = {"token": tokens, "row": rows}
+        indices, places = {"token": tokens, "row": rows}, rows.tolist()
         for name, stream in streams_of(type(self)).items():
             if (value := getattr(self, name)) is not None:
-                where = indices[stream.per]
-                changes[name] = tuple(value[i] for i in where) if isinstance(value, tuple) else value[where]
+                named = isinstance(value, tuple)
+                changes[name] = tuple(map(value.__getitem__, places)) if named else value[indices[stream.per]]
         changes["term_weights"] = {name: value[tokens] for name, value in self.term_weights.items()}
         changes["constants"] = {stream: value[indices[stream.per]] for stream, value in self.constants.items()}
         return dataclasses.replace(self, **changes)
