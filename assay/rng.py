@@ -57,6 +57,16 @@ class Key:
     def __call__(self, *path: object) -> Key:
         return Key(self.hex, *path)
 
+    def branches(self, names: Iterable[object]) -> np.ndarray:
+        """uint64: the bits of `key(name)` for each name, as `uniforms` takes them."""
+        begun = hashlib.blake2b(_framed(("assay", self.hex)), digest_size=8)
+        found = []
+        for name in names:
+            branch = begun.copy()
+            branch.update(_framed((name,)))
+            found.append(branch.digest())
+        return np.frombuffer(b"".join(found), ">u8").astype(np.uint64)
+
     @property
     def bits(self) -> int:
         """The key as an integer of 64 bits."""
@@ -74,9 +84,10 @@ def _mix(x: np.ndarray) -> np.ndarray:
     return x ^ (x >> np.uint64(31))
 
 
-def uniforms(keys: Sequence[Key], count: int) -> np.ndarray:
-    """float64[len(keys), count] in [0, 1): entry (i, t) is a hash of (keys[i], t)."""
-    start = np.array([key.bits for key in keys], dtype=np.uint64)[:, None]
+def uniforms(keys: Sequence[Key] | np.ndarray, count: int) -> np.ndarray:
+    """float64[len(keys), count] in [0, 1): entry (i, t) is a hash of (keys[i], t). Keys may be given by their bits."""
+    bits = keys if isinstance(keys, np.ndarray) else np.array([key.bits for key in keys], dtype=np.uint64)
+    start = bits[:, None]
     counter = np.arange(1, count + 1, dtype=np.uint64)[None, :]
     with np.errstate(over="ignore"):
         words = _mix(_mix(start + counter * _GOLDEN) ^ start)

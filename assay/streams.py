@@ -160,23 +160,23 @@ class Batch(Carried):
     def select(self, rows: Sequence[int] | np.ndarray) -> Batch:
         """The batch of these rows, in this order."""
         rows = np.asarray(rows, dtype=np.int64)
-        tokens, at = _gather(self.at, rows)
-        contexts, context_at = _gather(self.context_at, rows)
+        tokens, at = tokens_of(self.at, rows)
+        contexts, context_at = tokens_of(self.context_at, rows)
         changes: dict[str, Any] = {"at": at, "context_at": context_at, "context": self.context[contexts]}
         if self.generation is not None and self.generation_at is not None:
-            generation, changes["generation_at"] = _gather(self.generation_at, rows)
+            generation, changes["generation_at"] = tokens_of(self.generation_at, rows)
             changes["generation"] = self.generation[generation]
-        indices = {"token": tokens, "row": rows}
+        indices, places = {"token": tokens, "row": rows}, rows.tolist()
         for name, stream in streams_of(type(self)).items():
             if (value := getattr(self, name)) is not None:
-                where = indices[stream.per]
-                changes[name] = tuple(value[i] for i in where) if isinstance(value, tuple) else value[where]
+                named = isinstance(value, tuple)
+                changes[name] = tuple(map(value.__getitem__, places)) if named else value[indices[stream.per]]
         changes["term_weights"] = {name: value[tokens] for name, value in self.term_weights.items()}
         changes["constants"] = {stream: value[indices[stream.per]] for stream, value in self.constants.items()}
         return dataclasses.replace(self, **changes)
 
 
-def _gather(at: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def tokens_of(at: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Indices of the tokens of `rows` in a packed array with offsets `at`, and the offsets of the result."""
     lengths = at[rows + 1] - at[rows]
     offsets = np.concatenate([[0], np.cumsum(lengths)])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,27 +37,24 @@ Record = TypeVar("Record")
 
 
 def light(kind: type[Record]) -> type[Record]:
-    """Gives a frozen record a constructor that stores its arguments at once, where that of `dataclass` calls a function
-    for each field. For records that are made for every answer.
+    """Gives a frozen record a constructor with the parameters of its own that stores each argument directly, where that
+    of `dataclass` calls a function for each field. For records that are made for every answer.
     """
-    fields = dataclasses.fields(kind)  # type: ignore[arg-type]
-    names = tuple(field.name for field in fields if not field.kw_only)
-    defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}
-    makers = {f.name: f.default_factory for f in fields if f.default_factory is not dataclasses.MISSING}
-    checked = kind.__init__  # knows how to refuse wrong arguments
-
-    def __init__(self: Any, *values: Any, **named: Any) -> None:
-        state = self.__dict__
-        state.update(defaults)
-        for name, make in makers.items():
-            state[name] = make()
-        state.update(zip(names, values))
-        state.update(named)
-        if len(state) != len(fields) or len(values) > len(names) or not named.keys().isdisjoint(names[: len(values)]):
-            state.clear()
-            checked(self, *values, **named)
-
-    kind.__init__ = functools.wraps(checked)(__init__)  # type: ignore[method-assign]
+    plain = kind.__init__
+    at, of = plain.__code__.co_argcount, plain.__code__.co_varnames
+    positional, named = of[:at], of[at : at + plain.__code__.co_kwonlyargcount]
+    makers = {f.name: f.default_factory for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    scope: dict[str, Any] = {f"make_{n}": make for n, make in makers.items() if make is not dataclasses.MISSING}
+    lines = [f"def __init__({', '.join((*positional, *(('*', *named) if named else ())))}):", "_state = self.__dict__"]
+    for name in (*positional[1:], *named):
+        if f"make_{name}" in scope:  # the default of such a parameter is a mark that stands for "not given"
+            scope[f"default_{name}"] = inspect.signature(plain).parameters[name].default
+            lines.append(f"if {name} is default_{name}: {name} = make_{name}()")
+        lines.append(f"_state[{name!r}] = {name}")
+    exec("\n ".join(lines), scope)
+    made = scope["__init__"]
+    made.__defaults__, made.__kwdefaults__ = plain.__defaults__, plain.__kwdefaults__
+    kind.__init__ = functools.wraps(plain)(made)  # type: ignore[method-assign]
     return kind
 
 
@@ -232,7 +230,7 @@ class Request:
 
     @functools.cached_property
     def id(self) -> str:
-        tokens = [self.context.astype("<i4").tobytes(), *(s.ids.astype("<i4").tobytes() for s in self.prefix)]
+        tokens = [ids.astype("<i4", copy=False).tobytes() for ids in (self.context, *(s.ids for s in self.prefix))]
         place = (self.problem.id, self.draw, self.sample, self.round, self.parent, self.fork, self.role)
         return digest("request", *place, *tokens)
 

@@ -106,3 +106,11 @@ def test_steps_and_seeds_are_independent() -> None:
         second = uniforms([other(i) for i in range(100)], 50).ravel()
         assert abs(np.corrcoef(first, second)[0, 1]) < 4 / np.sqrt(first.size)
         assert not np.isin(first, second).any()
+
+
+def test_the_bits_of_many_branches_are_those_of_each_branch() -> None:
+    key, names = Key(3)("sample", 7), ["0123456789abcdef", "", "a" * 300, 5]
+    bits = key.branches(names)
+    assert bits.tolist() == [key(name).bits for name in names]
+    assert np.array_equal(uniforms(bits, 4), uniforms([key(name) for name in names], 4))
+    assert key.branches([]).tolist() == []

@@ -12,7 +12,7 @@ import numpy as np
 from assay.errors import DataError
 from assay.memory import Memory
 from assay.streams import Stream, streams_of
-from assay.types import Batch, Origin, Row, Segment, end_to_end
+from assay.types import Batch, Origin, Row, Segment, changed, end_to_end
 
 Estimator = Callable[..., list[Row]]
 """(rows, *, memory, ...) -> the same rows with their advantage. Groups, trees, turns or tokens: it sees whole rows."""
@@ -75,7 +75,10 @@ def by_reward(one: Callable[..., np.ndarray]) -> Estimator:
         names: dict[str, int] = {}
         group = np.array([names.setdefault(row.group, len(names)) for row in rows])
         found = one(np.array([earned(row) for row in rows], dtype=np.float64), group, **values)
-        return [row.mark(advantage=np.full(len(row.episode), a)) for row, a in zip(rows, found, strict=True)]
+        lengths = [len(row.episode) for row in rows]
+        spread, ends = np.repeat(found, lengths), np.cumsum(lengths).tolist()
+        places = zip(rows, ends, lengths, strict=True)
+        return [changed(row, advantage=spread[end - length : end]) for row, end, length in places]
 
     return estimator
 
@@ -151,7 +154,9 @@ def trains(row: Row, *, imitate: bool = False) -> np.ndarray:
 
 
 def _weighted(row: Row) -> np.ndarray:
-    return np.zeros(len(row.episode)) if row.advantage is None else row.weight * row.advantage
+    if row.advantage is None:
+        return np.zeros(len(row.episode))
+    return row.advantage if row.weight == 1.0 else row.weight * row.advantage
 
 
 def _written(segments: Sequence[Segment]) -> dict[str, np.ndarray]:

@@ -17,13 +17,14 @@ import numpy as np
 
 from assay.rng import Key
 from assay.streams import Floats, Stream
-from assay.types import Batch, Finish, Ids, Request, Segment
+from assay.types import Batch, Finish, Ids, Request, Segment, light
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
 
+@light
 @dataclass(frozen=True, eq=False)
 class Generation:
     """The new tokens of a request: one segment, which includes the end token, and why the segment ended.
@@ -37,6 +38,7 @@ class Generation:
     finish: Finish
 
 
+@light
 @dataclass(frozen=True, eq=False)
 class Span:
     """A given continuation of a context, whose log-probabilities are asked for at a temperature.
@@ -51,6 +53,7 @@ class Span:
     temperature: float = 1.0
 
 
+@light
 @dataclass(frozen=True, eq=False)
 class Scores:
     """For each token of a span: its log-probability and the entropy, of the full softmax at the span's temperature."""

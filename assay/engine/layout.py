@@ -50,7 +50,7 @@ def distinct(arrays: Sequence[Ids]) -> tuple[np.ndarray, list[int]]:
     first: list[int] = []
     which = np.empty(len(arrays), dtype=np.int64)
     for i, array in enumerate(arrays):
-        index = seen.setdefault(array.astype("<i4").tobytes(), len(seen))
+        index = seen.setdefault(array.astype("<i4", copy=False).tobytes(), len(seen))
         if index == len(first):
             first.append(i)
         which[i] = index

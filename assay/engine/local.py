@@ -165,12 +165,12 @@ class LocalEngine(ABC):
 
     def _score_parts(self, spans: Sequence[Span]) -> Iterator[list[int]]:
         """The indices of the spans that are scored together: some thousand tokens, spans of one context together."""
-        order = sorted(range(len(spans)), key=lambda i: (spans[i].context.tobytes(), len(spans[i].ids)))
+        places = [(span.context.tobytes(), len(span.ids)) for span in spans]
         part: list[int] = []
         used = 0
-        for i in order:
-            size = len(spans[i].ids)
-            if not part or not np.array_equal(spans[part[-1]].context, spans[i].context):
+        for i in sorted(range(len(spans)), key=places.__getitem__):
+            context, size = places[i]
+            if not part or places[part[-1]][0] != context:
                 size += len(spans[i].context)
             if part and used + size > SCORE_TOKENS:
                 yield part

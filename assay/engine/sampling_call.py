@@ -163,7 +163,7 @@ class SamplingCall:
 
     def _noise(self, low: int, rows: np.ndarray) -> None:
         before, limit = self.before[rows], self.limit[rows]
-        keys = [self.key(self.requests[i].id) for i in rows]
+        keys = self.key.branches(self.requests[i].id for i in rows)
         noise = uniforms(keys, int((before + limit).max()))
         width = int(limit.max())
         column = np.minimum(before[:, None] + np.arange(width), noise.shape[1] - 1)

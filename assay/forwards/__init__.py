@@ -13,7 +13,7 @@ from assay.forwards.distributions import Distributions
 from assay.memory import Memory
 from assay.models import Models
 from assay.objective import Objective
-from assay.types import Episode, Row, Stats, joined
+from assay.types import Episode, Row, Stats, changed, joined
 
 __all__ = [
     "Critic",
@@ -53,7 +53,8 @@ def run_forwards(
         mine = [i for i in kept if models.roles[rows[i].role] == player]
         kinds = {(rows[i].batch, rows[i].role) for i in mine}
         several = num_updates > 1 or len({(batch, batch_of(role)) for batch, role in kinds}) > 1
-        asks_old = several or not all(_fresh(rows[i], models) for i in mine)
+        version = models.play(rows[mine[0]].role).version
+        asks_old = several or not all(_fresh(rows[i].episode, version) for i in mine)
         for role in dict.fromkeys(rows[i].role for i in mine):
             places, goal = [i for i in mine if rows[i].role == role], objective(role)
             if asks_old or "old" in goal.wants:
@@ -67,11 +68,11 @@ def run_forwards(
     return result, stats
 
 
-def _fresh(row: Row, models: Models) -> bool:
-    """Whether the current weights sampled the row, and its training context is the context that it was sampled in."""
-    episode, version = row.episode, models.play(row.role).version
-    sampled = [segment for segment in episode.segments if segment.old is not None]
-    return episode.training_context is episode.request.context and all(s.version == version for s in sampled)
+def _fresh(episode: Episode, version: int) -> bool:
+    """Whether the weights of this version sampled it, and its training context is the one that it was sampled in."""
+    if episode.training_context is not episode.request.context:
+        return False
+    return all(segment.version == version for segment in episode.segments if segment.old is not None)
 
 
 def _fill(
@@ -96,9 +97,9 @@ def _fill(
         episode = rows[i].episode
         # `old`, the ratio's denominator, belongs to the context of sampling; the reference to the context of training
         context = episode.request.context if stream == "old" else episode.training_context
-        spans.append(Span(context, episode.stream("ids").astype(np.int32), episode.request.temperature))
+        spans.append(Span(context, episode.stream("ids").astype(np.int32, copy=False), episode.request.temperature))
     for i, scores in zip(places, engine.score(spans) if spans else [], strict=True):
-        rows[i] = rows[i].mark(**{stream: scores.logp})
+        rows[i] = changed(rows[i], **{stream: scores.logp})
 
 
 def _known(episode: Episode, version: int, *, imitates: bool) -> bool:

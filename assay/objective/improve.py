@@ -17,6 +17,7 @@ from assay.objective.view import view_of
 from assay.part import bind
 from assay.rng import Key
 from assay.scale import Scale
+from assay.streams import tokens_of
 from assay.types import Batch, Origin, Stats
 
 if TYPE_CHECKING:
@@ -169,8 +170,7 @@ def learning_rate(update: int, scale: Scale) -> float:
 
 def _rows_of(stream: np.ndarray, batch: Batch, rows: np.ndarray) -> np.ndarray:
     """A token stream restricted to these rows."""
-    pieces = [stream[batch.at[i] : batch.at[i + 1]] for i in rows]
-    return np.concatenate(pieces) if pieces else stream[:0]
+    return stream[tokens_of(batch.at, rows)[0]]
 
 
 class _Seen:

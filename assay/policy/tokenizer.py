@@ -7,8 +7,7 @@ could be others than the sampled ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -69,13 +68,13 @@ class Tokenizer:
         """int32 ids of the text alone: no special tokens are added."""
         if self.alphabet is not None:
             self._check_alphabet(text)
-        with _naming_failures(self.place):
+        with _NamingFailures(self.place):
             return np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text without special tokens. An unfinished UTF-8 character becomes U+FFFD."""
         known = self._known(ids)
-        with _naming_failures(self.place):
+        with _NamingFailures(self.place):
             return self.backend.decode(known, skip_special_tokens=True)
 
     def token_bytes(self, token: int) -> bytes:
@@ -113,7 +112,7 @@ class Tokenizer:
         tools = self.chat.schemas if tools is None else tools
         seen = {**self.special, **self.chat.switches, **(variables or {})}
         text = render_chat(self._template(bool(tools)), messages, variables=seen, tools=tools, place=self.place)
-        with _naming_failures(self.place):
+        with _NamingFailures(self.place):
             return np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
 
     def speaking(self, chat: Chat) -> Tokenizer:
@@ -151,10 +150,10 @@ class Tokenizer:
         return replace(self, end_ids=self.end_ids | frozenset(self._known(ids)))
 
     def _known(self, ids: Iterable[int]) -> list[int]:
-        known = [int(token) for token in ids]
-        for token in known:
-            if not 0 <= token < self.vocab:
-                raise DataError(f"token id {token} is not in the vocabulary of {self.vocab} tokens.")
+        known = list(map(int, ids))
+        if known and (min(known) < 0 or max(known) >= self.vocab):
+            token = next(token for token in known if not 0 <= token < self.vocab)
+            raise DataError(f"token id {token} is not in the vocabulary of {self.vocab} tokens.")
         return known
 
     def _check_alphabet(self, text: str) -> None:
@@ -173,18 +172,23 @@ class Tokenizer:
         return token.replace("▁", " ").encode() if self.decoding & {"Metaspace", "Replace"} else token.encode()
 
 
-@contextmanager
-def _naming_failures(place: str) -> Iterator[None]:
-    """Turns a panic of the tokenizers library into a DataError that names the tokenizer's folder.
+class _NamingFailures:
+    """Turns a panic of the tokenizers library into a DataError that names the tokenizer's folder. A class, not a
+    generator with `contextmanager`, because it is entered for every answer.
 
     The library panics, for example, on a text for which a regular expression of tokenizer.json would search for ever.
     """
-    try:
-        yield
-    except BaseException as error:  # a panic of a Rust library is no Exception
-        if type(error).__name__ != "PanicException":
-            raise
-        raise DataError(f"the tokenizer{f' of {place}' if place else ''} fails on a text: {error!s:.200}.") from error
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if kind is not None and kind.__name__ == "PanicException":  # a panic of a Rust library is no Exception
+            named = f" of {self.place}" if self.place else ""
+            raise DataError(f"the tokenizer{named} fails on a text: {error!s:.200}.") from error
 
 
 def _byte_of() -> dict[str, bytes]:
@@ -217,7 +221,7 @@ def load_tokenizer(folder: str | Path) -> Tokenizer:
 def tokenizer_from_files(files: Mapping[str, bytes], *, place: str = "") -> Tokenizer:
     """The tokenizer that these files describe, by their names in a Hugging Face folder."""
     try:
-        with _naming_failures(place):
+        with _NamingFailures(place):
             backend = tokenizers.Tokenizer.from_buffer(files["tokenizer.json"])
     except ValueError as error:
         raise StorageError(f"tokenizer.json cannot be read: {error}") from error

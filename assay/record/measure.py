@@ -69,7 +69,7 @@ def _parts(episodes: Sequence[Episode]) -> Stats:
 
 def _unknown(episodes: Sequence[Episode]) -> Stats:
     """The number of answers with a reward that could not be computed, for each kind of error."""
-    kinds = [{part.invalid for part in episode.rewards if part.invalid} for episode in episodes]
+    kinds = [{p.invalid for p in e.rewards} - {""} for e in episodes if any(p.invalid for p in e.rewards)]
     return {f"reward/invalid/{kind}": float(sum(kind in found for found in kinds)) for kind in set().union(*kinds)}
 
 
@@ -114,10 +114,11 @@ def _rounds(rows: Sequence[Row]) -> Stats:
 
 def _replies(episodes: Sequence[Episode]) -> Stats:
     """Replies of environments: their number in the step, their mean number in an answer, and the share of errors."""
+    origins = [segment.origin for episode in episodes for segment in episode.segments]
+    if not (np.concatenate([np.zeros(0, np.int8), *origins]) == Origin.ENV).any():
+        return {}
     replies = [[s for s in e.segments if len(s.ids) and s.origin[0] == Origin.ENV] for e in episodes]
     counts = np.array([len(segments) for segments in replies])
-    if not counts.any():
-        return {}
     fresh = sum(s.origin[0] == Origin.ENV for e in episodes for s in e.segments[len(e.request.prefix) :] if len(s))
     failed = np.array([sum(s.failed for s in segments) for segments in replies])
     stats = {"replies/asked": float(fresh), "replies/mean": float(counts.mean())}

@@ -10,7 +10,8 @@ from assay.types import Episode, Reward, Verdict
 
 def outcome(episodes: Sequence[Episode], *, max_new: int, right: float, wrong: float) -> list[Reward | None]:
     """`right` if the verdict is ok, else `wrong`."""
-    return [Reward("outcome", right if episode.right else wrong) for episode in episodes]
+    rewarded = {True: Reward("outcome", right), False: Reward("outcome", wrong)}
+    return [rewarded[episode.right] for episode in episodes]
 
 
 class Outcome(Rewarding):

@@ -269,6 +269,7 @@ def _train(
     longest: int | None,
 ) -> None:
     from assay.assemble import assemble
+    from assay.host.garbage import few_collections
     from assay.host.interrupt import asking
     from assay.loop import train
     from assay.run.live_report import Page
@@ -299,7 +300,7 @@ def _train(
     )
     total = experiment.recipe.scale.num_steps
     title = f"{experiment.recipe.name} on {' '.join(short(share.task) for share in experiment.pool.shares)}"
-    with panel(total, quiet=quiet, title=title) as shown, StopFlag() as stop, asking(stop.check):
+    with panel(total, quiet=quiet, title=title) as shown, StopFlag() as stop, asking(stop.check), few_collections():
         judge.tell(shown.note)
         if longest is not None:
             warn(folder, shown, experiment, policy, models, longest=longest, verify=judge)

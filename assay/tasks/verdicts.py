@@ -14,7 +14,9 @@ from assay.verifiers.functions.calling import told
 
 
 def verify(episodes: Sequence[Episode]) -> list[Verdict]:
-    """A verdict for each episode, by the checker of its task. Checkers of built-in tasks are total and bounded."""
+    """A verdict for each episode, by the checker of its task. Checkers of built-in tasks are total and bounded. Equal
+    answers to one problem are judged once.
+    """
     verdicts: dict[int, Verdict] = {}
     for name in dict.fromkeys(episode.request.problem.task for episode in episodes):
         rows = [i for i, episode in enumerate(episodes) if episode.request.problem.task == name]
@@ -22,9 +24,12 @@ def verify(episodes: Sequence[Episode]) -> list[Verdict]:
         finished = [i for i in rows if episodes[i].finish == "stop"] if judge else []
         pairs = [_pair(episodes[i]) for i in finished]
         verdicts |= zip(finished, _judged(judge, pairs), strict=True) if judge and pairs else ()
+        known: dict[tuple[int, str, bool], Verdict] = {}
         for i in [i for i in rows if i not in verdicts]:
-            stopped = episodes[i].finish == "stop"
-            verdicts[i] = verdict_of(episodes[i].request.problem, episodes[i].text, finished=stopped)
+            (problem, text), stopped = _pair(episodes[i]), episodes[i].finish == "stop"
+            if (answer := (id(problem), text, stopped)) not in known:
+                known[answer] = verdict_of(problem, text, finished=stopped)
+            verdicts[i] = known[answer]
     return [verdicts[i] for i in range(len(episodes))]
 
 

@@ -228,6 +228,8 @@ class _Sampling:
         total, count = int(self.at[-1]), len(requests)
         self.ids = np.empty(total, np.int32)
         self.old, self.mu, self.entropy = (np.empty(total, np.float32) for _ in range(3))
+        self.origin = np.full(int(self.max_new.max()), Origin.POLICY, np.int8)  # all segments read its first entries
+        self.origin.flags.writeable = False
         self.written, self.finish = np.zeros(count, np.int32), np.zeros(count, np.int32)
         self.complete = np.zeros(count, bool)  # what the last look saw
         self.generations: dict[int, Generation] = {}  # by the place of their request
@@ -236,19 +238,22 @@ class _Sampling:
         """The random numbers of all requests, end to end: number t of a
         request's stream is for token t of its answer.
         """
-        noise = uniforms([key(r.id) for r in self.sorted], int((self.before + self.max_new).max()))
+        noise = uniforms(key.branches(r.id for r in self.sorted), int((self.before + self.max_new).max()))
         parts = [row[b : b + n] for row, b, n in zip(noise, self.before, self.max_new)]
-        return np.concatenate(parts).astype(np.float64)
+        return np.concatenate(parts)
 
     def _how(self) -> np.ndarray:
-        how = np.zeros(len(self.sorted), SAMPLING)
         vocab = self.engine.vocab
-        for i, r in enumerate(self.sorted):
-            greedy = r.temperature == 0
-            top_k = min(r.top_k or vocab, vocab)
-            filtered = not greedy and (top_k < vocab or r.top_p < 1 or r.min_p > 0)
-            how[i] = (1.0 if greedy else r.temperature, greedy, filtered, top_k, r.top_p, r.min_p)
-        return how
+
+        def of(temperature: float, top_k: int, top_p: float, min_p: float) -> tuple[float, ...]:
+            greedy = temperature == 0
+            top_k = min(top_k or vocab, vocab)
+            filtered = not greedy and (top_k < vocab or top_p < 1 or min_p > 0)
+            return 1.0 if greedy else temperature, greedy, filtered, top_k, top_p, min_p
+
+        asked = [(r.temperature, r.top_k, r.top_p, r.min_p) for r in self.sorted]
+        known = {settings: of(*settings) for settings in set(asked)}  # nearly always one for all
+        return np.array([known[settings] for settings in asked], SAMPLING)
 
     def _slots(self) -> int:
         """How many rows a thread has in flight, in even waves and within the memory."""
@@ -339,10 +344,11 @@ class _Sampling:
                     self.done(place, self.generations[place])
 
     def _generation(self, i: int) -> Generation:
-        cut = slice(int(self.at[i]), int(self.at[i]) + int(self.written[i]))
+        begin, count = int(self.at[i]), int(self.written[i])
+        cut = slice(begin, begin + count)
         segment = Segment(
             ids=self.ids[cut].copy(),
-            origin=np.full(int(self.written[i]), Origin.POLICY, np.int8),
+            origin=self.origin[:count],
             old=self.old[cut].copy(),
             mu=self.mu[cut].copy(),
             entropy=self.entropy[cut].copy(),
