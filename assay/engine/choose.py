@@ -87,7 +87,7 @@ def engine_for(kind: Kind, device: str, precision: Precision, *, parameters: int
     reason = refusal(torch.device(device), compute)
     if reason is None and kind == "auto" and parameters > CORE_LIMIT:
         size = f"{parameters / 1e6:,.0f} million parameters"
-        return Choice(TorchEngine, f"with {size} torch trains faster than the core, and in less memory")
+        return Choice(TorchEngine, f"with {size} torch is as fast as the core, in less memory")
     if reason is None:
         return Choice(NativeEngine, "")
     if kind == "native":
