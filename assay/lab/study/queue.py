@@ -9,7 +9,6 @@ on from its results on another machine.
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 import time
@@ -27,7 +26,6 @@ from assay.lab.study.results import Result, code, result_of
 from assay.record import RunFolder
 from assay.record.panel import duration
 from assay.run import session
-from assay.run.configure import to_data
 
 SPREAD = 0.02  # of differences between paired seeds, as on countdown and its like: what an outlook assumes
 PILOT_STEPS = 5  # that show how many tokens a step generates
@@ -82,7 +80,7 @@ def _alone(folder: Path) -> Iterator[None]:
     with (folder / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             raise UsageError(f"another process is at work on the study {folder}: wait for it, or end it.") from error
         yield
 
@@ -216,23 +214,22 @@ class _Queue:
                 return result
         if not self.runs:
             return None
-        result = result_of(self._trained(run, steps), run, key, self.code)
+        result = result_of(self._trained(run, steps, key), run, key, self.code)
         result.write(path)
         self.tell(Progress(len(self.seen), self.total, self.began).told(run, result))
         return result
 
-    def _trained(self, run: Run, steps: int) -> RunFolder:
+    def _trained(self, run: Run, steps: int, key: str) -> RunFolder:
         """The folder of a run that is trained now, from its beginning or from where it was stopped."""
-        experiment, path = self.study.experiment(run, steps), self.folder / "runs" / run.place
+        path = self.folder / "runs" / run.place
         if not path.exists():
-            session.start(experiment, path, quiet=True)
-            return RunFolder.read_only(path)
-        begun = RunFolder.read_only(path).document.get("experiment")
-        if begun != json.loads(json.dumps(to_data(experiment))):
+            session.start(self.study.experiment(run, steps), path, quiet=True, extra={"study": key})
+        elif RunFolder.read_only(path).document.get("study") != key:
             raise UsageError(
                 f"{path} was begun with other settings than the study has now: remove it, or take another folder."
             )
-        session.resume(path, quiet=True)
+        else:
+            session.resume(path, quiet=True)
         return RunFolder.read_only(path)
 
 
