@@ -145,16 +145,16 @@ inline void whole_gather(const Number* p, size_t p_stride, const Element* v, int
         for (int c = 0; c < V; c++) store(out + r * stride + c * LANES, sums[r][c]);
 }
 
-// The same for `lanes` that need not fill the vectors.
+// The same for the first of `left` numbers, which need not fill the vectors.
 template <int Q, int V>
-inline void gather_tile(const Number* p, size_t p_stride, const Element* v, int keys, int d, int lanes, float* out,
+inline void gather_tile(const Number* p, size_t p_stride, const Element* v, int keys, int d, int left, float* out,
                         size_t stride, bool go_on) {
     constexpr int WIDE = V * LANES;
-    if (lanes == WIDE) return whole_gather<Q, V>(p, p_stride, v, keys, d, out, stride, go_on);
+    if (left >= WIDE) return whole_gather<Q, V>(p, p_stride, v, keys, d, out, stride, go_on);
     float edge[Q * WIDE] = {};
-    for (int r = 0; go_on && r < Q; r++) std::memcpy(edge + r * WIDE, out + r * stride, 4 * static_cast<size_t>(lanes));
+    for (int r = 0; go_on && r < Q; r++) std::memcpy(edge + r * WIDE, out + r * stride, 4 * static_cast<size_t>(left));
     whole_gather<Q, V>(p, p_stride, v, keys, d, edge, WIDE, true);
-    for (int r = 0; r < Q; r++) std::memcpy(out + r * stride, edge + r * WIDE, 4 * static_cast<size_t>(lanes));
+    for (int r = 0; r < Q; r++) std::memcpy(out + r * stride, edge + r * WIDE, 4 * static_cast<size_t>(left));
 }
 
 template <int Q>
@@ -162,12 +162,12 @@ inline void gather_rows(const Number* p, size_t p_stride, const Element* v, int 
                         bool go_on) {
     constexpr int V = Q == 8 ? 2 : 4;
     for (int at = 0; at < d;) {
-        int left = (d - at + LANES - 1) / LANES, lanes = std::min(d - at, V * LANES);
+        int left = d - at, vectors = (left + LANES - 1) / LANES;
         const Element* part = v + at;
         float* to = out + at;
-        if (left >= V) gather_tile<Q, V>(p, p_stride, part, keys, d, lanes, to, stride, go_on), at += V * LANES;
-        else if (left >= 2) gather_tile<Q, 2>(p, p_stride, part, keys, d, lanes, to, stride, go_on), at += 2 * LANES;
-        else gather_tile<Q, 1>(p, p_stride, part, keys, d, lanes, to, stride, go_on), at += LANES;
+        if (vectors >= V) gather_tile<Q, V>(p, p_stride, part, keys, d, left, to, stride, go_on), at += V * LANES;
+        else if (vectors >= 2) gather_tile<Q, 2>(p, p_stride, part, keys, d, left, to, stride, go_on), at += 2 * LANES;
+        else gather_tile<Q, 1>(p, p_stride, part, keys, d, left, to, stride, go_on), at += LANES;
     }
 }
 
