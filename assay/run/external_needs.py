@@ -7,20 +7,18 @@ from collections.abc import Mapping, Sequence
 from assay.externals import require
 from assay.source import Pool
 from assay.tasks import short, task
+from assay.tasks.data import is_data
 
 
-def needed(pool: Pool) -> dict[str, list[str]]:
-    """External -> the tasks of the pool that need it."""
+def require_externals(pool: Pool, rewards: Sequence[str] = ()) -> dict[str, str]:
+    """The versions of the externals that a pool needs. Raises ConfigError if one is missing or judges wrongly.
+
+    With `rewards`, reward functions judge the rows of files, also in exams.
+    """
     needs: dict[str, list[str]] = {}
     for share in pool.shares:
-        for name in task(share.task).externals:
+        for name in task(share.task).externals if not (rewards and is_data(share.task)) else ():
             needs.setdefault(name, []).append(share.task)
-    return needs
-
-
-def require_externals(pool: Pool) -> dict[str, str]:
-    """The versions of the externals that a pool needs. Raises ConfigError if one is missing or judges wrongly."""
-    needs = needed(pool)
     if not needs:
         return {}
     tasks = dict.fromkeys(short(name) for names in needs.values() for name in names)

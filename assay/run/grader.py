@@ -60,8 +60,17 @@ class Grader:
         return self._ahead or AtEnd(self)
 
     def exam(self, episodes: Sequence[Episode]) -> list[Verdict]:
-        """Verdicts for an evaluation: the verdict "ok" of a verifier also needs the second oracle of its task."""
-        return verify_twice(episodes) if self.scorer is None else self.scorer(episodes)
+        """Verdicts for an evaluation: those of the task's checker, whatever reward a run trains on, for what a reward
+        pays may have little to do with what is right. An "ok" also needs the second oracle of the task. The scores of
+        reward functions stand beside them, and decide for rows of data files, whose answers a checker may not know.
+        """
+        if self.scorer is None:
+            return verify_twice(episodes)
+        verdicts = self.scorer(episodes)
+        checked = [i for i, episode in enumerate(episodes) if episode.request.problem.provenance != "data"]
+        for i, verdict in zip(checked, verify_twice([episodes[i] for i in checked]), strict=True):
+            verdicts[i] = dataclasses.replace(verdict, scores=verdicts[i].scores)
+        return verdicts
 
     def __enter__(self) -> Self:
         return self

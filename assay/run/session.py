@@ -113,7 +113,7 @@ def start(
     judge = grader_of(experiment, functions)
     check_functions(judge, experiment.pool)
     externals = require_services(experiment.recipe)
-    externals |= {} if experiment.rewards else external_needs.require_externals(experiment.pool)
+    externals |= external_needs.require_externals(experiment.pool, rewards=experiment.rewards)
     for line in data_needs.notes(experiment.pool, experiment.chat):
         say(f"  {line}")
     for line in data_needs.answer_warnings(experiment.pool) if not experiment.rewards else ():
@@ -190,7 +190,7 @@ def resume(
             say(f"warning: {change}")
         if trusted:
             folder.amend(rewards=sources(judge), code=code_of(rewards))
-        foreign = {} if experiment.rewards else external_needs.require_externals(experiment.pool)
+        foreign = external_needs.require_externals(experiment.pool, rewards=experiment.rewards)
         _compare_externals(folder, {**services, **foreign})
         policy = load_model(experiment)
         if (digest := fingerprint(policy)) != folder.document["identity"]["weights"]:

@@ -25,9 +25,11 @@ from assay.errors import ConfigError, DataError
 from assay.known import RECIPES
 from assay.record.folder import RunFolder
 from assay.reward import Scored, SoftOverlong
+from assay.rng import Key
 from assay.run.configure import from_data, to_data
 from assay.run.experiment import Experiment
-from assay.run.grader import reward_names_of, scored_by
+from assay.run.grader import Grader, reward_names_of, scored_by
+from assay.tasks import task
 from assay.types import Episode, Verdict
 from assay.verifiers.functions.calling import TrainerState
 from assay.verifiers.functions.naming import Function, RewardName, load, named, names, parse
@@ -503,6 +505,19 @@ def test_several_functions_with_weights_are_measured_scored_and_resumed(
     assert reply.code == 0 and "the source of the reward function 'length' has changed" in reply.err
     found = shell("eval", run, "--task", "countdown:3", "--reward", f"{file}:length", "--n", 2, "--problems", 2)
     assert found.code == 0 and "mean length" in found.out
+
+
+def test_an_exam_asks_the_checker_of_the_task_whatever_reward_trains() -> None:
+    """A reward that pays for every answer makes none of them right; rows of files have no other judge than it."""
+    task_problem = task("countdown").problem(Key(0), level=3)
+    right = task("countdown").solve(task_problem.spec).answer
+    asked = [answered(task_problem, right), answered(task_problem, "1"), answered(data_row(1), "1")]
+    paid = Function("paid", lambda prompts, completions: [1.0] * len(completions))
+    with Grader(Scorer((paid,))) as judge:
+        assert [verdict.status for verdict in judge(asked)] == ["ok", "ok", "ok"]
+        examined = judge.exam(asked)
+    assert [verdict.status for verdict in examined] == ["ok", "fail", "ok"]
+    assert [verdict.scores for verdict in examined] == [{"paid": 1.0}] * 3
 
 
 @pytest.mark.slow
