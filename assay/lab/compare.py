@@ -21,6 +21,7 @@ from assay.lab.seeds import Method, methods, recipe_of
 from assay.record import RunFolder
 from assay.record.panel import duration, number
 from assay.scoring.bank import Bank, difference
+from assay.view.text import chance, change, score
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -232,15 +233,13 @@ def _table_of_methods(comparison: Comparison) -> Table:
         table.add_column(heading, justify="right", no_wrap=heading in ("seeds", "p", "tokens", "time"))
     for method in comparison.methods:
         spent = [by_run[run].spent for run in method.runs]
-        claim = (
-            method.verdict if method.difference is None else f"{_text(method.difference, signed=True)} {method.verdict}"
-        )
+        claim = method.verdict if method.difference is None else f"{change(method.difference)} {method.verdict}"
         table.add_row(
             Text(terminal.plain(method.label)),
             str(len(method.seeds)),
-            Text(_text(method.final)),
+            Text(score(method.final)),
             Text(claim, style=STYLES.get(method.verdict, "")),
-            "-" if method.p is None else "<0.001" if method.p < 0.001 else f"{method.p:.3f}",
+            chance(method.p),
             *(_total(spent, name, shown) for name, shown in (("generated_tokens", _amount), ("seconds", duration))),
         )
     return table
@@ -262,11 +261,11 @@ def _table_of_runs(comparison: Comparison) -> Table:
         table.add_column(heading, justify="right", no_wrap=heading not in ("difference", "final pass@1"))
     for arm in comparison.arms:
         style = STYLES.get(arm.verdict, "")
-        claim = arm.verdict if arm.difference is None else f"{_text(arm.difference, signed=True)} {arm.verdict}"
+        claim = arm.verdict if arm.difference is None else f"{change(arm.difference)} {arm.verdict}"
         table.add_row(
             Text(terminal.plain(arm.label)),
             str(arm.steps),
-            Text(_text(arm.final)),
+            Text(score(arm.final)),
             Text(claim, style=style),
             "-" if arm.best is None else f"{arm.best['mean']:.3f} @ {arm.best['step']}",
             *(_amount(arm.spent[name]) for name in SPENT if name != "steps"),
@@ -287,15 +286,6 @@ def _amount(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value / 1e6:.2f}M" if value >= 1e6 else number(value)
-
-
-def _text(estimate: Estimate | None, *, signed: bool = False) -> str:
-    if estimate is None:
-        return "-"
-    form = "+.3f" if signed else ".3f"
-    if estimate["low"] is None:
-        return f"{estimate['mean']:{form}}"
-    return f"{estimate['mean']:{form}} [{estimate['low']:{form}}, {estimate['high']:{form}}]"
 
 
 def plot(comparison: Comparison, path: Path | str) -> list[Path]:

@@ -21,6 +21,7 @@ from assay.record.jsonl import read as read_journal
 from assay.record.panel import duration
 from assay.view.findings import alarms, curves, results
 from assay.view.reading import rollouts_to_read
+from assay.view.text import change, score
 
 if TYPE_CHECKING:
     import jinja2
@@ -170,21 +171,3 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from leaves(value, f"{path}.{position}" if path else str(position))
     else:
         yield path, tree if isinstance(tree, str) else json.dumps(tree, ensure_ascii=False)
-
-
-def score(estimate: Mapping[str, Any] | None) -> str:
-    """An estimate with its interval: `0.371 [0.352, 0.390]`."""
-    if not estimate:
-        return "–"
-    if estimate.get("low") is None or estimate.get("high") is None:
-        return f"{estimate['mean']:.3f}"
-    return f"{estimate['mean']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
-
-
-def change(estimate: Mapping[str, Any] | None) -> str:
-    """A difference with its interval, all with signs: `+0.041 [+0.012, +0.070]`."""
-    if not estimate:
-        return "–"
-    if estimate.get("low") is None or estimate.get("high") is None:
-        return f"{estimate['mean']:+.3f}"
-    return f"{estimate['mean']:+.3f} [{estimate['low']:+.3f}, {estimate['high']:+.3f}]"

@@ -9,6 +9,7 @@ from typing import Any
 from assay.host import terminal
 from assay.record.folder import RunFolder
 from assay.scoring.bank import Bank, difference, powers
+from assay.view.text import ABSENT, bounds, change, columns, score
 
 
 def outcome(path: Path | str, *, step: int | None = None) -> dict[str, Any]:
@@ -63,44 +64,25 @@ def table(result: Mapping[str, Any]) -> str:
         return "no held-out evaluation yet"
     rows: list[Sequence[str]] = [("", "before", "after", "difference")]
     for k, first in before["pass"].items():
-        row = [f"pass@{k}", _interval(first)]
+        row = [f"pass@{k}", score(first)]
         if after is not None:
-            row += [_interval(after["pass"].get(k)), _interval(result["difference"]["pass"].get(k), signed=True)]
+            row += [score(after["pass"].get(k)), change(result["difference"]["pass"].get(k))]
         rows.append((*row, "", "")[:4])
     for name, first in before.get("scores", {}).items():
-        then = "-" if after is None else _interval(after.get("scores", {}).get(name))
-        rows.append((f"mean {name}", _interval(first), then, ""))
+        then = ABSENT if after is None else score(after.get("scores", {}).get(name))
+        rows.append((f"mean {name}", score(first), then, ""))
     shape = f"{before['problems']} held-out problems x {before['samples']} samples"
     heading = f"{result['recipe']}: {result['steps']} steps, {shape}"
-    return "\n".join([heading, *_columns(rows), "intervals: 95 %, over problems"])
+    return "\n".join([heading, *columns(rows), "intervals: 95 %, over problems"])
 
 
 def eval_table(summary: Mapping[str, Any]) -> str:
     """pass@k of one evaluation as a table of plain text, for `assay eval`."""
     rows = [("", "pass", "95 % interval")]
     for k, value in summary["pass"].items():
-        rows.append((f"pass@{k}", f"{value['mean']:.3f}", _bounds(value)))
+        rows.append((f"pass@{k}", f"{value['mean']:.3f}", bounds(value)))
     for name, value in summary.get("scores", {}).items():
-        rows.append((f"mean {name}", f"{value['mean']:.3f}", _bounds(value)))
+        rows.append((f"mean {name}", f"{value['mean']:.3f}", bounds(value)))
     truncated = f"{summary['truncated']:.1%} cut at the length limit"
     shape = f"{summary['problems']} problems x {summary['samples']} samples, {truncated}"
-    return "\n".join([shape, *_columns(rows)])
-
-
-def _interval(value: Mapping[str, float] | None, *, signed: bool = False) -> str:
-    if value is None:
-        return "-"
-    mean = f"{value['mean']:+.3f}" if signed else f"{value['mean']:.3f}"
-    return f"{mean} {_bounds(value, signed=signed)}"
-
-
-def _bounds(value: Mapping[str, float], *, signed: bool = False) -> str:
-    if value["low"] is None:
-        return ""
-    form = "+.3f" if signed else ".3f"
-    return f"[{value['low']:{form}}, {value['high']:{form}}]"
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([shape, *columns(rows)])
