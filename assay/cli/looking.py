@@ -56,17 +56,15 @@ def run_eval(arguments: argparse.Namespace) -> Any:
 
 
 def run_compare(arguments: argparse.Namespace) -> Any:
+    from assay.cli import studies
     from assay.known import RECIPES
 
     named = [name in RECIPES and not Path(name).is_dir() for name in arguments.what]
     if arguments.study or any(named):
-        from assay.cli.studies import run_study
-
-        return run_study(arguments)
-    from assay.cli.studies import refuse_lone
+        return studies.run_compare(arguments)
     from assay.lab.compare import as_json, compare_runs, plot, show
 
-    refuse_lone(arguments)
+    studies.refuse_lone(arguments)
     comparison = compare_runs([Path(name) for name in arguments.what])
     if arguments.plot:
         for path in plot(comparison, arguments.plot):
@@ -74,6 +72,12 @@ def run_compare(arguments: argparse.Namespace) -> Any:
     if not arguments.json:
         show(comparison)
     return as_json(comparison)
+
+
+def run_sweep(arguments: argparse.Namespace) -> Any:
+    from assay.cli import studies
+
+    return studies.run_sweep(arguments)
 
 
 def run_report(arguments: argparse.Namespace) -> Any:

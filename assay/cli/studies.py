@@ -1,34 +1,34 @@
-"""`assay compare` for recipes: a study is planned from the command line or a file, run, and reported."""
+"""`assay compare` for recipes, and `assay sweep`: a study is planned, run and reported."""
 
 from __future__ import annotations
 
 import argparse
+import itertools
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.cli.arguments import Argument
+from assay.cli.problems import DEFAULT_TASK
 from assay.errors import UsageError
 from assay.host import terminal
 
 if TYPE_CHECKING:
-    from assay.lab.study.plan import Study
+    from assay.lab.study.plan import Arm, Study
 
-DEFAULT_SEEDS, DEFAULT_BUDGET, DEFAULT_TASK = 5, "steps=100", "countdown:3,4"
-OF_STUDIES = ("task", "seeds", "budget", "model", "trials", "differ", "into", "plan", "again")
+DEFAULT_SEEDS, DEFAULT_BUDGET = 5, "steps=100"
+OF_STUDIES = ("task", "seeds", "budget", "model", "trials", "differ", "into", "plan", "again", "adopt")
+OF_FILES = ("into", "plan", "again", "adopt")  # options that a study in a file takes too
 
-ARGUMENTS: list[Argument] = [
-    (
-        ("--study",),
-        {"type": Path, "metavar": "FILE", "help": "a study in a TOML file, in place of recipes; default: none"},
-    ),
-    (
-        ("--task",),
-        {
-            "action": "append",
-            "metavar": "NAME[:LEVELS]",
-            "help": f"of recipes: a task to compare them on; repeat for several; default {DEFAULT_TASK}",
-        },
-    ),
+TASK: Argument = (
+    ("--task",),
+    {
+        "action": "append",
+        "metavar": "NAME[:LEVELS]",
+        "help": f"of recipes: a task to compare them on; repeat for several; default {DEFAULT_TASK}",
+    },
+)
+COMMON: list[Argument] = [
     (("--seeds",), {"type": int, "help": f"of recipes: how many seeds each is trained with; default {DEFAULT_SEEDS}"}),
     (
         ("--budget",),
@@ -38,6 +38,31 @@ ARGUMENTS: list[Argument] = [
         },
     ),
     (("--model",), {"help": "of recipes: the model that all begin from; default: the base of each task"}),
+    (
+        ("--into",),
+        {
+            "type": Path,
+            "metavar": "FOLDER",
+            "help": "the folder of the study; default studies/NAME, or beside its file",
+        },
+    ),
+    (("--plan",), {"action": "store_true", "help": "of recipes: print runs and cost, and stop"}),
+    (("--again",), {"action": "store_true", "help": "of recipes: repeat runs that other code computed"}),
+    (
+        ("--adopt",),
+        {
+            "action": "store_true",
+            "help": "of recipes: take results that are there as answers to the study as it is written now, for example "
+            "after a setting was renamed",
+        },
+    ),
+]
+ARGUMENTS: list[Argument] = [
+    (
+        ("--study",),
+        {"type": Path, "metavar": "FILE", "help": "a study in a TOML file, in place of recipes; default: none"},
+    ),
+    TASK,
     (
         ("--trials",),
         {
@@ -53,79 +78,140 @@ ARGUMENTS: list[Argument] = [
             "help": "of recipes: a setting beside their methods in which they may differ; default: none",
         },
     ),
-    (("--into",), {"type": Path, "metavar": "FOLDER", "help": "the folder of the study; default studies/NAME"}),
-    (("--plan",), {"action": "store_true", "help": "of recipes: print runs and cost, and stop"}),
-    (("--again",), {"action": "store_true", "help": "of recipes: repeat runs that other code computed"}),
+    *COMMON,
+]
+SWEEP: list[Argument] = [
+    (("recipe",), {"metavar": "RECIPE", "help": "the recipe whose settings are tried"}),
+    (
+        ("--over",),
+        {
+            "action": "append",
+            "metavar": "SETTING=VALUES",
+            "help": "values of a setting, for example scale.learning-rate=1e-4,2e-4; repeat for a grid of several; "
+            "default: none",
+        },
+    ),
+    TASK,
+    *COMMON,
 ]
 
 
 def refuse_lone(arguments: argparse.Namespace) -> None:
     """Refuses options of studies beside the folders of runs, which are compared as they are."""
-    if given := [name for name in (*OF_STUDIES, "overrides") if getattr(arguments, name)]:
-        given = [next(iter(arguments.overrides))] if given == ["overrides"] else given
+    if given := _given(arguments, (*OF_STUDIES, "overrides")):
         named = " ".join(arguments.what) or "nothing"
         raise UsageError(
-            f"--{given[0]} is for comparing recipes, and {named} names no recipe. `assay list recipes` shows all."
+            f"--{given} is for comparing recipes, and {named} names no recipe. `assay list recipes` shows all."
         )
 
 
-def study_of(arguments: argparse.Namespace) -> tuple[Study, str]:
-    """The study that the command line describes, and its name."""
-    from assay.lab.study.plan import Arm, Budget, Study, check, read, tasks_of
+def _given(arguments: argparse.Namespace, names: Sequence[str]) -> str | None:
+    """The first of these options that is given; of settings, the first one's name."""
+    given = next((name for name in names if getattr(arguments, name)), None)
+    return next(iter(arguments.overrides)) if given == "overrides" else given
 
+
+def study_of(arguments: argparse.Namespace) -> tuple[Study, Path]:
+    """The study that a command line of `assay compare` describes, and its folder."""
+    from assay.lab.study import Arm, read
+
+    if arguments.plot:
+        raise UsageError("--plot draws the curves of runs; the report of a study has charts of its own.")
     if arguments.study:
-        if arguments.what or any(
-            getattr(arguments, name) for name in OF_STUDIES if name not in ("into", "plan", "again")
-        ):
-            raise UsageError(
-                f"{arguments.study} says the whole study: leave recipes, --task, --seeds and the like out."
-            )
-        return read(arguments.study), arguments.study.stem
-    seeds = DEFAULT_SEEDS if arguments.seeds is None else arguments.seeds
+        others = [name for name in (*OF_STUDIES, "overrides") if name not in OF_FILES]
+        option = _given(arguments, others)
+        if arguments.what or option:
+            other = arguments.what[0] if arguments.what else f"--{option}"
+            raise UsageError(f"{arguments.study} says the whole study: leave {other} out, or write it into the file.")
+        return read(arguments.study), arguments.into or arguments.study.with_suffix("")
     try:
         trials = tuple(float(rate) for rate in (arguments.trials or "").split(",") if rate)
     except ValueError:
         raise UsageError(f"--trials {arguments.trials}: write factors, for example 0.5,1,2.") from None
     if repeated := {name for name in arguments.what if arguments.what.count(name) > 1}:
         raise UsageError(f"{min(repeated)} is named twice; two forms of a recipe are two arms of a study in a file.")
+    arms = {name: Arm(name) for name in arguments.what}
+    study = _study(arguments, arms, trials=trials, differ=tuple(arguments.differ or ()))
+    more = [f"and-{len(arguments.what) - 3}"] if len(arguments.what) > 3 else []
+    return study, arguments.into or Path("studies") / "-".join([*arguments.what[:3], *more])
+
+
+def sweep_of(arguments: argparse.Namespace) -> tuple[Study, Path]:
+    """The study of a command line of `assay sweep`: the recipe as it is, and an arm for each point of the grid."""
+    from assay.lab.study import Arm
+
+    grid = dict(_values(text) for text in arguments.over or ())
+    if len(grid) < len(arguments.over or ()) or not grid:
+        raise UsageError(
+            "a sweep needs --over SETTING=VALUE,VALUE, once for each setting; for example "
+            "--over scale.learning-rate=1e-4,2e-4 --over scale.group-size=8,16."
+        )
+    points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    arms = {arguments.recipe: Arm(arguments.recipe)} | {_point(point): Arm(arguments.recipe, point) for point in points}
+    study = _study(arguments, arms, differ=tuple(name.replace("-", "_") for name in grid))
+    named = "-".join([arguments.recipe, *(name.rpartition(".")[2] for name in grid)])
+    return study, arguments.into or Path("studies") / named
+
+
+def _values(text: str) -> tuple[str, list[str]]:
+    name, equals, values = text.partition("=")
+    found = [value for value in values.split(",") if value]
+    if not equals or not name or not found or len(set(found)) < len(found):
+        raise UsageError(f"--over is SETTING=VALUE,VALUE with different values, not {text!r}.")
+    return name, found
+
+
+def _point(point: Mapping[str, str]) -> str:
+    """The name of a point of a grid: `learning-rate 1e-4, group-size 8`."""
+    return ", ".join(f"{name.rpartition('.')[2]} {value}" for name, value in point.items())
+
+
+def _study(arguments: argparse.Namespace, arms: Mapping[str, Arm], **rest: Any) -> Study:
+    """The checked study of these arms with the options that `compare` and `sweep` share."""
+    from assay.lab.study.declared import check
+    from assay.lab.study.plan import Budget, Study, tasks_of
+
     study = Study(
-        arms={name: Arm(name) for name in arguments.what},
+        arms=arms,
         tasks=tasks_of(arguments.task or [DEFAULT_TASK]),
-        seeds=tuple(range(seeds)),
+        seeds=tuple(range(DEFAULT_SEEDS if arguments.seeds is None else arguments.seeds)),
         budget=Budget.parse(arguments.budget or DEFAULT_BUDGET),
-        trials=trials,
         model=arguments.model or "",
         settings=arguments.overrides,
-        differ=tuple(arguments.differ or ()),
+        **rest,
     )
     check(study)
-    return study, "-".join(
-        [*arguments.what[:3], *([f"and-{len(arguments.what) - 3}"] if len(arguments.what) > 3 else [])]
-    )
+    return study
 
 
-def run_study(arguments: argparse.Namespace) -> Any:
-    from assay.lab.study import analysis, page, queue
+def run_compare(arguments: argparse.Namespace) -> Any:
+    """`assay compare` for recipes, or for a study in a file."""
+    return _run(*study_of(arguments), arguments)
 
-    study, name = study_of(arguments)
-    folder = arguments.into or Path("studies") / name
+
+def run_sweep(arguments: argparse.Namespace) -> Any:
+    return _run(*sweep_of(arguments), arguments)
+
+
+def _run(study: Study, folder: Path, arguments: argparse.Namespace) -> Any:
+    """Plans, runs and reports a study that was checked."""
+    from assay.lab.study import analysis, markdown, page, queue, table
+
+    if arguments.adopt:
+        terminal.say(f"{queue.adopt(study, folder)} results of {folder} answer the study as it is written now")
     plan = queue.outlook(study, folder)
     if arguments.plan:
         if not arguments.json:
             terminal.show("\n".join(plan.lines()))
         return plan.document()
-    tell = _silent if arguments.quiet else terminal.say
-    for line in plan.lines():
-        tell(line)
-    results = queue.fill(study, folder, again=arguments.again, tell=tell)
+    for line in () if arguments.quiet else plan.lines():
+        terminal.say(line)
+    results = queue.fill(study, folder, again=arguments.again, quiet=arguments.quiet)
     findings = analysis.analyse(study, results)
     report = page.write(findings, folder)
+    markdown.write(findings, folder)
     if not arguments.json:
-        terminal.show(page.table(findings))
-        terminal.show(findings.conclusion)
+        terminal.show(table.table(findings))
+        terminal.show("\n".join([findings.conclusion, *(table.expectation(seen) for seen in findings.seen)]))
     terminal.say(f"report  {report}")
     return {**analysis.as_json(findings), "folder": str(folder), "report": str(report)}
-
-
-def _silent(_: str) -> None:
-    """Says nothing, for --quiet."""

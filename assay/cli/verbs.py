@@ -20,6 +20,7 @@ from assay.cli.looking import (
     run_report,
     run_sample,
     run_show,
+    run_sweep,
     run_verify,
 )
 from assay.cli.training import run_base, run_demo, run_resume, run_train
@@ -173,6 +174,12 @@ def of_compare() -> list[Argument]:
     ]
 
 
+def of_sweep() -> list[Argument]:
+    from assay.cli.studies import SWEEP
+
+    return [*SWEEP, QUIET]
+
+
 def of_list() -> list[Argument]:
     return [
         (("what",), one_of("list", ("recipes", "tasks", "bases", "parts", "gym", "papers"), see="assay list --help")),
@@ -250,6 +257,7 @@ VERBS: dict[str, Verb] = {
     "eval": ("score a model on held-out problems: unbiased pass@k, with intervals", of_eval, run_eval),
     "data": ("check a file of problems before a model is trained on it, or write one", of_data, run_data),
     "compare": ("compare runs, or train recipes on tasks over several seeds and compare them", of_compare, run_compare),
+    "sweep": ("train a recipe with a grid of settings over several seeds, and compare them", of_sweep, run_sweep),
     "list": (
         "list recipes, tasks, bases, parts or papers; `assay list papers 2402.03300` says what of a paper runs here",
         of_list,

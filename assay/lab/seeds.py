@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,13 @@ import numpy as np
 
 from assay.record import RunFolder
 from assay.scoring.bank import Bank
-from assay.scoring.inference import Effect, effect, holm, seeds_needed
+from assay.scoring.inference import Effect, effect, effect_of_seeds, holm, seeds_needed
 
 Json = Mapping[str, Any]
 
 ALPHA = 0.05
 WORTH = 0.02  # the smallest difference of pass@1 worth knowing
+WHOLE = "the whole exam"  # in the place of a problem, where nothing is known of single ones
 NO_MATTER = ("seed", "machine", "saving", "tracking")  # settings of an experiment that are no part of its method
 
 
@@ -43,7 +44,7 @@ class Examined:
     Examined({0: {"problem": 0.5}}, frozenset({("test", 22, 1.0)}))
     """
 
-    scores: Mapping[int, Mapping[str, float]]  # seed -> problem -> share of right answers
+    scores: Mapping[int, Mapping[str, float]]  # seed -> problem -> share of right answers; or `WHOLE` -> their mean
     asked: frozenset[tuple[Any, ...]]  # set, length and temperature of each
 
 
@@ -146,7 +147,7 @@ def _examined(finals: Sequence[tuple[int, Json | None]]) -> Examined:
     for seed, final in finals:
         if final is not None and "bank" in final:
             bank = Bank.from_json(final["bank"])
-            scores[seed] = {one: c / n for one, c, n in zip(bank.problems, bank.correct, bank.n, strict=True) if n}
+            scores[seed] = shares(bank.problems, bank.n, bank.correct)
             asked.add((final["set"], bank.max_new, bank.temperature))
     return Examined(scores, frozenset(asked))
 
@@ -157,10 +158,24 @@ def _table(scores: Sequence[Mapping[str, float]]) -> np.ndarray:
     return np.array([[one[problem] for problem in shared] for one in scores]).reshape(len(scores), len(shared))
 
 
+def shares(problems: Sequence[str], n: Iterable[int], right: Iterable[int]) -> dict[str, float]:
+    """Problem -> the share of its valid samples that were right; a problem without any has none."""
+    return {problem: c / count for problem, count, c in zip(problems, n, right, strict=True) if count}
+
+
 def mean_of(examined: Examined) -> Effect | None:
     """The mean score with its interval over seeds and problems; None with fewer than two of either."""
-    values = _table(list(examined.scores.values()))
+    return _effect(_table(list(examined.scores.values())), whole=_is_whole(examined))
+
+
+def _effect(values: np.ndarray, *, whole: bool) -> Effect | None:
+    if whole and values.shape[0] >= 2 and values.shape[1] == 1:
+        return effect_of_seeds(values[:, 0].tolist())
     return effect(values) if min(values.shape) >= 2 else None
+
+
+def _is_whole(examined: Examined) -> bool:
+    return any(WHOLE in scores for scores in examined.scores.values())
 
 
 def claim_of(first: Examined, other: Examined) -> Claim:
@@ -171,10 +186,11 @@ def claim_of(first: Examined, other: Examined) -> Claim:
     if len(seeds) < 2:
         return Claim(reason=f"shared seeds: {len(seeds)}; at least two are needed")
     both = _table([*(first.scores[seed] for seed in seeds), *(other.scores[seed] for seed in seeds)])
-    if both.shape[1] < 2:
-        return Claim(reason="no shared problems")
     differences = both[len(seeds) :] - both[: len(seeds)]
-    return Claim(effect(differences), seeds_needed(differences.mean(1).tolist(), WORTH))
+    found = _effect(differences, whole=_is_whole(first) and _is_whole(other))
+    if found is None:
+        return Claim(reason="no shared problems")
+    return Claim(found, seeds_needed(differences.mean(1).tolist(), WORTH))
 
 
 def bounds(found: Effect | None) -> dict[str, float] | None:

@@ -35,6 +35,26 @@ def to_data(value: Any) -> Any:
     return value
 
 
+def differing(value: Any) -> Any:
+    """As `to_data`, without the fields that have the default value of their record: a digest of it stays the same when
+    a record is given another field.
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        data: dict[str, Any] = {"part": name_of(value)} if isinstance(value, KINDS) else {}
+        for field in dataclasses.fields(value):
+            held = getattr(value, field.name)
+            made = field.default_factory
+            default = field.default if made is dataclasses.MISSING else made()
+            if default is dataclasses.MISSING or held != default:
+                data[field.name] = differing(held)
+        return data
+    if isinstance(value, tuple | list):
+        return [differing(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: differing(item) for key, item in value.items()}
+    return value
+
+
 def from_data(kind: Any, data: Any, *, place: str = "") -> Any:
     """The value of type `kind` that JSON data describe.
 

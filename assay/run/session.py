@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -18,7 +19,7 @@ from assay.policy.conversation import Chat, resolved
 from assay.recipe import Profile, ProfileChoice, Recipe
 from assay.record.checkpoint import Checkpoint
 from assay.record.folder import Numbered, RunFolder, require_vacant
-from assay.record.panel import panel
+from assay.record.panel import Panel, panel
 from assay.record.signals import StopFlag
 from assay.record.sinks import require as require_packages
 from assay.record.sinks import series_of, tracking
@@ -95,6 +96,7 @@ def start(
     *,
     command: str = "",
     quiet: bool = False,
+    shown: Panel | None = None,
     extra: Mapping[str, Any] | None = None,
     functions: Functions | None = None,
 ) -> Path:
@@ -102,7 +104,7 @@ def start(
 
     path = start(experiment, Path("runs/first"), command="assay train grpo --run runs/first")
 
-    `extra` holds further fields for run.json.
+    `extra` holds further fields for run.json. The run is shown on a panel of its own, or on `shown`.
     """
     from assay.policy import fingerprint
 
@@ -143,7 +145,8 @@ def start(
     }
     folder = RunFolder.create(path, identity=identity, document=document, keep=experiment.saving.keep)
     with folder:
-        _run(folder, experiment, policy, Memory(experiment.seed), quiet=quiet, judge=judge, longest=longest)
+        how = {"quiet": quiet, "shown": shown, "judge": judge, "longest": longest}
+        _run(folder, experiment, policy, Memory(experiment.seed), **how)
     return path
 
 
@@ -158,6 +161,7 @@ def resume(
     *,
     steps: int | None = None,
     quiet: bool = False,
+    shown: Panel | None = None,
     functions: Functions | None = None,
     reward_timeout: float | None = None,
     trust_code: bool = False,
@@ -211,7 +215,8 @@ def resume(
         if checkpoint is not None:
             buffers = checkpoint.tensors(columns.FILE) if columns.FILE in checkpoint.names else {}
             memory = checkpoint.read("memory.json", lambda data: Memory.of(data, buffers))
-        _run(folder, experiment, policy, memory, quiet=quiet, judge=judge, checkpoint=checkpoint)
+        how = {"quiet": quiet, "shown": shown, "judge": judge, "checkpoint": checkpoint}
+        _run(folder, experiment, policy, memory, **how)
     return Path(path)
 
 
@@ -239,6 +244,7 @@ def _run(
     memory: Memory,
     *,
     quiet: bool,
+    shown: Panel | None,
     judge: Grader,
     checkpoint: Any = None,
     longest: int | None = None,
@@ -252,7 +258,7 @@ def _run(
     policy = with_adapter(experiment, policy)
     models = build_models(experiment, policy)
     with processor_of(models["policy"]), judge:
-        rest = {"quiet": quiet, "judge": judge, "checkpoint": checkpoint, "longest": longest}
+        rest = {"quiet": quiet, "shown": shown, "judge": judge, "checkpoint": checkpoint, "longest": longest}
         _train(folder, experiment, policy, models, memory, **rest)
 
 
@@ -264,6 +270,7 @@ def _train(
     memory: Memory,
     *,
     quiet: bool,
+    shown: Panel | None,
     judge: Grader,
     checkpoint: Any,
     longest: int | None,
@@ -300,7 +307,8 @@ def _train(
     )
     total = experiment.recipe.scale.num_steps
     title = f"{experiment.recipe.name} on {' '.join(short(share.task) for share in experiment.pool.shares)}"
-    with panel(total, quiet=quiet, title=title) as shown, StopFlag() as stop, asking(stop.check), few_collections():
+    own = panel(total, quiet=quiet, title=title) if shown is None else contextlib.nullcontext(shown)
+    with own as shown, StopFlag() as stop, asking(stop.check), few_collections():
         judge.tell(shown.note)
         if longest is not None:
             warn(folder, shown, experiment, policy, models, longest=longest, verify=judge)

@@ -21,6 +21,8 @@ import numpy as np
 from assay.errors import DataError
 from assay.scoring.intervals import LEVEL
 
+NOTHING = 1e-24  # a variance that is rounding
+
 
 @dataclass(frozen=True)
 class Effect:
@@ -59,13 +61,32 @@ def effect(values: np.ndarray, *, level: float = LEVEL) -> Effect:
     crossed = (seeds - 1) * (problems - 1)
     c = float((rest**2).sum()) / crossed / d.size
     variance = max(a + b - c, a, b)  # the estimate may fall below its parts, which the true variance does not
-    if variance <= 1e-24:  # all values are alike: nothing was seen of their spread
-        return Effect(mean, mean, mean, 1.0 if abs(mean) < 1e-12 else 0.0, seeds, problems, 0.0, math.inf)
+    if variance <= NOTHING:
+        return _alike(mean, seeds, problems)
     freedom = variance**2 / (a**2 / (seeds - 1) + b**2 / (problems - 1) + c**2 / crossed)  # Satterthwaite
+    return _effect(mean, variance, freedom, seeds, problems, level)
+
+
+def effect_of_seeds(values: Sequence[float], *, level: float = LEVEL) -> Effect:
+    """The effect of one value for each seed, where nothing is known of single problems: it holds for new seeds on the
+    problems of the exam (Student's t).
+    """
+    d = np.asarray(values, dtype=np.float64)
+    if d.ndim != 1 or len(d) < 2:
+        raise DataError(f"an effect over seeds needs two of them at least, not an array of {d.shape}.")
+    mean, variance = float(d.mean()), float(d.var(ddof=1)) / len(d)
+    return _alike(mean, len(d), 1) if variance <= NOTHING else _effect(mean, variance, len(d) - 1, len(d), 1, level)
+
+
+def _effect(mean: float, variance: float, freedom: float, seeds: int, problems: int, level: float) -> Effect:
     error = math.sqrt(variance)
     half = student_quantile((1 + level) / 2, freedom) * error
-    p = student_p(mean / error, freedom)
-    return Effect(mean, mean - half, mean + half, p, seeds, problems, error, freedom)
+    return Effect(mean, mean - half, mean + half, student_p(mean / error, freedom), seeds, problems, error, freedom)
+
+
+def _alike(mean: float, seeds: int, problems: int) -> Effect:
+    """Of values that are all alike: nothing was seen of their spread."""
+    return Effect(mean, mean, mean, 1.0 if abs(mean) < 1e-12 else 0.0, seeds, problems, 0.0, math.inf)
 
 
 def student_p(t: float, freedom: float) -> float:

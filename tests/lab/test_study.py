@@ -18,8 +18,10 @@ from small_runs import SIZES, Shell, make_model, program
 from assay.errors import AssayError, DataError, UsageError
 from assay.lab.study import analysis, page, queue
 from assay.lab.study.charts import Line, chart
-from assay.lab.study.plan import TRIAL_SEED, Arm, Budget, Run, Study, check, read, tasks_of
-from assay.lab.study.results import Result
+from assay.lab.study.declared import check
+from assay.lab.study.files import read
+from assay.lab.study.plan import TRIAL_SEED, Arm, Budget, Run, Study, tasks_of
+from assay.lab.study.results import Exam, Result
 from assay.run import session
 from assay.scoring.bank import Bank
 from assay.scoring.inference import seeds_needed
@@ -129,7 +131,7 @@ def test_a_study_in_a_file(tmp_path: Path) -> None:
     with pytest.raises(AssayError, match="seed"):
         read(path)
     path.write_text("arms = 3\n")
-    with pytest.raises(DataError, match=r"needs a table \[arms\]"):
+    with pytest.raises(DataError, match=r"needs a table \[arms\], or a list recipes"):
         read(path)
     with pytest.raises(DataError, match="cannot be read as a study"):
         read(tmp_path / "none.toml")
@@ -147,8 +149,7 @@ def core_of(results: Mapping[Run, Result]) -> dict[Run, dict[str, Any]]:
     """What the runs computed, without times."""
     shown: dict[Run, dict[str, Any]] = {}
     for run, result in results.items():
-        data = {k: v.to_json() if isinstance(v, Bank) else v for k, v in vars(result).items()}
-        shown[run] = {k: v for k, v in data.items() if k not in ("seconds", "measured")}
+        shown[run] = {k: v for k, v in dataclasses.asdict(result).items() if k not in ("seconds", "measured")}
     return json.loads(json.dumps({f"{run}": value for run, value in shown.items()}))
 
 
@@ -237,7 +238,9 @@ def test_an_arm_that_cannot_run_keeps_no_other_from_running(
 def result_of(arm: str, seed: int, right: np.ndarray, *, samples: int = 8, **changes: Any) -> Result:
     zero = np.zeros(len(right), np.int64)
     ids = tuple(f"p{i}" for i in range(len(right)))
-    bank = Bank(ids, ("toy",) * len(right), zero, zero + samples, right.astype(np.int64), zero, zero, zero, max_new=22)
+    bank = Exam.of(
+        Bank(ids, ("toy",) * len(right), zero, zero + samples, right.astype(np.int64), zero, zero, zero, max_new=22)
+    )
     values: dict[str, Any] = {
         "key": "k",
         "arm": arm,
@@ -245,6 +248,7 @@ def result_of(arm: str, seed: int, right: np.ndarray, *, samples: int = 8, **cha
         "seed": seed,
         "rate": 1.0,
         "steps": 2,
+        "budget": "steps=2",
         "code": "c",
         "seconds": 60.0,
         "measured": "2026-01-01",

@@ -1,24 +1,23 @@
 """What a study says: each arm's score on each task, its difference from the first arm, and one sentence about it all.
 
-Scores are of the exam after training. Differences are paired by seed and problem, and hold for new seeds and problems
-(`assay.scoring.inference`); verdicts are corrected for all differences of the study at once (Holm).
+Differences are paired by seed and problem, and hold for new seeds and problems (`assay.scoring.inference`); verdicts
+are corrected for all differences of the study at once (Holm).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from assay.lab.seeds import WORTH, Claim, Examined, bounds, claim_of, judged, mean_of
-from assay.lab.study.plan import Run, Study
-from assay.lab.study.queue import PASSED
-from assay.lab.study.results import Result
-from assay.scoring.bank import Bank, powers
-from assay.scoring.inference import effect
+from assay.lab.seeds import WHOLE, WORTH, Claim, Examined, bounds, claim_of, judged, mean_of, shares
+from assay.lab.study.plan import Expected, Run, Study
+from assay.lab.study.results import Exam, Result
+from assay.scoring.inference import Effect, effect, effect_of_seeds
 from assay.scoring.passk import pass_at_k
+from assay.view.text import change, listed
 
 Json = dict[str, Any]
 Bounds = dict[str, float]
@@ -34,13 +33,25 @@ class Cell:
     seeds: tuple[int, ...]
     rate: float  # the factor of the learning rate that the trials chose
     before: Bounds | None
-    after: Bounds | None
+    after: Bounds | None  # the score that is compared
     passes: Mapping[int, Bounds]  # k -> pass@k after training
     claim: Claim
     spent: Mapping[str, float]  # means over the seeds
     seconds: float  # of all seeds
     entropy: float | None  # at the end
     length: float | None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What became of something that was expected: how a metric of one arm differs from that of another."""
+
+    expected: Expected
+    task: str
+    means: tuple[float, float]  # of the arm and of the one beside it
+    difference: Effect | None  # over seeds; None with one seed alone
+    agreeing: int  # seeds in which it moved as expected
+    seeds: int
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,7 @@ class Findings:
     study: Study
     results: Mapping[Run, Result]
     cells: tuple[Cell, ...]
+    seen: tuple[Seen, ...]
     missing: int  # runs that are not done
     conclusion: str
     notes: tuple[str, ...]
@@ -61,42 +73,75 @@ class Findings:
     def cell(self, arm: str, task: str) -> Cell:
         return next(cell for cell in self.cells if (cell.arm, cell.task) == (arm, task))
 
+    def of(self, arm: str, task: str) -> list[Result]:
+        """The results of an arm on a task."""
+        return [result for run, result in self.results.items() if (run.arm, run.task) == (arm, task)]
+
 
 def analyse(study: Study, results: Mapping[Run, Result]) -> Findings:
     """The findings of the runs that are done. Seeds that an arm lacks are left out where it is compared."""
     places = [(arm, task) for task in study.tasks for arm in study.arms]
     of = {place: [r for run, r in results.items() if (run.arm, run.task) == place] for place in places}
     first = next(iter(study.arms))
-    examined = {place: _examined(found, lambda result: result.after) for place, found in of.items()}
+    examined: dict[tuple[str, str], Examined] = {}
+    for task in study.tasks:
+        here = {arm: of[arm, task] for arm in study.arms}
+        examined |= {(arm, task): found for arm, found in _examined(study, here).items()}
     claims = judged(
         [
             Claim(reason="first") if arm == first else claim_of(examined[first, task], examined[arm, task])
             for arm, task in places
         ]
     )
-    cells = tuple(_cell(arm, task, of[arm, task], claim) for (arm, task), claim in zip(places, claims, strict=True))
-    missing = len(study.arms) * len(study.tasks) * len(study.seeds) - len(results)
-    return Findings(study, results, cells, missing, _conclusion(study, cells, missing), _notes(study, results, cells))
+    cells = tuple(
+        _cell(arm, task, of[arm, task], examined[arm, task], claim)
+        for (arm, task), claim in zip(places, claims, strict=True)
+    )
+    missing = len(places) * len(study.seeds) - len(results)
+    seen = tuple(one for task in study.tasks for given in study.expected if (one := _seen(given, task, of)))
+    notes = _notes(study, results, cells)
+    return Findings(study, results, cells, seen, missing, _conclusion(study, cells, missing), notes)
 
 
-def _examined(results: Sequence[Result], bank_of: Callable[[Result], Bank | None]) -> Examined:
-    banks = {result.seed: bank for result in results if (bank := bank_of(result)) is not None}
+def _examined(study: Study, results: Mapping[str, Sequence[Result]]) -> dict[str, Examined]:
+    """The scores of the arms on one task that the study compares."""
+    if study.scores == "exam":
+        return {arm: _of_exams([(r.seed, r.after) for r in found], found) for arm, found in results.items()}
+    ends: dict[int, list[float]] = {}
+    for result in (result for found in results.values() for result in found if result.curve):
+        ends.setdefault(result.seed, []).append(result.curve[-1][1])
+    least = {seed: min(tokens) for seed, tokens in ends.items()}
+    return {
+        arm: Examined(
+            {r.seed: {WHOLE: held_out(r, least[r.seed])} for r in found if r.curve}, frozenset(r.asked for r in found)
+        )
+        for arm, found in results.items()
+    }
+
+
+def held_out(result: Result, tokens: float) -> float:
+    """The held-out score where so many tokens were generated, between two exams on the line between them."""
+    return float(np.interp(tokens, [point[1] for point in result.curve], [point[2] for point in result.curve]))
+
+
+def _of_exams(exams: Iterable[tuple[int, Exam | None]], results: Sequence[Result]) -> Examined:
     scores = {
-        seed: {p: c / n for p, c, n in zip(bank.problems, bank.correct, bank.n, strict=True) if n}
-        for seed, bank in banks.items()
+        seed: shares(exam.problems, exam.n, exam.right) if exam.problems else {WHOLE: exam.passes[1]}
+        for seed, exam in exams
+        if exam is not None
     }
     return Examined(scores, frozenset(result.asked for result in results))
 
 
-def _cell(arm: str, task: str, results: Sequence[Result], claim: Claim) -> Cell:
+def _cell(arm: str, task: str, results: Sequence[Result], examined: Examined, claim: Claim) -> Cell:
     names = sorted({name for result in results for name in result.spent})
     return Cell(
         arm=arm,
         task=task,
         seeds=tuple(result.seed for result in results),
         rate=results[0].rate if results else 1.0,
-        before=bounds(mean_of(_examined(results, lambda result: result.before))),
-        after=bounds(mean_of(_examined(results, lambda result: result.after))),
+        before=bounds(mean_of(_of_exams([(r.seed, r.before) for r in results], results))),
+        after=bounds(mean_of(examined)),
         passes=_passes([result.after for result in results if result.after is not None]),
         claim=claim,
         spent={name: float(np.mean([result.spent.get(name, 0.0) for result in results])) for name in names},
@@ -106,26 +151,48 @@ def _cell(arm: str, task: str, results: Sequence[Result], claim: Claim) -> Cell:
     )
 
 
-def _passes(banks: Sequence[Bank]) -> dict[int, Bounds]:
-    """pass@k for the powers of two up to the fewest samples of a problem, over the problems that all seeds have."""
-    if len(banks) < 2:
+def _passes(exams: Sequence[Exam]) -> dict[int, Bounds]:
+    """pass@k after training over the problems that all seeds have; over the seeds alone where only means were kept."""
+    if len(exams) < 2:
         return {}
-    shared = sorted(set.intersection(*(set(bank.problems) for bank in banks)))
-    places = [{problem: i for i, problem in enumerate(bank.problems)} for bank in banks]
-    parts = [bank.select([place[p] for p in shared]) for bank, place in zip(banks, places, strict=True)]
-    fewest = min((int(part.n.min()) for part in parts if len(part)), default=0)
-    if len(shared) < 2 or not fewest:
+    ks = [k for k in exams[0].passes if all(k in exam.passes for exam in exams)]
+    if not all(exam.problems for exam in exams):
+        return {k: _known(effect_of_seeds([exam.passes[k] for exam in exams])) for k in ks}
+    counts = [dict(zip(exam.problems, zip(exam.n, exam.right), strict=True)) for exam in exams]
+    shared = [problem for problem in exams[0].problems if all(problem in of and of[problem][0] for of in counts)]
+    if len(shared) < 2:
         return {}
-    found: dict[int, Bounds] = {}
-    for k in powers(fewest):
-        values = effect(np.array([pass_at_k(part.n, part.correct, k=k) for part in parts]))
-        found[k] = {"mean": values.mean, "low": values.low, "high": values.high}
-    return found
+    n, right = (np.array([[of[problem][i] for problem in shared] for of in counts]) for i in (0, 1))
+    return {
+        k: _known(effect(np.array([pass_at_k(*pair, k=k) for pair in zip(n, right, strict=True)])))
+        for k in ks
+        if k <= n.min()
+    }
+
+
+def _known(found: Effect) -> Bounds:
+    return {"mean": found.mean, "low": found.low, "high": found.high}
 
 
 def _last(results: Sequence[Result], name: str) -> float | None:
     values = [series[-1][1] for result in results if (series := result.series.get(name))]
     return float(np.mean(values)) if values else None
+
+
+def _seen(expected: Expected, task: str, of: Mapping[tuple[str, str], Sequence[Result]]) -> Seen | None:
+    """What the seeds that both arms have say of the metric; None where none has it."""
+    values = [
+        {r.seed: r.means[expected.metric] for r in of[arm, task] if expected.metric in r.means}
+        for arm in (expected.arm, expected.against)
+    ]
+    seeds = sorted(values[0].keys() & values[1].keys())
+    if not seeds:
+        return None
+    pairs = np.array([[one[seed] for seed in seeds] for one in values])
+    differences = pairs[0] - pairs[1]
+    agreeing = int((differences > 0).sum() if expected.moves == "up" else (differences < 0).sum())
+    found = effect_of_seeds(differences.tolist()) if len(seeds) > 1 else None
+    return Seen(expected, task, (float(pairs[0].mean()), float(pairs[1].mean())), found, agreeing, len(seeds))
 
 
 def _conclusion(study: Study, cells: Sequence[Cell], missing: int) -> str:
@@ -135,20 +202,17 @@ def _conclusion(study: Study, cells: Sequence[Cell], missing: int) -> str:
         here = [cell for cell in cells if cell.task == task and cell.arm != first]
         parts = []
         for verdict, words in (("higher", "better"), ("lower", "worse")):
-            named = [f"{c.arm} ({_signed(c.claim)})" for c in here if c.claim.verdict == verdict]
-            parts += [f"{_listed(named)} {'is' if len(named) == 1 else 'are'} {words} than {first}"] if named else []
+            named = [f"{c.arm} ({change(bounds(c.claim.effect))})" for c in here if c.claim.verdict == verdict]
+            parts += [f"{listed(named)} {'is' if len(named) == 1 else 'are'} {words} than {first}"] if named else []
         equal = [c.arm for c in here if c.claim.verdict.startswith("equal")]
-        parts += (
-            [f"{_listed(equal)} {'is' if len(equal) == 1 else 'are'} as good as {first} within {WORTH}"]
-            if equal
-            else []
-        )
+        if equal:
+            parts.append(f"{listed(equal)} {'is' if len(equal) == 1 else 'are'} as good as {first} within {WORTH}")
         open_ = [c for c in here if c.claim.verdict.startswith("undecided")]
         if open_:
             most = max(c.claim.seeds_needed or 0 for c in open_)
-            parts.append(f"nothing can be said of {_listed([c.arm for c in open_])} ({most} seeds would show {WORTH})")
+            parts.append(f"nothing can be said of {listed([c.arm for c in open_])} ({most} seeds would show {WORTH})")
         silent = [c.arm for c in here if c.claim.effect is None]
-        parts += [f"{_listed(silent)} could not be compared"] if silent else []
+        parts += [f"{listed(silent)} could not be compared"] if silent else []
         said.append(f"On {task}, {', and '.join(parts)}.")
     unfinished = f" {missing} runs are not done yet." if missing else ""
     return " ".join(said) + unfinished
@@ -161,6 +225,13 @@ def _notes(study: Study, results: Mapping[Run, Result], cells: Sequence[Cell]) -
         f"{len(study.seeds)} seeds; every run may spend {study.budget}. Intervals are 95 %, over seeds and problems; "
         f"differences are paired by both, and verdicts corrected for all {compared} of them."
     ]
+    if study.scores == "equal-tokens":
+        notes.append(
+            "Scores are those of held-out problems during training, where all runs of a seed have generated as many "
+            "tokens as the one that ends first; intervals are over seeds alone."
+        )
+    elif any(exam and not exam.problems for result in results.values() for exam in (result.before, result.after)):
+        notes.append("Of some exams only the mean is known: their intervals are over seeds alone.")
     if study.trials:
         rates = ", ".join(f"{rate:g}" for rate in study.trials)
         chosen = ", ".join(f"{cell.arm} on {cell.task}: {cell.rate:g}" for cell in cells)
@@ -169,9 +240,11 @@ def _notes(study: Study, results: Mapping[Run, Result], cells: Sequence[Cell]) -
         )
     else:
         notes.append("Learning rates are those of the recipes: nobody tuned them, for no arm.")
+    notes += [f"{arm} may spend {study.budget_of(arm)}." for arm in study.arms if study.arms[arm].budget]
     for task in study.tasks:
         spent = {c.arm: c.spent.get("generated_tokens", 0.0) for c in cells if c.task == task and c.seeds}
-        if spent and max(spent.values()) > (1 + UNEVEN) * min(spent.values()):
+        spent = {arm: tokens for arm, tokens in spent.items() if tokens}
+        if study.scores == "exam" and spent and max(spent.values()) > (1 + UNEVEN) * min(spent.values()):
             most, least = max(spent, key=spent.__getitem__), min(spent, key=spent.__getitem__)
             notes.append(
                 f"On {task}, {most} generated {spent[most]:,.0f} tokens a run and {least} {spent[least]:,.0f}: read "
@@ -182,7 +255,9 @@ def _notes(study: Study, results: Mapping[Run, Result], cells: Sequence[Cell]) -
         notes.append(f"Runs of different code stand beside each other ({', '.join(marks)}); --again repeats the older.")
     if study.differ:
         notes.append(f"Arms differ, as the study declares, in {', '.join(study.differ)}.")
-    return tuple(notes)
+    notes += [f"{arm} takes no part: {reason}" for arm, reason in study.left_out.items()]
+    notes += [f"{name}: {arm.note}" for name, arm in study.arms.items() if arm.note]
+    return (*notes, *study.notes)
 
 
 def as_json(findings: Findings) -> Json:
@@ -195,6 +270,11 @@ def as_json(findings: Findings) -> Json:
         "notes": list(findings.notes),
         "missing": findings.missing,
         "cells": [_cell_json(cell) for cell in findings.cells],
+        "expected": [
+            {**vars(one.expected), "task": one.task, "means": one.means, "difference": bounds(one.difference)}
+            | {"agreeing": one.agreeing, "seeds": one.seeds}
+            for one in findings.seen
+        ],
     }
 
 
@@ -208,36 +288,3 @@ def _cell_json(cell: Cell) -> Json:
         "seeds_needed": cell.claim.seeds_needed,
     }
     return {**about, "pass": {str(k): v for k, v in cell.passes.items()}, **claim}
-
-
-def text(findings: Findings) -> list[list[str]]:
-    """The rows of the table, with the headings first: task, arm, seeds, before, after, difference, verdict, cost."""
-    rows = [["task", "arm", "seeds", "before", f"after ({PASSED})", "difference", "p", "verdict", "tokens", "seconds"]]
-    for cell in findings.cells:
-        p = cell.claim.p
-        rows.append(
-            [
-                cell.task,
-                cell.arm,
-                str(len(cell.seeds)),
-                "-" if cell.before is None else f"{cell.before['mean']:.3f}",
-                "-"
-                if cell.after is None
-                else f"{cell.after['mean']:.3f} [{cell.after['low']:.3f}, {cell.after['high']:.3f}]",
-                _signed(cell.claim),
-                "-" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}",
-                cell.claim.verdict,
-                f"{cell.spent.get('generated_tokens', 0.0):,.0f}",
-                f"{cell.seconds:,.0f}",
-            ]
-        )
-    return rows
-
-
-def _signed(claim: Claim) -> str:
-    found = claim.effect
-    return "-" if found is None else f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

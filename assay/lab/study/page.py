@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assay.host import terminal
-from assay.lab.study import analysis
 from assay.lab.study.analysis import Findings
 from assay.lab.study.charts import COLORS, Line, chart
 from assay.lab.study.results import SERIES
+from assay.lab.study.table import OF_A_TASK, WORDS, expectation, passes, texts
 from assay.record import disk
 from assay.record.panel import duration
 from assay.scoring.inference import student_quantile
@@ -51,40 +50,30 @@ def page(findings: Findings, name: str) -> str:
         css=_styles(),
         facts=facts,
         findings=findings,
-        expects=study.expects,
+        headings=OF_A_TASK,
+        words=WORDS,
+        expectations=[expectation(seen) for seen in findings.seen],
         arms=[(arm, COLORS[i % len(COLORS)]) for i, arm in enumerate(study.arms)],
-        tasks=[(task, _rows(findings, task), _charts(findings, task)) for task in study.tasks],
+        tasks=[(task, _rows(findings, task), passes(findings, task), _charts(findings, task)) for task in study.tasks],
     )
 
 
-def _rows(findings: Findings, task: str) -> list[dict[str, Any]]:
-    cells = [cell for cell in findings.cells if cell.task == task]
-    columns = ("after", "difference", "p", "verdict")
-    texts = {(row[0], row[1]): row for row in analysis.text(findings)[1:]}
-    rows = []
-    for cell in cells:
-        row = texts[task, cell.arm]
-        rows.append(
-            {"arm": cell.arm, "seeds": row[2], "before": row[3], "tokens": row[8], "rate": f"{cell.rate:g}"}
-            | dict(zip(columns, row[4:8], strict=True))
-            | {"passes": {k: f"{v['mean']:.3f} [{v['low']:.3f}, {v['high']:.3f}]" for k, v in cell.passes.items()}}
-            | {"time": duration(cell.seconds), "updates": f"{cell.spent.get('optimiser_steps', 0.0):,.0f}"}
-        )
-    return rows
+def _rows(findings: Findings, task: str) -> list[list[str]]:
+    return [texts(cell) for cell in findings.cells if cell.task == task]
 
 
 def _charts(findings: Findings, task: str) -> list[tuple[str, Any]]:
     """(title, SVG) of all charts of a task."""
     arms = findings.study.arms
-    of = {arm: [r for run, r in findings.results.items() if (run.arm, run.task) == (arm, task)] for arm in arms}
-    tokens, made = "generated tokens", []
+    of = {arm: findings.of(arm, task) for arm in arms}
+    tokens, made = "tokens", []
     held_out = [Line(arm, band([[(p[1], p[2]) for p in r.curve] for r in runs])) for arm, runs in of.items()]
     made.append(("held-out pass@1 in training", chart(held_out, x=tokens, y="pass@1")))
-    passes = [
+    curves = [
         Line(arm, tuple((k, v["mean"], v["low"], v["high"]) for k, v in findings.cell(arm, task).passes.items()))
         for arm in arms
     ]
-    made.append(("pass@k after training", chart(passes, x="k", y="pass@k", log=True)))
+    made.append(("pass@k after training", chart(curves, x="k", y="pass@k", log=True)))
     for name in SERIES:
         lines = [Line(arm, band([r.series.get(name, []) for r in runs])) for arm, runs in of.items()]
         made.append((TITLES[name], chart(lines, x=tokens, y=TITLES[name])))
@@ -105,14 +94,6 @@ def band(curves: Sequence[Sequence[Sequence[float]]]) -> tuple[tuple[float, floa
     if len(known) > 1:
         half = student_quantile(0.975, len(known) - 1) * values.std(0, ddof=1) / math.sqrt(len(known))
     return tuple(zip(xs.tolist(), means.tolist(), (means - half).tolist(), (means + half).tolist(), strict=True))
-
-
-def table(findings: Findings) -> str:
-    """The results as a table for a terminal."""
-    rows = analysis.text(findings)
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return terminal.plain("\n".join(lines))
 
 
 def _styles() -> Any:

@@ -1,53 +1,61 @@
-"""What a study compares, the runs that it takes, and the differences between its arms that are refused."""
+"""What a study compares, and the runs that it takes."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from assay.errors import DataError, UsageError, unknown
-from assay.known import RECIPES, recipe
-from assay.recipe import PROFILES, Profile
+from assay.errors import UsageError
+from assay.known import recipe
+from assay.recipe import Profile
 from assay.rng import digest
-from assay.run import session
-from assay.run.bases import base_for
-from assay.run.configure import to_data
+from assay.run import bases, session
+from assay.run.configure import differing
 from assay.run.experiment import Experiment
 from assay.source import Pool, Share
 
 Measure = Literal["steps", "tokens"]
 Kind = Literal["seed", "trial", "pilot"]
 """What a run of a study is for: to be reported, to choose a learning rate, or to show what a step costs."""
+Scores = Literal["exam", "equal-tokens"]
+"""Which score is compared: that of the exam after training, or the held-out score where the runs of a seed have
+generated equally many tokens."""
 MEASURES = ("steps", "tokens")
 TRIAL_SEED = 1_000_003  # of the runs that choose learning rates and measure costs; no report shows it
-SAMPLED = ("max_new", "temperature", "top_p", "top_k", "min_p")  # numbers of a scale that change the problem
 SETTINGS: Mapping[str, str] = {  # of every run, unless the study says otherwise
     "scale.schedule": "constant",  # arms whose runs differ in length are compared where they have spent the same
     "evaluation.every": "10",
     "evaluation.num-problems": "128",
     "evaluation.num-samples": "8",
     "evaluation.final-problems": "256",
-    "evaluation.final-samples": "16",
+    "evaluation.final-samples": "256",
     "machine.probe": "0",
     "saving.rollouts-every": "0",
 }
+UNREAD = {"evaluation.final-problems": "8", "evaluation.final-samples": "1"}
 UNSEEN: Mapping[Kind, Mapping[str, str]] = {  # of runs whose exams nobody reads
     "seed": {},
-    "trial": {"evaluation.final-problems": "8", "evaluation.final-samples": "1"},
-    "pilot": {"evaluation.final-problems": "8", "evaluation.final-samples": "1", "evaluation.every": "0"},
+    "trial": UNREAD,
+    "pilot": {**UNREAD, "evaluation.every": "0"},
 }
-FREE = ("recipe", "seed", "saving", "tracking")  # in which arms may always differ; of the recipe, see `differences`
-LEAST_SEEDS = 2
+COMPUTED = (
+    "name",
+    "mechanism",
+    "scale",
+    "models",
+    "roles",
+    "stages",
+)  # fields of a recipe that change what it computes
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What every run may spend: so many steps, or so many generated tokens.
+    """What every run may spend: so many steps, or so many generated tokens. Runs that generate none, such as those that
+    imitate, train on as many tokens instead.
 
     Budget("tokens", 2e6)
     """
@@ -82,6 +90,21 @@ class Arm:
 
     recipe: str
     settings: Mapping[str, str] = field(default_factory=dict)
+    budget: Budget | None = None  # of its own, where that of the study would be no fair share
+    note: str = ""  # what a reader of the report should know about it
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A metric of training that is to stand higher or lower in one arm than in another, on average over a run.
+
+    Expected("policy/entropy_whole", arm="cure", against="dapo", moves="up")
+    """
+
+    metric: str
+    arm: str
+    against: str
+    moves: Literal["up", "down"]
 
 
 @dataclass(frozen=True)
@@ -117,14 +140,25 @@ class Study:
     profile: Profile = "laptop"
     settings: Mapping[str, str] = field(default_factory=dict)  # of every arm
     differ: tuple[str, ...] = ()  # settings in which arms may differ, because that is what the study asks
-    expects: str = ""
+    scores: Scores = "exam"
+    expects: str = ""  # in words
+    expected: tuple[Expected, ...] = ()
+    notes: tuple[str, ...] = ()  # what a reader of the report should know
+    left_out: Mapping[str, str] = field(default_factory=dict)  # recipe -> why it cannot take part
+    _planned: dict[Run, Experiment] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def experiment(self, run: Run, steps: int) -> Experiment:
         """All settings of a run of so many steps."""
+        first = dataclasses.replace(run, seed=0)
+        if first not in self._planned or self._planned[first].recipe.scale.num_steps != steps:
+            self._planned[first] = self._plan(first, steps)
+        return dataclasses.replace(self._planned[first], seed=run.seed)
+
+    def _plan(self, run: Run, steps: int) -> Experiment:
         arm, pool = self.arms[run.arm], self.tasks[run.task]
         made, _ = session.plan(
             recipe(arm.recipe),
-            model=self.model or base_for(pool),
+            model=self.model or bases.base_for(pool),
             pool=pool,
             profile=self.profile,
             seed=run.seed,
@@ -135,6 +169,9 @@ class Study:
             return made
         scale = dataclasses.replace(made.recipe.scale, learning_rate=made.recipe.scale.learning_rate * run.rate)
         return dataclasses.replace(made, recipe=dataclasses.replace(made.recipe, scale=scale))
+
+    def budget_of(self, arm: str) -> Budget:
+        return self.arms[arm].budget or self.budget
 
     def runs(self) -> Iterator[Run]:
         """The runs that are reported, without trials: seed by seed, so that a study that was stopped has whole ones."""
@@ -149,141 +186,28 @@ class Study:
                 for rate in self.trials:
                     yield Run(arm, task, TRIAL_SEED, rate, "trial")
 
+    def pilots(self) -> Iterator[Run]:
+        """The runs that show how many tokens a step of an arm generates, where its budget is in tokens."""
+        for task in self.tasks:
+            for arm in self.arms:
+                if self.budget_of(arm).measure == "tokens":
+                    yield Run(arm, task, TRIAL_SEED, kind="pilot")
+
     def key(self, run: Run, steps: int) -> str:
-        """Of everything that was asked of a run. The code that answered is noted beside its result."""
-        data = to_data(self.experiment(run, steps))
-        data = {name: value for name, value in data.items() if name not in ("machine", "saving", "tracking")}
-        data["recipe"] = {k: v for k, v in data["recipe"].items() if k in COMPUTED}
-        return digest("study", json.dumps(data, sort_keys=True))
-
-
-COMPUTED = (
-    "name",
-    "mechanism",
-    "scale",
-    "models",
-    "roles",
-    "stages",
-)  # fields of a recipe that change what it computes
-
-
-def check(study: Study) -> None:
-    """Refuses what cannot be compared, before anything runs."""
-    if len(study.arms) < 2:
-        raise UsageError("a comparison needs at least two arms: name two recipes.")
-    for arm in study.arms.values():
-        if arm.recipe not in RECIPES:
-            raise unknown("recipe", arm.recipe, RECIPES, "assay list recipes")
-    if not study.tasks:
-        raise UsageError("a study needs a task: --task NAME:LEVELS.")
-    if len(set(study.seeds)) < LEAST_SEEDS or len(set(study.seeds)) < len(study.seeds):
-        raise UsageError(
-            f"nothing can be said of methods by {len(set(study.seeds))} seeds: take {LEAST_SEEDS} different ones at "
-            "least. Five show differences that nine or more confirm."
-        )
-    if TRIAL_SEED in study.seeds:
-        raise UsageError(f"seed {TRIAL_SEED} is that of the trials, which no report shows: take another.")
-    if any(not 0 < rate < float("inf") for rate in study.trials):
-        raise UsageError(f"trials are positive factors of the learning rate, not {list(study.trials)}.")
-    for task in study.tasks:
-        found = differences(study, task)
-        if undeclared := {path: values for path, values in found.items() if not _declared(path, study.differ)}:
-            raise UsageError(_refusal(undeclared, task))
-
-
-def differences(study: Study, task: str) -> dict[str, dict[str, Any]]:
-    """The settings in which arms differ and which are no part of a method: {path: {arm: value}}."""
-    found: dict[str, dict[str, Any]] = {}
-    for arm in study.arms:
-        for path, value in _leaves(study.experiment(Run(arm, task, study.seeds[0]), steps=2)):
-            found.setdefault(path, {})[arm] = value
-    absent = object()
-    return {
-        path: {arm: values.get(arm, "none") for arm in study.arms}
-        for path, values in found.items()
-        if any(values.get(arm, absent) != values.get(next(iter(study.arms)), absent) for arm in study.arms)
-    }
-
-
-def _leaves(experiment: Experiment) -> Iterator[tuple[str, Any]]:
-    data = to_data(experiment)
-    for name, value in data.items():
-        if name not in FREE:
-            yield from _flat(name, value)
-    for name in SAMPLED:
-        yield f"scale.{name}", data["recipe"]["scale"][name]
-
-
-def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping) and value:
-        for name, inner in value.items():
-            yield from _flat(f"{path}.{name}", inner)
-    else:
-        yield path, value
-
-
-def _declared(path: str, differ: Sequence[str]) -> bool:
-    plain = [name.replace("-", "_") for name in differ]
-    return any(path == name or path.startswith(f"{name}.") for name in plain)
-
-
-def _refusal(undeclared: Mapping[str, Mapping[str, Any]], task: str) -> str:
-    path, values = next(iter(undeclared.items()))
-    told = ", ".join(f"{arm} {json.dumps(value)}" for arm, value in values.items())
-    more = f" So do {', '.join(list(undeclared)[1:])}." if len(undeclared) > 1 else ""
-    return (
-        f"on {task} the arms differ in {path}: {told}.{more} What differs beside the methods could be what is "
-        f"measured. Give all arms one value (--{path} VALUE), or declare the difference (--differ {path})."
-    )
-
-
-# Studies in files
-
-
-def read(path: Path) -> Study:
-    """The study that a TOML file describes."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{path} cannot be read as a study: {error}.") from error
-    known = {"arms", "tasks", "seeds", "budget", "trials", "model", "profile", "settings", "differ", "expects"}
-    if strange := sorted(set(data) - known):
-        raise unknown("field of a study", strange[0], sorted(known), str(path))
-    if not isinstance(data.get("arms"), Mapping) or not data.get("tasks"):
-        raise DataError(f"{path} needs a table [arms] and a list tasks: see docs/studies.md.")
-    if (profile := data.get("profile", "laptop")) not in PROFILES:
-        raise unknown("profile", str(profile), PROFILES, str(path))
-    seeds = data.get("seeds", 3)
-    study = Study(
-        arms={name: _arm(name, given, path) for name, given in data["arms"].items()},
-        tasks=tasks_of(data["tasks"]),
-        seeds=tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds),
-        budget=Budget.parse(str(data.get("budget", "steps=100"))),
-        trials=tuple(float(rate) for rate in data.get("trials", ())),
-        model=str(data.get("model", "")),
-        profile=profile,
-        settings=_texts(data.get("settings", {})),
-        differ=tuple(data.get("differ", ())),
-        expects=str(data.get("expects", "")),
-    )
-    check(study)
-    return study
-
-
-def _arm(name: str, given: Any, path: Path) -> Arm:
-    if not isinstance(given, Mapping) or set(given) - {"recipe", "settings"}:
-        raise DataError(f'{path}: the arm {name} is a table with recipe = "NAME" and, if need be, settings = {{...}}.')
-    return Arm(str(given.get("recipe", name)), _texts(given.get("settings", {})))
-
-
-def _texts(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Settings as on the command line: `true` of a file is `True` there."""
-    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in settings.items()}
+        """Of everything that was asked of a run, and that is not as it always is: a setting that is added later leaves
+        the keys of earlier runs as they are. The code that answered is noted beside its result.
+        """
+        made = self.experiment(run, steps)
+        asked = {k: v for k, v in differing(made).items() if k not in ("machine", "saving", "tracking")}
+        asked["recipe"] = {k: v for k, v in asked["recipe"].items() if k in COMPUTED}
+        if made.model in bases.BASES:
+            asked["model"] = f"{made.model} {bases.base(made.model).hash}"
+        return digest("study", json.dumps(asked, sort_keys=True), run.seed)
 
 
 def tasks_of(names: Sequence[str]) -> dict[str, Pool]:
-    """Tasks as `NAME:LEVELS`, each with a pool of its own."""
-    return {name: Pool((Share.parse(name),)) for name in names}
+    """Tasks as `NAME:LEVELS`, each with a pool of its own; `A:1+B:2` is one pool of two tasks."""
+    return {name: Pool(tuple(Share.parse(part.strip()) for part in name.split("+"))) for name in names}
 
 
 def _file_name(text: str) -> str:

@@ -9,10 +9,10 @@ on from its results on another machine.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import statistics
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +20,8 @@ from statistics import NormalDist
 from typing import Any
 
 from assay.errors import AssayError, Stopped, UsageError
-from assay.host.terminal import say
-from assay.lab.study.plan import TRIAL_SEED, Run, Study, check
+from assay.lab.study.plan import TRIAL_SEED, Run, Study
+from assay.lab.study.progress import PASSED, Progress, progress, told
 from assay.lab.study.results import Result, code, result_of
 from assay.record import RunFolder
 from assay.record.panel import duration
@@ -29,46 +29,44 @@ from assay.run import session
 
 SPREAD = 0.02  # of differences between paired seeds, as on countdown and its like: what an outlook assumes
 PILOT_STEPS = 5  # that show how many tokens a step generates
-Tell = Callable[[str], None]
-PASSED = "pass@1"
-
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far a study is, for a line of progress."""
-
-    done: int
-    total: int
-    began: float
-
-    def told(self, run: Run, result: Result) -> str:
-        left = (time.monotonic() - self.began) / max(1, self.done) * (self.total - self.done)
-        rest = f", about {duration(left)} left" if self.done < self.total else ""
-        score = "-" if result.final is None else f"{result.final:.3f}"
-        return f"{self.done} of {self.total}  {told(run)}  {PASSED} {score}  {duration(result.seconds)}{rest}"
-
-
-def told(run: Run) -> str:
-    what = {"seed": f"seed {run.seed}", "trial": f"trial at {run.rate:g} x the learning rate", "pilot": "pilot"}
-    return f"{run.arm} on {run.task}, {what[run.kind]}"
-
-
-def fill(study: Study, folder: Path, *, again: bool = False, tell: Tell = say) -> dict[Run, Result]:
+def fill(study: Study, folder: Path, *, again: bool = False, quiet: bool = False) -> dict[Run, Result]:
     """Runs what is missing of a study, and returns the results of all its runs. `again`: also what other code ran.
-    `tell` is given a line for each run that is done.
 
     results = fill(study, Path("studies/first"))
     """
-    check(study)
     with _alone(folder):
-        return _Queue(study, folder, runs=True, again=again, tell=tell).fill()
+        ahead = _Queue(study, folder)
+        with progress(ahead.total(), quiet=quiet) as shown:
+            return _Queue(study, folder, shown, again=again).fill()
 
 
 def stored(study: Study, folder: Path) -> dict[Run, Result]:
     """The results that are there, of the runs that the study asks for now."""
-    return _Queue(study, folder, runs=False).fill()
+    return _Queue(study, folder).fill()
+
+
+def adopt(study: Study, folder: Path) -> int:
+    """Takes the results that are there as answers to the study as it is written now, and returns how many. For a study
+    that is asked in other words than before: after a setting was renamed, say.
+    """
+    runs = [*study.pilots(), *study.trial_runs(), *study.runs()]
+    taken = 0
+    for run in runs:
+        if (path := place_of(folder, run)).exists():
+            result = Result.read(path)
+            run = dataclasses.replace(run, rate=result.rate)
+            key, budget = study.key(run, result.steps), str(study.budget_of(run.arm))
+            dataclasses.replace(result, key=key, budget=budget).write(path)
+            taken += 1
+    return taken
+
+
+def place_of(folder: Path, run: Run) -> Path:
+    """The file with the result of a run."""
+    return folder / "results" / run.place.with_name(f"{run.place.name}.json")
 
 
 @contextmanager
@@ -129,6 +127,16 @@ class Outlook:
         }
 
 
+def outlook(study: Study, folder: Path) -> Outlook:
+    """What filling this study in this folder would take."""
+    queue = _Queue(study, folder)
+    done = queue.fill()
+    seconds = [result.seconds for result in done.values()]
+    mean = statistics.mean(seconds) if seconds else None
+    runs = len(list(study.runs()))
+    return Outlook(study, runs, queue.total() - runs, len(done), mean)
+
+
 def smallest_effect(seeds: int, spread: float = SPREAD) -> float:
     """The smallest difference that so many seeds show in four of five studies, if differences between paired seeds have
     this standard deviation. It turns `assay.scoring.inference.seeds_needed` around.
@@ -139,24 +147,18 @@ def smallest_effect(seeds: int, spread: float = SPREAD) -> float:
     return (normal.inv_cdf(0.975) + normal.inv_cdf(0.8)) * spread / math.sqrt(seeds - 2)
 
 
-def outlook(study: Study, folder: Path) -> Outlook:
-    """What filling this study in this folder would take."""
-    check(study)
-    done = stored(study, folder)
-    seconds = [result.seconds for result in done.values()]
-    mean = statistics.mean(seconds) if seconds else None
-    return Outlook(study, len(list(study.runs())), others(study), len(done), mean)
-
-
 class _Queue:
-    """The runs of a study in their order. `runs`: whether what is missing is run; else what is there is looked up."""
+    """The runs of a study in their order. With `shown`, what is missing is run; else what is there is looked up."""
 
-    def __init__(self, study: Study, folder: Path, *, runs: bool, again: bool = False, tell: Tell = say) -> None:
-        self.study, self.folder, self.runs, self.again, self.tell = study, folder, runs, again, tell
+    def __init__(self, study: Study, folder: Path, shown: Progress | None = None, *, again: bool = False) -> None:
+        self.study, self.folder, self.shown, self.again = study, folder, shown, again
         self.code = code()
         self.seen: set[Run] = set()
-        self.began = time.monotonic()
-        self.total = others(study) + len(list(study.runs()))
+
+    def total(self) -> int:
+        """How many runs the study takes: those that are reported, trials, and pilots where steps are not known."""
+        pilots = [run for run in self.study.pilots() if self._known(run.arm, run.task) is None]
+        return len(pilots) + len(list(self.study.trial_runs())) + len(list(self.study.runs()))
 
     def fill(self) -> dict[Run, Result]:
         """The results of all reported runs that are there in the end."""
@@ -177,7 +179,8 @@ class _Queue:
                 raise
             except AssayError as error:  # an arm that cannot run must not keep the others from running
                 failed[asked.arm, asked.task] = error
-                say(f"warning: {told(asked)}: {error}")
+                if self.shown is not None:
+                    self.shown.note(f"warning: {told(asked)}: {error}")
         if failed:
             (arm, task), first = next(iter(failed.items()))
             incomplete = AssayError(
@@ -189,11 +192,28 @@ class _Queue:
         return found
 
     def _steps(self, arm: str, task: str) -> int | None:
-        """How many steps the budget pays for: by the tokens that a step of the pilot generated."""
-        if self.study.budget.measure == "steps":
-            return int(self.study.budget.amount)
+        """How many steps the budget pays for: by the runs that are there, or by the tokens that a step of a pilot
+        generated.
+        """
+        budget = self.study.budget_of(arm)
+        if budget.measure == "steps":
+            return int(budget.amount)
+        if (known := self._known(arm, task)) is not None:
+            return known
         pilot = self._get(Run(arm, task, TRIAL_SEED, kind="pilot"), PILOT_STEPS)
-        return None if pilot is None else max(1, round(self.study.budget.amount / pilot.tokens * PILOT_STEPS))
+        return None if pilot is None else max(1, round(budget.amount / pilot.tokens * PILOT_STEPS))
+
+    def _known(self, arm: str, task: str) -> int | None:
+        """The steps of a run with this budget that is done: with them, all other seeds are run too."""
+        for run in self.study.runs():
+            if (run.arm, run.task) == (arm, task) and (path := place_of(self.folder, run)).exists():
+                result = Result.read(path)
+                asked = dataclasses.replace(run, rate=result.rate)
+                if result.budget == str(self.study.budget_of(arm)) and result.key == self.study.key(
+                    asked, result.steps
+                ):
+                    return result.steps
+        return None
 
     def _rate(self, arm: str, task: str, steps: int) -> float | None:
         """The factor of the arm's learning rate with the best held-out score in the trials; 1 without trials."""
@@ -207,33 +227,27 @@ class _Queue:
     def _get(self, run: Run, steps: int) -> Result | None:
         """The result of a run, if need be by running it."""
         self.seen.add(run)
-        path, key = self.folder / "results" / run.place.with_name(f"{run.place.name}.json"), self.study.key(run, steps)
-        if path.exists():
+        if (path := place_of(self.folder, run)).exists():
             result = Result.read(path)
-            if result.key == key and (result.code == self.code or not self.again):
+            if result.key == self.study.key(run, steps) and (result.code == self.code or not self.again):
                 return result
-        if not self.runs:
+        if self.shown is None:
             return None
-        result = result_of(self._trained(run, steps, key), run, key, self.code)
-        result.write(path)
-        self.tell(Progress(len(self.seen), self.total, self.began).told(run, result))
+        key, budget = self.study.key(run, steps), str(self.study.budget_of(run.arm))
+        result_of(self._trained(run, steps, key, self.shown), run, key=key, budget=budget, code=self.code).write(path)
+        result = Result.read(path)
+        self.shown.finished(run, result, seen=len(self.seen))
         return result
 
-    def _trained(self, run: Run, steps: int, key: str) -> RunFolder:
+    def _trained(self, run: Run, steps: int, key: str, shown: Progress) -> RunFolder:
         """The folder of a run that is trained now, from its beginning or from where it was stopped."""
-        path = self.folder / "runs" / run.place
+        path, how = self.folder / "runs" / run.place, {"quiet": True, "shown": shown.panel(run, steps)}
         if not path.exists():
-            session.start(self.study.experiment(run, steps), path, quiet=True, extra={"study": key})
+            session.start(self.study.experiment(run, steps), path, extra={"study": key}, **how)
         elif RunFolder.read_only(path).document.get("study") != key:
             raise UsageError(
                 f"{path} was begun with other settings than the study has now: remove it, or take another folder."
             )
         else:
-            session.resume(path, quiet=True)
+            session.resume(path, **how)
         return RunFolder.read_only(path)
-
-
-def others(study: Study) -> int:
-    """How many runs are not reported: pilots, which show what a step costs, and trials of learning rates."""
-    pilots = len(study.arms) * len(study.tasks) if study.budget.measure == "tokens" else 0
-    return pilots + len(list(study.trial_runs()))

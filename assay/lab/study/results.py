@@ -2,30 +2,70 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import assay
 from assay.errors import DataError
 from assay.lab.study.plan import Run
 from assay.record import RunFolder, disk
-from assay.scoring.bank import Bank
+from assay.scoring.bank import Bank, powers
+from assay.scoring.passk import pass_at_k
 
 SERIES = {"reward": "reward/mean", "entropy": "policy/entropy", "length": "length/mean"}
 POINTS = 40  # of a series that a result keeps, at most
+UNKEPT = ("time/", "perf/", "budget/")  # metrics whose mean over a run says nothing of a method
+DIGITS = 6  # of the numbers of a result
+APART = ("lab", "view", "cli")  # of the package: they compute nothing of a run
 Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Exam:
+    """How a model did in an exam. Where only means were kept, nothing is known of single problems."""
+
+    passes: Mapping[int, float]  # k -> mean pass@k
+    problems: tuple[str, ...] = ()
+    n: tuple[int, ...] = ()  # valid samples of each problem
+    right: tuple[int, ...] = ()  # right ones among them
+    length: float | None = None  # tokens of an answer
+    truncated: float | None = None  # share of the answers that were cut
+    invalid: int = 0  # answers without a verdict
+
+    @classmethod
+    def of(cls, bank: Bank) -> Exam:
+        judged = bank.select(np.flatnonzero(bank.n > 0))
+        least = int(judged.n.min()) if len(judged) else 0
+        valid = max(int(bank.n.sum()), 1)
+        return cls(
+            passes={k: float(pass_at_k(judged.n, judged.correct, k=k).mean()) for k in powers(least)},
+            problems=bank.problems,
+            n=tuple(bank.n.tolist()),
+            right=tuple(bank.correct.tolist()),
+            length=float(bank.tokens.sum() / valid),
+            truncated=float(bank.truncated.sum() / valid),
+            invalid=int(bank.invalid.sum()),
+        )
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Exam:
+        lists = {name: tuple(data[name]) for name in ("problems", "n", "right") if name in data}
+        return cls(**{**data, **lists, "passes": {int(k): value for k, value in data["passes"].items()}})
 
 
 @dataclass(frozen=True)
 class Result:
     """What a run came to: small enough to be committed, and all that a report needs.
 
-    Result.read(Path("studies/first/results/countdown-3/grpo/seed-0.json")).after.correct
+    Result.read(Path("studies/first/results/countdown-3/grpo/seed-0.json")).after.passes[1]
     """
 
     key: str
@@ -34,38 +74,40 @@ class Result:
     seed: int
     rate: float
     steps: int
+    budget: str  # that these steps were to spend
     code: str  # a digest of the package that computed it
     seconds: float
     measured: str
     spent: Mapping[str, float]
-    curve: tuple[tuple[float, float, float], ...]  # step, generated tokens, held-out pass@1 during training
-    series: Mapping[str, list[tuple[float, float]]]  # name -> (generated tokens, value), thinned
-    before: Bank | None  # of the exam before training, and after it
-    after: Bank | None
+    curve: tuple[tuple[float, float, float], ...]  # step, tokens, held-out pass@1 during training
+    series: Mapping[str, list[tuple[float, float]]]  # name -> (tokens, value), thinned
+    before: Exam | None  # the exam before training, and the one after it
+    after: Exam | None
     asked: tuple[str, int, float] = ("test", 0, 1.0)  # set, length and temperature of the exams
+    means: Mapping[str, float] = field(default_factory=dict)  # metric -> its mean over the steps
 
     @classmethod
     def read(cls, path: Path) -> Result:
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
-            banks = {name: None if data[name] is None else Bank.from_json(data[name]) for name in ("before", "after")}
+            exams = {name: None if data[name] is None else Exam.from_json(data[name]) for name in ("before", "after")}
             lists = {"curve": tuple(tuple(point) for point in data["curve"]), "asked": tuple(data["asked"])}
-            return cls(**{**data, **banks, **lists})
-        except (OSError, ValueError, TypeError, KeyError) as error:
+            return cls(**{**data, **exams, **lists})
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise DataError(
                 f"{path} is not the result of a run ({error}): remove the file, and the run is done again."
             ) from error
 
     def write(self, path: Path) -> None:
-        data = {k: v.to_json() if isinstance(v, Bank) else v for k, v in vars(self).items()}
         path.parent.mkdir(parents=True, exist_ok=True)
         with disk.storage_errors(f"writing {path}"):
-            disk.replace(path, (json.dumps(data, separators=(",", ":")) + "\n").encode(), point="study")
+            text = json.dumps(_short(dataclasses.asdict(self)), separators=(",", ":"))
+            disk.replace(path, (text + "\n").encode(), point="study")
 
     @property
     def tokens(self) -> float:
-        """How many tokens the run generated."""
-        return self.spent.get("generated_tokens", 0.0)
+        """How many tokens the run generated; or trained on, if it generated none."""
+        return tokens_of(self.spent)
 
     @property
     def final(self) -> float | None:
@@ -73,14 +115,18 @@ class Result:
         return self.curve[-1][2] if self.curve else None
 
 
-def result_of(folder: RunFolder, run: Run, key: str, mark: str) -> Result:
+def tokens_of(spent: Mapping[str, float]) -> float:
+    """The tokens by which budgets are counted: generated ones, or those of training where none are generated."""
+    return spent.get("generated_tokens", 0.0) or spent.get("update_tokens", 0.0)
+
+
+def result_of(folder: RunFolder, run: Run, *, key: str, budget: str, code: str) -> Result:
     """What a finished run came to."""
     metrics, evals = folder.read("metrics"), folder.read("evals")
-    spent = {record["step"]: record.get("budget/generated_tokens", 0.0) for record in metrics} | {0: 0.0}
-    exams = [entry for entry in evals if entry["set"] == "test" and "bank" in entry]
-    banks = [Bank.from_json(entry["bank"]) for entry in exams]
-    last = metrics[-1] if metrics else {}
-    seconds = sum(record.get("time/step") or 0.0 for record in metrics)
+    last = _spent(metrics[-1]) if metrics else {}
+    measure = "generated_tokens" if last.get("generated_tokens") else "update_tokens"
+    spent = {record["step"]: record.get(f"budget/{measure}", 0.0) for record in metrics} | {0: 0.0}
+    exams = [Bank.from_json(entry["bank"]) for entry in evals if entry["set"] == "test" and "bank" in entry]
     thin = max(1, len(metrics) // POINTS)
     return Result(
         key=key,
@@ -89,26 +135,48 @@ def result_of(folder: RunFolder, run: Run, key: str, mark: str) -> Result:
         seed=run.seed,
         rate=run.rate,
         steps=len(metrics),
-        code=mark,
-        seconds=round(seconds, 1),
+        budget=budget,
+        code=code,
+        seconds=round(sum(record.get("time/step") or 0.0 for record in metrics), 1),
         measured=datetime.datetime.now(datetime.UTC).date().isoformat(),
-        spent={name.removeprefix("budget/"): value for name, value in last.items() if name.startswith("budget/")},
+        spent=last,
         curve=tuple(
             (entry["step"], spent[entry["step"]], entry["pass"]["1"]["mean"])
             for entry in evals
             if entry["set"] == "valid" and entry["step"] in spent
         ),
         series={
-            name: [(spent[r["step"]], round(r[metric], 5)) for r in metrics[::thin] if r.get(metric) is not None]
+            name: [(spent[r["step"]], r[metric]) for r in metrics[::thin] if r.get(metric) is not None]
             for name, metric in SERIES.items()
         },
-        before=banks[0] if len(banks) > 1 else None,
-        after=banks[-1] if banks else None,
-        asked=("test", banks[-1].max_new, banks[-1].temperature) if banks else ("test", 0, 1.0),
+        before=Exam.of(exams[0]) if len(exams) > 1 else None,
+        after=Exam.of(exams[-1]) if exams else None,
+        asked=("test", exams[-1].max_new, exams[-1].temperature) if exams else ("test", 0, 1.0),
+        means=_means(metrics),
     )
 
 
-APART = ("lab", "view", "cli")  # of the package: they compute nothing of a run
+def _spent(record: Mapping[str, Any]) -> dict[str, float]:
+    return {name.removeprefix("budget/"): value for name, value in record.items() if name.startswith("budget/")}
+
+
+def _means(metrics: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """The mean of each metric over the steps that have it."""
+    values: dict[str, list[float]] = {}
+    for record in metrics:
+        for name, value in record.items():
+            if name != "step" and not name.startswith(UNKEPT):
+                values.setdefault(name, []).append(value)
+    return {name: sum(of_steps) / len(of_steps) for name, of_steps in values.items()}
+
+
+def _short(data: Any) -> Any:
+    """The data with numbers of few digits: a result is read by people too, and kept for long."""
+    if isinstance(data, float):
+        return float(f"{data:.{DIGITS}g}") if abs(data) < 10**DIGITS else data
+    if isinstance(data, Mapping):
+        return {name: _short(value) for name, value in data.items()}
+    return [_short(value) for value in data] if isinstance(data, list | tuple) else data
 
 
 def code() -> str:

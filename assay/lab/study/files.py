@@ -1,0 +1,109 @@
+"""Studies in files: `assay compare --study FILE.toml`."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from assay.errors import AssayError, DataError, unknown
+from assay.known import RECIPES
+from assay.lab.study.declared import check
+from assay.lab.study.plan import Arm, Budget, Expected, Run, Scores, Study, tasks_of
+from assay.recipe import PROFILES
+
+ALL = "all"  # of `recipes`: every recipe that the tasks can serve
+FIELDS = (
+    *("recipes", "arms", "tasks", "seeds", "budget", "trials", "model", "profile", "settings", "differ", "scores"),
+    *("expects", "expected", "notes", "uses"),
+)
+
+
+def read(path: Path) -> Study:
+    """The study that a TOML file describes, checked."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"{path} cannot be read as a study: {error}.") from error
+    if strange := sorted(set(data) - set(FIELDS)):
+        raise unknown("field of a study", strange[0], sorted(FIELDS), str(path))
+    if not (isinstance(data.get("arms"), Mapping) or data.get("recipes")) or not data.get("tasks"):
+        raise DataError(f"{path} needs a table [arms], or a list recipes, and a list tasks: see docs/studies.md.")
+    if (profile := data.get("profile", "laptop")) not in PROFILES:
+        raise unknown("profile", str(profile), PROFILES, str(path))
+    if (scores := data.get("scores", "exam")) not in get_args(Scores):
+        raise unknown("kind of scores", str(scores), get_args(Scores), str(path))
+    _import(path, data.get("uses", ()))
+    seeds, everything = data.get("seeds", 3), data.get("recipes") == ALL
+    named = list(RECIPES) if everything else data.get("recipes", [])
+    study = Study(
+        arms={name: Arm(name) for name in named}
+        | {name: _arm(name, given, path) for name, given in data.get("arms", {}).items()},
+        tasks=tasks_of(data["tasks"]),
+        seeds=tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds),
+        budget=Budget.parse(str(data.get("budget", "steps=100"))),
+        trials=tuple(float(rate) for rate in data.get("trials", ())),
+        model=str(data.get("model", "")),
+        profile=profile,
+        settings=_texts(data.get("settings", {})),
+        differ=tuple(data.get("differ", ())),
+        scores=scores,
+        expects=str(data.get("expects", "")),
+        expected=tuple(_expected(given, path) for given in data.get("expected", ())),
+        notes=tuple(data.get("notes", ())),
+    )
+    if everything:
+        study = _without_the_unfit(study)
+    check(study)
+    return study
+
+
+def _import(path: Path, names: Sequence[str]) -> None:
+    """Imports the Python files that a study names, which register parts, recipes and bases of their own."""
+    for name in names:
+        place = (path.parent / name).resolve()
+        found = importlib.util.spec_from_file_location(f"assay_study_{place.stem}", place)
+        if found is None or found.loader is None or not place.exists():
+            raise DataError(f"{path} uses {name}, and {place} is no Python file.")
+        found.loader.exec_module(importlib.util.module_from_spec(found))
+
+
+def _without_the_unfit(study: Study) -> Study:
+    """The study without the recipes that one of its tasks cannot serve, and the reason of each."""
+    reasons: dict[str, str] = {}
+    for arm in study.arms:
+        for task in study.tasks:
+            try:
+                study.experiment(Run(arm, task, study.seeds[0]), steps=2)
+            except AssayError as error:
+                reasons[arm] = " ".join(str(error).split())
+    fit = {name: arm for name, arm in study.arms.items() if name not in reasons}
+    return dataclasses.replace(study, arms=fit, left_out=reasons)
+
+
+def _arm(name: str, given: Any, path: Path) -> Arm:
+    if not isinstance(given, Mapping) or set(given) - {"recipe", "settings", "budget", "note"}:
+        raise DataError(
+            f'{path}: the arm {name} is a table with recipe = "NAME" and, if need be, settings = {{...}}, '
+            'budget = "steps=N" and note = "...".'
+        )
+    budget = Budget.parse(str(given["budget"])) if "budget" in given else None
+    return Arm(str(given.get("recipe", name)), _texts(given.get("settings", {})), budget, str(given.get("note", "")))
+
+
+def _expected(given: Any, path: Path) -> Expected:
+    names = [field.name for field in dataclasses.fields(Expected)]
+    if not isinstance(given, Mapping) or set(given) != set(names) or given["moves"] not in ("up", "down"):
+        raise DataError(
+            f'{path}: what is expected is a table with {", ".join(names[:-1])} and moves = "up" or "down", not {given}.'
+        )
+    return Expected(**given)
+
+
+def _texts(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Settings as on the command line: `true` of a file is `True` there."""
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in settings.items()}
