@@ -8,17 +8,18 @@ import time
 from pathlib import Path
 from typing import Any
 
+from assay.host.processor import cores, facts
+
 FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_tile")
 
 
 def describe() -> dict[str, Any]:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in reversed(lines))}
-    present = set(facts.get("flags", "").split())
+    found = facts()
+    present = set(found.get("flags", "").split())
     pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
-        "processor": facts.get("model name", platform.processor()),
-        "cores": len(os.sched_getaffinity(0)),
+        "processor": found.get("model name", platform.processor()),
+        "cores": cores(),
         "flags": [flag for flag in FLAGS if flag in present],
         "memory_gib": round(pages / 2**30, 1),
         "python": platform.python_version(),

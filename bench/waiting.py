@@ -23,17 +23,26 @@ from assay.collect import AtEnd, Verdicts
 from assay.errors import unknown
 from assay.known import recipe
 from assay.record.folder import RunFolder
-from assay.run import session
+from assay.run import bases, session
 from assay.run.grader import Grader
 from assay.source import Pool
-from bench import kept, learning
+from assay.tasks import TASKS as TASKS_OF_ALL
+from bench import kept
 from bench.machine import describe, load
 
 RESULTS = Path(__file__).resolve().parent / "results"
 NAME = "waiting"
 STEPS = 7
-TASKS = tuple(learning.PROOFS)
-SETTINGS = {**learning.SCALE, "machine.threads": "2", "evaluation.final-problems": "8", "evaluation.final-samples": "1"}
+TASKS = tuple(name for name in bases.BASES if name in TASKS_OF_ALL and TASKS_OF_ALL[name].externals)
+SETTINGS = {
+    "scale.num-prompts": "16",
+    "scale.group-size": "8",
+    "scale.learning-rate": "3e-4",
+    "machine.threads": "2",
+    "evaluation.every": "0",
+    "evaluation.final-problems": "8",
+    "evaluation.final-samples": "1",
+}
 
 
 def _at_end(self: Grader, pool: Pool) -> Verdicts:
@@ -54,10 +63,8 @@ def judged(ahead: bool) -> Iterator[None]:
 
 def steps(task: str, ahead: bool) -> dict[str, float]:
     """Medians over the steps of a run: seconds of a step, of sampling and judging, and of the wait."""
-    proxy = learning.PROOFS[task]
-    made, _ = session.plan(
-        recipe("grpo"), model=proxy.model, pool=proxy.pool, seed=0, steps=STEPS, overrides=dict(SETTINGS)
-    )
+    pool = bases.base(task).pool
+    made, _ = session.plan(recipe("grpo"), model=task, pool=pool, seed=0, steps=STEPS, overrides=SETTINGS)
     with judged(ahead), tempfile.TemporaryDirectory() as scratch:
         metrics = RunFolder.read_only(session.start(made, Path(scratch) / "run", quiet=True)).read("metrics")[1:]
     wait = [m["time/reward_wait"] if ahead else m["time/reward"] for m in metrics]

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-VERBS = ("train", "resume", "sample", "eval", "data", "compare", "list", "show", "base", "export", "report", "verify")
+VERBS = (
+    "train",
+    "resume",
+    "sample",
+    "eval",
+    "data",
+    "compare",
+    "sweep",
+    "list",
+    "show",
+    "base",
+    "export",
+    "report",
+    "verify",
+)
 VERBS += ("doctor", "demo", "explain", "new")
 EXAMPLE = Path(__file__).parents[1] / "examples" / "word_problems.jsonl"
 LINES = [

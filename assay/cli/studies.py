@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from assay.lab.study.plan import Arm, Study
 
 DEFAULT_SEEDS, DEFAULT_BUDGET = 5, "steps=100"
-OF_STUDIES = ("task", "seeds", "budget", "model", "trials", "differ", "into", "plan", "again", "adopt")
-OF_FILES = ("into", "plan", "again", "adopt")  # options that a study in a file takes too
+OF_FILES = ("into", "plan", "report", "again", "adopt")  # options that a study in a file takes too
+OF_STUDIES = ("task", "seeds", "budget", "model", "trials", "differ", *OF_FILES)
 
 TASK: Argument = (
     ("--task",),
@@ -47,6 +47,7 @@ COMMON: list[Argument] = [
         },
     ),
     (("--plan",), {"action": "store_true", "help": "of recipes: print runs and cost, and stop"}),
+    (("--report",), {"action": "store_true", "help": "of recipes: write the report of what is done, and run nothing"}),
     (("--again",), {"action": "store_true", "help": "of recipes: repeat runs that other code computed"}),
     (
         ("--adopt",),
@@ -206,7 +207,11 @@ def _run(study: Study, folder: Path, arguments: argparse.Namespace) -> Any:
         return plan.document()
     for line in () if arguments.quiet else plan.lines():
         terminal.say(line)
-    results = queue.fill(study, folder, again=arguments.again, quiet=arguments.quiet)
+    if arguments.report:
+        results = queue.stored(study, folder)
+        folder.mkdir(parents=True, exist_ok=True)
+    else:
+        results = queue.fill(study, folder, again=arguments.again, quiet=arguments.quiet)
     findings = analysis.analyse(study, results)
     report = page.write(findings, folder)
     markdown.write(findings, folder)

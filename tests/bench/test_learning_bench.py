@@ -1,9 +1,8 @@
-"""Learning with foreign programs as judges: a small form of each proof, and the queue and table of `bench.learning`."""
+"""Learning with foreign programs as judges: a small form of each proof of `bench/studies/learning-*.toml`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,14 +10,16 @@ from small_runs import Shell
 
 from assay.engine.interface import Span
 from assay.engine.torch.engine import TorchEngine
+from assay.lab.study import read
 from assay.policy import character_tokenizer, fresh_policy, load_policy, save_policy
 from assay.policy.config import PolicyConfig
 from assay.record.folder import RunFolder
 from assay.rng import Key
 from assay.run import bases
 from assay.tasks import ALPHABET, TASKS
-from bench import learning
+from bench.waiting import TASKS as PROOFS
 
+STUDIES = Path(__file__).parents[2] / "bench" / "studies"
 GROUP, STEPS = 4, 6
 LEVELS = {"linear-program": 1, "sql": 2, "programs": 1, "metamath": 1, "verilog": 1, "coq": 5}
 
@@ -42,7 +43,7 @@ def likelihood(model: Path, task: str) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "task", [pytest.param(n, marks=[pytest.mark.external(e) for e in TASKS[n].externals]) for n in learning.PROOFS]
+    "task", [pytest.param(n, marks=[pytest.mark.external(e) for e in TASKS[n].externals]) for n in PROOFS]
 )
 def test_an_external_judges_what_a_model_learns_from(
     task: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -77,67 +78,13 @@ def test_an_external_judges_what_a_model_learns_from(
     assert likelihood(checkpoint.path / "policy", task) > likelihood(model, task) + 0.1
 
 
-def done(gain: float, seed: int, proxy: Any, arm: str) -> dict[str, Any]:
-    score = {"1": 0.2 + gain, str(proxy.final_samples): 0.9}
-    return {
-        "key": proxy.key(arm, seed),
-        "code": "0",
-        "arm": arm,
-        "seed": seed,
-        "before": {**score, "1": 0.2},
-        "after": score,
-        "diagnostic": 0.5,
-        "seconds": 60.0,
-        "machine": "m",
-        "measured": "2026-01-01",
-    }
-
-
-@pytest.mark.slow
-def test_a_stopped_queue_goes_on_with_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, str, int]] = []
-
-    def run(proxy: Any, arm: str, seed: int) -> dict[str, Any]:
-        if len(asked) == 4:
-            raise KeyboardInterrupt
-        asked.append((proxy.method, arm, seed))
-        return done(0.3 if arm == proxy.method else 0.0, seed, proxy, arm)
-
-    monkeypatch.setattr(learning, "RESULTS", tmp_path)
-    monkeypatch.setattr("bench.proxy.run", run)
-    with pytest.raises(KeyboardInterrupt):
-        learning.run(["sql"])
-    first, asked = asked, []
-    learning.run(["sql"])
-    wanted = [("sql", arm, seed) for seed in (0, 1, 2) for arm in ("sql", "shuffled")]
-    assert [*first, *asked] == wanted
-    learning.run(["sql"])
-    assert len(asked) == 2, "what is done is not run again"
-    page = learning.render()
-    assert "| sql 2,3 | 0.200, 0.900 (k = 8) | 0.500, 0.900 | +0.300 [+0.300, +0.300] |" in page
-    assert "| 0.200, 0.900 | +0.000 [+0.000, +0.000] | 60 s | met |" in page
-
-
-@pytest.mark.parametrize(
-    ("true", "shuffled", "said"),
-    [
-        ([0.20, 0.21, 0.22], [0.01, -0.02, 0.00], "met"),
-        ([0.08, 0.09, 0.09], [0.01, -0.02, 0.00], "gain missed"),
-        ([0.30, 0.00, 0.10], [0.01, -0.02, 0.00], "gain missed"),  # 0.133 in the mean, and 0 lies in the interval
-        ([0.20, 0.21, 0.22], [0.05, 0.06, 0.05], "shuffled verdicts gain too"),
-        ([0.20, 0.21], [0.01, -0.02, 0.00], "open"),
-    ],
-)
-def test_a_goal_is_met_by_all_seeds_together(true: list[float], shuffled: list[float], said: str) -> None:
-    assert learning.verdict(true, shuffled) == said
-
-
 def test_every_task_with_a_program_as_judge_has_a_proof_a_base_and_a_second_oracle() -> None:
-    assert set(learning.PROOFS) == {"linear-program", "sql", "programs", "metamath", "verilog", "coq"}
-    for name in learning.PROOFS:
+    assert set(PROOFS) == {"linear-program", "sql", "programs", "metamath", "verilog", "coq"}
+    for name in PROOFS:
         made = bases.base(name)
         assert TASKS[name].externals and TASKS[name].second is not None
-        assert made.pool == learning.PROOFS[name].pool, "the model learns what its base began with"
+        (pool,) = read(STUDIES / f"learning-{name}.toml").tasks.values()
+        assert made.pool == pool, "the model learns what its base began with"
         shape = made.shape
         weights = shape.layers * (4 * shape.hidden**2 + 3 * shape.hidden * shape.ffn) + shape.vocab * shape.hidden
         assert 1_000_000 < weights < 10_000_000

@@ -1,49 +1,29 @@
-"""Studies: what is refused before anything runs, what is run once and never again, and what is said in the end."""
+"""Studies before they run: what is refused, how runs are keyed, and what a command line or a file means."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
-from small_runs import SIZES, Shell, make_model, program
+from small_runs import Shell
+from studies import SMALL, TASK, study_of
 
+from assay.cli.parser import parse
+from assay.cli.studies import sweep_of
 from assay.errors import AssayError, DataError, UsageError
-from assay.lab.study import analysis, page, queue
-from assay.lab.study.charts import Line, chart
+from assay.known import RECIPES
+from assay.lab.study import queue
 from assay.lab.study.declared import check
 from assay.lab.study.files import read
-from assay.lab.study.plan import TRIAL_SEED, Arm, Budget, Run, Study, tasks_of
-from assay.lab.study.results import Exam, Result
-from assay.run import session
-from assay.scoring.bank import Bank
+from assay.lab.study.plan import TRIAL_SEED, Arm, Budget, Expected, Run
+from assay.reward import SoftOverlong
+from assay.run.bases import BASES
+from assay.run.configure import differing, to_data
 from assay.scoring.inference import seeds_needed
-
-TASK = "countdown:3"
-SMALL = {name: str(value) for name, value in SIZES.items()}
-
-
-def study_of(model: Path | str = "countdown", **changes: Any) -> Study:
-    """Two methods on one task, two seeds of two steps."""
-    values: dict[str, Any] = {
-        "arms": {"grpo": Arm("grpo"), "nsr": Arm("nsr")},
-        "tasks": tasks_of([TASK]),
-        "seeds": (0, 1),
-        "budget": Budget("steps", 2),
-        "model": str(model),
-        "settings": SMALL,
-    }
-    return Study(**{**values, **changes})
-
-
-# Plans
 
 
 @pytest.mark.parametrize(
@@ -88,6 +68,7 @@ def test_what_belongs_to_a_method_may_differ() -> None:
         ({"seeds": (0, 0, 1)}, "different ones"),
         ({"seeds": (0, TRIAL_SEED)}, "that of the trials"),
         ({"trials": (1.0, 0.0)}, "positive factors"),
+        ({"expected": (Expected("policy/entropy", "nsr", "grop", "up"),)}, "grop"),
     ],
 )
 def test_plans_that_can_say_nothing_are_refused(changes: dict[str, Any], message: str) -> None:
@@ -103,6 +84,41 @@ def test_a_budget_that_is_none_is_refused(text: str) -> None:
 
 def test_budgets_are_read() -> None:
     assert Budget.parse("tokens=2e6") == Budget("tokens", 2e6) and str(Budget.parse("steps=1_00")) == "steps=100"
+
+
+def test_the_key_of_a_run_says_what_was_asked_of_it() -> None:
+    """Its seed, its steps, the settings of its method and the base that it began from, but not where it computes."""
+    study, run = study_of(), Run("grpo", TASK, 0)
+    key = study.key(run, 2)
+    assert key == study_of().key(run, 2) == study.key(dataclasses.replace(run), 2)
+    assert len({key, study.key(run, 3), study.key(Run("grpo", TASK, 1), 2), study.key(Run("nsr", TASK, 0), 2)}) == 4
+    assert study_of(settings={**SMALL, "machine.threads": "1"}).key(run, 2) == key
+    assert study_of(settings={**SMALL, "scale.learning-rate": "1e-5"}).key(run, 2) != key
+    assert study.key(dataclasses.replace(run, rate=2.0), 2) != key
+
+
+def test_the_key_of_a_run_depends_on_the_base_that_it_begins_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    key, other = study_of().key(Run("grpo", TASK, 0), 2), dataclasses.replace(BASES["countdown"], summary="another")
+    monkeypatch.setitem(BASES, "countdown", other)
+    assert study_of().key(Run("grpo", TASK, 0), 2) != key
+
+
+def test_a_field_that_is_added_with_a_default_changes_no_key() -> None:
+    """What differs from the defaults of its record is written, and nothing else."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Before:
+        steps: int = 3
+        rate: float = 0.1
+        names: tuple[str, ...] = dataclasses.field(default_factory=lambda: ("a",))
+
+    @dataclasses.dataclass(frozen=True)
+    class After(Before):
+        added: int = 7
+
+    assert differing(Before(steps=5)) == differing(After(steps=5)) == {"steps": 5}
+    assert differing(After(added=8, names=("b",))) == {"names": ["b"], "added": 8}
+    assert differing(SoftOverlong()) == {"part": to_data(SoftOverlong())["part"]}, "a part always says its name"
 
 
 def test_an_outlook_turns_the_rule_for_seeds_around() -> None:
@@ -137,202 +153,44 @@ def test_a_study_in_a_file(tmp_path: Path) -> None:
         read(tmp_path / "none.toml")
 
 
-# Queues
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_model(tmp_path_factory.mktemp("study") / "model")
-
-
-def core_of(results: Mapping[Run, Result]) -> dict[Run, dict[str, Any]]:
-    """What the runs computed, without times."""
-    shown: dict[Run, dict[str, Any]] = {}
-    for run, result in results.items():
-        shown[run] = {k: v for k, v in dataclasses.asdict(result).items() if k not in ("seconds", "measured")}
-    return json.loads(json.dumps({f"{run}": value for run, value in shown.items()}))
-
-
-@pytest.mark.slow
-def test_a_study_runs_what_is_missing_and_goes_on_from_its_results_alone(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    study, folder = study_of(model, budget=Budget("tokens", 60), trials=(1.0, 2.0)), tmp_path / "study"
-    assert queue.outlook(study, folder).document()["done"] == 0
-    results = queue.fill(study, folder)
-    told = capsys.readouterr().err
-    assert "1 of 10  grpo on countdown:3, pilot" in told and "10 of 10  " in told
-    assert {(run.arm, run.seed) for run in results} == {("grpo", 0), ("grpo", 1), ("nsr", 0), ("nsr", 1)}
-    for result in results.values():
-        assert result.after is not None and result.before is not None and result.tokens > 0
-        pilot = Result.read(folder / "results" / "countdown-3" / result.arm / "pilot.json")
-        assert result.steps == max(1, round(60 / (pilot.tokens / queue.PILOT_STEPS)))
-    moved = tmp_path / "elsewhere"
-    shutil.copytree(folder / "results", moved / "results")
-    monkeypatch.setattr(session, "start", lambda *_, **__: pytest.fail("a finished run was run again"))
-    assert core_of(queue.fill(study, moved)) == core_of(results)
-    assert queue.outlook(study, moved).document()["done"] == 4
-    one = folder / "results" / "countdown-3" / "nsr" / "seed-1.json"
-    one.write_text("{}")
-    with pytest.raises(DataError, match="remove the file"):
-        Result.read(one)
-
-
-@pytest.mark.slow
-def test_another_question_is_another_run(model: Path, tmp_path: Path) -> None:
-    study, folder = study_of(model), tmp_path / "study"
-    queue.fill(study, folder)
-    longer = dataclasses.replace(study, budget=Budget("steps", 3))
-    assert queue.outlook(longer, folder).done == 0 and queue.outlook(study, folder).done == 4
-    with pytest.raises(AssayError, match="was begun with other settings"):
-        queue.fill(longer, folder)
-    more = dataclasses.replace(study, seeds=(0, 1, 2))
-    assert queue.outlook(more, folder).done == 4
-    assert len(queue.fill(more, folder)) == 6
-
-
-@pytest.mark.slow
-def test_a_kill_in_the_middle_repeats_nothing_and_loses_nothing(model: Path, tmp_path: Path) -> None:
-    line = ["-m", "assay", "compare", "grpo", "nsr", "--model", str(model), "--task", TASK, "--seeds", "2"]
-    line += ["--budget", "steps=4", *(part for name, value in SIZES.items() for part in (f"--{name}", str(value)))]
-    whole = program([*line, "--into", str(tmp_path / "whole"), "--json"])
-    assert whole.returncode == 0, whole.stderr
-    killed = program([*line, "--into", str(tmp_path / "killed")], ASSAY_FAILPOINT="loop.record:kill:7")
-    assert killed.returncode == -9
-    done = sorted(path.name for path in (tmp_path / "killed" / "results").rglob("*.json"))
-    assert done == ["seed-0.json"], "four steps of the first run, and three of the second"
-    first = next((tmp_path / "killed" / "results").rglob("*.json")).read_bytes()
-    again = program([*line, "--into", str(tmp_path / "killed"), "--json"])
-    assert again.returncode == 0, again.stderr
-    assert "seed 0  pass@1" in again.stderr and "grpo on countdown:3, seed 0" not in again.stderr
-    assert next(path for path in (tmp_path / "killed").rglob("*/grpo/seed-0.json")).read_bytes() == first
-    one, other = json.loads(whole.stdout), json.loads(again.stdout)
-    for cell in (*one["cells"], *other["cells"]):
-        cell.pop("seconds")
-    assert one["cells"] == other["cells"] and one["conclusion"] == other["conclusion"]
-
-
-@pytest.mark.slow
-def test_an_arm_that_cannot_run_keeps_no_other_from_running(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = session.start
-
-    def start(experiment: Any, path: Any, **how: Any) -> Path:
-        if experiment.recipe.name == "grpo":
-            raise DataError("no such problem.")
-        return real(experiment, path, **how)
-
-    monkeypatch.setattr(session, "start", start)
-    with pytest.raises(
-        AssayError, match=r"grpo on countdown:3: no such problem\. So 1 of 2 arms are not done"
-    ) as error:
-        queue.fill(study_of(model), tmp_path / "study")
-    assert error.value.exit_code == DataError.exit_code
-    assert {run.arm for run in queue.stored(study_of(model), tmp_path / "study")} == {"nsr"}
-
-
-# Findings
-
-
-def result_of(arm: str, seed: int, right: np.ndarray, *, samples: int = 8, **changes: Any) -> Result:
-    zero = np.zeros(len(right), np.int64)
-    ids = tuple(f"p{i}" for i in range(len(right)))
-    bank = Exam.of(
-        Bank(ids, ("toy",) * len(right), zero, zero + samples, right.astype(np.int64), zero, zero, zero, max_new=22)
+def test_a_study_in_a_file_says_what_it_expects_and_may_use_files_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "bases.py").write_text(
+        "import dataclasses\nfrom assay.run.bases import BASES\n"
+        "BASES['of-a-study'] = dataclasses.replace(BASES['countdown'], name='of-a-study')\n"
     )
-    values: dict[str, Any] = {
-        "key": "k",
-        "arm": arm,
-        "task": TASK,
-        "seed": seed,
-        "rate": 1.0,
-        "steps": 2,
-        "budget": "steps=2",
-        "code": "c",
-        "seconds": 60.0,
-        "measured": "2026-01-01",
-        "spent": {"generated_tokens": 1000.0, "optimiser_steps": 2.0},
-        "curve": ((0, 0.0, 0.1), (2, 1000.0, 0.1 + seed / 100)),
-        "series": {"entropy": [(0.0, 1.0), (1000.0, 0.5)], "reward": [], "length": [(0.0, 9.0)]},
-        "before": bank,
-        "after": bank,
-        "asked": ("test", 22, 1.0),
-    }
-    return Result(**{**values, **changes})
+    path = tmp_path / "own.toml"
+    path.write_text(
+        'tasks = ["countdown:3+mod-chain-7:2"]\nmodel = "of-a-study"\nuses = ["bases.py"]\nscores = "equal-tokens"\n'
+        'notes = ["one"]\n[[expected]]\nmetric = "length/mean"\narm = "grpo"\nagainst = "short"\nmoves = "up"\n'
+        '[arms.grpo]\nnote = "as it is"\n[arms.short]\nrecipe = "grpo"\nbudget = "steps=7"\n'
+    )
+    try:
+        study = read(path)
+        assert study.expected == (Expected("length/mean", "grpo", "short", "up"),) and study.scores == "equal-tokens"
+        assert str(study.budget_of("short")) == "steps=7" and str(study.budget_of("grpo")) == "steps=100"
+        (pool,) = study.tasks.values()
+        assert [share.task for share in pool.shares] == ["countdown", "mod-chain-7"]
+        assert study.notes == ("one",) and study.arms["grpo"].note == "as it is"
+    finally:
+        BASES.pop("of-a-study", None)
+    path.write_text(path.read_text().replace('moves = "up"', 'moves = "sideways"'))
+    with pytest.raises(DataError, match='moves = "up" or "down"'):
+        read(path)
+    path.write_text(path.read_text().replace('"bases.py"', '"none.py"'))
+    with pytest.raises(DataError, match=r"none\.py is no Python file"):
+        read(path)
 
 
-def findings_of(gains: Mapping[str, list[int]], **changes: Any) -> analysis.Findings:
-    """Arms whose seeds have so many right answers more on every problem than `grpo`."""
-    ease = np.arange(40) % 4
-    seeds = tuple(range(len(next(iter(gains.values())))))
-    study = study_of(arms={name: Arm("grpo") for name in gains}, seeds=seeds, **changes)
-    results = {
-        Run(arm, TASK, seed): result_of(arm, seed, ease + gain)
-        for arm, of_seeds in gains.items()
-        for seed, gain in enumerate(of_seeds)
-    }
-    return analysis.analyse(study, results)
-
-
-def test_a_study_says_in_a_sentence_what_its_numbers_allow() -> None:
-    found = findings_of({"grpo": [0, 0, 0, 0], "better": [2, 2, 3, 2], "same": [0, 0, 0, 0], "open": [2, -0, 1, 0]})
-    of = {cell.arm: cell for cell in found.cells}
-    assert of["better"].claim.verdict == "higher" and of["better"].claim.effect is not None
-    assert of["better"].claim.effect.mean == pytest.approx(9 / 4 / 8)
-    raw = np.asarray(stats.ttest_1samp(np.array([2, 2, 3, 2]) / 8, 0), dtype=float)[1]
-    assert of["better"].claim.p == pytest.approx(3 * raw), "Holm's factor for the least of three"
-    assert of["open"].claim.verdict.startswith("undecided")
-    assert "better (+0.281" in found.conclusion and "is better than grpo" in found.conclusion
-    assert "same is as good as grpo within 0.02" in found.conclusion
-    assert "nothing can be said of open" in found.conclusion and found.missing == 0
-    assert of["grpo"].passes[1]["mean"] == pytest.approx(1.5 / 8) and list(of["grpo"].passes) == [1, 2, 4, 8]
-    assert "verdicts corrected for all 3 of them" in found.notes[0]
-
-
-def test_missing_runs_are_said() -> None:
-    found = findings_of({"grpo": [0, 0, 0], "other": [1, 1, 1]})
-    partly = dict(list(found.results.items())[:-1])
-    assert analysis.analyse(found.study, partly).missing == 1
-    assert "1 runs are not done yet" in analysis.analyse(found.study, partly).conclusion
-
-
-def test_uneven_budgets_and_other_code_are_said() -> None:
-    found = findings_of({"grpo": [0, 0], "other": [1, 1]})
-    changed = {
-        run: dataclasses.replace(result, spent={"generated_tokens": 2000.0}, code="d") if run.arm == "other" else result
-        for run, result in found.results.items()
-    }
-    notes = " ".join(analysis.analyse(found.study, changed).notes)
-    assert "other generated 2,000 tokens a run and grpo 1,000" in notes and "different code" in notes
-
-
-def test_a_band_is_student_s_interval_over_seeds_where_all_have_values() -> None:
-    curves = [[(0.0, 1.0), (10.0, 2.0)], [(0.0, 1.5), (8.0, 3.0)], [(2.0, 0.0), (10.0, 1.0)]]
-    made = page.band(curves)
-    assert (made[0][0], made[-1][0]) == (2.0, 8.0)
-    values = [1.2, 1.875, 0.0]  # at 2, on the lines between the points
-    low, high = stats.t.interval(0.95, 2, np.mean(values), stats.sem(values))
-    assert made[0] == pytest.approx((2.0, np.mean(values), low, high))
-    assert page.band([]) == () and page.band([curves[0]])[0] == pytest.approx((0.0, 1.0, 1.0, 1.0))
-
-
-def test_a_chart_draws_every_line_and_says_what_is_absent() -> None:
-    line = Line("a<b", ((1, 0.1, 0.0, 0.2), (2, 0.3, 0.2, 0.4)))
-    drawn = chart([line, Line("none", ())], x="k", y="pass@k", log=True)
-    assert drawn.count("<polyline") == 1 and "a&lt;b: 0.1 to 0.3" in drawn and "<script" not in drawn
-    assert "no pass@k was recorded" in chart([Line("none", ())], x="k", y="pass@k")
-    nan = Line("a", ((0.0, 1.0, math.nan, math.nan), (1.0, 2.0, 1.5, 2.5)))
-    assert "nan" not in chart([nan], x="x", y="y").lower().replace("nan</title>", "")
-
-
-def test_a_report_is_one_page_without_scripts_that_shows_names_as_text() -> None:
-    found = findings_of({"grpo": [0, 0, 0], "<script>alert(1)</script>": [2, 2, 2]}, expects="<b>more</b>")
-    made = page.page(found, "first")
-    assert "<script" not in made and "&lt;script&gt;alert(1)" in made and "&lt;b&gt;more" in made
-    assert "http://" not in made.replace("http://www.w3.org", "") and "https://" not in made
-    assert made.count("<svg") == 4 and "no reward in training was recorded" in made
-    assert "prefers-color-scheme: dark" in made and found.conclusion.split(" (")[0].split("<")[0] in made
+def test_all_recipes_that_a_task_can_serve_and_the_reasons_of_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "all.toml"
+    path.write_text(
+        'recipes = "all"\ntasks = ["countdown:3,4"]\n'
+        'differ = ["scale.temperature", "scale.max_new", "lora", "scale.top_p", "scale.top_k", "scale.min_p"]\n'
+    )
+    study = read(path)
+    assert {"grpo", "dapo", "sft"} <= set(study.arms)
+    assert set(study.arms) | set(study.left_out) == set(RECIPES) and not set(study.arms) & set(study.left_out)
+    assert all(len(reason) > 20 for reason in study.left_out.values()) and study.left_out
 
 
 # The command
@@ -355,7 +213,10 @@ def test_a_plan_is_shown_before_anything_runs(capsys: pytest.CaptureFixture[str]
         (("grpo", "dapo", "--trials", "a"), "write factors"),
         (("grpo", "dapo", "--seeds", 1), "nothing can be said of methods"),
         (("grpo", "runs/none"), "runs/none"),
-        (("--study", "none.toml", "--seeds", 3), "says the whole study"),
+        (("--study", "none.toml", "--seeds", 3), "leave --seeds out"),
+        (("--study", "none.toml", "--scale.temperature", 0.5), "leave --scale.temperature out"),
+        (("--study", "none.toml", "grpo"), "leave grpo out"),
+        (("grpo", "dapo", "--plot", "x.png"), "--plot draws the curves of runs"),
     ],
 )
 def test_lines_that_cannot_be_meant_are_refused(
@@ -363,6 +224,28 @@ def test_lines_that_cannot_be_meant_are_refused(
 ) -> None:
     reply = Shell(capsys)("compare", *line)
     assert reply.code == UsageError.exit_code and message in reply.err
+
+
+def test_a_sweep_has_an_arm_for_each_point_of_its_grid(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    over = ("--over", "scale.learning-rate=1e-4,2e-4", "--over", "scale.temperature=0.8,1.2,1.4")
+    reply = Shell(capsys)("sweep", "grpo", *over, "--task", TASK, "--seeds", 3, "--plan", "--json")
+    assert reply.code == 0 and reply.document["runs"] == 7 * 3
+    line = parse(["sweep", "grpo", *over, "--task", TASK, "--scale.group-size", "4"])
+    study, folder = sweep_of(line)
+    assert folder == Path("studies/grpo-learning-rate-temperature") and len(study.arms) == 7
+    first, second, *_ = study.arms
+    assert first == "grpo" and second == "learning-rate 1e-4, temperature 0.8"
+    made = study.experiment(Run(second, TASK, 0), 2).recipe.scale
+    assert (made.learning_rate, made.temperature, made.group_size) == (1e-4, 0.8, 4)
+
+
+@pytest.mark.parametrize("over", [(), ("a",), ("a=",), ("=1",), ("a=1,1",), ("a=1", "a=2")])
+def test_a_sweep_over_nothing_is_refused(over: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    reply = Shell(capsys)("sweep", "grpo", *(part for one in over for part in ("--over", one)))
+    assert reply.code == UsageError.exit_code and "--over" in reply.err
 
 
 def test_recipes_and_runs_share_a_verb(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,7 @@ from assay.view.text import change, listed
 
 Json = dict[str, Any]
 Bounds = dict[str, float]
+NAMED = 9  # arms of one verdict that the conclusion names, at most
 UNEVEN = 0.1  # budgets that differ by more than this share are said
 
 
@@ -34,6 +35,7 @@ class Cell:
     rate: float  # the factor of the learning rate that the trials chose
     before: Bounds | None
     after: Bounds | None  # the score that is compared
+    gain: Bounds | None  # after - before, paired by seed and problem
     passes: Mapping[int, Bounds]  # k -> pass@k after training
     claim: Claim
     spent: Mapping[str, float]  # means over the seeds
@@ -83,10 +85,7 @@ def analyse(study: Study, results: Mapping[Run, Result]) -> Findings:
     places = [(arm, task) for task in study.tasks for arm in study.arms]
     of = {place: [r for run, r in results.items() if (run.arm, run.task) == place] for place in places}
     first = next(iter(study.arms))
-    examined: dict[tuple[str, str], Examined] = {}
-    for task in study.tasks:
-        here = {arm: of[arm, task] for arm in study.arms}
-        examined |= {(arm, task): found for arm, found in _examined(study, here).items()}
+    examined = {(arm, task): found for task in study.tasks for arm, found in _after(study, task, of).items()}
     claims = judged(
         [
             Claim(reason="first") if arm == first else claim_of(examined[first, task], examined[arm, task])
@@ -94,7 +93,7 @@ def analyse(study: Study, results: Mapping[Run, Result]) -> Findings:
         ]
     )
     cells = tuple(
-        _cell(arm, task, of[arm, task], examined[arm, task], claim)
+        _cell(arm, task, of[arm, task], _before(study, of[arm, task]), examined[arm, task], claim)
         for (arm, task), claim in zip(places, claims, strict=True)
     )
     missing = len(places) * len(study.seeds) - len(results)
@@ -103,20 +102,28 @@ def analyse(study: Study, results: Mapping[Run, Result]) -> Findings:
     return Findings(study, results, cells, seen, missing, _conclusion(study, cells, missing), notes)
 
 
-def _examined(study: Study, results: Mapping[str, Sequence[Result]]) -> dict[str, Examined]:
-    """The scores of the arms on one task that the study compares."""
+def _after(study: Study, task: str, of: Mapping[tuple[str, str], Sequence[Result]]) -> dict[str, Examined]:
+    """The scores of each arm on a task that the study compares."""
     if study.scores == "exam":
-        return {arm: _of_exams([(r.seed, r.after) for r in found], found) for arm, found in results.items()}
+        return {arm: _of_exams([(r.seed, r.after) for r in of[arm, task]], of[arm, task]) for arm in study.arms}
     ends: dict[int, list[float]] = {}
-    for result in (result for found in results.values() for result in found if result.curve):
+    for result in (result for arm in study.arms for result in of[arm, task] if result.curve):
         ends.setdefault(result.seed, []).append(result.curve[-1][1])
-    least = {seed: min(tokens) for seed, tokens in ends.items()}
     return {
-        arm: Examined(
-            {r.seed: {WHOLE: held_out(r, least[r.seed])} for r in found if r.curve}, frozenset(r.asked for r in found)
-        )
-        for arm, found in results.items()
+        arm: _of_curves({r.seed: held_out(r, min(ends[r.seed])) for r in of[arm, task] if r.curve}, of[arm, task])
+        for arm in study.arms
     }
+
+
+def _before(study: Study, results: Sequence[Result]) -> Examined:
+    """The scores of the same kind before training."""
+    if study.scores == "exam":
+        return _of_exams([(r.seed, r.before) for r in results], results)
+    return _of_curves({r.seed: r.curve[0][2] for r in results if r.curve}, results)
+
+
+def _of_curves(scores: Mapping[int, float], results: Sequence[Result]) -> Examined:
+    return Examined({seed: {WHOLE: score} for seed, score in scores.items()}, frozenset(r.asked for r in results))
 
 
 def held_out(result: Result, tokens: float) -> float:
@@ -133,15 +140,16 @@ def _of_exams(exams: Iterable[tuple[int, Exam | None]], results: Sequence[Result
     return Examined(scores, frozenset(result.asked for result in results))
 
 
-def _cell(arm: str, task: str, results: Sequence[Result], examined: Examined, claim: Claim) -> Cell:
+def _cell(arm: str, task: str, results: Sequence[Result], before: Examined, after: Examined, claim: Claim) -> Cell:
     names = sorted({name for result in results for name in result.spent})
     return Cell(
         arm=arm,
         task=task,
         seeds=tuple(result.seed for result in results),
         rate=results[0].rate if results else 1.0,
-        before=bounds(mean_of(_of_exams([(r.seed, r.before) for r in results], results))),
-        after=bounds(mean_of(examined)),
+        before=bounds(mean_of(before)),
+        after=bounds(mean_of(after)),
+        gain=bounds(claim_of(before, after).effect),
         passes=_passes([result.after for result in results if result.after is not None]),
         claim=claim,
         spent={name: float(np.mean([result.spent.get(name, 0.0) for result in results])) for name in names},
@@ -202,20 +210,27 @@ def _conclusion(study: Study, cells: Sequence[Cell], missing: int) -> str:
         here = [cell for cell in cells if cell.task == task and cell.arm != first]
         parts = []
         for verdict, words in (("higher", "better"), ("lower", "worse")):
-            named = [f"{c.arm} ({change(bounds(c.claim.effect))})" for c in here if c.claim.verdict == verdict]
-            parts += [f"{listed(named)} {'is' if len(named) == 1 else 'are'} {words} than {first}"] if named else []
+            found = [cell for cell in here if cell.claim.verdict == verdict and cell.claim.effect]
+            found.sort(key=lambda cell: -abs(cell.claim.effect.mean if cell.claim.effect else 0.0))
+            named = [f"{cell.arm} ({change(bounds(cell.claim.effect))})" for cell in found]
+            parts += [f"{_few(named)} {'is' if len(named) == 1 else 'are'} {words} than {first}"] if named else []
         equal = [c.arm for c in here if c.claim.verdict.startswith("equal")]
         if equal:
-            parts.append(f"{listed(equal)} {'is' if len(equal) == 1 else 'are'} as good as {first} within {WORTH}")
+            parts.append(f"{_few(equal)} {'is' if len(equal) == 1 else 'are'} as good as {first} within {WORTH}")
         open_ = [c for c in here if c.claim.verdict.startswith("undecided")]
         if open_:
             most = max(c.claim.seeds_needed or 0 for c in open_)
-            parts.append(f"nothing can be said of {listed([c.arm for c in open_])} ({most} seeds would show {WORTH})")
+            parts.append(f"nothing can be said of {_few([c.arm for c in open_])} ({most} seeds would show {WORTH})")
         silent = [c.arm for c in here if c.claim.effect is None]
-        parts += [f"{listed(silent)} could not be compared"] if silent else []
+        parts += [f"{_few(silent)} could not be compared"] if silent else []
         said.append(f"On {task}, {', and '.join(parts)}.")
     unfinished = f" {missing} runs are not done yet." if missing else ""
     return " ".join(said) + unfinished
+
+
+def _few(names: Sequence[str]) -> str:
+    """The names, or of many the first and how many more there are."""
+    return listed(names if len(names) <= NAMED else [*names[: NAMED - 1], f"{len(names) - NAMED + 1} more"])
 
 
 def _notes(study: Study, results: Mapping[Run, Result], cells: Sequence[Cell]) -> tuple[str, ...]:
@@ -250,6 +265,8 @@ def _notes(study: Study, results: Mapping[Run, Result], cells: Sequence[Cell]) -
                 f"On {task}, {most} generated {spent[most]:,.0f} tokens a run and {least} {spent[least]:,.0f}: read "
                 "their curves at the same tokens."
             )
+    if machines := sorted({result.machine for result in results.values() if result.machine}):
+        notes.append(f"Run on {listed(machines)}.")
     marks = sorted({result.code for result in results.values()})
     if len(marks) > 1:
         notes.append(f"Runs of different code stand beside each other ({', '.join(marks)}); --again repeats the older.")

@@ -19,7 +19,7 @@ from assay.recipe import PROFILES
 ALL = "all"  # of `recipes`: every recipe that the tasks can serve
 FIELDS = (
     *("recipes", "arms", "tasks", "seeds", "budget", "trials", "model", "profile", "settings", "differ", "scores"),
-    *("expects", "expected", "notes", "uses"),
+    *("expects", "expected", "notes", "uses", "first"),
 )
 
 
@@ -40,9 +40,12 @@ def read(path: Path) -> Study:
     _import(path, data.get("uses", ()))
     seeds, everything = data.get("seeds", 3), data.get("recipes") == ALL
     named = list(RECIPES) if everything else data.get("recipes", [])
+    arms = {name: Arm(name) for name in named}
+    arms |= {name: _arm(name, given, path) for name, given in data.get("arms", {}).items()}
+    if (first := data.get("first", next(iter(arms)))) not in arms:
+        raise unknown("arm", str(first), arms, str(path))
     study = Study(
-        arms={name: Arm(name) for name in named}
-        | {name: _arm(name, given, path) for name, given in data.get("arms", {}).items()},
+        arms={first: arms[first], **arms},
         tasks=tasks_of(data["tasks"]),
         seeds=tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds),
         budget=Budget.parse(str(data.get("budget", "steps=100"))),

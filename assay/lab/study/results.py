@@ -15,6 +15,7 @@ import numpy as np
 
 import assay
 from assay.errors import DataError
+from assay.host.processor import processor
 from assay.lab.study.plan import Run
 from assay.record import RunFolder, disk
 from assay.scoring.bank import Bank, powers
@@ -85,6 +86,7 @@ class Result:
     after: Exam | None
     asked: tuple[str, int, float] = ("test", 0, 1.0)  # set, length and temperature of the exams
     means: Mapping[str, float] = field(default_factory=dict)  # metric -> its mean over the steps
+    machine: str = ""  # that it ran on
 
     @classmethod
     def read(cls, path: Path) -> Result:
@@ -153,6 +155,7 @@ def result_of(folder: RunFolder, run: Run, *, key: str, budget: str, code: str) 
         after=Exam.of(exams[-1]) if exams else None,
         asked=("test", exams[-1].max_new, exams[-1].temperature) if exams else ("test", 0, 1.0),
         means=_means(metrics),
+        machine=processor(),
     )
 
 

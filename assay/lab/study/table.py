@@ -17,6 +17,7 @@ COLUMNS: Mapping[str, Callable[[Cell], str]] = {  # heading -> what a cell says 
     "seeds": lambda cell: str(len(cell.seeds)),
     "before": lambda cell: ABSENT if cell.before is None else f"{cell.before['mean']:.3f}",
     f"after, {PASSED}": lambda cell: score(cell.after),
+    "gain": lambda cell: change(cell.gain),
     "difference": lambda cell: change(bounds(cell.claim.effect)),
     "p": lambda cell: chance(cell.claim.p),
     "verdict": lambda cell: cell.claim.verdict,

@@ -1,0 +1,60 @@
+"""The studies of this folder: what is done of each, and their reports.
+
+python -m bench.studies            # lists them, with what is missing
+python -m bench.studies --render   # writes each report.md, and README.md, from the results that are there
+assay compare --study bench/studies/cure.toml   # runs what is missing of one
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from assay.lab.study import Study, analysis, markdown, queue, read
+from assay.lab.study.analysis import Findings
+
+HERE = Path(__file__).parent
+INDEX = HERE / "README.md"
+HEAD = """# Studies
+
+Each study is a file, run by `assay compare --study bench/studies/NAME.toml`, which goes on from the results beside it.
+`python -m bench.studies --render` writes this page and the reports.
+
+| study | runs | what it says |
+|---|---:|---|"""
+
+
+def studies() -> dict[str, Study]:
+    return {path.stem: read(path) for path in sorted(HERE.glob("*.toml"))}
+
+
+def found(name: str, study: Study) -> Findings:
+    """The findings of the results that are there."""
+    return analysis.analyse(study, queue.stored(study, HERE / name))
+
+
+def index(of: dict[str, Findings]) -> str:
+    lines = [HEAD]
+    for name, findings in of.items():
+        done = len(findings.results)
+        said = findings.conclusion if len(findings.study.arms) <= 8 else "see its report"
+        lines.append(f"| [{name}]({name}/report.md) | {done} of {done + findings.missing} | {said} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--render", action="store_true")
+    arguments = parser.parse_args()
+    every = {name: found(name, study) for name, study in studies().items()}
+    for name, findings in every.items():
+        done = len(findings.results)
+        print(f"{name:26} {done} of {done + findings.missing} runs; arms {', '.join(list(findings.study.arms)[:8])}")
+        if arguments.render:
+            markdown.write(findings, HERE / name)
+    if arguments.render:
+        INDEX.write_text(index(every))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""What a study says in the end, and how it is shown."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import math
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from studies import TASK, result_of, study_of
+
+from assay.lab.study import analysis, markdown, page, progress, table
+from assay.lab.study.charts import Line, chart
+from assay.lab.study.plan import Arm, Expected, Run
+from assay.lab.study.results import Exam
+
+
+def findings_of(gains: Mapping[str, list[int]], **changes: Any) -> analysis.Findings:
+    """Arms whose seeds have so many right answers more on every problem than `grpo`."""
+    ease = np.arange(40) % 4
+    seeds = tuple(range(len(next(iter(gains.values())))))
+    study = study_of(arms={name: Arm("grpo") for name in gains}, seeds=seeds, **changes)
+    results = {
+        Run(arm, TASK, seed): result_of(arm, seed, ease + gain)
+        for arm, of_seeds in gains.items()
+        for seed, gain in enumerate(of_seeds)
+    }
+    return analysis.analyse(study, results)
+
+
+def test_a_study_says_in_a_sentence_what_its_numbers_allow() -> None:
+    found = findings_of({"grpo": [0, 0, 0, 0], "better": [2, 2, 3, 2], "same": [0, 0, 0, 0], "open": [2, -0, 1, 0]})
+    of = {cell.arm: cell for cell in found.cells}
+    assert of["better"].claim.verdict == "higher" and of["better"].claim.effect is not None
+    assert of["better"].claim.effect.mean == pytest.approx(9 / 4 / 8)
+    raw = np.asarray(stats.ttest_1samp(np.array([2, 2, 3, 2]) / 8, 0), dtype=float)[1]
+    assert of["better"].claim.p == pytest.approx(3 * raw), "Holm's factor for the least of three"
+    assert of["open"].claim.verdict.startswith("undecided")
+    assert "better (+0.281" in found.conclusion and "is better than grpo" in found.conclusion
+    assert "same is as good as grpo within 0.02" in found.conclusion
+    assert "nothing can be said of open" in found.conclusion and found.missing == 0
+    assert of["grpo"].passes[1]["mean"] == pytest.approx(1.5 / 8) and list(of["grpo"].passes) == [1, 2, 4, 8]
+    assert "verdicts corrected for all 3 of them" in found.notes[0]
+
+
+def test_missing_runs_are_said() -> None:
+    found = findings_of({"grpo": [0, 0, 0], "other": [1, 1, 1]})
+    partly = dict(list(found.results.items())[:-1])
+    assert analysis.analyse(found.study, partly).missing == 1
+    assert "1 runs are not done yet" in analysis.analyse(found.study, partly).conclusion
+
+
+def test_uneven_budgets_and_other_code_are_said() -> None:
+    found = findings_of({"grpo": [0, 0], "other": [1, 1]})
+    changed = {
+        run: dataclasses.replace(result, spent={"generated_tokens": 2000.0}, code="d") if run.arm == "other" else result
+        for run, result in found.results.items()
+    }
+    notes = " ".join(analysis.analyse(found.study, changed).notes)
+    assert "other generated 2,000 tokens a run and grpo 1,000" in notes and "different code" in notes
+
+
+def test_scores_at_equal_tokens_are_read_on_the_lines_between_exams() -> None:
+    """The other arm ends at 1,000 tokens; there the first stands at 0.25 + 0.05 and 0.3, half way to its next exam."""
+    study = study_of(arms={"grpo": Arm("grpo"), "other": Arm("grpo")}, scores="equal-tokens")
+    none = np.zeros(4)
+    curves = {
+        ("grpo", 0): ((0, 0.0, 0.1), (1, 500.0, 0.25), (2, 1500.0, 0.35)),
+        ("grpo", 1): ((0, 0.0, 0.1), (1, 500.0, 0.2), (2, 1500.0, 0.4)),
+        ("other", 0): ((0, 0.0, 0.1), (1, 1000.0, 0.25)),
+        ("other", 1): ((0, 0.0, 0.1), (1, 1000.0, 0.15)),
+    }
+    results = {
+        Run(arm, TASK, seed): result_of(arm, seed, none, curve=curve, after=None)
+        for (arm, seed), curve in curves.items()
+    }
+    found = analysis.analyse(study, results)
+    gap = np.array([0.25 - 0.3, 0.15 - 0.3])
+    low, high = stats.t.interval(0.95, 1, gap.mean(), stats.sem(gap))
+    effect = found.cell("other", TASK).claim.effect
+    assert effect is not None and (effect.mean, effect.low, effect.high) == pytest.approx((gap.mean(), low, high))
+    assert found.cell("grpo", TASK).after == pytest.approx({"mean": 0.3, "low": 0.3, "high": 0.3})
+    assert "as many tokens as the one that ends first" in " ".join(found.notes)
+
+
+def test_what_was_expected_is_held_against_the_means_of_the_runs() -> None:
+    """Entropy 0.6, 0.5, 0.7 against 0.4, 0.55, 0.4: up in two of three seeds, by 0.15 on average."""
+    expected = (Expected("policy/entropy", "other", "grpo", "up"), Expected("absent", "other", "grpo", "down"))
+    found = findings_of({"grpo": [0, 0, 0], "other": [1, 1, 1]}, expected=expected)
+    means = {"grpo": (0.4, 0.55, 0.4), "other": (0.6, 0.5, 0.7)}
+    results = {
+        run: dataclasses.replace(result, means={"policy/entropy": means[run.arm][run.seed]})
+        for run, result in found.results.items()
+    }
+    found = analysis.analyse(found.study, results)
+    (seen,) = found.seen
+    assert (seen.agreeing, seen.seeds) == (2, 3) and seen.means == pytest.approx((0.6, 0.45))
+    low, high = stats.t.interval(0.95, 2, 0.15, stats.sem([0.2, -0.05, 0.3]))
+    assert seen.difference is not None
+    assert (seen.difference.mean, seen.difference.low, seen.difference.high) == pytest.approx((0.15, low, high))
+    assert "policy/entropy goes up in other against grpo in 2 of 3 seeds" in table.expectation(seen)
+    assert "policy/entropy goes up" in markdown.text(found, "first") and "policy/entropy goes up" in page.page(
+        found, "x"
+    )
+
+
+def test_where_only_means_were_kept_intervals_are_over_seeds_alone() -> None:
+    found = findings_of({"grpo": [0, 0, 0], "other": [1, 1, 1]})
+    kept = {"grpo": (0.10, 0.12, 0.14), "other": (0.20, 0.25, 0.21)}
+    results = {
+        run: dataclasses.replace(result, before=None, after=Exam({1: kept[run.arm][run.seed], 16: 0.5 + run.seed / 10}))
+        for run, result in found.results.items()
+    }
+    found = analysis.analyse(found.study, results)
+    effect = found.cell("other", TASK).claim.effect
+    assert effect is not None
+    assert (effect.mean, effect.problems) == (pytest.approx(0.1), 1)
+    assert effect.p == pytest.approx(float(np.asarray(stats.ttest_1samp([0.10, 0.13, 0.07], 0), dtype=float)[1]))
+    low, high = stats.t.interval(0.95, 2, 0.6, stats.sem([0.5, 0.6, 0.7]))
+    assert found.cell("other", TASK).passes[16] == pytest.approx({"mean": 0.6, "low": low, "high": high})
+    assert "only the mean is known" in " ".join(found.notes)
+
+
+def test_a_report_in_markdown_ends_no_cell_and_begins_no_tag() -> None:
+    found = findings_of({"grpo": [0, 0, 0], "a|b<i>": [2, 2, 2]}, expects="more", notes=("two\nlines",))
+    made = markdown.text(found, "first")
+    assert made.startswith("# first\n\nOn countdown:3, ") and "Expected: more." in made and "- two lines\n" in made
+    (row,) = [line for line in made.splitlines() if line.startswith("| a")]
+    assert row.startswith("| a\\|b&lt;i> | 3 | 0.438 | 0.438 [")
+    (heading,) = [line for line in made.splitlines() if line.startswith("| method")]
+    assert row.replace("\\|", "").count("|") == heading.count("|")
+
+
+def test_progress_on_a_terminal_is_one_panel(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(shown, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.setenv("TERM", "xterm")
+    run = Run("grpo", TASK, 1)
+    with progress.progress(4) as told:
+        panel = told.panel(run, 10)
+        panel.phase("collect")
+        told.drawn = -math.inf  # type: ignore[attr-defined]
+        panel.update(5, {"reward/mean": 0.25})
+        panel.note("warning: slow")
+        told.panel(Run("grpo", TASK, 2), 10).note("warning: slow")
+        told.finished(run, result_of("grpo", 1, np.zeros(2)), seen=1)
+    text = shown.getvalue()
+    assert "0 of 4 runs" in text and "step 5 of 10" in text and "reward 0.25" in text
+    assert text.count("warning: slow") == 1, "what several seeds have to say is said once"
+    assert "1 of 4  grpo on countdown:3, seed 1  pass@1 0.110" in text
+
+
+def test_a_band_is_student_s_interval_over_seeds_where_all_have_values() -> None:
+    curves = [[(0.0, 1.0), (10.0, 2.0)], [(0.0, 1.5), (8.0, 3.0)], [(2.0, 0.0), (10.0, 1.0)]]
+    made = page.band(curves)
+    assert (made[0][0], made[-1][0]) == (2.0, 8.0)
+    values = [1.2, 1.875, 0.0]  # at 2, on the lines between the points
+    low, high = stats.t.interval(0.95, 2, np.mean(values), stats.sem(values))
+    assert made[0] == pytest.approx((2.0, np.mean(values), low, high))
+    assert page.band([]) == () and page.band([curves[0]])[0] == pytest.approx((0.0, 1.0, 1.0, 1.0))
+
+
+def test_a_chart_draws_every_line_and_says_what_is_absent() -> None:
+    line = Line("a<b", ((1, 0.1, 0.0, 0.2), (2, 0.3, 0.2, 0.4)))
+    drawn = chart([line, Line("none", ())], x="k", y="pass@k", log=True)
+    assert drawn.count("<polyline") == 1 and "a&lt;b: 0.1 to 0.3" in drawn and "<script" not in drawn
+    assert "no pass@k was recorded" in chart([Line("none", ())], x="k", y="pass@k")
+    nan = Line("a", ((0.0, 1.0, math.nan, math.nan), (1.0, 2.0, 1.5, 2.5)))
+    assert "nan" not in chart([nan], x="x", y="y").lower().replace("nan</title>", "")
+
+
+def test_a_report_is_one_page_without_scripts_that_shows_names_as_text() -> None:
+    found = findings_of({"grpo": [0, 0, 0], "<script>alert(1)</script>": [2, 2, 2]}, expects="<b>more</b>")
+    made = page.page(found, "first")
+    assert "<script" not in made and "&lt;script&gt;alert(1)" in made and "&lt;b&gt;more" in made
+    assert "http://" not in made.replace("http://www.w3.org", "") and "https://" not in made
+    assert made.count("<svg") == 4 and "no reward in training was recorded" in made
+    assert "prefers-color-scheme: dark" in made and found.conclusion.split(" (")[0].split("<")[0] in made
