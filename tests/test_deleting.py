@@ -19,7 +19,8 @@ from assay.known import LIKES, METHOD_OF
 from assay.methods import METHODS
 
 COPIED = ("assay", "tests", "bench", "docs", "examples", "pyproject.toml", "Makefile", "README.md", "CHANGELOG.md")
-PLACES = ("assay/methods/{}", "assay/methods/{}.py", "tests/methods/{}", "bench/proxies/{}", "bench/proxies/{}.py")
+PLACES = ("assay/methods/{}", "assay/methods/{}.py", "tests/methods/{}")
+STUDIES = ("bench/studies/{}", "bench/studies/{}.toml")
 SHORT = {recipe: method.rpartition(".")[2] for recipe, method in METHOD_OF.items()}
 STARTED_FROM = {SHORT[like.like] for name, like in LIKES.items() if SHORT[like.like] != SHORT[name]}
 
@@ -44,7 +45,8 @@ def copy(tmp_path: Path) -> Path:
 
 
 def delete(tree: Path, method: str) -> None:
-    found = [tree / place.format(method) for place in PLACES if (tree / place.format(method)).exists()]
+    places = [*(place.format(method) for place in PLACES), *(one.format(method.replace("_", "-")) for one in STUDIES)]
+    found = [tree / place for place in places if (tree / place).exists()]
     assert found, method
     for path in found:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
