@@ -42,6 +42,7 @@ class Phases:
     """
 
     end: int  # the number of the first step that no longer belongs to this stage
+    over: Callable[[Memory], bool]  # whether the run is over
     due: Callable[[Memory], bool]  # whether the stage's condition `when` holds, so that the stage begins early
     enter: Callable[[Models, Memory], Memory]  # sets the weights and the memory with which the stage begins
     source: Callable[[Memory], list[Problem]]
@@ -115,6 +116,7 @@ def _phases(
 
     return Phases(
         end=end,
+        over=lambda memory: scale.over(memory.step, memory.budget.tokens),
         due=partial(stages.due, part=stage.when, pool=pool, place=place_for(stage.when, all_keepers)),
         enter=partial(
             stages.enter, number=number, start=stage.start, optimiser=stage.optimiser, clear=stage.memory == "clear"

@@ -41,12 +41,12 @@ class Recorder(Protocol):
 
 
 def train(stages: Sequence[Phases], models: Models, memory: Memory, recorder: Recorder) -> Memory:
-    """Runs the steps from number `memory.step` to the end of the last stage, and returns the memory after them.
+    """Runs the steps from number `memory.step` to the end of the run, and returns the memory after them.
 
     memory = train(assemble(recipe, ...), models, Memory(seed), recorder)
     """
     recorder.started(memory, models)
-    while memory.step < stages[-1].end:
+    while not stages[-1].over(memory):
         recorder.phase("collect")
         stage, memory = current(stages, models, memory)
         requests = stage.ask(models, stage.source(memory), memory)

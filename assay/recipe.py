@@ -334,6 +334,8 @@ def check(recipe: Recipe) -> None:
     for name in positive:
         if getattr(scale, name) < 1:
             raise ConfigError(f"scale.{name} must be at least 1, not {getattr(scale, name)}.")
+    if scale.num_tokens < 0:
+        raise ConfigError(f"scale.num_tokens must be 0, for no limit, or more, not {scale.num_tokens}.")
     if mechanism.credit.compares and scale.group_size < 2:
         raise ConfigError(
             f"{recipe.name}: {type(mechanism.credit).__name__} compares the answers of a group, and a group of one has "

@@ -21,6 +21,7 @@ class Scale:
     max_new: int  # the generation limit: the most tokens that an answer may have
     learning_rate: float
     num_steps: int  # number of steps of the run; a step collects one batch of rollouts and trains on it
+    num_tokens: int = 0  # the run ends earlier, once it has generated so many tokens; 0: it does all its steps
     oversample: int = 1  # each round draws this many times num_prompts
     num_minibatches: int = 1  # number of mini-batches of a batch of rollouts, each an optimiser step
     num_epochs: int = 1  # number of passes over a batch of rollouts
@@ -39,6 +40,10 @@ class Scale:
     def num_updates(self) -> int:
         """Number of optimiser steps on a batch of rollouts."""
         return self.num_minibatches * self.num_epochs
+
+    def over(self, step: int, tokens: int) -> bool:
+        """Whether a run is over that has done so many steps and spent so many tokens."""
+        return step >= self.num_steps or 0 < self.num_tokens <= tokens
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def result_of(arm: str, seed: int, right: np.ndarray, *, samples: int = 8, **cha
         "seed": seed,
         "rate": 1.0,
         "steps": 2,
-        "budget": "steps=2",
+        "planned": 2,
         "code": "c",
         "seconds": 60.0,
         "measured": "2026-01-01",

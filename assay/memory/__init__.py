@@ -39,6 +39,11 @@ class Budget:
     optimiser_steps: int = 0
     rollouts: int = 0
 
+    @property
+    def tokens(self) -> int:
+        """The tokens by which runs are compared: generated ones; trained ones of a run that generates none."""
+        return self.generated_tokens or self.update_tokens
+
     def spend(self, **amounts: int) -> Budget:
         return dataclasses.replace(self, **{name: getattr(self, name) + amount for name, amount in amounts.items()})
 

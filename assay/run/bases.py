@@ -49,6 +49,8 @@ class Base:
     def hash(self) -> str:
         data = to_data(self)
         del data["pool"]["left_out"]  # always empty: generated tasks have no rows that could be left out
+        if not data["scale"]["num_tokens"]:
+            del data["scale"]["num_tokens"]  # so that bases built before there was this field keep their hash
         if asked := data.pop("ask"):
             data["augment"] = asked  # the field's earlier name, so that bases built under it keep their hash
         return digest("base", json.dumps(data, sort_keys=True))

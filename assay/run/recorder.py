@@ -129,7 +129,7 @@ class Recorder:
         stats: Stats,
     ) -> None:
         self._tick("record")
-        last = memory.step >= self.experiment.recipe.scale.num_steps
+        last = self.experiment.recipe.scale.over(memory.step, memory.budget.tokens)
         stats = {**step_stats(episodes, rows), **stats, **_spent(memory), **self._times(episodes)}
         stats |= self.judge.measured() | self.second(episodes, memory.key("second look"))
         if slow := self.judge.slow(stats):

@@ -206,8 +206,6 @@ def resume(
         checkpoint = folder.load()
         if checkpoint is not None and steps is not None and steps < checkpoint.step:
             raise UsageError(f"{path} has done {checkpoint.step} steps already; --steps {steps} would be fewer.")
-        if checkpoint is not None and checkpoint.step >= experiment.recipe.scale.num_steps:
-            say(f"all {checkpoint.step} steps of {path} are done; --steps N extends the run to N.")
         if steps is not None or reward_timeout is not None:
             folder.amend(experiment=to_data(experiment))
         folder.rewind(checkpoint)
@@ -215,6 +213,10 @@ def resume(
         if checkpoint is not None:
             buffers = checkpoint.tensors(columns.FILE) if columns.FILE in checkpoint.names else {}
             memory = checkpoint.read("memory.json", lambda data: Memory.of(data, buffers))
+        if memory.step >= (scale := experiment.recipe.scale).num_steps:
+            say(f"all {memory.step} steps of {path} are done; --steps N extends the run to N.")
+        elif scale.over(memory.step, memory.budget.tokens):
+            say(f"{path} has spent its {scale.num_tokens:,} tokens (scale.num_tokens), in {memory.step} steps.")
         how = {"quiet": quiet, "shown": shown, "judge": judge, "checkpoint": checkpoint}
         _run(folder, experiment, policy, memory, **how)
     return Path(path)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from small_runs import SIZES, make_model, program
+from small_runs import SIZES, Shell, make_model, program, train_line
 from studies import SMALL, TASK, study_of
 
 from assay.errors import AssayError, DataError
 from assay.lab.study import queue
 from assay.lab.study.plan import Arm, Budget, Run
 from assay.lab.study.results import Result
+from assay.record import RunFolder
 from assay.run import session
 
 
@@ -46,7 +48,11 @@ def test_a_study_runs_what_is_missing_and_goes_on_from_its_results_alone(
     for result in results.values():
         assert result.after is not None and result.before is not None and result.tokens > 0
         pilot = Result.read(folder / "results" / "countdown-3" / result.arm / "pilot.json")
-        assert result.steps == max(1, round(60 / (pilot.tokens / queue.PILOT_STEPS)))
+        assert result.planned == math.ceil(queue.ROOM * 60 / (pilot.tokens / queue.PILOT_STEPS))
+        run = RunFolder.read_only(folder / "runs" / "countdown-3" / result.arm / f"seed-{result.seed}")
+        spent = [record["budget/generated_tokens"] for record in run.read("metrics")]
+        assert spent[-1] >= 60 > max(spent[:-1]), "its last step spends the rest"
+        assert (result.steps, result.tokens) == (len(spent), spent[-1]) and len(spent) < result.planned
     moved = tmp_path / "elsewhere"
     shutil.copytree(folder / "results", moved / "results")
     monkeypatch.setattr(session, "start", lambda *_, **__: pytest.fail("a finished run was run again"))
@@ -89,6 +95,21 @@ def test_results_are_adopted_as_answers_to_a_study_in_other_words(model: Path, t
 
 
 @pytest.mark.slow
+def test_a_run_ends_with_its_tokens_and_says_so_when_it_is_resumed(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell, run = Shell(capsys), tmp_path / "run"
+    assert shell(*train_line(model, run), "--scale.num-tokens", 30, "--steps", 50, "--quiet").code == 0
+    metrics, evals = RunFolder.read_only(run).read("metrics"), RunFolder.read_only(run).read("evals")
+    assert metrics[-1]["budget/generated_tokens"] >= 30 > metrics[-2]["budget/generated_tokens"]
+    assert [entry["step"] for entry in evals if entry["set"] == "test"] == [0, len(metrics)]
+    reply = shell("resume", run, "--quiet")
+    assert reply.code == 0 and f"has spent its 30 tokens (scale.num_tokens), in {len(metrics)} steps" in reply.err
+    assert RunFolder.read_only(run).read("metrics") == metrics
+    assert shell("train", "grpo", "--dry-run", "--scale.num-tokens", -1).code == 78
+
+
+@pytest.mark.slow
 def test_recipes_that_generate_nothing_train_on_the_tokens_of_their_budget(model: Path, tmp_path: Path) -> None:
     arms = {"grpo": Arm("grpo"), "sft": Arm("sft", budget=Budget("tokens", 400))}
     (result, *_) = [
@@ -97,7 +118,7 @@ def test_recipes_that_generate_nothing_train_on_the_tokens_of_their_budget(model
         if run.arm == "sft"
     ]
     assert result.spent["generated_tokens"] == 0 and result.tokens == result.spent["update_tokens"]
-    assert 200 <= result.tokens <= 800 and result.curve[-1][1] == result.tokens
+    assert result.tokens >= 400 and result.curve[-1][1] == result.tokens and result.steps < result.planned
 
 
 @pytest.mark.slow

@@ -54,8 +54,8 @@ COMPUTED = (
 
 @dataclass(frozen=True)
 class Budget:
-    """What every run may spend: so many steps, or so many generated tokens. Runs that generate none, such as those that
-    imitate, train on as many tokens instead.
+    """What every run may spend: so many steps, or so many generated tokens, with whose last step the run ends. Runs
+    that generate none, such as those that imitate, train on as many tokens instead.
 
     Budget("tokens", 2e6)
     """
@@ -163,12 +163,18 @@ class Study:
             profile=self.profile,
             seed=run.seed,
             steps=steps,
-            overrides={**SETTINGS, **self.settings, **arm.settings, **UNSEEN[run.kind]},
+            overrides={**SETTINGS, **self.settings, **arm.settings, **UNSEEN[run.kind], **self._limit(run)},
         )
         if run.rate == 1.0:
             return made
         scale = dataclasses.replace(made.recipe.scale, learning_rate=made.recipe.scale.learning_rate * run.rate)
         return dataclasses.replace(made, recipe=dataclasses.replace(made.recipe, scale=scale))
+
+    def _limit(self, run: Run) -> dict[str, str]:
+        """The setting that ends a run whose budget is in tokens. A pilot shows what a step costs, and has no end."""
+        budget = self.budget_of(run.arm)
+        unlimited = budget.measure == "steps" or run.kind == "pilot"
+        return {} if unlimited else {"scale.num-tokens": str(int(budget.amount))}
 
     def budget_of(self, arm: str) -> Budget:
         return self.arms[arm].budget or self.budget

@@ -20,6 +20,7 @@ from statistics import NormalDist
 from typing import Any
 
 from assay.errors import AssayError, Stopped, UsageError
+from assay.known import recipe
 from assay.lab.study.plan import TRIAL_SEED, Run, Study
 from assay.lab.study.progress import PASSED, Progress, progress, told
 from assay.lab.study.results import Result, code, result_of
@@ -29,6 +30,7 @@ from assay.run import session
 
 SPREAD = 0.02  # of differences between paired seeds, as on countdown and its like: what an outlook assumes
 PILOT_STEPS = 5  # that show how many tokens a step generates
+ROOM = 2.0  # times the steps that a budget of tokens seems to pay for, within which the tokens end a run
 Json = dict[str, Any]
 
 
@@ -58,8 +60,7 @@ def adopt(study: Study, folder: Path) -> int:
         if (path := place_of(folder, run)).exists():
             result = Result.read(path)
             run = dataclasses.replace(run, rate=result.rate)
-            key, budget = study.key(run, result.steps), str(study.budget_of(run.arm))
-            dataclasses.replace(result, key=key, budget=budget).write(path)
+            dataclasses.replace(result, key=study.key(run, result.planned)).write(path)
             taken += 1
     return taken
 
@@ -192,8 +193,10 @@ class _Queue:
         return found
 
     def _steps(self, arm: str, task: str) -> int | None:
-        """How many steps the budget pays for: by the runs that are there, or by the tokens that a step of a pilot
-        generated.
+        """How many steps a run is planned with: those of the budget. Of a budget in tokens, those that the runs have
+        which are there; or those that the tokens pay for by the first steps, which a pilot does, and some more: the
+        tokens end a run, and later steps may generate fewer. The stages of a recipe are shares of the steps, so that a
+        recipe with several gets no more than the tokens seem to pay for.
         """
         budget = self.study.budget_of(arm)
         if budget.measure == "steps":
@@ -201,7 +204,10 @@ class _Queue:
         if (known := self._known(arm, task)) is not None:
             return known
         pilot = self._get(Run(arm, task, TRIAL_SEED, kind="pilot"), PILOT_STEPS)
-        return None if pilot is None else max(1, round(budget.amount / pilot.tokens * PILOT_STEPS))
+        if pilot is None:
+            return None
+        room = ROOM if len(recipe(self.study.arms[arm].recipe).stages) == 1 else 1.0
+        return max(1, math.ceil(room * budget.amount / pilot.tokens * PILOT_STEPS))
 
     def _known(self, arm: str, task: str) -> int | None:
         """The steps of a run with this budget that is done: with them, all other seeds are run too."""
@@ -209,10 +215,8 @@ class _Queue:
             if (run.arm, run.task) == (arm, task) and (path := place_of(self.folder, run)).exists():
                 result = Result.read(path)
                 asked = dataclasses.replace(run, rate=result.rate)
-                if result.budget == str(self.study.budget_of(arm)) and result.key == self.study.key(
-                    asked, result.steps
-                ):
-                    return result.steps
+                if result.key == self.study.key(asked, result.planned):
+                    return result.planned
         return None
 
     def _rate(self, arm: str, task: str, steps: int) -> float | None:
@@ -233,8 +237,9 @@ class _Queue:
                 return result
         if self.shown is None:
             return None
-        key, budget = self.study.key(run, steps), str(self.study.budget_of(run.arm))
-        result_of(self._trained(run, steps, key, self.shown), run, key=key, budget=budget, code=self.code).write(path)
+        key = self.study.key(run, steps)
+        found = result_of(self._trained(run, steps, key, self.shown), run, key=key, planned=steps, code=self.code)
+        found.write(path)
         result = Result.read(path)
         self.shown.finished(run, result, seen=len(self.seen))
         return result

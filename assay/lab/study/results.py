@@ -75,7 +75,7 @@ class Result:
     seed: int
     rate: float
     steps: int
-    budget: str  # that these steps were to spend
+    planned: int  # steps, of which tokens may have ended the run earlier
     code: str  # a digest of the package that computed it
     seconds: float
     measured: str
@@ -122,7 +122,7 @@ def tokens_of(spent: Mapping[str, float]) -> float:
     return spent.get("generated_tokens", 0.0) or spent.get("update_tokens", 0.0)
 
 
-def result_of(folder: RunFolder, run: Run, *, key: str, budget: str, code: str) -> Result:
+def result_of(folder: RunFolder, run: Run, *, key: str, planned: int, code: str) -> Result:
     """What a finished run came to."""
     metrics, evals = folder.read("metrics"), folder.read("evals")
     last = _spent(metrics[-1]) if metrics else {}
@@ -137,7 +137,7 @@ def result_of(folder: RunFolder, run: Run, *, key: str, budget: str, code: str) 
         seed=run.seed,
         rate=run.rate,
         steps=len(metrics),
-        budget=budget,
+        planned=planned,
         code=code,
         seconds=round(sum(record.get("time/step") or 0.0 for record in metrics), 1),
         measured=datetime.datetime.now(datetime.UTC).date().isoformat(),
