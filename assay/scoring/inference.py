@@ -130,3 +130,13 @@ def seeds_needed(of_seeds: Sequence[float], smallest: float, *, power: float = 0
     normal = NormalDist()
     z = normal.inv_cdf((1 + level) / 2) + normal.inv_cdf(power)
     return math.ceil(z**2 * float(np.var(of_seeds, ddof=1)) / smallest**2 + 2)
+
+
+def smallest_effect(seeds: int, spread: float, *, power: float = 0.8, level: float = LEVEL) -> float:
+    """The smallest difference that so many seeds show with this chance, if differences between paired seeds have this
+    standard deviation: `seeds_needed` turned around. Two seeds and fewer show none.
+    """
+    if seeds <= 2:
+        return math.inf
+    normal = NormalDist()
+    return (normal.inv_cdf((1 + level) / 2) + normal.inv_cdf(power)) * spread / math.sqrt(seeds - 2)

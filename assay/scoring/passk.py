@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -49,6 +49,35 @@ def pass_variance(n: Counts | Sequence[int], c: Counts | Sequence[int], *, k: in
     """
     n, c = _counts(n, c, 2 * k)
     return np.maximum(_none_right(n, c, k) ** 2 - _none_right(n, c, 2 * k), 0.0)
+
+
+def pass_errors(n: Counts | Sequence[int], c: Counts | Sequence[int], *, k: int) -> tuple[float, float]:
+    """Two standard errors of the mean pass@k: for other samples of these problems, and for other problems.
+
+    The second contains the first, so that they are never added. The first needs 2k samples of every problem, and is NaN
+    with fewer; the second needs two problems.
+    """
+    values = pass_at_k(n, c, k=k)
+    enough = int(np.min(n)) >= 2 * k
+    fixed = math.sqrt(float(pass_variance(n, c, k=k).sum())) / len(values) if enough else math.nan
+    return fixed, float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+
+
+def unsolved_bound(n: int, *, level: float = 0.95) -> float:
+    """The largest chance of a right answer that n wrong ones do not exclude: 1 - (1 - level)^(1/n), about 3 / n."""
+    if n < 1:
+        raise DataError("nothing can be said of a problem without a sample.")
+    return 1.0 - (1.0 - level) ** (1.0 / n)
+
+
+def area(passes: Mapping[int, float]) -> float:
+    """The mean height of a pass@k curve over log k, from its least to its largest k: one number for a whole curve."""
+    ks = sorted(passes)
+    if len(ks) < 2:
+        raise DataError(f"the area below a pass@k curve needs two values of k, not {ks}.")
+    x = [math.log2(k) for k in ks]
+    steps = ((x[i + 1] - x[i]) * (passes[ks[i]] + passes[ks[i + 1]]) / 2 for i in range(len(ks) - 1))
+    return sum(steps) / (x[-1] - x[0])
 
 
 def credit_at_k(n: Counts | Sequence[int], c: Counts | Sequence[int], *, credit: Sequence[float]) -> Values:

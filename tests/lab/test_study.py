@@ -16,14 +16,13 @@ from assay.cli.parser import parse
 from assay.cli.studies import sweep_of
 from assay.errors import AssayError, DataError, UsageError
 from assay.known import RECIPES
-from assay.lab.study import queue
 from assay.lab.study.declared import check
 from assay.lab.study.files import read
 from assay.lab.study.plan import TRIAL_SEED, Arm, Budget, Expected, Run
 from assay.reward import SoftOverlong
 from assay.run.bases import BASES
 from assay.run.configure import differing, to_data
-from assay.scoring.inference import seeds_needed
+from assay.scoring.inference import seeds_needed, smallest_effect
 
 
 @pytest.mark.parametrize(
@@ -126,8 +125,8 @@ def test_an_outlook_turns_the_rule_for_seeds_around() -> None:
     for seeds in (3, 5, 9, 20):
         spread = np.array([-0.02, 0.02, 0.0]) * math.sqrt(3 / 2) * math.sqrt(2 / 3)
         assert spread.std(ddof=1) == pytest.approx(0.02)
-        assert seeds_needed(spread.tolist(), queue.smallest_effect(seeds) * (1 + 1e-9)) == seeds
-    assert queue.smallest_effect(2) == math.inf
+        assert seeds_needed(spread.tolist(), smallest_effect(seeds, 0.02) * (1 + 1e-9)) == seeds
+    assert smallest_effect(2, 0.02) == math.inf
 
 
 def test_a_study_in_a_file(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 from assay.errors import AssayError, Stopped, UsageError
@@ -27,6 +26,7 @@ from assay.lab.study.results import Result, code, result_of
 from assay.record import RunFolder
 from assay.record.panel import duration
 from assay.run import session
+from assay.scoring.inference import smallest_effect
 
 SPREAD = 0.02  # of differences between paired seeds, as on countdown and its like: what an outlook assumes
 PILOT_STEPS = 5  # that show how many tokens a step generates
@@ -108,7 +108,7 @@ class Outlook:
             f"{shape} = {self.runs} runs of {cost}{trials}",
             f"{self.done} are done, {left} are missing{time_left}",
         ]
-        if (least := smallest_effect(seeds)) == math.inf:
+        if (least := smallest_effect(seeds, SPREAD)) == math.inf:
             lines.append("warning: two seeds can hardly show any difference: take five at least")
         else:
             lines.append(
@@ -118,7 +118,7 @@ class Outlook:
         return lines
 
     def document(self) -> Json:
-        least = smallest_effect(len(self.study.seeds))
+        least = smallest_effect(len(self.study.seeds), SPREAD)
         return {
             "runs": self.runs,
             "pilots_and_trials": self.others,
@@ -136,16 +136,6 @@ def outlook(study: Study, folder: Path) -> Outlook:
     mean = statistics.mean(seconds) if seconds else None
     runs = len(list(study.runs()))
     return Outlook(study, runs, queue.total() - runs, len(done), mean)
-
-
-def smallest_effect(seeds: int, spread: float = SPREAD) -> float:
-    """The smallest difference that so many seeds show in four of five studies, if differences between paired seeds have
-    this standard deviation. It turns `assay.scoring.inference.seeds_needed` around.
-    """
-    if seeds <= 2:
-        return math.inf
-    normal = NormalDist()
-    return (normal.inv_cdf(0.975) + normal.inv_cdf(0.8)) * spread / math.sqrt(seeds - 2)
 
 
 class _Queue:
