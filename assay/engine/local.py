@@ -149,12 +149,8 @@ class LocalEngine(ABC):
     def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]:
         """The log-probabilities of given continuations; a temperature of 0 is scored at 1, as in the sampler."""
         results: dict[int, Scores] = {}
-        for part in self._score_parts(spans):
-            some = [spans[i] for i in part]
-            layout = self._lay([s.context for s in some], [s.ids for s in some])
-            at = np.cumsum([0, *(len(s.ids) for s in some)])
-            tau = self._tau([s.temperature for s in some], np.diff(at))
-            ids = np.concatenate([s.ids for s in some]).astype(np.int64)
+        for part, layout, ids, at in self.laid(spans):
+            tau = self._tau([spans[i].temperature for i in part], np.diff(at))
             out, spread = self._score(layout, ids, tau, entropy)
             logp = out.float().cpu().numpy()
             about = None if spread is None else spread.float().cpu().numpy()
@@ -162,6 +158,20 @@ class LocalEngine(ABC):
                 cut_ = slice(int(at[j]), int(at[j + 1]))
                 results[i] = Scores(logp[cut_], None if about is None else about[cut_])
         return [results[i] for i in range(len(spans))]
+
+    def laid(self, spans: Sequence[Span]) -> Iterator[tuple[list[int], Layout, np.ndarray, np.ndarray]]:
+        """The spans in parts that are read at once: their indices, their layout, their answers' tokens as int64[M], and
+        where each span's tokens begin among these.
+        """
+        for part in self._score_parts(spans):
+            some = [spans[i] for i in part]
+            ids = np.concatenate([s.ids for s in some]).astype(np.int64)
+            yield (
+                part,
+                self._lay([s.context for s in some], [s.ids for s in some]),
+                ids,
+                np.cumsum([0, *(len(s.ids) for s in some)]),
+            )
 
     def _score_parts(self, spans: Sequence[Span]) -> Iterator[list[int]]:
         """The indices of the spans that are scored together: some thousand tokens, spans of one context together."""

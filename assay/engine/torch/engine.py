@@ -76,10 +76,14 @@ class TorchEngine(NetworkEngine):
         return made
 
     def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
-        packed = self._packed(layout)
-        hidden = self.network.forward(packed)[0].index_select(0, packed.predict)
-        out = read(hidden, self.network.head, torch.from_numpy(ids).to(self.device), tau, entropy=entropy)
+        hidden, head = self.predicting(layout)
+        out = read(hidden, head, torch.from_numpy(ids).to(self.device), tau, entropy=entropy)
         return out.logp, out.entropy
+
+    def predicting(self, layout: Layout) -> tuple[Tensor, Tensor | None]:
+        """The hidden states [M, D] that predict the response tokens, and the output layer's weight [V, D]."""
+        packed = self._packed(layout)
+        return self.network.forward(packed)[0].index_select(0, packed.predict), self.network.head
 
     def forward(self, chunk: Chunk, want: Want) -> Outputs:
         assert isinstance(chunk, LaidChunk)

@@ -114,8 +114,13 @@ class AdapterEngine(LocalEngine):
         torch.autograd.backward(logits, by_logits)
 
     def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
-        out = read(self._logits(layout), None, torch.from_numpy(ids).to(self.device), tau, entropy=entropy)
+        logits, head = self.predicting(layout)
+        out = read(logits, head, torch.from_numpy(ids).to(self.device), tau, entropy=entropy)
         return out.logp, out.entropy
+
+    def predicting(self, layout: Layout) -> tuple[Tensor, Tensor | None]:
+        """The logits [M, V] that predict the response tokens, which have passed the output layer already."""
+        return self._logits(layout), None
 
     def _logits(self, layout: Layout) -> Tensor:
         """The logits [M, V] that predict the response tokens, without rows of the output layer that are no tokens."""
