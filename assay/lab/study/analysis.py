@@ -147,8 +147,8 @@ def _cell(arm: str, task: str, results: Sequence[Result], before: Examined, afte
         task=task,
         seeds=tuple(result.seed for result in results),
         rate=results[0].rate if results else 1.0,
-        before=bounds(mean_of(before)),
-        after=bounds(mean_of(after)),
+        before=_mean(before),
+        after=_mean(after),
         gain=bounds(claim_of(before, after).effect),
         passes=_passes([result.after for result in results if result.after is not None]),
         claim=claim,
@@ -157,6 +157,14 @@ def _cell(arm: str, task: str, results: Sequence[Result], before: Examined, afte
         entropy=_last(results, "entropy"),
         length=_last(results, "length"),
     )
+
+
+def _mean(examined: Examined) -> Bounds | None:
+    """The mean with its interval; alone where one seed is done, of which nothing more can be said."""
+    if len(examined.scores) != 1:
+        return bounds(mean_of(examined))
+    (scores,) = examined.scores.values()
+    return {"mean": float(np.mean(list(scores.values())))} if scores else None
 
 
 def _passes(exams: Sequence[Exam]) -> dict[int, Bounds]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 WIDTH, HEIGHT = 480, 260
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 10, 34
 COLORS = ("blue", "orange", "green", "purple", "amber", "sky", "before")  # variables of the style sheet
+DASHES = ("", "6 4", "2 3")  # of lines, once all colors are taken
+Range = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -23,35 +25,47 @@ class Line:
     points: tuple[tuple[float, float, float, float], ...]  # x, y, low, high
 
 
-def chart(lines: Sequence[Line], *, x: str, y: str, log: bool = False) -> str:
-    """The SVG of these lines, in the order of the colors; `log`: the horizontal axis counts doublings."""
+def look(number: int) -> tuple[str, str]:
+    """The color of a line by its number, and its dashes: no two of 21 lines look alike."""
+    return COLORS[number % len(COLORS)], DASHES[number // len(COLORS) % len(DASHES)]
+
+
+def chart(
+    lines: Sequence[Line], *, x: str, y: str, log: bool = False, across: Range | None = None, up: Range | None = None
+) -> str:
+    """The SVG of these lines, in the order of the colors; `log`: the horizontal axis counts doublings. Charts with
+    the same range `across` or `up` can be read together.
+    """
     known = [point for line in lines for point in line.points if all(map(math.isfinite, point))]
     if not known:
         return f'<p class="empty">no {html.escape(y)} was recorded</p>'
     place = math.log2 if log else float
-    across = _Axis([place(point[0]) for point in known], LEFT, WIDTH - RIGHT)
-    up = _Axis([value for point in known for value in point[1:]], HEIGHT - BOTTOM, TOP)
+    right = _Axis([place(value) for value in across or [point[0] for point in known]], LEFT, WIDTH - RIGHT)
+    above = _Axis(up or [value for point in known for value in point[1:]], HEIGHT - BOTTOM, TOP)
     named = html.escape(f"{y} against {x}")
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{named}">']
-    for tick in up.ticks():
-        parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(tick):.1f}" y2="{up(tick):.1f}"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{up(tick) + 4:.1f}" text-anchor="end">{_short(tick)}</text>')
-    for tick in sorted({place(point[0]) for point in known}) if log else across.ticks():
+    for tick in above.ticks():
+        parts.append(
+            f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{above(tick):.1f}" y2="{above(tick):.1f}"/>'
+        )
+        parts.append(f'<text x="{LEFT - 6}" y="{above(tick) + 4:.1f}" text-anchor="end">{_short(tick)}</text>')
+    for tick in sorted({place(point[0]) for point in known}) if log else right.ticks():
         told = _short(2**tick if log else tick)
-        parts.append(f'<text x="{across(tick):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{told}</text>')
+        parts.append(f'<text x="{right(tick):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{told}</text>')
     middle = (LEFT + WIDTH - RIGHT) / 2
     parts.append(f'<text x="{middle}" y="{HEIGHT - 4}" text-anchor="middle">{html.escape(x)}</text>')
     for number, line in enumerate(lines):
         points = [p for p in line.points if all(map(math.isfinite, p))]
         if not points:
             continue
-        color = f"var(--{COLORS[number % len(COLORS)]})"
-        high = [f"{across(place(p[0])):.1f},{up(p[3]):.1f}" for p in points]
-        low = [f"{across(place(p[0])):.1f},{up(p[2]):.1f}" for p in reversed(points)]
+        name, dashes = look(number)
+        color, drawn = f"var(--{name})", f' stroke-dasharray="{dashes}"' if dashes else ""
+        high = [f"{right(place(p[0])):.1f},{above(p[3]):.1f}" for p in points]
+        low = [f"{right(place(p[0])):.1f},{above(p[2]):.1f}" for p in reversed(points)]
         parts.append(f'<polygon points="{" ".join(high + low)}" fill="{color}" opacity="0.15"/>')
-        path = " ".join(f"{across(place(p[0])):.1f},{up(p[1]):.1f}" for p in points)
+        path = " ".join(f"{right(place(p[0])):.1f},{above(p[1]):.1f}" for p in points)
         title = html.escape(f"{line.name}: {_short(points[0][1])} to {_short(points[-1][1])}")
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2">')
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"{drawn}>')
         parts.append(f"<title>{title}</title></polyline>")
     return "".join([*parts, "</svg>"])
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.lab.study.analysis import Findings
-from assay.lab.study.charts import COLORS, Line, chart
+from assay.lab.study.charts import Line, Range, chart, look
+from assay.lab.study.progress import PASSED
 from assay.lab.study.results import SERIES
 from assay.lab.study.table import OF_A_TASK, WORDS, expectation, passes, texts
 from assay.record import disk
@@ -53,7 +54,7 @@ def page(findings: Findings, name: str) -> str:
         headings=OF_A_TASK,
         words=WORDS,
         expectations=[expectation(seen) for seen in findings.seen],
-        arms=[(arm, COLORS[i % len(COLORS)]) for i, arm in enumerate(study.arms)],
+        arms=[(arm, *look(i)) for i, arm in enumerate(study.arms)],
         tasks=[(task, _rows(findings, task), passes(findings, task), _charts(findings, task)) for task in study.tasks],
     )
 
@@ -63,21 +64,38 @@ def _rows(findings: Findings, task: str) -> list[list[str]]:
 
 
 def _charts(findings: Findings, task: str) -> list[tuple[str, Any]]:
-    """(title, SVG) of all charts of a task."""
-    arms = findings.study.arms
-    of = {arm: findings.of(arm, task) for arm in arms}
-    tokens, made = "tokens", []
-    held_out = [Line(arm, band([[(p[1], p[2]) for p in r.curve] for r in runs])) for arm, runs in of.items()]
-    made.append(("held-out pass@1 in training", chart(held_out, x=tokens, y="pass@1")))
+    """(title, SVG) of all charts of a task. Charts over tokens share their horizontal axis, and those of a score their
+    vertical axis with the other tasks.
+    """
+    held_out = {one: _held_out(findings, one) for one in findings.study.tasks}
+    own = {name: _series(findings, task, name) for name in SERIES}
+    across = _range([x for lines in (held_out[task], *own.values()) for line in lines for x, *_ in line.points])
+    scores = [v for lines in held_out.values() for line in lines for _, *values in line.points for v in values]
     curves = [
         Line(arm, tuple((k, v["mean"], v["low"], v["high"]) for k, v in findings.cell(arm, task).passes.items()))
-        for arm in arms
+        for arm in findings.study.arms
     ]
-    made.append(("pass@k after training", chart(curves, x="k", y="pass@k", log=True)))
-    for name in SERIES:
-        lines = [Line(arm, band([r.series.get(name, []) for r in runs])) for arm, runs in of.items()]
-        made.append((TITLES[name], chart(lines, x=tokens, y=TITLES[name])))
+    made = [
+        ("held-out pass@1 in training", chart(held_out[task], x="tokens", y=PASSED, across=across, up=_range(scores))),
+        ("pass@k after training", chart(curves, x="k", y="pass@k", log=True, up=(0.0, 1.0))),
+        *((TITLES[name], chart(lines, x="tokens", y=TITLES[name], across=across)) for name, lines in own.items()),
+    ]
     return [(title, _trusted(svg)) for title, svg in made]
+
+
+def _held_out(findings: Findings, task: str) -> list[Line]:
+    runs = {arm: findings.of(arm, task) for arm in findings.study.arms}
+    return [Line(arm, band([[(p[1], p[2]) for p in result.curve] for result in of])) for arm, of in runs.items()]
+
+
+def _series(findings: Findings, task: str, name: str) -> list[Line]:
+    runs = {arm: findings.of(arm, task) for arm in findings.study.arms}
+    return [Line(arm, band([result.series.get(name, []) for result in of])) for arm, of in runs.items()]
+
+
+def _range(values: Sequence[float]) -> Range | None:
+    known = [value for value in values if math.isfinite(value)]
+    return (min(known), max(known)) if known else None
 
 
 def band(curves: Sequence[Sequence[Sequence[float]]]) -> tuple[tuple[float, float, float, float], ...]:
