@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 VERBS = ("train", "resume", "sample", "eval", "data", "compare", "list", "show", "base", "export", "report", "verify")
-VERBS += ("doctor", "demo", "explain", "new")
+VERBS += ("doctor", "demo", "explain", "new", "claims")
 EXAMPLE = Path(__file__).parents[1] / "examples" / "word_problems.jsonl"
 LINES = [
     "--help",

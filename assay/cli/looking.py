@@ -76,6 +76,12 @@ def run_compare(arguments: argparse.Namespace) -> Any:
     return as_json(comparison)
 
 
+def run_claims(arguments: argparse.Namespace) -> Any:
+    from assay.cli import claims
+
+    return claims.run_claims(arguments)
+
+
 def run_report(arguments: argparse.Namespace) -> Any:
     from assay.view.results import finished
 

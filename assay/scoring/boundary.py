@@ -1,9 +1,9 @@
 """What a trained model reaches that its base did not: measures over the counts of two banks on the same problems.
 
-Legend: M problems; a bank has n[M] samples of each, of which c[M] were right; p is the chance of a right sample, so that k
-samples all miss with the chance (1 - p)^k. Its unbiased estimate for k <= n is C(n - c, k) / C(n, k): `misses`. Products of
-such estimates for two halves of one bank are estimates for the whole bank, (1 - p)^j (1 - p)^k = (1 - p)^(j + k), so that
-nothing here splits a bank by chance: every split-half quantity is its mean over all splits.
+Legend: M problems; a bank has n[M] samples of each, of which c[M] were right; p is the chance of a right sample, so
+that k samples all miss with the chance (1 - p)^k. Its unbiased estimate for k <= n is C(n - c, k) / C(n, k): `misses`.
+Products of such estimates for two halves of one bank are estimates for the whole bank, (1 - p)^j (1 - p)^k = (1 -
+p)^(j + k), so that nothing here splits a bank by chance: every split-half quantity is its mean over all splits.
 
 Sources: 2504.13837 (crossing curves), 2507.14843 (support), 2510.11653 (zero sets), 2506.13923 (compression and gain).
 """
@@ -18,7 +18,6 @@ import numpy as np
 
 from assay.errors import DataError
 from assay.scoring.bank import Bank, common
-from assay.scoring.passk import pass_at_k
 
 MULTIPLES = 2.0 ** (1 / 8)  # between the k of a curve, from `DENSE` on
 DENSE = 64  # up to which every k is on a curve
@@ -117,20 +116,24 @@ def _log_sums(starts: np.ndarray, tail: np.ndarray) -> np.ndarray:
 
 
 def misses(counts: Counts, ks: Sequence[int], *, prior: Beta | None = None) -> np.ndarray:
-    """float[M, K]: estimates of (1 - p)^k. They are unbiased where a problem has k samples. For more than it has, they are
-    extrapolated by `prior`, which is the fit of these counts unless given.
+    """float[M, K]: estimates of (1 - p)^k. They are unbiased where all problems have k samples. For more than
+    that they are extrapolated by `prior`, which is the fit of these counts unless given.
     """
     least, values = counts.samples, np.empty((len(counts), len(ks)))
-    if max(ks) > least and prior is None:
-        prior = beta_of(counts)
+    wrong, product = counts.n - counts.c, np.ones(len(counts))
+    places: dict[int, list[int]] = {}
     for place, k in enumerate(ks):
-        if k <= least:
-            values[:, place] = 1.0 - pass_at_k(counts.n, counts.c, k=k)
-        else:
-            assert prior is not None
-            pairs, where = np.unique(np.stack([counts.n, counts.c]), axis=1, return_inverse=True)
-            of_pair = np.array([prior.given(int(n), int(c)).misses(k) for n, c in pairs.T])
-            values[:, place] = of_pair[where.ravel()]
+        places.setdefault(k, []).append(place)
+    for j in range(min(max(ks), least)):  # C(n - c, k) / C(n, k), a factor in [0, 1] at a time
+        product = product * np.maximum(wrong - j, 0) / (counts.n - j)
+        for place in places.get(j + 1, ()):
+            values[:, place] = product
+    if beyond := [place for place, k in enumerate(ks) if k > least]:
+        prior = beta_of(counts) if prior is None else prior
+        pairs, where = np.unique(np.stack([counts.n, counts.c]), axis=1, return_inverse=True)
+        posteriors = [prior.given(int(n), int(c)) for n, c in pairs.T]
+        for place in beyond:
+            values[:, place] = np.array([one.misses(ks[place]) for one in posteriors])[where.ravel()]
     return values
 
 
@@ -146,8 +149,8 @@ def grid(most: int) -> list[int]:
 
 
 def crossover(base: Counts, child: Counts) -> float:
-    """The least k from which on pass@k of the child is at most that of the base, up to the samples of both; between two k
-    by log2 k. Infinite without such a k: beyond what the samples show.
+    """The least k from which on pass@k of the child is at most that of the base, up to the samples of both; between
+    two k by log2 k. Infinite without such a k: beyond what the samples show.
     """
     require_pair(base, child)
     ks = list(range(1, min(base.samples, child.samples) + 1))
@@ -280,8 +283,9 @@ class Decomposition:
 
 
 def decompose(base: Counts, child: Counts, k: int) -> Decomposition:
-    """Splits the change of pass@1. k samples of the base say which problems it solves, its other samples how often, so that
-    no problem seems to be gained because it was chosen for a zero: given a zero among k, all c right ones are others.
+    """Splits the change of pass@1. k samples of the base say which problems it solves, its other samples how often, so
+    that no problem seems to be gained because it was chosen for a zero: given a zero among k, all c right ones are
+    others.
     """
     require_pair(base, child)
     if base.samples <= k:

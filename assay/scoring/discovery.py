@@ -1,9 +1,9 @@
 """Sharpening or discovery: did training make likelier what the base could do, or teach what it could not?
 
-The base is given `times` as many samples as the child, where `times` is the number of its samples that one of the child is
-worth at pass@1 (`boundary.multiplier`). A child that only answers with the best of four samples is then no better than its
-base at any k, although with equal samples it is better at every k and solves problems that the base did not: so curves,
-gained problems and zero sets are all compared after this correction, and none before it.
+The base is given `times` as many samples as the child, where `times` is the number of its samples that one of the
+child is worth at pass@1 (`boundary.multiplier`). A child that only answers with the best of four samples is then no
+better than its base at any k, although with equal samples it is better at every k and solves problems that the base
+did not: so curves, gained problems and zero sets are all compared after this correction, and none before it.
 
     child    whether pass@1 rose                                              pass@1 of both
     reach    whether n samples of the child solve more than times n of the base    all problems
@@ -79,9 +79,9 @@ def sharpen_or_discover(
     key: Key | None = None,
     draws: int = DRAWS,
 ) -> Boundary:
-    """The verdict on a pair of banks on the same problems. `n` samples of each say what it reaches; the base's bank should
-    hold (1 + times) n, of which n choose the zero set: what lies beyond is extrapolated. Intervals are over problems, and
-    contain the doubt of `times`, which is estimated anew in each resampled set.
+    """The verdict on a pair of banks on the same problems. `n` samples of each say what it reaches; the base's bank
+    should hold (1 + times) n, of which n choose the zero set: what lies beyond is extrapolated. Intervals are over
+    problems, and contain the doubt of `times`, which is estimated anew in each resampled set.
 
     sharpen_or_discover(*counts_of(base, child), n=64)
     """

@@ -6,8 +6,8 @@ A claim names the smallest effect worth knowing, `worth`. With the mean D and it
     REFUTED       U < worth: an effect as large as claimed is excluded; REVERSED if U < 0 as well
     INCONCLUSIVE  otherwise
 
-A claim of no difference is SUPPORTED where the interval at 90 % lies within -worth .. worth (two one-sided tests at 5 %),
-and REFUTED where the interval at 95 % lies beyond `worth` on one side.
+A claim of no difference is SUPPORTED where the interval at 90 % lies within -worth .. worth (two one-sided tests at 5
+%), and REFUTED where the interval at 95 % lies beyond `worth` on one side.
 
 The unit of a claim on two checkpoints is the problem (`of_checkpoints`), of a claim on two methods the seed of training
 (`of_methods`): samples are no units of either.
@@ -107,8 +107,10 @@ def _equality(found: Interval, narrow: Interval, worth: float) -> Judgement:
 
 
 def of_methods(differences: np.ndarray, worth: float, kind: Kind = "difference") -> Judgement:
-    """The verdict on two methods by float[S, M], the difference for each seed of training on each problem. The interval
-    holds for new seeds and new problems (`assay.scoring.inference`); `p` is that of the signs of the seeds.
+    """The verdict on two methods by float[S, M], the difference for each seed of training on each problem.
+
+    The interval holds for new seeds and new problems (`assay.scoring.inference`) and decides. `p`, of the signs of the
+    seeds, assumes nothing of how they spread, but holds for these problems alone; it is reported beside the verdict.
 
     of_methods(after - before, worth=0.02)
     """
@@ -166,7 +168,8 @@ def sign_flip(of_seeds: Sequence[float]) -> float:
 
 def reported(judged: Judgement, *, null: Interval | None, truncated: tuple[float, float]) -> Judgement:
     """The verdict as a report may print it: INCONCLUSIVE where the null is missing, that is the same comparison between
-    two banks of one checkpoint, or where the shares of `truncated` answers of both sides differ by more than two points.
+    two banks of one checkpoint, or where the shares of `truncated` answers of both sides differ by more than two
+    points.
     """
     first, other = truncated
     if null is None:

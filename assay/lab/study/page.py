@@ -48,7 +48,7 @@ def page(findings: Findings, name: str) -> str:
     }
     return _template().render(
         name=name,
-        css=_styles(),
+        css=styles(),
         facts=facts,
         findings=findings,
         expects=study.expects,
@@ -115,7 +115,7 @@ def table(findings: Findings) -> str:
     return terminal.plain("\n".join(lines))
 
 
-def _styles() -> Any:
+def styles() -> Any:
     """The style sheet of reports, with its dark colors where the reader's system is dark."""
     sheet = (STATIC / "report.css").read_text(encoding="utf-8")
     dark = sheet[sheet.index(':root[data-theme="dark"]') :]

@@ -21,7 +21,7 @@ from typing import Any
 
 from assay.errors import AssayError, Stopped, UsageError
 from assay.host.terminal import say
-from assay.lab.study.plan import TRIAL_SEED, Run, Study, check
+from assay.lab.study.plan import TRIAL_SEED, Run, Study, check, check_runs
 from assay.lab.study.results import Result, code, result_of
 from assay.record import RunFolder
 from assay.record.panel import duration
@@ -61,7 +61,7 @@ def fill(study: Study, folder: Path, *, again: bool = False, tell: Tell = say) -
 
     results = fill(study, Path("studies/first"))
     """
-    check(study)
+    check_runs(study)
     with _alone(folder):
         return _Queue(study, folder, runs=True, again=again, tell=tell).fill()
 
