@@ -67,7 +67,7 @@ def _shown(name: str, *, as_json: bool) -> Any:
     }
     if not as_json:
         lines = [f"{card.id}  {card.claim}", f"metric  {card.metric}", f"rule    {card.rule}"]
-        width = max(len(check.name) for check in card.checks)
+        width = max((len(check.name) for check in card.checks), default=0)
         terminal.show("\n".join([*lines, *(f"  {check.name:{width}}  {check.expected}" for check in card.checks)]))
     return found
 

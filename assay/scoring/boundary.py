@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.errors import DataError
+from assay.rng import Key
 from assay.scoring.bank import Bank, common
 
 MULTIPLES = 2.0 ** (1 / 8)  # between the k of a curve, from `DENSE` on
@@ -156,6 +157,19 @@ def crossover(base: Counts, child: Counts) -> float:
     ks = list(range(1, min(base.samples, child.samples) + 1))
     ahead = (misses(base, ks) - misses(child, ks)).mean(axis=0)
     return crossing_of(ks, ahead)
+
+
+def crossover_bounds(base: Counts, child: Counts, key: Key, *, draws: int = 2000) -> tuple[float, float]:
+    """The 95 % interval of the crossover over problems, by resampling them; a bound is infinite where it lies beyond
+    what the samples show.
+    """
+    require_pair(base, child)
+    ks = list(range(1, min(base.samples, child.samples) + 1))
+    ahead = misses(base, ks) - misses(child, ks)
+    generator = key("crossover", len(base), draws).generator()
+    weights = generator.multinomial(len(base), np.full(len(base), 1 / len(base)), size=draws) / len(base)
+    found = np.sort([crossing_of(ks, row) for row in weights @ ahead])
+    return float(found[math.floor(0.025 * (draws - 1))]), float(found[math.ceil(0.975 * (draws - 1))])
 
 
 def crossing_of(ks: Sequence[int], ahead: np.ndarray) -> float:

@@ -5,7 +5,7 @@ child is worth at pass@1 (`boundary.multiplier`). A child that only answers with
 better than its base at any k, although with equal samples it is better at every k and solves problems that the base
 did not: so curves, gained problems and zero sets are all compared after this correction, and none before it.
 
-    child    whether pass@1 rose                                              pass@1 of both
+    first    whether pass@1 rose                                                   all problems
     reach    whether n samples of the child solve more than times n of the base    all problems
     zero     whether they do so where n samples of the base solved nothing        its zero set, `boundary.expansion`
 
@@ -13,7 +13,7 @@ The three are judged by `verdict`, and together
 
     discovery      zero SUPPORTED and reach SUPPORTED
     mixed          zero SUPPORTED, reach not: new problems are solved, and as many others are lost
-    sharpening     child SUPPORTED, reach REFUTED or REVERSED, zero not SUPPORTED
+    sharpening     first SUPPORTED, reach REFUTED or REVERSED, zero not SUPPORTED
     undetermined   otherwise; also where base and child do not differ
 
 A chance below 3 / n per sample cannot be told from 0 by n samples (`blind_below`).
@@ -60,7 +60,7 @@ class Boundary:
     n: int
     blind_below: float  # 3 / n
     times: Interval  # samples of the base that one of the child is worth
-    child: Judgement
+    first: Judgement
     reach: Judgement
     zero: Judgement | None  # None where the zero set is too small
     zero_problems: float
@@ -112,27 +112,27 @@ def sharpen_or_discover(
         n=n,
         blind_below=3 / n,
         times=times,
-        child=judged[0],
+        first=judged[0],
         reach=judged[1],
         zero=judged[2],
         zero_problems=zero_problems,
-        crossover=crossover(base, Counts(child.n, child.c)),
+        crossover=crossover(base, child),
         gain_share=decompose(base, child, n).gain_share,
         extrapolated=n * (1 + times.mean) > base.samples,
     )
 
 
-def _called(child: Judgement, reach: Judgement, zero: Judgement | None, problems: float) -> tuple[Word, str]:
+def _called(first: Judgement, reach: Judgement, zero: Judgement | None, problems: float) -> tuple[Word, str]:
     if zero is None:
         return "undetermined", f"the zero set has {problems:.0f} problems, fewer than {FEWEST_ZERO}: take harder ones"
     if zero.word == "SUPPORTED" and reach.word == "SUPPORTED":
         return "discovery", f"it solves what the base does not: on the zero set {zero.reason}"
     if zero.word == "SUPPORTED":
         return "mixed", f"on the zero set {zero.reason}; over all problems {reach.reason}"
-    if child.word == "SUPPORTED" and reach.word in ("REFUTED", "REVERSED"):
-        return "sharpening", f"pass@1 {child.reason}, and beyond the base given as many tries more {reach.reason}"
-    if child.word != "SUPPORTED" and reach.word in ("REFUTED", "REVERSED"):
-        return "undetermined", f"the child is not better than its base: pass@1 {child.reason}"
+    if first.word == "SUPPORTED" and reach.word in ("REFUTED", "REVERSED"):
+        return "sharpening", f"pass@1 {first.reason}, and beyond the base given as many tries more {reach.reason}"
+    if first.word != "SUPPORTED" and reach.word in ("REFUTED", "REVERSED"):
+        return "undetermined", f"the child is not better than its base: pass@1 {first.reason}"
     return "undetermined", f"what the child reaches beyond its base is not settled: {reach.reason}"
 
 

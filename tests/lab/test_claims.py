@@ -232,28 +232,24 @@ def check_of(name: str, holds: bool = True, **more: Any) -> Check:
     return Check(name, f"{name} holds", lambda _: Finding(f"{name} was seen", holds, {"share": 0.5}), **more)
 
 
-TEST_CARD = Card("CC-TEST", "cards are refused", metric="none", rule="none", needs=("first", "second"))
-NAMES = ("first", "second", "third")
-
-
-def ask(path: Path) -> None:
-    claims.require(TEST_CARD, path, names=NAMES)
+TEST_CARD = Card("CC-TEST", "cards are refused", metric="none", rule="none", needs=("verdicts", "repeats"))
 
 
 def test_a_card_speaks_where_all_that_it_needs_holds_with_this_code(tmp_path: Path) -> None:
-    _, path = gate.run(tmp_path, card=card_of(check_of("first"), check_of("second"), check_of("third", False)))
-    ask(path)
+    checks = check_of("verdicts"), check_of("repeats"), check_of("power", False)
+    _, path = gate.run(tmp_path, card=card_of(*checks), tell=silent)
+    claims.require(TEST_CARD, path)
 
 
 @pytest.mark.parametrize(
     ("checks", "message"),
     [
         (
-            (check_of("first"), check_of("second", False)),
-            "second does not hold. Expected: second holds. Came: second was",
+            (check_of("verdicts"), check_of("repeats", False)),
+            "CC-TEST may not report: repeats does not hold. Expected: repeats holds. Came: repeats was seen",
         ),
-        ((check_of("first"),), "CC-TEST may not report: its check second was not run"),
-        ((check_of("first"), check_of("second", trains=True)), "second was not run"),
+        ((check_of("verdicts"),), "CC-TEST may not report: its check repeats was not run"),
+        ((check_of("verdicts"), check_of("repeats", trains=True)), "its check repeats was not run"),
     ],
 )
 def test_a_card_is_refused_by_the_name_of_what_it_lacks(
@@ -261,22 +257,23 @@ def test_a_card_is_refused_by_the_name_of_what_it_lacks(
 ) -> None:
     _, path = gate.run(tmp_path, card=card_of(*checks), quick=True, tell=silent)
     with pytest.raises(ClaimError, match=message):
-        ask(path)
+        claims.require(TEST_CARD, path)
 
 
 def test_a_gate_of_other_code_or_none_refuses_every_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ClaimError, match=r"the gate was not run. `assay claims run CC-00 --into .*` runs it"):
-        ask(tmp_path / "CC-00.json")
-    _, path = gate.run(tmp_path, card=card_of(check_of("first"), check_of("second")), tell=silent)
-    ask(path)
+        claims.require(TEST_CARD, tmp_path / "CC-00.json")
+    _, path = gate.run(tmp_path, card=card_of(check_of("verdicts"), check_of("repeats")), tell=silent)
+    claims.require(TEST_CARD, path)
     monkeypatch.setattr(gate, "mark", lambda: "other")
     with pytest.raises(ClaimError, match=r"was run with other code \(.*, now other\)"):
-        ask(path)
+        claims.require(TEST_CARD, path)
     path.write_text("{}")
     with pytest.raises(DataError, match="is not what the gate came to"):
-        ask(path)
-    with pytest.raises(ClaimError, match="CC-TEST needs first, which is no check of the gate"):
         claims.require(TEST_CARD, path)
+    unknown = dataclasses.replace(TEST_CARD, needs=("verdict",))
+    with pytest.raises(ClaimError, match="CC-TEST needs verdict, which is no check of the gate: pass-at-k, "):
+        claims.require(unknown, path)
 
 
 def test_a_killed_gate_goes_on_and_what_is_done_is_not_done_again(tmp_path: Path) -> None:
@@ -319,10 +316,13 @@ def test_the_committed_gate_is_of_the_checks_that_there_are() -> None:
 
 
 def test_a_page_shows_all_outcomes_without_scripts(tmp_path: Path) -> None:
-    card = card_of(check_of("first"), check_of("<b>second</b>", False), check_of("third", trains=True))
+    shares = {"SUPPORTED at 0": 0.01, "SUPPORTED at 0.02": 0.4}
+    verdicts = Check("verdicts", "few", lambda _: Finding("few", True, shares))
+    card = card_of(verdicts, check_of("<b>second</b>", False), check_of("third", trains=True))
     record, path = gate.run(tmp_path, card=card, quick=True, tell=silent)
     made = page.write(card, record, path).read_text()
     assert "<script" not in made and "&lt;b&gt;second&lt;/b&gt;" in made and "https://" not in made
+    assert made.count("<svg") == 1 and "verdicts: 0.01 to 0.4" in made
     assert page.conclusion(record) == (
         "1 of 3 checks hold; <b>second</b> does not hold; third was not run. Cards that need what does not hold, or "
         "was not run, are refused."

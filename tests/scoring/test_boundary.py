@@ -14,6 +14,7 @@ from scipy import stats
 from scipy.special import beta as beta_function
 
 from assay.errors import DataError
+from assay.rng import Key
 from assay.scoring.bank import Bank
 from assay.scoring.boundary import (
     Beta,
@@ -22,6 +23,7 @@ from assay.scoring.boundary import (
     counts_of,
     crossing_of,
     crossover,
+    crossover_bounds,
     decompose,
     expansion,
     grid,
@@ -78,6 +80,19 @@ def test_a_crossing_is_read_between_two_k() -> None:
     # pass@1 3/8 and 4/8, pass@2 by pairs: the child is right always on one problem, the base in half of both
     base, child = counts(4, 2, 2), counts(4, 4, 0)
     assert misses(base, [1, 2]).mean(0) == pytest.approx([1 / 2, 1 / 6]) and crossover(base, child) == 1.0
+
+
+def test_the_bounds_of_a_crossing_hold_the_true_one() -> None:
+    """The base is right with 0.2; the child with 0.6 on half of the problems, and never on the others. Their curves
+    cross where 0.8^k = 1/2 + 0.4^k / 2.
+    """
+    true = next(k for k in np.arange(1, 20, 0.001) if 0.8**k <= 0.5 + 0.5 * 0.4**k)
+    lost = np.arange(2000) % 2 == 0
+    base, child = drawn(np.full(2000, 0.2), 32, 1), drawn(np.where(lost, 0.0, 0.6), 32, 2)
+    low, high = crossover_bounds(base, child, Key(0), draws=500)
+    assert low < crossover(base, child) < high and low < true < high and high - low < 1.5
+    few, better = drawn(np.full(2000, 0.2), 8, 1), drawn(np.full(2000, 0.4), 8, 3)
+    assert crossover_bounds(few, better, Key(0), draws=50) == (math.inf, math.inf)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])

@@ -118,13 +118,13 @@ def calls(case: str, base: Counts, child: Counts, *, n: int, protocol: Protocol,
     zero = whole.zero.found.mean if whole.zero else float("nan")
     came = (
         f"{whole.word}, as {share:.0%} of {bootstraps} bootstraps say; a sample of the child is worth "
-        f"{whole.times.mean:.2f} of the base, pass@1 {whole.child.found.mean:+.3f}, beyond the base's reach at {n} "
+        f"{whole.times.mean:.2f} of the base, pass@1 {whole.first.found.mean:+.3f}, beyond the base's reach at {n} "
         f"{whole.reach.found.mean:+.3f}, on its zero set {zero:+.3f}"
     )
     figures = {
         "share": share,
         "times": whole.times.mean,
-        "pass@1": whole.child.found.mean,
+        "pass@1": whole.first.found.mean,
         "reach": whole.reach.found.mean,
         "zero": zero,
         "zero problems": whole.zero_problems,

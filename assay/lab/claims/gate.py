@@ -14,7 +14,6 @@ import json
 import os
 import platform
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -198,11 +197,14 @@ def told(outcome: Outcome) -> str:
     return {True: "holds", False: "does not hold", None: "not run"}[outcome.holds]
 
 
-def require(card: Card, path: Path = FOLDER / "CC-00.json", *, names: Sequence[str] | None = None) -> None:
-    """Refuses a card by name where a check that it needs does not hold, or was not run with this code."""
-    known = [check.name for check in CC_00.checks] if names is None else names
-    if strange := [name for name in card.needs if name not in known]:
-        raise ClaimError(f"{card.id} needs {strange[0]}, which is no check of the gate: {', '.join(known)}.")
+def require(card: Card, path: Path = FOLDER / "CC-00.json") -> None:
+    """Refuses a card by name where a check that it needs does not hold, or was not run with this code.
+
+    require(Card("CC-01", "RL narrows coverage", metric="...", rule="...", needs=("verdicts", "repeats")))
+    """
+    names = [check.name for check in CC_00.checks]
+    if strange := [name for name in card.needs if name not in names]:
+        raise ClaimError(f"{card.id} needs {strange[0]}, which is no check of the gate: {', '.join(names)}.")
     if not path.exists():
         raise ClaimError(f"{card.id} may not report: the gate was not run. `{command(path)}` runs it.")
     record = Record.read(path)

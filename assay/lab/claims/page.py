@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from assay.host import terminal
 from assay.lab.claims.card import Card, Outcome
 from assay.lab.claims.gate import Record, told
-from assay.lab.study.page import STATIC, styles
+from assay.lab.study.charts import Line, chart
+from assay.lab.study.page import STATIC, styles, trusted
 from assay.record import disk
 from assay.record.panel import duration
 
@@ -52,7 +53,22 @@ def page(card: Card, record: Record) -> str:
         },
         conclusion=conclusion(record),
         rows=[(one, told(one), duration(one.seconds)) for one in record.outcomes],
+        charts=[(title, trusted(svg)) for title, svg in _charts(record)],
     )
+
+
+def _charts(record: Record) -> list[tuple[str, str]]:
+    """(title, SVG): how often a difference is claimed, by its size, and how often intervals hold the truth, by seeds."""
+    drawn = []
+    for check, prefix, title, x in (
+        ("verdicts", "SUPPORTED at ", "claimed, of simulated studies", "true difference"),
+        ("intervals-over-seeds", "S=", "95 % intervals that hold the truth", "seeds"),
+    ):
+        if (outcome := record.outcome(check)) is not None:
+            points = [(float(n.removeprefix(prefix)), v) for n, v in outcome.figures.items() if n.startswith(prefix)]
+            lines = [Line(check, tuple((at, share, share, share) for at, share in sorted(points)))]
+            drawn.append((title, chart(lines, x=x, y="share")))
+    return drawn
 
 
 def table(outcomes: tuple[Outcome, ...]) -> str:
