@@ -16,6 +16,8 @@ LINES = [
         f"train {recipe} --dry-run"
         for recipe in ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "cure", "treerl")
     ),
+    "claims list",
+    "claims show CC-00",
     "verify explain 1/2 0.5",
     f"data check {EXAMPLE}",
     f"train grpo --dry-run --json --model x/y --data {EXAMPLE}",

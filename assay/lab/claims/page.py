@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from assay.host import terminal
 from assay.lab.claims.card import Card, Outcome
+from assay.lab.claims.estimators import COVERED
 from assay.lab.claims.gate import Record, told
 from assay.lab.study.charts import Line, chart
 from assay.lab.study.page import STATIC, styles, trusted
 from assay.record import disk
 from assay.record.panel import duration
+from assay.scoring.intervals import LEVEL
 
 if TYPE_CHECKING:
     import jinja2
@@ -58,15 +60,19 @@ def page(card: Card, record: Record) -> str:
 
 
 def _charts(record: Record) -> list[tuple[str, str]]:
-    """(title, SVG): how often a difference is claimed, by its size, and how often intervals hold the truth, by seeds."""
+    """(title, SVG): how often a difference is claimed, by its size, and how often intervals hold the truth, by seeds,
+    over the band in which they may.
+    """
     drawn = []
     for check, prefix, title, x in (
         ("verdicts", "SUPPORTED at ", "claimed, of simulated studies", "true difference"),
-        ("intervals-over-seeds", "S=", "95 % intervals that hold the truth", "seeds"),
+        ("intervals-over-seeds", "S=", "95 % intervals that hold 0", "seeds"),
     ):
-        if (outcome := record.outcome(check)) is not None:
-            points = [(float(n.removeprefix(prefix)), v) for n, v in outcome.figures.items() if n.startswith(prefix)]
-            lines = [Line(check, tuple((at, share, share, share) for at, share in sorted(points)))]
+        if (outcome := record.outcome(check)) is not None and outcome.figures:
+            shares = {float(n.removeprefix(prefix)): v for n, v in outcome.figures.items() if n.startswith(prefix)}
+            lines = [Line(check, tuple((at, share, share, share) for at, share in sorted(shares.items())))]
+            if prefix == "S=":
+                lines.append(Line("allowed", tuple((at, LEVEL, *COVERED) for at in sorted(shares))))
             drawn.append((title, chart(lines, x=x, y="share")))
     return drawn
 
