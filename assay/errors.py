@@ -39,7 +39,7 @@ class VerifierError(AssayError):
 
 
 class ClaimError(AssayError):
-    """A claim may not be made: an instrument that it rests on does not hold with this code, or was not tried with it."""
+    """A claim may not be made: an instrument that it rests on does not hold with this code, or was not tried."""
 
     exit_code = 66
 

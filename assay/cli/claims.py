@@ -1,4 +1,4 @@
-"""`assay claims`: the cards, what each asks and by which rule it is decided, and the gate that tries the instruments."""
+"""`assay claims`: the cards, what each asks and by which rule it is decided, and the gate that all pass."""
 
 from __future__ import annotations
 

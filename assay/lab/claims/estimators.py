@@ -133,8 +133,8 @@ def families_hold(
 ) -> Finding:
     """Five claims at once, of which two are true: how often any of the three others is made.
 
-    The correction itself is tried with exact p, of normal differences of seeds (Student's t), where it must keep to 5
-    %; then with those of `effect`, which may err as often as its intervals may miss, in 7 %.
+    The correction itself is tried with exact p, of normal differences of seeds (Student's t), where it must keep to
+    5 %; then with those of `effect`, which may err as often as its intervals may miss, in 7 %.
     """
     key, exact, ours, naive = key_of("families"), 0, 0, 0
     shifts = (0.0, 0.0, 0.0, 0.1, 0.1)
@@ -205,7 +205,7 @@ def power_is_as_promised(
     of_problems: Callable[..., int] = problems_needed,
     replications: int = 1000,
 ) -> Finding:
-    """The numbers of seeds and of problems that should show a difference in four of five studies, in studies of them."""
+    """The numbers of seeds and of problems that should show a difference in four of five studies, in such studies."""
     key, figures = key_of("power"), {}
     for worth in (0.02, 0.03):
         seeds = of_seeds((np.array([1.0, -1.0]) * SPREAD / math.sqrt(2)).tolist(), worth)
