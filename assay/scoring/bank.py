@@ -125,15 +125,20 @@ def evaluate(
     With the same key every model is sampled with the same random numbers, for paired comparison. `asked` may change the
     requests, for example add to their prompts what the recipe adds in training.
     """
+    requests = questions(problems, samples=samples, sampling=sampling, codec=codec)
+    return bank(answer(engine, asked(requests), key=key, codec=codec, verify=verify), answers=answers)
+
+
+def questions(problems: Sequence[Problem], *, samples: int, sampling: Sampling, codec: Codec) -> list[Request]:
+    """`samples` requests for every problem. What is random in an answer depends on its problem and its number alone."""
     if samples < 1 or sampling.max_new < 1:
         raise DataError(f"an evaluation needs samples >= 1 and max_new >= 1, not {samples} and {sampling.max_new}.")
     _refuse_repeats(problems)
-    requests = [
+    return [
         Request(problem, context, problem.id, sample=sample, tag="evaluate", **sampling.of(problem))
         for problem, context in ((problem, codec.render(problem.prompt)) for problem in problems)
         for sample in range(samples)
     ]
-    return bank(answer(engine, asked(requests), key=key, codec=codec, verify=verify), answers=answers)
 
 
 def answer(engine: Engine, requests: Sequence[Request], *, key: Key, codec: Codec, verify: Verify) -> list[Episode]:
