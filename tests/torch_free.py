@@ -9,6 +9,7 @@ VERBS = (
     "resume",
     "sample",
     "eval",
+    "bank",
     "data",
     "compare",
     "sweep",

@@ -1,4 +1,4 @@
-"""`assay bank sample`: samples a model into a file, portion by portion, so that a kill loses one portion at the most."""
+"""`assay bank sample`: samples a model into a file by portions, so that a kill loses one portion at the most."""
 
 from __future__ import annotations
 

@@ -161,9 +161,7 @@ def parity(base: str, child: str, sampled: Sampled, ks: Sequence[int]) -> Json:
     comparisons do not say the same, the conclusion is that it depends on the temperature.
     """
     models = (base, child)
-    curves = {
-        model: {heat: judged(sampled(model, heat, "valid").counts()) for heat in TEMPERATURES} for model in models
-    }
+    curves = [{heat: judged(sampled(model, heat, "valid").counts()) for heat in TEMPERATURES} for model in models]
     found: Json = {"base": base, "child": child, "temperatures": list(TEMPERATURES), "pass": {}}
     tests: dict[tuple[str, float], Bank] = {}
 
@@ -171,11 +169,11 @@ def parity(base: str, child: str, sampled: Sampled, ks: Sequence[int]) -> Json:
         for model, heat in zip(models, heats, strict=True):
             if (model, heat) not in tests:
                 tests[model, heat] = sampled(model, heat, "test").counts()
-        pair = [tests[place] for place in zip(models, heats, strict=True)]
-        return {"temperatures": list(heats), "difference": difference(*pair, [k])["pass"][str(k)]}
+        before, after = (tests[place] for place in zip(models, heats, strict=True))
+        return {"temperatures": list(heats), "difference": difference(before, after, [k])["pass"][str(k)]}
 
     for k in ks:
-        passes = [{h: float(pass_at_k(b.n, b.correct, k=k).mean()) for h, b in curves[m].items()} for m in models]
+        passes = [{h: float(pass_at_k(b.n, b.correct, k=k).mean()) for h, b in one.items()} for one in curves]
         equal, own = tested((1.0, 1.0)), tested([best(scores) for scores in passes])
         said = [direction(one["difference"]) for one in (equal, own)]
         found["pass"][str(k)] = {

@@ -19,6 +19,7 @@ def shown_table(found: Json) -> str:
         rows.append((k, score(value), *errors, majority, score(found["all"][k])))
     believed, avg, unsolved = found["posterior"], found["avg"], found["unsolved"]
     some = len(unsolved["problems"])
+    lacking = ", the bank is incomplete" if found["incomplete"] else ""
     bound = f", each with a chance below {unsolved['bound']:.4f}" if some else ""
     facts: list[Sequence[str]] = [
         (f"avg@{found['samples']}", score(avg)),
@@ -26,10 +27,7 @@ def shown_table(found: Json) -> str:
         *([("area of pass@k", f"{found['area']:.3f}")] if found["area"] is not None else []),
         ("unsolved", f"{some} of {found['problems']} problems{bound}"),
         ("cut at the limit", f"{found['truncated']:.1%}"),
-        (
-            "without verdict",
-            f"{found['invalid_share']:.1%}" + (", the bank is incomplete" if found["incomplete"] else ""),
-        ),
+        ("without verdict", f"{found['invalid_share']:.1%}{lacking}"),
     ]
     shape = f"{_named(found)}: {found['problems']} problems x {found['samples']} samples of split {found['split']}"
     return "\n".join([shape, _decoding(found), *columns(rows), *columns(facts), "intervals: 95 %, over problems"])
