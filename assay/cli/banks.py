@@ -91,7 +91,10 @@ ARGUMENTS: list[Argument] = [
     (("--worth",), {"type": float, "help": "compare: the smallest difference that would matter; default 0.02"}),
     (
         ("--differ",),
-        {"action": "store_true", "help": "compare: banks that were asked otherwise too, for example by temperature"},
+        {
+            "action": "store_true",
+            "help": "compare: take banks that were asked otherwise, for example by temperature; default: refuse them",
+        },
     ),
 ]
 FITTING = {
@@ -136,7 +139,8 @@ def _sample(arguments: argparse.Namespace) -> tuple[Any, str]:
 def _show(arguments: argparse.Namespace) -> tuple[Any, str]:
     from assay.scoring.samples import SampleBank
 
-    return _told(SampleBank.read(Path(arguments.names[0])), _ks(arguments))
+    ks = _ks(arguments)
+    return _told(SampleBank.read(Path(arguments.names[0])), ks)
 
 
 def _told(bank: SampleBank, ks: list[int]) -> tuple[Any, str]:
@@ -155,8 +159,9 @@ def _compare(arguments: argparse.Namespace) -> tuple[Any, str]:
     worth = WORTH if arguments.worth is None else arguments.worth
     if not 0 < worth <= 1:
         raise UsageError(f"--worth is a difference of pass@1, above 0 and at most 1, not {worth:g}.")
+    ks = _ks(arguments)
     first, other = (SampleBank.read(Path(name)) for name in arguments.names)
-    found = compared(first, other, _ks(arguments), worth=worth, differ=arguments.differ)
+    found = compared(first, other, ks, worth=worth, differ=arguments.differ)
     return found, compared_table(found)
 
 

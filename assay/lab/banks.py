@@ -57,6 +57,8 @@ def sample_bank(
     check_sampling(max_new=wish.max_new, temperature=wish.temperature, top_p=wish.top_p)
     _require_place(into)
     ask, asked, problems = _prepared(model, pool, wish, count, judge)
+    if into.exists():
+        _there(into, asked)  # a refusal leaves no folder behind
     parts = into.with_name(f"{into.name}.parts")
     parts.mkdir(exist_ok=True)
     lock = Lock(parts / "lock")
@@ -64,6 +66,7 @@ def sample_bank(
     try:
         if into.exists():
             bank = _there(into, asked)
+            terminal.say(f"{into} holds this bank already; nothing is sampled")
         else:
             bank = _sampled(ask, asked, problems, parts, quiet=quiet)
             bank.write(into)
@@ -126,7 +129,6 @@ def _there(into: Path, asked: Asked) -> SampleBank:
     """The bank of a file that exists; UsageError unless it holds what is asked."""
     bank = SampleBank.read(into)
     if bank.asked.digest == asked.digest:
-        terminal.say(f"{into} holds this bank already; nothing is sampled")
         return bank
     mine, theirs = asked.to_json(), bank.asked.to_json()
     others = ", ".join(name for name in mine if mine[name] != theirs[name])

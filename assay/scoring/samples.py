@@ -148,7 +148,7 @@ class SampleBank:
             )
         if not table.schema.equals(_schema()):
             raise DataError(f"{path} is damaged: it has other columns than a bank of format {FORMAT}. {AGAIN}")
-        return cls(asked, table)._checked(str(path))
+        return cls(asked, table.cast(_schema()))._checked(str(path))
 
     def counts(self) -> Bank:
         """The counts of the bank with its answers; all estimators work on counts."""
