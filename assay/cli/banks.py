@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import dataclasses
 import re
 import tempfile
 from contextlib import nullcontext
@@ -19,6 +20,8 @@ from assay.host import terminal
 if TYPE_CHECKING:
     from assay.lab.banks import Wish
     from assay.scoring.samples import SampleBank
+    from assay.source import Pool
+    from assay.tasks.task import Split
 
 ACTIONS = {  # action -> what it takes
     "sample": ("MODEL",),
@@ -99,7 +102,20 @@ ARGUMENTS: list[Argument] = [
 ]
 FITTING = {
     **dict.fromkeys(
-        ("task", "wording", "system", "problems", "n", "top_p", "max_new", "seed", "into", "reward", "reward_timeout"),
+        (
+            "task",
+            "wording",
+            "system",
+            "problems",
+            "n",
+            "top_p",
+            "max_new",
+            "seed",
+            "into",
+            "reward",
+            "right_from",
+            "reward_timeout",
+        ),
         SAMPLING,
     ),
     **dict.fromkeys(("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows", "data"), ("sample",)),
@@ -109,11 +125,15 @@ FITTING = {
 }
 
 
+DEFAULTS = {flags[0].strip("-").replace("-", "_"): options.get("default") for flags, options in ARGUMENTS}
+
+
 def run_bank(arguments: argparse.Namespace) -> Any:
     """What `assay bank ACTION` does."""
     action, expected = arguments.action, ACTIONS[arguments.action]
     for name, fitting in FITTING.items():
-        if getattr(arguments, name) not in (None, False, "") and action not in fitting:
+        given = getattr(arguments, name)
+        if given not in (None, False, DEFAULTS[name]) and action not in fitting:
             told = " and ".join(f"`assay bank {one}`" for one in fitting)
             raise UsageError(f"--{name.replace('_', '-')} is an option of {told}, not of `assay bank {action}`.")
     if len(arguments.names) != len(expected):
@@ -125,13 +145,17 @@ def run_bank(arguments: argparse.Namespace) -> Any:
 
 
 def _sample(arguments: argparse.Namespace) -> tuple[Any, str]:
+    from assay.lab.banks import sample_bank
+
     if not arguments.into:
         raise UsageError("assay bank sample writes a new file: name it with --into FILE.parquet.")
     if arguments.data and arguments.split == "valid":
         raise UsageError("--split valid is for generated tasks and runs: of --data all rows are asked.")
     (model,) = arguments.names
     wish = _wish(arguments, split=arguments.split or "test")
-    bank = _sampled(arguments, model, wish, arguments.into)
+    with judge_of(arguments) as judge:
+        pool = _pool_of(arguments, model)
+        bank = sample_bank(model, pool, arguments.into, wish, judge=judge, quiet=arguments.quiet)
     found, table = _told(bank, [])
     return found | {"file": str(arguments.into)}, f"{table}\nbank  {arguments.into}"
 
@@ -166,6 +190,7 @@ def _compare(arguments: argparse.Namespace) -> tuple[Any, str]:
 
 
 def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
+    from assay.lab.banks import asked_alike, sample_bank
     from assay.scoring.banks import parity
     from assay.view.banks import parity_table
 
@@ -174,20 +199,29 @@ def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
     ks = _ks(arguments) or sorted({1, max(1, samples // 2)})
     if max(ks) > samples:
         raise UsageError(f"pass@{max(ks)} needs --n of at least {max(ks)} samples a problem, not {samples}.")
+    pool, wish = asked_alike(child, _pool_of(arguments, child), _wish(arguments))
     if arguments.into:
         arguments.into.mkdir(parents=True, exist_ok=True)
     place = nullcontext(str(arguments.into)) if arguments.into else tempfile.TemporaryDirectory(prefix="assay-parity-")
-    with place as folder:
-        sides = {base: "base", child: "child"}
+    with place as folder, judge_of(arguments) as judge:
 
-        def sampled(model: str, heat: float, split: Any) -> SampleBank:
-            file = Path(folder) / f"{sides[model]}-{split}-{heat:g}.parquet"
+        def sampled(model: str, heat: float, split: Split) -> SampleBank:
+            side = "base" if model == base else "child"
+            file = Path(folder) / f"{side}-{split}-{heat:g}.parquet"
             if not arguments.quiet:
-                terminal.say(f"{sides[model]} at temperature {heat:g} on split {split}")
-            return _sampled(arguments, model, _wish(arguments, split=split, temperature=heat), file)
+                terminal.say(f"{side} at temperature {heat:g} on split {split}")
+            this = dataclasses.replace(wish, split=split, temperature=heat)
+            return sample_bank(model, pool, file, this, judge=judge, quiet=True)
 
         found = parity(base, child, sampled, ks)
     return found, parity_table(found)
+
+
+def _pool_of(arguments: argparse.Namespace, model: str) -> Pool:
+    """The problems that a model is asked, as `assay eval` would choose them."""
+    asking = copy.copy(arguments)
+    asking.model = model
+    return exam_of(asking)
 
 
 def _wish(arguments: argparse.Namespace, **more: Any) -> Wish:
@@ -197,15 +231,6 @@ def _wish(arguments: argparse.Namespace, **more: Any) -> Wish:
     options = {"samples": "n", **{name: name for name in ("problems", "temperature", "top_p", "max_new", "seed")}}
     given = {name: value for name, option in options.items() if (value := getattr(arguments, option)) is not None}
     return Wish(**given | more, system=arguments.system)
-
-
-def _sampled(arguments: argparse.Namespace, model: str, wish: Wish, into: Path) -> SampleBank:
-    from assay.lab.banks import sample_bank
-
-    asking = copy.copy(arguments)
-    asking.model = model
-    with judge_of(asking) as judge:
-        return sample_bank(model, exam_of(asking), into, wish, judge=judge, quiet=arguments.quiet)
 
 
 def _ks(arguments: argparse.Namespace) -> list[int]:

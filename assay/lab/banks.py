@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,15 +12,17 @@ from typing import TYPE_CHECKING
 from assay.ask import Sampling
 from assay.errors import UsageError
 from assay.host import terminal
-from assay.lab.sample import asked_with, check_sampling, exam, how_many, open_engine
+from assay.lab.sample import answer_length, asked_with, check_sampling, exam, how_many, open_engine
 from assay.record import disk
 from assay.record.lock import Lock
 from assay.record.panel import duration
 from assay.rng import Key
+from assay.run.ancestry import origin
 from assay.run.configure import to_data
 from assay.run.grader import Grader
 from assay.scoring.bank import answer, questions
 from assay.scoring.samples import Asked, SampleBank, told
+from assay.tasks.data import is_data
 
 if TYPE_CHECKING:
     from assay.source import Pool
@@ -74,6 +77,19 @@ def sample_bank(
     finally:
         lock.release()
     return bank
+
+
+def asked_alike(child: str, pool: Pool, wish: Wish) -> tuple[Pool, Wish]:
+    """What a base is asked that is compared with a child: the child's problems, answer length and system message."""
+    if any(is_data(share.task) for share in pool.shares):
+        raise UsageError(
+            "parity chooses temperatures on the split valid and tests on another, which rows of a data file do not "
+            "have: name generated tasks with --task."
+        )
+    run = origin(child)
+    system = run.system if run is not None and wish.system is None else wish.system
+    length = answer_length(child, pool) if wish.max_new is None else wish.max_new
+    return pool, dataclasses.replace(wish, max_new=length, system=system or None)
 
 
 Ask = Callable[[list["Problem"], Asked], SampleBank]

@@ -161,10 +161,7 @@ def exam(
 
     The length is by default that of the model's run, or what the task needs. Rows that do not fit are left out.
     """
-    if max_new is None and (run := origin(model)) is not None:
-        max_new = run.experiment.recipe.scale.max_new
-    elif max_new is None:
-        max_new = longest_solution(pool) if pool.wording == "compact" else 1024
+    max_new = answer_length(model, pool) if max_new is None else max_new
     asked = pool.held_out(Key("exam", split), count, split, least=FEWEST)
     if len(asked) < count and not pool.finite:
         say(f"these levels have only {len(asked)} different problems, of {count} that were asked for")
@@ -175,6 +172,13 @@ def exam(
             say(line)
         max_new, asked = fits.max_new, [problem for problem in asked if problem.id not in fits.left_out]
     return asked, max_new
+
+
+def answer_length(model: str, pool: Pool) -> int:
+    """The most tokens of an answer: the limit of the model's run, or what the tasks need."""
+    if (run := origin(model)) is not None:
+        return run.experiment.recipe.scale.max_new
+    return longest_solution(pool) if pool.wording == "compact" else 1024
 
 
 def asked_with(model: str, codec: Codec) -> Callable[[list[Request]], list[Request]]:

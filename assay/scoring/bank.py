@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 Verify = Callable[[Sequence[Episode]], Sequence[Verdict]]
 Json = dict[str, Any]
 
-_RESAMPLING = Key("evaluation intervals")
+RESAMPLING = Key("evaluation intervals")
+"""Intervals with this key resample the same problems, whatever they are intervals of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +206,7 @@ def _scores(groups: Sequence[Sequence[Episode]]) -> dict[str, np.ndarray]:
     return {name: np.array([np.mean(one) if one else math.nan for one in rows]) for name, rows in scores.items()}
 
 
-def summary(bank: Bank, ks: Sequence[int], *, key: Key = _RESAMPLING, level: float = LEVEL, draws: int = DRAWS) -> Json:
+def summary(bank: Bank, ks: Sequence[int], *, key: Key = RESAMPLING, level: float = LEVEL, draws: int = DRAWS) -> Json:
     """pass@k and other estimates with intervals over problems: overall, by task, and by task and level.
 
     The result is JSON data; a bound that is unknown is None.
@@ -249,11 +250,11 @@ def _estimates(bank: Bank, ks: Sequence[int], key: Key, level: float, draws: int
 def _majorities(bank: Bank, k: int) -> np.ndarray:
     assert bank.answers is not None and bank.right is not None
     votes = zip(bank.problems, bank.answers, bank.right)
-    return np.array([maj_at_k(answers, right, k=k, key=_RESAMPLING(problem)) for problem, answers, right in votes])
+    return np.array([maj_at_k(answers, right, k=k, key=RESAMPLING(problem)) for problem, answers, right in votes])
 
 
 def difference(
-    before: Bank, after: Bank, ks: Sequence[int], *, key: Key = _RESAMPLING, level: float = LEVEL, draws: int = DRAWS
+    before: Bank, after: Bank, ks: Sequence[int], *, key: Key = RESAMPLING, level: float = LEVEL, draws: int = DRAWS
 ) -> Json:
     """The paired difference `after` - `before` on the M problems of both: {"problems": M, "pass": {k: interval}}."""
     before, after = common(*(bank.select(np.flatnonzero(bank.n > 0)) for bank in (before, after)))

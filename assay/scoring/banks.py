@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from assay.errors import DataError
-from assay.rng import Key
-from assay.scoring.bank import Bank, as_json, common, difference, powers, summary
+from assay.scoring.bank import RESAMPLING, Bank, as_json, common, difference, powers, summary
 from assay.scoring.bayes import better, posterior
 from assay.scoring.intervals import interval
 from assay.scoring.passk import all_at_k, area, pass_at_k, pass_errors, unsolved_bound
@@ -24,8 +23,6 @@ TEMPERATURES = (0.4, 0.6, 0.8, 1.0)  # among which a model's best is chosen
 DEPENDS = "temperature-dependent"
 
 Json = dict[str, Any]
-
-_KEY = Key("sample banks")
 
 
 def judged(bank: Bank) -> Bank:
@@ -58,7 +55,7 @@ def shown(bank: SampleBank, ks: Sequence[int] = ()) -> Json:
         "incomplete": invalid / samples > UNJUDGED,
         "unjudged": len(whole) - len(counts),
         "avg": found["pass"]["1"] if "1" in found["pass"] else _avg(counts),
-        "all": {str(k): as_json(interval(all_at_k(n, c, k=k), _KEY)) for k in ks},
+        "all": {str(k): as_json(interval(all_at_k(n, c, k=k), RESAMPLING)) for k in ks},
         "area": area({k: found["pass"][str(k)]["mean"] for k in ks}) if len(ks) > 1 else None,
         "posterior": dataclasses.asdict(believed),
         "unsolved": {
@@ -70,7 +67,7 @@ def shown(bank: SampleBank, ks: Sequence[int] = ()) -> Json:
 
 def _avg(counts: Bank) -> Json:
     samples, problems = pass_errors(counts.n, counts.correct, k=1)
-    mean = as_json(interval(pass_at_k(counts.n, counts.correct, k=1), _KEY))
+    mean = as_json(interval(pass_at_k(counts.n, counts.correct, k=1), RESAMPLING))
     return mean | {"error_samples": _known(samples), "error_problems": _known(problems)}
 
 
@@ -90,11 +87,7 @@ def compared(
     """
     unlike = first.unlike(other)
     if unlike and not differ:
-        told = "; ".join(f"{name} is {_short(one)} and {_short(two)}" for name, (one, two) in unlike.items())
-        raise DataError(
-            f"the banks of {first.asked.model} and {other.asked.model} were not asked alike: {told}. A difference "
-            "between them would be one of the asking too. Sample one of them again, or compare them with --differ."
-        )
+        raise _refusal(first, other, unlike, "Sample one of them again, or compare them with --differ.")
     before, after = common(judged(first.counts()), judged(other.counts()))
     fewest = int(min(before.n.min(), after.n.min()))
     if fewest < 2 or len(before) < 2:
@@ -117,13 +110,21 @@ def compared(
         },
         "difference": difference(before, after, ks),
         "changed": _changed(first.select(before.problems), other.select(before.problems)),
-        "better": dataclasses.asdict(better(*pair, _KEY("better"))),
+        "better": dataclasses.asdict(better(*pair, RESAMPLING("better"))),
         "settle": {
             "worth": worth,
             "problems": problems_needed(spread, worth, samples=fewest),
             "samples": samples_needed(spread, worth, problems=len(before)),
         },
     }
+
+
+def _refusal(first: SampleBank, other: SampleBank, unlike: Mapping[str, tuple[Any, Any]], advice: str) -> DataError:
+    told = "; ".join(f"{name} is {_short(one)} and {_short(two)}" for name, (one, two) in unlike.items())
+    return DataError(
+        f"the banks of {first.asked.model} and {other.asked.model} were not asked alike: {told}. A difference between "
+        f"them would be one of the asking too. {advice}"
+    )
 
 
 def _changed(first: SampleBank, other: SampleBank) -> Json:
@@ -150,7 +151,7 @@ def _changed(first: SampleBank, other: SampleBank) -> Json:
     }
 
 
-Sampled = Callable[[str, float, str], SampleBank]
+Sampled = Callable[[str, float, Literal["valid", "test"]], SampleBank]
 """(model, temperature, split) -> its bank."""
 
 
@@ -161,7 +162,11 @@ def parity(base: str, child: str, sampled: Sampled, ks: Sequence[int]) -> Json:
     comparisons do not say the same, the conclusion is that it depends on the temperature.
     """
     models = (base, child)
-    curves = [{heat: judged(sampled(model, heat, "valid").counts()) for heat in TEMPERATURES} for model in models]
+    valid = [{heat: sampled(model, heat, "valid") for heat in TEMPERATURES} for model in models]
+    one, two = (banks[1.0] for banks in valid)
+    if unlike := one.unlike(two):
+        raise _refusal(one, two, unlike, "Say for both what they are asked, for example with --system or --max-new.")
+    curves = [{heat: judged(bank.counts()) for heat, bank in banks.items()} for banks in valid]
     found: Json = {"base": base, "child": child, "temperatures": list(TEMPERATURES), "pass": {}}
     tests: dict[tuple[str, float], Bank] = {}
 

@@ -48,12 +48,12 @@ def compared_table(found: Json) -> str:
     ]
     enough = "no number is enough" if settle["samples"] is None else f"{settle['samples']} samples of each would do"
     facts = [
-        f"the other is better with chance {better['chance']:.3f}, on these problems",
+        f"the other is better with chance {_chance(better['chance'])}, on these problems",
         f"to settle a difference of {settle['worth']:g} in pass@1: {settle['problems']} problems at {found['samples']} "
         f"samples each; or, with these problems, {enough}",
     ]
     if found["same_seed"]:
-        facts.append("both banks have one seed: their samples share random numbers, which makes differences smaller")
+        facts.append("both banks have one seed: models that are nearly the same give nearly the same samples")
     if found["unlike"]:
         facts.append(f"asked otherwise, in: {', '.join(found['unlike'])}")
     if any(found["left_out"]):
@@ -86,3 +86,8 @@ def _decoding(found: Json) -> str:
 
 def _error(value: float | None) -> str:
     return ABSENT if value is None else f"{value:.4f}"
+
+
+def _chance(p: float) -> str:
+    """A share of draws, which are too few to tell the last thousandth."""
+    return ">0.999" if p > 0.999 else "<0.001" if p < 0.001 else f"{p:.3f}"

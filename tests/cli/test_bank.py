@@ -84,6 +84,9 @@ WRONG = {
     "bank compare a.parquet": "takes FILE FILE, not 1 names",
     "bank compare a.parquet b.parquet --worth 0": "above 0 and at most 1, not 0",
     "bank parity a b --split valid": "--split is an option of `assay bank sample`",
+    "bank show a.parquet --right-from 0.5": "--right-from is an option of `assay bank sample` and",
+    "bank sample m --into b.parquet --split valid --data rows.jsonl": "of --data all rows are asked",
+    "bank parity a b --data rows.jsonl": "--data is an option of `assay bank sample`",
     "bank parity a b --n 4 --k 8": "pass@8 needs --n of at least 8",
 }
 

@@ -212,3 +212,11 @@ def test_parity_says_where_a_conclusion_depends_on_the_temperature() -> None:
     agreed = parity("base", "child", steady, [1, 2])["pass"]
     assert [agreed[k]["conclusion"] for k in ("1", "2")] == ["higher", "higher"]
     assert agreed["1"]["own"]["temperatures"] == [1.0, 1.0], "of equal temperatures the highest"
+
+
+def test_parity_refuses_models_that_are_not_asked_alike() -> None:
+    def spoken(model: str, heat: float, split: str) -> SampleBank:
+        return made({"a": [0, 1], "b": [1, 1]}, temperature=heat, system="Think." if model == "child" else "")
+
+    with pytest.raises(DataError, match=r"system is '' and 'Think\.'.*--system"):
+        parity("base", "child", spoken, [1])
