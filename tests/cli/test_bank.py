@@ -72,7 +72,7 @@ def test_a_file_is_never_overwritten_by_another_bank(shell: Shell, model: Path, 
 
 WRONG = {
     "bank": "assay bank --help",
-    "bank shwo x": "'show'",
+    "bank shwo x": "'show'",  # codespell:ignore shwo
     "bank sample m": "--into FILE.parquet",
     "bank sample m --into bank.csv": "name it bank.parquet",
     "bank sample m other --into b.parquet": "takes MODEL, not 2 names",
