@@ -52,7 +52,7 @@ ARGUMENTS: list[Argument] = [
     (("--n",), {"type": int, "help": "sample, parity: number of answers to each problem; default 256"}),
     (
         ("--temperature",),
-        {"type": float, "help": "sample: the sampling temperature; 0 is greedy; default 1.0"},
+        {"type": float, "help": "sample: the sampling temperature, above 0; default 1.0"},
     ),
     (
         ("--top-p",),

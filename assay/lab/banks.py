@@ -58,6 +58,11 @@ def sample_bank(
     judge = judge or Grader()
     count = how_many(pool, wish.problems, wish.samples, split=wish.split)
     check_sampling(max_new=wish.max_new, temperature=wish.temperature, top_p=wish.top_p)
+    if wish.temperature == 0:
+        raise UsageError(
+            "the samples of a bank are independent, and temperature 0 gives the same answer each time: "
+            "`assay eval --temperature 0 --n 1` scores it."
+        )
     _require_place(into)
     ask, asked, problems = _prepared(model, pool, wish, count, judge)
     if into.exists():

@@ -96,7 +96,8 @@ def compared(
         )
     ks = sorted(set(ks)) or powers(fewest)
     pair = (before.n, before.correct), (after.n, after.correct)
-    spread = Spread.of(*pair)
+    chosen = first.select(before.problems), other.select(before.problems)
+    spread = _spread(*chosen)
     return {
         "first": asked(first),
         "other": asked(other),
@@ -109,7 +110,7 @@ def compared(
             for k in ks
         },
         "difference": difference(before, after, ks),
-        "changed": _changed(first.select(before.problems), other.select(before.problems)),
+        "changed": _changed(*chosen),
         "better": dataclasses.asdict(better(*pair, RESAMPLING("better"))),
         "settle": {
             "worth": worth,
@@ -117,6 +118,25 @@ def compared(
             "samples": samples_needed(spread, worth, problems=len(before)),
         },
     }
+
+
+def _spread(first: SampleBank, other: SampleBank) -> Spread:
+    """How answers spread over problems and samples.
+
+    Samples of one number share random numbers if the banks have one seed, so the spread over problems is taken between
+    the even samples of one bank and the odd ones of the other, where every half has two samples of every problem.
+    """
+
+    def between(one: SampleBank, two: SampleBank) -> Spread | None:
+        pair = [(counts.n, counts.correct) for counts in (one.counts(), two.counts())]
+        return Spread.of(*pair) if min(int(n.min()) for n, _ in pair) >= 2 else None
+
+    (even, odd), (even_other, odd_other) = first.halves(), other.halves()
+    crossed = [between(even, odd_other), between(odd, even_other)]
+    counts, counts_other = first.counts(), other.counts()
+    whole = Spread.of((counts.n, counts.correct), (counts_other.n, counts_other.correct))
+    omegas = [one.omega for one in crossed if one is not None]
+    return dataclasses.replace(whole, omega=sum(omegas) / 2) if len(omegas) == 2 else whole
 
 
 def _refusal(first: SampleBank, other: SampleBank, unlike: Mapping[str, tuple[Any, Any]], advice: str) -> DataError:

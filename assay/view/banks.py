@@ -20,7 +20,7 @@ def shown_table(found: Json) -> str:
     believed, avg, unsolved = found["posterior"], found["avg"], found["unsolved"]
     some = len(unsolved["problems"])
     lacking = ", the bank is incomplete" if found["incomplete"] else ""
-    bound = f", each with a chance below {unsolved['bound']:.4f}" if some else ""
+    bound = f", each with a chance below {unsolved['bound']:.4f} (at 95 %)" if some else ""
     facts: list[Sequence[str]] = [
         (f"avg@{found['samples']}", score(avg)),
         ("posterior mean", f"{score(believed)}, of these problems"),

@@ -77,6 +77,7 @@ WRONG = {
     "bank sample m --into bank.csv": "name it bank.parquet",
     "bank sample m other --into b.parquet": "takes MODEL, not 2 names",
     "bank sample m --into b.parquet --temperature -1": "--temperature must be 0 (greedy) or more",
+    "bank sample m --into b.parquet --temperature 0": "temperature 0 gives the same answer each time",
     "bank sample m --into b.parquet --n 0": "--problems and --n must be at least 1, not 256 and 0",
     "bank sample m --into b.parquet --worth 0.1": "--worth is an option of `assay bank compare`",
     "bank show a.parquet --n 4": "--n is an option of `assay bank sample` and `assay bank parity`",

@@ -177,6 +177,14 @@ def test_the_comparison_of_two_banks_by_hand() -> None:
     assert not found["same_seed"] and found["left_out"] == [0, 0]
 
 
+def test_random_numbers_that_two_banks_share_hide_no_spread() -> None:
+    """With 4 samples even ones of one bank are held against odd ones of the other: differences -1 and 1, omega^2 = 2."""
+    same = {"a": [1, 0, 1, 0], "b": [0, 1, 0, 1]}
+    settle = compared(made(same), made(same), worth=1.0)["settle"]
+    # sigma^2 = 4/12 of both; all four samples together would say that omega^2 is 0
+    assert settle["problems"] == math.ceil(7.84888 * (2 + (1 / 3 + 1 / 3) / 4))
+
+
 def test_the_chance_that_the_other_is_better_has_the_side_of_the_counts() -> None:
     many = {f"{i}": [int(i % 4 == 0)] * 4 for i in range(12)}
     better = {f"{i}": [int(i % 4 != 0)] * 4 for i in range(12)}
