@@ -163,7 +163,7 @@ def _sampled(ask: Ask, asked: Asked, problems: list[Problem], parts: Path, *, qu
     strange = [path for path in parts.glob("*.parquet") if path not in paths]
     if strange:
         terminal.say(f"{parts} holds {len(strange)} portions of another bank; they are removed when this one is done")
-    if stored := sum(path.exists() for path in paths):
+    if (stored := sum(path.exists() for path in paths)) and not quiet:
         terminal.say(f"going on: {stored} of {len(paths)} portions are there already")
     found, began, seen = [], time.monotonic(), 0
     for number, (path, portion) in enumerate(zip(paths, portions, strict=True), start=1):

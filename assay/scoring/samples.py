@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MARK = b"assay.bank"  # the entry of the file's metadata that says what was asked
+CHECK = b"assay.bank.digest"  # the entry with its digest: Parquet sums up the pages of columns alone
 DECODING = ("temperature", "top_p", "max_new")
 AGAIN = "Remove it and write it again with `assay bank sample`."
 
@@ -114,8 +115,8 @@ class SampleBank:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        said = json.dumps({"format": FORMAT, **self.asked.to_json()})
-        table = self.table.combine_chunks().replace_schema_metadata({MARK: said.encode()})
+        said = json.dumps({"format": FORMAT, **self.asked.to_json()}).encode()
+        table = self.table.combine_chunks().replace_schema_metadata({MARK: said, CHECK: digest(said).encode()})
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
         disk.replace(path, sink.getvalue(), point="samples")
@@ -129,11 +130,14 @@ class SampleBank:
             table = table_of(path)
         except StorageError as error:
             raise DataError(f"{error} {AGAIN}") from error
-        said = (table.schema.metadata or {}).get(MARK)
+        entries = table.schema.metadata or {}
+        said = entries.get(MARK)
         if said is None:
             raise DataError(
                 f"{path} is a table, but no bank of samples, which `assay bank sample MODEL --into FILE` writes."
             )
+        if entries.get(CHECK) != digest(said).encode():
+            raise DataError(f"{path} is damaged: what was asked has another digest than when it was written. {AGAIN}")
         try:
             document = json.loads(said)
             version = int(document["format"])
