@@ -199,7 +199,8 @@ def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
     ks = _ks(arguments) or sorted({1, max(1, samples // 2)})
     if max(ks) > samples:
         raise UsageError(f"pass@{max(ks)} needs --n of at least {max(ks)} samples a problem, not {samples}.")
-    pool, wish = asked_alike(child, _pool_of(arguments, child), _wish(arguments))
+    pool = _pool_of(arguments, child)
+    wish = asked_alike(child, pool, _wish(arguments))
     if arguments.into:
         arguments.into.mkdir(parents=True, exist_ok=True)
     place = nullcontext(str(arguments.into)) if arguments.into else tempfile.TemporaryDirectory(prefix="assay-parity-")

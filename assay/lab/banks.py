@@ -84,8 +84,8 @@ def sample_bank(
     return bank
 
 
-def asked_alike(child: str, pool: Pool, wish: Wish) -> tuple[Pool, Wish]:
-    """What a base is asked that is compared with a child: the child's problems, answer length and system message."""
+def asked_alike(child: str, pool: Pool, wish: Wish) -> Wish:
+    """What a base is asked that is compared with a child on this pool: the child's answer length and system message."""
     if any(is_data(share.task) for share in pool.shares):
         raise UsageError(
             "parity chooses temperatures on the split valid and tests on another, which rows of a data file do not "
@@ -94,7 +94,7 @@ def asked_alike(child: str, pool: Pool, wish: Wish) -> tuple[Pool, Wish]:
     run = origin(child)
     system = run.system if run is not None and wish.system is None else wish.system
     length = answer_length(child, pool) if wish.max_new is None else wish.max_new
-    return pool, dataclasses.replace(wish, max_new=length, system=system or None)
+    return dataclasses.replace(wish, max_new=length, system=system or None)
 
 
 Ask = Callable[[list["Problem"], Asked], SampleBank]
@@ -165,25 +165,19 @@ def _sampled(ask: Ask, asked: Asked, problems: list[Problem], parts: Path, *, qu
         terminal.say(f"{parts} holds {len(strange)} portions of another bank; they are removed when this one is done")
     if (stored := sum(path.exists() for path in paths)) and not quiet:
         terminal.say(f"going on: {stored} of {len(paths)} portions are there already")
-    found, began, seen = [], time.monotonic(), 0
+    found, began, sampled, right, valid = [], time.monotonic(), 0, 0, 0
     for number, (path, portion) in enumerate(zip(paths, portions, strict=True), start=1):
-        if path.exists():
-            found.append(SampleBank.read(path))
-            continue
-        bank = ask(portion, asked.of(portion))
-        bank.write(path)
+        if new := not path.exists():
+            ask(portion, asked.of(portion)).write(path)
+        bank = SampleBank.read(path)
         found.append(bank)
-        seen += 1
-        if not quiet:
+        counts = bank.counts()
+        right, valid, sampled = right + int(counts.correct.sum()), valid + int(counts.n.sum()), sampled + new
+        if new and not quiet:
             spent = time.monotonic() - began
-            left = spent / seen * sum(not path.exists() for path in paths[number:])
-            _tell(found, len(problems), spent, left)
+            left = spent / sampled * sum(not later.exists() for later in paths[number:])
+            share = f"{right / valid:.1%} right" if valid else "none judged"
+            more = f", about {duration(left)} left" if left else ""
+            done = min(number * PORTION, len(problems))
+            terminal.say(f"{done} of {len(problems)} problems  {share}  {duration(spent)}{more}")
     return SampleBank.joined(asked, found)
-
-
-def _tell(found: list[SampleBank], problems: int, spent: float, left: float) -> None:
-    counts = [bank.counts() for bank in found]
-    right, valid = sum(int(c.correct.sum()) for c in counts), sum(int(c.n.sum()) for c in counts)
-    share = f"{right / valid:.1%} right" if valid else "none judged"
-    more = f", about {duration(left)} left" if left else ""
-    terminal.say(f"{sum(map(len, counts))} of {problems} problems  {share}  {duration(spent)}{more}")
