@@ -19,7 +19,7 @@ from assay.known import LIKES, METHOD_OF
 from assay.methods import METHODS
 
 COPIED = ("assay", "tests", "bench", "docs", "examples", "pyproject.toml", "Makefile", "README.md", "CHANGELOG.md")
-PLACES = ("assay/methods/{}", "assay/methods/{}.py", "tests/methods/{}")
+PLACES = ("assay/methods/{}", "assay/methods/{}.py", "tests/methods/{}", "bench/{}.py", "bench/studies/{}.py")
 STUDIES = ("bench/studies/{}", "bench/studies/{}.toml")
 SHORT = {recipe: method.rpartition(".")[2] for recipe, method in METHOD_OF.items()}
 STARTED_FROM = {SHORT[like.like] for name, like in LIKES.items() if SHORT[like.like] != SHORT[name]}

@@ -54,12 +54,11 @@ def test_of_tests_and_benches_only_those_of_a_method_import_it() -> None:
         assert not others, f"{path.relative_to(ROOT)} imports {others}"
 
 
-def test_tests_and_proxies_of_methods_are_those_of_methods_that_there_are() -> None:
+def test_tests_and_studies_of_methods_are_those_of_methods_that_there_are() -> None:
     listed = {name for names in METHODS.values() for name in names}
-    proxies = {path.stem for path in (ROOT / "bench" / "proxies").iterdir() if not path.name.startswith("__")}
-    assert {
-        path.name for path in (ROOT / "tests" / "methods").iterdir() if any(path.glob("*.*"))
-    } == listed and proxies <= listed
+    own = {path.stem for path in (ROOT / "bench" / "studies").glob("*.py")} - {"__init__", "__main__", "bases"}
+    tested = {path.name for path in (ROOT / "tests" / "methods").iterdir() if any(path.glob("*.*"))}
+    assert tested == listed and own <= listed
 
 
 def test_every_method_has_its_line_and_every_line_its_method() -> None:

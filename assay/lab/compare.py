@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from assay.errors import DataError, UsageError
 from assay.host import terminal
-from assay.lab.seeds import Method, methods, recipe_of
+from assay.lab.seeds import Method, methods, recipe_of, task_of
 from assay.record import RunFolder
 from assay.record.panel import duration, number
 from assay.scoring.bank import Bank, difference
@@ -67,12 +67,13 @@ class Arm:
 
     run: str
     label: str
+    task: str
     recipe: str
     steps: int
     set: str | None  # the evaluation set of `final`
     final: Estimate | None
     best: Json | None  # the highest score during training, with its step and set
-    difference: Estimate | None  # `final` minus that of the first run, paired by problem
+    difference: Estimate | None  # `final` minus that of the first run on this task, paired by problem
     shared_problems: int  # problems on which both runs were evaluated
     verdict: str  # first, higher, lower, undecided, or the reason why there is no difference
     spent: Spent
@@ -82,8 +83,10 @@ class Arm:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Several runs, each compared with the first: `compare_runs(["runs/grpo", "runs/dapo"]).arms[1].verdict`. `methods`
-    takes runs with different seeds together, and is empty if every method has one run.
+    """Several runs, each compared with the first on its task. `methods` takes runs with different seeds together, and
+    is empty if every method has one run.
+
+    compare_runs(["runs/grpo", "runs/dapo"]).arms[1].verdict
     """
 
     arms: tuple[Arm, ...]
@@ -91,7 +94,7 @@ class Comparison:
 
 
 def compare_runs(paths: Sequence[Path | str]) -> Comparison:
-    """Compares all runs with the first, on the problems on which both were evaluated.
+    """Compares all runs with the first on their task, on the problems on which both were evaluated.
 
     show(compare_runs(["runs/grpo-countdown-1", "runs/dapo-countdown-1"]))
     """
@@ -103,10 +106,12 @@ def compare_runs(paths: Sequence[Path | str]) -> Comparison:
     evals = [_evals(run) for run in runs]
     set_name = _common_set(evals)
     finals = [_last(entries, set_name) for entries in evals]
-    labels = _labels([recipe_of(run) for run in runs], [Path(path).name for path in paths])
+    tasks = [task_of(run) for run in runs]
+    labels = _labels([recipe_of(run) for run in runs], tasks, [Path(path).name for path in paths])
+    firsts = [tasks.index(task) for task in tasks]
     arms = tuple(
-        _arm(run, label, entries, final, finals[0], first=position == 0)
-        for position, (run, label, entries, final) in enumerate(zip(runs, labels, evals, finals))
+        _arm(run, label, entries, final, finals[first], first=position == first)
+        for position, (run, label, entries, final, first) in enumerate(zip(runs, labels, evals, finals, firsts))
     )
     return Comparison(arms, methods(runs, finals))
 
@@ -127,9 +132,9 @@ def _last(entries: Sequence[Json], name: str | None) -> Json | None:
     return next((entry for entry in reversed(entries) if name is None or entry["set"] == name), None)
 
 
-def _labels(recipes: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The names of the recipes if they differ, else recipe and folder of each run."""
-    if len(set(recipes)) == len(recipes) and all(recipes):
+def _labels(recipes: Sequence[str], tasks: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The names of the recipes if they differ on each task, else recipe and folder of each run."""
+    if len(set(zip(recipes, tasks, strict=True))) == len(recipes) and all(recipes):
         return list(recipes)
     return [f"{recipe} {name}".strip() for recipe, name in zip(recipes, names)]
 
@@ -147,6 +152,7 @@ def _arm(
     return Arm(
         run=str(run.path),
         label=label,
+        task=task_of(run),
         recipe=recipe_of(run),
         steps=len(metrics),
         set=None if final is None else str(final["set"]),
@@ -228,6 +234,7 @@ def _table_of_methods(comparison: Comparison) -> Table:
 
     by_run = {arm.run: arm for arm in comparison.arms}
     table = Table(caption=SEEDS, caption_justify="left", title_justify="left")
+    table.add_column("task")
     table.add_column("method")
     for heading in ("seeds", "final pass@1", "difference", "p", "tokens", "time"):
         table.add_column(heading, justify="right", no_wrap=heading in ("seeds", "p", "tokens", "time"))
@@ -235,6 +242,7 @@ def _table_of_methods(comparison: Comparison) -> Table:
         spent = [by_run[run].spent for run in method.runs]
         claim = method.verdict if method.difference is None else f"{change(method.difference)} {method.verdict}"
         table.add_row(
+            Text(terminal.plain(method.task)),
             Text(terminal.plain(method.label)),
             str(len(method.seeds)),
             Text(score(method.final)),
@@ -256,6 +264,7 @@ def _table_of_runs(comparison: Comparison) -> Table:
     from rich.text import Text
 
     table = Table(caption=CAVEAT, caption_justify="left", title_justify="left")
+    table.add_column("task")
     table.add_column("run")
     for heading in ("steps", "final pass@1", "difference", "best", "tokens", "verified", "trained", "updates", "time"):
         table.add_column(heading, justify="right", no_wrap=heading not in ("difference", "final pass@1"))
@@ -263,6 +272,7 @@ def _table_of_runs(comparison: Comparison) -> Table:
         style = STYLES.get(arm.verdict, "")
         claim = arm.verdict if arm.difference is None else f"{change(arm.difference)} {arm.verdict}"
         table.add_row(
+            Text(terminal.plain(arm.task)),
             Text(terminal.plain(arm.label)),
             str(arm.steps),
             Text(score(arm.final)),
@@ -289,25 +299,34 @@ def _amount(value: float | None) -> str:
 
 
 def plot(comparison: Comparison, path: Path | str) -> list[Path]:
-    """Draws reward and held-out pass@1 over each measure of cost; returns the paths of the PNG and the SVG file."""
+    """Draws reward and held-out pass@1 over each measure of cost, two rows for each task; scores of all tasks have one
+    axis. Returns the paths of the PNG and the SVG file.
+    """
     import matplotlib
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(4 * len(SPENT), 6.4), layout="constrained")
-    axes = figure.subplots(2, len(SPENT), sharex="col", sharey="row")
+    tasks = list(dict.fromkeys(arm.task for arm in comparison.arms))
+    figure = Figure(figsize=(4 * len(SPENT), 6.4 * len(tasks)), layout="constrained")
+    axes = figure.subplots(2 * len(tasks), len(SPENT), sharex="col", sharey="row")
+    scores = axes[1::2]
+    for row in scores[1:]:
+        row[0].sharey(scores[0][0])
+    names: dict[str, Any] = {}
     for arm, label, color in _colored(comparison):
+        rewards, held_out = axes[2 * tasks.index(arm.task) :][:2]
         for column, measure in enumerate(SPENT):
-            _draw_rewards(axes[0][column], arm, label, color, measure)
-            _draw_scores(axes[1][column], arm, color, measure)
-    for row, title in zip(axes, ("reward", "held-out pass@1, 95 % over problems")):
-        row[0].set_ylabel(title)
+            names |= {label: _draw_rewards(rewards[column], arm, color, measure)} if label else {}
+            _draw_scores(held_out[column], arm, color, measure)
+    for place, row in enumerate(axes):
+        title = "reward" if place % 2 == 0 else "held-out pass@1, 95 % over problems"
+        row[0].set_ylabel(f"{tasks[place // 2]}: {title}" if len(tasks) > 1 else title)
         for axis in row:
             axis.grid(alpha=0.25)
             axis.spines[["top", "right"]].set_visible(False)
-    for axis, title in zip(axes[1], SPENT.values()):
+    for axis, title in zip(axes[-1], SPENT.values()):
         axis.set_xlabel(title)
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=min(4, len(labels) or 1), frameon=False)
+    columns = min(4, len(names) or 1)
+    figure.legend(list(names.values()), list(names), loc="outside upper center", ncols=columns, frameon=False)
     stem = Path(path)
     stem = stem.with_suffix("") if stem.suffix in (".png", ".svg") else stem
     stem.parent.mkdir(parents=True, exist_ok=True)
@@ -320,22 +339,25 @@ def plot(comparison: Comparison, path: Path | str) -> list[Path]:
 
 
 def _colored(comparison: Comparison) -> Iterator[tuple[Arm, str | None, str]]:
-    """Each run, its name in the legend, and its color. Runs of a method share a color and have one name."""
+    """Each run, its name in the legend, and its color. Runs of a method share a color, also on several tasks."""
     groups = [(method.label, method.runs) for method in comparison.methods]
     groups = groups or [(arm.label, (arm.run,)) for arm in comparison.arms]
     by_run = {arm.run: arm for arm in comparison.arms}
-    for (label, runs), color in zip(groups, itertools.cycle(COLORS)):
+    colors = dict(zip(dict.fromkeys(label for label, _ in groups), itertools.cycle(COLORS)))
+    for label, runs in groups:
         for run in runs:
-            yield by_run[run], label if run == runs[0] else None, color
+            yield by_run[run], label if run == runs[0] else None, colors[label]
 
 
-def _draw_rewards(axis: Any, arm: Arm, label: str | None, color: str, measure: str) -> None:
+def _draw_rewards(axis: Any, arm: Arm, color: str, measure: str) -> Any:
+    """Draws the rewards of the steps and their running mean, whose line is returned for the legend."""
     points = [(spent.get(measure), reward) for spent, reward in arm.rewards]
     known = [(x, y) for x, y in points if x is not None]
     axis.plot([x for x, _ in known], [y for _, y in known], color=color, alpha=0.25, linewidth=1)
     window = max(1, len(known) // 20)
     means = [sum(y for _, y in known[max(0, i - window + 1) : i + 1]) / min(window, i + 1) for i in range(len(known))]
-    axis.plot([x for x, _ in known], means, color=color, label=label, linewidth=2)
+    (line,) = axis.plot([x for x, _ in known], means, color=color, linewidth=2)
+    return line
 
 
 def _draw_scores(axis: Any, arm: Arm, color: str, measure: str) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from assay.record import RunFolder
 from assay.scoring.bank import Bank
 from assay.scoring.inference import Effect, effect, effect_of_seeds, holm, seeds_needed
+from assay.tasks import short
 
 Json = Mapping[str, Any]
 
@@ -24,9 +25,10 @@ NO_MATTER = ("seed", "machine", "saving", "tracking")  # settings of an experime
 
 @dataclass(frozen=True)
 class Method:
-    """The runs of one method, and how it differs from the first method of the comparison."""
+    """The runs of one method on one task, and how it differs from the first method on this task."""
 
     label: str
+    task: str
     runs: tuple[str, ...]
     seeds: tuple[int, ...]
     final: dict[str, float] | None  # mean, low, high of the final pass@1 over seeds and problems
@@ -89,10 +91,18 @@ def methods(runs: Sequence[RunFolder], finals: Sequence[Json | None]) -> tuple[M
     if all(len(places) == 1 for places in groups):
         return ()
     examined = [_examined([(_seed(runs[place]), finals[place]) for place in places]) for places in groups]
-    claims = judged([Claim(reason="first"), *(claim_of(examined[0], other) for other in examined[1:])])
+    tasks = [task_of(runs[places[0]]) for places in groups]
+    firsts = [tasks.index(task) for task in tasks]
+    claims = judged(
+        [
+            Claim(reason="first") if first == place else claim_of(examined[first], examined[place])
+            for place, first in enumerate(firsts)
+        ]
+    )
     return tuple(
         Method(
             label=name,
+            task=task,
             runs=tuple(str(runs[place].path) for place in places),
             seeds=tuple(_seed(runs[place]) for place in places),
             final=bounds(mean_of(own)),
@@ -102,7 +112,7 @@ def methods(runs: Sequence[RunFolder], finals: Sequence[Json | None]) -> tuple[M
             verdict=claim.verdict,
             seeds_needed=claim.seeds_needed,
         )
-        for name, places, own, claim in zip(_names(groups, runs), groups, examined, claims, strict=True)
+        for name, task, places, own, claim in zip(_names(groups, runs), tasks, groups, examined, claims, strict=True)
     )
 
 
@@ -123,11 +133,11 @@ def _groups(runs: Sequence[RunFolder]) -> list[list[int]]:
 
 
 def _names(groups: Sequence[Sequence[int]], runs: Sequence[RunFolder]) -> list[str]:
-    """The names of the recipes; where two methods have one recipe, with the folder of their first run."""
-    found = [recipe_of(runs[places[0]]) for places in groups]
+    """The names of the recipes; where two methods on a task have one recipe, with the folder of their first run."""
+    found = [(recipe_of(runs[places[0]]), task_of(runs[places[0]])) for places in groups]
     return [
-        name if found.count(name) == 1 and name else f"{name} {runs[places[0]].path.name}".strip()
-        for name, places in zip(found, groups, strict=True)
+        name if found.count((name, task)) == 1 and name else f"{name} {runs[places[0]].path.name}".strip()
+        for (name, task), places in zip(found, groups, strict=True)
     ]
 
 
@@ -135,6 +145,17 @@ def recipe_of(run: RunFolder) -> str:
     """The name of a run's recipe; empty if the run does not say it."""
     recipe = run.document.get("recipe", "")
     return str(recipe.get("name", "")) if isinstance(recipe, Mapping) else str(recipe)
+
+
+def task_of(run: RunFolder) -> str:
+    """The tasks of a run with their levels, `countdown:3,4`; empty if the run does not say them."""
+    experiment = run.document.get("experiment")
+    pool = experiment.get("pool") if isinstance(experiment, Mapping) else None
+    shares = pool.get("shares", []) if isinstance(pool, Mapping) else []
+    return " ".join(
+        short(str(share["task"])) + (f":{','.join(map(str, share['levels']))}" if share.get("levels") else "")
+        for share in shares
+    )
 
 
 def _seed(run: RunFolder) -> int:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from assay.ask.hints import Hinted
-from assay.methods.questa.partial_solution import CutAnywhere
-from assay.methods.rlad.abstract import TeachAbstractions
 from assay.run.bases import BASES, Base, imitation, small_shape
 from assay.source import Pool, Share
 
@@ -47,20 +43,6 @@ UNFINISHED = (
             )
         ),
         scale=imitation(num_steps=500),
-    ),
-    dataclasses.replace(
-        BASES["countdown"],
-        name="countdown-hinted",
-        summary="expressions that reach a target, some with the beginning of one in the prompt, cut anywhere",
-        ask=(CutAnywhere(share=0.4),),
-    ),
-    Base(
-        name="mod-chain-7-abstractions",
-        summary="the same chains, and for the question with a mark behind it the first steps alone; for two players",
-        shape=small_shape(hidden=96, layers=3, heads=4, ffn=288, context=128),
-        pool=Pool((Share("mod-chain-7", (2, 3, 4, 5, 6)),)),
-        scale=imitation(num_steps=260, learning_rate=2e-3),
-        ask=(Hinted(share=0.3), TeachAbstractions(share=0.3)),
     ),
 )
 BASES |= {base.name: base for base in UNFINISHED}

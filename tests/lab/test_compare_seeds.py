@@ -45,6 +45,29 @@ def test_runs_that_differ_in_their_seed_are_one_method(tmp_path: Path) -> None:
     assert grpo.final is not None and grpo.final["mean"] == pytest.approx(0.2 + 0.1 / 3)
 
 
+def test_methods_are_compared_on_the_task_that_they_share(tmp_path: Path) -> None:
+    """GRPO and DAPO on two tasks: the first on each is the one beside which the other is held."""
+    paths = []
+    for task, gain in (("countdown", 2), ("kk", 1)):
+        pool = {"shares": [{"task": task, "levels": [3, 4], "weight": 1.0}]}
+        for recipe, own in (("grpo", 0), ("dapo", gain)):
+            paths += runs(tmp_path / task, recipe, range(3), own, pool=pool)
+    found = compare_runs(paths)
+    assert [(m.label, m.task) for m in found.methods] == [
+        (recipe, f"{task}:3,4") for task in ("countdown", "kk") for recipe in ("grpo", "dapo")
+    ]
+    assert [method.verdict for method in found.methods] == ["first", "higher", "first", "higher"]
+    differences = [method.difference["mean"] for method in found.methods if method.difference]
+    assert differences == pytest.approx([0.2, 0.1])
+    assert [arm.verdict for arm in found.arms if arm.run.endswith("grpo-0")] == ["first", "first"]
+    shown = io.StringIO()
+    show(found, stream=shown)
+    assert "countdown:3,4" in shown.getvalue() and "kk:3,4" in shown.getvalue()
+    (_, svg) = plot(found, tmp_path / "curves")
+    text = svg.read_text()
+    assert text.count('<g id="axes_') == 4 * 5, "reward and score on each task, over each of five costs"
+
+
 def test_a_difference_that_seeds_do_not_agree_on_is_undecided(tmp_path: Path) -> None:
     """Alike on all problems: the seeds alone decide, by Student's t."""
     flat = np.full(PROBLEMS, 5)

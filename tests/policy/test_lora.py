@@ -304,7 +304,8 @@ def test_a_run_with_an_adapter(tmp_path: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.slow
 def test_the_reference_under_an_adapter_is_the_policy_at_its_start(tmp_path: Path) -> None:
     from assay.known import RECIPES
-    from assay.run.session import build_models, load_model, plan, with_adapter
+    from assay.run.loading import build_models, load_model, with_adapter
+    from assay.run.session import plan
     from assay.source import Pool, Share
 
     base = make_model(tmp_path / "base")

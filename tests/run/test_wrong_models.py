@@ -26,7 +26,8 @@ from assay.policy.checkpoint import Policy
 from assay.policy.conversation import Chat
 from assay.policy.lora import Lora
 from assay.rng import Key
-from assay.run.session import build_models, load_model, plan, with_adapter
+from assay.run.loading import build_models, load_model, with_adapter
+from assay.run.session import plan
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET
 

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from assay.engine.native.library import Core
+from assay.engine.torch.linear import unfold
 from assay.engine.torch.lowrank import LowRank, gradient_of
-from assay.engine.torch.network import rotations, unfold
+from assay.engine.torch.network import rotations
 from assay.policy.adapted import Adapted
 from assay.policy.transformer import Transformer
 

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from assay.engine.torch.network import Network, add_linear, inverse_rms, scale_rows
+from assay.engine.torch.linear import add_linear
+from assay.engine.torch.network import Network, inverse_rms, scale_rows
 
 
 class Decoder:

@@ -24,90 +24,11 @@ from torch.nn import functional as F
 
 from assay.engine.embedding import embedded
 from assay.engine.torch.attention import Attended, attend, attend_backward
-from assay.engine.torch.lowrank import LowRank, add_product, gradient_of
+from assay.engine.torch.linear import Folded, Plain, accumulate, add_linear
+from assay.engine.torch.lowrank import gradient_of
 from assay.engine.torch.packing import Packed
 from assay.engine.torch.varlen import Seen, fits
 from assay.policy.transformer import Transformer
-
-
-@dataclass(eq=False)
-class Folded:
-    """Linear layers that follow a norm, stacked to one matrix with the norm's weight folded in, and its gradient."""
-
-    norm: Any
-    parts: list[Any]  # the linear layers
-    weight: Tensor
-    bias: Tensor | None
-    gain: Tensor | None = None  # the norm's weight, if it is not folded in
-    low: LowRank | None = None
-    grad: Tensor | None = None  # by `weight`
-    bias_grad: Tensor | None = None
-
-    @classmethod
-    def of(cls, norm: Any, parts: list[Any], dtype: torch.dtype, *, fold: bool) -> Folded:
-        bias = torch.cat([part.bias for part in parts]).to(dtype) if parts[0].bias is not None else None
-        if fold:
-            return cls(norm, parts, (torch.cat([part.weight for part in parts]) * norm.weight).to(dtype), bias)
-        return cls(norm, parts, stacked(parts, dtype), bias, norm.weight.detach().to(dtype), LowRank.of(parts, dtype))
-
-    def product(self, h: Tensor) -> Tensor:
-        """The output of the layers for h = x / rms."""
-        if self.gain is None:
-            return F.linear(h, self.weight, self.bias)
-        h = h * self.gain
-        y = F.linear(h, self.weight, self.bias)
-        return y if self.low is None else self.low.add(y, h)
-
-    def backward(self, grad: Tensor, h: Tensor) -> Tensor:
-        """The gradient by h. The gradients of trained weights are gathered."""
-        if self.gain is None:
-            _gather_folded(self, grad, h)
-            return grad @ self.weight
-        by_h = grad @ self.weight
-        if self.low is not None:
-            by_h += self.low.backward(grad, h * self.gain)
-        return by_h.mul_(self.gain)
-
-    def hand_out(self) -> None:
-        if self.grad is not None:
-            unfold(self.norm, self.parts, self.grad, self.bias_grad)
-        self.grad = self.bias_grad = None
-
-
-def unfold(norm: Any, parts: list[Any], grad: Tensor, bias_grad: Tensor | None) -> None:
-    """Add the gradients by stacked layers with a norm's weight folded in to those of the parameters:
-    dW = d(W w) * w, dw = column sums of d(W w) * W.
-    """
-    at = 0
-    for part in parts:
-        rows = slice(at, at + len(part.weight))
-        _accumulate(norm.weight, (grad[rows] * part.weight).sum(0))
-        _accumulate(part.weight, grad[rows] * norm.weight)
-        if bias_grad is not None:
-            _accumulate(part.bias, bias_grad[rows])
-        at = rows.stop
-
-
-@dataclass(eq=False)
-class Plain:
-    """A linear layer that follows no norm."""
-
-    part: Any
-    weight: Tensor
-    bias: Tensor | None
-    low: LowRank | None
-
-    @classmethod
-    def of(cls, part: Any, dtype: torch.dtype) -> Plain:
-        bias = None if part.bias is None else part.bias.detach().to(dtype)
-        return cls(part, part.weight.detach().to(dtype), bias, LowRank.of([part], dtype))
-
-    def backward(self, grad: Tensor, x: Tensor) -> Tensor:
-        """The gradient by x. The gradients of trained weights are gathered."""
-        if self.part.weight.requires_grad:
-            _gather_plain(self, grad, x)
-        by_x = grad @ self.weight
-        return by_x if self.low is None else by_x.add_(self.low.backward(grad, x))
 
 
 @dataclass(eq=False)
@@ -176,33 +97,6 @@ def inverse_rms(x: Tensor, eps: float) -> Tensor:
 
 def scale_rows(x: Tensor, r: Tensor) -> Tensor:
     return x * r.to(x.dtype)
-
-
-def add_linear(x: Tensor, y: Tensor, layer: Plain) -> Tensor:
-    """x + y W' + b"""
-    x = torch.addmm(x, y, layer.weight.t())
-    if layer.low is not None:
-        layer.low.add(x, y)
-    return x if layer.bias is None else x.add_(layer.bias)
-
-
-@torch.no_grad()
-def stacked(parts: list[Any], dtype: torch.dtype) -> Tensor:
-    """The weights of these layers as one matrix. From then on the layers' weights are views of that matrix."""
-    weights = [part.weight for part in parts]
-    first, at = weights[0], weights[0].storage_offset()
-    rows = sum(len(weight) for weight in weights)
-    for weight in weights:
-        one_piece = weight.is_contiguous() and weight.untyped_storage().data_ptr() == first.untyped_storage().data_ptr()
-        if not one_piece or weight.storage_offset() != at or weight.dtype != dtype:
-            break
-        at += weight.numel()
-    else:
-        return first.detach().as_strided((rows, first.shape[1]), (first.shape[1], 1))
-    whole = torch.cat([weight.detach().to(dtype) for weight in weights])
-    for weight, view in zip(weights, whole.split([len(weight) for weight in weights])):
-        weight.data = view
-    return whole
 
 
 class Network:
@@ -330,7 +224,7 @@ class Network:
         """Add to the parameters' gradients, given the loss's gradient [N, D] by the hidden states."""
         norm = self.model.model.norm
         if norm.weight.requires_grad:
-            _accumulate(norm.weight, (grad * kept.x).sum(0))
+            accumulate(norm.weight, (grad * kept.x).sum(0))
         dx = _through_norm(None, grad * self.final, kept.x, kept.r)
         for layer in reversed(self.layers):
             tape = kept.layers.pop()
@@ -363,8 +257,8 @@ class Network:
         attention = layer.block.self_attn
         if attention.q_norm.weight.requires_grad:
             by_weight, heads = (grad * x).sum(0), self.config.heads
-            _accumulate(attention.q_norm.weight, by_weight[:heads].sum(0))
-            _accumulate(attention.k_norm.weight, by_weight[heads:].sum(0))
+            accumulate(attention.q_norm.weight, by_weight[:heads].sum(0))
+            accumulate(attention.k_norm.weight, by_weight[heads:].sum(0))
         return _through_norm(None, grad * layer.qk_weight, x, r)
 
     @torch.no_grad()
@@ -382,23 +276,3 @@ def _through_norm(residual: Tensor | None, grad: Tensor, h: Tensor, r: Tensor) -
     if residual is None:
         return grad.mul_(r)
     return residual.addcmul_(grad, r.to(grad.dtype))
-
-
-def _accumulate(parameter: Tensor, grad: Tensor) -> None:
-    gradient_of(parameter).add_(grad)
-
-
-def _gather_plain(layer: Plain, grad: Tensor, x: Tensor) -> None:
-    add_product(gradient_of(layer.part.weight), grad, x)
-    if layer.bias is not None:
-        _accumulate(layer.part.bias, grad.sum(0))
-
-
-def _gather_folded(layer: Folded, grad: Tensor, h: Tensor) -> None:
-    wide = layer.norm.weight.dtype
-    if layer.grad is None:
-        layer.grad = torch.zeros_like(layer.weight, dtype=wide)
-        layer.bias_grad = None if layer.bias is None else torch.zeros_like(layer.bias, dtype=wide)
-    add_product(layer.grad, grad, h)
-    if layer.bias_grad is not None:
-        layer.bias_grad.add_(grad.sum(0))

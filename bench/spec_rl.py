@@ -1,6 +1,6 @@
 """What drafts of the epoch before save: decoded tokens by epoch, and the time of rollouts on both engines.
 
-    python -m bench.saved_drafts [--epochs 4] [--lenience 1.0]
+    python -m bench.spec_rl [--epochs 4] [--lenience 1.0]
 
 Each engine trains twice on one fixed set of problems from equal weights, with drafts and without. The time of rollouts
 is that of everything before learning: asking (where drafts are verified), generating, verifying, and passes that keep
