@@ -77,7 +77,9 @@ def sample_bank(
             terminal.say(f"{into} holds this bank already; nothing is sampled")
         else:
             bank = _sampled(ask, asked, problems, parts, quiet=quiet)
-            bank.write(into)
+            bank.write(parts / "whole")  # not beside FILE, where a kill would leave a temporary file for good
+            disk.rename(parts / "whole", into, point="samples")
+            disk.fsync_folder(into.parent, point="samples")
         disk.remove(parts, point="samples")
     finally:
         lock.release()

@@ -49,6 +49,20 @@ def test_a_killed_bank_goes_on_and_has_the_rows_of_one_that_was_not(shell: Shell
     assert killed.read_bytes() == whole.read_bytes() and not parts.exists()
 
 
+@pytest.mark.parametrize("place", ["after_write:kill:2", "after_rename:kill:3"])
+def test_a_kill_while_the_file_is_made_leaves_nothing_behind(
+    shell: Shell, model: Path, tmp_path: Path, place: str
+) -> None:
+    """One portion; the second file to be written is the whole, and the third rename gives it its name."""
+    into = tmp_path / "bank.parquet"
+    line = ["bank", "sample", model, "--task", "countdown:3", "--n", "1", "--problems", "8", "--max-new", "4"]
+    line += ["--quiet", "--into", into]
+    dead = program(["-m", "assay", *map(str, line)], ASSAY_FAILPOINT=f"samples.{place}")
+    assert dead.returncode == -9 and into.exists() == place.startswith("after_rename")
+    assert shell(*line).code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["bank.parquet"]
+
+
 def test_the_samples_are_those_of_assay_eval(model: Path, tmp_path: Path) -> None:
     pool = Pool((Share("countdown", (3,)),))
     wish = Wish(samples=4, problems=20, max_new=6, seed=3)
