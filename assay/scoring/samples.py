@@ -46,7 +46,7 @@ class Asked:
     seed: int
     system: str  # the system message; "" for none
     judge: tuple[str, ...]  # reward functions with digests of their code; empty: the verifiers of the tasks
-    problems: Mapping[str, Json]  # id -> {"prompt": text or messages, "canonical": the content that decides identity}
+    problems: Mapping[str, Json]  # id -> {"task", "prompt": text or messages, "canonical": what decides identity}
     version: str = __version__
 
     @property
@@ -156,12 +156,12 @@ class SampleBank:
 
     def counts(self) -> Bank:
         """The counts of the bank with its answers; all estimators work on counts."""
-        place, samples = self._places(), len(self.asked.problems)
+        place, problems = self._places(), len(self.asked.problems)
         status = self._column("status")
         valid = status != "invalid"
         at = place[valid]
-        answers: list[list[str | None]] = [[] for _ in range(samples)]
-        right: list[list[bool]] = [[] for _ in range(samples)]
+        answers: list[list[str | None]] = [[] for _ in range(problems)]
+        right: list[list[bool]] = [[] for _ in range(problems)]
         columns = zip(place, valid, self.table["answer"].to_pylist(), self._column("correct"), strict=True)
         for where, counted, answer, correct in columns:
             if counted:
@@ -170,7 +170,7 @@ class SampleBank:
         first = np.unique(place, return_index=True)[1]
 
         def total(weights: np.ndarray) -> np.ndarray:
-            return np.bincount(at, weights=weights[valid], minlength=samples).astype(np.int64)
+            return np.bincount(at, weights=weights[valid], minlength=problems).astype(np.int64)
 
         return Bank(
             problems=tuple(self.asked.problems),
@@ -178,7 +178,7 @@ class SampleBank:
             levels=self._column("level")[first].astype(np.int64),
             n=total(np.ones(len(place))),
             correct=total(self._column("correct")),
-            invalid=np.bincount(place[~valid], minlength=samples),
+            invalid=np.bincount(place[~valid], minlength=problems),
             truncated=total(self._column("finish") == "length"),
             tokens=total(self._column("tokens")),
             max_new=self.asked.max_new,
@@ -245,7 +245,7 @@ class SampleBank:
 
 
 def _schema() -> pa.Schema:
-    """The columns of a bank. The name of the verdict's parts are those of the rollout files."""
+    """The names and types of the columns of a bank."""
     import pyarrow as pa
 
     text, count, required = pa.string(), pa.int32(), {"nullable": False}
