@@ -55,6 +55,12 @@ def run_eval(arguments: argparse.Namespace) -> Any:
     return found
 
 
+def run_bank(arguments: argparse.Namespace) -> Any:
+    from assay.cli import banks
+
+    return banks.run_bank(arguments)
+
+
 def run_compare(arguments: argparse.Namespace) -> Any:
     from assay.cli import studies
     from assay.known import RECIPES

@@ -9,6 +9,7 @@ from typing import Any
 
 from assay.cli.arguments import Argument, one_of, track
 from assay.cli.looking import (
+    run_bank,
     run_claims,
     run_compare,
     run_data,
@@ -157,6 +158,12 @@ def of_data() -> list[Argument]:
     return CHECK
 
 
+def of_bank() -> list[Argument]:
+    from assay.cli.banks import ARGUMENTS
+
+    return [*ARGUMENTS, QUIET]
+
+
 def of_compare() -> list[Argument]:
     from assay.cli.studies import ARGUMENTS
 
@@ -262,6 +269,7 @@ VERBS: dict[str, Verb] = {
     "resume": ("continue a run from its last checkpoint", of_resume, run_resume),
     "sample": ("print answers of a model to a prompt", of_sample, run_sample),
     "eval": ("score a model on held-out problems: unbiased pass@k, with intervals", of_eval, run_eval),
+    "bank": ("keep all answers of a model in a file; show what they tell, and compare two models", of_bank, run_bank),
     "data": ("check a file of problems before a model is trained on it, or write one", of_data, run_data),
     "compare": ("compare runs, or train recipes on tasks over several seeds and compare them", of_compare, run_compare),
     "sweep": ("train a recipe with a grid of settings over several seeds, and compare them", of_sweep, run_sweep),

@@ -22,7 +22,11 @@ def _around(place: str, *calls: str) -> Iterable[str]:
     return (f"{place}.{when}_{call}" for call in calls for when in ("before", "after"))
 
 
+OF_BANKS: tuple[str, ...] = tuple(_around("samples", "write", "fsync", "rename", "fsync_folder"))
+"""Those that no run visits: they stand where a bank of samples is written."""
+
 FAILPOINTS: tuple[str, ...] = (
+    *OF_BANKS,
     *_around("run", "write", "fsync", "rename", "fsync_folder"),
     *_around("checkpoint", "mkdir", "write", "fsync", "fsync_folder", "rename", "fsync_store"),
     *_around("retention", "rename", "remove"),

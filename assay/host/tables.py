@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.errors import StorageError
 from assay.host.files import require_regular
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ALWAYS = 256 << 20  # bytes of unpacked rows that every file may hold
 TIMES = 100  # a larger file may hold so many times its own size; real repetitive text shrinks to about a twentieth
@@ -29,6 +32,20 @@ def rows_of(path: Path, columns: Sequence[str] | None = None) -> Iterator[dict[s
                 held += batch.nbytes
                 _require(path, held, most)
                 yield from batch.to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError(f"{path} cannot be read as parquet: it is damaged, or a file of another kind.") from error
+
+
+def table_of(path: Path) -> pa.Table:
+    """A parquet file as a table of Arrow, with the metadata of its schema; refused where `rows_of` refuses it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        most = max(ALWAYS, TIMES * require_regular(path).st_size)
+        with path.open("rb") as stream, pq.ParquetFile(stream, page_checksum_verification=True) as file:
+            _require_size(path, file.metadata, most)
+            return file.read()
     except (OSError, pa.ArrowException) as error:
         raise StorageError(f"{path} cannot be read as parquet: it is damaged, or a file of another kind.") from error
 

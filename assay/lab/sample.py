@@ -25,6 +25,7 @@ from assay.types import Problem, Request
 if TYPE_CHECKING:
     from assay.engine.interface import Engine
     from assay.policy import Policy
+    from assay.tasks.task import Split
 
 
 SHORT = 64  # default length of an answer in tokens, for a model that is not a run
@@ -69,7 +70,7 @@ def sample(
         raise UsageError(f"--n must be at least 1, not {count}.")
     if max_new is None:
         max_new = SHORT if (run := origin(model)) is None else run.experiment.recipe.scale.max_new
-    _check_sampling(max_new=max_new, temperature=temperature, top_p=top_p)
+    check_sampling(max_new=max_new, temperature=temperature, top_p=top_p)
     policy, engine = open_engine(model, system=system)
     problem = Problem(task="prompt", prompt=prompt, spec={}, canonical=prompt)
     context = policy.tokenizer.render(prompt)
@@ -91,7 +92,7 @@ def sample(
     return {"prompt": prompt, "model": model, "answers": answers}
 
 
-def _check_sampling(*, max_new: int | None, temperature: float, top_p: float = 1.0) -> None:
+def check_sampling(*, max_new: int | None, temperature: float, top_p: float = 1.0) -> None:
     if max_new is not None and max_new < 1:
         raise UsageError(f"--max-new must be at least 1, not {max_new}.")
     if not 0 <= temperature < math.inf:
@@ -121,30 +122,15 @@ def examine(
     run = origin(model)
     if temperature is None:
         temperature = 1.0 if run is None else run.experiment.evaluation.temperature
-    if problems is None:
-        problems = len(pool.rows("test")) if pool.finite else 256
-    if problems < 1 or samples < 1:
-        raise UsageError(f"--problems and --n must be at least 1, not {problems} and {samples}.")
+    problems = how_many(pool, problems, samples)
     ks = list(ks) if ks else bank.powers(samples)
     if max(ks) > samples:
         raise UsageError(f"pass@{max(ks)} needs --n of at least {max(ks)} samples a problem, not {samples}.")
     if min(ks) < 1:
         raise UsageError(f"--k must be at least 1, not {min(ks)}.")
-    _check_sampling(max_new=max_new, temperature=temperature)
-    if max_new is None and run is not None:
-        max_new = run.experiment.recipe.scale.max_new
-    elif max_new is None:
-        max_new = longest_solution(pool) if pool.wording == "compact" else 1024
+    check_sampling(max_new=max_new, temperature=temperature)
     policy, engine = open_engine(model, system=system)
-    asked = pool.held_out(Key("exam", "test"), problems, "test", least=FEWEST)
-    if len(asked) < problems and not pool.finite:
-        say(f"these levels have only {len(asked)} different problems, of {problems} that were asked for")
-    if rows := [problem for problem in asked if problem.provenance == "data"]:
-        prompts = measured(rows, policy.tokenizer)
-        fits = fit(max_new, prompts, context=policy.config.context, model=model, flag="--max-new")
-        for line in fits.lines:
-            say(line)
-        max_new, asked = fits.max_new, [problem for problem in asked if problem.id not in fits.left_out]
+    asked, max_new = exam(model, pool, policy, count=problems, split="test", max_new=max_new)
     answered = bank.evaluate(
         engine,
         asked,
@@ -157,6 +143,42 @@ def examine(
     )
     asking = {"model": model, "max_new": max_new, "system": policy.tokenizer.chat.system}
     return {**asking, "left_out": len(pool.left_out), **bank.summary(answered, ks)}
+
+
+def how_many(pool: Pool, problems: int | None, samples: int, *, split: Split = "test") -> int:
+    """The number of problems to ask: 256 unless it is given, or all rows of a data file."""
+    if problems is None:
+        problems = len(pool.rows(split)) if pool.finite else 256
+    if problems < 1 or samples < 1:
+        raise UsageError(f"--problems and --n must be at least 1, not {problems} and {samples}.")
+    return problems
+
+
+def exam(
+    model: str, pool: Pool, policy: Policy, *, count: int, split: Split, max_new: int | None
+) -> tuple[list[Problem], int]:
+    """The problems of a split that every model is asked, and the most tokens of an answer.
+
+    The length is by default that of the model's run, or what the task needs. Rows that do not fit are left out.
+    """
+    max_new = answer_length(model, pool) if max_new is None else max_new
+    asked = pool.held_out(Key("exam", split), count, split, least=FEWEST)
+    if len(asked) < count and not pool.finite:
+        say(f"these levels have only {len(asked)} different problems, of {count} that were asked for")
+    if rows := [problem for problem in asked if problem.provenance == "data"]:
+        prompts = measured(rows, policy.tokenizer)
+        fits = fit(max_new, prompts, context=policy.config.context, model=model, flag="--max-new")
+        for line in fits.lines:
+            say(line)
+        max_new, asked = fits.max_new, [problem for problem in asked if problem.id not in fits.left_out]
+    return asked, max_new
+
+
+def answer_length(model: str, pool: Pool) -> int:
+    """The most tokens of an answer: the limit of the model's run, or what the tasks need."""
+    if (run := origin(model)) is not None:
+        return run.experiment.recipe.scale.max_new
+    return longest_solution(pool) if pool.wording == "compact" else 1024
 
 
 def asked_with(model: str, codec: Codec) -> Callable[[list[Request]], list[Request]]:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 Verify = Callable[[Sequence[Episode]], Sequence[Verdict]]
 Json = dict[str, Any]
 
-_RESAMPLING = Key("evaluation intervals")
+RESAMPLING = Key("evaluation intervals")
+"""Intervals with this key resample the same problems, whatever they are intervals of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,15 +126,20 @@ def evaluate(
     With the same key every model is sampled with the same random numbers, for paired comparison. `asked` may change the
     requests, for example add to their prompts what the recipe adds in training.
     """
+    requests = questions(problems, samples=samples, sampling=sampling, codec=codec)
+    return bank(answer(engine, asked(requests), key=key, codec=codec, verify=verify), answers=answers)
+
+
+def questions(problems: Sequence[Problem], *, samples: int, sampling: Sampling, codec: Codec) -> list[Request]:
+    """`samples` requests for every problem. What is random in an answer depends on its problem and its number alone."""
     if samples < 1 or sampling.max_new < 1:
         raise DataError(f"an evaluation needs samples >= 1 and max_new >= 1, not {samples} and {sampling.max_new}.")
     _refuse_repeats(problems)
-    requests = [
+    return [
         Request(problem, context, problem.id, sample=sample, tag="evaluate", **sampling.of(problem))
         for problem, context in ((problem, codec.render(problem.prompt)) for problem in problems)
         for sample in range(samples)
     ]
-    return bank(answer(engine, asked(requests), key=key, codec=codec, verify=verify), answers=answers)
 
 
 def answer(engine: Engine, requests: Sequence[Request], *, key: Key, codec: Codec, verify: Verify) -> list[Episode]:
@@ -200,7 +206,7 @@ def _scores(groups: Sequence[Sequence[Episode]]) -> dict[str, np.ndarray]:
     return {name: np.array([np.mean(one) if one else math.nan for one in rows]) for name, rows in scores.items()}
 
 
-def summary(bank: Bank, ks: Sequence[int], *, key: Key = _RESAMPLING, level: float = LEVEL, draws: int = DRAWS) -> Json:
+def summary(bank: Bank, ks: Sequence[int], *, key: Key = RESAMPLING, level: float = LEVEL, draws: int = DRAWS) -> Json:
     """pass@k and other estimates with intervals over problems: overall, by task, and by task and level.
 
     The result is JSON data; a bound that is unknown is None.
@@ -244,11 +250,11 @@ def _estimates(bank: Bank, ks: Sequence[int], key: Key, level: float, draws: int
 def _majorities(bank: Bank, k: int) -> np.ndarray:
     assert bank.answers is not None and bank.right is not None
     votes = zip(bank.problems, bank.answers, bank.right)
-    return np.array([maj_at_k(answers, right, k=k, key=_RESAMPLING(problem)) for problem, answers, right in votes])
+    return np.array([maj_at_k(answers, right, k=k, key=RESAMPLING(problem)) for problem, answers, right in votes])
 
 
 def difference(
-    before: Bank, after: Bank, ks: Sequence[int], *, key: Key = _RESAMPLING, level: float = LEVEL, draws: int = DRAWS
+    before: Bank, after: Bank, ks: Sequence[int], *, key: Key = RESAMPLING, level: float = LEVEL, draws: int = DRAWS
 ) -> Json:
     """The paired difference `after` - `before` on the M problems of both: {"problems": M, "pass": {k: interval}}."""
     before, after = common(*(bank.select(np.flatnonzero(bank.n > 0)) for bank in (before, after)))

@@ -1,0 +1,242 @@
+"""The verb `assay bank`: samples a model into a file, and says what one such file or two of them tell."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import dataclasses
+import re
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.cli.arguments import Argument, one_of
+from assay.cli.problems import TASKS, exam_of
+from assay.cli.verify import REWARD, judge_of
+from assay.errors import UsageError
+from assay.host import terminal
+
+if TYPE_CHECKING:
+    from assay.lab.banks import Wish
+    from assay.scoring.samples import SampleBank
+    from assay.source import Pool
+    from assay.tasks.task import Split
+
+ACTIONS = {  # action -> what it takes
+    "sample": ("MODEL",),
+    "show": ("FILE",),
+    "compare": ("FILE", "FILE"),
+    "parity": ("BASE", "CHILD"),
+}
+SAMPLING = ("sample", "parity")  # actions that sample models
+
+ARGUMENTS: list[Argument] = [
+    (
+        ("action",),
+        one_of(
+            "action",
+            tuple(ACTIONS),
+            see="assay bank --help",
+            help="sample: MODEL's answers into a file; show: the estimates of a FILE; compare: the models of two FILEs "
+            "on the same problems; parity: BASE and CHILD at temperature 1, and each at its own best",
+        ),
+    ),
+    (("names",), {"nargs": "+", "metavar": "MODEL|FILE", "help": "the models to sample, or the files of banks"}),
+    *TASKS,
+    *REWARD,
+    (
+        ("--problems",),
+        {"type": int, "help": "sample, parity: number of problems; default 256, or all rows of --data"},
+    ),
+    (("--n",), {"type": int, "help": "sample, parity: number of answers to each problem; default 256"}),
+    (
+        ("--temperature",),
+        {"type": float, "help": "sample: the sampling temperature, above 0; default 1.0"},
+    ),
+    (
+        ("--top-p",),
+        {"type": float, "help": "sample, parity: the share of probability that is sampled from; default 1.0"},
+    ),
+    (
+        ("--max-new",),
+        {
+            "type": int,
+            "help": "sample, parity: the most tokens of an answer; default: the limit of the run, or what the task "
+            "needs",
+        },
+    ),
+    (
+        ("--split",),
+        one_of(
+            "split", ("test", "valid"), see="assay bank --help", help="sample: the split of the problems; default test"
+        ),
+    ),
+    (("--seed",), {"type": int, "help": "sample, parity: the seed of all random numbers; default 0"}),
+    (
+        ("--into",),
+        {
+            "type": Path,
+            "metavar": "FILE.parquet|FOLDER",
+            "help": "sample: the file of the bank; no default. parity: a folder that keeps its banks; default: none "
+            "is kept",
+        },
+    ),
+    (
+        ("--k",),
+        {
+            "nargs": "+",
+            "action": "extend",
+            "metavar": "K",
+            "help": "the k of pass@k, such as 1,8,64; default 1, 2, 4 ... n; of parity: 1 and half of n",
+        },
+    ),
+    (("--worth",), {"type": float, "help": "compare: the smallest difference that would matter; default 0.02"}),
+    (
+        ("--differ",),
+        {
+            "action": "store_true",
+            "help": "compare: take banks that were asked otherwise, for example by temperature; default: refuse them",
+        },
+    ),
+]
+FITTING = {
+    **dict.fromkeys(
+        (
+            "task",
+            "wording",
+            "system",
+            "problems",
+            "n",
+            "top_p",
+            "max_new",
+            "seed",
+            "into",
+            "reward",
+            "right_from",
+            "reward_timeout",
+        ),
+        SAMPLING,
+    ),
+    **dict.fromkeys(("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows", "data"), ("sample",)),
+    **dict.fromkeys(("temperature", "split"), ("sample",)),
+    **dict.fromkeys(("worth", "differ"), ("compare",)),
+    "k": ("show", "compare", "parity"),
+}
+
+
+DEFAULTS = {flags[0].strip("-").replace("-", "_"): options.get("default") for flags, options in ARGUMENTS}
+
+
+def run_bank(arguments: argparse.Namespace) -> Any:
+    """What `assay bank ACTION` does."""
+    action, expected = arguments.action, ACTIONS[arguments.action]
+    for name, fitting in FITTING.items():
+        given = getattr(arguments, name)
+        if given not in (None, False, DEFAULTS[name]) and action not in fitting:
+            told = " and ".join(f"`assay bank {one}`" for one in fitting)
+            raise UsageError(f"--{name.replace('_', '-')} is an option of {told}, not of `assay bank {action}`.")
+    if len(arguments.names) != len(expected):
+        raise UsageError(f"`assay bank {action}` takes {' '.join(expected)}, not {len(arguments.names)} names.")
+    found, table = {"sample": _sample, "show": _show, "compare": _compare, "parity": _parity}[action](arguments)
+    if not arguments.json:
+        terminal.show(table)
+    return found
+
+
+def _sample(arguments: argparse.Namespace) -> tuple[Any, str]:
+    from assay.lab.banks import sample_bank
+
+    if not arguments.into:
+        raise UsageError("assay bank sample writes a new file: name it with --into FILE.parquet.")
+    if arguments.data and arguments.split == "valid":
+        raise UsageError("--split valid is for generated tasks and runs: of --data all rows are asked.")
+    (model,) = arguments.names
+    wish = _wish(arguments, split=arguments.split or "test")
+    with judge_of(arguments) as judge:
+        pool = _pool_of(arguments, model)
+        bank = sample_bank(model, pool, arguments.into, wish, judge=judge, quiet=arguments.quiet)
+    found, table = _told(bank, [])
+    return found | {"file": str(arguments.into)}, f"{table}\nbank  {arguments.into}"
+
+
+def _show(arguments: argparse.Namespace) -> tuple[Any, str]:
+    from assay.scoring.samples import SampleBank
+
+    ks = _ks(arguments)
+    return _told(SampleBank.read(Path(arguments.names[0])), ks)
+
+
+def _told(bank: SampleBank, ks: list[int]) -> tuple[Any, str]:
+    from assay.scoring.banks import shown
+    from assay.view.banks import shown_table
+
+    found = shown(bank, ks)
+    return found, shown_table(found)
+
+
+def _compare(arguments: argparse.Namespace) -> tuple[Any, str]:
+    from assay.scoring.banks import WORTH, compared
+    from assay.scoring.samples import SampleBank
+    from assay.view.banks import compared_table
+
+    worth = WORTH if arguments.worth is None else arguments.worth
+    if not 0 < worth <= 1:
+        raise UsageError(f"--worth is a difference of pass@1, above 0 and at most 1, not {worth:g}.")
+    ks = _ks(arguments)
+    first, other = (SampleBank.read(Path(name)) for name in arguments.names)
+    found = compared(first, other, ks, worth=worth, differ=arguments.differ)
+    return found, compared_table(found)
+
+
+def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
+    from assay.lab.banks import asked_alike, sample_bank
+    from assay.scoring.banks import parity
+    from assay.view.banks import parity_table
+
+    base, child = arguments.names
+    samples = _wish(arguments).samples
+    ks = _ks(arguments) or sorted({1, max(1, samples // 2)})
+    if max(ks) > samples:
+        raise UsageError(f"pass@{max(ks)} needs --n of at least {max(ks)} samples a problem, not {samples}.")
+    pool = _pool_of(arguments, child)
+    wish = asked_alike(child, pool, _wish(arguments))
+    if arguments.into:
+        arguments.into.mkdir(parents=True, exist_ok=True)
+    place = nullcontext(str(arguments.into)) if arguments.into else tempfile.TemporaryDirectory(prefix="assay-parity-")
+    with place as folder, judge_of(arguments) as judge:
+
+        def sampled(model: str, heat: float, split: Split) -> SampleBank:
+            side = "base" if model == base else "child"
+            file = Path(folder) / f"{side}-{split}-{heat:g}.parquet"
+            if not arguments.quiet:
+                terminal.say(f"{side} at temperature {heat:g} on split {split}")
+            this = dataclasses.replace(wish, split=split, temperature=heat)
+            return sample_bank(model, pool, file, this, judge=judge, quiet=True)
+
+        found = parity(base, child, sampled, ks)
+    return found, parity_table(found)
+
+
+def _pool_of(arguments: argparse.Namespace, model: str) -> Pool:
+    """The problems that a model is asked, as `assay eval` would choose them."""
+    asking = copy.copy(arguments)
+    asking.model = model
+    return exam_of(asking)
+
+
+def _wish(arguments: argparse.Namespace, **more: Any) -> Wish:
+    """What is asked of a model, by the options that were given."""
+    from assay.lab.banks import Wish
+
+    options = {"samples": "n", **{name: name for name in ("problems", "temperature", "top_p", "max_new", "seed")}}
+    given = {name: value for name, option in options.items() if (value := getattr(arguments, option)) is not None}
+    return Wish(**given | more, system=arguments.system)
+
+
+def _ks(arguments: argparse.Namespace) -> list[int]:
+    """The numbers of `--k 1,8,64` or `--k 1 8 64`."""
+    texts = [text for word in arguments.k or () for text in word.split(",")]
+    if wrong := [text for text in texts if not re.fullmatch(r"[1-9]\d{0,8}", text)]:
+        raise UsageError(f"--k takes numbers from 1 on, such as 1,8,64, not {wrong[0]!r}.")
+    return [int(text) for text in texts]
