@@ -27,6 +27,7 @@ ACTIONS = {  # action -> what it takes
     "sample": ("MODEL",),
     "show": ("FILE",),
     "compare": ("FILE", "FILE"),
+    "score": ("FILE",),
     "parity": ("BASE", "CHILD"),
 }
 SAMPLING = ("sample", "parity")  # actions that sample models
@@ -39,7 +40,8 @@ ARGUMENTS: list[Argument] = [
             tuple(ACTIONS),
             see="assay bank --help",
             help="sample: MODEL's answers into a file; show: the estimates of a FILE; compare: the models of two FILEs "
-            "on the same problems; parity: BASE and CHILD at temperature 1, and each at its own best",
+            "on the same problems; score: what --model makes of the answers of a FILE; parity: BASE and CHILD at "
+            "temperature 1, and each at its own best",
         ),
     ),
     (("names",), {"nargs": "+", "metavar": "MODEL|FILE", "help": "the models to sample, or the files of banks"}),
@@ -78,10 +80,12 @@ ARGUMENTS: list[Argument] = [
         {
             "type": Path,
             "metavar": "FILE.parquet|FOLDER",
-            "help": "sample: the file of the bank; no default. parity: a folder that keeps its banks; default: none "
-            "is kept",
+            "help": "sample: the file of the bank; no default. score: the file of the scores; default "
+            "FILE.scores.parquet. parity: a folder that keeps its banks; default: none is kept",
         },
     ),
+    (("--model",), {"help": "score: the model that reads the answers; default: the model of the bank"}),
+    (("--against",), {"help": "score: a model whose distance from the first is computed too; default: none"}),
     (
         ("--k",),
         {
@@ -101,26 +105,13 @@ ARGUMENTS: list[Argument] = [
     ),
 ]
 FITTING = {
-    **dict.fromkeys(
-        (
-            "task",
-            "wording",
-            "system",
-            "problems",
-            "n",
-            "top_p",
-            "max_new",
-            "seed",
-            "into",
-            "reward",
-            "right_from",
-            "reward_timeout",
-        ),
-        SAMPLING,
-    ),
+    **dict.fromkeys(("task", "wording", "system", "problems", "n", "top_p", "max_new", "seed"), SAMPLING),
+    **dict.fromkeys(("reward", "right_from", "reward_timeout"), SAMPLING),
     **dict.fromkeys(("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows", "data"), ("sample",)),
     **dict.fromkeys(("temperature", "split"), ("sample",)),
     **dict.fromkeys(("worth", "differ"), ("compare",)),
+    **dict.fromkeys(("model", "against"), ("score",)),
+    "into": ("sample", "score", "parity"),
     "k": ("show", "compare", "parity"),
 }
 
@@ -138,7 +129,7 @@ def run_bank(arguments: argparse.Namespace) -> Any:
             raise UsageError(f"--{name.replace('_', '-')} is an option of {told}, not of `assay bank {action}`.")
     if len(arguments.names) != len(expected):
         raise UsageError(f"`assay bank {action}` takes {' '.join(expected)}, not {len(arguments.names)} names.")
-    found, table = {"sample": _sample, "show": _show, "compare": _compare, "parity": _parity}[action](arguments)
+    found, table = ACTS[action](arguments)
     if not arguments.json:
         terminal.show(table)
     return found
@@ -187,6 +178,19 @@ def _compare(arguments: argparse.Namespace) -> tuple[Any, str]:
     first, other = (SampleBank.read(Path(name)) for name in arguments.names)
     found = compared(first, other, ks, worth=worth, differ=arguments.differ)
     return found, compared_table(found)
+
+
+def _score(arguments: argparse.Namespace) -> tuple[Any, str]:
+    from assay.lab.bank_scores import reader, score
+    from assay.scoring.samples import SampleBank
+    from assay.view.banks import scored_table
+
+    file = Path(arguments.names[0])
+    bank = SampleBank.read(file)
+    model = reader(arguments.model or bank.asked.model, bank.asked.system)
+    against = reader(arguments.against, bank.asked.system) if arguments.against else None
+    found = score(bank, model, arguments.into or file.with_suffix(".scores.parquet"), against=against)
+    return found, f"{scored_table(found)}\nscores  {found['file']}"
 
 
 def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
@@ -240,3 +244,6 @@ def _ks(arguments: argparse.Namespace) -> list[int]:
     if wrong := [text for text in texts if not re.fullmatch(r"[1-9]\d{0,8}", text)]:
         raise UsageError(f"--k takes numbers from 1 on, such as 1,8,64, not {wrong[0]!r}.")
     return [int(text) for text in texts]
+
+
+ACTS = {"sample": _sample, "show": _show, "compare": _compare, "score": _score, "parity": _parity}

@@ -107,6 +107,10 @@ class LocalEngine(ABC):
     def _score(self, layout: Layout, ids: np.ndarray, tau: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
         """Log-probs of the response `ids` [M], and entropies if asked for."""
 
+    def predicting(self, layout: Layout) -> tuple[Tensor, Tensor | None]:
+        """What predicts the response tokens: hidden states [M, D] and the output layer's weight, or logits and None."""
+        raise UsageError("the compiled core hands out no hidden states: read with torch, `--machine.engine torch`.")
+
     @abstractmethod
     def _prepare(self) -> None:
         """Build the network for the model; called once, when the model lies on its device."""

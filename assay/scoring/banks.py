@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.errors import DataError
 from assay.scoring.bank import RESAMPLING, Bank, as_json, common, difference, powers, summary
-from assay.scoring.bayes import better, posterior
+from assay.scoring.bayes import better, fit_beta, pass_posterior, posterior
 from assay.scoring.intervals import interval
 from assay.scoring.passk import all_at_k, area, pass_at_k, pass_errors, unsolved_bound
 from assay.scoring.power import Spread, problems_needed, samples_needed
@@ -43,7 +43,8 @@ def shown(bank: SampleBank, ks: Sequence[int] = ()) -> Json:
     for k in ks:
         samples, problems = pass_errors(n, c, k=k)
         found["pass"][str(k)] |= {"error_samples": _known(samples), "error_problems": _known(problems)}
-    believed = posterior(np.stack([n - c, c], axis=1))
+    believed, prior = posterior(np.stack([n - c, c], axis=1)), fit_beta(n, c)
+    beyond = {k: float(pass_posterior(n, c, k=k, prior=prior).mean()) for k in (2 * fewest, 4 * fewest)}
     unsolved = np.flatnonzero(c == 0)
     samples = len(bank.table)
     invalid = int(whole.invalid.sum())
@@ -58,6 +59,7 @@ def shown(bank: SampleBank, ks: Sequence[int] = ()) -> Json:
         "all": {str(k): as_json(interval(all_at_k(n, c, k=k), RESAMPLING)) for k in ks},
         "area": area({k: found["pass"][str(k)]["mean"] for k in ks}) if len(ks) > 1 else None,
         "posterior": dataclasses.asdict(believed),
+        "fitted": {"a": prior[0], "b": prior[1], "beyond": {str(k): value for k, value in beyond.items()}},
         "unsolved": {
             "problems": [counts.problems[i] for i in unsolved],
             "bound": unsolved_bound(int(n[unsolved].min())) if len(unsolved) else None,

@@ -21,9 +21,13 @@ def shown_table(found: Json) -> str:
     some = len(unsolved["problems"])
     lacking = ", the bank is incomplete" if found["incomplete"] else ""
     bound = f", each with a chance below {unsolved['bound']:.4f} (at 95 %)" if some else ""
+    fitted = found["fitted"]
+    beyond = ", ".join(f"pass@{k} {value:.3f}" for k, value in fitted["beyond"].items())
     facts: list[Sequence[str]] = [
         (f"avg@{found['samples']}", score(avg)),
         ("posterior mean", f"{score(believed)}, of these problems"),
+        ("chances of problems", f"as from Beta({fitted['a']:.3g}, {fitted['b']:.3g})"),
+        ("not measured", f"{beyond}, by the tail of this distribution"),
         *([("area of pass@k", f"{found['area']:.3f}")] if found["area"] is not None else []),
         ("unsolved", f"{some} of {found['problems']} problems{bound}"),
         ("cut at the limit", f"{found['truncated']:.1%}"),
@@ -61,6 +65,25 @@ def compared_table(found: Json) -> str:
     heads = [f"{side}  {_named(found[side])}, {_decoding(found[side])}" for side in ("first", "other")]
     shape = f"{found['difference']['problems']} problems, {found['samples']} samples of each or more"
     return "\n".join([*heads, shape, *columns(rows), *columns(solved), *facts, "intervals: 95 %, over problems"])
+
+
+def scored_table(found: Json) -> str:
+    """What a model makes of the answers of a bank: of all, of right and of wrong ones."""
+    rows: list[Sequence[str]] = [
+        ("answers", "number", "nll a token", "perplexity", "median", "entropy", "likeliest", "nucleus", "KL an answer")
+    ]
+    for kind in ("all", "right", "wrong"):
+        if (one := found[kind]) is not None:
+            far = ABSENT if one["kl"] is None else f"{one['kl']:.3f}"
+            numbers = (one[name] for name in ("nll", "perplexity", "median_perplexity", "entropy"))
+            shares = (f"{one['first_rank']:.1%}", f"{one['nucleus']:.2f}")
+            rows.append((kind, str(one["answers"]), *(f"{value:.3f}" for value in numbers), *shares, far))
+    beside = f", and how far it is from {found['against']}" if found["against"] else ""
+    notes = [
+        "perplexity: of the mean cost of a token over answers; likeliest: tokens that were the likeliest ones",
+        "nucleus: the fewest tokens with 95 % of the probability, mean over tokens; the end token counts",
+    ]
+    return "\n".join([f"{found['model']} reads the answers of {found['bank']}{beside}", *columns(rows), *notes])
 
 
 def parity_table(found: Json) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from banked import FIRST, OTHER, SMALL, flips, made
 from small_runs import Shell, make_model, program
@@ -12,8 +14,12 @@ from small_runs import Shell, make_model, program
 import assay.lab.banks
 from assay.lab.banks import Wish
 from assay.lab.sample import examine
+from assay.policy import character_tokenizer, fresh_policy, save_policy
+from assay.policy.config import PolicyConfig
+from assay.rng import Key
 from assay.scoring.samples import SampleBank
 from assay.source import Pool, Share
+from assay.tasks import ALPHABET
 
 ASKED = ["--task", "countdown:3", "--n", "2", "--problems", "40", "--max-new", "6", "--seed", "5"]
 
@@ -169,3 +175,35 @@ def test_parity_chooses_on_valid_and_says_that_it_depends(
     tested = [place for place in asked if place[2] == "test"]
     assert tested == [("base", 1.0, "test"), ("child", 1.0, "test"), ("base", 0.4, "test"), ("child", 0.8, "test")]
     assert len(asked) == 8 + 4
+
+
+def test_a_bank_is_read_by_the_model_that_wrote_it_and_by_another(shell: Shell, model: Path, tmp_path: Path) -> None:
+    """At temperature 1 the cost of an answer is what the sampler said, whose products may be bf16; a model is at no
+    distance from itself.
+    """
+    bank, other = tmp_path / "bank.parquet", tmp_path / "other"
+    tokenizer = character_tokenizer(ALPHABET)
+    shape = PolicyConfig("qwen2", tokenizer.vocab, 16, 1, 2, 2, 8, 32, 64, attention_bias=True)
+    save_policy(fresh_policy(shape, tokenizer, key=Key("other")), other)
+    assert shell("bank", "sample", model, *ASKED, "--into", bank, "--quiet").code == 0
+    reply = shell("bank", "score", bank, "--against", model, "--json")
+    assert reply.code == 0, reply.err
+    found = reply.document
+    assert found["all"]["kl"] == 0.0 and found["all"]["answers"] == 80 and found["model"] == str(model)
+    scores = pq.read_table(tmp_path / "bank.scores.parquet").to_pylist()
+    rows = SampleBank.read(bank).table.to_pylist()
+    for score, row in zip(scores, rows, strict=True):
+        assert (score["problem"], score["sample"]) == (row["problem"], row["sample"])
+        assert score["nll_sum"] == pytest.approx(-row["logp"], abs=0.02)
+        assert sum(score["nll"]) == pytest.approx(score["nll_sum"], rel=2e-3) and len(score["rank"]) == row["tokens"]
+    costs = [score["nll_sum"] / row["tokens"] for score, row in zip(scores, rows, strict=True)]
+    assert found["all"]["perplexity"] == pytest.approx(math.exp(sum(costs) / len(costs)), rel=1e-4)
+    text = shell("bank", "score", bank, "--model", other, "--against", model, "--into", tmp_path / "o.parquet").out
+    assert f"{other} reads the answers of {model}, and how far it is from {model}" in text and "perplexity" in text
+
+
+def test_a_bank_of_other_tokens_is_not_read(shell: Shell, model: Path, tmp_path: Path) -> None:
+    made(SMALL).write(tmp_path / "bank.parquet")
+    reply = shell("bank", "score", tmp_path / "bank.parquet", "--model", model)
+    assert reply.code == 64 and "are others than those of" in reply.err
+    assert shell("bank", "show", tmp_path / "bank.parquet", "--model", model).code == 2

@@ -154,6 +154,14 @@ def test_the_estimates_of_one_bank_by_hand() -> None:
     assert [found["all"][k]["mean"] for k in ("1", "2", "4")] == pytest.approx([1 / 4, 1 / 12, 0])
     assert found["maj"]["4"]["mean"] == pytest.approx(1 / 2)
     assert found["posterior"]["mean"] == pytest.approx((3 / 6 + 1 / 6) / 2)
+    a, b = found["fitted"]["a"], found["fitted"]["b"]
+
+    def missed(wrong: int) -> float:
+        """E (1 - p)^8 under Beta(a + 4 - wrong, b + wrong)."""
+        logs = (math.lgamma(b + wrong + 8), -math.lgamma(b + wrong), math.lgamma(a + b + 4), -math.lgamma(a + b + 12))
+        return math.exp(sum(logs))
+
+    assert found["fitted"]["beyond"]["8"] == pytest.approx(1 - (missed(2) + missed(4)) / 2)
     assert found["area"] == pytest.approx(((1 / 4 + 5 / 12) / 2 + (5 / 12 + 1 / 2) / 2) / 2)
     assert found["unsolved"] == {"problems": [problem("b").id], "bound": pytest.approx(1 - 0.05**0.25)}
     assert found["truncated"] == 1 / 8 and found["invalid_share"] == 0 and not found["incomplete"]
