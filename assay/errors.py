@@ -38,6 +38,12 @@ class VerifierError(AssayError):
     exit_code = 65
 
 
+class ClaimError(AssayError):
+    """A claim may not be made: an instrument that it rests on does not hold with this code, or was not tried."""
+
+    exit_code = 66
+
+
 class EndpointError(AssayError):
     """A service that the run needs does not answer."""
 

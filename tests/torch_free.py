@@ -5,22 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 VERBS = (
-    "train",
-    "resume",
-    "sample",
-    "eval",
-    "bank",
-    "data",
-    "compare",
-    "sweep",
-    "list",
-    "show",
-    "base",
-    "export",
-    "report",
-    "verify",
+    *("train", "resume", "sample", "eval", "data", "compare", "sweep", "list", "show", "base", "export", "report"),
+    *("verify", "doctor", "demo", "explain", "new", "claims", "bank"),
 )
-VERBS += ("doctor", "demo", "explain", "new")
 EXAMPLE = Path(__file__).parents[1] / "examples" / "word_problems.jsonl"
 LINES = [
     "--help",

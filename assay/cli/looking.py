@@ -86,6 +86,12 @@ def run_sweep(arguments: argparse.Namespace) -> Any:
     return studies.run_sweep(arguments)
 
 
+def run_claims(arguments: argparse.Namespace) -> Any:
+    from assay.cli import claims
+
+    return claims.run_claims(arguments)
+
+
 def run_report(arguments: argparse.Namespace) -> Any:
     from assay.view.results import finished
 

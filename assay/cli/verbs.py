@@ -10,6 +10,7 @@ from typing import Any
 from assay.cli.arguments import Argument, one_of, track
 from assay.cli.looking import (
     run_bank,
+    run_claims,
     run_compare,
     run_data,
     run_doctor,
@@ -187,6 +188,12 @@ def of_sweep() -> list[Argument]:
     return [*SWEEP, QUIET]
 
 
+def of_claims() -> list[Argument]:
+    from assay.cli.claims import ARGUMENTS
+
+    return [*ARGUMENTS, QUIET]
+
+
 def of_list() -> list[Argument]:
     return [
         (("what",), one_of("list", ("recipes", "tasks", "bases", "parts", "gym", "papers"), see="assay list --help")),
@@ -266,6 +273,11 @@ VERBS: dict[str, Verb] = {
     "data": ("check a file of problems before a model is trained on it, or write one", of_data, run_data),
     "compare": ("compare runs, or train recipes on tasks over several seeds and compare them", of_compare, run_compare),
     "sweep": ("train a recipe with a grid of settings over several seeds, and compare them", of_sweep, run_sweep),
+    "claims": (
+        "try the instruments on cases whose truth is known: CC-00, the gate of all claims",
+        of_claims,
+        run_claims,
+    ),
     "list": (
         "list recipes, tasks, bases, parts or papers; `assay list papers 2402.03300` says what of a paper runs here",
         of_list,

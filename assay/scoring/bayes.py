@@ -77,7 +77,7 @@ def fit_beta(n: Counts | Sequence[int], c: Counts | Sequence[int]) -> Prior:
     if n.shape != c.shape or n.ndim != 1 or not len(n) or (c < 0).any() or (c > n).any():
         raise DataError("a Beta distribution is fitted to as many counts of right samples as of samples, none larger.")
     j = np.arange(int(n.max(initial=0)))
-    right, wrong, all_ = (np.array([(x > i).sum() for i in j], dtype=np.float64) for x in (c, n - c, n))
+    right, wrong, all_ = (len(x) - np.cumsum(np.bincount(x, minlength=len(j)))[: len(j)] for x in (c, n - c, n))
 
     def climb(a: float, b: float) -> tuple[float, np.ndarray, np.ndarray]:
         """The logarithm of the likelihood, its gradient and its second derivatives, in log a and log b."""

@@ -122,6 +122,28 @@ def test_recipes_that_generate_nothing_train_on_the_tokens_of_their_budget(model
 
 
 @pytest.mark.slow
+def test_what_other_code_ran_is_trained_anew_if_that_is_asked(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the finished run is still there, which a resume would take for its own."""
+    study, folder = study_of(model), tmp_path / "study"
+    queue.fill(study, folder, quiet=True)
+    monkeypatch.setattr(queue, "code", lambda: "other123")
+    assert {result.code for result in queue.fill(study, folder, quiet=True).values()} != {"other123"}
+    started: list[Path] = []
+    real = session.start
+
+    def start(experiment: Any, path: Any, **how: Any) -> Path:
+        started.append(path)
+        return real(experiment, path, **how)
+
+    monkeypatch.setattr(session, "start", start)
+    assert {result.code for result in queue.fill(study, folder, again=True, quiet=True).values()} == {"other123"}
+    assert len(started) == 4
+    assert len(queue.fill(study, folder, again=True, quiet=True)) == len(started) == 4
+
+
+@pytest.mark.slow
 def test_a_kill_in_the_middle_repeats_nothing_and_loses_nothing(model: Path, tmp_path: Path) -> None:
     line = ["-m", "assay", "compare", "grpo", "nsr", "--model", str(model), "--task", TASK, "--seeds", "2"]
     line += ["--budget", "steps=4", *(part for name, value in SIZES.items() for part in (f"--{name}", str(value)))]

@@ -21,6 +21,11 @@ def check(study: Study) -> None:
     """Refuses what cannot be compared, before anything runs."""
     if len(study.arms) < 2:
         raise UsageError("a comparison needs at least two arms: name two recipes.")
+    check_runs(study)
+
+
+def check_runs(study: Study) -> None:
+    """Refuses what cannot be run. The runs of a single arm can be, where its seeds are what is compared."""
     for arm in study.arms.values():
         if arm.recipe not in RECIPES:
             raise unknown("recipe", arm.recipe, RECIPES, "assay list recipes")

@@ -48,7 +48,7 @@ def page(findings: Findings, name: str) -> str:
     }
     return _template().render(
         name=name,
-        css=_styles(),
+        css=styles(),
         facts=facts,
         findings=findings,
         headings=OF_A_TASK,
@@ -80,7 +80,7 @@ def _charts(findings: Findings, task: str) -> list[tuple[str, Any]]:
         ("pass@k after training", chart(curves, x="k", y="pass@k", log=True, up=(0.0, 1.0))),
         *((TITLES[name], chart(lines, x="tokens", y=TITLES[name], across=across)) for name, lines in own.items()),
     ]
-    return [(title, _trusted(svg)) for title, svg in made]
+    return [(title, trusted(svg)) for title, svg in made]
 
 
 def _held_out(findings: Findings, task: str) -> list[Line]:
@@ -114,15 +114,15 @@ def band(curves: Sequence[Sequence[Sequence[float]]]) -> tuple[tuple[float, floa
     return tuple(zip(xs.tolist(), means.tolist(), (means - half).tolist(), (means + half).tolist(), strict=True))
 
 
-def _styles() -> Any:
+def styles() -> Any:
     """The style sheet of reports, with its dark colors where the reader's system is dark."""
     sheet = (STATIC / "report.css").read_text(encoding="utf-8")
     dark = sheet[sheet.index(':root[data-theme="dark"]') :]
     block = dark[dark.index("{") : dark.index("}") + 1]
-    return _trusted(f"{sheet}\n@media (prefers-color-scheme: dark) {{ :root {block} }}")
+    return trusted(f"{sheet}\n@media (prefers-color-scheme: dark) {{ :root {block} }}")
 
 
-def _trusted(text: str) -> Any:
+def trusted(text: str) -> Any:
     from markupsafe import Markup
 
     return Markup(text)

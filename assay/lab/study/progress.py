@@ -6,7 +6,7 @@ import contextlib
 import math
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from assay.host import terminal
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PASSED = "pass@1"
 TREND = 24  # characters of a sparkline
+Tell = Callable[[str], None]
 
 
 def told(run: Run) -> str:
@@ -44,10 +45,12 @@ class Progress(Protocol):
 
 
 @contextlib.contextmanager
-def progress(total: int, *, quiet: bool = False) -> Iterator[Progress]:
-    """The progress of a study of so many runs that fits standard error: live on a terminal, lines elsewhere."""
-    if not sys.stderr.isatty() or quiet:
-        yield _Lines(total, quiet=quiet)
+def progress(total: int, *, quiet: bool = False, tell: Tell | None = None) -> Iterator[Progress]:
+    """The progress of a study of so many runs that fits standard error: live on a terminal, lines elsewhere. `tell` is
+    given the lines instead, where another command shows them.
+    """
+    if not sys.stderr.isatty() or quiet or tell is not None:
+        yield _Lines(total, quiet=quiet, tell=tell or terminal.say)
         return
     from rich.console import Console
     from rich.live import Live
@@ -59,8 +62,8 @@ def progress(total: int, *, quiet: bool = False) -> Iterator[Progress]:
 class _Lines:
     """A line for each finished run, with the time that is left by the runs that were done here."""
 
-    def __init__(self, total: int, *, quiet: bool = False) -> None:
-        self.total, self.quiet = total, quiet
+    def __init__(self, total: int, *, quiet: bool = False, tell: Tell = terminal.say) -> None:
+        self.total, self.quiet, self.tell = total, quiet, tell
         self.done, self.ran, self.began = 0, 0, time.monotonic()
         self.said: set[tuple[str, str, str]] = set()
 
@@ -80,7 +83,7 @@ class _Lines:
         return _OfRun(self, run)
 
     def note(self, text: str) -> None:
-        terminal.say(text)
+        self.tell(text)
 
     def line(self, text: str) -> None:
         if not self.quiet:

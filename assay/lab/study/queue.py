@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import shutil
 import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,8 +21,9 @@ from typing import Any
 
 from assay.errors import AssayError, Stopped, UsageError
 from assay.known import recipe
+from assay.lab.study.declared import check_runs
 from assay.lab.study.plan import TRIAL_SEED, Run, Study
-from assay.lab.study.progress import PASSED, Progress, progress, told
+from assay.lab.study.progress import PASSED, Progress, Tell, progress, told
 from assay.lab.study.results import Result, code, result_of
 from assay.record import RunFolder
 from assay.record.panel import duration
@@ -34,14 +36,18 @@ ROOM = 2.0  # times the steps that a budget of tokens seems to pay for, within w
 Json = dict[str, Any]
 
 
-def fill(study: Study, folder: Path, *, again: bool = False, quiet: bool = False) -> dict[Run, Result]:
+def fill(
+    study: Study, folder: Path, *, again: bool = False, quiet: bool = False, tell: Tell | None = None
+) -> dict[Run, Result]:
     """Runs what is missing of a study, and returns the results of all its runs. `again`: also what other code ran.
+    `tell` is given the lines of progress, where they are not shown on a terminal.
 
     results = fill(study, Path("studies/first"))
     """
+    check_runs(study)
     with _alone(folder):
         ahead = _Queue(study, folder)
-        with progress(ahead.total(), quiet=quiet) as shown:
+        with progress(ahead.total(), quiet=quiet, tell=tell) as shown:
             return _Queue(study, folder, shown, again=again).fill()
 
 
@@ -228,8 +234,11 @@ class _Queue:
         if self.shown is None:
             return None
         key = self.study.key(run, steps)
-        found = result_of(self._trained(run, steps, key, self.shown), run, key=key, planned=steps, code=self.code)
-        found.write(path)
+        folder = self._trained(run, steps, key, self.shown)
+        marks = dict.fromkeys(
+            [folder.document.get("study_code", self.code), self.code]
+        )  # who began it, and who ended it
+        result_of(folder, run, key=key, planned=steps, code="+".join(marks)).write(path)
         result = Result.read(path)
         self.shown.finished(run, result, seen=len(self.seen))
         return result
@@ -237,9 +246,14 @@ class _Queue:
     def _trained(self, run: Run, steps: int, key: str, shown: Progress) -> RunFolder:
         """The folder of a run that is trained now, from its beginning or from where it was stopped."""
         path, how = self.folder / "runs" / run.place, {"quiet": True, "shown": shown.panel(run, steps)}
-        if not path.exists():
-            session.start(self.study.experiment(run, steps), path, extra={"study": key}, **how)
-        elif RunFolder.read_only(path).document.get("study") != key:
+        begun = RunFolder.read_only(path).document if path.exists() else {}
+        if begun and self.again and begun.get("study_code") != self.code:  # nothing of what other code ran is kept
+            shutil.rmtree(path)
+            begun = {}
+        if not begun:
+            about = {"study": key, "study_code": self.code}
+            session.start(self.study.experiment(run, steps), path, extra=about, **how)
+        elif begun.get("study") != key:
             raise UsageError(
                 f"{path} was begun with other settings than the study has now: remove it, or take another folder."
             )

@@ -1,0 +1,154 @@
+"""`assay bank score`: what a model makes of the answers of a bank, token by token, in one pass and without sampling.
+
+The answers may be another model's: perplexities of one bank under several models are comparable, since the same answers
+are read by the same program.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from assay.errors import DataError, UsageError
+from assay.host.space import device_of
+from assay.lab.sample import asked_with
+from assay.record import disk
+from assay.run.bases import locate
+from assay.types import Problem, Request
+
+if TYPE_CHECKING:
+    from assay.engine.statistics import Predicting, TokenStatistics
+    from assay.policy import Policy
+    from assay.scoring.samples import SampleBank
+
+COLUMNS = ("nll", "entropy", "rank", "top", "nucleus", "kl")
+WIDE = ("rank", "nucleus")  # counts of tokens, which half precision does not hold
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A model that reads answers, with exact products: fp32 on torch, whatever engine samples from it elsewhere."""
+
+    name: str
+    policy: Policy
+    engine: Predicting
+
+
+def reader(model: str, system: str) -> Reader:
+    """The model under this name, asked with the system message of a bank."""
+    from assay.engine.choose import engine_of
+    from assay.policy import load_policy
+    from assay.policy.transformer import Transformer
+
+    policy = load_policy(locate(model))
+    chat = dataclasses.replace(policy.tokenizer.chat, system=system or None)
+    policy = dataclasses.replace(policy, tokenizer=policy.tokenizer.speaking(chat)) if system else policy
+    device = device_of("auto")
+    kind = "torch" if isinstance(policy.transformer, Transformer) else "auto"
+    engine = engine_of(policy.transformer, kind, device, "fp32").engine(
+        policy.transformer,
+        end_ids=policy.end_ids,
+        decode=policy.tokenizer.decode,
+        vocab=policy.tokenizer.vocab,
+        device=device,
+        precision="fp32",
+        optimiser=None,
+    )
+    return Reader(model, policy, engine)
+
+
+def score(bank: SampleBank, model: Reader, into: Path, *, against: Reader | None = None) -> Json:
+    """Writes the statistics of every answer's tokens into a parquet file, and returns what they come to."""
+    from assay.engine.interface import Span
+    from assay.engine.statistics import token_statistics
+
+    if into.suffix != ".parquet":
+        raise UsageError(f"--into {into}: the scores of a bank are a parquet file; name it {into}.parquet.")
+    rows = bank.table.select(["problem", "sample", "ids", "text", "correct"]).to_pylist()
+    for one in (model, *([against] if against else [])):
+        _require_words(bank, one, rows)
+    contexts = _contexts(bank, model)
+    spans = [Span(contexts[row["problem"]], np.asarray(row["ids"], np.int32)) for row in rows]
+    found = token_statistics(model.engine, spans, against=None if against is None else against.engine)
+    _write(into, rows, found)
+    return {
+        "model": model.name,
+        "against": None if against is None else against.name,
+        "bank": bank.asked.model,
+        "answers": len(rows),
+        "all": _summary(found),
+        "right": _summary([one for row, one in zip(rows, found, strict=True) if row["correct"]]),
+        "wrong": _summary([one for row, one in zip(rows, found, strict=True) if not row["correct"]]),
+        "file": str(into),
+    }
+
+
+def _require_words(bank: SampleBank, model: Reader, rows: Sequence[Json]) -> None:
+    """Refuses a model whose tokens are others than those of the bank."""
+    vocab, decode = model.policy.tokenizer.vocab, model.policy.tokenizer.decode
+    for row in rows:
+        if max(row["ids"], default=0) >= vocab or decode(row["ids"]) != row["text"]:
+            raise DataError(
+                f"the tokens of {bank.asked.model}, which the bank holds, are others than those of {model.name}: "
+                f"{row['text'][:40]!r} is not what its tokenizer reads. Score the bank with a model of the same "
+                "tokenizer."
+            )
+
+
+def _contexts(bank: SampleBank, model: Reader) -> dict[str, np.ndarray]:
+    """Problem -> the tokens of its prompt, as the bank's model was asked."""
+    codec, asked = model.policy.tokenizer, bank.asked
+    requests = []
+    for name, said in asked.problems.items():
+        prompt = said["prompt"] if isinstance(said["prompt"], str) else tuple(said["prompt"])
+        problem = Problem(task=said["task"], prompt=prompt, spec={}, canonical=said["canonical"])
+        requests.append(Request(problem, codec.render(prompt), name, asked.max_new))
+    worded = asked_with(asked.model, codec)(requests)
+    return {name: request.context for name, request in zip(asked.problems, worded, strict=True)}
+
+
+def _write(into: Path, rows: Sequence[Json], found: Sequence[TokenStatistics]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: dict[str, pa.Array] = {
+        "problem": pa.array([row["problem"] for row in rows]),
+        "sample": pa.array([row["sample"] for row in rows], pa.int32()),
+        "nll_sum": pa.array([float(one.nll.sum(dtype=np.float64)) for one in found], pa.float64()),
+    }
+    for name in COLUMNS:
+        if all(getattr(one, name) is not None for one in found):
+            kind = pa.int32() if name in WIDE else pa.float16()
+            values = [getattr(one, name).astype(np.int32 if name in WIDE else np.float16) for one in found]
+            columns[name] = pa.array(values, pa.list_(kind))
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink, compression="zstd", write_page_checksum=True)
+    disk.replace(into, sink.getvalue(), point="samples")
+
+
+def _summary(found: Sequence[TokenStatistics]) -> Json | None:
+    """Means over tokens and over answers. Perplexity is of the mean over answers of what a token costs, since a mean of
+    perplexities would be that of its few largest; the median stands beside it.
+    """
+    told = [one for one in found if len(one.nll)]
+    if not told:
+        return None
+    costs = np.array([float(one.nll.mean()) for one in told])
+    far = [float(one.kl.sum()) for one in told if one.kl is not None]
+    return {
+        "answers": len(found),
+        "tokens": int(sum(len(one.nll) for one in told)),
+        "nll": float(costs.mean()),
+        "perplexity": float(np.exp(costs.mean())),
+        "median_perplexity": float(np.exp(np.median(costs))),
+        "entropy": float(np.concatenate([one.entropy for one in told]).mean()),
+        "first_rank": float(np.mean(np.concatenate([one.rank for one in told]) == 1)),
+        "nucleus": float(np.concatenate([one.nucleus for one in told]).mean()),
+        "kl": float(np.mean(far)) if far else None,
+    }
