@@ -135,7 +135,7 @@ def _prepared(model: str, pool: Pool, wish: Wish, count: int, judge: Grader) -> 
 def _judges(judge: Grader) -> tuple[str, ...]:
     if judge.scorer is None:
         return ()
-    functions = (f"{function} {function.digest}".rstrip() for function in judge.scorer.functions)
+    functions = (f"{one.name}={one.weight:g} {one.digest}" for one in judge.scorer.functions)
     return (*functions, f"right from {judge.scorer.right_from:g}")
 
 

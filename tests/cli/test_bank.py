@@ -90,6 +90,35 @@ def test_a_file_is_never_overwritten_by_another_bank(shell: Shell, model: Path, 
     assert into.read_bytes() == before and not into.with_name("bank.parquet.parts").exists()
 
 
+def test_reward_functions_are_known_by_their_code_wherever_it_lies(shell: Shell, model: Path, tmp_path: Path) -> None:
+    line = [
+        "bank",
+        "sample",
+        model,
+        "--task",
+        "countdown:3",
+        "--n",
+        "2",
+        "--problems",
+        "8",
+        "--max-new",
+        "4",
+        "--quiet",
+    ]
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "rewards.py").write_text(
+            "def full(prompts, completions, **columns):\n    return [1.0] * len(prompts)\n"
+        )
+        reply = shell(*line, "--reward", f"{folder}/rewards.py:full", "--into", folder / "bank.parquet")
+        assert reply.code == 0, reply.err
+    one, two = (SampleBank.read(tmp_path / name / "bank.parquet") for name in ("one", "two"))
+    assert one.asked.judge[0].startswith("full=1 ") and one.asked.judge == two.asked.judge
+    assert shell(*line, "--into", tmp_path / "plain.parquet").code == 0
+    assert "judge is" in shell("bank", "compare", tmp_path / "one" / "bank.parquet", tmp_path / "plain.parquet").err
+
+
 WRONG = {
     "bank": "assay bank --help",
     "bank shwo x": "'show'",  # codespell:ignore shwo
