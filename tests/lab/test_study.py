@@ -67,7 +67,7 @@ def test_what_belongs_to_a_method_may_differ() -> None:
         ({"seeds": (0, 0, 1)}, "different ones"),
         ({"seeds": (0, TRIAL_SEED)}, "that of the trials"),
         ({"trials": (1.0, 0.0)}, "positive factors"),
-        ({"expected": (Expected("policy/entropy", "nsr", "grop", "up"),)}, "grop"),
+        ({"expected": (Expected("policy/entropy", "nsr", "gropo", "up"),)}, "gropo"),
     ],
 )
 def test_plans_that_can_say_nothing_are_refused(changes: dict[str, Any], message: str) -> None:
