@@ -70,7 +70,13 @@ class Claim:
             return "higher" if self.effect.mean > 0 else "lower"
         if self.p_equal < ALPHA:
             return f"equal within {WORTH}"
-        return f"undecided; {self.seeds_needed} seeds would show {WORTH}"
+        return f"undecided; {self.needed}"
+
+    @property
+    def needed(self) -> str:
+        """What would show a difference of `WORTH`: more seeds, or more problems where these many seeds are enough."""
+        enough = self.effect is not None and self.seeds_needed is not None and self.seeds_needed <= self.effect.seeds
+        return f"more problems would show {WORTH}" if enough else f"{self.seeds_needed} seeds would show {WORTH}"
 
 
 def judged(claims: Sequence[Claim]) -> list[Claim]:

@@ -48,6 +48,16 @@ def test_a_study_says_in_a_sentence_what_its_numbers_allow() -> None:
     assert "verdicts corrected for all 3 of them" in found.notes[0]
 
 
+def test_where_seeds_agree_it_is_problems_that_are_lacking() -> None:
+    """Every seed gains on one of two problems and loses on the other: more seeds would say nothing new."""
+    study = study_of(arms={"grpo": Arm("grpo"), "other": Arm("grpo")}, seeds=(0, 1, 2))
+    right = {"grpo": np.array([4, 4]), "other": np.array([6, 3])}
+    results = {Run(arm, TASK, s): result_of(arm, s, right[arm]) for arm in right for s in range(3)}
+    found = analysis.analyse(study, results)
+    assert found.cell("other", TASK).claim.verdict == "undecided; more problems would show 0.02"
+    assert "nothing can be said of other (more problems would show 0.02)" in found.conclusion
+
+
 def test_missing_runs_are_said() -> None:
     found = findings_of({"grpo": [0, 0, 0], "other": [1, 1, 1]})
     partly = dict(list(found.results.items())[:-1])

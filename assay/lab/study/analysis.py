@@ -227,8 +227,8 @@ def _conclusion(study: Study, cells: Sequence[Cell], missing: int) -> str:
             parts.append(f"{_few(equal)} {'is' if len(equal) == 1 else 'are'} as good as {first} within {WORTH}")
         open_ = [c for c in here if c.claim.verdict.startswith("undecided")]
         if open_:
-            most = max(c.claim.seeds_needed or 0 for c in open_)
-            parts.append(f"nothing can be said of {_few([c.arm for c in open_])} ({most} seeds would show {WORTH})")
+            most = max((cell.claim for cell in open_), key=lambda claim: claim.seeds_needed or 0)
+            parts.append(f"nothing can be said of {_few([c.arm for c in open_])} ({most.needed})")
         silent = [c.arm for c in here if c.claim.effect is None]
         parts += [f"{_few(silent)} could not be compared"] if silent else []
         said.append(f"On {task}, {', and '.join(parts)}.")
