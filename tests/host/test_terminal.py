@@ -148,4 +148,4 @@ def test_one_function_writes_to_terminals() -> None:
     ours = [path for path in files if not path.is_relative_to(ROOT / "assay" / "sandbox" / "inside")]
     assert not [place for path in ours for place in writers(path)], "a sandbox's own process writes into its pipes"
     drawn = [path.name for path in files if "rich.console import Console" in path.read_text()]
-    assert drawn == ["compare.py", "panel.py"], "whoever draws with rich spells out what it is given"
+    assert drawn == ["compare.py", "progress.py", "panel.py"], "whoever draws with rich spells out what it is given"

@@ -64,19 +64,18 @@ def _rows(findings: Findings, task: str) -> list[list[str]]:
 
 
 def _charts(findings: Findings, task: str) -> list[tuple[str, Any]]:
-    """(title, SVG) of all charts of a task. Charts over tokens share their horizontal axis, and those of a score their
-    vertical axis with the other tasks.
+    """(title, SVG) of all charts of a task. Charts over tokens share their horizontal axis, those of pass@k both axes
+    with the other tasks.
     """
-    held_out = {one: _held_out(findings, one) for one in findings.study.tasks}
+    held_out = _held_out(findings, task)
     own = {name: _series(findings, task, name) for name in SERIES}
-    across = _range([x for lines in (held_out[task], *own.values()) for line in lines for x, *_ in line.points])
-    scores = [v for lines in held_out.values() for line in lines for _, *values in line.points for v in values]
+    across = _range([x for lines in (held_out, *own.values()) for line in lines for x, *_ in line.points])
     curves = [
         Line(arm, tuple((k, v["mean"], v["low"], v["high"]) for k, v in findings.cell(arm, task).passes.items()))
         for arm in findings.study.arms
     ]
     made = [
-        ("held-out pass@1 in training", chart(held_out[task], x="tokens", y=PASSED, across=across, up=_range(scores))),
+        ("held-out pass@1 in training", chart(held_out, x="tokens", y=PASSED, across=across)),
         ("pass@k after training", chart(curves, x="k", y="pass@k", log=True, up=(0.0, 1.0))),
         *((TITLES[name], chart(lines, x="tokens", y=TITLES[name], across=across)) for name, lines in own.items()),
     ]
