@@ -24,13 +24,17 @@ Each study is a file, run by `assay compare --study bench/studies/NAME.toml`, wh
 |---|---:|---|"""
 
 
-def studies() -> dict[str, Study]:
-    return {path.stem: read(path) for path in sorted(HERE.glob("*.toml"))}
+def names() -> list[str]:
+    return sorted(path.stem for path in HERE.glob("*.toml"))
 
 
-def found(name: str, study: Study) -> Findings:
+def study(name: str) -> Study:
+    return read(HERE / f"{name}.toml")
+
+
+def found(name: str, of: Study) -> Findings:
     """The findings of the results that are there."""
-    return analysis.analyse(study, queue.stored(study, HERE / name))
+    return analysis.analyse(of, queue.stored(of, HERE / name))
 
 
 def index(of: dict[str, Findings]) -> str:
@@ -46,7 +50,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--render", action="store_true")
     arguments = parser.parse_args()
-    every = {name: found(name, study) for name, study in studies().items()}
+    every = {name: found(name, study(name)) for name in names()}
     for name, findings in every.items():
         done = len(findings.results)
         print(f"{name:26} {done} of {done + findings.missing} runs; arms {', '.join(list(findings.study.arms)[:8])}")

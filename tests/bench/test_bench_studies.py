@@ -9,14 +9,12 @@ from assay.lab.study import markdown
 from assay.lab.study.results import Result
 from bench.studies import __main__ as committed
 
-STUDIES = committed.studies()
-
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", committed.names())
 def test_results_answer_their_study_and_the_report_is_of_them(name: str) -> None:
     """A setting that was renamed makes results stale: `assay compare --study FILE --adopt --report` takes them on."""
-    folder, study = committed.HERE / name, STUDIES[name]
+    folder, study = committed.HERE / name, committed.study(name)
     findings = committed.found(name, study)
     there = [Result.read(path) for path in (folder / "results").rglob("seed-*.json")]
     named = {(run.arm, run.task, run.seed) for run in study.runs()}
@@ -25,11 +23,12 @@ def test_results_answer_their_study_and_the_report_is_of_them(name: str) -> None
     assert (folder / markdown.NAME).read_text() == markdown.text(findings, name), "python -m bench.studies --render"
 
 
+@pytest.mark.slow
 def test_every_recipe_is_an_arm_or_is_refused_with_its_reason() -> None:
-    study = STUDIES["recipes"]
+    study = committed.study("recipes")
     assert set(study.arms) | set(study.left_out) == set(RECIPES) and next(iter(study.arms)) == "grpo"
 
 
 def test_the_index_names_every_study() -> None:
     text = committed.INDEX.read_text()
-    assert all(f"[{name}]({name}/report.md)" in text for name in STUDIES)
+    assert all(f"[{name}]({name}/report.md)" in text for name in committed.names())

@@ -78,6 +78,7 @@ def test_an_external_judges_what_a_model_learns_from(
     assert likelihood(checkpoint.path / "policy", task) > likelihood(model, task) + 0.1
 
 
+@pytest.mark.slow
 def test_every_task_with_a_program_as_judge_has_a_proof_a_base_and_a_second_oracle() -> None:
     assert set(PROOFS) == {"linear-program", "sql", "programs", "metamath", "verilog", "coq"}
     for name in PROOFS:

@@ -69,6 +69,7 @@ CHECKS: list[tuple[Callable[..., Finding], int, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("check", "replications", "broken"), CHECKS)
 def test_a_check_sees_a_broken_instrument(
     check: Callable[..., Finding], replications: int, broken: dict[str, Any]
@@ -77,6 +78,7 @@ def test_a_check_sees_a_broken_instrument(
     assert not seen.holds, seen.came
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("check", "replications"),
     [
@@ -175,6 +177,7 @@ def uncorrected(base: Counts, child: Counts, *, n: int, **how: Any) -> Boundary:
     return dataclasses.replace(found, word="discovery" if reached else "undetermined")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CHILDREN)
 def test_the_protocol_recognises_what_was_constructed(case: str) -> None:
     base, child = drawn(CHANCES, 320, 1), drawn(CHILDREN[case], 160, 2)

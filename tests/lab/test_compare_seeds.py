@@ -45,6 +45,7 @@ def test_runs_that_differ_in_their_seed_are_one_method(tmp_path: Path) -> None:
     assert grpo.final is not None and grpo.final["mean"] == pytest.approx(0.2 + 0.1 / 3)
 
 
+@pytest.mark.slow
 def test_methods_are_compared_on_the_task_that_they_share(tmp_path: Path) -> None:
     """GRPO and DAPO on two tasks: the first on each is the one beside which the other is held."""
     paths = []

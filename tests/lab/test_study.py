@@ -180,6 +180,7 @@ def test_a_study_in_a_file_says_what_it_expects_and_may_use_files_of_its_own(tmp
         read(path)
 
 
+@pytest.mark.slow
 def test_all_recipes_that_a_task_can_serve_and_the_reasons_of_the_others(tmp_path: Path) -> None:
     path = tmp_path / "all.toml"
     path.write_text(
