@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from assay.engine.interface import Engine
@@ -23,8 +23,7 @@ class Models:
     engines: Mapping[str, Engine]
     roles: Mapping[str, str]  # role -> name of the parameter set that plays it
     specs: Mapping[str, Model] = field(default_factory=dict)  # name -> what the recipe says of this parameter set
-    starts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Name -> weights before the first step; only for sets that a later stage puts back to these weights."""
+    restarts: frozenset[str] = frozenset()  # sets that a later stage puts back to their weights before the first step
 
     def __getitem__(self, name: str) -> Engine:
         return self.engines[name]

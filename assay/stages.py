@@ -116,15 +116,12 @@ def enter(models: Models, memory: Memory, *, number: int, start: str, optimiser:
     The version of the weights counts on when weights are put back: two different sets of weights never share a version.
     """
     for name in models if start == "base" or optimiser == "reset" else ():
-        state = models[name].state()
-        if start == "base" and name in models.starts:
-            state = {**models.starts[name], "version": state["version"]}
-        elif not any(entry.startswith("optimiser/") for entry in state):
-            continue
-        models[name].load({entry: value for entry, value in state.items() if not entry.startswith("optimiser/")})
+        if start == "base" and name in models.restarts:
+            models[name].return_to_start()
+        else:
+            models[name].forget()
     for name in [name for name, spec in models.specs.items() if spec.start == "policy"]:
-        state = models["policy"].state()
-        models[name].load({entry: value for entry, value in state.items() if not entry.startswith("optimiser/")})
+        models[name].take(models["policy"])
     if clear:
         memory = dataclasses.replace(memory, stores={"pass-rates": memory.store("pass-rates")}, kept={})
     stores = {name: store for name, store in memory.stores.items() if name != "stage"}

@@ -25,9 +25,10 @@ from assay.collect import Refill
 from assay.credit import pack
 from assay.engine.choose import critic_of
 from assay.engine.cutting import tensors_of
-from assay.engine.interface import Chunk, Outputs, Want
+from assay.engine.interface import Chunk, Engine, Outputs, Want
 from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
+from assay.host.tensors import encode
 from assay.known import PARTS, RECIPES
 from assay.loop import train
 from assay.memory import Follow, Memory
@@ -38,7 +39,6 @@ from assay.objective.survey import survey
 from assay.part import Credit, Part, bind, name_of
 from assay.recipe import Mechanism, Recipe, Stage, at_profile
 from assay.record.measure import step_stats
-from assay.record.tensors import encode
 from assay.rng import Key
 from assay.scale import Scale
 from assay.source import Pool, Share
@@ -434,8 +434,16 @@ def models_for(recipe: Recipe, engine: LocalEngine, reference: LocalEngine | Non
                 optimiser=AdamW() if spec.trained else None,
                 precision=engine.precision,
             )
-    starts = {name: engines[name].state() for name, spec in recipe.models.items() if spec.saved}
-    return Models(engines, recipe.roles, recipe.models, starts)
+    restarts = frozenset(name for name, spec in recipe.models.items() if spec.saved)
+    for name in restarts:
+        engines[name].mark_start()
+    return Models(engines, recipe.roles, recipe.models, restarts)
+
+
+def here(engine: Engine) -> LocalEngine:
+    """The engine as one of this process, whose state can be looked at."""
+    assert isinstance(engine, LocalEngine)
+    return engine
 
 
 Saved = tuple[str, bytes]
@@ -469,7 +477,7 @@ class Until(Notes):
     def step(self, memory: Memory, models: Models, episodes: Any, rows: Any, batches: Any, stats: Stats) -> None:
         super().step(memory, models, episodes, rows, batches, stats)
         if memory.step == self.last:
-            self.saved = {name: models[name].state() for name in self.names}, saved(memory)
+            self.saved = {name: here(models[name]).state() for name in self.names}, saved(memory)
             raise Stop
 
 
@@ -485,13 +493,13 @@ def require_resumable(recipe: Recipe, beginner: Callable[[], LocalEngine], *, af
     assert until.saved is not None
     states, halves = until.saved
     for name, state in states.items():
-        rest[name].load(state)
+        here(rest[name]).load(state)
     resumed = train(stages, rest, opened(halves), again)
     np.testing.assert_equal(until.stats + again.stats, notes.stats)
     assert saved(resumed) == saved(memory)
     for name in states:
-        for key, value in whole[name].state().items():
-            found = rest[name].state()[key]
+        for key, value in here(whole[name]).state().items():
+            found = here(rest[name]).state()[key]
             assert torch.equal(value, found) if isinstance(value, Tensor) else value == found, key
     return memory
 

@@ -1,4 +1,4 @@
-"""The interface between the loop and an engine, the code that runs a parameter set.
+"""The interface between the loop and an engine, the code that runs a parameter set: it samples, and it learns.
 
 Training takes three steps for each chunk of whole rows. `forward` gives per-token outputs, which are the leaves of a
 small autograd graph. The objective differentiates that graph to one signed coefficient for each output. `backward`
@@ -8,10 +8,11 @@ chunks are simply added up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
@@ -119,49 +120,96 @@ Done = Callable[[int, Generation], None]
 """(place of a request in its call, what was written for it) -> nothing."""
 
 
-class Engine(Protocol):
-    """One parameter set: sampler, learner and optimiser on one copy of the weights.
+class Ticket(Protocol):
+    """Requests that were given to a sampler.
 
     Example:
-        generations = engine.generate(requests, key)
-        for chunk in engine.chunks(batch, tokens=4096):
-            outputs = engine.forward(chunk, want)  # the objective differentiates its loss by these
-            engine.backward(chunk, outputs)
-        engine.step(lr=1e-6, clip=1.0)
+        ticket = engine.submit(requests, key)
+        ...  # the learner takes a step
+        generations = ticket.wait()
     """
 
-    device: torch.device
+    @property
+    def ready(self) -> bool:
+        """Whether `wait` would return at once."""
+        ...
+
+    def wait(self) -> list[Generation]:
+        """The generations, in the order of the requests. Whatever prevented them is raised here."""
+        ...
+
+
+class Sampler(Protocol):
+    """What continues contexts with one version of a parameter set."""
+
     context: int  # the most tokens that prompt and answer may have together
     vocab: int  # how many tokens the sampler can write: ids 0 .. vocab - 1
-    version: int  # optimiser steps taken
     end_ids: frozenset[int]  # the tokens that end an answer
     prefilled: int  # prompt tokens that the sampler has run so far
-
-    @property
-    def place(self) -> str:
-        """The device and the code that computes on it, such as "cpu native avx2": both can change a result's bits."""
-        ...
 
     @property
     def exact(self) -> bool:
         """Whether the log-probability `old` that the sampler records equals the learner's bit for bit."""
         ...
 
-    @property
-    def weights_file(self) -> str:
-        """The file name of the weights in a checkpoint folder; it differs for a whole model and for an adapter."""
+    def submit(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> Ticket:
+        """Begins one generation for each request with the weights of now. An engine that computes in this process
+        writes them before it returns.
+
+        `done(place, generation)` is called once for each request, soon after its answer is complete and before `wait`
+        of the ticket returns, never by another thread. An exception of `done` ends the call that it was made in.
+        """
         ...
 
     def generate(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list[Generation]:
-        """Samples one generation for each request, in the order of the requests.
-
-        `done(place, generation)` is called once for each request, soon after its answer is complete and before the call
-        returns. An exception of `done` ends the call.
-        """
+        """Samples one generation for each request, in the order of the requests: `submit`, then `wait`."""
         ...
 
     def keeping(self) -> AbstractContextManager[None]:
         """Inside the block, `generate` reuses the keys and values of earlier calls, until the weights change."""
+        ...
+
+
+WriteFile = Callable[[Path, Iterable[Any]], tuple[int, str]]
+"""(path, the bytes in pieces) -> the size and the SHA-256 of the file that was written."""
+
+
+class Stored(Protocol):
+    """The state of a parameter set as the files of a checkpoint, before they are written."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def broken(self) -> str | None:
+        """The name of a tensor with a value that is not finite, if there is one."""
+        ...
+
+    @property
+    def folders(self) -> Sequence[str]:
+        """The folders that `write` expects to be there."""
+        ...
+
+    def write(self, folder: Path, write: WriteFile) -> dict[str, tuple[int, str]]:
+        """Writes the files below `folder`: name -> size and SHA-256."""
+        ...
+
+
+class Learner(Protocol):
+    """What scores and trains a parameter set, with its optimiser.
+
+    Example:
+        for chunk in learner.chunks(batch, tokens=4096):
+            outputs = learner.forward(chunk, want)  # the objective differentiates its loss by these
+            learner.backward(chunk, outputs)
+        learner.step(lr=1e-6, clip=1.0)
+    """
+
+    device: torch.device  # where the outputs of `forward` lie
+    version: int  # optimiser steps taken
+
+    @property
+    def place(self) -> str:
+        """The device and the code that computes on it, such as "cpu native avx2": both can change a result's bits."""
         ...
 
     def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]: ...
@@ -180,14 +228,46 @@ class Engine(Protocol):
         """One optimiser step on the gathered gradients; `moments` names a set of moments of the objective's own."""
         ...
 
-    def state(self) -> dict[str, Any]:
-        """A copy of everything that a checkpoint must hold: version, parameters, state of the optimiser."""
+    def take(self, other: Self, rate: float = 1.0) -> None:
+        """w <- rate w_other + (1 - rate) w. The optimiser begins anew.
+
+        With a rate of 1 these are the weights of `other` and have its version. An average equals no version of a
+        policy, and keeps the version that it had.
+        """
         ...
 
-    def view(self) -> dict[str, Any]:
-        """The state as `state` gives it, but not copied: the next step changes these tensors."""
+    def mark_start(self) -> None:
+        """Keeps a copy of the weights as they are now, for `return_to_start`."""
         ...
 
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Loads a state that `state` gave; the run goes on bit for bit as if it had never stopped."""
+    def return_to_start(self) -> None:
+        """Puts back the weights of `mark_start`, with an optimiser that begins anew. The version counts on: two
+        different sets of weights never share one.
+        """
         ...
+
+    def forget(self) -> None:
+        """The optimiser begins anew, on the weights as they are."""
+        ...
+
+    def stored(self, name: str) -> Stored:
+        """The state as the files of a checkpoint: weights in the folder `name`, in Hugging Face's format, or PEFT's for
+        an adapter, and the optimiser's state in the folder `optimiser`.
+        """
+        ...
+
+    def restore(self, folder: Path, name: str, version: int) -> None:
+        """Reads what `stored(name)` wrote below `folder`; the run goes on bit for bit as if it had never stopped."""
+        ...
+
+
+class Engine(Sampler, Learner, Protocol):
+    """One parameter set: sampler, learner and optimiser.
+
+    Example:
+        generations = engine.generate(requests, key)
+        for chunk in engine.chunks(batch, tokens=4096):
+            outputs = engine.forward(chunk, want)
+            engine.backward(chunk, outputs)
+        engine.step(lr=1e-6, clip=1.0)
+    """

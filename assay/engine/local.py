@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -20,7 +21,9 @@ from assay.engine.optimiser import AdamW, Optimiser
 from assay.engine.precision import Precision, choose, name_of
 from assay.engine.prefix_cache import PrefixCache
 from assay.engine.sampling_call import Decode
+from assay.engine.state import FileState, below
 from assay.errors import ConfigError, DataError, StorageError, UsageError
+from assay.host import tensors
 from assay.policy.adapted import own, stored, twin
 from assay.policy.lora import WEIGHTS
 from assay.policy.transformer import Transformer
@@ -32,6 +35,17 @@ if TYPE_CHECKING:
 
 Checkpointing = Literal["auto", "on", "off"]
 """Whether the backward pass computes a layer's activations again instead of keeping them; `auto`: if they are large."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A ticket whose generations were written before it was given out."""
+
+    generations: list[Generation]
+    ready: bool = True
+
+    def wait(self) -> list[Generation]:
+        return self.generations
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +97,7 @@ class LocalEngine(ABC):
         self.version = 0
         self.prefilled = 0
         self.kept: PrefixCache[Any] = PrefixCache(0)
+        self._start: dict[str, Tensor] | None = None
         self.model.requires_grad_(False)
         trained = own(self.model)
         for parameter in trained.values():
@@ -124,6 +139,9 @@ class LocalEngine(ABC):
         """Turn the gradients of packed weights, which a step's chunks have gathered, into those of parameters."""
 
     # Sampling
+
+    def submit(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> Answered:
+        return Answered(self.generate(requests, key, done=done))
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
@@ -271,10 +289,45 @@ class LocalEngine(ABC):
             parameter.copy_(value)
         self.version = int(state["version"])
         if self.optimiser is not None:
-            prefix = "optimiser/"
-            self.optimiser.load({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
+            self.optimiser.load(below(state, "optimiser/"))
             self.optimiser.clear()
         self._changed()
+
+    def stored(self, name: str) -> FileState:
+        state = self.view()
+        weights = {f"{name}/{self.weights_file}": below(state, "parameter/")}
+        return FileState(weights | {f"optimiser/{name}.safetensors": below(state, "optimiser/")})
+
+    def restore(self, folder: Path, name: str, version: int) -> None:
+        weights = tensors.decode(folder / name / self.weights_file, "torch")
+        moments = tensors.decode(folder / "optimiser" / f"{name}.safetensors", "torch")
+        state = {f"parameter/{key}": value for key, value in weights.items()}
+        self.load(state | {f"optimiser/{key}": value for key, value in moments.items()} | {"version": version})
+
+    def take(self, other: Self, rate: float = 1.0) -> None:
+        self._take({name: tensor.detach() for name, tensor in stored(other.model).items()}, rate)
+        if rate == 1:
+            self.version = other.version
+
+    @torch.no_grad()
+    def _take(self, weights: Mapping[str, Tensor], rate: float) -> None:
+        for name, own_ in stored(self.model).items():
+            own_.copy_(weights[name] if rate == 1 else own_ + rate * (weights[name] - own_))
+        self.forget()
+        self._changed()
+
+    def mark_start(self) -> None:
+        self._start = {name: tensor.detach().clone() for name, tensor in stored(self.model).items()}
+
+    def return_to_start(self) -> None:
+        if self._start is None:
+            raise UsageError("no start was kept: call `mark_start` before the first step")
+        self._take(self._start, 1.0)
+
+    def forget(self) -> None:
+        if self.optimiser is not None:
+            self.optimiser.load({})
+            self.optimiser.clear()
 
     @property
     def precision(self) -> Precision:

@@ -17,13 +17,7 @@ def follow(memory: Memory, *, models: Models, every: int, rate: float, names: tu
     for name in sorted(
         moved, key=lambda name: len(models.leaders(name)), reverse=True
     ):  # the last of a chain first, so that each gets the old weights of its leader
-        state = models[models.follows[name]].state()
-        weights = {key: value for key, value in state.items() if not key.startswith("optimiser/")}
-        if rate != 1:  # an average of weights equals no version of the policy
-            own = models[name].state()
-            weights = {key: own[key] + rate * (new - own[key]) for key, new in weights.items() if key != "version"}
-            weights["version"] = own["version"]
-        models[name].load(weights)
+        models[name].take(models[models.follows[name]], rate)
     return memory
 
 

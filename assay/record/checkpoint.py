@@ -15,15 +15,20 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from assay.errors import StorageError, UsageError
+from assay.host import tensors
 from assay.host.files import parse_json, read_json
-from assay.record import disk, manifest, tensors
+from assay.record import disk, manifest
 from assay.record.manifest import Fault
+
+if TYPE_CHECKING:
+    from assay.engine.interface import Stored
 
 log = logging.getLogger(__name__)
 
@@ -132,6 +137,7 @@ class Store:
         self,
         step: int,
         *,
+        states: Sequence[Stored] = (),
         tensors: Mapping[str, Mapping[str, Any]],
         documents: Mapping[str, Any] | None = None,
         files: Mapping[str, Path | bytes] | None = None,
@@ -140,7 +146,8 @@ class Store:
         score: float | None = None,
         place: str = "cpu",
     ) -> Path:
-        """Commit a checkpoint and return its folder. Names are paths in it, such as `policy/model.safetensors`.
+        """Commit a checkpoint and return its folder. Names are paths in it, such as `policy/model.safetensors`;
+        `states` write files of their own.
 
         A step with a checkpoint keeps it. Raises OSError if the disk fails: nothing is left behind then, and older ones
         stay. Raises StorageError for values that must not be saved, such as weights that are NaN.
@@ -152,7 +159,10 @@ class Store:
         if score is not None and not math.isfinite(score):
             raise UsageError(f"the score of step {step} is {score}: pass a finite number, or None for no score.")
         contents = _contents(tensors, documents or {}, files or {})
-        self._require_space(sum(size for size, _ in contents.values()))
+        for state in states:
+            if (bad := state.broken()) is not None:
+                raise StorageError(f"tensor {bad} holds a value that is not finite; it is not saved.")
+        self._require_space(sum(size for size, _ in contents.values()) + sum(state.nbytes for state in states))
         temporary = self.path / f".tmp-{step}-{uuid.uuid4().hex}"
         head = {
             "schema": manifest.SCHEMA,
@@ -166,7 +176,7 @@ class Store:
             "environment": manifest.environment(place),
         }
         try:
-            _write_tree(temporary, contents, head)
+            _write_tree(temporary, states, contents, head)
             disk.rename(temporary, final, point="checkpoint")
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -339,14 +349,22 @@ def _contents(
     return contents
 
 
-def _write_tree(folder: Path, contents: Mapping[str, tuple[int, Pieces]], head: Mapping[str, Any]) -> None:
+def _write_tree(
+    folder: Path, states: Sequence[Stored], contents: Mapping[str, tuple[int, Pieces]], head: Mapping[str, Any]
+) -> None:
     disk.make_folder(folder, point="checkpoint")
-    nested = {parent for name in contents for parent in PurePosixPath(name).parents if str(parent) != "."}
+    above = {PurePosixPath(name).parent for name in contents}
+    above |= {PurePosixPath(name) for state in states for name in state.folders}
+    nested = {path for one in above for path in (one, *one.parents) if str(path) != "."}
     for parent in sorted(nested):
         disk.make_folder(folder / parent, point="checkpoint")
     entries = {}
+    write = partial(disk.write_new, point="checkpoint")
+    for state in states:
+        for name, (size, sha) in state.write(folder, write).items():
+            entries[name] = {"size": size, "sha256": sha}
     for name, (_, pieces) in contents.items():
-        size, sha = disk.write_new(folder / name, pieces(), point="checkpoint")
+        size, sha = write(folder / name, pieces())
         entries[name] = {"size": size, "sha256": sha}
     for parent in sorted(nested):
         disk.fsync_folder(folder / parent, point="checkpoint")

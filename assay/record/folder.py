@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from assay.errors import StorageError, UsageError
 from assay.host.files import read_json
@@ -28,6 +28,9 @@ from assay.record import damage, disk, jsonl, manifest, rollouts
 from assay.record.checkpoint import KEEP, RESERVE, Best, Checkpoint, Store
 from assay.record.jsonl import PATIENCE, Journal
 from assay.record.lock import Lock
+
+if TYPE_CHECKING:
+    from assay.engine.interface import Stored
 
 log = logging.getLogger(__name__)
 
@@ -228,6 +231,7 @@ class RunFolder:
         self,
         step: int,
         *,
+        states: Sequence[Stored] = (),
         tensors: Mapping[str, Mapping[str, Any]],
         documents: Mapping[str, Any] | None = None,
         files: Mapping[str, Path | bytes] | None = None,
@@ -243,7 +247,7 @@ class RunFolder:
         try:
             offsets = {name: journal.sync() for name, journal in self._journals.items()}
             digests = {name: journal.digest for name, journal in self._journals.items()}
-            content = {"tensors": tensors, "documents": documents, "files": files}
+            content = {"states": states, "tensors": tensors, "documents": documents, "files": files}
             self.store.save(step, **content, journals=offsets, digests=digests, score=score, place=place)
         except OSError as error:
             self._failed_saves += 1

@@ -86,9 +86,11 @@ def build_models(experiment: Experiment, policy: Policy) -> Models:
         )
         for name, trained in wanted.items()
     }
-    restarts = any(stage.start == "base" for stage in recipe.stages)
-    starts = {name: engines[name].state() for name, model in recipe.models.items() if restarts and model.saved}
-    return Models(engines, recipe.roles, recipe.models, starts)
+    again = any(stage.start == "base" for stage in recipe.stages)
+    restarts = frozenset(name for name, model in recipe.models.items() if again and model.saved)
+    for name in restarts:
+        engines[name].mark_start()
+    return Models(engines, recipe.roles, recipe.models, restarts)
 
 
 def policy_files(policy: Policy) -> dict[str, bytes]:

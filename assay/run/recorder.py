@@ -182,18 +182,17 @@ class Recorder:
 
     def _save(self, memory: Memory, models: Models, score: float | None = None) -> None:
         failpoint("loop.save")
-        tensors: dict[str, Mapping[str, Any]] = {}
-        counters: dict[str, Any] = {}
-        for name in models:
-            if self.saved(name):
-                state = models[name].view()
-                tensors[f"{name}/{models[name].weights_file}"] = below(state, "parameter/")
-                tensors[f"optimiser/{name}.safetensors"] = below(state, "optimiser/")
-                counters[name] = {"version": state["version"]}
-        tensors[columns.FILE] = memory.to_columns()
-        documents = {"memory.json": memory.to_data(), "counters.json": counters}
-        place = models["policy"].place
-        self.folder.save(memory.step, tensors=tensors, documents=documents, files=self.files, score=score, place=place)
+        names = [name for name in models if self.saved(name)]
+        counters = {name: {"version": models[name].version} for name in names}
+        self.folder.save(
+            memory.step,
+            states=[models[name].stored(name) for name in names],
+            tensors={columns.FILE: memory.to_columns()},
+            documents={"memory.json": memory.to_data(), "counters.json": counters},
+            files=self.files,
+            score=score,
+            place=models["policy"].place,
+        )
 
     def saved(self, name: str) -> bool:
         """Whether checkpoints hold this model. A frozen model is loaded again from where it was loaded at first."""
@@ -239,11 +238,6 @@ def _spent(memory: Memory) -> Stats:
         "budget/optimiser_steps": float(budget.optimiser_steps),
         "budget/rollouts": float(budget.rollouts),
     }
-
-
-def below(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """The entries of a state whose names begin with `prefix`, under their names without it."""
-    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
 def timeless(record: Mapping[str, Any]) -> dict[str, Any]:

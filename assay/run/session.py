@@ -294,10 +294,7 @@ def _train(
         for name, counter in counters.items():
             if name not in models:
                 raise StorageError(f"{checkpoint.path} holds a model '{name}', which this recipe does not have.")
-            weights = checkpoint.tensors(f"{name}/{models[name].weights_file}", framework="torch")
-            moments = checkpoint.tensors(f"optimiser/{name}.safetensors", framework="torch")
-            state = {f"parameter/{key}": value for key, value in weights.items()}
-            models[name].load(state | {f"optimiser/{key}": value for key, value in moments.items()} | counter)
+            models[name].restore(checkpoint.path, name, counter["version"])
     codec = policy.tokenizer
     micro_tokens = experiment.machine.micro_tokens
     stages = assemble(

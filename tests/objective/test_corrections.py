@@ -15,6 +15,7 @@ from tiny import (
     Letters,
     Table,
     episode,
+    here,
     models_for,
     policy,
     recipe_of,
@@ -202,17 +203,17 @@ def test_a_follower_moves_a_share_of_the_way() -> None:
     models = {"policy": Model(), "reference": Model(trained=False, follows="policy")}
     recipe = dataclasses.replace(small("grpo"), models=models | {"behaviour": Model(trained=False, follows="policy")})
     both = models_for(recipe, policy("fp64"))
-    leader = both["policy"].state()
+    leader = here(both["policy"]).state()
     moved = {k: v + 1 if k.startswith("parameter/") else v for k, v in leader.items() if not k.startswith("optimiser/")}
-    before = {k: torch.clone(v) for k, v in both["reference"].state().items() if k.startswith("parameter/")}
-    both["policy"].load({**moved, "version": 5})
+    before = {k: torch.clone(v) for k, v in here(both["reference"]).state().items() if k.startswith("parameter/")}
+    here(both["policy"]).load({**moved, "version": 5})
     values = {"models": both, "every": 2, "rate": 0.6, "names": ("reference",)}
     follow(Memory(0, step=2), **values)
-    assert all(torch.equal(both["reference"].state()[k], v) for k, v in before.items())
+    assert all(torch.equal(here(both["reference"]).state()[k], v) for k, v in before.items())
     follow(Memory(0, step=3), **values)
     for key, value in before.items():
-        torch.testing.assert_close(both["reference"].state()[key], value + 0.6, rtol=1e-5, atol=1e-6)
-        torch.testing.assert_close(both["behaviour"].state()[key], value, rtol=0, atol=0)
+        torch.testing.assert_close(here(both["reference"]).state()[key], value + 0.6, rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(here(both["behaviour"]).state()[key], value, rtol=0, atol=0)
     assert both["reference"].version == 0 == both["behaviour"].version
     follow(Memory(0, step=3), **{**values, "rate": 1.0, "names": ()})
     assert both["reference"].version == 5 == both["behaviour"].version

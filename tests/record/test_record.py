@@ -18,9 +18,9 @@ from record_runs import IDENTITY, WEIGHTS, checkpoint_of, save, weights
 from safetensors.numpy import load_file
 
 from assay.errors import ConfigError, StorageError, UsageError
+from assay.host.tensors import decode, encode
 from assay.record import RunFolder, RunLocked, disk, manifest
 from assay.record.lock import holder
-from assay.record.tensors import decode, encode
 
 # --- what is saved comes back -------------------------------------------------------------------------------
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from record_runs import IDENTITY, WEIGHTS, checkpoint_of, save, weights
 
 from assay.errors import StorageError, UsageError
+from assay.host.tensors import decode
 from assay.record import RunFolder, disk, jsonl, manifest
 from assay.record.checkpoint import Store
-from assay.record.tensors import decode
 
 # --- damage -------------------------------------------------------------------------------------------------
 

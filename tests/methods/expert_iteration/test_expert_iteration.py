@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from demonstrated import small
-from tiny import Notes, models_for, require_resumable, stages_of
+from tiny import Notes, here, models_for, require_resumable, stages_of
 from worked import POOL, Signs, beginner, register
 
 from assay.loop import train
@@ -36,7 +36,7 @@ class Distance(Notes):
 
     def step(self, memory: Memory, models: Models, episodes: Any, rows: Any, batches: Any, stats: Stats) -> None:
         super().step(memory, models, episodes, rows, batches, stats)
-        state = models["policy"].state()
+        state = here(models["policy"]).state()
         self.found.append(sum(float((state[name] - value).square().sum()) for name, value in self.first.items()))
 
 
