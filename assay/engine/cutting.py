@@ -4,11 +4,13 @@ what is cut.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from assay.engine.footprint import SCORE_TOKENS
+from assay.engine.interface import Span
 from assay.engine.layout import distinct
 from assay.streams import token_streams
 from assay.types import Batch
@@ -51,6 +53,24 @@ def cut(batch: Batch, *, tokens: int) -> list[np.ndarray]:
     if current:
         chunks.append(np.array(current))
     return chunks
+
+
+def score_parts(spans: Sequence[Span]) -> Iterator[list[int]]:
+    """The indices of the spans that are scored together: some thousand tokens, spans of one context together."""
+    places = [(span.context.tobytes(), len(span.ids)) for span in spans]
+    part: list[int] = []
+    used = 0
+    for i in sorted(range(len(spans)), key=places.__getitem__):
+        context, size = places[i]
+        if not part or places[part[-1]][0] != context:
+            size += len(spans[i].context)
+        if part and used + size > SCORE_TOKENS:
+            yield part
+            part, used = [], 0
+        part.append(i)
+        used += size
+    if part:
+        yield part
 
 
 def tensors_of(batch: Batch, tensor: Callable[[np.ndarray], Tensor]) -> dict[str, Any]:

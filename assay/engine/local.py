@@ -13,17 +13,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay.engine.cutting import cut, tensors_of
-from assay.engine.footprint import SCORE_TOKENS
+from assay.engine.cutting import cut, score_parts, tensors_of
 from assay.engine.interface import Chunk, Done, Generation, Outputs, Scores, Span, Want
 from assay.engine.layout import Layout, lay
 from assay.engine.optimiser import AdamW, Optimiser
 from assay.engine.precision import Precision, choose, name_of
 from assay.engine.prefix_cache import PrefixCache
 from assay.engine.sampling_call import Decode
-from assay.engine.state import FileState, below
+from assay.engine.state import FileState, below, read_all
 from assay.errors import ConfigError, DataError, StorageError, UsageError
-from assay.host import tensors
 from assay.policy.adapted import own, stored, twin
 from assay.policy.lora import WEIGHTS
 from assay.policy.transformer import Transformer
@@ -185,7 +183,7 @@ class LocalEngine(ABC):
         """The spans in parts that are read at once: their indices, their layout, their answers' tokens as int64[M], and
         where each span's tokens begin among these.
         """
-        for part in self._score_parts(spans):
+        for part in score_parts(spans):
             some = [spans[i] for i in part]
             ids = np.concatenate([s.ids for s in some]).astype(np.int64)
             yield (
@@ -194,23 +192,6 @@ class LocalEngine(ABC):
                 ids,
                 np.cumsum([0, *(len(s.ids) for s in some)]),
             )
-
-    def _score_parts(self, spans: Sequence[Span]) -> Iterator[list[int]]:
-        """The indices of the spans that are scored together: some thousand tokens, spans of one context together."""
-        places = [(span.context.tobytes(), len(span.ids)) for span in spans]
-        part: list[int] = []
-        used = 0
-        for i in sorted(range(len(spans)), key=places.__getitem__):
-            context, size = places[i]
-            if not part or places[part[-1]][0] != context:
-                size += len(spans[i].context)
-            if part and used + size > SCORE_TOKENS:
-                yield part
-                part, used = [], 0
-            part.append(i)
-            used += size
-        if part:
-            yield part
 
     # Learning
 
@@ -299,8 +280,8 @@ class LocalEngine(ABC):
         return FileState(weights | {f"optimiser/{name}.safetensors": below(state, "optimiser/")})
 
     def restore(self, folder: Path, name: str, version: int) -> None:
-        weights = tensors.decode(folder / name / self.weights_file, "torch")
-        moments = tensors.decode(folder / "optimiser" / f"{name}.safetensors", "torch")
+        weights = read_all(folder / name / self.weights_file)
+        moments = read_all(folder / "optimiser" / f"{name}.safetensors")
         state = {f"parameter/{key}": value for key, value in weights.items()}
         self.load(state | {f"optimiser/{key}": value for key, value in moments.items()} | {"version": version})
 

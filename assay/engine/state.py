@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,8 @@ from torch import Tensor
 
 from assay.engine.interface import WriteFile
 from assay.host import tensors
+from assay.host.files import read_json
+from assay.policy.safetensors_folder import opened
 
 
 @dataclass(frozen=True)
@@ -38,3 +41,27 @@ class FileState:
 def below(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     """The entries of a state whose names begin with `prefix`, under their names without it."""
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+
+
+def index_of(files: Mapping[str, str], size: int) -> bytes:
+    """The index beside files over which tensors are spread, as Hugging Face writes it: tensor -> the file's name."""
+    names = {tensor: file.rpartition("/")[2] for tensor, file in sorted(files.items())}
+    return (json.dumps({"metadata": {"total_size": size}, "weight_map": names}, indent=1) + "\n").encode()
+
+
+def read_all(path: Path) -> dict[str, Tensor]:
+    """All tensors of a file, or of the files over which they are spread."""
+    found: dict[str, Tensor] = {}
+    for file in sorted(set(shards_of(path).values())):
+        found |= tensors.decode(file, "torch")
+    return found
+
+
+def shards_of(path: Path) -> dict[str, Path]:
+    """Tensor -> the file that holds it: one safetensors file, or several with an index beside them."""
+    index = path.with_name(f"{path.name}.index.json")
+    if path.is_file() or not index.is_file():
+        with opened(path) as file:
+            return dict.fromkeys(file.keys(), path)
+    names = read_json(index)["weight_map"]
+    return {tensor: path.with_name(Path(name).name) for tensor, name in names.items()}

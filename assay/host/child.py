@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 import weakref
+from collections import deque
 from collections.abc import Sequence
 from typing import IO
 
@@ -68,12 +69,13 @@ class Child:
         ours.setblocking(False)
         os.set_blocking(output, False)
         self._channel, self._output = ours, output
-        self._unsent = self._received = self._line = b""
+        self._unsent: deque[memoryview] = deque()
+        self._received, self._line = bytearray(), b""
         self._finish = weakref.finalize(self, _end, self.process, ours, output, self.words)
 
     def send(self, frame: bytes) -> None:
         """Queues a frame for the child; `listen` sends it."""
-        self._unsent += _HEAD.pack(len(frame)) + frame
+        self._unsent += (memoryview(_HEAD.pack(len(frame))), memoryview(frame))
 
     @property
     def gone(self) -> bool:
@@ -114,20 +116,27 @@ class Child:
     def _frames(self) -> list[bytes]:
         """The frames that have arrived from the child."""
         with contextlib.suppress(BlockingIOError, ConnectionError):
-            while data := self._channel.recv(1 << 16):
+            while data := self._channel.recv(1 << 20):
                 self._received += data
-        frames = []
-        while len(self._received) >= _HEAD.size:
-            end = _HEAD.size + _HEAD.unpack_from(self._received)[0]
+        frames, begin = [], 0
+        while len(self._received) >= begin + _HEAD.size:
+            end = begin + _HEAD.size + _HEAD.unpack_from(self._received, begin)[0]
             if len(self._received) < end:
                 break
-            frames.append(self._received[_HEAD.size : end])
-            self._received = self._received[end:]
+            frames.append(bytes(memoryview(self._received)[begin + _HEAD.size : end]))
+            begin = end
+        if begin:
+            del self._received[:begin]
         return frames
 
     def _write(self) -> None:
         with contextlib.suppress(BlockingIOError, ConnectionError):  # `gone` will show if the child has ended
-            self._unsent = self._unsent[self._channel.send(self._unsent) :]
+            while self._unsent:
+                left = self._unsent[0][self._channel.send(self._unsent[0]) :]
+                if left:
+                    self._unsent[0] = left
+                else:
+                    self._unsent.popleft()
 
     def _hear(self) -> None:
         """Prints what the child has printed, whole lines only; after the child's end also an unfinished line."""

@@ -1,0 +1,119 @@
+"""The process of a rank: it joins the other ranks, builds its shares of parameter sets, and does what the driver says.
+
+A thread says every second that the process lives, also while the process waits for other ranks: a process that was
+stopped or that hangs without releasing the interpreter falls silent, and the driver can name it.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import threading
+import traceback
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from assay.errors import AssayError
+from assay.host.child import Parent
+
+if TYPE_CHECKING:
+    from assay.engine.sharded.shard import Shard, Spec
+
+PROGRAM = "assay.engine.sharded.rank:serve"
+BEAT = 1.0  # seconds between two signs of life
+ALIVE = pickle.dumps(("alive", None))
+
+
+class Rank:
+    """The parameter sets of one rank, by name, and its place among the ranks.
+
+    rank = Rank()
+    port = rank.open()  # on the first rank: where the others find it
+    rank.join(0, 2, host, port, replicate=1, device="cpu", threads=1, deadline=600.0)
+    rank.build("policy", spec)
+    rank.do("policy", "step", 1e-6, 1.0, "")
+    """
+
+    def __init__(self) -> None:
+        self.shards: dict[str, Shard] = {}
+        self.store: Any = None
+
+    def open(self, host: str, deadline: float) -> int:
+        """Opens the place where ranks find each other, and returns its port."""
+        from torch._C._distributed_c10d import TCPStore
+
+        about = {"is_master": True, "wait_for_workers": False, "timeout": timedelta(seconds=deadline)}
+        self.store = TCPStore(host, 0, **about)
+        return self.store.port
+
+    def join(
+        self, rank: int, world: int, host: str, port: int, *, replicate: int, device: str, threads: int, deadline: float
+    ) -> dict[str, Any]:
+        """Joins the group; every collective of it has a deadline. Returns what the driver writes down of this rank."""
+        import torch
+        import torch.distributed as dist
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch._C._distributed_c10d import TCPStore
+
+        timeout = timedelta(seconds=deadline)
+        kind = torch.device(device).type
+        if kind == "cuda":
+            torch.cuda.set_device(rank % torch.cuda.device_count())
+        torch.set_num_threads(threads)
+        store = self.store or TCPStore(host, port, is_master=False, timeout=timeout)
+        backend = "nccl" if kind == "cuda" else "gloo"
+        dist.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=timeout)
+        self.device = torch.device(kind, torch.cuda.current_device()) if kind == "cuda" else torch.device("cpu")
+        shape = (replicate, world // replicate) if replicate > 1 else (world,)
+        names = ("replicate", "shard") if replicate > 1 else ("shard",)
+        self.mesh = init_device_mesh(kind, shape, mesh_dim_names=names)
+        return {"pid": os.getpid(), "backend": backend, "torch": torch.__version__}
+
+    def build(self, name: str, spec: Spec) -> None:
+        from assay.engine.sharded.shard import Shard
+
+        self.shards[name] = Shard(spec, self.mesh, self.device)
+
+    def do(self, name: str, what: str, *arguments: Any, **named: Any) -> Any:
+        return getattr(self.shards[name], what)(*arguments, **named)
+
+    def take(self, name: str, other: str, rate: float) -> None:
+        self.shards[name].take(self.shards[other], rate)
+
+    def whole(self, name: str, keys: list[str], first: bool) -> Any:
+        """Tensors that all ranks gather and one of them hands out."""
+        found = self.shards[name].whole(keys)
+        return found if first else None
+
+
+def serve(channel: int, words: int, parent: int) -> None:
+    """What the child's interpreter runs."""
+    driver = Parent(channel, words, parent)
+    lock = threading.Lock()
+
+    def say(frame: bytes) -> None:
+        with lock:
+            driver.say(frame)
+
+    threading.Thread(target=_live, args=(say,), daemon=True).start()
+    rank = Rank()
+    while (frame := driver.read()) is not None:
+        try:
+            method, arguments, named = pickle.loads(frame)
+            reply = ("done", getattr(rank, method)(*arguments, **named))
+        except (AssayError, OSError) as error:
+            reply = ("refused", error)
+        except Exception as error:  # whatever it is, the driver tells it and gives up the group
+            reply = ("failed", f"{type(error).__name__}: {error}\n{traceback.format_exc()}")
+        say(pickle.dumps(reply, protocol=5))
+    os._exit(0)  # a group's threads would wait for ranks that are gone
+
+
+def _live(say: Any) -> None:
+    event = threading.Event()
+    while not event.wait(BEAT):
+        try:
+            say(ALIVE)
+        except OSError:  # the driver has closed the channel
+            sys.exit()
