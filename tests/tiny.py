@@ -139,7 +139,14 @@ def weights_of(batch: Batch, objective: Objective, *, max_new: int) -> np.ndarra
 
 
 def loss_and_gradient(
-    engine: Any, batch: Batch, recipe: Recipe, *, micro_tokens: int = 10**6, cut: int = 0, rows: Any = None
+    engine: Any,
+    batch: Batch,
+    recipe: Recipe,
+    *,
+    micro_tokens: int = 10**6,
+    cut: int = 0,
+    rows: Any = None,
+    gradient: Callable[[Any], Tensor] = take_gradient,
 ) -> tuple[float, Tensor]:
     """Through `accumulate`, with the token weights of the whole batch; of these rows alone if some are named."""
     objective = recipe.mechanism.objective
@@ -151,7 +158,7 @@ def loss_and_gradient(
         batch = batch.select(rows)
     chunked: Any = Cut(engine, cut) if cut else engine
     loss = accumulate(chunked, batch, weight, objective, micro_tokens, counted=counted)
-    return loss, take_gradient(engine)
+    return loss, gradient(engine)
 
 
 def update(engine: Any, batch: Batch, objective: Objective, scale: Scale, *, seed: int = 0) -> Stats:

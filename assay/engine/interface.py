@@ -147,11 +147,6 @@ class Sampler(Protocol):
     end_ids: frozenset[int]  # the tokens that end an answer
     prefilled: int  # prompt tokens that the sampler has run so far
 
-    @property
-    def exact(self) -> bool:
-        """Whether the log-probability `old` that the sampler records equals the learner's bit for bit."""
-        ...
-
     def submit(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> Ticket:
         """Begins one generation for each request with the weights of now. An engine that computes in this process
         writes them before it returns.
@@ -210,6 +205,11 @@ class Learner(Protocol):
     @property
     def place(self) -> str:
         """The device and the code that computes on it, such as "cpu native avx2": both can change a result's bits."""
+        ...
+
+    @property
+    def exact(self) -> bool:
+        """Whether the log-probability `old` that the sampler records equals the learner's bit for bit."""
         ...
 
     def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]: ...

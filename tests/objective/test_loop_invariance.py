@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import math
 from typing import Any
 
@@ -18,34 +17,24 @@ import by_hand_trust as trust
 import numpy as np
 import pytest
 import torch
+from awkward import GAMMA, MAX_NEW, batch, engine, recipe, rows, tau
 from engine_cases import naive_log_probs
 from tiny import (
     Table,
-    batch_of,
-    episode,
     loss_and_gradient,
     policy,
-    recipe_of,
-    segment,
     take_gradient,
     update,
     weights_of,
 )
 from torch import Tensor
 
-from assay.engine.interface import Span
-from assay.engine.local import LocalEngine
 from assay.known import RECIPES
 from assay.objective.improve import accumulate, useful_rows
 from assay.objective.survey import survey
-from assay.part import parts_of
-from assay.recipe import Recipe
 from assay.rng import Key
-from assay.types import Batch, Episode, Origin, Row
+from assay.types import Origin, Row
 
-MAX_NEW = 8
-GAMMA = 0.7
-GRID = (0.5, 0.79, 0.81, 1.0, 1.19, 1.21, 1.27, 1.29, 3.1, 11.0)
 # what compares rows is a coefficient when it comes to chunks; it and formulas of whole answers have tests of their own
 CHUNKED = sorted(name for name, recipe in RECIPES.items() if not recipe.mechanism.objective.surveys)
 every_recipe = pytest.mark.parametrize("name", CHUNKED)
@@ -64,86 +53,6 @@ ELSEWHERE = {
     "kimi-k1.5",
 }
 of_tokens = [n for n in CHUNKED if RECIPES[n].mechanism.objective.whole is None and n not in ELSEWHERE]
-
-
-@functools.cache
-def engine(precision: str) -> LocalEngine:
-    return policy(precision)
-
-
-@functools.cache
-def recipe(name: str) -> Recipe:
-    return recipe_of(name, max_new=MAX_NEW)
-
-
-@functools.cache
-def rows(name: str) -> tuple[Row, ...]:
-    """Awkward rows of weights that are no more, each with old and reference log-probs."""
-    written = Origin.INJECTED if name in ("sft", "dft", "ift") else Origin.POLICY
-    random = np.random.default_rng(11)
-
-    def row(group: str, sample: int, reward: float, parts: str, prompt: str, temperature: float, **marks: Any) -> Row:
-        """`parts` spells who wrote the answer, a letter a token: policy, environment or somebody injected."""
-        origins = {"p": written, "e": Origin.ENV, "i": Origin.INJECTED}
-        runs = [(origins[who], len(list(run))) for who, run in itertools.groupby(parts)]
-        segments = [segment(random.integers(0, 5, count), origin=who, version=-1) for who, count in runs]
-        asked = {"group": group, "sample": sample, "reward": reward, "prompt": prompt, "temperature": temperature}
-        return Row(episode(segments, **asked), **marks)
-
-    made = [
-        *(row("a", i, r, "p" * n, "a", 1.0) for i, (r, n) in enumerate([(1.0, 3), (0.0, 1), (0.25, 5), (1.0, 2)])),
-        *(row("b", i, r, "p" * n, "bad", 0.5) for i, (r, n) in enumerate([(0.0, 4), (1.0, 8)])),
-        *(row("uniform", i, 1.0, "p" * n, "cc", 1.5) for i, n in enumerate([2, 3, 1])),
-        row("mixed", 0, 1.0, "ppeeep", "a", 1.0),
-        row("mixed", 1, 0.0, "eee", "a", 1.0),
-        row("mixed", 2, 0.0, "epp", "a", 1.0),
-        row("marked", 0, 1.0, "ppp", "d", 1.0, in_loss=False),
-        row("marked", 1, 0.0, "pp", "d", 1.0, in_denominator=False),
-        row("marked", 2, 0.5, "p", "d", 1.0, in_loss=False, in_denominator=False),
-        row("marked", 3, 0.0, "", "d", 1.0),
-        *(row("hint", i, r, "p" * n, "ab", 1.0, tag="hint") for i, (r, n) in enumerate([(1.0, 4), (0.0, 3)])),
-        *(row("begun", i, r, parts, "dd", 1.25) for i, (r, parts) in enumerate([(1.0, "iipp"), (0.0, "ipep")])),
-        row("begun", 2, 1.0, "iii", "dd", 1.25),
-    ]
-    if name == "remax":  # what the others are compared with
-        left = {"tag": "greedy", "in_loss": False, "in_denominator": False}
-        worth = {"a": 1.0, "b": 0.0, "uniform": 1.0}
-        made += [row(g, 9, worth.get(g, 0.5), "pp", "a", 1.0, **left) for g in dict.fromkeys(one.group for one in made)]
-    spans = [Span(r.episode.request.context, r.episode.stream("ids").astype(np.int32), _tau(r)) for r in made]
-    result = []
-    for index, (one, score) in enumerate(zip(made, engine("fp64").score(spans), strict=True)):
-        grid = (0.45, *GRID[1:]) if name == "archer" else GRID  # it clips at 0.5
-        ratios = np.array([grid[(3 * index + t) % len(grid)] for t in range(len(score.logp))])
-        shift = random.normal(0, 0.5, len(score.logp))
-        energy, entropy = np.random.default_rng(index).uniform(0.1, 2.0, (2, len(score.logp)))
-        known = {"gamma": GAMMA, "log_z": 0.3, "mean_logp": np.full(len(score.logp), -2.0), "energy": _f32(energy)}
-        filled = [stream for part in parts_of(recipe(name).mechanism) for stream in part.fills if stream.name in known]
-        one = one.mark(constants={stream: known[stream.name] for stream in filled})
-        top_ids = np.array([np.random.default_rng(index).permutation(5)[:3] for _ in entropy], np.int32).reshape(-1, 3)
-        one = one.mark(episode=hesitating(one.episode, _f32(entropy)), top_ids=top_ids)
-        result.append(one.mark(old=(score.logp - np.log(ratios)).astype(np.float32), ref=_f32(score.logp + shift)))
-    return tuple(result)
-
-
-def hesitating(answer: Episode, entropy: np.ndarray) -> Episode:
-    """With the entropies of a sampler."""
-    cuts = np.cumsum([len(part) for part in answer.segments])[:-1]
-    parts = zip(answer.segments, np.split(entropy, cuts), strict=True)
-    segments = tuple(dataclasses.replace(part, entropy=own) for part, own in parts)
-    return dataclasses.replace(answer, segments=segments)
-
-
-def _tau(row: Row) -> float:
-    return row.episode.request.temperature
-
-
-def _f32(array: np.ndarray) -> np.ndarray:
-    return array.astype(np.float32)
-
-
-@functools.cache
-def batch(name: str) -> Batch:
-    return batch_of(recipe(name), rows(name))
 
 
 @functools.cache
@@ -192,7 +101,7 @@ def test_gradient_is_that_of_the_formula_on_dense_rows(name: str) -> None:
         ids = row.episode.stream("ids").astype(np.int32)
         if not row.in_loss or not mask.any():
             continue
-        every = naive_log_probs(network, row.episode.request.context, ids, _tau(row))
+        every = naive_log_probs(network, row.episode.request.context, ids, tau(row))
         logp = every.gather(-1, torch.from_numpy(ids.astype(np.int64))[:, None])[:, 0]
         a = torch.zeros_like(logp)
         a[torch.from_numpy(mask)] = torch.tensor(tokens_of[place], dtype=torch.float32).double()
@@ -264,7 +173,7 @@ def surest(name: str, network: Any, chosen: list[Row]) -> int:
     count = 0
     for row in chosen if name == "archer" else []:
         ids, own = row.episode.stream("ids").astype(np.int32), row.episode.stream("origin") == Origin.POLICY
-        every = naive_log_probs(network, row.episode.request.context, ids, _tau(row)).detach().numpy()[own]
+        every = naive_log_probs(network, row.episode.request.context, ids, tau(row)).detach().numpy()[own]
         entropy = -(np.exp(every) * every).sum(-1)
         count += sum(entropy <= np.quantile(entropy, 0.8)) if own.any() else 0
     return count

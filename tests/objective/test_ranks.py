@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 import datetime
-import functools
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from of_methods import make
-from test_loop_invariance import engine, recipe, rows
-from tiny import batch_of, loss_and_gradient
+from awkward import batch_for_all as batch
+from awkward import engine, recipe
+from tiny import loss_and_gradient
 from torch import Tensor, distributed
 
-from assay.curate.pairs import pairs
-from assay.memory import Memory
-from assay.objective.preference import Preference
-from assay.part import bind
-from assay.types import Batch
-
 RANKS = 2
-
-
-@functools.cache
-def batch(name: str) -> Batch:
-    """The awkward rows of every recipe; those of preferences are in pairs, or beside answers to other questions."""
-    made, whole = rows(name), recipe(name).mechanism.objective.whole
-    if isinstance(whole, Preference):
-        made = (
-            bind(make("curate:mismatch"))(rows(name)) if name == "kto" else pairs(rows(name), memory=Memory(0), most=2)
-        )
-    return batch_of(recipe(name), made)
 
 
 def learn(rank: int, folder: str, names: tuple[str, ...]) -> None:

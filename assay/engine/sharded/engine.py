@@ -49,6 +49,8 @@ class ShardedLearner:
     for wave in learner.chunks(batch, tokens=4096): ...
     """
 
+    exact = False
+
     def __init__(
         self,
         ranks: Ranks,

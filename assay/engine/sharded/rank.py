@@ -53,8 +53,8 @@ class Rank:
         """Joins the group; every collective of it has a deadline. Returns what the driver writes down of this rank."""
         import torch
         import torch.distributed as dist
-        from torch.distributed.device_mesh import init_device_mesh
         from torch._C._distributed_c10d import TCPStore
+        from torch.distributed.device_mesh import init_device_mesh
 
         timeout = timedelta(seconds=deadline)
         kind = torch.device(device).type

@@ -126,6 +126,18 @@ class Shard:
         self.held.clear()
         return self.optimiser.step(lr=lr, clip=clip, moments=moments)
 
+    def held_numbers(self) -> dict[str, int]:
+        """How many numbers this rank holds of the parameters, of their gradients and of their moments."""
+        parameters = list(self.model.parameters())
+        grads = [local(p.grad).numel() for p in parameters if p.grad is not None]
+        sets = [] if self.optimiser is None else self.optimiser.sets.values()
+        moments = [share.numel() for held in sets for pair in held.of.values() for share in pair]
+        return {
+            "parameters": sum(local(p).numel() for p in parameters),
+            "gradients": sum(grads),
+            "moments": sum(moments),
+        }
+
     def gradient(self, name: str) -> Tensor | None:
         """The whole gradient of a parameter, gathered from all ranks."""
         grad = dict(self.model.named_parameters())[name].grad
