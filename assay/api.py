@@ -175,6 +175,7 @@ def resume(
     quiet: bool = False,
     reward: Reward | Sequence[Reward] | None = None,
     reward_timeout: float | None = None,
+    learners: int | None = None,
     trust_code: bool = False,
 ) -> Run:
     """Continues a run from its last checkpoint and returns it; `steps` extends a finished run.
@@ -183,7 +184,8 @@ def resume(
     run = assay.resume(run.path, steps=400)
 
     Reward functions without a file must be given again as `reward`, because the run folder cannot hold them. From now
-    on one call of a reward function may take `reward_timeout` seconds. The run folder holds a digest of each file of
+    on one call of a reward function may take `reward_timeout` seconds. With another number of `learners` the run goes
+    on from the same weights, but not with the same bits. The run folder holds a digest of each file of
     reward functions; a file that has changed since is run only with `trust_code`.
     """
     from assay.known import others
@@ -197,6 +199,7 @@ def resume(
         quiet=quiet,
         functions=reward_names_of(reward, None)[1],
         reward_timeout=reward_timeout,
+        learners=learners,
         trust_code=trust_code,
     )
     return Run(path)

@@ -58,7 +58,7 @@ class Dice:
 
     def __init__(self, vocab: int) -> None:
         self.vocab, self.version, self.written, self.end_ids = vocab, 0, 0, frozenset({0})
-        self.exact = True
+        self.exact, self.has_threads = True, False
         self.context, self.prefilled = 64, 0
 
     def generate(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list[Generation]:
@@ -85,11 +85,10 @@ class Dice:
     def keeping(self) -> Any:
         return nullcontext()
 
-    def state(self) -> dict[str, Any]:
-        return {"version": self.version}
+    def take(self, other: Any, rate: float = 1.0) -> None:
+        self.version = other.version if rate == 1 else self.version
 
-    def load(self, state: Mapping[str, Any]) -> None:
-        self.version = state["version"]
+    def forget(self) -> None: ...
 
 
 # Mechanisms

@@ -52,6 +52,7 @@ def run_resume(arguments: argparse.Namespace) -> Any:
     from assay.view.results import finished
 
     said = {"reward_timeout": arguments.reward_timeout, "trust_code": arguments.trust_code}
+    said |= {"learners": arguments.learners}
     return finished(session.resume(arguments.run, steps=arguments.steps, quiet=arguments.quiet, **said))
 
 

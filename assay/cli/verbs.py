@@ -80,6 +80,10 @@ def of_resume() -> list[Argument]:
             {"type": int, "help": "the new total number of steps; default: the number with which the run began"},
         ),
         (
+            ("--learners",),
+            {"type": int, "help": "the new number of machine.learners; default: that of the run, which keeps its bits"},
+        ),
+        (
             ("--trust-code",),
             {"action": "store_true", "help": "run the reward functions that RUN names even if their code has changed"},
         ),

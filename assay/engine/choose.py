@@ -32,7 +32,7 @@ def processor_of(engine: Engine) -> Iterator[None]:
     Torch's idle threads would spin beside the core's threads and take a third of the processor's time.
     """
     before = torch.get_num_threads()
-    if isinstance(engine, LocalEngine) and engine.has_threads:
+    if engine.has_threads:
         torch.set_num_threads(1)
     try:
         yield

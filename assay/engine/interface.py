@@ -145,7 +145,12 @@ class Sampler(Protocol):
     context: int  # the most tokens that prompt and answer may have together
     vocab: int  # how many tokens the sampler can write: ids 0 .. vocab - 1
     end_ids: frozenset[int]  # the tokens that end an answer
-    prefilled: int  # prompt tokens that the sampler has run so far
+    has_threads: bool  # whether it has threads of its own in this process, beside torch's
+
+    @property
+    def prefilled(self) -> int:
+        """Prompt tokens that the sampler has run so far."""
+        ...
 
     def submit(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> Ticket:
         """Begins one generation for each request with the weights of now. An engine that computes in this process
@@ -199,8 +204,15 @@ class Learner(Protocol):
         learner.step(lr=1e-6, clip=1.0)
     """
 
-    device: torch.device  # where the outputs of `forward` lie
-    version: int  # optimiser steps taken
+    @property
+    def device(self) -> torch.device:
+        """Where the outputs of `forward` lie."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Optimiser steps taken."""
+        ...
 
     @property
     def place(self) -> str:

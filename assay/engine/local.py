@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -295,6 +295,17 @@ class LocalEngine(ABC):
         for name, own_ in stored(self.model).items():
             own_.copy_(weights[name] if rate == 1 else own_ + rate * (weights[name] - own_))
         self.forget()
+        self._changed()
+
+    @torch.no_grad()
+    def receive(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
+        """Takes the weights of another engine, by their names in checkpoints, one after the other."""
+        missing = stored(self.model)
+        for name, tensor in weights:
+            missing.pop(name).copy_(tensor)
+        if missing:
+            raise StorageError(f"weights came without {', '.join(sorted(missing)[:3])}: they are of another model")
+        self.version = version
         self._changed()
 
     def mark_start(self) -> None:

@@ -70,6 +70,11 @@ def _resident() -> int:
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") if fields else 0
 
 
+def cores() -> int:
+    """The processor's cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def device_of(name: str) -> str:
     """The device of this name. `auto` is the GPU if torch sees one, else the processor; unknown names are refused."""
     import torch

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from assay.errors import ConfigError
+from assay.host.space import cores, device_of
 from assay.policy.conversation import Chat
 from assay.policy.lora import Lora
 from assay.policy.lora import check as check_lora
@@ -54,6 +55,10 @@ class Machine:
     probe: int = 16  # completions that are generated and checked before the first step, for warnings; 0: none
     checkpointing: Literal["auto", "on", "off"] = "auto"  # with torch: recompute activations instead of storing them
     optimiser_bits: Literal[32, 8] = 32  # bits of each moment of a weight; 8 needs the extra low-bit
+    learners: int = 1  # processes that share the training of each parameter set, by FSDP2
+    replicate: int = 1  # copies of the weights among the learners; each copy is spread over learners / replicate
+    deadline: int = 600  # seconds after which a learner that does not answer is given up
+    restarts: int = 3  # how often the learners are started again from the last checkpoint after one was lost
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,39 @@ def check_replies(experiment: Experiment) -> None:
             )
 
 
+def check_learners(machine: Machine) -> None:
+    """Refuses learners that cannot be had, or that cannot share the work as they are told to."""
+    if machine.learners > 1 and machine.learners % max(1, machine.replicate):
+        raise ConfigError(
+            f"machine.replicate is {machine.replicate}, which does not divide the {machine.learners} learners: each "
+            "copy of the weights is spread over the same number of learners."
+        )
+    if machine.learners == 1:
+        if machine.replicate > 1:
+            raise ConfigError(f"machine.replicate is {machine.replicate}, and there is one learner: raise learners.")
+        return
+    if machine.engine == "native":
+        raise ConfigError(
+            "machine.engine is native, which trains in one process: several learners compute with torch. Set "
+            "machine.engine to auto."
+        )
+    if machine.optimiser_bits == 8:
+        raise ConfigError("machine.optimiser_bits is 8, which one learner alone can have: with more it must be 32.")
+    most, devices = _most_learners(machine.device)
+    if machine.learners > most:
+        asked = machine.learners
+        raise ConfigError(f"machine.learners is {asked}, and this machine has {devices}: take at most {most}.")
+
+
+def _most_learners(device: str) -> tuple[int, str]:
+    """How many learners this machine has devices for, and these devices in words."""
+    if device_of(device) == "cpu":
+        return 2 * cores(), f"{cores()} cores"
+    import torch
+
+    return torch.cuda.device_count(), f"{torch.cuda.device_count()} GPUs"
+
+
 LEAST = {
     "evaluation.every": 0,
     "evaluation.num_problems": 1,
@@ -127,6 +165,10 @@ LEAST = {
     "machine.micro_tokens": 1,
     "machine.cache_mb": 1,
     "machine.probe": 0,
+    "machine.learners": 1,
+    "machine.replicate": 1,
+    "machine.deadline": 1,
+    "machine.restarts": 0,
     "saving.every": 1,
     "saving.keep": 2,  # if the newest checkpoint is damaged, the one before it is loaded
     "saving.rollouts_every": 0,
@@ -151,6 +193,7 @@ def check(experiment: Experiment) -> None:
         raise ConfigError(
             "machine.optimiser_bits 8 needs the package bitsandbytes: `pip install 'assay-rl[low-bit]'`, or take 32."
         )
+    check_learners(experiment.machine)
     names([parse(reward) for reward in experiment.rewards])
     if not math.isfinite(experiment.right_from):
         raise ConfigError(f"right_from must be a number, not {experiment.right_from}.")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from assay.errors import ConfigError
-from assay.host.space import device_of
+from assay.host.space import cores, device_of
 from assay.host.terminal import say
 from assay.models import Models
 from assay.policy.conversation import Chat
@@ -14,6 +16,10 @@ from assay.rng import Key
 from assay.run.experiment import Experiment, Machine
 
 if TYPE_CHECKING:
+    from assay.engine.interface import Engine
+    from assay.engine.local import LocalEngine
+    from assay.engine.optimiser import AdamW
+    from assay.engine.sharded.ranks import Ranks
     from assay.policy import Policy
 
 
@@ -45,52 +51,139 @@ def with_adapter(experiment: Experiment, policy: Policy) -> Policy:
     return put_on(policy, experiment.lora, place=locate(experiment.model), key=key)
 
 
-def build_models(experiment: Experiment, policy: Policy) -> Models:
-    """An engine for each parameter set of the recipe, and for the frozen reference model if an objective needs one."""
-    from assay.engine.choose import critic_of, engine_of
-    from assay.engine.optimiser import AdamW
-    from assay.policy.adapted import twin
-    from assay.policy.transformer import Transformer
+@contextmanager
+def open_models(experiment: Experiment, policy: Policy) -> Iterator[Models]:
+    """An engine for each parameter set of the recipe, and for the frozen reference model if an objective needs one.
 
-    scale, machine, recipe = experiment.recipe.scale, experiment.machine, experiment.recipe
+    With several learners they are processes, which end with the block.
+    """
+    machine = experiment.machine
+    if machine.learners == 1:
+        yield build_models(experiment, policy)
+        return
+    from assay.engine.sharded.ranks import Group, Ranks
+
     device = device_of(machine.device)
-    choice = engine_of(policy.transformer, machine.engine, device, machine.precision)
-    if machine.engine == "auto" and device == "cpu" and choice.reason:
-        slower = ", which takes 1.5 times as long as the compiled core" if choice.refused else ""
-        say(f"this run computes with torch{slower}: {choice.reason}")
-    settings = {
-        "end_ids": policy.end_ids,
-        "decode": policy.tokenizer.decode,
-        "vocab": policy.tokenizer.vocab,
-        "device": device,
-        "precision": machine.precision,
-        "memory_bytes": machine.cache_mb << 20,
-        "checkpointing": machine.checkpointing,
-    }
-    betas = (scale.beta1, scale.beta2)
-    optimiser = AdamW(betas=betas, weight_decay=scale.weight_decay, bits=machine.optimiser_bits)
+    threads = max(1, (machine.threads or cores()) // machine.learners)
+    group = Group(machine.learners, machine.replicate, device, threads, machine.deadline)
+    say(f"{machine.learners} learners, {group.replicate} x {group.shards}, are started")
+    with Ranks(group) as ranks:
+        yield _marked(experiment, _over(ranks, experiment, policy))
+
+
+def build_models(experiment: Experiment, policy: Policy) -> Models:
+    """The engines of a run of one learner, in this process."""
+    return _marked(experiment, _here(experiment, policy))
+
+
+def _wanted(experiment: Experiment, policy: Policy) -> dict[str, bool]:
+    """The parameter sets of a run, and whether each is trained."""
+    recipe = experiment.recipe
     wanted = {name: model.trained for name, model in recipe.models.items()}
     if any("ref" in mechanism.objective.wants for mechanism in recipe.mechanisms):
         wanted["reference"] = False
-    values = {name for name, model in recipe.models.items() if model.output == "value"}
-    if values and not isinstance(policy.transformer, Transformer):
+    _refuse_critics(experiment, policy)
+    return wanted
+
+
+def _refuse_critics(experiment: Experiment, policy: Policy) -> None:
+    from assay.policy.transformer import Transformer
+
+    if _values(experiment) and not isinstance(policy.transformer, Transformer):
         raise ConfigError(
-            f"{recipe.name} has a critic, which needs a model of the families llama, qwen2 or qwen3; "
+            f"{experiment.recipe.name} has a critic, which needs a model of the families llama, qwen2 or qwen3; "
             f"{experiment.model} is of the family {policy.config.family}. Take a recipe without a critic."
         )
-    *others, last = wanted  # the last set takes the loaded network itself; all others take copies of it
-    networks = {name: twin(policy.transformer) for name in others} | {last: policy.transformer}
-    engines = {
-        name: (critic_of(choice.engine) if name in values else choice.engine)(
-            networks.pop(name), optimiser=optimiser if trained else None, **settings
-        )
-        for name, trained in wanted.items()
-    }
+
+
+def _values(experiment: Experiment) -> set[str]:
+    return {name for name, model in experiment.recipe.models.items() if model.output == "value"}
+
+
+def _marked(experiment: Experiment, engines: Mapping[str, Engine]) -> Models:
+    """The models, of which those keep their start that a later stage puts back there."""
+    recipe = experiment.recipe
     again = any(stage.start == "base" for stage in recipe.stages)
     restarts = frozenset(name for name, model in recipe.models.items() if again and model.saved)
     for name in restarts:
         engines[name].mark_start()
     return Models(engines, recipe.roles, recipe.models, restarts)
+
+
+def _optimiser(experiment: Experiment) -> AdamW:
+    from assay.engine.optimiser import AdamW
+
+    scale = experiment.recipe.scale
+    betas, bits = (scale.beta1, scale.beta2), experiment.machine.optimiser_bits
+    return AdamW(betas=betas, weight_decay=scale.weight_decay, bits=bits)
+
+
+def _settings(experiment: Experiment, policy: Policy) -> dict[str, Any]:
+    """What every engine in this process is told."""
+    machine = experiment.machine
+    return {
+        "end_ids": policy.end_ids,
+        "decode": policy.tokenizer.decode,
+        "vocab": policy.tokenizer.vocab,
+        "device": device_of(machine.device),
+        "precision": machine.precision,
+        "memory_bytes": machine.cache_mb << 20,
+        "checkpointing": machine.checkpointing,
+    }
+
+
+def _here(experiment: Experiment, policy: Policy) -> dict[str, Engine]:
+    """Engines in this process."""
+    from assay.engine.choose import critic_of, engine_of
+    from assay.policy.adapted import twin
+
+    machine, device = experiment.machine, device_of(experiment.machine.device)
+    choice = engine_of(policy.transformer, machine.engine, device, machine.precision)
+    if machine.engine == "auto" and device == "cpu" and choice.reason:
+        slower = ", which takes 1.5 times as long as the compiled core" if choice.refused else ""
+        say(f"this run computes with torch{slower}: {choice.reason}")
+    settings, optimiser, values = _settings(experiment, policy), _optimiser(experiment), _values(experiment)
+    wanted = _wanted(experiment, policy)
+    *others, last = wanted  # the last set takes the loaded network itself; all others take copies of it
+    networks = {name: twin(policy.transformer) for name in others} | {last: policy.transformer}
+    return {
+        name: (critic_of(choice.engine) if name in values else choice.engine)(
+            networks.pop(name), optimiser=optimiser if trained else None, **settings
+        )
+        for name, trained in wanted.items()
+    }
+
+
+def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Engine]:
+    """Engines whose learners are spread over ranks; what they are asked to write, an engine in this process writes."""
+    from assay.engine.choose import engine_of
+    from assay.engine.paired import Paired
+    from assay.engine.sharded.engine import ShardedLearner
+    from assay.engine.torch.value_engine import with_value_head
+    from assay.policy.adapted import twin
+
+    machine, device = experiment.machine, device_of(experiment.machine.device)
+    choice = engine_of(policy.transformer, "auto", device, machine.precision)
+    settings, optimiser, values = _settings(experiment, policy), _optimiser(experiment), _values(experiment)
+
+    def sampler() -> LocalEngine:
+        return choice.engine(twin(policy.transformer), optimiser=None, **settings)
+
+    engines: dict[str, Engine] = {}
+    for name, trained in _wanted(experiment, policy).items():
+        network = with_value_head(twin(policy.transformer)) if name in values else policy.transformer
+        learner = ShardedLearner(
+            ranks,
+            name,
+            network,
+            vocab=policy.tokenizer.vocab,
+            precision=machine.precision,
+            optimiser=optimiser if trained else None,
+            checkpointing=machine.checkpointing,
+        )
+        about = {"context": learner.context, "vocab": learner.vocab, "end_ids": policy.end_ids}
+        engines[name] = Paired(learner, sampler, **about, has_threads=choice.engine.has_threads)
+    return engines
 
 
 def policy_files(policy: Policy) -> dict[str, bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,7 @@ from assay.run.configure import from_data, override, to_data
 from assay.run.context_fit import check_lengths
 from assay.run.experiment import Experiment, check
 from assay.run.grader import Grader, absolute, changes, check_functions, grader_of, require_services, scored_by, sources
-from assay.run.loading import build_models, load_model, policy_files, set_threads, with_adapter
+from assay.run.loading import load_model, open_models, policy_files, set_threads, with_adapter
 from assay.run.memory_plan import Plan, choose_profile, plan_memory, require_memory, shape_of
 from assay.run.scaling import at_its_scale, named_at
 from assay.run.trust import code_of, require_trust
@@ -151,8 +152,10 @@ def start(
 
 
 def memory_of(experiment: Experiment) -> Plan | None:
-    """The memory that a run will need; None for a model whose shape is not known before it is loaded."""
-    shape = shape_of(experiment.model)
+    """The memory that a run will need; None for a model whose shape is not known before it is loaded, and for a run of
+    several learners (`assay plan`).
+    """
+    shape = shape_of(experiment.model) if experiment.machine.learners == 1 else None
     return None if shape is None else plan_memory(experiment, shape, device=device_of(experiment.machine.device))
 
 
@@ -164,12 +167,14 @@ def resume(
     shown: Panel | None = None,
     functions: Functions | None = None,
     reward_timeout: float | None = None,
+    learners: int | None = None,
     trust_code: bool = False,
 ) -> Path:
     """Continues a run from its last checkpoint and returns its path; `steps` extends a finished run.
 
     resume("runs/first", steps=400)
 
+    With another number of `learners` the run goes on from the same weights, but not with the same bits.
     From now on one call of a reward function may take `reward_timeout` seconds. Files of reward functions that have
     changed since the run began are imported only with `trust_code`, or if a person at the terminal agrees.
     """
@@ -181,6 +186,8 @@ def resume(
             experiment = override(experiment, "recipe.scale.num_steps", steps)
         if reward_timeout is not None:
             experiment = dataclasses.replace(experiment, reward_timeout=reward_timeout)
+        if learners is not None:
+            experiment = override(experiment, "machine.learners", learners)
         check(experiment)
         device_of(experiment.machine.device)
         for sentence in folder.noticed:
@@ -206,13 +213,9 @@ def resume(
         checkpoint = folder.load()
         if checkpoint is not None and steps is not None and steps < checkpoint.step:
             raise UsageError(f"{path} has done {checkpoint.step} steps already; --steps {steps} would be fewer.")
-        if steps is not None or reward_timeout is not None:
+        if (steps, reward_timeout, learners) != (None, None, None):
             folder.amend(experiment=to_data(experiment))
-        folder.rewind(checkpoint)
-        memory = Memory(experiment.seed)
-        if checkpoint is not None:
-            buffers = checkpoint.tensors(columns.FILE) if columns.FILE in checkpoint.names else {}
-            memory = checkpoint.read("memory.json", lambda data: Memory.of(data, buffers))
+        memory = _back_to(folder, experiment, checkpoint)
         if memory.step >= (scale := experiment.recipe.scale).num_steps:
             say(f"all {memory.step} steps of {path} are done; --steps N extends the run to N.")
         elif scale.over(memory.step, memory.budget.tokens):
@@ -253,15 +256,37 @@ def _run(
 ) -> None:
     """Builds the models and trains. `longest`: tokens of the longest prompt; None for a run that is resumed."""
     from assay.engine.choose import processor_of
+    from assay.engine.sharded.ranks import RankLost
 
     set_threads(experiment.machine)
     if data_needs.files(experiment.pool) and folder.learnt() is None:
         folder.keep_learnt(data_needs.learnt(experiment.pool))
     policy = with_adapter(experiment, policy)
-    models = build_models(experiment, policy)
-    with processor_of(models["policy"]), judge:
-        rest = {"quiet": quiet, "shown": shown, "judge": judge, "checkpoint": checkpoint, "longest": longest}
-        _train(folder, experiment, policy, models, memory, **rest)
+    with judge:
+        for attempt in itertools.count(1):
+            rest = {"quiet": quiet, "shown": shown, "judge": judge, "checkpoint": checkpoint, "longest": longest}
+            try:
+                with open_models(experiment, policy) as models, processor_of(models["policy"]):
+                    _train(folder, experiment, policy, models, memory, **rest)
+                break
+            except RankLost as error:
+                if attempt > experiment.machine.restarts:
+                    raise Stopped(
+                        f"{error}, after {attempt - 1} restarts (machine.restarts); `assay resume {folder.path}` "
+                        "continues from the last checkpoint."
+                    ) from error
+                checkpoint, longest = folder.load(), None
+                memory = _back_to(folder, experiment, checkpoint)
+                say(f"warning: {error}. The learners are started again from step {memory.step}.")
+
+
+def _back_to(folder: RunFolder, experiment: Experiment, checkpoint: Checkpoint | None) -> Memory:
+    """The memory of a checkpoint. The records of later steps are cut off, because these steps are done again."""
+    folder.rewind(checkpoint)
+    if checkpoint is None:
+        return Memory(experiment.seed)
+    buffers = checkpoint.tensors(columns.FILE) if columns.FILE in checkpoint.names else {}
+    return checkpoint.read("memory.json", lambda data: Memory.of(data, buffers))
 
 
 def _train(

@@ -15,6 +15,7 @@ from assay.errors import AssayError
 from assay.known import RECIPES
 from assay.run import session
 from assay.run.experiment import Experiment
+from assay.run.loading import build_models
 from assay.run.preflight import Facts, facts_of, look, probe, warnings
 from assay.source import Pool, Share
 from assay.tasks.verdicts import verify
@@ -153,7 +154,7 @@ def ready(model: Path, recipe: str = "grpo", **settings: object) -> tuple[Experi
     sized |= {name.replace("_", ".", 1): str(value) for name, value in settings.items()}
     made, _ = session.plan(RECIPES[recipe], model=str(model), pool=POOL, overrides=sized)
     policy = session.load_model(made)
-    return made, policy, session.build_models(made, policy)
+    return made, policy, build_models(made, policy)
 
 
 @pytest.mark.parametrize(("wanted", "count"), [(16, 16), (8, 8), (3, 3), (1, 1), (0, 0)])

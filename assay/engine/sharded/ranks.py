@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import pickle
-import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -151,15 +148,3 @@ class Ranks:
         self.lost = f"the learner is gone: {why}"
         self.close()
         raise RankLost(self.lost)
-
-
-def own_address() -> str:
-    """The address at which other machines reach this one."""
-    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(("192.0.2.1", 9))  # sends nothing: only asks which way it would go
-        return probe.getsockname()[0]
-    return "127.0.0.1"
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -29,6 +29,16 @@ class _Held:
     kept: Any
 
 
+def with_value_head(model: Any) -> Any:
+    """The network with a value head, which is zero if it is new."""
+    if HEAD not in dict(model.named_children()):
+        head = nn.Linear(model.config.hidden, 1)
+        nn.init.zeros_(head.weight)
+        nn.init.zeros_(head.bias)
+        model.add_module(HEAD, head)
+    return model
+
+
 if TYPE_CHECKING:
     _Base = NetworkEngine
 else:
@@ -41,12 +51,7 @@ class Values(_Base):
     """
 
     def __init__(self, model: Any, **settings: Any) -> None:
-        if HEAD not in dict(model.named_children()):
-            head = nn.Linear(model.config.hidden, 1)
-            nn.init.zeros_(head.weight)
-            nn.init.zeros_(head.bias)
-            model.add_module(HEAD, head)
-        super().__init__(model, **settings)
+        super().__init__(with_value_head(model), **settings)
         self._values: weakref.WeakKeyDictionary[Outputs, _Held] = weakref.WeakKeyDictionary()
 
     @property
