@@ -26,6 +26,7 @@ from assay.policy.lora import Lora
 from assay.rng import Key
 from assay.types import Batch
 
+pytestmark = pytest.mark.slow
 DEADLINE = 60.0
 LENGTHS = [5, 1, 9, 3, 7, 2, 12]
 
@@ -76,7 +77,6 @@ def gathered(learner: ShardedLearner, engine: LocalEngine) -> Tensor:
     return torch.cat(found)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["torch", "adapter"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_gradients_scores_and_steps_are_those_of_one_process(
@@ -111,7 +111,6 @@ def test_gradients_scores_and_steps_are_those_of_one_process(
 
 
 @pytest.mark.over_recipes
-@pytest.mark.slow
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp64", 1e-10), ("fp32", 1e-5)])
 @pytest.mark.parametrize("name", sorted(RECIPES))
 def test_the_gradient_of_every_recipe_is_that_of_one_process(
@@ -127,7 +126,6 @@ def test_the_gradient_of_every_recipe_is_that_of_one_process(
     assert gradient.norm() > 1e-3 and (found - gradient).norm() <= tolerance * gradient.norm()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["torch", "adapter"])
 def test_adapters_train_and_their_base_stays(ranks: Ranks, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Default, "kind", kind)
@@ -152,7 +150,6 @@ def test_adapters_train_and_their_base_stays(ranks: Ranks, kind: str, monkeypatc
         torch.testing.assert_close(weights[name], tensor.detach(), rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.slow
 def test_a_critic_has_values_and_learns_them(ranks: Ranks) -> None:
     engine = ValueEngine(model_of("grouped"), end_ids=frozenset({0}), precision="fp64")
     with torch.no_grad():

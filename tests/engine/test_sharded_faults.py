@@ -1,0 +1,81 @@
+"""A rank that dies, hangs or fails is named within its deadline, and no process of a group outlives its driver."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from engine_cases import batch_of, model_of, rows_of
+
+from assay.engine.interface import Want
+from assay.engine.sharded.engine import ShardedLearner
+from assay.engine.sharded.ranks import Group, RankLost, Ranks
+
+pytestmark = pytest.mark.slow
+BATCH = batch_of(*rows_of([5, 1, 9, 3, 7]))
+PATIENCE = 10.0
+
+
+def pids(group: Ranks) -> list[int]:
+    return [facts["pid"] for facts in group.facts]
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_a_rank_that_dies_is_named_and_takes_the_group_with_it() -> None:
+    with Ranks(Group(size=2, deadline=60)) as group:
+        learner = ShardedLearner(group, "policy", model_of("qwen2"), precision="fp32")
+        os.kill(pids(group)[1], signal.SIGKILL)
+        began = time.monotonic()
+        with pytest.raises(RankLost, match="rank 1 of 2 was ended by SIGKILL"):
+            for wave in learner.chunks(BATCH, tokens=20):
+                learner.forward(wave, Want())
+        assert time.monotonic() - began < PATIENCE
+        with pytest.raises(RankLost, match="rank 1 of 2 was ended by SIGKILL"):
+            learner.step(lr=1e-3, clip=None)
+        assert all(map(gone, pids(group)))
+
+
+def test_a_rank_that_is_stopped_is_named_within_its_deadline() -> None:
+    with Ranks(Group(size=2, deadline=4)) as group:
+        learner = ShardedLearner(group, "policy", model_of("qwen2"), precision="fp32")
+        os.kill(pids(group)[0], signal.SIGSTOP)
+        began = time.monotonic()
+        with pytest.raises(RankLost, match=r"rank 0 of 2 has not answered for 4 s \(machine.deadline\)"):
+            list(learner.weights())
+        assert time.monotonic() - began < 4 + PATIENCE
+        assert all(map(gone, pids(group)))
+
+
+def test_a_rank_that_fails_is_told_with_its_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with Ranks(Group(size=2, deadline=60)) as group:
+        ShardedLearner(group, "policy", model_of("qwen2"), precision="fp32")
+        with pytest.raises(RankLost, match="rank 0 of 2 failed: AttributeError: 'Shard' object has no attribute 'fly'"):
+            group.call("do", "policy", "fly")
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_ranks_end_with_a_driver_that_is_killed() -> None:
+    program = (
+        "import time; from assay.engine.sharded.ranks import Group, Ranks; group = Ranks(Group(size=2, deadline=60)); "
+        "print(*[facts['pid'] for facts in group.facts], flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout is not None
+        found = [int(pid) for pid in driver.stdout.readline().split()]
+        assert len(found) == 2 and not any(map(gone, found))
+        driver.kill()
+        end = time.monotonic() + 15
+        while not all(map(gone, found)) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert all(map(gone, found))
