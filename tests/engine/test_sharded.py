@@ -240,6 +240,23 @@ def test_weights_are_taken_averaged_and_put_back(two: Ranks) -> None:
         other.return_to_start()
 
 
+def test_a_pass_that_nobody_takes_back_leaves_no_old_weights_behind(two: Ranks) -> None:
+    """FSDP2 keeps the root's weights whole after a forward pass; they must not outlive a step or a restore."""
+    engine = engine_of("grouped", precision="fp64")
+    learner = ShardedLearner(two, "left", engine.model, precision="fp64")
+    given = batch_of(*rows_of(LENGTHS))
+    spans = [Span(given.context[:4], given.ids[:5])]
+    for one in (learner, engine):
+        learn(one, given, 30)
+        one.score(spans)
+        one.forward(next(iter(one.chunks(given, tokens=30))), Want())
+        one.step(lr=1e-2, clip=1.0)
+    np.testing.assert_allclose(learner.score(spans)[0].logp, engine.score(spans)[0].logp, rtol=1e-6)
+    for one in (learner, engine):
+        learn(one, given, 30)
+    assert gap(learner, engine) < 1e-9
+
+
 def test_what_a_learner_of_ranks_does_not_do_is_said(two: Ranks) -> None:
     from assay.engine.optimiser import AdamW
 

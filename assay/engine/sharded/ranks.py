@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.engine.sharded.rank import PROGRAM
-from assay.errors import EndpointError
+from assay.errors import AssayError, EndpointError
 from assay.host import terminal
 from assay.host.child import Child, listen
 
@@ -18,7 +18,11 @@ TURN = 0.5  # seconds of one look at the channels
 
 
 class RankLost(EndpointError):
-    """A rank of the learner died, hangs, or failed. The group is gone with it."""
+    """A rank of the learner died or hangs. The group is gone with it, and may be started again."""
+
+
+class RankFailed(AssayError):
+    """A rank of the learner raised an error of its own, which it would raise again. The group is gone with it."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class Ranks:
         self.group = group
         self.children = [start(PROGRAM) for _ in range(group.size)]
         self.heard = [time.monotonic()] * group.size
-        self.lost: str | None = None
+        self.lost: AssayError | None = None
         try:
             host = "127.0.0.1"
             port = self._ask([("open", (host, group.deadline), {})], of=[0])[0]
@@ -94,7 +98,7 @@ class Ranks:
 
     def _ask(self, calls: Sequence[tuple[Any, ...]], *, of: Sequence[int]) -> list[Any]:
         if self.lost is not None:
-            raise RankLost(self.lost)
+            raise self.lost
         frame, last = b"", None
         for rank, call in zip(of, calls, strict=True):
             if call is not last:
@@ -125,7 +129,7 @@ class Ranks:
         for rank, (kind, what) in sorted(answers.items()):
             if kind == "failed":
                 terminal.tell(what)
-                self._give_up(f"rank {rank} of {self.group.size} failed: {what.splitlines()[0]}")
+                self._give_up(f"rank {rank} of {self.group.size} failed: {what.splitlines()[0]}", RankFailed)
         for kind, what in answers.values():
             if kind == "refused":
                 raise what
@@ -144,7 +148,7 @@ class Ranks:
             return f"rank {named} of {self.group.size} has not answered for {seconds:g} s (machine.deadline)"
         return None
 
-    def _give_up(self, why: str) -> None:
-        self.lost = f"the learner is gone: {why}"
+    def _give_up(self, why: str, kind: type[AssayError] = RankLost) -> None:
+        self.lost = kind(f"the learner is gone: {why}")
         self.close()
-        raise RankLost(self.lost)
+        raise self.lost

@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
 from assay.engine.head import NUMBERS
@@ -94,6 +95,8 @@ class Shard:
             out = self._run(piece, want)
         if learns:
             self.held[number] = {name: out[name] for name in LEAVES if name in out}
+        else:
+            self._settle()
         return {name: tensor.detach().cpu().numpy() for name, tensor in out.items()}
 
     def _run(self, piece: Piece, want: Want) -> dict[str, Tensor]:
@@ -115,15 +118,26 @@ class Shard:
         """Forgets forward passes that nobody takes back."""
         for number in numbers:
             self.held.pop(number, None)
+        if not self.held:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Lets go of weights that are whole. FSDP2 keeps those of the root after a forward pass, for the backward pass
+        that follows; where none follows, they would stay as they are while the shares move.
+        """
+        for module in self.network.modules():
+            if isinstance(module, FSDPModule):
+                module.reshard()
 
     @torch.no_grad()
     def score(self, piece: Piece, entropy: bool) -> dict[str, np.ndarray]:
         out = self._run(piece, Want(entropy=entropy))
+        self._settle()
         return {name: tensor.cpu().numpy() for name, tensor in out.items() if name not in NUMBERS}
 
     def step(self, lr: float, clip: float | None, moments: str) -> dict[str, float]:
         assert self.optimiser is not None
-        self.held.clear()
+        self.drop(list(self.held))
         return self.optimiser.step(lr=lr, clip=clip, moments=moments)
 
     def held_numbers(self) -> dict[str, int]:
