@@ -97,8 +97,8 @@ class Collector:
         return episodes
 
     def _generate(self, models: Models, asked: Sequence[tuple[Request, Request]], memory: Memory) -> list[Episode]:
-        """The episodes of a round. Those that are complete have a verdict, if the verifier judges their role; those that
-        the sampler failed to write have one in any case.
+        """The episodes of a round. Those that are complete have a verdict, if the verifier judges their role. Those
+        that the sampler failed to write have one in any case.
         """
         now, first = zip(*asked, strict=True)
 
