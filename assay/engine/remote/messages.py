@@ -17,7 +17,7 @@ from assay.engine.interface import Generation
 from assay.engine.sampling_call import prompt_of
 from assay.errors import DataError
 from assay.rng import Key
-from assay.types import Origin, Problem, Request, Segment
+from assay.types import Ids, Origin, Problem, Request, Segment
 
 STREAMS = ("old", "mu", "entropy")
 _SAMPLING = {"temperature": float, "top_p": float, "top_k": int, "min_p": float}
@@ -47,8 +47,7 @@ def asked(body: Any, *, rows: int) -> tuple[Request, Key]:
     ids, name = body.get("token_ids"), body.get("request_id") or os.urandom(8).hex()
     if not isinstance(sampling, Mapping) or not isinstance(own, Mapping) or not isinstance(name, str):
         raise DataError("sampling_params and assay are JSON objects, and request_id is a string.")
-    if not _integers(ids) or not ids or not 0 <= min(ids) <= max(ids) < rows:
-        raise DataError(f"token_ids is a list of at least one token id from 0 to {rows - 1}.")
+    ids = token_ids(ids, rows=rows)
     try:
         given = {field: kind(sampling[field]) for field, kind in _SAMPLING.items() if sampling.get(field) is not None}
         stop, most, before = sampling.get("stop") or [], int(sampling.get("max_tokens", 16)), int(own.get("before", 0))
@@ -60,7 +59,7 @@ def asked(body: Any, *, rows: int) -> tuple[Request, Key]:
         raise DataError("stop is a string or a list of strings, none of them empty.")
     if not 0 <= before < len(ids):
         raise DataError(f"assay.before is the number of answer tokens among the {len(ids)} token_ids, not {before}.")
-    context, prefix = np.array(ids[: len(ids) - before], np.int32), np.array(ids[len(ids) - before :], np.int32)
+    context, prefix = ids[: len(ids) - before], ids[len(ids) - before :]
     written = (Segment(prefix, np.full(before, Origin.POLICY, np.int8)),) if before else ()
     problem = Problem("served", name, {}, name)
     request = Request(problem, context, name, most, **given, stop=tuple(stop), prefix=written)
@@ -74,8 +73,11 @@ def _key(text: Any, seed: Any) -> Key:
     return Key("seed", int(seed)) if seed is not None else Key(os.urandom(8).hex())
 
 
-def _integers(ids: Any) -> bool:
-    return isinstance(ids, list) and all(type(i) is int for i in ids)
+def token_ids(found: Any, *, rows: int) -> Ids:
+    """The ids of a list; DataError for anything else, and for ids that the model does not have."""
+    if not isinstance(found, list) or not found or not all(type(i) is int and 0 <= i < rows for i in found):
+        raise DataError(f"token ids are a list of at least one id from 0 to {rows - 1}.")
+    return np.array(found, np.int32)
 
 
 def answer(made: Generation, request: Request, *, label: str, plain: bool) -> dict[str, Any]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from assay.engine.remote.messages import asking
-from assay.engine.remote.server import LEASE, VERSION
-from assay.engine.remote.site import Expected, Parcel, require_same
+import numpy as np
+
+from assay.engine.interface import Span
+from assay.engine.remote.answering import LEASE, VERSION
+from assay.engine.remote.messages import asking, unpacked
+from assay.engine.remote.site import Expected, Parcel, differences, require_same
 from assay.engine.remote.wire import Garbled, Gone, Refused, Wire
 from assay.errors import AssayError, ConfigError
 
 SECONDS = 30.0  # for an exchange that computes nothing
+SCORE = 600.0  # for one that waits for the call under way
 ALREADY = 409  # the status with which a server says that another run uses it
 
 
@@ -51,6 +55,8 @@ class AssaySite:
         if expected.digest and facts.get("version") == 0:
             there = facts.get("digest")
             require_same(self.wire, "a model of digest", here=expected.digest, there=there, advice=advice)
+        if found := differences(self, expected):
+            raise ConfigError(f"{self.wire.name} serves another model than that of this run: {found}")
         return self.label()
 
     def facts(self) -> dict[str, Any]:
@@ -72,6 +78,17 @@ class AssaySite:
 
     def release(self, run: str, *, seconds: float) -> None:
         self.wire.json("POST", "/release", {"run": run}, seconds=seconds)
+
+    def score(self, spans: Sequence[Span]) -> list[np.ndarray]:
+        body = {"spans": [{"context": s.context.tolist(), "ids": s.ids.tolist()} for s in spans]}
+        said = self.wire.json("POST", "/score", body, seconds=SCORE)
+        try:
+            found = [unpacked(logp, len(s.ids)) for logp, s in zip(said["logp"], spans, strict=True)]
+        except (KeyError, TypeError, ValueError):
+            found = [None]
+        if any(one is None for one in found):
+            raise Garbled(f"{self.wire.name} does not score what it was given.")
+        return [one for one in found if one is not None]
 
     def answers(self, parcel: Parcel, run: str, *, seconds: float, silence: float) -> Iterator[tuple[int, Any]]:
         body = {

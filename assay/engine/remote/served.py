@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from assay.engine.interface import Generation
+from assay.engine.interface import Generation, Scores, Span
 from assay.engine.remote.receiving import Piece, Receiver
 from assay.errors import AssayError, EndpointError
 from assay.rng import Key
@@ -152,6 +152,20 @@ class Served:
             running = [call for call in self._running if not ids or call.ids & ids]
             return sorted(i for c in waiting for i in c.ids), sorted(i for c in running for i in c.ids)
 
+    def score(self, spans: Sequence[Span], seconds: float) -> list[Scores]:
+        """The log-probs of given continuations, between two calls, also of a server that is paused."""
+        alone = Call([], Key(0))
+        with self._change:
+            if not self._change.wait_for(lambda: not self._running, timeout=seconds):
+                raise Unready(f"the call under way did not end within {seconds:g} s.")
+            self._running = [alone]
+        try:
+            return self.engine.score(spans)
+        finally:
+            with self._change:
+                self._running = []
+                self._change.notify_all()
+
     # Pausing and weights
 
     @property
@@ -221,15 +235,20 @@ class Served:
         with self._change:
             if not self._paused_by_living_run():
                 self._free()
-            ready = self._change.wait_for(lambda: self._stopped or (self._waiting and not self.paused), timeout=TURN)
+            ready = self._change.wait_for(lambda: self._stopped or self._may_begin, timeout=TURN)
             if self._stopped:
                 return None
             if not ready:
                 return []
             if self._waiting[0].single:
                 self._change.wait(timeout=GATHER)
-            self._running = self._gathered() if self._waiting and not self.paused else []
-            return list(self._running)
+            calls = self._gathered() if self._may_begin else []
+            self._running = calls or self._running
+            return calls
+
+    @property
+    def _may_begin(self) -> bool:
+        return bool(self._waiting) and not self.paused and not self._running
 
     def _free(self) -> None:
         """After the run that paused the server was killed: it goes on, unless its weights are of two versions."""

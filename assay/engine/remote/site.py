@@ -6,10 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
+from assay.engine.interface import Span
 from assay.engine.remote.wire import Wire
 from assay.engine.sampling_call import Decode
 from assay.errors import ConfigError
 from assay.rng import Key
+from assay.streams import Floats
 from assay.types import Request
 
 
@@ -26,6 +30,8 @@ class Expected:
     end_ids: frozenset[int]
     decode: Decode | None = None  # needed for requests with stop strings
     rows: int = 0  # of the output layer, where they are more than `vocab`; 0: the same
+    probes: tuple[tuple[Span, Floats], ...] = ()  # continuations, and their log-probs as the learner scores them
+    tolerance: float = 0.02  # by how much a server's log-probs of the probes may differ
     digest: str = ""  # the `fingerprint` of the model, as it is before the first step; "": not compared
 
     @property
@@ -64,9 +70,22 @@ class Site(Protocol):
         """Says that the run does not use the server any more."""
         ...
 
+    def score(self, spans: Sequence[Span]) -> list[np.ndarray]:
+        """The log-probabilities of given continuations at temperature 1, as the server computes them."""
+        ...
+
     def answers(self, parcel: Parcel, run: str, *, seconds: float, silence: float) -> Iterator[tuple[int, Any]]:
         """(place in the parcel, what the server says) for each request, as the answers come."""
         ...
+
+
+def differences(site: Site, expected: Expected) -> str:
+    """How the server scores the run's probes otherwise than the learner did, in words; '' if it agrees."""
+    found = site.score([span for span, _ in expected.probes]) if expected.probes else []
+    gaps = [float(np.abs(there - here).max()) for there, (_, here) in zip(found, expected.probes, strict=True)]
+    if not gaps or max(gaps) <= expected.tolerance:
+        return ""
+    return f"the log-probs of a probe differ by up to {max(gaps):.3g}, and at most {expected.tolerance:g} is allowed."
 
 
 def require_same(site: Wire, what: str, *, here: Any, there: Any, advice: str) -> None:

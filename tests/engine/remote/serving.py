@@ -16,11 +16,12 @@ from engine_cases import engine_of, problem_of
 
 from assay.engine.interface import Generation
 from assay.engine.local import LocalEngine
+from assay.engine.remote.answering import Server
 from assay.engine.remote.couriers import Patience
 from assay.engine.remote.own import AssaySite
 from assay.engine.remote.sampler import RemoteSampler
 from assay.engine.remote.served import Served
-from assay.engine.remote.server import Server, facts_of
+from assay.engine.remote.server import facts_of
 from assay.engine.remote.site import Expected, Site
 from assay.engine.sampling_call import Decode
 from assay.types import Origin, Request, Segment
