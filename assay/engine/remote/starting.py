@@ -111,7 +111,7 @@ def free_port() -> int:
 
 
 def _ours(module: str) -> list[str]:
-    """A command that runs `main` of a module beside this one with this interpreter, and imports what this process can."""
+    """A command that runs `main` of a module beside this one, and imports what this process can."""
     begin = f"import sys; sys.path[:] = {sys.path!r}; from assay.engine.remote.{module} import main; "
     return [sys.executable, "-c", begin + "sys.exit(main(sys.argv[1:]))"]
 
