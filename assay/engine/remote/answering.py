@@ -15,6 +15,7 @@ from assay.engine.interface import Span
 from assay.engine.remote.messages import answer, asked, packed, token_ids
 from assay.engine.remote.receiving import TRANSPORTS
 from assay.engine.remote.served import Call, Served, Taken, Unready
+from assay.engine.sampling_call import Limits, check
 from assay.errors import ConfigError, DataError
 
 VERSION = "assay-1"  # of what is said between sampler and server
@@ -124,6 +125,8 @@ class Handler(BaseHTTPRequestHandler):
         pairs = [asked(one, rows=self.home.facts["rows"]) for one in bodies]
         if len({key.hex for _, key in pairs}) > 1:
             raise DataError("the requests of one call draw from one key; ask for others in a call of their own.")
+        engine = served.engine
+        check([request for request, _ in pairs], Limits(engine.context, engine.end_ids, 0, engine.decode))
         requests, keeping = [request for request, _ in pairs], str(own.get("keeping", ""))
         call = Call(requests, pairs[0][1], single=many is None, keeping=keeping)
         served.submit(call)

@@ -23,6 +23,7 @@ from assay.types import Request
 
 IDLE = 1.0  # seconds after which a courier without work ends
 PULSE = 5.0  # seconds between two signs of life that a server is asked for
+AGAIN = 0.25  # seconds before the only server that is left is asked again, times the number of faults
 STRIKES = 2  # faults in a row after which a server gets no more requests
 
 Read = Callable[[Any, Request], Generation]
@@ -199,6 +200,8 @@ class Couriers:
                 order.bring((place, Generation.failed(LOST, f"{times}, last: {why}", version=0)))
         order.heard = time.monotonic()
         if further:
+            if self.living == [number]:
+                self._closed.wait(AGAIN * order.tries[further[0]])
             self.send(order, further, but=number)
 
     def _strike(self, number: int, why: str) -> None:

@@ -31,8 +31,10 @@ class AssaySite:
     parcel = 0
     streams = True
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, lease: float = LEASE) -> None:
+        """After `lease` seconds without a sign of life of this run the server is free again."""
         self.wire = Wire(address)
+        self.lease = lease
         self.prefilled = 0  # prompt tokens that it has run for us
 
     def examine(self, expected: Expected) -> str:
@@ -72,7 +74,7 @@ class AssaySite:
 
     def claim(self, run: str, *, seconds: float) -> None:
         try:
-            self.wire.json("POST", "/lease", {"run": run, "seconds": LEASE}, seconds=seconds)
+            self.wire.json("POST", "/lease", {"run": run, "seconds": self.lease}, seconds=seconds)
         except Refused as refused:
             raise _taken(self.wire, refused) from None
 

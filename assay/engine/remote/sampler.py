@@ -26,6 +26,7 @@ from assay.types import Request
 
 LOOK = 0.5  # seconds after which a thread that waits looks at its deadline
 GRACE = 60.0  # seconds beyond the deadline of an exchange in which a courier must have said something
+FRESH = {"0": 0, "default": 0}  # how servers call the weights that they were started with
 CLAIM = 30.0  # seconds for the first claim of a server, and for the release
 
 
@@ -62,7 +63,7 @@ class RemoteSampler:
         self._prefilled = 0  # by servers that were replaced
         self.version = version
         self._exact = exact
-        self._published: dict[str, int] = {}  # labels that servers give to weights -> versions
+        self._published = {**FRESH, str(version): version}  # labels that servers give to weights -> versions
         self._keeping, self._blocks = "", itertools.count(1)
         for site in sites:
             self.admit(site)
@@ -94,13 +95,14 @@ class RemoteSampler:
         return dict(self.couriers.lost)
 
     def admit(self, site: Site) -> None:
-        """Examines a server and claims it. What it serves now counts as the version of now."""
-        label = site.examine(self.expected)
+        """Examines a server and claims it."""
+        site.examine(self.expected)
         site.claim(self.run, seconds=CLAIM)
-        self._published.setdefault(label, self.version)
 
     def replace(self, number: int, site: Site) -> None:
-        """Another server, with the weights of now, takes the place of a lost one."""
+        """Another server takes the place of a lost one; until the weights of now are published to it, its answers are
+        too old to be taken.
+        """
         self.admit(site)
         self._prefilled += self.sites[number].prefilled
         self.couriers.replace(number, site)

@@ -18,7 +18,7 @@ from assay.engine.interface import Span
 from assay.engine.remote.messages import sampling_of
 from assay.engine.remote.site import Expected, Parcel, differences
 from assay.engine.remote.starting import Started, free_port, start
-from assay.engine.remote.wire import Garbled, Gone, Refused, Wire
+from assay.engine.remote.wire import Garbled, Refused, Wire
 from assay.engine.sampling_call import prompt_of
 from assay.errors import ConfigError, EndpointError
 
@@ -86,7 +86,7 @@ class VllmSite:
             if isinstance(said, dict) and isinstance(said.get("usage"), dict):
                 self.prefilled += int(said["usage"].get("prompt_tokens") or 0)
             if _aborted(said):
-                raise Gone(f"{self.wire.name} aborted the request {request.id}.")
+                raise Refused(f"{self.wire.name} aborted the request {request.id}.", 503)
             yield place, said
 
     def score(self, spans: Sequence[Span]) -> list[np.ndarray]:

@@ -117,7 +117,8 @@ def test_spans_of_versions_are_segments_with_their_own_tokens() -> None:
 def test_an_answer_of_weights_that_are_too_old_is_refused_and_one_that_is_allowed_is_not() -> None:
     for age, why in ((0, "2 is the oldest"), (1, "1 is the oldest"), (2, "")):
         with misbehaving(GOOD) as server, asking(server, max_age=age) as sampler:
-            sampler.published(1), sampler.published(2)
+            for version in (1, 2):
+                sampler.published(version)
             (made,) = sampler.generate([request()], Key(0))
             assert made.finish == ("error" if why else "length") and why in made.detail
 
@@ -169,7 +170,8 @@ def test_a_group_stays_with_its_server_and_moves_only_when_that_is_gone() -> Non
             (home[i],) = (n for n, s in enumerate((a, b, c)) if ids & {body["request_id"] for body in s.asked})
         assert set(home.values()) == {0, 1, 2}
         sampler.couriers._lose(1, "for this test")
-        a.asked.clear(), c.asked.clear()
+        a.asked.clear()
+        c.asked.clear()
         sampler.generate([request(i, draw=9) for i in groups], Key(9))
         for i, at in home.items():
             ids = {n: {body["request_id"] for body in s.asked} for n, s in ((0, a), (2, c))}
