@@ -37,7 +37,7 @@ class Patience:
         Patience(answer=600.0, silence=15.0)
     """
 
-    answer: float = 1800.0  # seconds for one exchange: a call of our server, a request to vLLM
+    answer: float = 3600.0  # seconds for one exchange: a call of our server, a request to vLLM
     silence: float = 20.0  # seconds without a sign of life
     retries: int = 3  # how often a request is sent again
 
@@ -75,6 +75,7 @@ class Couriers:
     def __init__(self, sites: Sequence[Site], *, run: str, patience: Patience) -> None:
         self.sites, self.run, self.patience = list(sites), run, patience
         self.lost: dict[int, str] = {}  # number of a server that gets no more requests -> why
+        self.resubmitted = 0  # requests that were sent again
         self._strikes = [0] * len(sites)
         self._waiting: list[deque[tuple[Order, list[int]]]] = [deque() for _ in sites]
         self._working = [0] * len(sites)  # couriers of each server
@@ -91,6 +92,10 @@ class Couriers:
             site.wire.cut()
         for thread in self._pulses:
             thread.join(timeout=self.patience.silence)
+
+    @property
+    def closed(self) -> bool:
+        return self._closed.is_set()
 
     @property
     def living(self) -> list[int]:
@@ -199,6 +204,8 @@ class Couriers:
                 times = f"asked {order.tries[place]} times"
                 order.bring((place, Generation.failed(LOST, f"{times}, last: {why}", version=0)))
         order.heard = time.monotonic()
+        with self._lock:
+            self.resubmitted += len(further)
         if further:
             if self.living == [number]:
                 self._closed.wait(AGAIN * order.tries[further[0]])

@@ -24,11 +24,11 @@ LOOK = 0.2
 def main(command: list[str]) -> int:
     """Runs the command until the standard input ends, or the command. Returns the command's exit code."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    tied = functools.partial(end_with, os.getpid())
+    tied, starter = functools.partial(end_with, os.getpid()), os.getppid()
     server = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=tied)
     try:
         while server.poll() is None:
-            if select.select([0], [], [], LOOK)[0] and not os.read(0, 1):
+            if (select.select([0], [], [], LOOK)[0] and not os.read(0, 1)) or os.getppid() != starter:
                 break
     finally:
         _end(server)

@@ -65,8 +65,14 @@ class RemoteSampler:
         self._exact = exact
         self._published = {**FRESH, str(version): version}  # labels that servers give to weights -> versions
         self._keeping, self._blocks = "", itertools.count(1)
-        for site in sites:
-            self.admit(site)
+        claimed: list[Site] = []
+        try:
+            for site in sites:
+                self.admit(site)
+                claimed.append(site)
+        except BaseException:
+            self._release(claimed)
+            raise
         self.couriers = Couriers(sites, run=run, patience=patience)
 
     def __enter__(self) -> Self:
@@ -94,6 +100,11 @@ class RemoteSampler:
         """Number of each server that gets no more requests, and why; `replace` puts another in its place."""
         return dict(self.couriers.lost)
 
+    @property
+    def resubmitted(self) -> int:
+        """How many requests were sent again, because a server was gone or refused them."""
+        return self.couriers.resubmitted
+
     def admit(self, site: Site) -> None:
         """Examines a server and claims it."""
         site.examine(self.expected)
@@ -115,8 +126,10 @@ class RemoteSampler:
     def close(self) -> None:
         """Ends what is under way and releases the servers that are left."""
         self.couriers.close()
-        for number in self.couriers.living:
-            site = self.sites[number]
+        self._release([self.sites[number] for number in self.couriers.living])
+
+    def _release(self, sites: Sequence[Site]) -> None:
+        for site in sites:
             try:
                 site.release(self.run, seconds=CLAIM)
             except EndpointError as error:
@@ -200,7 +213,11 @@ class RemoteTicket:
                 raise
 
     def _require_news(self) -> None:
-        """Raises when couriers, each of which has a deadline, have said nothing for longer than it."""
+        """Raises when couriers, each of which has a deadline, have said nothing for longer than it, and when there are
+        none any more.
+        """
+        if self.sampler.couriers.closed:
+            raise UsageError("the sampler was closed while answers were under way.")
         most = self.sampler.patience.answer + GRACE
         if time.monotonic() - self.order.heard > most:
             self.order.over = True

@@ -3,7 +3,7 @@
 When it is ready, it prints one line of JSON with its address. It answers `/inference/v1/generate` as vLLM 0.32 does,
 with token ids in and out, and the calls by which a run pauses a server and gives it weights. A body with `requests` in
 place of `token_ids` asks for many answers. They come as lines of JSON, each when it is complete; a last line says that
-they are all. `--parent PID` ends the server with that process.
+they are all.
 """
 
 from __future__ import annotations
@@ -47,10 +47,6 @@ def _threads() -> int:
 def main(arguments: list[str] | None = None) -> None:
     options = _options().parse_args(arguments)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started the server decides when it ends
-    if options.parent:
-        from assay.host.child import end_with
-
-        end_with(options.parent)
     import torch
 
     from assay.engine.choose import engine_of, processor_of
@@ -97,7 +93,6 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument(
         "--end-ids", default="", help="tokens that end an answer, such as 2,5; those of the model if empty"
     )
-    parser.add_argument("--parent", type=int, default=0, help="a process with which the server ends; 0: none")
     return parser
 
 

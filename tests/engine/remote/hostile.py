@@ -42,6 +42,7 @@ class Hostile:
     well: bool = True  # whether it says so when asked for a sign of life
     asked: list[dict[str, Any]] = field(default_factory=list)
     address: str = ""
+    asleep: threading.Event = field(default_factory=threading.Event)  # it takes connections, and says nothing
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def act(self, body: dict[str, Any]) -> Act:
@@ -61,16 +62,23 @@ class Plain(VllmSite):
 def misbehaving(*acts: Act | Callable[[], Act], well: bool = True) -> Iterator[Hostile]:
     hostile = Hostile([act if isinstance(act, Act) else act() for act in acts], well)
 
+    def sleep() -> None:
+        end = time.monotonic() + 20
+        while hostile.asleep.is_set() and time.monotonic() < end:
+            time.sleep(0.02)
+
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None:
             """Nothing: pytest shows what matters."""
 
         def do_GET(self) -> None:
+            sleep()
             self.send_response(200 if hostile.well else 503)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
         def do_POST(self) -> None:
+            sleep()
             act = hostile.act(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             if act.hang_up:
                 self.connection.close()

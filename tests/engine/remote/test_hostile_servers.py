@@ -123,7 +123,11 @@ def test_an_answer_of_weights_that_are_too_old_is_refused_and_one_that_is_allowe
             assert made.finish == ("error" if why else "length") and why in made.detail
 
 
-@pytest.mark.parametrize("fault", [Act(status=500, body={"error": "bug"}), Act(hang_up=True), Act(b"{}", drip=5.0)])
+FAULTS = (Act(status=500, body={"error": "bug"}), Act(hang_up=True), Act(b"{}", drip=5.0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS, ids=["an error", "a hang-up", "a slow drip"])
 def test_a_request_that_failed_is_asked_elsewhere_under_the_same_id_and_seed(fault: Act) -> None:
     with misbehaving(fault, GOOD) as bad, misbehaving(GOOD) as good, asking(bad, good) as sampler:
         asked = [request(i) for i in range(8)]
@@ -131,7 +135,7 @@ def test_a_request_that_failed_is_asked_elsewhere_under_the_same_id_and_seed(fau
         assert all(one.finish == "length" for one in made)
         failed = bad.asked[0]
         again = [body for body in [*bad.asked[1:], *good.asked] if body["request_id"] == failed["request_id"]]
-        assert again == [failed]
+        assert again == [failed] and sampler.resubmitted == 1
     seeds = {body["request_id"]: body["sampling_params"]["seed"] for body in [*bad.asked, *good.asked]}
     bits = Key(0).branches(r.id for r in asked).tolist()
     assert seeds == {r.id: b & (2**63 - 1) for r, b in zip(asked, bits, strict=True)}
@@ -199,6 +203,29 @@ def test_a_server_that_listens_and_says_nothing_is_named_within_its_deadline() -
         assert time.monotonic() - began < 5
 
 
+@pytest.mark.slow
+def test_a_server_that_falls_asleep_is_named_and_its_requests_are_answered_by_others() -> None:
+    """vLLM gives no sign of life while it writes an answer, so that it is asked for one beside."""
+    patience = Patience(answer=60.0, silence=0.6)
+    with misbehaving(GOOD) as a, misbehaving(GOOD) as b, asking(a, b, patience=patience) as sampler:
+        b.asleep.set()
+        began = time.monotonic()
+        made = sampler.generate([request(i) for i in range(12)], Key(0))
+        assert all(one.finish == "length" for one in made) and set(sampler.lost) == {1}
+        assert f"the sampler at {b.address}" in sampler.lost[1] and time.monotonic() - began < 10.6
+        b.asleep.clear()
+
+
+def test_a_ticket_of_a_sampler_that_was_closed_is_not_waited_for() -> None:
+    with misbehaving(GOOD) as server:
+        with asking(server) as sampler:
+            server.asleep.set()
+            ticket = sampler.submit([request()], Key(0))
+        with pytest.raises(UsageError, match="was closed"):
+            ticket.wait()
+        server.asleep.clear()
+
+
 def test_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         port = gone.getsockname()[1]
@@ -213,7 +240,7 @@ def test_an_address_that_is_none_is_refused(text: str) -> None:
     assert wire.address_of("10.0.0.5:8000") == wire.address_of("http://10.0.0.5:8000/") == "http://10.0.0.5:8000"
 
 
-def test_what_done_raises_ends_the_call_and_its_request_are_dropped() -> None:
+def test_what_done_raises_ends_the_call() -> None:
     def stop(place: int, made: Generation) -> None:
         raise KeyboardInterrupt
 

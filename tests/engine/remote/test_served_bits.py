@@ -11,24 +11,37 @@ from typing import Any
 
 import numpy as np
 import pytest
+from engine_cases import Default
 from serving import bits, own, sampling, served_engine, serving, varied
 
+from assay.engine.interface import Generation
 from assay.engine.remote.messages import asking, packed, unpacked
 from assay.rng import Key
 
 KEY = Key(3)
 
 
-@pytest.mark.parametrize("kind", ["native", "fp32"])
-def test_answers_through_a_server_are_those_of_the_engine_bit_for_bit(kind: str) -> None:
-    requests, told = varied(), {}
+@pytest.mark.parametrize("kind", ["native", "fp32", pytest.param("adapter", marks=pytest.mark.slow)])
+def test_answers_through_a_server_are_those_of_the_engine_bit_for_bit(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind == "adapter":
+        monkeypatch.setattr(Default, "kind", kind)
+        kind = "fp32"
+    requests, told, threads = varied(), {}, set()
+
+    def done(place: int, made: Generation) -> None:
+        told[place] = made
+        threads.add(threading.get_ident())
+
     engine = served_engine(kind)
     wanted = bits(engine.generate(requests, KEY))
     with serving(served_engine(kind)) as server, sampling(engine, *own(server)) as sampler:
-        ticket = sampler.submit(requests, KEY, done=lambda place, made: told.update({place: made}))
+        ticket = sampler.submit(requests, KEY, done=done)
         found = ticket.wait()
         assert bits(found) == wanted and ticket.ready
         assert all(told[place] is made for place, made in enumerate(found)) and len(told) == len(requests)
+        assert threads == {threading.get_ident()}
         assert {one.finish for one in found} == {"stop", "length"} and not any(one.spans for one in found)
         end = time.monotonic() + 10
         while sampler.prefilled != engine.prefilled and time.monotonic() < end:
