@@ -34,13 +34,13 @@ demo: $(STAMP)  ## train a small model that visibly learns; ends with a table an
 	$(PY) -m assay demo
 
 test: check  ## lint, format, spelling and types, then all tests (under 25 minutes on two cores)
-	$(PYTEST) -n 2 -m "not deep"
+	$(PYTEST) -n 2 -m "not deep and not scale"
 
 test-fast: $(STAMP)  ## the tests to run on every save (under a minute)
-	$(PYTEST) -n 2 -m "not deep and not slow" --hypothesis-profile=fast
+	$(PYTEST) -n 2 -m "not deep and not slow and not scale" --hypothesis-profile=fast
 
 test-deep: $(STAMP)  ## everything: all recipes, soaks, long simulations; a missing external fails
-	ASSAY_EXTERNALS=all $(PYTEST) -n 2 -m "not deep" --all-recipes
+	ASSAY_EXTERNALS=all $(PYTEST) -n 2 -m "not deep and not scale" --all-recipes
 	ASSAY_EXTERNALS=all $(PYTEST) -m deep --all-recipes
 
 test-versions: $(STAMP)  ## all tests on Python 3.12 and 3.13, where they are installed

@@ -54,6 +54,15 @@ class Key:
     def __init__(self, seed: int | str, *path: object) -> None:
         self.hex = digest("assay", seed, *path)
 
+    @classmethod
+    def from_hex(cls, text: str) -> Key:
+        """The key whose `hex` this is; ValueError for what is no key's."""
+        if len(text) != 16 or not set(text) <= set("0123456789abcdef"):
+            raise ValueError(f"a key is written in sixteen hexadecimal digits, not {text[:40]!r}")
+        key = cls(0)
+        key.hex = text
+        return key
+
     def __call__(self, *path: object) -> Key:
         return Key(self.hex, *path)
 

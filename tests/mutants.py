@@ -35,7 +35,7 @@ COPIED = ("assay", "tests", "bench", "examples", "pyproject.toml", "Makefile", "
 LIMIT = 3600  # seconds; longer is a loop without an end
 OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", "--hypothesis-profile=mutants")
 OPTIONS += ("--drawn-by=mutants",)  # the same recipes for every mutant
-FAST, SLOW = "not slow and not deep", "slow and not deep"
+FAST, SLOW = "not slow and not deep and not scale", "slow and not deep and not scale"
 UNTRAINED = "not learns and not stopped and not goes_on and not resumes"  # runs of the whole loop, the slowest of them
 FORMULAS = "tests/objective/test_loop_invariance.py::test_gradient_is_that_of_the_formula_on_dense_rows"
 TESTS = (

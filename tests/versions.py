@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 VERSIONS = ("3.12", "3.13")
 NEED_TORCH = ("torch", "peft", "bitsandbytes")
-TESTS = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "-m", "not deep")
+TESTS = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "-m", "not deep and not scale")
 
 
 @functools.cache

@@ -97,14 +97,16 @@ class Collector:
         return episodes
 
     def _generate(self, models: Models, asked: Sequence[tuple[Request, Request]], memory: Memory) -> list[Episode]:
-        """The episodes of a round. Those that are complete have a verdict, if the verifier judges their role."""
+        """The episodes of a round. Those that are complete have a verdict, if the verifier judges their role. Those
+        that the sampler failed to write have one in any case.
+        """
         now, first = zip(*asked, strict=True)
 
         def asked_first(place: int, episode: Episode) -> Episode:
             return episode if now[place] is first[place] else changed(episode, request=first[place])
 
         def done(place: int, episode: Episode) -> None:
-            if self.judge(first[place].role).verified and episode.finish != "pause":
+            if self.judge(first[place].role).verified and episode.finish not in ("pause", "error"):
                 self.verdicts.take(place, asked_first(place, episode))
             else:
                 self.verdicts.skip(place)
@@ -113,7 +115,8 @@ class Collector:
         made = generate(models, now, memory.key("sample", memory.step), self.codec, done)
         verdicts = self.verdicts.end()
         return [
-            changed(episode, request=first[place], verdict=verdicts.get(place)) for place, episode in enumerate(made)
+            changed(episode, request=first[place], verdict=verdicts.get(place, episode.verdict))
+            for place, episode in enumerate(made)
         ]
 
     def _reward(self, episodes: Sequence[Episode], memory: Memory) -> list[Episode]:

@@ -17,7 +17,7 @@ from assay.ask import Codec
 from assay.models import Models
 from assay.rng import Key
 from assay.tasks import task
-from assay.types import Episode, Origin, Request, Segment, changed
+from assay.types import Episode, Origin, Request, Segment, Verdict, changed
 
 if TYPE_CHECKING:
     from assay.engine.interface import Generation
@@ -56,12 +56,26 @@ def generate(
 
 
 def _written(request: Request, made: Generation, codec: Codec) -> Episode:
-    """The episode with what was generated, and with the environment's reply to it."""
-    written = changed(made.segment, node=request.id, parent=request.parent)
-    segments = (*request.prefix, written)
+    """The episode with what was generated, and with the environment's reply to it. An answer that was not generated has
+    its verdict at once, and no verifier sees it.
+    """
+    segments = (*request.prefix, *_nodes(request, made))
     finish = "pause" if request.pauses and made.finish == "length" else made.finish
     episode = Episode(request, segments, finish, text=text_of(segments, codec))
+    if made.finish == "error":
+        verdict = Verdict.invalid(made.kind or "generation", made.detail or "the sampler failed")
+        return dataclasses.replace(episode, verdict=verdict)
     return _replied(episode, codec) if made.finish == "stop" else episode
+
+
+def _nodes(request: Request, made: Generation) -> list[Segment]:
+    """What was generated as nodes of a tree: one, or a chain with a node for each version of the policy that wrote."""
+    nodes, parent = [], request.parent
+    for place, segment in enumerate(made.spans or (made.segment,)):
+        node = f"{request.id}/{place}" if place else request.id
+        nodes.append(changed(segment, node=node, parent=parent))
+        parent = node
+    return nodes
 
 
 def _given(request: Request, codec: Codec) -> Episode:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 class Generation:
     """The new tokens of a request: one segment, which includes the end token, and why the segment ended.
 
+    Where the weights changed while the tokens were written, `spans` has a segment for each version, and `segment` has
+    all of their tokens under the oldest version. A generation that failed has no tokens: `kind` and `detail` say why.
+
     Example:
         (made,) = engine.generate([request], key)
         made.finish, tokenizer.decode(made.segment.ids)  # "stop", "The answer is 4."
@@ -37,6 +40,16 @@ class Generation:
 
     segment: Segment
     finish: Finish
+    spans: tuple[Segment, ...] = ()  # empty: one version wrote all
+    kind: str = ""  # of a failure: sampler_lost, sampler_answer
+    detail: str = ""
+
+    @classmethod
+    def failed(cls, kind: str, detail: str, *, version: int = 0) -> Generation:
+        """What stands for an answer that was not written, through no fault of the policy. It is never worth zero."""
+        nothing = np.zeros(0, np.float32)
+        segment = Segment(np.zeros(0, np.int32), np.zeros(0, np.int8), nothing, nothing, version=version)
+        return cls(segment, "error", kind=kind, detail=detail)
 
 
 @light

@@ -209,7 +209,7 @@ class Parent:
     def __init__(self, channel: int, words: int, parent: int) -> None:
         import faulthandler
 
-        _end_with(parent)
+        end_with(parent)
         for number in (channel, words):
             os.set_inheritable(number, False)
         faulthandler.enable(words)
@@ -230,7 +230,7 @@ class Parent:
         self._file.flush()
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """Asks the kernel to kill this process when its parent ends, even while this process hangs."""
     import ctypes
 

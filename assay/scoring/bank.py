@@ -145,9 +145,8 @@ def questions(problems: Sequence[Problem], *, samples: int, sampling: Sampling, 
 def answer(engine: Engine, requests: Sequence[Request], *, key: Key, codec: Codec, verify: Verify) -> list[Episode]:
     """One judged episode for each request, in order. Episodes of an evaluation have a verdict and no reward."""
     episodes = whole(Models({"policy": engine}, {"policy": "policy"}), requests, key, codec)
-    failed = Verdict.invalid("generation", "the sampler failed")
     return [
-        replace(episode, verdict=failed if episode.finish == "error" else verdict)
+        episode if episode.finish == "error" else replace(episode, verdict=verdict)
         for episode, verdict in zip(episodes, verify(episodes), strict=True)
     ]
 

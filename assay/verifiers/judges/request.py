@@ -11,14 +11,13 @@ import contextlib
 import email.utils
 import http.client
 import json
-import socket
 import ssl
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from assay.host.deadline import cut_after
 from assay.verifiers.judges.endpoint import Endpoint, Fault, Message, Said
 
 LARGEST = 1 << 20  # bytes of a reply
@@ -69,7 +68,7 @@ def _exchange(
     with contextlib.closing(link):
         link.connect()
         link.sock.settimeout(seconds)
-        with _cut_after(link.sock, seconds) as cut:
+        with cut_after(link.sock, seconds) as cut:
             try:
                 link.request("POST", f"{parts.path}/chat/completions", body=body, headers=headers)
                 reply = link.getresponse()
@@ -81,25 +80,6 @@ def _exchange(
             if cut.is_set():
                 raise TimeoutError
             return reply.status, reply.headers, data
-
-
-@contextlib.contextmanager
-def _cut_after(link: socket.socket, seconds: float) -> Iterator[threading.Event]:
-    """Ends a connection from outside: a socket's own time-out begins again with each byte that comes."""
-    cut = threading.Event()
-
-    def end() -> None:
-        cut.set()
-        with contextlib.suppress(OSError):
-            link.shutdown(socket.SHUT_RDWR)
-
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield cut
-    finally:
-        timer.cancel()
 
 
 def _refused(status: int, headers: http.client.HTTPMessage, data: bytes, key: str) -> Fault:

@@ -1,0 +1,311 @@
+"""What a served engine is asked over HTTP, and what it answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from assay.engine.interface import Span
+from assay.engine.remote.messages import answer, asked, packed, token_ids
+from assay.engine.remote.receiving import TRANSPORTS
+from assay.engine.remote.served import Call, Served, Taken, Unready
+from assay.engine.sampling_call import Limits, check
+from assay.errors import ConfigError, DataError
+
+VERSION = "assay-1"  # of what is said between sampler and server
+LARGEST = 1 << 30  # bytes of a request: a whole step's prompts
+LEASE = 30.0  # seconds without a renewal after which a lease ends
+PAUSE = 600.0  # seconds that a pause waits for the call under way
+
+Reply = Mapping[str, Any]
+
+
+class Server(ThreadingHTTPServer):
+    """Listens at an address for what a `Served` engine is asked.
+
+    Example:
+        server = Server(served, facts)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    """
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 256
+
+    def __init__(self, served: Served, facts: Mapping[str, Any], *, host: str = "127.0.0.1", port: int = 0) -> None:
+        super().__init__((host, port), Handler)
+        self.served, self.facts = served, dict(facts)
+
+    @property
+    def address(self) -> str:
+        host, port = self.server_address[:2]
+        return f"http://{host!s}:{port}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up is no error of the server; all else stands in its log."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
+
+class Handler(BaseHTTPRequestHandler):
+    timeout = 60.0  # seconds that a client may take over a request
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: a run asks thousands of times."""
+
+    def do_GET(self) -> None:
+        self._answer(GETS)
+
+    def do_POST(self) -> None:
+        self._answer(POSTS)
+
+    def _answer(self, routes: Mapping[str, Callable[[Handler, Any], Reply | None]]) -> None:
+        path = urlsplit(self.path).path
+        try:
+            if path not in routes:
+                self._say({"error": {"message": f"there is no {self.command} {path}", "type": "NotFound"}}, 404)
+            elif (reply := routes[path](self, self._body())) is not None:
+                self._say(reply)
+        except Taken as taken:
+            self._say(_error(taken), 409)
+        except Unready as unready:
+            self._say(_error(unready), 503)
+        except (DataError, ConfigError) as wrong:
+            self._say(_error(wrong), 400)
+        except OSError:
+            raise
+        except Exception as error:  # told to whoever asked
+            self._say(_error(error), 500)
+
+    def _body(self) -> Any:
+        size = int(self.headers.get("Content-Length") or 0)
+        if size > LARGEST:
+            raise DataError(f"a request has at most {LARGEST:,} bytes, not {size:,}.")
+        data = self.rfile.read(size)
+        try:
+            body = json.loads(data) if data else {}
+        except (ValueError, RecursionError):
+            body = None
+        if not isinstance(body, dict):
+            raise DataError("the body of a request is a JSON object.")
+        return body
+
+    @property
+    def home(self) -> Server:
+        assert isinstance(self.server, Server)
+        return self.server
+
+    def _say(self, reply: Reply, status: int = 200) -> None:
+        data = json.dumps(reply).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    @property
+    def query(self) -> dict[str, str]:
+        return {name: values[-1] for name, values in parse_qs(urlsplit(self.path).query).items()}
+
+    # Asking
+
+    def generate(self, body: Any) -> Reply | None:
+        served, own = self.home.served, _mapping(body, "assay")
+        served.lease.require(str(own.get("run", "")))
+        many = body.get("requests")
+        bodies = [body] if many is None else many
+        if not isinstance(bodies, list) or not bodies:
+            raise DataError("requests is a list of at least one request.")
+        pairs = [asked(one, rows=self.home.facts["rows"]) for one in bodies]
+        if len({key.hex for _, key in pairs}) > 1:
+            raise DataError("the requests of one call draw from one key; ask for others in a call of their own.")
+        engine = served.engine
+        check([request for request, _ in pairs], Limits(engine.context, engine.end_ids, 0, engine.decode))
+        requests, keeping = [request for request, _ in pairs], str(own.get("keeping", ""))
+        call = Call(requests, pairs[0][1], single=many is None, keeping=keeping)
+        served.submit(call)
+        return self._one(call) if many is None else self._lines(call)
+
+    def _one(self, call: Call) -> Reply:
+        served = self.home.served
+        found = [item[1] for item in served.answers(call) if item is not None]
+        return answer(found[0], call.requests[0], label=served.label, plain=True)
+
+    def _lines(self, call: Call) -> None:
+        """Answers as they come, and empty lines between, which show that the server lives, and to it that the client
+        does.
+        """
+        served, begun = self.home.served, False
+        answers = served.answers(call)
+        try:
+            for item in answers:
+                if not begun:
+                    begun = True
+                    self.send_response(200)
+                    self.send_header("Content-Type", "application/x-ndjson")
+                    self.end_headers()
+                if item is None:
+                    self.wfile.write(b"\n")
+                    continue
+                place, made = item
+                line = answer(made, call.requests[place], label=served.label, plain=False)
+                self._line({"place": place, **line})
+            self._line({"end": True, "prefilled": call.prefilled})
+        except OSError:
+            call.dropped = True
+            raise
+        except Exception as error:
+            if not begun:
+                raise
+            self._line(_error(error))
+
+    def _line(self, content: Reply) -> None:
+        self.wfile.write(json.dumps(content).encode() + b"\n")
+
+    def score(self, body: Any) -> Reply:
+        spans, rows = body.get("spans"), self.home.facts["rows"]
+        if not isinstance(spans, list) or not all(isinstance(one, dict) for one in spans):
+            raise DataError("spans is a list of objects with context and ids.")
+        given = [Span(token_ids(one.get("context"), rows=rows), token_ids(one.get("ids"), rows=rows)) for one in spans]
+        return {"logp": [packed(one.logp) for one in self.home.served.score(given, PAUSE)]}
+
+    # Facts
+
+    def health(self, body: Any) -> Reply:
+        return {}
+
+    def version(self, body: Any) -> Reply:
+        return {"version": VERSION}
+
+    def models(self, body: Any) -> Reply:
+        facts = self.home.facts
+        engine = self.home.served.engine
+        own = {**facts, "version": engine.version, "prefilled": engine.prefilled, "pid": os.getpid()}
+        one = {"id": facts["model"], "object": "model", "max_model_len": facts["context"], "assay": own}
+        return {"object": "list", "data": [one]}
+
+    def weight_info(self, body: Any) -> Reply:
+        return {"weight_version": self.home.served.label}
+
+    def is_paused(self, body: Any) -> Reply:
+        return {"is_paused": self.home.served.paused}
+
+    # Control
+
+    def claim(self, body: Any) -> Reply:
+        run, seconds = str(body.get("run", "")), float(body.get("seconds", LEASE))
+        if not run or not 0 < seconds <= 3600:
+            raise DataError("a lease names its run, and lasts for up to 3600 seconds.")
+        self.home.served.lease.take(run, seconds)
+        return {"run": run}
+
+    def release(self, body: Any) -> Reply:
+        self.home.served.lease.release(str(body.get("run", "")))
+        self.home.served.resume()
+        return {}
+
+    def _run_of(self, body: Any) -> str:
+        """The run that gives an order, which must be that of the lease, if there is one."""
+        run = self.query.get("run") or str(_mapping(body, "assay").get("run", ""))
+        self.home.served.lease.require(run)
+        return run
+
+    def pause(self, body: Any) -> Reply:
+        """Ends no answer: whatever the mode, the call under way is finished, and those that wait go on waiting; mode
+        `abort` gives up those that wait.
+        """
+        run = self._run_of(body)
+        if self.query.get("mode") == "abort":
+            self.home.served.drop(set())
+        self.home.served.pause(PAUSE, run)
+        return {"status": "paused"}
+
+    def resume(self, body: Any) -> Reply:
+        self._run_of(body)
+        self.home.served.resume()
+        return {"status": "resumed"}
+
+    def abort(self, body: Any) -> Reply:
+        self._run_of(body)
+        given_up, running = self.home.served.drop(set(map(str, body.get("request_ids") or ())))
+        return {"status": "aborted", "aborted": len(given_up), "running": running}
+
+    def end(self, body: Any) -> Reply:
+        self._run_of(body)
+        threading.Thread(target=self.home.shutdown, daemon=True).start()
+        return {"status": "ending"}
+
+    # Weights
+
+    def init_weights(self, body: Any) -> Reply:
+        self._run_of(body)
+        self._transport(_mapping(body, "init_info"))
+        return {"message": "Weight transfer initialized"}
+
+    def start_weights(self, body: Any) -> Reply:
+        self.home.served.begin_weights(PAUSE, self._run_of(body))
+        return {"message": "Weight update started"}
+
+    def update_weights(self, body: Any) -> Reply:
+        self._run_of(body)
+        told = _mapping(body, "update_info")
+        self.home.served.take_weights(self._transport(told)(told))
+        return {"message": "Weights updated"}
+
+    def finish_weights(self, body: Any) -> Reply:
+        self._run_of(body)
+        label = str(body.get("weight_version", ""))
+        if not label.isdecimal():
+            raise DataError(f"weight_version is the number of the version, not {label!r}.")
+        self.home.served.end_weights(int(label), label)
+        return {"message": "Weight update finished"}
+
+    def check_weights(self, body: Any) -> Reply:
+        if body.get("action") != "checksum":
+            raise DataError("the action of /weight_checker is checksum.")
+        return {"checksums": self.home.served.receiver.checksums()}
+
+    def _transport(self, told: Mapping[str, Any]) -> Any:
+        name = told.get("transport", "files")
+        if name not in TRANSPORTS:
+            raise DataError(f"the transport of weights is one of {', '.join(TRANSPORTS)}, not {name!r}.")
+        return TRANSPORTS[name]
+
+
+def _mapping(body: Any, name: str) -> Mapping[str, Any]:
+    found = body.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _error(error: Exception) -> Reply:
+    return {"error": {"message": str(error) or type(error).__name__, "type": type(error).__name__}}
+
+
+GETS: dict[str, Callable[[Handler, Any], Reply | None]] = {
+    "/health": Handler.health,
+    "/version": Handler.version,
+    "/v1/models": Handler.models,
+    "/weight_info": Handler.weight_info,
+    "/is_paused": Handler.is_paused,
+}
+POSTS: dict[str, Callable[[Handler, Any], Reply | None]] = {
+    "/inference/v1/generate": Handler.generate,
+    "/score": Handler.score,
+    "/lease": Handler.claim,
+    "/release": Handler.release,
+    "/pause": Handler.pause,
+    "/resume": Handler.resume,
+    "/abort_requests": Handler.abort,
+    "/end": Handler.end,
+    "/init_weight_transfer_engine": Handler.init_weights,
+    "/start_weight_update": Handler.start_weights,
+    "/update_weights": Handler.update_weights,
+    "/finish_weight_update": Handler.finish_weights,
+    "/weight_checker": Handler.check_weights,
+}

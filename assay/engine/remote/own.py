@@ -1,0 +1,131 @@
+"""How our own server is spoken to: a whole call in one exchange, with streams that keep their bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from assay.engine.interface import Span
+from assay.engine.remote.answering import LEASE, VERSION
+from assay.engine.remote.messages import asking, unpacked
+from assay.engine.remote.site import Expected, Parcel, differences, require_same
+from assay.engine.remote.wire import Garbled, Gone, Refused, Wire
+from assay.errors import AssayError, ConfigError
+
+SECONDS = 30.0  # for an exchange that computes nothing
+SCORE = 600.0  # for one that waits for the call under way
+ALREADY = 409  # the status with which a server says that another run uses it
+
+
+class AssaySite:
+    """A server of `assay.engine.remote.server`.
+
+    Example:
+        site = AssaySite("http://10.0.0.5:8000")
+        site.examine(expected), site.claim("run-7", seconds=30.0)
+    """
+
+    at_once = 4
+    parcel = 0
+    streams = True
+
+    def __init__(self, address: str, *, lease: float = LEASE) -> None:
+        """After `lease` seconds without a sign of life of this run the server is free again."""
+        self.wire = Wire(address)
+        self.lease = lease
+        self.prefilled = 0  # prompt tokens that it has run for us
+
+    def examine(self, expected: Expected) -> str:
+        version = self.wire.json("GET", "/version", seconds=SECONDS)
+        found = version.get("version") if isinstance(version, dict) else None
+        if found != VERSION:
+            raise ConfigError(
+                f"{self.wire.name} is no server of this Assay ({VERSION}): it says version {found!r}. Start it with "
+                "`python -m assay.engine.remote.server`, or set machine.sampler to vllm for a vLLM server."
+            )
+        facts = self.facts()
+        advice = "Start the server with the model of this run."
+        for what, here in (
+            ("a vocabulary of", expected.vocab),
+            ("a context of", expected.context),
+            ("the end tokens", sorted(expected.end_ids)),
+        ):
+            there = facts.get({"a vocabulary of": "vocab", "a context of": "context"}.get(what, "end_ids"))
+            require_same(self.wire, what, here=here, there=there, advice=advice)
+        if expected.digest and facts.get("version") == 0:
+            there = facts.get("digest")
+            require_same(self.wire, "a model of digest", here=expected.digest, there=there, advice=advice)
+        if found := differences(self, expected):
+            raise ConfigError(f"{self.wire.name} serves another model than that of this run: {found}")
+        return self.label()
+
+    def facts(self) -> dict[str, Any]:
+        """What the server says of itself: model, digest, context, vocabulary, precision, place, threads, version."""
+        try:
+            return dict(self.wire.json("GET", "/v1/models", seconds=SECONDS)["data"][0]["assay"])
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise Garbled(f"{self.wire.name} does not say which model it serves.") from None
+
+    def label(self) -> str:
+        found = self.wire.json("GET", "/weight_info", seconds=SECONDS)
+        return str(found.get("weight_version")) if isinstance(found, dict) else ""
+
+    def claim(self, run: str, *, seconds: float) -> None:
+        try:
+            self.wire.json("POST", "/lease", {"run": run, "seconds": self.lease}, seconds=seconds)
+        except Refused as refused:
+            raise _taken(self.wire, refused) from None
+
+    def release(self, run: str, *, seconds: float) -> None:
+        self.wire.json("POST", "/release", {"run": run}, seconds=seconds)
+
+    def score(self, spans: Sequence[Span]) -> list[np.ndarray]:
+        body = {"spans": [{"context": s.context.tolist(), "ids": s.ids.tolist()} for s in spans]}
+        said = self.wire.json("POST", "/score", body, seconds=SCORE)
+        try:
+            found = [unpacked(logp, len(s.ids)) for logp, s in zip(said["logp"], spans, strict=True)]
+        except (KeyError, TypeError, ValueError):
+            found = [None]
+        if any(one is None for one in found):
+            raise Garbled(f"{self.wire.name} does not score what it was given.")
+        return [one for one in found if one is not None]
+
+    def answers(self, parcel: Parcel, run: str, *, seconds: float, silence: float) -> Iterator[tuple[int, Any]]:
+        body = {
+            "requests": [asking(request, parcel.key) for request in parcel.requests],
+            "assay": {"run": run, "keeping": parcel.keeping},
+        }
+        try:
+            for line in self.wire.lines("/inference/v1/generate", body, seconds=seconds, silence=silence):
+                if not isinstance(line, dict):
+                    raise Garbled(f"{self.wire.name} sent a line that is no answer.")
+                if "error" in line:
+                    raise _raised(self.wire, line)
+                if line.get("end"):
+                    self.prefilled += int(line.get("prefilled", 0))
+                    return
+                place = line.get("place")
+                if type(place) is not int or not 0 <= place < len(parcel.requests):
+                    raise Garbled(f"{self.wire.name} answers a request that was not asked.")
+                yield place, line
+        except Refused as refused:
+            raise _taken(self.wire, refused) from None
+        raise Gone(f"{self.wire.name} ended its reply before all answers had come.")
+
+
+def _taken(wire: Wire, refused: Refused) -> AssayError:
+    """The error of a refusal: one that names the run that uses the server, or what an engine raised there."""
+    if refused.status == ALREADY:
+        return ConfigError(f"{wire.name} cannot be used: {refused}")
+    body = refused.body
+    return _raised(wire, body) if isinstance(body, dict) and refused.status == 500 and "error" in body else refused
+
+
+def _raised(wire: Wire, body: dict[str, Any]) -> AssayError:
+    """What the server's engine raised, as the error that it would have been in this process."""
+    said = body["error"]
+    kind, message = (said.get("type"), said.get("message")) if isinstance(said, dict) else (None, said)
+    text = f"{wire.name} raised {kind}: {message}"
+    return AssayError(text) if kind == "AssayError" else Refused(text, 500, body)

@@ -1,0 +1,228 @@
+"""A sampler whose engines are servers: our own or vLLM's, any number of them, reached over HTTP.
+
+An answer depends on the request's key and id and on the weights, not on the server that writes it: with our own server
+bit for bit, with vLLM as far as its logits agree. What no server answers, or what cannot be believed, becomes a
+generation that failed, and never an answer that is worth zero.
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Self
+
+from assay.engine.interface import Done, Generation
+from assay.engine.remote.couriers import Couriers, Order, Patience, names
+from assay.engine.remote.reading import read
+from assay.engine.remote.site import Expected, Site
+from assay.engine.sampling_call import Limits, check
+from assay.errors import ConfigError, EndpointError, UsageError
+from assay.host import terminal
+from assay.rng import Key
+from assay.types import Request
+
+LOOK = 0.5  # seconds after which a thread that waits looks at its deadline
+GRACE = 60.0  # seconds beyond the deadline of an exchange in which a courier must have said something
+FRESH = {"0": 0, "default": 0}  # how servers call the weights that they were started with
+CLAIM = 30.0  # seconds for the first claim of a server, and for the release
+
+
+class RemoteSampler:
+    """The sampler of a run, behind N servers.
+
+    Example:
+        with RemoteSampler([AssaySite(a), AssaySite(b)], expected, run="run-7") as sampler:
+            ticket = sampler.submit(requests, key)
+            ...  # the learner takes a step
+            generations = ticket.wait()
+    """
+
+    def __init__(
+        self,
+        sites: Sequence[Site],
+        expected: Expected,
+        *,
+        run: str,
+        patience: Patience = Patience(),  # noqa: B008
+        exact: bool = False,
+        max_age: int = 0,
+        version: int = 0,
+    ) -> None:
+        """`run` is the name under which it claims its servers. `max_age` is by how many versions the weights that write
+        an answer may be older than those that were published last when it was asked for.
+        """
+        if not sites:
+            raise UsageError("a sampler over servers needs the address of at least one.")
+        if len({site.wire.address for site in sites}) < len(sites):
+            raise ConfigError(f"each server is named once: {', '.join(site.wire.address for site in sites)}.")
+        self.expected, self.run, self.patience, self.max_age = expected, run, patience, max_age
+        self.context, self.vocab, self.end_ids = expected.context, expected.vocab, expected.end_ids
+        self._prefilled = 0  # by servers that were replaced
+        self.version = version
+        self._exact = exact
+        self._published = {**FRESH, str(version): version}  # labels that servers give to weights -> versions
+        self._keeping, self._blocks = "", itertools.count(1)
+        claimed: list[Site] = []
+        try:
+            for site in sites:
+                self.admit(site)
+                claimed.append(site)
+        except BaseException:
+            self._release(claimed)
+            raise
+        self.couriers = Couriers(sites, run=run, patience=patience)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def exact(self) -> bool:
+        """Whoever builds the sampler knows the learner, and says so."""
+        return self._exact
+
+    @property
+    def prefilled(self) -> int:
+        """Of answers that just came, their server may not have said it yet."""
+        return self._prefilled + sum(site.prefilled for site in self.sites)
+
+    @property
+    def sites(self) -> Sequence[Site]:
+        return self.couriers.sites
+
+    @property
+    def lost(self) -> dict[int, str]:
+        """Number of each server that gets no more requests, and why; `replace` puts another in its place."""
+        return dict(self.couriers.lost)
+
+    @property
+    def resubmitted(self) -> int:
+        """How many requests were sent again, because a server was gone or refused them."""
+        return self.couriers.resubmitted
+
+    def admit(self, site: Site) -> None:
+        """Examines a server and claims it."""
+        site.examine(self.expected)
+        site.claim(self.run, seconds=CLAIM)
+
+    def replace(self, number: int, site: Site) -> None:
+        """Another server takes the place of a lost one; until the weights of now are published to it, its answers are
+        too old to be taken.
+        """
+        self.admit(site)
+        self._prefilled += self.sites[number].prefilled
+        self.couriers.replace(number, site)
+
+    def published(self, version: int, label: str = "") -> None:
+        """From now on servers have the weights of this version, which they call `label`: its number, if not given."""
+        self._published[label or str(version)] = version
+        self.version = version
+
+    def close(self) -> None:
+        """Ends what is under way and releases the servers that are left."""
+        self.couriers.close()
+        self._release([self.sites[number] for number in self.couriers.living])
+
+    def _release(self, sites: Sequence[Site]) -> None:
+        for site in sites:
+            try:
+                site.release(self.run, seconds=CLAIM)
+            except EndpointError as error:
+                terminal.tell(f"{error} Its claim ends by itself.")
+
+    # The protocol
+
+    def submit(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> RemoteTicket:
+        limits = Limits(self.context, self.end_ids, 0, self.expected.decode)
+        check(requests, limits)
+        oldest, published, expected = self.version - self.max_age, self._published, self.expected
+
+        def reading(site: Site, said: Any, request: Request) -> Generation:
+            made = read(said, request, expected, published=published, oldest=oldest, streams=site.streams)
+            if made.finish != "error":
+                return made
+            return Generation.failed(made.kind, f"{site.wire.name}: {made.detail}", version=made.segment.version)
+
+        order = Order(requests, key, str(self.version), self._keeping, reading)
+        ticket = RemoteTicket(self, order, done)
+        if requests:
+            self.couriers.send(order, range(len(requests)))
+        return ticket
+
+    def generate(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list[Generation]:
+        return self.submit(requests, key, done=done).wait()
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Inside the block, each of our servers keeps keys and values between calls, as an engine does."""
+        outer = self._keeping
+        self._keeping = outer or f"{self.run} {next(self._blocks)}"
+        try:
+            yield
+        finally:
+            self._keeping = outer
+
+
+class RemoteTicket:
+    """Requests that were sent to servers. `done` is called where the ticket is asked: by `ready` and by `wait`."""
+
+    def __init__(self, sampler: RemoteSampler, order: Order, done: Done | None) -> None:
+        self.sampler, self.order, self.done = sampler, order, done
+        self._made: dict[int, Generation] = {}
+        self._trouble: BaseException | None = None
+
+    @property
+    def ready(self) -> bool:
+        while self._left and self._trouble is None:
+            try:
+                self._take(self.order.arrived.get_nowait())
+            except queue.Empty:
+                return False
+        return True
+
+    def wait(self) -> list[Generation]:
+        while self._left and self._trouble is None:
+            try:
+                self._take(self.order.arrived.get(timeout=LOOK))
+            except queue.Empty:
+                self._require_news()
+        if self._trouble is not None:
+            raise self._trouble
+        return [self._made[place] for place in range(len(self.order.requests))]
+
+    @property
+    def _left(self) -> int:
+        return len(self.order.requests) - len(self._made)
+
+    def _take(self, item: tuple[int, Generation] | BaseException) -> None:
+        if isinstance(item, BaseException):
+            self._trouble, self.order.over = item, True
+            return
+        place, made = item
+        self._made[place] = made
+        if self.done is not None:
+            try:
+                self.done(place, made)
+            except BaseException as trouble:
+                self._trouble, self.order.over = trouble, True
+                raise
+
+    def _require_news(self) -> None:
+        """Raises when couriers, each of which has a deadline, have said nothing for longer than it, and when there are
+        none any more.
+        """
+        if self.sampler.couriers.closed:
+            raise UsageError("the sampler was closed while answers were under way.")
+        most = self.sampler.patience.answer + GRACE
+        if time.monotonic() - self.order.heard > most:
+            self.order.over = True
+            left: Mapping[int, int] = {p: n for p, n in self.order.where.items() if p not in self._made}
+            raise EndpointError(
+                f"{len(left)} requests have had no news for {most:g} s; they are at {names(self.sampler.sites, left)}. "
+                "`assay resume` continues the run."
+            )

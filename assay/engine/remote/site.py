@@ -1,0 +1,94 @@
+"""A server of samplers as whoever asks it knows it, and what it must have in common with the learner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from assay.engine.interface import Span
+from assay.engine.remote.wire import Wire
+from assay.engine.sampling_call import Decode
+from assay.errors import ConfigError
+from assay.rng import Key
+from assay.streams import Floats
+from assay.types import Request
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The model that a run trains, as each of its samplers must serve it.
+
+    Example:
+        Expected(vocab=engine.vocab, context=engine.context, end_ids=engine.end_ids, decode=engine.decode)
+    """
+
+    vocab: int  # ids that the tokenizer knows: 0 .. vocab - 1
+    context: int  # the most tokens that prompt and answer may have together
+    end_ids: frozenset[int]
+    decode: Decode | None = None  # needed for requests with stop strings
+    rows: int = 0  # of the output layer, where they are more than `vocab`; 0: the same
+    probes: tuple[tuple[Span, Floats], ...] = ()  # continuations, and their log-probs as the learner scores them
+    tolerance: float = 0.02  # by how much a server's log-probs of the probes may differ
+    digest: str = ""  # the `fingerprint` of the model, as it is before the first step; "": not compared
+
+    @property
+    def all_rows(self) -> int:
+        return self.rows or self.vocab
+
+
+@dataclass(frozen=True, eq=False)
+class Parcel:
+    """Requests that go to one server together."""
+
+    requests: Sequence[Request]
+    key: Key
+    salt: str  # of the server's prefix cache: the version of the weights
+    keeping: str = ""  # parcels of one name share the server's prefix cache
+
+
+class Site(Protocol):
+    """A server and the way in which it is spoken to: our own, or vLLM."""
+
+    wire: Wire
+    at_once: int  # exchanges under way at a time
+    parcel: int  # the most requests in one exchange; 0: any number
+    prefilled: int  # prompt tokens that it has run for us
+    streams: bool  # whether the answers keep the bits of the engine's own streams
+
+    def examine(self, expected: Expected) -> str:
+        """The label of the weights that it serves. ConfigError for a server that cannot sample for this run."""
+        ...
+
+    def claim(self, run: str, *, seconds: float) -> None:
+        """Says, from time to time, that this run uses the server; raises what shows that the server is gone."""
+        ...
+
+    def release(self, run: str, *, seconds: float) -> None:
+        """Says that the run does not use the server any more."""
+        ...
+
+    def score(self, spans: Sequence[Span]) -> list[np.ndarray]:
+        """The log-probabilities of given continuations at temperature 1, as the server computes them."""
+        ...
+
+    def answers(self, parcel: Parcel, run: str, *, seconds: float, silence: float) -> Iterator[tuple[int, Any]]:
+        """(place in the parcel, what the server says) for each request, as the answers come."""
+        ...
+
+
+def differences(site: Site, expected: Expected) -> str:
+    """How the server scores the run's probes otherwise than the learner did, in words; '' if it agrees."""
+    found = site.score([span for span, _ in expected.probes]) if expected.probes else []
+    gaps = [float(np.abs(there - here).max()) for there, (_, here) in zip(found, expected.probes, strict=True)]
+    if not gaps or max(gaps) <= expected.tolerance:
+        return ""
+    return f"the log-probs of a probe differ by up to {max(gaps):.3g}, and at most {expected.tolerance:g} is allowed."
+
+
+def require_same(site: Wire, what: str, *, here: Any, there: Any, advice: str) -> None:
+    """Raises ConfigError where a server has another property than the run needs."""
+    if here != there:
+        raise ConfigError(f"{site.name} has {what} {there}, and this run needs {here}. {advice}")

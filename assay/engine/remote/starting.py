@@ -1,0 +1,137 @@
+"""Starts servers on this machine, waits until they answer, and ends them with the process that started them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+from assay.errors import ConfigError, EndpointError
+from assay.host.files import read_bytes
+
+FAREWELL = 15.0  # seconds in which a server that is told to end must be gone
+LOOK = 0.1
+LAST_LINES = 12  # of a log, in an error
+LOG = 256 << 20  # bytes of a log that are read
+
+Ready = Callable[["Started"], str]
+"""(a server that was started) -> its address, or '' while it is not ready."""
+
+
+class Started:
+    """A server that this process started.
+
+    Example:
+        with start(command, name="vLLM", log=folder / "sampler-0.log", ready=ready, seconds=600.0) as server:
+            site = VllmSite(server.address)
+    """
+
+    def __init__(self, command: Sequence[str], *, name: str, log: Path, environment: Mapping[str, str]) -> None:
+        self.name, self.log, self.address = name, log, ""
+        keeper = [sys.executable, "-m", "assay.engine.remote.keeper", *command]
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("wb") as printed:
+            try:
+                self.process = subprocess.Popen(
+                    keeper,
+                    stdin=subprocess.PIPE,
+                    stdout=printed,
+                    stderr=printed,
+                    start_new_session=True,
+                    env={**os.environ, **environment},
+                )
+            except OSError as error:
+                raise ConfigError(f"{name} cannot be started: {error}.") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def gone(self) -> bool:
+        return self.process.poll() is not None
+
+    def close(self) -> None:
+        """Ends the server and waits until it is gone."""
+        if self.process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self.process.stdin.close()
+        try:
+            self.process.wait(timeout=FAREWELL)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(timeout=FAREWELL)
+
+    def text(self) -> str:
+        """What the server has printed so far."""
+        return read_bytes(self.log, most=LOG).decode(errors="replace")
+
+    def last_words(self) -> str:
+        return "\n".join(self.text().splitlines()[-LAST_LINES:])
+
+
+def start(
+    command: Sequence[str],
+    *,
+    name: str,
+    log: Path,
+    ready: Ready,
+    seconds: float,
+    environment: Mapping[str, str] | None = None,
+) -> Started:
+    """Starts a server and waits until it is ready. EndpointError, with the end of its log, if it is not in time."""
+    server, until = Started(command, name=name, log=log, environment=environment or {}), time.monotonic() + seconds
+    try:
+        while not (address := ready(server)):
+            if server.gone or time.monotonic() > until:
+                why = "ended" if server.gone else f"was not ready within {seconds:g} s"
+                raise EndpointError(f"{name} {why}. The end of its log {log}:\n{server.last_words()}")
+            time.sleep(LOOK)
+    except BaseException:
+        server.close()
+        raise
+    server.address = address
+    return server
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody listens at now."""
+    with contextlib.closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _ours(module: str) -> list[str]:
+    """A command that runs `main` of a module beside this one, and imports what this process can."""
+    begin = f"import sys; sys.path[:] = {sys.path!r}; from assay.engine.remote.{module} import main; "
+    return [sys.executable, "-c", begin + "sys.exit(main(sys.argv[1:]))"]
+
+
+def start_own(
+    model: str, *, log: Path, seconds: float = 300.0, options: Mapping[str, str | int] | None = None
+) -> Started:
+    """Starts our own server: `start_own("models/tiny", log=log, options={"precision": "fp32", "threads": 1})`."""
+    settings = {"model": model, "port": 0, **(options or {})}
+    given = [part for name, value in settings.items() for part in (f"--{name}", str(value))]
+    return start(
+        [*_ours("server"), *given], name="a sampler of Assay's engine", log=log, ready=_printed, seconds=seconds
+    )
+
+
+def _printed(server: Started) -> str:
+    """The address that our own server prints when it is ready."""
+    for line in server.text().splitlines():
+        with contextlib.suppress(ValueError):
+            said = json.loads(line)
+            if isinstance(said, dict) and "address" in said:
+                return str(said["address"])
+    return ""

