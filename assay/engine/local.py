@@ -20,7 +20,7 @@ from assay.engine.optimiser import AdamW, Optimiser
 from assay.engine.precision import Precision, choose, name_of
 from assay.engine.prefix_cache import PrefixCache
 from assay.engine.sampling_call import Decode
-from assay.engine.state import FileState, below, read_all
+from assay.engine.state import FileState, below, disturb, read_all
 from assay.errors import ConfigError, DataError, StorageError, UsageError
 from assay.policy.adapted import own, stored, twin
 from assay.policy.lora import WEIGHTS
@@ -296,6 +296,26 @@ class LocalEngine(ABC):
             own_.copy_(weights[name] if rate == 1 else own_ + rate * (weights[name] - own_))
         self.forget()
         self._changed()
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """The weights by their names in checkpoints, not copied."""
+        yield from ((name, tensor.detach()) for name, tensor in stored(self.model).items())
+
+    @contextmanager
+    def disturbed(self) -> Iterator[None]:
+        """Inside the block every tensor of the weights is changed."""
+        plain = {name: tensor.clone() for name, tensor in self.tensors()}
+        with torch.no_grad():
+            for name, tensor in self.tensors():
+                disturb(tensor, name)
+        self._changed()
+        try:
+            yield
+        finally:
+            with torch.no_grad():
+                for name, tensor in self.tensors():
+                    tensor.copy_(plain[name])
+            self._changed()
 
     @torch.no_grad()
     def receive(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:

@@ -7,7 +7,19 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
-from assay.engine.interface import Chunk, Done, Generation, Outputs, Sampler, Scores, Span, Stored, Ticket, Want
+from assay.engine.interface import (
+    Chunk,
+    Done,
+    Generation,
+    Learner,
+    Outputs,
+    Sampler,
+    Scores,
+    Span,
+    Stored,
+    Ticket,
+    Want,
+)
 from assay.rng import Key
 from assay.types import Batch, Request
 
@@ -15,13 +27,27 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from assay.engine.sharded.engine import ShardedLearner
+
+class Trainer(Learner, Protocol):
+    """A learner that hands out its weights."""
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """The weights by their names in checkpoints, one after the other."""
+        ...
 
 
 class Follower(Sampler, Protocol):
     """A sampler that takes weights from a learner."""
 
-    version: int  # of the weights that it writes with
+    @property
+    def version(self) -> int:
+        """Of the weights that it writes with."""
+        ...
+
+    @property
+    def exact(self) -> bool:
+        """Whether its log-probs are the learner's bit for bit."""
+        ...
 
     def receive(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
         """Takes these weights, by their names in checkpoints; from now on it writes with this version."""
@@ -37,11 +63,9 @@ class Paired:
     engine = Paired(learner, lambda: NativeEngine(network, optimiser=None, ...), context=512, vocab=100, end_ids=ends)
     """
 
-    exact = False  # the two compute by different code
-
     def __init__(
         self,
-        learner: ShardedLearner,
+        learner: Trainer,
         sampler: Callable[[], Follower],
         *,
         context: int,
@@ -66,6 +90,11 @@ class Paired:
         return self.learner.place
 
     @property
+    def exact(self) -> bool:
+        """Where the sampler computes by the learner's own code; not known before it was first asked."""
+        return self._sampler is not None and self._sampler.exact
+
+    @property
     def prefilled(self) -> int:
         return 0 if self._sampler is None else self._sampler.prefilled
 
@@ -78,7 +107,7 @@ class Paired:
         if self._sampler is None:
             self._sampler = self._make()
         if fresh or self._sampler.version != self.learner.version or self._moved:
-            self._sampler.receive(self.learner.weights(), self.learner.version)
+            self._sampler.receive(self.learner.tensors(), self.learner.version)
             self._moved = False
         return self._sampler
 

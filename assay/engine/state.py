@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from assay.engine.interface import WriteFile
 from assay.host import tensors
 from assay.host.files import read_json
 from assay.policy.safetensors_folder import opened
+from assay.rng import Key
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,15 @@ class FileState:
 def below(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     """The entries of a state whose names begin with `prefix`, under their names without it."""
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+
+
+def disturb(tensor: Tensor, name: str, *, share: float = 0.1) -> None:
+    """Adds noise to a tensor: a tenth of its mean size, or of 1 where it is all zeros."""
+    if not tensor.is_floating_point() or not tensor.numel():
+        return
+    size = float(tensor.abs().mean()) or 1.0
+    noise = Key("disturbed")(name).generator().normal(0.0, share * size, tuple(tensor.shape))
+    tensor.add_(torch.from_numpy(noise).to(tensor.device, tensor.dtype))
 
 
 def index_of(files: Mapping[str, str], size: int) -> bytes:

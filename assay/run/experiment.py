@@ -6,6 +6,7 @@ import importlib.util
 import math
 from dataclasses import dataclass, field
 from typing import Literal
+from urllib.parse import urlsplit
 
 from assay.errors import ConfigError
 from assay.host.space import cores, device_of
@@ -57,6 +58,9 @@ class Machine:
     optimiser_bits: Literal[32, 8] = 32  # bits of each moment of a weight; 8 needs the extra low-bit
     learners: int = 1  # processes that share the training of each parameter set, by FSDP2
     replicate: int = 1  # copies of the weights among the learners; each copy is spread over learners / replicate
+    samplers: str = (
+        ""  # how many servers write the answers, 2, or their addresses, http://HOST:PORT; empty: this process
+    )
     deadline: int = 600  # seconds after which a learner that does not answer is given up
     restarts: int = 3  # how often the learners are started again from the last checkpoint after one was lost
 
@@ -124,6 +128,7 @@ def check_replies(experiment: Experiment) -> None:
 
 def check_learners(machine: Machine) -> None:
     """Refuses learners that cannot be had, or that cannot share the work as they are told to."""
+    check_samplers(machine)
     if machine.learners > 1 and machine.learners % max(1, machine.replicate):
         raise ConfigError(
             f"machine.replicate is {machine.replicate}, which does not divide the {machine.learners} learners: each "
@@ -146,6 +151,26 @@ def check_learners(machine: Machine) -> None:
         raise ConfigError(f"machine.learners is {asked}, and this machine has {devices}: take at most {most}.")
 
 
+def check_samplers(machine: Machine) -> None:
+    """Refuses a number of servers, or addresses of servers, that cannot be meant."""
+    if not machine.samplers or (machine.samplers.isdecimal() and 0 < int(machine.samplers) <= MOST_SAMPLERS):
+        return
+    if not machine.samplers.isdecimal() and all(map(_is_address, machine.samplers.split(","))):
+        return
+    raise ConfigError(
+        f"machine.samplers is {machine.samplers!r}: write how many servers are started, 1 to {MOST_SAMPLERS}, or the "
+        "addresses of servers that run, http://HOST:PORT, with commas between them."
+    )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme == "http" and bool(parts.hostname) and parts.port is not None and not parts.path.strip("/")
+    except ValueError:  # of a port that is no number
+        return False
+
+
 def _most_learners(device: str) -> tuple[int, str]:
     """How many learners this machine has devices for, and these devices in words."""
     if device_of(device) == "cpu":
@@ -154,6 +179,8 @@ def _most_learners(device: str) -> tuple[int, str]:
 
     return torch.cuda.device_count(), f"{torch.cuda.device_count()} GPUs"
 
+
+MOST_SAMPLERS = 64  # servers that one machine is asked to start
 
 LEAST = {
     "evaluation.every": 0,

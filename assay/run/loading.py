@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import ConfigError
@@ -52,23 +53,30 @@ def with_adapter(experiment: Experiment, policy: Policy) -> Policy:
 
 
 @contextmanager
-def open_models(experiment: Experiment, policy: Policy) -> Iterator[Models]:
+def open_models(experiment: Experiment, policy: Policy, folder: Path) -> Iterator[Models]:
     """An engine for each parameter set of the recipe, and for the frozen reference model if an objective needs one.
 
-    With several learners they are processes, which end with the block.
+    Learners and servers are processes, which end with the block; servers write their logs to `folder`.
     """
+    with ExitStack() as stack:
+        engines = _engines(experiment, policy, stack)
+        if experiment.machine.samplers:
+            from assay.run.samplers import serve
+
+            engines["policy"] = serve(experiment, policy, engines["policy"], folder, stack)
+        yield _marked(experiment, engines)
+
+
+def _engines(experiment: Experiment, policy: Policy, stack: ExitStack) -> dict[str, Engine]:
     machine = experiment.machine
     if machine.learners == 1:
-        yield build_models(experiment, policy)
-        return
+        return _here(experiment, policy)
     from assay.engine.sharded.ranks import Group, Ranks
 
-    device = device_of(machine.device)
     threads = max(1, (machine.threads or cores()) // machine.learners)
-    group = Group(machine.learners, machine.replicate, device, threads, machine.deadline)
+    group = Group(machine.learners, machine.replicate, device_of(machine.device), threads, machine.deadline)
     say(f"{machine.learners} learners, {group.replicate} x {group.shards}, are started")
-    with Ranks(group) as ranks:
-        yield _marked(experiment, _over(ranks, experiment, policy))
+    return _over(stack.enter_context(Ranks(group)), experiment, policy)
 
 
 def build_models(experiment: Experiment, policy: Policy) -> Models:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.engine.footprint import as_data
-from assay.errors import ConfigError, DataError, Stopped, StorageError, UsageError
+from assay.engine.sharded.ranks import RankLost
+from assay.errors import ConfigError, DataError, EndpointError, Stopped, StorageError, UsageError
 from assay.host.space import device_of
 from assay.host.terminal import say
 from assay.memory import Memory, columns
@@ -256,7 +257,6 @@ def _run(
 ) -> None:
     """Builds the models and trains. `longest`: tokens of the longest prompt; None for a run that is resumed."""
     from assay.engine.choose import processor_of
-    from assay.engine.sharded.ranks import RankLost
 
     set_threads(experiment.machine)
     if data_needs.files(experiment.pool) and folder.learnt() is None:
@@ -266,7 +266,7 @@ def _run(
         for attempt in itertools.count(1):
             rest = {"quiet": quiet, "shown": shown, "judge": judge, "checkpoint": checkpoint, "longest": longest}
             try:
-                with open_models(experiment, policy) as models, processor_of(models["policy"]):
+                with open_models(experiment, policy, folder.path) as models, processor_of(models["policy"]):
                     _train(folder, experiment, policy, models, memory, **rest)
                 break
             except RankLost as error:
@@ -347,7 +347,9 @@ def _train(
             )
             try:
                 train(stages, models, memory, recorder)
-            except (Stopped, DataError) as error:
+            except RankLost:
+                raise
+            except (Stopped, DataError, EndpointError) as error:
                 recorder.keep()
                 if not isinstance(error, Stopped):
                     raise

@@ -105,7 +105,7 @@ def test_gradients_scores_and_steps_are_those_of_one_process(
         mine, theirs = (one.step(lr=1e-2, clip=clip) for one in (learner, engine))
         assert mine == pytest.approx(theirs, rel=1e-10)
     assert learner.version == engine.version == 2
-    weights = dict(learner.weights())
+    weights = dict(learner.tensors())
     for name, tensor in stored(engine.model).items():
         torch.testing.assert_close(weights[name], tensor.detach(), rtol=1e-9, atol=1e-11)
 
@@ -144,7 +144,7 @@ def test_adapters_train_and_their_base_stays(ranks: Ranks, kind: str, monkeypatc
     assert learner.gradient(next(iter(model.base_names))) is None
     for one in (learner, engine):
         one.step(lr=1e-2, clip=1.0)
-    weights = dict(learner.weights())
+    weights = dict(learner.tensors())
     assert weights.keys() == stored(engine.model).keys() and all(".lora_" in name for name in weights)
     for name, tensor in stored(engine.model).items():
         torch.testing.assert_close(weights[name], tensor.detach(), rtol=1e-9, atol=1e-11)
@@ -209,14 +209,14 @@ def test_activations_that_are_computed_again_change_no_gradient(two: Ranks) -> N
 def test_a_gradient_that_is_not_finite_on_one_rank_moves_no_rank(two: Ranks) -> None:
     engine = engine_of("grouped")
     learner = ShardedLearner(two, "broken", engine.model, precision="fp32")
-    before = dict(learner.weights())
+    before = dict(learner.tensors())
     given = batch_of(*rows_of(LENGTHS))
     for wave in learner.chunks(given, tokens=30):
         out = learner.forward(wave, Want())
         (out.logp[0] * torch.nan).backward()
         learner.backward(wave, out)
     assert learner.step(lr=1e-2, clip=1.0)["skipped"] == 1.0 and learner.version == 0
-    assert all(torch.equal(tensor, before[name]) for name, tensor in learner.weights())
+    assert all(torch.equal(tensor, before[name]) for name, tensor in learner.tensors())
     learn(learner, given, 30)
     assert learner.step(lr=1e-2, clip=1.0)["skipped"] == 0.0, "and the next step begins with a clean gradient"
 
@@ -225,17 +225,17 @@ def test_weights_are_taken_averaged_and_put_back(two: Ranks) -> None:
     policy_, other = (
         ShardedLearner(two, name, model_of("qwen2", seed=seed), precision="fp32") for name, seed in (("p", 0), ("o", 5))
     )
-    mine, theirs = dict(policy_.weights()), dict(other.weights())
+    mine, theirs = dict(policy_.tensors()), dict(other.tensors())
     other.version = 7
     policy_.mark_start()
     policy_.take(other, 0.25)
-    for name, tensor in policy_.weights():
+    for name, tensor in policy_.tensors():
         torch.testing.assert_close(tensor, mine[name] + 0.25 * (theirs[name] - mine[name]))
     assert policy_.version == 0
     policy_.take(other)
-    assert policy_.version == 7 and all(torch.equal(tensor, theirs[name]) for name, tensor in policy_.weights())
+    assert policy_.version == 7 and all(torch.equal(tensor, theirs[name]) for name, tensor in policy_.tensors())
     policy_.return_to_start()
-    assert policy_.version == 7 and all(torch.equal(tensor, mine[name]) for name, tensor in policy_.weights())
+    assert policy_.version == 7 and all(torch.equal(tensor, mine[name]) for name, tensor in policy_.tensors())
     with pytest.raises(UsageError, match="mark_start"):
         other.return_to_start()
 
@@ -290,7 +290,7 @@ def test_ranks_share_what_one_would_hold_and_a_mesh_may_have_copies() -> None:
             mine = one.step(lr=1e-2, clip=0.5)
             assert mine["grad_norm"] > 0.5
         moments = group.call("do", "policy", "held_numbers")
-        weights = dict(learner.weights())
+        weights = dict(learner.tensors())
     for name, tensor in stored(engine.model).items():
         torch.testing.assert_close(weights[name], tensor.detach(), rtol=1e-9, atol=1e-11)
     assert [one["parameters"] for one in held] == [one["gradients"] for one in held]

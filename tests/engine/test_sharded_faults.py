@@ -52,7 +52,7 @@ def test_a_rank_that_is_stopped_is_named_within_its_deadline() -> None:
         os.kill(pids(group)[0], signal.SIGSTOP)
         began = time.monotonic()
         with pytest.raises(RankLost, match=r"rank 0 of 2 has not answered for 4 s \(machine.deadline\)"):
-            list(learner.weights())
+            list(learner.tensors())
         assert time.monotonic() - began < 4 + PATIENCE
         assert all(map(gone, pids(group)))
 

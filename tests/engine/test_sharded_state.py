@@ -51,7 +51,7 @@ def kept(folder: Path, learner: Any) -> Path:
 
 def alike(learner: ShardedLearner, engine: LocalEngine) -> None:
     state = engine.state()
-    found = {f"parameter/{name}": tensor for name, tensor in learner.weights()}
+    found = {f"parameter/{name}": tensor for name, tensor in learner.tensors()}
     assert all(torch.equal(tensor, state[name]) for name, tensor in found.items())
     assert found.keys() == {name for name in state if name.startswith("parameter/")}
     assert learner.version == engine.version
@@ -83,7 +83,7 @@ def test_a_checkpoint_of_two_ranks_opens_on_one_and_on_three(
         for engine in (learner, three, one):
             step(engine)
             step(engine, moments="teacher")
-        ours, theirs = dict(learner.weights()), dict(three.weights())
+        ours, theirs = dict(learner.tensors()), dict(three.tensors())
         for name, tensor in one.state().items():
             if name.startswith("parameter/"):
                 bare = name.removeprefix("parameter/")

@@ -10,6 +10,7 @@ import copy
 import itertools
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -221,13 +222,22 @@ class ShardedLearner:
     def forget(self) -> None:
         self._do("forget")
 
-    def weights(self) -> Iterator[tuple[str, Tensor]]:
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """The weights by their names in checkpoints, whole, in buckets: at most `BUCKET` bytes of them at a time."""
         entries = {key: entry for key, entry in self._entries().items() if key.startswith("parameter/")}
         for bucket in buckets(entries, BUCKET):
             asked = [(self.name, bucket, rank == 0) for rank in range(self.ranks.group.size)]
             for key, tensor in self.ranks.each("whole", asked)[0].items():
                 yield key.removeprefix("parameter/"), tensor
+
+    @contextmanager
+    def disturbed(self) -> Iterator[None]:
+        """Inside the block every tensor of the weights is changed."""
+        self._do("disturb")
+        try:
+            yield
+        finally:
+            self._do("calm")
 
     def gradient(self, name: str) -> Tensor | None:
         """The whole gradient of a parameter, by its name in the network."""

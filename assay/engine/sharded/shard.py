@@ -21,6 +21,7 @@ from assay.engine.layout import lay
 from assay.engine.optimiser import AdamW
 from assay.engine.sharded.network import Ask, PackedNetwork, PaddedNetwork, shard
 from assay.engine.sharded.optimiser import ShardedAdamW, local
+from assay.engine.state import disturb
 from assay.errors import StorageError
 from assay.host import tensors
 from assay.policy.adapted import own, stored
@@ -87,6 +88,7 @@ class Shard:
         self.optimiser = None if spec.optimiser is None else ShardedAdamW(own(model), spec.optimiser, group)
         self.held: dict[int, dict[str, Tensor]] = {}  # the leaves of each forward pass that waits for its backward pass
         self.start: dict[str, Tensor] | None = None
+        self.plain: dict[str, Tensor] = {}  # the weights before they were disturbed
 
     # Learning
 
@@ -186,6 +188,21 @@ class Shard:
             mine = _local(tensor)
             mine.copy_(weights[name] if rate == 1 else mine + rate * (weights[name] - mine))
         self.forget()
+
+    @torch.no_grad()
+    def disturb(self) -> None:
+        """Changes every tensor of the weights until `calm`. Ranks draw noise of their own: who asks compares the whole
+        tensors that result, and knows no other.
+        """
+        self.plain = {name: _local(tensor).clone() for name, tensor in stored(self.model).items()}
+        for name, tensor in stored(self.model).items():
+            disturb(_local(tensor), f"{name} {self.mesh['shard'].get_local_rank()}")
+
+    @torch.no_grad()
+    def calm(self) -> None:
+        for name, tensor in stored(self.model).items():
+            _local(tensor).copy_(self.plain[name])
+        self.plain = {}
 
     def mark_start(self) -> None:
         self.start = {name: _local(tensor).detach().clone() for name, tensor in stored(self.model).items()}

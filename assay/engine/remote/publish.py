@@ -1,0 +1,200 @@
+"""Publishing: a learner's weights go to every server, and are believed only when the servers compute with them.
+
+A server may report the new version and go on computing with an old tensor. So after each publish the server scores
+probes, and its log-probs must be the learner's; where it tells checksums, each tensor's must be that of what was sent.
+A step at a small rate moves log-probs by less than any tolerance, and an old tensor would go unnoticed by probes alone.
+So a server's first publish is a handshake: weights of which every tensor is changed are published, scored, and taken
+back.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from assay.engine.interface import Done, Scores, Span, Ticket
+from assay.engine.remote.receiving import BUCKET, checksum
+from assay.engine.remote.sampler import RemoteSampler
+from assay.engine.remote.site import Site
+from assay.errors import EndpointError
+from assay.host import tensors, terminal
+from assay.rng import Key
+from assay.types import Request
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+PROBES = 4  # continuations that are scored
+PROBE_CONTEXT, PROBE_TOKENS = 12, 24
+SECONDS = 600.0  # for one bucket, or for the pause before the first
+
+
+class StaleWeights(EndpointError):
+    """A server does not compute with the weights that were published to it."""
+
+
+class Source(Protocol):
+    """The learner as whoever publishes its weights sees it."""
+
+    @property
+    def vocab(self) -> int: ...
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """The weights by their names in checkpoints, one after the other."""
+        ...
+
+    def disturbed(self) -> AbstractContextManager[None]:
+        """Inside the block every tensor of the weights is changed, so that an old one shows."""
+        ...
+
+    def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]: ...
+
+
+def probes(vocab: int, context: int) -> list[Span]:
+    """Continuations of ids from all of the vocabulary, which fit a model's context."""
+    drawn = Key("probes").generator()
+    first = min(PROBE_CONTEXT, max(1, context // 3))
+    after = min(PROBE_TOKENS, max(1, context - first - 1))
+    ids = drawn.integers(0, vocab, (PROBES, first + after)).astype(np.int32)
+    return [Span(row[:first], row[first:]) for row in ids]
+
+
+class Published:
+    """A sampler over our servers whose weights a learner publishes, as files in a folder that all of them see.
+
+    sampler = Published(RemoteSampler(sites, expected, run="run-7"), learner, folder=run / "weights", tolerance=1e-3)
+    sampler.receive(learner.tensors(), learner.version)
+    """
+
+    has_threads = False  # the servers are processes of their own
+
+    def __init__(
+        self,
+        sampler: RemoteSampler,
+        source: Source,
+        *,
+        folder: Path,
+        tolerance: float,
+        revive: Callable[[int], Site | None] = lambda number: None,
+    ) -> None:
+        """`revive` starts another server in place of a lost one, by its number; None where that is not ours to do."""
+        self.sampler, self.source, self.folder, self.tolerance = sampler, source, folder, tolerance
+        self.revive = revive
+        self.context, self.vocab, self.end_ids = sampler.context, sampler.vocab, sampler.end_ids
+        self.probes = probes(source.vocab, sampler.context)
+        self.gap = 0.0  # the largest difference of a probe's log-prob at the last publish
+        self.moved = 0  # bytes that went to each server at the last publish
+        self._known: set[int] = set()  # identities of the servers that have shaken hands
+
+    @property
+    def version(self) -> int:
+        return self.sampler.version
+
+    @property
+    def exact(self) -> bool:
+        return self.sampler.exact
+
+    @property
+    def prefilled(self) -> int:
+        return self.sampler.prefilled
+
+    def submit(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> Ticket:
+        return self.sampler.submit(requests, key, done=done)
+
+    def generate(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list:
+        return self.sampler.generate(requests, key, done=done)
+
+    def keeping(self) -> AbstractContextManager[None]:
+        return self.sampler.keeping()
+
+    def close(self) -> None:
+        self.sampler.close()
+
+    # Publishing
+
+    def receive(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
+        """Publishes these weights to every living server, and has each of them score the probes. Lost servers that are
+        ours are started again before.
+        """
+        for number, why in self.sampler.lost.items():
+            if (site := self.revive(number)) is not None:
+                terminal.say(f"warning: sampler {number} was lost ({why}); another one takes its place.")
+                self.sampler.replace(number, site)
+        new = [site for site in self._living() if id(site) not in self._known]
+        if new:
+            with self.source.disturbed():
+                self._publish(new, self.source.tensors(), version)
+            self._known |= {id(site) for site in new}
+        self._publish(self._living(), weights, version)
+        self.sampler.published(version)
+
+    def _living(self) -> list[Site]:
+        return [self.sampler.sites[number] for number in self.sampler.couriers.living]
+
+    def _publish(self, sites: Sequence[Site], weights: Iterable[tuple[str, Tensor]], version: int) -> None:
+        told = {"assay": {"run": self.sampler.run}}
+        for site in sites:
+            site.wire.json("POST", "/start_weight_update", told, seconds=SECONDS)
+        sums, self.moved = {}, 0
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for number, bucket in enumerate(_buckets(weights)):
+            place = Path(tempfile.mkdtemp(prefix=f"bucket-{number}-", dir=self.folder))
+            try:
+                with (place / "weights.safetensors").open("wb") as file:
+                    for piece in tensors.encode(bucket):
+                        self.moved += file.write(piece)
+                sums |= {name: checksum(tensor) for name, tensor in bucket.items()}
+                info = {"transport": "files", "folder": str(place.resolve())}
+                for site in sites:
+                    site.wire.json("POST", "/update_weights", {**told, "update_info": info}, seconds=SECONDS)
+            finally:
+                shutil.rmtree(place)
+        for site in sites:
+            site.wire.json("POST", "/finish_weight_update", {**told, "weight_version": str(version)}, seconds=SECONDS)
+        self._believe(sites, sums)
+
+    def _believe(self, sites: Sequence[Site], sums: dict[str, str]) -> None:
+        """Raises `StaleWeights` for a server whose tensors or log-probs are not the learner's."""
+        expected = self.source.score(self.probes)
+        self.gap = 0.0
+        for site in sites:
+            body = {"action": "checksum", "assay": {"run": self.sampler.run}}
+            found = site.wire.json("POST", "/weight_checker", body, seconds=SECONDS)
+            there = found.get("checksums", {}) if isinstance(found, dict) else {}
+            if there and (wrong := sorted(name for name, value in sums.items() if there.get(name) != value)):
+                raise StaleWeights(
+                    f"{site.wire.name} holds other bytes than were published in {len(wrong)} of {len(sums)} tensors, "
+                    f"first {wrong[0]}: nothing is trained on what it writes. Start it again, then `assay resume`."
+                )
+            scored = site.score(self.probes)
+            gap = max(
+                float(np.abs(np.float64(mine.logp) - theirs).max())
+                for mine, theirs in zip(expected, scored, strict=True)
+            )
+            if not gap <= self.tolerance:
+                raise StaleWeights(
+                    f"{site.wire.name} reports the new weights, and its log-probs of probes differ from the learner's "
+                    f"by up to {gap:.3g}; at most {self.tolerance:g} is allowed. It computes with an old tensor, or "
+                    "otherwise than the learner: nothing is trained on what it writes."
+                )
+            self.gap = max(self.gap, gap)
+
+
+def _buckets(weights: Iterable[tuple[str, Tensor]]) -> Iterator[dict[str, Tensor]]:
+    """The weights in buckets of at most `BUCKET` bytes, or one larger tensor."""
+    bucket: dict[str, Tensor] = {}
+    filled = 0
+    for name, tensor in weights:
+        if bucket and filled + tensor.nbytes > BUCKET:
+            yield bucket
+            bucket, filled = {}, 0
+        bucket[name] = tensor.detach()
+        filled += tensor.nbytes
+    if bucket:
+        yield bucket
