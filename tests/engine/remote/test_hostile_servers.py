@@ -150,6 +150,21 @@ def test_a_request_that_fails_everywhere_is_lost_and_its_servers_are_not() -> No
         assert len(first.asked) + len(second.asked) == 3
 
 
+def test_a_server_that_refuses_everything_loses_no_request_while_another_answers() -> None:
+    broken = Act(status=500, body={"error": "bug"})
+    with misbehaving(GOOD) as good, misbehaving(broken) as bad, asking(bad, good) as sampler:
+        made = sampler.generate([request(i) for i in range(8)], Key(0))
+        assert all(one.finish == "length" for one in made) and 0 < len(bad.asked) == sampler.resubmitted
+
+
+def test_faults_that_are_not_in_a_row_cost_no_server() -> None:
+    with misbehaving(*[Act(hang_up=True), GOOD] * 3) as server, asking(server) as sampler:
+        for i in range(3):
+            (made,) = sampler.generate([request(i)], Key(0))
+            assert made.finish == "length"
+        assert not sampler.lost and sampler.resubmitted == 3
+
+
 def test_a_server_that_is_not_well_is_lost_after_two_faults_and_the_last_ends_the_run() -> None:
     broken = Act(status=500, body={"error": "dead"})
     with misbehaving(GOOD) as good, misbehaving(GOOD) as bad, asking(good, bad) as sampler:
