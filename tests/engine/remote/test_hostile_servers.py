@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from engine_cases import problem_of
-from hostile import Act, Hostile, Plain, answer, misbehaving
+from misbehaving import Act, Hostile, Plain, answer, misbehaving
 
 from assay.engine.interface import Generation
 from assay.engine.remote import wire
@@ -71,10 +71,10 @@ NONSENSE: dict[str, tuple[Any, str]] = {
         "one after the other",
     ),
     "versions of a part": (answer([3, 4, 5], weight_versions=[{"version": "0", "start": 0, "end": 2}]), "do not cover"),
-    "HTML": (b"<html>502 Bad Gateway</html>", "it lacks something"),
+    "HTML": (b"<html>502 Bad Gateway</html>", "what is no JSON: <html>502 Bad"),
     "a list": ([], "it lacks something"),
     "nothing": (b"", "it lacks something"),
-    "deep": (b"[" * 100_000, "it lacks something"),
+    "deep": (b"[" * 100_000, "what is no JSON"),
 }
 
 
