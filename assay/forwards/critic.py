@@ -91,6 +91,8 @@ def critic(
         )
     result, engine = list(rows), models[model]
     places = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
+    if not places:  # all answers of the step were lost
+        return result, {"critic/explained": 0.0, "critic/loss": 0.0}
     seen = values_of(engine, [rows[i] for i in places], tokens=micro_tokens)
     lessons = gae(seen, gamma=gamma, lam=lam)
     batch = pack(lessons)

@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny import LETTERS, Letters, models_of, policy, recipe_of, register, run
+import torch
+from tiny import LETTERS, Letters, models_of, policy, recipe_of, register, run, with_rounds
 
 from assay.ask import Sampling, first_requests
 from assay.collect import whole
 from assay.engine.interface import Done, Generation
 from assay.engine.local import LocalEngine
+from assay.known import RECIPES
 from assay.memory import Memory
 from assay.rng import Key
+from assay.run.lost_verdicts import lost_by
 from assay.tasks import task
 from assay.types import Request, Segment, Verdict
 
@@ -74,6 +77,25 @@ def test_no_lost_answer_is_worth_zero_or_trains(name: str) -> None:
             rows = {request: i for i, request in enumerate(batch.request)}
             for i in (rows[e.request.id] for e in lost if e.request.id in rows):
                 assert not batch.mask[batch.at[i] : batch.at[i + 1]].any() and not batch.counted_rows[i]
+
+
+@pytest.mark.over_recipes
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_every_recipe_goes_on_without_lost_answers(name: str) -> None:
+    scale = {"num_prompts": 4, "group_size": min(4, RECIPES[name].scale.group_size), "num_steps": 3}
+    recipe = with_rounds(recipe_of(name, max_new=3, **scale, learning_rate=0.01, warmup_steps=0), 2)
+    notes, _ = run(recipe, flaky(policy("fp32"), 3))
+    lost = [episode for step in notes.episodes for episode in step if episode.finish == "error"]
+    assert all(episode.reward is None and lost_by(episode) == "sampler_lost" for episode in lost)
+
+
+@pytest.mark.parametrize("name", ["grpo", "ppo"])
+def test_a_step_that_lost_all_answers_teaches_nothing(name: str) -> None:
+    engine = policy("fp32")
+    before = {key: value.clone() for key, value in engine.view().items() if key.startswith("parameter/")}
+    notes, _ = run(recipe_of(name, num_steps=2, num_prompts=2, group_size=2), flaky(engine, 1))
+    assert all(episode.finish == "error" for step in notes.episodes for episode in step)
+    assert all(torch.equal(engine.view()[key], value) for key, value in before.items())
 
 
 def test_each_span_of_versions_is_a_segment_and_a_node(monkeypatch: pytest.MonkeyPatch) -> None:

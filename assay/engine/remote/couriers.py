@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assay.engine.interface import Generation
-from assay.engine.remote.reading import LOST
+from assay.engine.remote.reading import ANSWER, LOST
 from assay.engine.remote.site import Parcel, Site
 from assay.engine.remote.wire import Garbled, Refused
 from assay.errors import AssayError, EndpointError
@@ -22,6 +22,7 @@ from assay.rng import Key, digest
 from assay.types import Request
 
 IDLE = 1.0  # seconds after which a courier without work ends
+FAREWELL = 5.0  # seconds that a renewal under way has to end before the claim is released
 PULSE = 5.0  # seconds between two signs of life that a server is asked for
 AGAIN = 0.25  # seconds before the only server that is left is asked again, times the number of faults
 STRIKES = 2  # faults in a row after which a server gets no more requests
@@ -91,7 +92,7 @@ class Couriers:
         for site in self.sites:
             site.wire.cut()
         for thread in self._pulses:
-            thread.join(timeout=self.patience.silence)
+            thread.join(timeout=min(FAREWELL, self.patience.silence))
 
     @property
     def closed(self) -> bool:
@@ -175,7 +176,7 @@ class Couriers:
                 self._strikes[number] = 0
         except Garbled as nonsense:  # it answers, and would say the same again
             for place in left:
-                order.bring((place, order.read(site, None, order.requests[place])))
+                order.bring((place, Generation.failed(ANSWER, str(nonsense))))
             self._strike(number, str(nonsense))
         except EndpointError as fault:
             if not self._closed.is_set():

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from engine_cases import problem_of
-from hostile import Act, Hostile, Plain, answer, misbehaving
+from misbehaving import Act, Hostile, Plain, answer, misbehaving
 
 from assay.engine.interface import Generation
 from assay.engine.remote import wire
@@ -71,10 +71,10 @@ NONSENSE: dict[str, tuple[Any, str]] = {
         "one after the other",
     ),
     "versions of a part": (answer([3, 4, 5], weight_versions=[{"version": "0", "start": 0, "end": 2}]), "do not cover"),
-    "HTML": (b"<html>502 Bad Gateway</html>", "it lacks something"),
+    "HTML": (b"<html>502 Bad Gateway</html>", "what is no JSON: <html>502 Bad"),
     "a list": ([], "it lacks something"),
     "nothing": (b"", "it lacks something"),
-    "deep": (b"[" * 100_000, "it lacks something"),
+    "deep": (b"[" * 100_000, "what is no JSON"),
 }
 
 
@@ -148,6 +148,21 @@ def test_a_request_that_fails_everywhere_is_lost_and_its_servers_are_not() -> No
         assert (made.finish, made.kind) == ("error", "sampler_lost") and "asked 3 times" in made.detail
         assert "this request is too much" in made.detail and not sampler.lost
         assert len(first.asked) + len(second.asked) == 3
+
+
+def test_a_server_that_refuses_everything_loses_no_request_while_another_answers() -> None:
+    broken = Act(status=500, body={"error": "bug"})
+    with misbehaving(GOOD) as good, misbehaving(broken) as bad, asking(bad, good) as sampler:
+        made = sampler.generate([request(i) for i in range(8)], Key(0))
+        assert all(one.finish == "length" for one in made) and 0 < len(bad.asked) == sampler.resubmitted
+
+
+def test_faults_that_are_not_in_a_row_cost_no_server() -> None:
+    with misbehaving(*[Act(hang_up=True), GOOD] * 3) as server, asking(server) as sampler:
+        for i in range(3):
+            (made,) = sampler.generate([request(i)], Key(0))
+            assert made.finish == "length"
+        assert not sampler.lost and sampler.resubmitted == 3
 
 
 def test_a_server_that_is_not_well_is_lost_after_two_faults_and_the_last_ends_the_run() -> None:
