@@ -20,7 +20,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Sequence
-from typing import IO
+from typing import IO, Protocol, TypeVar
 
 from assay.errors import ConfigError
 from assay.host import terminal
@@ -30,6 +30,93 @@ LAST_WORDS = 0.5  # seconds that a hanging child has to report where in its code
 LONGEST_LINE = 1 << 14  # bytes of a printed line; a longer line is split
 MOST_HEARD = 1 << 20  # bytes of printed text that are read at a time
 _HEAD = struct.Struct("!Q")
+P = TypeVar("P", bound="Process")
+
+
+class Line:
+    """A parent's end of a process: the channel for frames both ways, and what the process prints.
+
+    line = Line(channel, output)
+    line.send(b"..."); frames = line.frames()
+    """
+
+    def __init__(self, channel: socket.socket, output: int) -> None:
+        channel.setblocking(False)
+        os.set_blocking(output, False)
+        self.channel, self.output = channel, output
+        self.ended = False  # whether the process has closed its end
+        self._unsent: deque[memoryview] = deque()
+        self._received, self._printed = bytearray(), b""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a part of a frame is not sent yet."""
+        return bool(self._unsent)
+
+    def send(self, frame: bytes) -> None:
+        """Queues a frame; `listen` sends it."""
+        self._unsent += (memoryview(_HEAD.pack(len(frame))), memoryview(frame))
+
+    def write(self) -> None:
+        """Sends as much as the channel takes now."""
+        with contextlib.suppress(BlockingIOError, ConnectionError):  # `gone` will show if the process has ended
+            while self._unsent:
+                left = self._unsent[0][self.channel.send(self._unsent[0]) :]
+                if left:
+                    self._unsent[0] = left
+                else:
+                    self._unsent.popleft()
+
+    def frames(self) -> list[bytes]:
+        """The frames that have arrived from the process."""
+        with contextlib.suppress(BlockingIOError):
+            try:
+                while data := self.channel.recv(1 << 20):
+                    self._received += data
+                self.ended = True
+            except ConnectionError:
+                self.ended = True
+        frames, begin = [], 0
+        while len(self._received) >= begin + _HEAD.size:
+            end = begin + _HEAD.size + _HEAD.unpack_from(self._received, begin)[0]
+            if len(self._received) < end:
+                break
+            frames.append(bytes(memoryview(self._received)[begin + _HEAD.size : end]))
+            begin = end
+        if begin:
+            del self._received[:begin]
+        return frames
+
+    def hear(self, *, ended: bool) -> None:
+        """Prints what the process has printed, whole lines only; after its end also an unfinished line."""
+        data = b""
+        with contextlib.suppress(BlockingIOError, ConnectionError):
+            while len(data) < MOST_HEARD and (more := os.read(self.output, 1 << 16)):
+                data += more
+        *lines, self._printed = (self._printed + data).replace(b"\r", b"\n").split(b"\n")
+        if len(self._printed) > LONGEST_LINE or ended:
+            lines, self._printed = [*lines, self._printed], b""
+        for line in filter(None, lines):
+            terminal.tell(line.decode(errors="replace"))
+
+
+class Process(Protocol):
+    """A process that speaks frames with its parent, wherever it runs."""
+
+    line: Line
+
+    @property
+    def gone(self) -> bool:
+        """Whether the process has ended, or cannot be reached any more."""
+        ...
+
+    def ending(self) -> str:
+        """How it ended, in words that follow its name."""
+        ...
+
+    def close(self, *, now: bool = False) -> None:
+        """Lets it end by itself, or kills it at once with `now`; then kills all processes it has started."""
+        ...
 
 
 class Child:
@@ -42,22 +129,11 @@ class Child:
     """
 
     def __init__(self, program: str) -> None:
-        module, _, function = program.partition(":")
         ours, theirs = socket.socketpair()
         output, printed = os.pipe()
         self.words = tempfile.TemporaryFile()  # noqa: SIM115  (stack traces of a crash, or of SIGUSR1)
-        given = (theirs.fileno(), self.words.fileno())
-        start = f"import sys; sys.path[:] = {sys.path!r}; from {module} import {function} as program; "
-        command = [sys.executable, "-u", "-c", start + f"program({given[0]}, {given[1]}, {os.getpid()})"]
         try:
-            self.process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=printed,
-                stderr=printed,
-                pass_fds=given,
-                start_new_session=True,
-            )
+            self.process = spawn(program, channel=theirs.fileno(), printed=printed, words=self.words.fileno())
         except OSError as error:
             for number in (ours, self.words):
                 number.close()
@@ -66,16 +142,12 @@ class Child:
         finally:
             theirs.close()
             os.close(printed)
-        ours.setblocking(False)
-        os.set_blocking(output, False)
-        self._channel, self._output = ours, output
-        self._unsent: deque[memoryview] = deque()
-        self._received, self._line = bytearray(), b""
+        self.line = Line(ours, output)
         self._finish = weakref.finalize(self, _end, self.process, ours, output, self.words)
 
     def send(self, frame: bytes) -> None:
         """Queues a frame for the child; `listen` sends it."""
-        self._unsent += (memoryview(_HEAD.pack(len(frame))), memoryview(frame))
+        self.line.send(frame)
 
     @property
     def gone(self) -> bool:
@@ -84,12 +156,7 @@ class Child:
 
     def ending(self) -> str:
         """How the process ended, in words."""
-        how, number = _status(self.process) or (os.CLD_EXITED, 0)
-        if how == os.CLD_EXITED:
-            return f"ended its process with exit code {number}"
-        with contextlib.suppress(ValueError):
-            return f"was ended by {signal.Signals(number).name}"
-        return f"was ended by signal {number}"
+        return ending_of(*(_status(self.process) or (os.CLD_EXITED, 0)))
 
     def place(self, path: str) -> str:
         """`, line N` for the line of file `path` that a hanging or crashed child is in; '' if that is unknown."""
@@ -106,67 +173,54 @@ class Child:
             return
         if not now:
             with contextlib.suppress(OSError):
-                self._channel.shutdown(socket.SHUT_WR)
+                self.line.channel.shutdown(socket.SHUT_WR)
             end = time.monotonic() + FAREWELL
             while not self.gone and time.monotonic() < end:
                 listen([self], 0.05)
-        self._hear()
+        self.line.hear(ended=self.gone)
         self._finish()
 
-    def _frames(self) -> list[bytes]:
-        """The frames that have arrived from the child."""
-        with contextlib.suppress(BlockingIOError, ConnectionError):
-            while data := self._channel.recv(1 << 20):
-                self._received += data
-        frames, begin = [], 0
-        while len(self._received) >= begin + _HEAD.size:
-            end = begin + _HEAD.size + _HEAD.unpack_from(self._received, begin)[0]
-            if len(self._received) < end:
-                break
-            frames.append(bytes(memoryview(self._received)[begin + _HEAD.size : end]))
-            begin = end
-        if begin:
-            del self._received[:begin]
-        return frames
 
-    def _write(self) -> None:
-        with contextlib.suppress(BlockingIOError, ConnectionError):  # `gone` will show if the child has ended
-            while self._unsent:
-                left = self._unsent[0][self._channel.send(self._unsent[0]) :]
-                if left:
-                    self._unsent[0] = left
-                else:
-                    self._unsent.popleft()
-
-    def _hear(self) -> None:
-        """Prints what the child has printed, whole lines only; after the child's end also an unfinished line."""
-        data, ended = b"", self.gone
-        with contextlib.suppress(BlockingIOError):
-            while len(data) < MOST_HEARD and (more := os.read(self._output, 1 << 16)):
-                data += more
-        *lines, self._line = (self._line + data).replace(b"\r", b"\n").split(b"\n")
-        if len(self._line) > LONGEST_LINE or ended:
-            lines, self._line = [*lines, self._line], b""
-        for line in filter(None, lines):
-            terminal.tell(line.decode(errors="replace"))
+def spawn(program: str, *, channel: int, printed: int, words: int) -> subprocess.Popen[bytes]:
+    """A fresh interpreter that runs a program at the other ends of a channel; it has a process group of its own."""
+    module, _, function = program.partition(":")
+    start = f"import sys; sys.path[:] = {sys.path!r}; from {module} import {function} as program; "
+    command = [sys.executable, "-u", "-c", start + f"program({channel}, {words}, {os.getpid()})"]
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=printed,
+        stderr=printed,
+        pass_fds=(channel, words),
+        start_new_session=True,
+    )
 
 
-def listen(children: Sequence[Child], seconds: float) -> list[tuple[Child, bytes]]:
+def listen(children: Sequence[P], seconds: float) -> list[tuple[P, bytes]]:
     """(child, frame) for each frame that arrived; waits up to `seconds` for the first. Also prints what they print."""
     with selectors.DefaultSelector() as selector:
         for child in children:
             if not child.gone:
-                writes = selectors.EVENT_WRITE if child._unsent else 0
-                selector.register(child._channel, selectors.EVENT_READ | writes, child)
-                selector.register(child._output, selectors.EVENT_READ)
+                writes = selectors.EVENT_WRITE if child.line.waits else 0
+                selector.register(child.line.channel, selectors.EVENT_READ | writes, child)
+                selector.register(child.line.output, selectors.EVENT_READ)
         ready = selector.select(seconds) if selector.get_map() else []
     for key, mask in ready:
         if key.data is not None and mask & selectors.EVENT_WRITE:
-            key.data._write()
-    arrived = [(child, frame) for child in children for frame in child._frames()]
+            key.data.line.write()
+    arrived = [(child, frame) for child in children for frame in child.line.frames()]
     for child in children:
-        child._hear()
+        child.line.hear(ended=child.gone)
     return arrived
+
+
+def ending_of(how: int, number: int) -> str:
+    """The status of a process that ended (`si_code`, `si_status`), in words."""
+    if how == os.CLD_EXITED:
+        return f"ended its process with exit code {number}"
+    with contextlib.suppress(ValueError):
+        return f"was ended by {signal.Signals(number).name}"
+    return f"was ended by signal {number}"
 
 
 def _status(process: subprocess.Popen[bytes]) -> tuple[int, int] | None:

@@ -61,6 +61,7 @@ class Machine:
     samplers: str = (
         ""  # how many servers write the answers, 2, or their addresses, http://HOST:PORT; empty: this process
     )
+    cluster: str = ""  # where learners and samplers run: auto or HOST:PORT, nodes of a Ray cluster; empty: this machine
     deadline: int = 600  # seconds after which a learner that does not answer is given up
     restarts: int = 3  # how often the learners are started again from the last checkpoint after one was lost
 

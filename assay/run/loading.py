@@ -17,6 +17,7 @@ from assay.rng import Key
 from assay.run.experiment import Experiment, Machine
 
 if TYPE_CHECKING:
+    from assay.engine.cluster.launcher import Launcher
     from assay.engine.interface import Engine
     from assay.engine.local import LocalEngine
     from assay.engine.optimiser import AdamW
@@ -59,7 +60,8 @@ def open_models(experiment: Experiment, policy: Policy, folder: Path) -> Iterato
     Learners and servers are processes, which end with the block; servers write their logs to `folder`.
     """
     with ExitStack() as stack:
-        engines = _engines(experiment, policy, stack)
+        launcher = _launcher(experiment, folder, stack)
+        engines = _engines(experiment, policy, launcher, stack)
         if experiment.machine.samplers:
             from assay.run.samplers import serve
 
@@ -67,7 +69,20 @@ def open_models(experiment: Experiment, policy: Policy, folder: Path) -> Iterato
         yield _marked(experiment, engines)
 
 
-def _engines(experiment: Experiment, policy: Policy, stack: ExitStack) -> dict[str, Engine]:
+def _launcher(experiment: Experiment, folder: Path, stack: ExitStack) -> Launcher:
+    """Where the processes of a run are started."""
+    from assay.engine.cluster.launcher import Here
+
+    if not experiment.machine.cluster:
+        return Here()
+    from assay.engine.cluster.nodes import Cluster
+
+    cluster = stack.enter_context(Cluster(experiment.machine.cluster, folder=folder))
+    say(f"processes are started in {cluster.words}")
+    return cluster
+
+
+def _engines(experiment: Experiment, policy: Policy, launcher: Launcher, stack: ExitStack) -> dict[str, Engine]:
     machine = experiment.machine
     if machine.learners == 1:
         return _here(experiment, policy)
@@ -76,7 +91,7 @@ def _engines(experiment: Experiment, policy: Policy, stack: ExitStack) -> dict[s
     threads = max(1, (machine.threads or cores()) // machine.learners)
     group = Group(machine.learners, machine.replicate, device_of(machine.device), threads, machine.deadline)
     say(f"{machine.learners} learners, {group.replicate} x {group.shards}, are started")
-    return _over(stack.enter_context(Ranks(group)), experiment, policy)
+    return _over(stack.enter_context(Ranks(group, launcher)), experiment, policy)
 
 
 def build_models(experiment: Experiment, policy: Policy) -> Models:

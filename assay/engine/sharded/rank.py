@@ -6,8 +6,11 @@ stopped or that hangs without releasing the interpreter falls silent, and the dr
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import os
 import pickle
+import struct
 import sys
 import threading
 import traceback
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "assay.engine.sharded.rank:serve"
 BEAT = 1.0  # seconds between two signs of life
+SIOCGIFADDR = 0x8915  # asks the kernel for the address of an interface
 ALIVE = pickle.dumps(("alive", None))
 
 
@@ -61,6 +65,7 @@ class Rank:
         if kind == "cuda":
             torch.cuda.set_device(rank % torch.cuda.device_count())
         torch.set_num_threads(threads)
+        name_interface(host)
         store = self.store or TCPStore(host, port, is_master=False, timeout=timeout)
         backend = "nccl" if kind == "cuda" else "gloo"
         dist.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=timeout)
@@ -85,6 +90,26 @@ class Rank:
         """Tensors that all ranks gather and one of them hands out."""
         found = self.shards[name].whole(keys)
         return found if first else None
+
+
+def name_interface(host: str) -> None:
+    """Tells gloo the network interface that leads to the first rank, unless the environment names one.
+
+    Gloo would take the address of this machine's name, which on many machines is the loopback.
+    """
+    import fcntl
+    import socket
+
+    if ipaddress.ip_address(host).is_loopback or "GLOO_SOCKET_IFNAME" in os.environ:
+        return
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((host, 1))  # sends nothing; the kernel chooses the way
+        own = probe.getsockname()[0]
+        for _, name in socket.if_nameindex():
+            with contextlib.suppress(OSError):  # an interface without an address
+                found = fcntl.ioctl(probe, SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+                if socket.inet_ntoa(found[20:24]) == own:
+                    os.environ["GLOO_SOCKET_IFNAME"] = name
 
 
 def serve(channel: int, words: int, parent: int) -> None:

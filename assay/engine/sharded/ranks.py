@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from assay.engine.cluster.launcher import Here, Launcher, Needs
 from assay.engine.sharded.rank import PROGRAM
 from assay.errors import AssayError, EndpointError
 from assay.host import terminal
-from assay.host.child import Child, listen
+from assay.host.child import listen
 
 GRACE = 2.0  # seconds after a rank's failure in which the death of another rank, its cause, may still show
 TURN = 0.5  # seconds of one look at the channels
@@ -51,13 +52,15 @@ class Ranks:
         ranks.each("do", [("policy", "forward", ...), (...)])      # something else on each rank
     """
 
-    def __init__(self, group: Group, *, start: Callable[[str], Child] = Child) -> None:
+    def __init__(self, group: Group, launcher: Launcher | None = None) -> None:
+        """The ranks are processes of this machine, or run where `launcher` starts them."""
         self.group = group
-        self.children = [start(PROGRAM) for _ in range(group.size)]
+        needs = Needs(cpus=group.threads, gpus=int(group.device.startswith("cuda")))
+        self.children = (launcher or Here()).start(PROGRAM, group.size, needs)
         self.heard = [time.monotonic()] * group.size
         self.lost: AssayError | None = None
         try:
-            host = "127.0.0.1"
+            host = self.children[0].host
             port = self._ask([("open", (host, group.deadline), {})], of=[0])[0]
             about = {
                 "replicate": group.replicate,
@@ -103,7 +106,7 @@ class Ranks:
         for rank, call in zip(of, calls, strict=True):
             if call is not last:
                 frame, last = pickle.dumps(call, protocol=5), call
-            self.children[rank].send(frame)
+            self.children[rank].line.send(frame)
         now = time.monotonic()
         for rank in of:
             self.heard[rank] = max(self.heard[rank], now)
@@ -139,11 +142,11 @@ class Ranks:
         """What became of a rank that ended or fell silent, in words."""
         for rank, child in enumerate(self.children):
             if child.gone:
-                return f"rank {rank} of {self.group.size} {child.ending()}"
+                return f"rank {rank} of {self.group.size}{child.where} {child.ending()}"
         now = time.monotonic()
         silent = [rank for rank, when in enumerate(self.heard) if now - when > self.group.deadline]
         if silent:
-            named = ", ".join(map(str, silent))
+            named = ", ".join(f"{rank}{self.children[rank].where}" for rank in silent)
             seconds = self.group.deadline
             return f"rank {named} of {self.group.size} has not answered for {seconds:g} s (machine.deadline)"
         return None
