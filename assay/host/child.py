@@ -167,14 +167,14 @@ class Child:
             time.sleep(0.01)
         return found
 
-    def close(self, *, now: bool = False) -> None:
+    def close(self, *, now: bool = False, farewell: float = FAREWELL) -> None:
         """Lets the process end by itself, or kills it at once with `now`; then kills all processes it has started."""
         if not self._finish.alive:
             return
         if not now:
             with contextlib.suppress(OSError):
                 self.line.channel.shutdown(socket.SHUT_WR)
-            end = time.monotonic() + FAREWELL
+            end = time.monotonic() + farewell
             while not self.gone and time.monotonic() < end:
                 listen([self], 0.05)
         self.line.hear(ended=self.gone)
@@ -260,10 +260,12 @@ class Parent:
     while (frame := parent.read()) is not None: parent.say(answer(frame))
     """
 
-    def __init__(self, channel: int, words: int, parent: int) -> None:
+    def __init__(self, channel: int, words: int, parent: int, *, tied: bool = True) -> None:
+        """A process that is not `tied` to its parent must end by itself when `read` gives None."""
         import faulthandler
 
-        end_with(parent)
+        if tied:
+            end_with(parent)
         for number in (channel, words):
             os.set_inheritable(number, False)
         faulthandler.enable(words)

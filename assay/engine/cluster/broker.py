@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -35,6 +36,9 @@ from assay.engine.cluster.launcher import Needs
 from assay.engine.cluster.seat import Seat
 from assay.errors import AssayError, ConfigError, EndpointError
 from assay.host.child import Parent
+
+LOOK = 0.5
+FAREWELL = 8.0  # seconds that leaving a cluster may take once the driver is gone
 
 
 class Broker:
@@ -189,7 +193,8 @@ def _line(error: BaseException) -> str:
 def serve(channel: int, words: int, parent: int) -> None:
     """What the child's interpreter runs."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    driver = Parent(channel, words, parent)
+    driver = Parent(channel, words, parent, tied=False)  # a killed cluster leaves agents behind for half a minute
+    threading.Thread(target=_outlive, args=(parent,), daemon=True).start()
     lock = threading.Lock()
 
     def say(*message: Any) -> None:
@@ -206,3 +211,11 @@ def serve(channel: int, words: int, parent: int) -> None:
         except Exception as error:  # whatever it is, the run is told and gives up the cluster
             say("failed", f"{type(error).__name__}: {error}\n{traceback.format_exc()}")
     broker.close()
+
+
+def _outlive(parent: int) -> None:
+    """Ends this process, and with it what it has started, if it still hangs some time after its parent is gone."""
+    while os.getppid() == parent:
+        time.sleep(LOOK)
+    time.sleep(FAREWELL)
+    os.killpg(0, signal.SIGKILL)

@@ -20,12 +20,13 @@ from assay.errors import AssayError, EndpointError
 from assay.host.child import Child, Line, listen
 
 PROGRAM = "assay.engine.cluster.broker:serve"
-JOIN = 60.0  # seconds until a cluster is joined or started
+JOIN = 30.0  # seconds until a cluster is joined or started
 ROOM = 45.0  # seconds that a cluster has to find places for a launch
 ANSWER = 15.0  # seconds in which the broker must answer beyond what a call itself may take
 REASON = 3.0  # seconds in which Ray may still say why a process is gone
 GREETING = 5.0  # seconds that a connection has to say who it is
 TURN = 0.1
+LOG = "cluster.log"  # in the run folder
 LOOK = 0.5  # seconds between two looks at what Ray says
 
 
@@ -62,13 +63,13 @@ class Cluster:
 
     def __init__(self, address: str, *, folder: Path, room: float = ROOM) -> None:
         """`folder` must be seen by all nodes. A launch for which there is no room within `room` seconds is refused."""
-        self.folder, self.room = folder, room
+        self.asked, self.folder, self.room = address, folder, room
         self.endings: dict[int, str] = {}  # number of a process -> how it ended
         self.far: dict[int, Far] = {}
         self._lock, self._looked = threading.RLock(), 0.0
         self.broker = Child(PROGRAM)
         try:
-            self.facts = self._ask("connect", address, folder / "cluster.log", seconds=JOIN)
+            self.facts = self._ask("connect", address, folder / LOG, seconds=JOIN)
         except BaseException:
             self.broker.close(now=True)
             raise
@@ -87,7 +88,7 @@ class Cluster:
         """Ends all processes, and the cluster if this run has started it."""
         for far in list(self.far.values()):
             far.close(now=True)
-        self.broker.close()
+        self.broker.close(farewell=ANSWER)
 
     def start(self, program: str, count: int, needs: Needs) -> Sequence[Far]:
         """Starts a program on so many places of the cluster, those of one node one after the other."""
@@ -149,9 +150,16 @@ class Cluster:
                         return what
                     raise what if kind == "refused" else AssayError(f"the process that speaks with Ray failed: {what}")
                 if self.broker.gone:
-                    raise EndpointError(f"the process that speaks with Ray {self.broker.ending()}.")
+                    raise EndpointError(f"the process that speaks with Ray {self.broker.ending()}{self._see}.")
             self.broker.close(now=True)
-        raise EndpointError(f"the Ray cluster has not answered the call '{method}' for {seconds + ANSWER:g} s.")
+        raise EndpointError(
+            f"the Ray cluster of machine.cluster {self.asked} has not answered for {seconds + ANSWER:g} s ({method})"
+            f"{self._see}."
+        )
+
+    @property
+    def _see(self) -> str:
+        return f"; {self.folder / LOG} has what Ray printed"
 
 
 def _arrived(door: socket.socket, secret: bytes, numbers: Sequence[int]) -> dict[int, Line]:

@@ -98,7 +98,9 @@ def test_a_rank_that_is_stopped_is_named_within_its_deadline(three: Any, tmp_pat
     with Cluster(three.address, folder=tmp_path) as cluster, Ranks(Group(size=2, deadline=4), cluster) as ranks:
         learner = ShardedLearner(ranks, "policy", model_of("qwen2"), precision="fp32")
         os.kill(pids(ranks)[0], signal.SIGSTOP)
-        with pytest.raises(RankLost, match=r"rank 0 on node \S+ \(\w{8}\) of 2 has not answered for 4 s \(machine.deadline\)"):
+        with pytest.raises(
+            RankLost, match=r"rank 0 on node \S+ \(\w{8}\) of 2 has not answered for 4 s \(machine.deadline\)"
+        ):
             list(learner.tensors())
         assert not all_gone(pids(ranks), within=5)
 
