@@ -27,12 +27,26 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+    from assay.engine.precision import Precision
+
 
 class Trainer(Learner, Protocol):
     """A learner that hands out its weights."""
 
+    context: int
+    vocab: int
+
+    @property
+    def precision(self) -> Precision:
+        """The number format that it computes in."""
+        ...
+
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """The weights by their names in checkpoints, one after the other."""
+        ...
+
+    def disturbed(self) -> AbstractContextManager[None]:
+        """Inside the block every tensor of the weights is changed, so that an old one shows in what is computed."""
         ...
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from assay.engine.interface import Engine
     from assay.engine.local import LocalEngine
     from assay.engine.optimiser import AdamW
+    from assay.engine.paired import Paired
     from assay.engine.sharded.ranks import Ranks
     from assay.policy import Policy
 
@@ -59,15 +60,19 @@ def open_models(experiment: Experiment, policy: Policy, folder: Path) -> Iterato
     Learners and servers are processes, which end with the block; servers write their logs to `folder`.
     """
     with ExitStack() as stack:
-        engines = _engines(experiment, policy, stack)
         if experiment.machine.samplers:
+            from assay.policy import fingerprint
             from assay.run.samplers import serve
 
-            engines["policy"] = serve(experiment, policy, engines["policy"], folder, stack)
+            digest = fingerprint(policy)  # an engine may change the network that it takes, as a critic does
+            plain = _engines(experiment, policy, stack)
+            engines = {**plain, "policy": serve(experiment, policy, plain["policy"], folder, stack, digest)}
+        else:
+            engines = _engines(experiment, policy, stack)
         yield _marked(experiment, engines)
 
 
-def _engines(experiment: Experiment, policy: Policy, stack: ExitStack) -> dict[str, Engine]:
+def _engines(experiment: Experiment, policy: Policy, stack: ExitStack) -> Mapping[str, LocalEngine | Paired]:
     machine = experiment.machine
     if machine.learners == 1:
         return _here(experiment, policy)
@@ -140,7 +145,7 @@ def _settings(experiment: Experiment, policy: Policy) -> dict[str, Any]:
     }
 
 
-def _here(experiment: Experiment, policy: Policy) -> dict[str, Engine]:
+def _here(experiment: Experiment, policy: Policy) -> dict[str, LocalEngine]:
     """Engines in this process."""
     from assay.engine.choose import critic_of, engine_of
     from assay.policy.adapted import twin
@@ -162,7 +167,7 @@ def _here(experiment: Experiment, policy: Policy) -> dict[str, Engine]:
     }
 
 
-def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Engine]:
+def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Paired]:
     """Engines whose learners are spread over ranks; what they are asked to write, an engine in this process writes."""
     from assay.engine.choose import engine_of
     from assay.engine.paired import Paired
@@ -177,7 +182,7 @@ def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Eng
     def sampler() -> LocalEngine:
         return choice.engine(twin(policy.transformer), optimiser=None, **settings)
 
-    engines: dict[str, Engine] = {}
+    engines: dict[str, Paired] = {}
     for name, trained in _wanted(experiment, policy).items():
         network = with_value_head(twin(policy.transformer)) if name in values else policy.transformer
         learner = ShardedLearner(

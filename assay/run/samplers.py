@@ -13,8 +13,8 @@ from assay.host.terminal import say
 from assay.run.experiment import Experiment
 
 if TYPE_CHECKING:
-    from assay.engine.interface import Engine
-    from assay.engine.paired import Paired
+    from assay.engine.local import LocalEngine
+    from assay.engine.paired import Paired, Trainer
     from assay.engine.remote.own import AssaySite
     from assay.engine.remote.starting import Started
     from assay.policy import Policy
@@ -23,16 +23,19 @@ TOLERANCE = {"fp32": 1e-3, "fp64": 1e-3, "bf16": 0.1}  # by how much log-probs o
 START = 600.0  # seconds until a server is ready
 
 
-def serve(experiment: Experiment, policy: Policy, engine: Engine, folder: Path, stack: ExitStack) -> Paired:
-    """The engine with servers as its sampler. What it learns with stays as it is."""
-    from assay.engine.local import LocalEngine
+def serve(
+    experiment: Experiment, policy: Policy, engine: LocalEngine | Paired, folder: Path, stack: ExitStack, digest: str
+) -> Paired:
+    """The engine with servers as its sampler. What it learns with stays as it is.
+
+    `digest` is that of the weights with which servers are started.
+    """
     from assay.engine.paired import Paired
     from assay.engine.remote.couriers import Patience
     from assay.engine.remote.own import AssaySite
     from assay.engine.remote.publish import Published
     from assay.engine.remote.sampler import RemoteSampler
     from assay.engine.remote.site import Expected
-    from assay.policy import fingerprint
 
     machine = experiment.machine
     if policy.transformer.lora is not None:
@@ -40,7 +43,7 @@ def serve(experiment: Experiment, policy: Policy, engine: Engine, folder: Path, 
             "machine.samplers is set, and the policy has an adapter: servers take whole weights. Leave "
             "machine.samplers out, or train all weights."
         )
-    learner = engine.learner if isinstance(engine, Paired) else engine
+    learner: Trainer = engine.learner if isinstance(engine, Paired) else engine
     given = [] if machine.samplers.isdecimal() else machine.samplers.split(",")
     if not given:
         say(f"{machine.samplers} samplers are started")
@@ -51,27 +54,25 @@ def serve(experiment: Experiment, policy: Policy, engine: Engine, folder: Path, 
         context=engine.context,
         end_ids=engine.end_ids,
         decode=policy.tokenizer.decode,
-        digest=fingerprint(policy),
+        digest=digest,
     )
-    alike = isinstance(learner, LocalEngine) and learner.exact
-    exact = alike and all(site.facts().get("place") == learner.place for site in sites)
+    exact = learner.exact and all(site.facts().get("place") == learner.place for site in sites)
     patience = Patience(answer=machine.deadline, silence=min(60.0, machine.deadline))
     remote = RemoteSampler(sites, expected, run=str(folder), patience=patience, exact=exact)
     weights = folder / "weights"
     stack.callback(shutil.rmtree, weights, ignore_errors=True)
     stack.callback(remote.close)
 
-    def revive(number: int) -> AssaySite | None:
-        if number not in ours:
-            return None
+    def revive(number: int) -> AssaySite:
         ours[number].close()
         ours[number] = _start(experiment, policy, folder, number, stack)
         return AssaySite(ours[number].address)
 
-    precision = learner.precision if hasattr(learner, "precision") else "fp32"
-    published = Published(remote, learner, folder=weights, tolerance=TOLERANCE[precision], revive=revive)  # type: ignore[arg-type]
+    published = Published(
+        remote, learner, folder=weights, tolerance=TOLERANCE[learner.precision], revive=None if given else revive
+    )
     about = {"context": engine.context, "vocab": engine.vocab, "end_ids": engine.end_ids}
-    return Paired(learner, lambda: published, **about, has_threads=engine.has_threads)  # type: ignore[arg-type]
+    return Paired(learner, lambda: published, **about, has_threads=engine.has_threads)
 
 
 def _start(experiment: Experiment, policy: Policy, folder: Path, number: int, stack: ExitStack) -> Started:

@@ -114,7 +114,7 @@ class Couriers:
         with self._lock:
             living = self.living
             if not living:
-                order.bring(EndpointError(self._all_gone()))
+                order.bring(EndpointError(self.all_gone()))
                 return
             choice = [i for i in living if i != but] or living
             by_site: dict[int, list[int]] = {}
@@ -216,14 +216,15 @@ class Couriers:
         with self._lock:
             self._strikes[number] += 1
             if self._strikes[number] >= STRIKES and number not in self.lost:
-                self._lose(number, why)
+                self.lose(number, why)
 
-    def _lose(self, number: int, why: str) -> None:
+    def lose(self, number: int, why: str) -> None:
         """No request goes to this server any more; those that wait for it go to others."""
-        self.lost[number] = why
-        waiting, self._waiting[number] = self._waiting[number], deque()
-        for order, places in waiting:
-            self.send(order, places)
+        with self._lock:
+            self.lost[number] = why
+            waiting, self._waiting[number] = self._waiting[number], deque()
+            for order, places in waiting:
+                self.send(order, places)
 
     def _pulse(self, number: int) -> None:
         """Renews the run's claim on a server, and ends the exchanges of one that gives no sign of life."""
@@ -241,10 +242,10 @@ class Couriers:
                     if number not in self.lost and self.sites[number] is site:
                         self._strikes[number] += 1
                         if self._strikes[number] >= STRIKES or not isinstance(error, EndpointError):
-                            self._lose(number, str(error))
+                            self.lose(number, str(error))
                 site.wire.cut()
 
-    def _all_gone(self) -> str:
+    def all_gone(self) -> str:
         causes = "; ".join(f"{i}: {why}" for i, why in sorted(self.lost.items()))
         return f"no sampler is left of {len(self.sites)} ({causes}). Start them, then `assay resume` continues the run."
 
