@@ -58,9 +58,7 @@ class Machine:
     optimiser_bits: Literal[32, 8] = 32  # bits of each moment of a weight; 8 needs the extra low-bit
     learners: int = 1  # processes that share the training of each parameter set, by FSDP2
     replicate: int = 1  # copies of the weights among the learners; each copy is spread over learners / replicate
-    samplers: str = (
-        ""  # how many servers write the answers, 2, or their addresses, http://HOST:PORT; empty: this process
-    )
+    samplers: str = ""  # servers that write the answers: how many, 2, or where, http://HOST:PORT; empty: this process
     deadline: int = 600  # seconds after which a learner that does not answer is given up
     restarts: int = 3  # how often the learners are started again from the last checkpoint after one was lost
 

@@ -47,9 +47,9 @@ def pids(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     known: list[int] = []
     plain = RemoteSampler.admit
 
-    def admit(self: RemoteSampler, site: Any) -> str:
+    def admit(self: RemoteSampler, site: Any) -> None:
         known.append(int(site.facts()["pid"]))
-        return plain(self, site)
+        plain(self, site)
 
     monkeypatch.setattr(RemoteSampler, "admit", admit)
     return known
