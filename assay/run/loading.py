@@ -179,8 +179,8 @@ def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Pai
     choice = engine_of(policy.transformer, "auto", device, machine.precision)
     settings, optimiser, values = _settings(experiment, policy), _optimiser(experiment), _values(experiment)
 
-    def sampler() -> LocalEngine:
-        return choice.engine(twin(policy.transformer), optimiser=None, **settings)
+    def samplers() -> list[LocalEngine]:
+        return [choice.engine(twin(policy.transformer), optimiser=None, **settings)]
 
     engines: dict[str, Paired] = {}
     for name, trained in _wanted(experiment, policy).items():
@@ -195,7 +195,7 @@ def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Pai
             checkpointing=machine.checkpointing,
         )
         about = {"context": learner.context, "vocab": learner.vocab, "end_ids": policy.end_ids}
-        engines[name] = Paired(learner, sampler, **about, has_threads=choice.engine.has_threads)
+        engines[name] = Paired(learner, samplers, **about, has_threads=choice.engine.has_threads)
     return engines
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,12 @@ from processes import gone
 from small_runs import Shell, came_to, make_model, steps_of, train_line
 from torch import Tensor
 
+from assay.engine.interface import Done
 from assay.engine.remote.publish import Published
 from assay.engine.remote.sampler import RemoteSampler
 from assay.engine.remote.starting import start_own
+from assay.rng import Key
+from assay.types import Request
 
 pytestmark = pytest.mark.slow
 FP32 = ("--machine.precision", "fp32", "--machine.deadline", "60")
@@ -76,6 +79,36 @@ def test_a_run_over_servers_ends_with_the_bits_of_a_run_in_one_process(
     assert not list((tmp_path / "there").glob("weights*"))
 
 
+@pytest.mark.parametrize("lag", [1, 2])
+def test_answers_that_are_asked_for_ahead_are_those_of_a_run_in_one_process(
+    shell: Shell, model: Path, tmp_path: Path, told: tuple[str, ...], lag: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lag of 2 over two servers is two pools. A server is killed while the answers of step 2 are in the air."""
+    ahead = ("--mechanism.collect", "ahead", "--mechanism.collect.0.lag", str(lag))
+    calm = shell(*train_line(model, tmp_path / "calm", *told, *ahead))
+    assert calm.code == 0, calm.err
+    pids: dict[str, int] = {}
+    admit, submit = RemoteSampler.admit, RemoteSampler.submit
+
+    def admitted(self: RemoteSampler, site: Any) -> None:
+        pids[site.wire.address] = int(site.facts()["pid"])
+        admit(self, site)
+
+    def submitted(self: RemoteSampler, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> Any:
+        ticket = submit(self, requests, key, done=done)
+        if requests[0].group.startswith("2:"):
+            os.kill(pids[self.sites[0].wire.address], signal.SIGKILL)
+        return ticket
+
+    monkeypatch.setattr(RemoteSampler, "admit", admitted)
+    monkeypatch.setattr(RemoteSampler, "submit", submitted)
+    hurt = shell(*train_line(model, tmp_path / "hurt", *told, *ahead, "--machine.samplers", "2"))
+    if lag == 1:
+        assert hurt.code == 0, hurt.err
+        alike(tmp_path / "calm", tmp_path / "hurt")
+        assert "another one takes its place" in hurt.err
+
+
 def test_a_server_that_is_lost_is_replaced_and_the_run_ends_with_the_same_bits(
     shell: Shell,
     model: Path,
@@ -112,7 +145,7 @@ def test_servers_given_by_address_are_used_and_left_running(
             assert ended.code == 0 and not server.gone, ended.err
         alike(tmp_path / "first", tmp_path / "second")
         line = train_line(model, tmp_path / "third", *told, "--machine.samplers", f"{server.address},{server.address}")
-        assert "each server is named once" in shell(*line).err
+        assert "machine.samplers names a server twice" in shell(*line).err
 
 
 def test_a_run_is_resumed_with_servers_and_without(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +28,7 @@ from assay.engine.remote.site import Site
 from assay.errors import EndpointError
 from assay.host import tensors, terminal
 from assay.rng import Key
-from assay.types import Request
+from assay.types import Request, Stats
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -77,6 +78,7 @@ class Published:
         self.context, self.vocab, self.end_ids = sampler.context, sampler.vocab, sampler.end_ids
         self.probes = probes(source.vocab, sampler.context)
         self.gap = 0.0  # the largest difference of a probe's log-prob at the last publish
+        self.seconds = 0.0  # that publishing took since `measured` was asked
         self.moved = 0  # bytes that went to each server at the last publish
         self._known: set[int] = set()  # identities of the servers that have shaken hands
 
@@ -101,6 +103,11 @@ class Published:
     def keeping(self) -> AbstractContextManager[None]:
         return self.sampler.keeping()
 
+    def measured(self) -> Stats:
+        found = self.sampler.measured() | {"time/publish": self.seconds, "samplers/probe_gap": self.gap}
+        self.seconds = 0.0
+        return found
+
     def close(self) -> None:
         self.sampler.close()
 
@@ -112,6 +119,7 @@ class Published:
         Lost servers that are ours are started again before. A server that fails twice is replaced, if it is ours; else
         the others go on without it. A server that goes on computing with other weights ends the run.
         """
+        began = time.monotonic()
         faults: Counter[int] = Counter()
         waiting = self._revived() | set(self.sampler.couriers.living)
         while waiting:
@@ -125,6 +133,7 @@ class Published:
         if not self.sampler.couriers.living:
             raise EndpointError(self.sampler.couriers.all_gone())
         self.sampler.published(version)
+        self.seconds += time.monotonic() - began
 
     def _revived(self) -> set[int]:
         """The numbers of the lost servers in whose place another one was started."""
