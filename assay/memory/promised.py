@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import overload
 
-from assay.errors import EndpointError
+from assay.errors import EndpointError, ProcessLost
 from assay.types import Episode
 
 
@@ -38,10 +38,13 @@ class Promised(Sequence[Episode]):
         return self._episodes
 
     def landed(self) -> tuple[Episode, ...]:
-        """All of them; none where the servers that wrote them are gone. Then whoever asked for them asks again, in the
-        run that goes on from what is stored.
+        """All of them, to be stored; none where others' servers are gone, which wrote them. Then the run that goes on
+        from what is stored asks for them again. Where our own are gone, nothing is stored: the run begins again from
+        what was stored before, so that it gets the same answers.
         """
         try:
             return self.episodes
+        except ProcessLost:
+            raise
         except EndpointError:
             return ()

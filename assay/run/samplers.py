@@ -100,6 +100,7 @@ class _Fleet:
             expected,
             run=str(self.folder),
             patience=Patience(answer=seconds, silence=min(60.0, seconds)),
+            ours=bool(self.started),
             exact=learner.exact and all(site.facts().get("place") == learner.place for site in sites),
         )
         weights = self.folder / "weights" / str(numbers[0])

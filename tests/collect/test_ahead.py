@@ -8,13 +8,27 @@ from typing import Any
 
 import pytest
 import torch
-from tiny import POOL, TINY, Notes, models_for, models_of, opened, policy, recipe_of, register, run, saved, stages_of
+from tiny import (
+    POOL,
+    TINY,
+    Notes,
+    Saved,
+    models_for,
+    models_of,
+    opened,
+    policy,
+    recipe_of,
+    register,
+    run,
+    saved,
+    stages_of,
+)
 
 from assay.collect import Ahead, Frozen
 from assay.collect.lagged import Lagged
 from assay.engine.interface import Done, Generation, Ticket
 from assay.engine.paired import Paired
-from assay.errors import ConfigError, EndpointError, Stopped
+from assay.errors import ConfigError, EndpointError, ProcessLost, Stopped
 from assay.loop import train
 from assay.memory import Follow, Memory, Promised
 from assay.recipe import Recipe
@@ -41,7 +55,7 @@ def ahead_of(name: str = "grpo", *, lag: int, order: Any = "strict", **scale: An
 def lagged(name: str, lag: int) -> Recipe:
     recipe = recipe_of(name, **SCALE)
     mechanism = dataclasses.replace(recipe.mechanism, collect=(Lagged(),), remember=(Follow(every=1),))
-    return dataclasses.replace(recipe, mechanism=mechanism, models=recipe.models | behind(lag))
+    return dataclasses.replace(recipe, mechanism=mechanism, models={**recipe.models, **behind(lag)})
 
 
 def same(one: Sequence[Sequence[Episode]], other: Sequence[Sequence[Episode]]) -> None:
@@ -110,10 +124,11 @@ class Stopping(Notes):
 
     def __init__(self, after: int) -> None:
         super().__init__()
-        self.after, self.kept = after, None
+        self.after = after
+        self.kept: Saved | None = None
 
-    def step(self, memory: Memory, models: Any, *others: Any) -> None:
-        super().step(memory, models, *others)
+    def step(self, memory: Memory, models: Any, episodes: Any, rows: Any, batches: Any, stats: Any) -> None:
+        super().step(memory, models, episodes, rows, batches, stats)
         if memory.step == self.after:
             self.kept = saved(memory)
             raise Stopped("for this test")
@@ -299,6 +314,14 @@ def test_what_never_came_is_not_stored_and_is_asked_for_again() -> None:
     assert not opened(saved(memory)).kept
     with pytest.raises(EndpointError, match="no sampler is left"):
         _ = memory.kept["ahead/0/1"][0]
+
+
+def test_nothing_is_stored_where_the_run_begins_again_from_what_was_stored_before() -> None:
+    def gone() -> list[Episode]:
+        raise ProcessLost("no sampler is left")
+
+    with pytest.raises(ProcessLost):
+        saved(Memory(0).hold("ahead/0/1", Promised(1, gone)))
 
 
 def test_a_promise_is_kept_once() -> None:

@@ -131,7 +131,7 @@ class Published:
             weights = self.source.tensors()
             waiting = self._revived() | (found.keys() & set(self.sampler.couriers.living))
         if not self.sampler.couriers.living:
-            raise EndpointError(self.sampler.couriers.all_gone())
+            raise self.sampler.couriers.all_gone()
         self.sampler.published(version)
         self.seconds += time.monotonic() - began
 

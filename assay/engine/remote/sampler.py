@@ -50,9 +50,12 @@ class RemoteSampler:
         exact: bool = False,
         max_age: int = 0,
         version: int = 0,
+        ours: bool = False,
     ) -> None:
-        """`run` is the name under which it claims its servers. `max_age` is by how many versions the weights that write
-        an answer may be older than those that were published last when it was asked for.
+        """`run` is the name under which it claims its servers, which are `ours` if the run started them.
+
+        `max_age` is by how many versions the weights that write an answer may be older than those that were published
+        last when it was asked for.
         """
         if not sites:
             raise UsageError("a sampler over servers needs the address of at least one.")
@@ -77,7 +80,7 @@ class RemoteSampler:
         except BaseException:
             self._release(claimed)
             raise
-        self.couriers = Couriers(sites, run=run, patience=patience)
+        self.couriers = Couriers(sites, run=run, patience=patience, ours=ours)
 
     def __enter__(self) -> Self:
         return self
