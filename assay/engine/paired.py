@@ -113,7 +113,7 @@ class Paired:
     @property
     def exact(self) -> bool:
         """Where samplers compute by the learner's own code; not known before the first was asked."""
-        return bool(self._posts) and all(post.sampler.exact for post in self._posts)
+        return self.learner.exact and bool(self._posts) and all(post.sampler.exact for post in self._posts)
 
     @property
     def prefilled(self) -> int:

@@ -277,6 +277,15 @@ def test_two_pools_take_versions_in_turn_so_that_each_has_two_steps() -> None:
     ]
 
 
+def test_a_pair_is_exact_where_both_sides_are() -> None:
+    engine, _ = paired(2)
+    assert not engine.exact, "nobody has been asked yet"
+    _ = engine.sampler
+    assert engine.exact
+    engine.learner.exact = False  # type: ignore[misc]
+    assert not engine.exact
+
+
 def test_in_a_window_weights_change_while_answers_are_written() -> None:
     engine, told = paired(1, in_flight=True)
     through(ahead_of(lag=2, order="window", num_steps=4), engine)
