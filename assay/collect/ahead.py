@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from assay.memory import Memory
 from assay.part import Collecting, for_caller, name_of
@@ -13,8 +13,6 @@ from assay.source.rows import count_rows
 if TYPE_CHECKING:
     from assay.collect import Collect, Collector
     from assay.models import Models
-    from assay.recipe import Mechanism
-    from assay.scale import Scale
     from assay.source import Pool
     from assay.types import Episode, Request
 
@@ -99,7 +97,7 @@ class Ahead(Collecting):
     order: Literal["strict", "window"] = for_caller("strict")  # window: weights may change while an answer is written
     does = ahead
 
-    def refusal(self, *, scale: Scale, mechanism: Mechanism) -> str | None:
+    def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
         if self.lag < 1:
             return f"collect.lag is {self.lag}: at least 1 step. Leave `ahead` out where answers are to be of now."
         if others := [part for part in mechanism.collect if part is not self]:
