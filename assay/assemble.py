@@ -80,7 +80,7 @@ def _phases(
     all_keepers = [keeper for parts in keepers_by_mechanism for keeper in parts]
     own_keepers = keepers_by_mechanism[next(i for i, other in enumerate(recipe.mechanisms) if other is mechanism)]
     drawn = scale.num_prompts * scale.oversample
-    constants = _offered(recipe, mechanism, all_keepers, pool, codec, micro_tokens)
+    constants = {**_offered(recipe, mechanism, all_keepers, pool, codec, micro_tokens), "until": end}
     (source,) = _bound((mechanism.source,), constants)
     asking = _bound(mechanism.ask, constants)
     curators = _bound(mechanism.curate, constants)

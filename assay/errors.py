@@ -50,6 +50,12 @@ class EndpointError(AssayError):
     exit_code = 69
 
 
+class ProcessLost(EndpointError):
+    """A process that the run started has ended or says nothing any more. The run begins again from its last
+    checkpoint, with another one.
+    """
+
+
 class StorageError(AssayError):
     """Reading or writing failed: a full disk, a damaged or missing file."""
 

@@ -33,6 +33,7 @@ PLACES = {  # what is asked of a tree: where it stands, or stood before
     "recipes": ("assay.known:RECIPES", "assay.recipes:RECIPES"),
     "assemble": ("assay.assemble:assemble",),
     "session": ("assay.run.session", "assay.session"),
+    "build_models": ("assay.run.loading:build_models", "assay.run.session:build_models", "assay.session:build_models"),
     "rng": ("assay.rng",),
     "memory": ("assay.memory",),
     "interface": ("assay.engine.interface",),
@@ -259,7 +260,7 @@ def fixed(name: str, engine: str, task: str, model: str) -> Digests:
     )
     policy, found = session.load_model(made), {}
     session.set_threads(made.machine)
-    models = session.build_models(made, policy)
+    models = of_tree("build_models")(made, policy)
     stages = of_tree("assemble")(made.recipe, pool=made.pool, codec=policy.tokenizer, micro_tokens=256)
     memory, where = of_tree("memory").Memory(SEED), [""]
     with watched(models, found, lambda: where[0]):

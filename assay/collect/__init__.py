@@ -8,13 +8,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from assay.ask import Codec
+from assay.collect.ahead import Ahead
 from assay.collect.expand import Refill
 from assay.collect.lagged import Frozen, Lagged
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
-from assay.collect.turns import generate, going_on, halted, in_turns, whole
-from assay.collect.verdicts import Ahead, AtEnd, Verdicts, Verify
-from assay.memory import Memory
+from assay.collect.turns import generate, going_on, halted, in_turns, send, whole
+from assay.collect.verdicts import AtEnd, AtOnce, Verdicts, Verify
+from assay.memory import Memory, Promised
 from assay.models import Models
 from assay.part import asks
 from assay.types import Episode, Request, Reward, changed
@@ -40,6 +41,7 @@ __all__ = [
     "Ahead",
     "AskTeachers",
     "AtEnd",
+    "AtOnce",
     "Collect",
     "Collector",
     "Fork",
@@ -80,25 +82,49 @@ class Collector:
     continues: bool = False  # later rounds continue answers of earlier ones, so that the sampler keeps its cache
 
     def __call__(self, models: Models, requests: Sequence[Request], memory: Memory) -> tuple[list[Episode], Memory]:
-        with models.keeping() if self.continues or any(map(in_turns, requests)) else nullcontext():
-            return self._rounds(models, requests, memory), memory
+        return self.finish(models, requests, memory, None), memory
 
-    def _rounds(self, models: Models, requests: Sequence[Request], memory: Memory) -> list[Episode]:
+    def send(self, models: Models, requests: Sequence[Request], memory: Memory) -> Promised:
+        """Asks for the first round of answers. `finish` takes them, when they are there or later."""
+        return send(models, requests, memory.key("sample", memory.step), self.codec)
+
+    def single(self, requests: Sequence[Request]) -> bool:
+        """Whether the first round of answers to these requests is the last."""
+        return not self.expand and not any(map(in_turns, requests))
+
+    def finish(
+        self, models: Models, requests: Sequence[Request], memory: Memory, written: Sequence[Episode] | None
+    ) -> list[Episode]:
+        """The episodes of a step, of whose first round these are written already."""
+        with models.keeping() if self.continues or any(map(in_turns, requests)) else nullcontext():
+            return self._rounds(models, requests, memory, written)
+
+    def _rounds(
+        self, models: Models, requests: Sequence[Request], memory: Memory, written: Sequence[Episode] | None
+    ) -> list[Episode]:
         episodes: list[Episode] = []
         asked = [
             (request, request) for request in requests
         ]  # (the request of this round, the request that the answer began with)
         while asked:
-            fresh = self._generate(models, asked, memory)
+            fresh, written = self._generate(models, asked, memory, written), None
             paused = [episode for episode in fresh if _paused(episode)]
             episodes = self._reward(episodes + [episode for episode in fresh if not _paused(episode)], memory)
             asked = [(going_on(episode), episode.request) for episode in paused]
             asked += [(request, request) for request in self._expand(models, episodes, paused, memory)]
         return episodes
 
-    def _generate(self, models: Models, asked: Sequence[tuple[Request, Request]], memory: Memory) -> list[Episode]:
-        """The episodes of a round. Those that are complete have a verdict, if the verifier judges their role. Those
-        that the sampler failed to write have one in any case.
+    def _generate(
+        self,
+        models: Models,
+        asked: Sequence[tuple[Request, Request]],
+        memory: Memory,
+        written: Sequence[Episode] | None,
+    ) -> list[Episode]:
+        """The episodes of a round, which is `written` or is generated now.
+
+        Those that are complete have a verdict, if the verifier judges their role. Those that the sampler failed to
+        write have one in any case.
         """
         now, first = zip(*asked, strict=True)
 
@@ -112,7 +138,12 @@ class Collector:
                 self.verdicts.skip(place)
 
         self.verdicts.begin(first)
-        made = generate(models, now, memory.key("sample", memory.step), self.codec, done)
+        if written is None:
+            made = generate(models, now, memory.key("sample", memory.step), self.codec, done)
+        else:
+            made = list(written)
+            for place, episode in enumerate(made):
+                done(place, episode)
         verdicts = self.verdicts.end()
         return [
             changed(episode, request=first[place], verdict=verdicts.get(place, episode.verdict))

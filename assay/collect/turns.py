@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.ask import Codec
+from assay.memory import Promised
 from assay.models import Models
 from assay.rng import Key
 from assay.tasks import task
@@ -44,15 +45,37 @@ def generate(
     for place, request in enumerate(requests):
         if request.max_new == 0:
             take(place, _given(request, codec))
-    for role in dict.fromkeys(request.role for request in requests):
-        asking = [i for i, request in enumerate(requests) if request.role == role and request.max_new > 0]
+    for role, asking in _asked(requests).items():
 
         def written(i: int, made: Generation, asking: Sequence[int] = asking) -> None:
             take(asking[i], _written(requests[asking[i]], made, codec))
 
-        if asking:
-            models.play(role).generate([requests[i] for i in asking], key, done=written)
+        models.play(role).generate([requests[i] for i in asking], key, done=written)
     return [found[i] for i in range(len(requests))]
+
+
+def send(models: Models, requests: Sequence[Request], key: Key, codec: Codec) -> Promised:
+    """What `generate` would return. The weights of now write it, while whoever asked does something else."""
+    asked = _asked(requests)
+    tickets = {role: models.play(role).submit([requests[i] for i in asked[role]], key) for role in asked}
+
+    def land() -> list[Episode]:
+        found = {place: _given(request, codec) for place, request in enumerate(requests) if request.max_new == 0}
+        for role, ticket in tickets.items():
+            made = zip(asked[role], ticket.wait(), strict=True)
+            found |= {place: _written(requests[place], generation, codec) for place, generation in made}
+        return [found[place] for place in range(len(requests))]
+
+    return Promised(len(requests), land)
+
+
+def _asked(requests: Sequence[Request]) -> dict[str, list[int]]:
+    """Role -> the places of its requests for new tokens."""
+    roles: dict[str, list[int]] = {}
+    for place, request in enumerate(requests):
+        if request.max_new > 0:
+            roles.setdefault(request.role, []).append(place)
+    return roles
 
 
 def _written(request: Request, made: Generation, codec: Codec) -> Episode:

@@ -1,4 +1,4 @@
-"""The verdicts of a round of answers: computed when all are there, or ahead, while others are still sampled."""
+"""The verdicts of a round of answers: computed when all are there, or at once, while others are still sampled."""
 
 from __future__ import annotations
 
@@ -67,16 +67,16 @@ class AtEnd:
         return dict(zip(places, self.verify([self._taken[place] for place in places]), strict=True))
 
 
-class Ahead:
+class AtOnce:
     """Gives finished answers to the verifier while the sampler writes others.
 
     A group is given when its last answer is there, so that what a verifier computes once for a problem is computed
     once. Verdicts do not depend on which answers are judged together.
 
-    ahead = Ahead(verify)
-    ahead.begin(requests)
-    ahead.take(0, episode)  # of requests[0], as soon as its answer is there
-    verdicts = ahead.end()  # {0: Verdict.ok(), ...}, of all that were taken
+    verdicts = AtOnce(verify)
+    verdicts.begin(requests)
+    verdicts.take(0, episode)  # of requests[0], as soon as its answer is there
+    found = verdicts.end()  # {0: Verdict.ok(), ...}, of all that were taken
     """
 
     def __init__(self, verify: Verify) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from assay.rng import Key
 from assay.streams import Floats, Stream
-from assay.types import Batch, Finish, Ids, Request, Segment, light
+from assay.types import Batch, Finish, Ids, Request, Segment, Stats, light
 
 if TYPE_CHECKING:
     import torch
@@ -180,6 +180,10 @@ class Sampler(Protocol):
 
     def keeping(self) -> AbstractContextManager[None]:
         """Inside the block, `generate` reuses the keys and values of earlier calls, until the weights change."""
+        ...
+
+    def measured(self) -> Stats:
+        """The metrics of its own since this was last asked; none for an engine in this process."""
         ...
 
 

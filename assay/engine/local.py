@@ -26,7 +26,7 @@ from assay.policy.adapted import own, stored, twin
 from assay.policy.lora import WEIGHTS
 from assay.policy.transformer import Transformer
 from assay.rng import Key
-from assay.types import Batch, Ids, Request
+from assay.types import Batch, Ids, Request, Stats
 
 if TYPE_CHECKING:
     from assay.policy.foreign import Foreign
@@ -296,6 +296,9 @@ class LocalEngine(ABC):
             own_.copy_(weights[name] if rate == 1 else own_ + rate * (weights[name] - own_))
         self.forget()
         self._changed()
+
+    def measured(self) -> Stats:
+        return {}
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """The weights by their names in checkpoints, not copied."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -20,19 +21,34 @@ from assay.engine.interface import (
     Ticket,
     Want,
 )
+from assay.errors import AssayError
 from assay.rng import Key
-from assay.types import Batch, Request
+from assay.types import Batch, Request, Stats
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+    from assay.engine.precision import Precision
+
 
 class Trainer(Learner, Protocol):
     """A learner that hands out its weights."""
 
+    context: int
+    vocab: int
+
+    @property
+    def precision(self) -> Precision:
+        """The number format that it computes in."""
+        ...
+
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """The weights by their names in checkpoints, one after the other."""
+        ...
+
+    def disturbed(self) -> AbstractContextManager[None]:
+        """Inside the block every tensor of the weights is changed, so that an old one shows in what is computed."""
         ...
 
 
@@ -55,27 +71,32 @@ class Follower(Sampler, Protocol):
 
 
 class Paired:
-    """The engine of a parameter set whose learner is spread over ranks.
+    """The engine of a parameter set whose learner and whose samplers have weights of their own.
 
-    The sampler is made when it is first asked for an answer: references and critics never are. Before each call it is
-    brought up to the learner's version, so the loop need not know that there are two copies of the weights.
+    Samplers are made when the first answer is asked for: references and critics never are. Before each call a sampler
+    is brought up to the learner's version, so the loop need not know that there are several copies of the weights. It
+    first ends what it is writing with the old ones, unless weights may change `in_flight`. Where there are several
+    samplers, they take new versions in turn, so that each has time to end its answers.
 
-    engine = Paired(learner, lambda: NativeEngine(network, optimiser=None, ...), context=512, vocab=100, end_ids=ends)
+    engine = Paired(learner, lambda: [NativeEngine(network, optimiser=None, ...)], context=512, vocab=100, end_ids=ends)
     """
 
     def __init__(
         self,
         learner: Trainer,
-        sampler: Callable[[], Follower],
+        samplers: Callable[[], Sequence[Follower]],
         *,
         context: int,
         vocab: int,
         end_ids: frozenset[int],
         has_threads: bool = False,
+        in_flight: bool = False,
     ) -> None:
-        self.learner, self._make = learner, sampler
+        self.learner, self._make, self.in_flight = learner, samplers, in_flight
         self.context, self.vocab, self.end_ids, self.has_threads = context, vocab, end_ids, has_threads
-        self._sampler: Follower | None = None
+        self._posts: list[_Post] = []
+        self._turn = 0  # the post that has the newest weights
+        self._moves = 0  # how often the weights changed without a new version
 
     @property
     def device(self) -> torch.device:
@@ -91,36 +112,50 @@ class Paired:
 
     @property
     def exact(self) -> bool:
-        """Where the sampler computes by the learner's own code; not known before it was first asked."""
-        return self._sampler is not None and self._sampler.exact
+        """Where samplers compute by the learner's own code; not known before the first was asked."""
+        return self.learner.exact and bool(self._posts) and all(post.sampler.exact for post in self._posts)
 
     @property
     def prefilled(self) -> int:
-        return 0 if self._sampler is None else self._sampler.prefilled
+        return sum(post.sampler.prefilled for post in self._posts)
 
     # Sampling
 
     @property
     def sampler(self) -> Follower:
-        """The sampler, with the learner's weights of now."""
-        fresh = self._sampler is None
-        if self._sampler is None:
-            self._sampler = self._make()
-        if fresh or self._sampler.version != self.learner.version or self._moved:
-            self._sampler.receive(self.learner.tensors(), self.learner.version)
-            self._moved = False
-        return self._sampler
+        """A sampler with the learner's weights of now."""
+        return self._post().sampler
 
-    _moved = False  # whether the weights have changed without a new version
+    def _post(self) -> _Post:
+        self._posts = self._posts or [_Post(sampler) for sampler in self._make()]
+        now = (self.learner.version, self._moves)
+        if self._posts[self._turn].holds != now:
+            if self._posts[self._turn].busy:
+                self._turn = (self._turn + 1) % len(self._posts)
+            post = self._posts[self._turn]
+            if not self.in_flight:
+                post.settle()
+            post.sampler.receive(self.learner.tensors(), self.learner.version)
+            post.holds = now
+        return self._posts[self._turn]
 
     def submit(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> Ticket:
-        return self.sampler.submit(requests, key, done=done)
+        post = self._post()
+        ticket = post.sampler.submit(requests, key, done=done)
+        if done is None:  # who gives `done` waits at once
+            post.open.append(ticket)
+        return ticket
 
     def generate(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list[Generation]:
-        return self.submit(requests, key, done=done).wait()
+        return self._post().sampler.generate(requests, key, done=done)
 
     def keeping(self) -> AbstractContextManager[None]:
         return self.sampler.keeping()
+
+    def measured(self) -> Stats:
+        found = [post.sampler.measured() for post in self._posts]
+        names = {name for one in found for name in one}
+        return {name: (max if name.endswith("_gap") else sum)(one.get(name, 0.0) for one in found) for name in names}
 
     # Learning
 
@@ -140,14 +175,14 @@ class Paired:
         return self.learner.step(lr=lr, clip=clip, moments=moments)
 
     def take(self, other: Self, rate: float = 1.0) -> None:
-        self._moved = True
+        self._moves += 1
         self.learner.take(other.learner, rate)
 
     def mark_start(self) -> None:
         self.learner.mark_start()
 
     def return_to_start(self) -> None:
-        self._moved = True
+        self._moves += 1
         self.learner.return_to_start()
 
     def forget(self) -> None:
@@ -157,5 +192,25 @@ class Paired:
         return self.learner.stored(name)
 
     def restore(self, folder: Path, name: str, version: int) -> None:
-        self._moved = True
+        self._moves += 1
         self.learner.restore(folder, name, version)
+
+
+@dataclass(eq=False)
+class _Post:
+    """One sampler of a pair, what it has open, and which weights it holds."""
+
+    sampler: Follower
+    open: list[Ticket] = field(default_factory=list)  # tickets that may not be ready
+    holds: tuple[int, int] | None = None  # version of the weights, and how often they had changed without a new one
+
+    @property
+    def busy(self) -> bool:
+        self.open = [ticket for ticket in self.open if not ticket.ready]
+        return bool(self.open)
+
+    def settle(self) -> None:
+        """Waits until all that is open is written. What prevented an answer is told to whoever asked for it."""
+        while self.busy:
+            with suppress(AssayError):
+                self.open.pop(0).wait()

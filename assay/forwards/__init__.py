@@ -61,7 +61,7 @@ def run_forwards(
                 _fill(result, places, models, stream="old", imitates=goal.injected == "train")
             if "ref" in goal.wants:
                 _fill(result, places, models, stream="ref", imitates=False)
-    stats: Stats = {}
+    stats = _ages(models, [rows[i] for i in kept])
     for part in parts:
         result, found = part(result, models=models, memory=memory)
         stats = joined(stats, found)
@@ -73,6 +73,18 @@ def _fresh(episode: Episode, version: int) -> bool:
     if episode.training_context is not episode.request.context:
         return False
     return all(segment.version == version for segment in episode.segments if segment.old is not None)
+
+
+def _ages(models: Models, rows: Sequence[Row]) -> Stats:
+    """By how many versions the weights that wrote a row are older than those that learn from it: of its oldest token.
+    Nothing where all are of now.
+    """
+    ages = [
+        models.play(row.role).version - min(segment.version for segment in written)
+        for row in rows
+        if (written := [s for s in row.episode.segments if s.old is not None and len(s)])
+    ]
+    return {"age/mean": float(np.mean(ages)), "age/max": float(max(ages))} if any(ages) else {}
 
 
 def _fill(

@@ -15,6 +15,7 @@ from assay.memory.follow import Follow
 from assay.memory.harvest import Harvest
 from assay.memory.helpful import HoldTagged
 from assay.memory.leftovers import KeepLeftovers
+from assay.memory.promised import Promised
 from assay.rng import Key
 from assay.types import Episode
 
@@ -25,6 +26,7 @@ __all__ = [
     "HoldTagged",
     "KeepLeftovers",
     "Memory",
+    "Promised",
     "pass_rates",
 ]
 
@@ -61,7 +63,7 @@ class Memory:
     stage: int = 0
     budget: Budget = Budget()
     stores: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # name -> JSON data of a part
-    kept: Mapping[str, tuple[Episode, ...]] = field(default_factory=dict)  # name -> replay buffer or queue of a part
+    kept: Mapping[str, Sequence[Episode]] = field(default_factory=dict)  # name -> replay buffer or queue of a part
 
     @property
     def key(self) -> Key:
@@ -78,7 +80,10 @@ class Memory:
     def hold(self, name: str, episodes: Sequence[Episode]) -> Memory:
         """The memory with these episodes in place of the episodes that it held under this name."""
         others = {other: held for other, held in self.kept.items() if other != name}
-        return dataclasses.replace(self, kept=others | {name: tuple(episodes)} if episodes else others)
+        if not episodes:
+            return dataclasses.replace(self, kept=others)
+        held = episodes if isinstance(episodes, Promised) else tuple(episodes)
+        return dataclasses.replace(self, kept=others | {name: held})
 
     def to_data(self) -> dict[str, Any]:
         """The memory without the held episodes, as JSON data."""
@@ -86,8 +91,9 @@ class Memory:
         return {**data, "budget": dataclasses.asdict(self.budget)}
 
     def to_columns(self) -> Columns:
-        """The held episodes, as arrays."""
-        return to_columns(self.kept)
+        """The held episodes, as arrays. Those that are still being written are waited for."""
+        landed = {name: held.landed() if isinstance(held, Promised) else held for name, held in self.kept.items()}
+        return to_columns({name: episodes for name, episodes in landed.items() if episodes})
 
     @classmethod
     def of(cls, data: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> Memory:

@@ -58,9 +58,7 @@ class Machine:
     optimiser_bits: Literal[32, 8] = 32  # bits of each moment of a weight; 8 needs the extra low-bit
     learners: int = 1  # processes that share the training of each parameter set, by FSDP2
     replicate: int = 1  # copies of the weights among the learners; each copy is spread over learners / replicate
-    samplers: str = (
-        ""  # how many servers write the answers, 2, or their addresses, http://HOST:PORT; empty: this process
-    )
+    samplers: str = ""  # servers that write the answers: how many, 2, or where, http://HOST:PORT; empty: this process
     cluster: str = ""  # where learners and samplers run: auto or HOST:PORT, nodes of a Ray cluster; empty: this machine
     deadline: int = 600  # seconds after which a learner that does not answer is given up
     restarts: int = 3  # how often the learners are started again from the last checkpoint after one was lost
@@ -130,6 +128,7 @@ def check_replies(experiment: Experiment) -> None:
 def check_learners(machine: Machine) -> None:
     """Refuses learners that cannot be had, or that cannot share the work as they are told to."""
     check_samplers(machine)
+    check_cluster(machine)
     if machine.learners > 1 and machine.learners % max(1, machine.replicate):
         raise ConfigError(
             f"machine.replicate is {machine.replicate}, which does not divide the {machine.learners} learners: each "
@@ -146,6 +145,8 @@ def check_learners(machine: Machine) -> None:
         )
     if machine.optimiser_bits == 8:
         raise ConfigError("machine.optimiser_bits is 8, which one learner alone can have: with more it must be 32.")
+    if machine.cluster:
+        return  # which has its own devices, and refuses more than it has room for
     most, devices = _most_learners(machine.device)
     if machine.learners > most:
         asked = machine.learners
@@ -162,6 +163,28 @@ def check_samplers(machine: Machine) -> None:
         f"machine.samplers is {machine.samplers!r}: write how many servers are started, 1 to {MOST_SAMPLERS}, or the "
         "addresses of servers that run, http://HOST:PORT, with commas between them."
     )
+
+
+def check_cluster(machine: Machine) -> None:
+    """Refuses a cluster that cannot be meant, that nothing would run in, or that cannot be spoken to from here."""
+    if not machine.cluster:
+        return
+    host, _, port = machine.cluster.rpartition(":")
+    if machine.cluster != "auto" and not (host and "/" not in host and port.isdecimal() and 0 < int(port) < 1 << 16):
+        raise ConfigError(
+            f"machine.cluster is {machine.cluster!r}: write auto, or the HOST:PORT of a Ray cluster, such as "
+            "10.0.0.4:6379, as `ray start --head` tells it."
+        )
+    if machine.learners == 1 and not machine.samplers.isdecimal():
+        raise ConfigError(
+            f"machine.cluster is {machine.cluster}, and nothing would run there: one learner is this process itself. "
+            "Raise machine.learners, or let machine.samplers be a number of servers."
+        )
+    if importlib.util.find_spec("ray") is None:
+        raise ConfigError(
+            f"machine.cluster is {machine.cluster}, which needs the package ray: `pip install 'assay-rl[scale]'`, here "
+            "and on every node."
+        )
 
 
 def _is_address(text: str) -> bool:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-from assay.collect import Ahead, AtEnd, Verdicts
+from assay.collect import AtEnd, AtOnce, Verdicts
 from assay.errors import ConfigError, UsageError
 from assay.part import Rewarding, parts_of
 from assay.recipe import Mechanism, Recipe
@@ -40,7 +40,7 @@ class Grader:
     def __init__(self, scorer: Scorer | None = None) -> None:
         self.scorer = scorer
         self.seconds = 0.0
-        self._ahead: Ahead | None = None
+        self._at_once: AtOnce | None = None
         self._warned = False  # of a slow reward function: one warning a run is enough
 
     def __call__(self, episodes: Sequence[Episode]) -> list[Verdict]:
@@ -51,13 +51,13 @@ class Grader:
             self.seconds += time.monotonic() - began
 
     def verdicts(self, pool: Pool) -> Verdicts:
-        """How answers to these problems are judged: ahead, while others are sampled, if foreign programs judge them.
+        """How answers to these problems are judged: at once, while others are sampled, if foreign programs judge them.
 
         Other verifiers would only take time from the sampler, and reward functions see all answers of a round.
         """
         if self.scorer is None and any(task(share.task).externals for share in pool.shares):
-            self._ahead = Ahead(self)
-        return self._ahead or AtEnd(self)
+            self._at_once = AtOnce(self)
+        return self._at_once or AtEnd(self)
 
     def exam(self, episodes: Sequence[Episode]) -> list[Verdict]:
         """Verdicts for an evaluation: those of the task's checker, whatever reward a run trains on, for what a reward
@@ -87,18 +87,18 @@ class Grader:
     def at(self, step: int) -> None:
         """Begins a step: reward functions learn its number, and measurements start from zero."""
         self.seconds = 0.0
-        if self._ahead is not None:
-            self._ahead.waited = 0.0
+        if self._at_once is not None:
+            self._at_once.waited = 0.0
         if self.scorer is not None:
             self.scorer.step = step
             self.scorer.taken()
 
     def measured(self) -> Stats:
         """The metrics of this step so far: the seconds that judging took, those in which the sampler waited for it if
-        answers are judged ahead, and those of each reward function.
+        answers are judged at once, and those of each reward function.
         """
         own = {} if self.scorer is None else self.scorer.taken()
-        waited = {} if self._ahead is None else {"time/reward_wait": self._ahead.waited}
+        waited = {} if self._at_once is None else {"time/reward_wait": self._at_once.waited}
         return {"time/reward": self.seconds, **waited, **own}
 
     def slow(self, stats: Stats) -> str | None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from assay.engine.interface import Engine
     from assay.engine.local import LocalEngine
     from assay.engine.optimiser import AdamW
+    from assay.engine.paired import Paired
     from assay.engine.sharded.ranks import Ranks
     from assay.policy import Policy
 
@@ -61,20 +62,23 @@ def open_models(experiment: Experiment, policy: Policy, folder: Path) -> Iterato
     """
     with ExitStack() as stack:
         launcher = _launcher(experiment, folder, stack)
-        engines = _engines(experiment, policy, launcher, stack)
         if experiment.machine.samplers:
+            from assay.policy import fingerprint
             from assay.run.samplers import serve
 
-            engines["policy"] = serve(experiment, policy, engines["policy"], folder, stack)
+            digest = fingerprint(policy)  # an engine may change the network that it takes, as a critic does
+            plain = _engines(experiment, policy, launcher, stack)
+            served = serve(experiment, policy, plain["policy"], folder, stack, digest, launcher)
+            engines = {**plain, "policy": served}
+        else:
+            engines = _engines(experiment, policy, launcher, stack)
         yield _marked(experiment, engines)
 
 
-def _launcher(experiment: Experiment, folder: Path, stack: ExitStack) -> Launcher:
-    """Where the processes of a run are started."""
-    from assay.engine.cluster.launcher import Here
-
+def _launcher(experiment: Experiment, folder: Path, stack: ExitStack) -> Launcher | None:
+    """Who starts the processes of a run; None: this process, on this machine."""
     if not experiment.machine.cluster:
-        return Here()
+        return None
     from assay.engine.cluster.nodes import Cluster
 
     cluster = stack.enter_context(Cluster(experiment.machine.cluster, folder=folder))
@@ -82,7 +86,9 @@ def _launcher(experiment: Experiment, folder: Path, stack: ExitStack) -> Launche
     return cluster
 
 
-def _engines(experiment: Experiment, policy: Policy, launcher: Launcher, stack: ExitStack) -> dict[str, Engine]:
+def _engines(
+    experiment: Experiment, policy: Policy, launcher: Launcher | None, stack: ExitStack
+) -> Mapping[str, LocalEngine | Paired]:
     machine = experiment.machine
     if machine.learners == 1:
         return _here(experiment, policy)
@@ -155,7 +161,7 @@ def _settings(experiment: Experiment, policy: Policy) -> dict[str, Any]:
     }
 
 
-def _here(experiment: Experiment, policy: Policy) -> dict[str, Engine]:
+def _here(experiment: Experiment, policy: Policy) -> dict[str, LocalEngine]:
     """Engines in this process."""
     from assay.engine.choose import critic_of, engine_of
     from assay.policy.adapted import twin
@@ -177,7 +183,7 @@ def _here(experiment: Experiment, policy: Policy) -> dict[str, Engine]:
     }
 
 
-def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Engine]:
+def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Paired]:
     """Engines whose learners are spread over ranks; what they are asked to write, an engine in this process writes."""
     from assay.engine.choose import engine_of
     from assay.engine.paired import Paired
@@ -189,10 +195,10 @@ def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Eng
     choice = engine_of(policy.transformer, "auto", device, machine.precision)
     settings, optimiser, values = _settings(experiment, policy), _optimiser(experiment), _values(experiment)
 
-    def sampler() -> LocalEngine:
-        return choice.engine(twin(policy.transformer), optimiser=None, **settings)
+    def samplers() -> list[LocalEngine]:
+        return [choice.engine(twin(policy.transformer), optimiser=None, **settings)]
 
-    engines: dict[str, Engine] = {}
+    engines: dict[str, Paired] = {}
     for name, trained in _wanted(experiment, policy).items():
         network = with_value_head(twin(policy.transformer)) if name in values else policy.transformer
         learner = ShardedLearner(
@@ -205,7 +211,7 @@ def _over(ranks: Ranks, experiment: Experiment, policy: Policy) -> dict[str, Eng
             checkpointing=machine.checkpointing,
         )
         about = {"context": learner.context, "vocab": learner.vocab, "end_ids": policy.end_ids}
-        engines[name] = Paired(learner, sampler, **about, has_threads=choice.engine.has_threads)
+        engines[name] = Paired(learner, samplers, **about, has_threads=choice.engine.has_threads)
     return engines
 
 

@@ -131,6 +131,8 @@ class Recorder:
         self._tick("record")
         last = self.experiment.recipe.scale.over(memory.step, memory.budget.tokens)
         stats = {**step_stats(episodes, rows), **stats, **_spent(memory), **self._times(episodes)}
+        for name in models:
+            stats |= models[name].measured()
         stats |= self.judge.measured() | self.second(episodes, memory.key("second look"))
         if slow := self.judge.slow(stats):
             self.panel.note(slow)
@@ -241,8 +243,10 @@ def _spent(memory: Memory) -> Stats:
 
 
 def timeless(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A metrics record without times and speeds: two runs of one seed have equal records then."""
-    return {name: value for name, value in record.items() if not name.startswith(("time/", "perf/"))}
+    """A metrics record without times, speeds and what servers went through: two runs of one seed have equal records
+    then.
+    """
+    return {name: value for name, value in record.items() if not name.startswith(("time/", "perf/", "samplers/"))}
 
 
 def finite(stats: Mapping[str, float]) -> dict[str, float]:

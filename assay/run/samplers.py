@@ -3,92 +3,152 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from assay.collect import Ahead
 from assay.errors import ConfigError
 from assay.host.space import cores, device_of
 from assay.host.terminal import say
+from assay.recipe import Recipe
 from assay.run.experiment import Experiment
 
 if TYPE_CHECKING:
-    from assay.engine.interface import Engine
-    from assay.engine.paired import Paired
+    from assay.engine.cluster.launcher import Launcher
+    from assay.engine.local import LocalEngine
+    from assay.engine.paired import Paired, Trainer
     from assay.engine.remote.own import AssaySite
-    from assay.engine.remote.starting import Started
+    from assay.engine.remote.publish import Published
+    from assay.engine.remote.starting import Server
     from assay.policy import Policy
 
 TOLERANCE = {"fp32": 1e-3, "fp64": 1e-3, "bf16": 0.1}  # by how much log-probs of probes may differ, by the precision
 START = 600.0  # seconds until a server is ready
 
 
-def serve(experiment: Experiment, policy: Policy, engine: Engine, folder: Path, stack: ExitStack) -> Paired:
-    """The engine with servers as its sampler. What it learns with stays as it is."""
-    from assay.engine.local import LocalEngine
-    from assay.engine.paired import Paired
-    from assay.engine.remote.couriers import Patience
-    from assay.engine.remote.own import AssaySite
-    from assay.engine.remote.publish import Published
-    from assay.engine.remote.sampler import RemoteSampler
-    from assay.engine.remote.site import Expected
-    from assay.policy import fingerprint
+def serve(
+    experiment: Experiment,
+    policy: Policy,
+    engine: LocalEngine | Paired,
+    folder: Path,
+    stack: ExitStack,
+    digest: str,
+    launcher: Launcher | None,
+) -> Paired:
+    """The engine with servers as its sampler. What it learns with stays as it is.
 
-    machine = experiment.machine
+    `digest` is that of the weights with which servers are started, by `launcher` or on this machine.
+    """
+    from assay.engine.paired import Paired
+
     if policy.transformer.lora is not None:
         raise ConfigError(
             "machine.samplers is set, and the policy has an adapter: servers take whole weights. Leave "
             "machine.samplers out, or train all weights."
         )
-    learner = engine.learner if isinstance(engine, Paired) else engine
-    given = [] if machine.samplers.isdecimal() else machine.samplers.split(",")
-    if not given:
-        say(f"{machine.samplers} samplers are started")
-    ours = {} if given else {i: _start(experiment, policy, folder, i, stack) for i in range(int(machine.samplers))}
-    sites = [AssaySite(address) for address in given] or [AssaySite(server.address) for server in ours.values()]
-    expected = Expected(
-        vocab=engine.vocab,
-        context=engine.context,
-        end_ids=engine.end_ids,
-        decode=policy.tokenizer.decode,
-        digest=fingerprint(policy),
-    )
-    alike = isinstance(learner, LocalEngine) and learner.exact
-    exact = alike and all(site.facts().get("place") == learner.place for site in sites)
-    patience = Patience(answer=machine.deadline, silence=min(60.0, machine.deadline))
-    remote = RemoteSampler(sites, expected, run=str(folder), patience=patience, exact=exact)
-    weights = folder / "weights"
-    stack.callback(shutil.rmtree, weights, ignore_errors=True)
-    stack.callback(remote.close)
-
-    def revive(number: int) -> AssaySite | None:
-        if number not in ours:
-            return None
-        ours[number].close()
-        ours[number] = _start(experiment, policy, folder, number, stack)
-        return AssaySite(ours[number].address)
-
-    precision = learner.precision if hasattr(learner, "precision") else "fp32"
-    published = Published(remote, learner, folder=weights, tolerance=TOLERANCE[precision], revive=revive)  # type: ignore[arg-type]
+    learner: Trainer = engine.learner if isinstance(engine, Paired) else engine
+    fleet = _Fleet(experiment, policy, learner, folder, stack, digest, launcher)
+    lag, in_flight = lag_of(experiment.recipe)
+    pools = 1 if in_flight else max(1, min(lag, len(fleet)))
+    samplers = [fleet.sampler(range(pool, len(fleet), pools)) for pool in range(pools)]
     about = {"context": engine.context, "vocab": engine.vocab, "end_ids": engine.end_ids}
-    return Paired(learner, lambda: published, **about, has_threads=engine.has_threads)  # type: ignore[arg-type]
+    return Paired(learner, lambda: samplers, **about, has_threads=engine.has_threads, in_flight=in_flight)
 
 
-def _start(experiment: Experiment, policy: Policy, folder: Path, number: int, stack: ExitStack) -> Started:
-    from assay.engine.remote.starting import start_own
-    from assay.run.bases import locate
+def lag_of(recipe: Recipe) -> tuple[int, bool]:
+    """How many steps ahead a recipe asks for answers, and whether weights may change while they are written."""
+    parts = [part for mechanism in recipe.mechanisms for part in mechanism.collect if isinstance(part, Ahead)]
+    return max((part.lag for part in parts), default=0), any(part.order == "window" for part in parts)
 
-    machine = experiment.machine
-    count = int(machine.samplers)
-    options: dict[str, str | int] = {
-        "precision": machine.precision,
-        "device": device_of(machine.device),
-        "engine": machine.engine,
-        "cache-mb": machine.cache_mb,
-        "threads": max(1, (machine.threads or cores()) // count),
-        "end-ids": ",".join(map(str, sorted(policy.end_ids))),
-    }
-    log = folder / "samplers" / f"{number}.log"
-    server = start_own(str(locate(experiment.model)), log=log, seconds=START, options=options)
-    stack.callback(server.close)
-    return server
+
+class _Fleet:
+    """All servers of a run, by their numbers."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        policy: Policy,
+        learner: Trainer,
+        folder: Path,
+        stack: ExitStack,
+        digest: str,
+        launcher: Launcher | None,
+    ) -> None:
+        from assay.engine.remote.own import AssaySite
+
+        self.experiment, self.policy, self.learner = experiment, policy, learner
+        self.folder, self.stack, self.digest, self.launcher = folder, stack, digest, launcher
+        asked = experiment.machine.samplers
+        self.started: dict[int, Server] = {}
+        if asked.isdecimal():
+            say(f"{asked} samplers are started")
+            self.sites = [self._start(number) for number in range(int(asked))]
+        else:
+            self.sites = [AssaySite(address) for address in asked.split(",")]
+            if len(set(asked.split(","))) < len(self.sites):
+                raise ConfigError(f"machine.samplers names a server twice: {asked}.")
+
+    def __len__(self) -> int:
+        return len(self.sites)
+
+    def sampler(self, numbers: Sequence[int]) -> Published:
+        """A sampler over these servers, which the learner publishes its weights to."""
+        from assay.engine.remote.couriers import Patience
+        from assay.engine.remote.publish import Published
+        from assay.engine.remote.sampler import RemoteSampler
+        from assay.engine.remote.site import Expected
+
+        learner, policy, seconds = self.learner, self.policy, float(self.experiment.machine.deadline)
+        sites = [self.sites[number] for number in numbers]
+        expected = Expected(
+            vocab=policy.tokenizer.vocab,
+            context=learner.context,
+            end_ids=policy.end_ids,
+            decode=policy.tokenizer.decode,
+            digest=self.digest,
+        )
+        remote = RemoteSampler(
+            sites,
+            expected,
+            run=str(self.folder),
+            patience=Patience(answer=seconds, silence=min(60.0, seconds)),
+            ours=bool(self.started),
+            exact=learner.exact and all(site.facts().get("place") == learner.place for site in sites),
+        )
+        weights = self.folder / "weights" / str(numbers[0])
+        self.stack.callback(shutil.rmtree, self.folder / "weights", ignore_errors=True)
+        self.stack.callback(remote.close)
+        return Published(
+            remote,
+            learner,
+            folder=weights,
+            tolerance=TOLERANCE[learner.precision],
+            revive=(lambda place: self._start(numbers[place])) if self.started else None,
+        )
+
+    def _start(self, number: int) -> AssaySite:
+        """A server with this number, in place of the one that had it."""
+        from assay.engine.remote.own import AssaySite
+        from assay.engine.remote.starting import start_own
+        from assay.run.bases import locate
+
+        machine, ends = self.experiment.machine, sorted(self.policy.end_ids)
+        if number in self.started:
+            self.started[number].close()
+        options: dict[str, str | int] = {
+            "precision": machine.precision,
+            "device": device_of(machine.device),
+            "engine": machine.engine,
+            "cache-mb": machine.cache_mb,
+            "threads": max(1, (machine.threads or cores()) // int(machine.samplers)),
+            "end-ids": ",".join(map(str, ends)),
+        }
+        log = self.folder / "samplers" / f"{number}.log"
+        server = start_own(
+            str(locate(self.experiment.model)), log=log, seconds=START, options=options, launcher=self.launcher
+        )
+        self.stack.callback(server.close)
+        self.started[number] = server
+        return AssaySite(server.address)

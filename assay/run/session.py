@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.engine.footprint import as_data
-from assay.engine.sharded.ranks import RankLost
-from assay.errors import ConfigError, DataError, EndpointError, Stopped, StorageError, UsageError
+from assay.errors import ConfigError, DataError, EndpointError, ProcessLost, Stopped, StorageError, UsageError
 from assay.host.space import device_of
 from assay.host.terminal import say
 from assay.memory import Memory, columns
@@ -269,15 +268,20 @@ def _run(
                 with open_models(experiment, policy, folder.path) as models, processor_of(models["policy"]):
                     _train(folder, experiment, policy, models, memory, **rest)
                 break
-            except RankLost as error:
+            except ProcessLost as error:
                 if attempt > experiment.machine.restarts:
                     raise Stopped(
-                        f"{error}, after {attempt - 1} restarts (machine.restarts); `assay resume {folder.path}` "
-                        "continues from the last checkpoint."
+                        f"{str(error).rstrip('.')}, after {attempt - 1} restarts (machine.restarts); "
+                        f"`assay resume {folder.path}` continues from the last checkpoint."
                     ) from error
                 checkpoint, longest = folder.load(), None
                 memory = _back_to(folder, experiment, checkpoint)
-                say(f"warning: {error}. The learners are started again from step {memory.step}.")
+                policy = with_adapter(experiment, load_model(experiment))  # engines have trained the one that they took
+                say(f"warning: {str(error).rstrip('.')}. All processes are started again from step {memory.step}.")
+            except EndpointError as error:
+                if attempt == 1:
+                    raise
+                raise Stopped(f"{error} `assay resume {folder.path}` continues from the last checkpoint.") from error
 
 
 def _back_to(folder: RunFolder, experiment: Experiment, checkpoint: Checkpoint | None) -> Memory:
@@ -347,7 +351,7 @@ def _train(
             )
             try:
                 train(stages, models, memory, recorder)
-            except RankLost:
+            except ProcessLost:
                 raise
             except (Stopped, DataError, EndpointError) as error:
                 recorder.keep()

@@ -58,7 +58,7 @@ def test_a_run_that_loses_a_rank_goes_on_and_ends_with_the_bits_of_one_that_did_
     killing(monkeypatch, at=1)
     hurt = shell(*train_line(model, tmp_path / "hurt", *told, recipe=recipe, scale_num_prompts=8, scale_group_size=4))
     assert hurt.code == 0, hurt.err
-    assert "rank 1 of 2 was ended by SIGKILL. The learners are started again from step" in hurt.err
+    assert "rank 1 of 2 was ended by SIGKILL. All processes are started again from step" in hurt.err
     step, files, metrics, exams = came_to(tmp_path / "calm")
     again, found, measured, examined = came_to(tmp_path / "hurt")
     assert (step, metrics, exams) == (again, measured, examined) and steps_of(tmp_path / "hurt") == [1, 2, 3, 4]

@@ -36,7 +36,9 @@ from assay.engine.cluster.launcher import Needs
 from assay.engine.cluster.seat import Seat
 from assay.errors import AssayError, ConfigError, EndpointError
 from assay.host.child import Parent
+from assay.host.space import cores
 
+SHARE = 4  # CPUs that each core of a cluster of ours counts for: two learners, as without a cluster, and two servers
 LOOK = 0.5
 FAREWELL = 8.0  # seconds that leaving a cluster may take once the driver is gone
 
@@ -73,8 +75,7 @@ class Broker:
             require_shared_memory(shutil.disk_usage(SHARED).free)
             roots = [str(Path(assay.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
             os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, roots))  # the workers must find this package
-            cores = len(os.sched_getaffinity(0))
-            how |= {"include_dashboard": False, "object_store_memory": STORE, "num_cpus": cores}
+            how |= {"include_dashboard": False, "object_store_memory": STORE, "num_cpus": SHARE * cores()}
         try:
             ray.init(address or "local", **how)
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:

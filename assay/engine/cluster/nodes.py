@@ -111,14 +111,16 @@ class Cluster:
                 mark.unlink()
             lines = _arrived(door, secret, [one["number"] for one in facts])
         made = [Far(self, one, lines[one["number"]]) for one in facts]
-        self.far |= {one.number: one for one in made}
+        self.far.update({one.number: one for one in made})
         return made
 
     def ended(self, number: int) -> bool:
         """Whether Ray has said that a process ended, which a connection to a node without power does not show."""
-        if time.monotonic() - self._looked > LOOK:
-            with self._lock:
+        if time.monotonic() - self._looked > LOOK and self._lock.acquire(blocking=False):
+            try:  # who holds the lock reads what Ray says
                 self._hear(0)
+            finally:
+                self._lock.release()
         return number in self.endings
 
     def ending(self, number: int) -> str:
@@ -137,7 +139,7 @@ class Cluster:
         """Messages of the broker other than those of processes that ended, which are written down."""
         self._looked = time.monotonic()
         heard = [pickle.loads(frame) for _, frame in listen([self.broker], seconds)]
-        self.endings |= {message[1]: message[2] for message in heard if message[0] == "ended"}
+        self.endings.update({message[1]: message[2] for message in heard if message[0] == "ended"})
         return [message for message in heard if message[0] != "ended"]
 
     def _ask(self, method: str, *arguments: Any, seconds: float, **named: Any) -> Any:

@@ -17,7 +17,7 @@ from assay.engine.interface import Generation
 from assay.engine.remote.reading import ANSWER, LOST
 from assay.engine.remote.site import Parcel, Site
 from assay.engine.remote.wire import Garbled, Refused
-from assay.errors import AssayError, EndpointError
+from assay.errors import AssayError, EndpointError, ProcessLost
 from assay.rng import Key, digest
 from assay.types import Request
 
@@ -73,8 +73,9 @@ class Couriers:
     couriers.send(order, range(len(order.requests)))
     """
 
-    def __init__(self, sites: Sequence[Site], *, run: str, patience: Patience) -> None:
-        self.sites, self.run, self.patience = list(sites), run, patience
+    def __init__(self, sites: Sequence[Site], *, run: str, patience: Patience, ours: bool = False) -> None:
+        """`ours`: the run started these servers, and can start others."""
+        self.sites, self.run, self.patience, self.ours = list(sites), run, patience, ours
         self.lost: dict[int, str] = {}  # number of a server that gets no more requests -> why
         self.resubmitted = 0  # requests that were sent again
         self._strikes = [0] * len(sites)
@@ -114,7 +115,7 @@ class Couriers:
         with self._lock:
             living = self.living
             if not living:
-                order.bring(EndpointError(self._all_gone()))
+                order.bring(self.all_gone())
                 return
             choice = [i for i in living if i != but] or living
             by_site: dict[int, list[int]] = {}
@@ -216,14 +217,15 @@ class Couriers:
         with self._lock:
             self._strikes[number] += 1
             if self._strikes[number] >= STRIKES and number not in self.lost:
-                self._lose(number, why)
+                self.lose(number, why)
 
-    def _lose(self, number: int, why: str) -> None:
+    def lose(self, number: int, why: str) -> None:
         """No request goes to this server any more; those that wait for it go to others."""
-        self.lost[number] = why
-        waiting, self._waiting[number] = self._waiting[number], deque()
-        for order, places in waiting:
-            self.send(order, places)
+        with self._lock:
+            self.lost[number] = why
+            waiting, self._waiting[number] = self._waiting[number], deque()
+            for order, places in waiting:
+                self.send(order, places)
 
     def _pulse(self, number: int) -> None:
         """Renews the run's claim on a server, and ends the exchanges of one that gives no sign of life."""
@@ -241,12 +243,15 @@ class Couriers:
                     if number not in self.lost and self.sites[number] is site:
                         self._strikes[number] += 1
                         if self._strikes[number] >= STRIKES or not isinstance(error, EndpointError):
-                            self._lose(number, str(error))
+                            self.lose(number, str(error))
                 site.wire.cut()
 
-    def _all_gone(self) -> str:
-        causes = "; ".join(f"{i}: {why}" for i, why in sorted(self.lost.items()))
-        return f"no sampler is left of {len(self.sites)} ({causes}). Start them, then `assay resume` continues the run."
+    def all_gone(self) -> EndpointError:
+        causes = "; ".join(f"{i}: {why.rstrip('.')}" for i, why in sorted(self.lost.items()))
+        gone = f"no sampler is left of {len(self.sites)} ({causes})."
+        if self.ours:
+            return ProcessLost(gone)
+        return EndpointError(f"{gone} Start them, then `assay resume` continues the run.")
 
 
 def _home(group: str, numbers: Sequence[int]) -> int:

@@ -11,49 +11,38 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.engine.interface import Done, Scores, Span, Ticket
+from assay.engine.interface import Done, Generation, Scores, Span, Ticket
 from assay.engine.remote.receiving import BUCKET, checksum
 from assay.engine.remote.sampler import RemoteSampler
 from assay.engine.remote.site import Site
 from assay.errors import EndpointError
 from assay.host import tensors, terminal
 from assay.rng import Key
-from assay.types import Request
+from assay.types import Request, Stats
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from assay.engine.paired import Trainer
+
 PROBES = 4  # continuations that are scored
 PROBE_CONTEXT, PROBE_TOKENS = 12, 24
+FAULTS = 2  # failed publishes after which a server is given up
 SECONDS = 600.0  # for one bucket, or for the pause before the first
 
 
 class StaleWeights(EndpointError):
     """A server does not compute with the weights that were published to it."""
-
-
-class Source(Protocol):
-    """The learner as whoever publishes its weights sees it."""
-
-    @property
-    def vocab(self) -> int: ...
-
-    def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """The weights by their names in checkpoints, one after the other."""
-        ...
-
-    def disturbed(self) -> AbstractContextManager[None]:
-        """Inside the block every tensor of the weights is changed, so that an old one shows."""
-        ...
-
-    def score(self, spans: Sequence[Span], *, entropy: bool = False) -> list[Scores]: ...
 
 
 def probes(vocab: int, context: int) -> list[Span]:
@@ -77,18 +66,19 @@ class Published:
     def __init__(
         self,
         sampler: RemoteSampler,
-        source: Source,
+        source: Trainer,
         *,
         folder: Path,
         tolerance: float,
-        revive: Callable[[int], Site | None] = lambda number: None,
+        revive: Callable[[int], Site] | None = None,
     ) -> None:
-        """`revive` starts another server in place of a lost one, by its number; None where that is not ours to do."""
+        """`revive` starts another server in place of a lost one, by its number; None where servers are not ours."""
         self.sampler, self.source, self.folder, self.tolerance = sampler, source, folder, tolerance
         self.revive = revive
         self.context, self.vocab, self.end_ids = sampler.context, sampler.vocab, sampler.end_ids
         self.probes = probes(source.vocab, sampler.context)
         self.gap = 0.0  # the largest difference of a probe's log-prob at the last publish
+        self.seconds = 0.0  # that publishing took since `measured` was asked
         self.moved = 0  # bytes that went to each server at the last publish
         self._known: set[int] = set()  # identities of the servers that have shaken hands
 
@@ -107,11 +97,16 @@ class Published:
     def submit(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> Ticket:
         return self.sampler.submit(requests, key, done=done)
 
-    def generate(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list:
+    def generate(self, requests: Sequence[Request], key: Key, *, done: Done | None = None) -> list[Generation]:
         return self.sampler.generate(requests, key, done=done)
 
     def keeping(self) -> AbstractContextManager[None]:
         return self.sampler.keeping()
+
+    def measured(self) -> Stats:
+        found = self.sampler.measured() | {"time/publish": self.seconds, "samplers/probe_gap": self.gap}
+        self.seconds = 0.0
+        return found
 
     def close(self) -> None:
         self.sampler.close()
@@ -119,71 +114,121 @@ class Published:
     # Publishing
 
     def receive(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
-        """Publishes these weights to every living server, and has each of them score the probes. Lost servers that are
-        ours are started again before.
+        """Publishes these weights to every living server, and has each of them score the probes.
+
+        Lost servers that are ours are started again before. A server that fails twice is replaced, if it is ours; else
+        the others go on without it. A server that goes on computing with other weights ends the run.
         """
+        began = time.monotonic()
+        faults: Counter[int] = Counter()
+        waiting = self._revived() | set(self.sampler.couriers.living)
+        while waiting:
+            found = self._round(waiting, weights, version)
+            for number, error in found.items():
+                faults[number] += 1
+                if faults[number] >= FAULTS:
+                    self._give_up(number, error, last=faults[number] >= 2 * FAULTS)
+            weights = self.source.tensors()
+            waiting = self._revived() | (found.keys() & set(self.sampler.couriers.living))
+        if not self.sampler.couriers.living:
+            raise self.sampler.couriers.all_gone()
+        self.sampler.published(version)
+        self.seconds += time.monotonic() - began
+
+    def _revived(self) -> set[int]:
+        """The numbers of the lost servers in whose place another one was started."""
+        revived = set()
         for number, why in self.sampler.lost.items():
-            if (site := self.revive(number)) is not None:
-                terminal.say(f"warning: sampler {number} was lost ({why}); another one takes its place.")
-                self.sampler.replace(number, site)
-        new = [site for site in self._living() if id(site) not in self._known]
+            if self.revive is None:
+                break
+            terminal.say(f"warning: sampler {number} was lost ({why}); another one takes its place.")
+            self.sampler.replace(number, self.revive(number))
+            revived.add(number)
+        return revived
+
+    def _give_up(self, number: int, error: EndpointError, *, last: bool) -> None:
+        """No request goes to this server any more. Raises where another one would do no better, and where the server
+        is not ours to replace and writes with weights that nobody knows.
+        """
+        if last or (isinstance(error, StaleWeights) and self.revive is None):
+            raise error
+        self.sampler.couriers.lose(number, str(error))
+
+    def _round(
+        self, numbers: Iterable[int], weights: Iterable[tuple[str, Tensor]], version: int
+    ) -> dict[int, EndpointError]:
+        """Publishes to these servers: number -> why it failed. Servers that are new shake hands before."""
+        sites = {number: self.sampler.sites[number] for number in sorted(numbers)}
+        new = {number: site for number, site in sites.items() if id(site) not in self._known}
+        failed: dict[int, EndpointError] = {}
         if new:
             with self.source.disturbed():
-                self._publish(new, self.source.tensors(), version)
-            self._known |= {id(site) for site in new}
-        self._publish(self._living(), weights, version)
-        self.sampler.published(version)
+                failed = self._publish(new, self.source.tensors(), version)
+            self._known |= {id(site) for number, site in new.items() if number not in failed}
+        sound = {number: site for number, site in sites.items() if number not in failed}
+        return failed | self._publish(sound, weights, version)
 
-    def _living(self) -> list[Site]:
-        return [self.sampler.sites[number] for number in self.sampler.couriers.living]
-
-    def _publish(self, sites: Sequence[Site], weights: Iterable[tuple[str, Tensor]], version: int) -> None:
+    def _publish(
+        self, sites: Mapping[int, Site], weights: Iterable[tuple[str, Tensor]], version: int
+    ) -> dict[int, EndpointError]:
+        """Publishes to these servers at once: number -> why it failed."""
         told = {"assay": {"run": self.sampler.run}}
-        for site in sites:
-            site.wire.json("POST", "/start_weight_update", told, seconds=SECONDS)
-        sums, self.moved = {}, 0
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for number, bucket in enumerate(_buckets(weights)):
-            place = Path(tempfile.mkdtemp(prefix=f"bucket-{number}-", dir=self.folder))
-            try:
-                with (place / "weights.safetensors").open("wb") as file:
-                    for piece in tensors.encode(bucket):
-                        self.moved += file.write(piece)
-                sums |= {name: checksum(tensor) for name, tensor in bucket.items()}
-                info = {"transport": "files", "folder": str(place.resolve())}
-                for site in sites:
-                    site.wire.json("POST", "/update_weights", {**told, "update_info": info}, seconds=SECONDS)
-            finally:
-                shutil.rmtree(place)
-        for site in sites:
-            site.wire.json("POST", "/finish_weight_update", {**told, "weight_version": str(version)}, seconds=SECONDS)
-        self._believe(sites, sums)
+        failed: dict[int, EndpointError] = {}
 
-    def _believe(self, sites: Sequence[Site], sums: dict[str, str]) -> None:
-        """Raises `StaleWeights` for a server whose tensors or log-probs are not the learner's."""
-        expected = self.source.score(self.probes)
-        self.gap = 0.0
-        for site in sites:
-            body = {"action": "checksum", "assay": {"run": self.sampler.run}}
-            found = site.wire.json("POST", "/weight_checker", body, seconds=SECONDS)
-            there = found.get("checksums", {}) if isinstance(found, dict) else {}
-            if there and (wrong := sorted(name for name, value in sums.items() if there.get(name) != value)):
-                raise StaleWeights(
-                    f"{site.wire.name} holds other bytes than were published in {len(wrong)} of {len(sums)} tensors, "
-                    f"first {wrong[0]}: nothing is trained on what it writes. Start it again, then `assay resume`."
-                )
-            scored = site.score(self.probes)
-            gap = max(
-                float(np.abs(np.float64(mine.logp) - theirs).max())
-                for mine, theirs in zip(expected, scored, strict=True)
+        def act(what: Callable[[Site], None]) -> None:
+            def on(number: int) -> None:
+                try:
+                    what(sites[number])
+                except EndpointError as error:
+                    failed[number] = error
+
+            list(threads.map(on, [number for number in sites if number not in failed]))
+
+        with ThreadPoolExecutor(max(1, len(sites)), "publish") as threads:
+            act(lambda site: site.wire.json("POST", "/start_weight_update", told, seconds=SECONDS))
+            sums, self.moved = {}, 0
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for number, bucket in enumerate(_buckets(weights)):
+                place = Path(tempfile.mkdtemp(prefix=f"bucket-{number}-", dir=self.folder))
+                try:
+                    with (place / "weights.safetensors").open("wb") as file:
+                        for piece in tensors.encode(bucket):
+                            self.moved += file.write(piece)
+                    sums |= {name: checksum(tensor) for name, tensor in bucket.items()}
+                    body = {**told, "update_info": {"transport": "files", "folder": str(place.resolve())}}
+                    act(lambda site, body=body: site.wire.json("POST", "/update_weights", body, seconds=SECONDS))
+                finally:
+                    shutil.rmtree(place)
+            done = {**told, "weight_version": str(version)}
+            act(lambda site: site.wire.json("POST", "/finish_weight_update", done, seconds=SECONDS))
+            expected, gaps = self.source.score(self.probes), [0.0]
+            act(lambda site: gaps.append(self._believe(site, sums, expected)))
+        self.gap = max(gaps)
+        return failed
+
+    def _believe(self, site: Site, sums: Mapping[str, str], expected: Sequence[Scores]) -> float:
+        """By how much its log-probs of the probes differ. `StaleWeights` where its tensors are not the learner's, or it
+        does not compute with them.
+        """
+        body = {"action": "checksum", "assay": {"run": self.sampler.run}}
+        found = site.wire.json("POST", "/weight_checker", body, seconds=SECONDS)
+        there = found.get("checksums", {}) if isinstance(found, dict) else {}
+        if there and (wrong := sorted(name for name, value in sums.items() if there.get(name) != value)):
+            raise StaleWeights(
+                f"{site.wire.name} holds other bytes than were published in {len(wrong)} of {len(sums)} tensors, "
+                f"first {wrong[0]}: nothing is trained on what it writes. Start it again, then `assay resume`."
             )
-            if not gap <= self.tolerance:
-                raise StaleWeights(
-                    f"{site.wire.name} reports the new weights, and its log-probs of probes differ from the learner's "
-                    f"by up to {gap:.3g}; at most {self.tolerance:g} is allowed. It computes with an old tensor, or "
-                    "otherwise than the learner: nothing is trained on what it writes."
-                )
-            self.gap = max(self.gap, gap)
+        scored = site.score(self.probes)
+        gap = max(
+            float(np.abs(np.float64(mine.logp) - theirs).max()) for mine, theirs in zip(expected, scored, strict=True)
+        )
+        if not gap <= self.tolerance:
+            raise StaleWeights(
+                f"{site.wire.name} reports the new weights, and its log-probs of probes differ from the learner's "
+                f"by up to {gap:.3g}; at most {self.tolerance:g} is allowed. It computes with an old tensor, or "
+                "otherwise than the learner: nothing is trained on what it writes."
+            )
+        return gap
 
 
 def _buckets(weights: Iterable[tuple[str, Tensor]]) -> Iterator[dict[str, Tensor]]:

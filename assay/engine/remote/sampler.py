@@ -22,7 +22,7 @@ from assay.engine.sampling_call import Limits, check
 from assay.errors import ConfigError, EndpointError, UsageError
 from assay.host import terminal
 from assay.rng import Key
-from assay.types import Request
+from assay.types import Request, Stats
 
 LOOK = 0.5  # seconds after which a thread that waits looks at its deadline
 GRACE = 60.0  # seconds beyond the deadline of an exchange in which a courier must have said something
@@ -50,9 +50,12 @@ class RemoteSampler:
         exact: bool = False,
         max_age: int = 0,
         version: int = 0,
+        ours: bool = False,
     ) -> None:
-        """`run` is the name under which it claims its servers. `max_age` is by how many versions the weights that write
-        an answer may be older than those that were published last when it was asked for.
+        """`run` is the name under which it claims its servers, which are `ours` if the run started them.
+
+        `max_age` is by how many versions the weights that write an answer may be older than those that were published
+        last when it was asked for.
         """
         if not sites:
             raise UsageError("a sampler over servers needs the address of at least one.")
@@ -65,6 +68,10 @@ class RemoteSampler:
         self._exact = exact
         self._published = {**FRESH, str(version): version}  # labels that servers give to weights -> versions
         self._keeping, self._blocks = "", itertools.count(1)
+        self._open: list[RemoteTicket] = []  # that may not be ready
+        self.waited = self.idle = 0.0  # seconds: of whoever waited for answers, and of servers without any to write
+        self.discarded = 0  # answers that were lost, or could not be believed
+        self._told = 0  # requests sent again, of which `measured` has spoken
         claimed: list[Site] = []
         try:
             for site in sites:
@@ -73,7 +80,7 @@ class RemoteSampler:
         except BaseException:
             self._release(claimed)
             raise
-        self.couriers = Couriers(sites, run=run, patience=patience)
+        self.couriers = Couriers(sites, run=run, patience=patience, ours=ours)
 
     def __enter__(self) -> Self:
         return self
@@ -104,6 +111,19 @@ class RemoteSampler:
     def resubmitted(self) -> int:
         """How many requests were sent again, because a server was gone or refused them."""
         return self.couriers.resubmitted
+
+    def measured(self) -> Stats:
+        self._open = [ticket for ticket in self._open if not ticket.ready]
+        found = {
+            "time/samplers_wait": self.waited,
+            "time/samplers_idle": self.idle,
+            "samplers/in_air": float(sum(ticket.left for ticket in self._open)),
+            "samplers/resubmitted": float(self.resubmitted - self._told),
+            "samplers/discarded": float(self.discarded),
+            "samplers/lost": float(len(self.lost)),
+        }
+        self.waited, self.idle, self.discarded, self._told = 0.0, 0.0, 0, self.resubmitted
+        return found
 
     def admit(self, site: Site) -> None:
         """Examines a server and claims it."""
@@ -151,6 +171,10 @@ class RemoteSampler:
         order = Order(requests, key, str(self.version), self._keeping, reading)
         ticket = RemoteTicket(self, order, done)
         if requests:
+            before, self._open = self._open, [one for one in self._open if not one.ready]
+            if before and not self._open:
+                self.idle += time.monotonic() - max(one.order.heard for one in before)
+            self._open.append(ticket)
             self.couriers.send(order, range(len(requests)))
         return ticket
 
@@ -178,7 +202,7 @@ class RemoteTicket:
 
     @property
     def ready(self) -> bool:
-        while self._left and self._trouble is None:
+        while self.left and self._trouble is None:
             try:
                 self._take(self.order.arrived.get_nowait())
             except queue.Empty:
@@ -186,17 +210,22 @@ class RemoteTicket:
         return True
 
     def wait(self) -> list[Generation]:
-        while self._left and self._trouble is None:
-            try:
-                self._take(self.order.arrived.get(timeout=LOOK))
-            except queue.Empty:
-                self._require_news()
+        began = time.monotonic()
+        try:
+            while self.left and self._trouble is None:
+                try:
+                    self._take(self.order.arrived.get(timeout=LOOK))
+                except queue.Empty:
+                    self._require_news()
+        finally:
+            self.sampler.waited += time.monotonic() - began
         if self._trouble is not None:
             raise self._trouble
         return [self._made[place] for place in range(len(self.order.requests))]
 
     @property
-    def _left(self) -> int:
+    def left(self) -> int:
+        """How many answers have not been taken."""
         return len(self.order.requests) - len(self._made)
 
     def _take(self, item: tuple[int, Generation] | BaseException) -> None:
@@ -205,6 +234,7 @@ class RemoteTicket:
             return
         place, made = item
         self._made[place] = made
+        self.sampler.discarded += made.finish == "error"
         if self.done is not None:
             try:
                 self.done(place, made)

@@ -13,12 +13,12 @@ import contextlib
 import json
 import os
 import signal
-import sys
 import threading
 from typing import Any
 
 from assay.engine.remote.answering import Server
 from assay.engine.remote.served import Served
+from assay.host import terminal
 
 
 def facts_of(engine: Any, *, model: str, digest: str) -> dict[str, Any]:
@@ -73,8 +73,7 @@ def main(arguments: list[str] | None = None) -> None:
     server = Server(served, facts_of(engine, model=options.model, digest=digest), host=options.host, port=options.port)
     served.start()
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown, daemon=True).start())
-    sys.stdout.write(json.dumps({"address": server.address, "pid": os.getpid(), **server.facts}) + "\n")
-    sys.stdout.flush()
+    terminal.show(json.dumps({"address": server.address, "pid": os.getpid(), **server.facts}))
     with processor_of(engine), contextlib.closing(server.socket):
         server.serve_forever(poll_interval=0.1)
     served.stop()

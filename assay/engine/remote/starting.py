@@ -11,10 +11,13 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from assay.errors import ConfigError, EndpointError
 from assay.host.files import read_bytes
+
+if TYPE_CHECKING:
+    from assay.engine.cluster.launcher import Launcher
 
 FAREWELL = 15.0  # seconds in which a server that is told to end must be gone
 LOOK = 0.1
@@ -23,6 +26,32 @@ LOG = 256 << 20  # bytes of a log that are read
 
 Ready = Callable[["Started"], str]
 """(a server that was started) -> its address, or '' while it is not ready."""
+
+
+class Server(Protocol):
+    """A server that this process started, here or elsewhere."""
+
+    name: str
+    address: str
+    log: Path
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    @property
+    def gone(self) -> bool: ...
+
+    def close(self) -> None:
+        """Ends the server and waits until it is gone."""
+        ...
+
+    def text(self) -> str:
+        """What the server has printed so far."""
+        ...
+
+
+S = TypeVar("S", bound=Server)
 
 
 class Started:
@@ -75,9 +104,6 @@ class Started:
         """What the server has printed so far."""
         return read_bytes(self.log, most=LOG).decode(errors="replace")
 
-    def last_words(self) -> str:
-        return "\n".join(self.text().splitlines()[-LAST_LINES:])
-
 
 def start(
     command: Sequence[str],
@@ -89,12 +115,18 @@ def start(
     environment: Mapping[str, str] | None = None,
 ) -> Started:
     """Starts a server and waits until it is ready. EndpointError, with the end of its log, if it is not in time."""
-    server, until = Started(command, name=name, log=log, environment=environment or {}), time.monotonic() + seconds
+    return in_time(Started(command, name=name, log=log, environment=environment or {}), ready, seconds)
+
+
+def in_time(server: S, ready: Callable[[S], str], seconds: float) -> S:
+    """The server, when it is ready. EndpointError, with the end of its log, if it is not in time."""
+    until = time.monotonic() + seconds
     try:
         while not (address := ready(server)):
             if server.gone or time.monotonic() > until:
                 why = "ended" if server.gone else f"was not ready within {seconds:g} s"
-                raise EndpointError(f"{name} {why}. The end of its log {log}:\n{server.last_words()}")
+                last = "\n".join(server.text().splitlines()[-LAST_LINES:])
+                raise EndpointError(f"{server.name} {why}. The end of its log {server.log}:\n{last}")
             time.sleep(LOOK)
     except BaseException:
         server.close()
@@ -117,17 +149,28 @@ def _ours(module: str) -> list[str]:
 
 
 def start_own(
-    model: str, *, log: Path, seconds: float = 300.0, options: Mapping[str, str | int] | None = None
-) -> Started:
-    """Starts our own server: `start_own("models/tiny", log=log, options={"precision": "fp32", "threads": 1})`."""
+    model: str,
+    *,
+    log: Path,
+    seconds: float = 300.0,
+    options: Mapping[str, str | int] | None = None,
+    launcher: Launcher | None = None,
+) -> Server:
+    """Starts our own server: `start_own("models/tiny", log=log, options={"precision": "fp32", "threads": 1})`.
+
+    It runs on this machine, or where `launcher` finds room for it.
+    """
     settings = {"model": model, "port": 0, **(options or {})}
     given = [part for name, value in settings.items() for part in (f"--{name}", str(value))]
-    return start(
-        [*_ours("server"), *given], name="a sampler of Assay's engine", log=log, ready=_printed, seconds=seconds
-    )
+    name = "a sampler of Assay's engine"
+    if launcher is None:
+        return start([*_ours("server"), *given], name=name, log=log, ready=_printed, seconds=seconds)
+    from assay.engine.remote.placed import PlacedServer
+
+    return in_time(PlacedServer(given, launcher, name=name, log=log), _printed, seconds)
 
 
-def _printed(server: Started) -> str:
+def _printed(server: Server) -> str:
     """The address that our own server prints when it is ready."""
     for line in server.text().splitlines():
         with contextlib.suppress(ValueError):

@@ -10,7 +10,7 @@ from typing import Any
 
 from assay.engine.cluster.launcher import Here, Launcher, Needs
 from assay.engine.sharded.rank import PROGRAM
-from assay.errors import AssayError, EndpointError
+from assay.errors import AssayError, ProcessLost
 from assay.host import terminal
 from assay.host.child import listen
 
@@ -18,7 +18,7 @@ GRACE = 2.0  # seconds after a rank's failure in which the death of another rank
 TURN = 0.5  # seconds of one look at the channels
 
 
-class RankLost(EndpointError):
+class RankLost(ProcessLost):
     """A rank of the learner died or hangs. The group is gone with it, and may be started again."""
 
 

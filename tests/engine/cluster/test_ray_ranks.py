@@ -1,4 +1,4 @@
-"""Ranks on the nodes of a Ray cluster: where they lie, what becomes of them when something dies, and what is refused."""
+"""Ranks on the nodes of a Ray cluster: where they lie, what becomes of them when something dies, what is refused."""
 
 from __future__ import annotations
 
@@ -127,7 +127,8 @@ def test_nothing_outlives_a_driver_that_is_killed(tmp_path: Path) -> None:
     program = (
         "import time; from pathlib import Path; from assay.engine.cluster.nodes import Cluster; "
         "from assay.engine.sharded.ranks import Group, Ranks; "
-        f"cluster = Cluster('auto', folder=Path({str(tmp_path)!r})); ranks = Ranks(Group(size=2, deadline=60), cluster); "
+        f"cluster = Cluster('auto', folder=Path({str(tmp_path)!r})); "
+        "ranks = Ranks(Group(size=2, deadline=60), cluster); "
         "print(*[facts['pid'] for facts in ranks.facts], flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as driver:

@@ -188,7 +188,7 @@ def test_a_group_stays_with_its_server_and_moves_only_when_that_is_gone() -> Non
             ids = {member.id for member in members}
             (home[i],) = (n for n, s in enumerate((a, b, c)) if ids & {body["request_id"] for body in s.asked})
         assert set(home.values()) == {0, 1, 2}
-        sampler.couriers._lose(1, "for this test")
+        sampler.couriers.lose(1, "for this test")
         a.asked.clear()
         c.asked.clear()
         sampler.generate([request(i, draw=9) for i in groups], Key(9))

@@ -55,7 +55,9 @@ def test_servers_compute_with_what_was_published(tmp_path: Path, tied: bool, kin
             folder=tmp_path,
             tolerance=1e-4,
         )
-        engine = Paired(learner, lambda: sampler, context=learner.context, vocab=learner.vocab, end_ids=learner.end_ids)
+        engine = Paired(
+            learner, lambda: [sampler], context=learner.context, vocab=learner.vocab, end_ids=learner.end_ids
+        )
         for version in (0, 1, 2):
             made = engine.generate(requests_of(3), Key(7))
             here = learner.generate(requests_of(3), Key(7))

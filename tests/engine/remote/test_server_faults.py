@@ -24,7 +24,7 @@ from assay.engine.native.engine import NativeEngine
 from assay.engine.remote.couriers import Patience
 from assay.engine.remote.own import AssaySite
 from assay.engine.remote.sampler import RemoteSampler
-from assay.engine.remote.starting import start_own
+from assay.engine.remote.starting import Started, start_own
 from assay.engine.remote.wire import Refused, Wire
 from assay.errors import ConfigError, EndpointError
 from assay.policy import load_policy, save_policy
@@ -120,7 +120,7 @@ CLIENT = """
 import sys, time
 from pathlib import Path
 from assay.engine.remote.own import AssaySite
-from assay.engine.remote.starting import start_own
+from assay.engine.remote.starting import Started, start_own
 from assay.engine.remote.wire import Wire
 folder, log, given = sys.argv[1:]
 server = start_own(folder, log=Path(log), options={"precision": "fp32", "threads": 1})
@@ -168,6 +168,6 @@ def test_a_server_that_we_started_ends_when_told_to_and_says_what_it_serves(fold
         assert printed["address"] == server.address and printed["pid"] == facts["pid"]
         assert engine_of(load_policy(folder)).vocab == facts["vocab"]
         Wire(server.address).json("POST", "/end", {}, seconds=5.0)
-        assert gone(facts["pid"]) and gone(server.process.pid)
+        assert isinstance(server, Started) and gone(facts["pid"]) and gone(server.process.pid)
     with pytest.raises(EndpointError, match=r"a sampler of Assay's engine ended[^$]*nowhere"):
         start_own(str(tmp_path / "nowhere"), log=tmp_path / "other")
