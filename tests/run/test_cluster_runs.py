@@ -1,0 +1,135 @@
+"""Runs whose processes lie in a Ray cluster: the bits of one machine, also after a node or the whole cluster died."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from processes import gone
+from ray_clusters import all_gone, below, cluster_of, kill_node
+from small_runs import Shell, came_to, make_model, steps_of, train_line
+
+from assay.engine.sharded.engine import ShardedLearner
+
+pytestmark = pytest.mark.scale
+TWO = ("--machine.learners", "2", "--machine.precision", "fp32", "--machine.deadline", "60")
+GRADED = """
+def graded(completions, **columns):
+    return [sum(map(ord, text)) % 7 / 6 for text in completions]
+"""
+
+
+@pytest.fixture
+def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(capsys)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    path = tmp_path_factory.mktemp("reward") / "graded.py"
+    path.write_text(GRADED)
+    return ("--reward", f"{path}:graded")
+
+
+@pytest.fixture(scope="module")
+def calm(model: Path, graded: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What two learners come to as processes of this machine."""
+    from assay.cli.main import main
+
+    run = tmp_path_factory.mktemp("calm") / "run"
+    assert main(train_line(model, run, *TWO, *graded)) == 0
+    return came_to(run)
+
+
+def after(patch: pytest.MonkeyPatch, version: int, harm: Callable[[ShardedLearner], object]) -> None:
+    """Does harm once, in the optimiser step that follows a version."""
+    plain, left = ShardedLearner.step, [True]
+
+    def step(self: ShardedLearner, **settings: Any) -> Mapping[str, float]:
+        if self.version == version and left[0]:
+            left[0] = False
+            harm(self)
+        return plain(self, **settings)
+
+    patch.setattr(ShardedLearner, "step", step)
+
+
+def test_a_cluster_of_its_own_gives_the_bits_of_one_machine_and_is_gone_afterwards(
+    shell: Shell, model: Path, tmp_path: Path, calm: Any, graded: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[int] = []
+    after(monkeypatch, 1, lambda learner: started.extend(below(os.getpid())))
+    ran = shell(*train_line(model, tmp_path / "run", *TWO, *graded, "--machine.cluster", "auto"))
+    assert ran.code == 0, ran.err
+    assert "processes are started in a Ray cluster of this run at" in ran.err
+    assert "Ray" not in ran.out and "token" not in (tmp_path / "run" / "run.json").read_text()
+    assert came_to(tmp_path / "run") == calm
+    assert len(started) > 4 and not all_gone(started, within=15)
+
+
+def test_a_run_that_loses_a_node_moves_and_ends_with_the_same_bits(
+    shell: Shell, model: Path, tmp_path: Path, calm: Any, graded: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`auto` finds the cluster, which was started before; one of its nodes has room for both ranks afterwards."""
+    with cluster_of(0, 1, 1, 1) as cluster:
+        monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+
+        def harm(learner: ShardedLearner) -> None:
+            (node,) = [node for node in cluster.list_all_nodes() if f"({node.node_id[:8]})" in where(learner)]
+            kill_node(node)
+            assert gone(learner.ranks.facts[1]["pid"])
+
+        def where(learner: ShardedLearner) -> str:
+            return learner.ranks.children[1].where
+
+        after(monkeypatch, 2, harm)
+        ran = shell(*train_line(model, tmp_path / "run", *TWO, *graded, "--machine.cluster", "auto"))
+    assert ran.code == 0, ran.err
+    assert f"processes are started in the Ray cluster at {cluster.address}" in ran.err
+    assert "rank 1 of 2 on node" in ran.err and "is gone with its" in ran.err
+    assert "All processes are started again from step" in ran.err and steps_of(tmp_path / "run") == [1, 2, 3, 4]
+    assert came_to(tmp_path / "run") == calm
+
+
+def test_a_run_whose_whole_cluster_dies_starts_another(
+    shell: Shell, model: Path, tmp_path: Path, calm: Any, graded: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The raylet beside the driver ends every process that speaks with it, and the driver is none of them."""
+
+    def harm(learner: ShardedLearner) -> None:
+        raylets = [pid for pid in below(os.getpid()) if Path(f"/proc/{pid}/comm").read_text().strip() == "raylet"]
+        assert len(raylets) == 1
+        os.kill(raylets[0], signal.SIGKILL)
+        assert all(gone(facts["pid"]) for facts in learner.ranks.facts)
+
+    after(monkeypatch, 1, harm)
+    ran = shell(*train_line(model, tmp_path / "run", *TWO, *graded, "--machine.cluster", "auto"))
+    assert ran.code == 0, ran.err
+    assert "of 2 on node" in ran.err and "All processes are started again from step" in ran.err
+    assert came_to(tmp_path / "run") == calm
+
+
+def test_servers_lie_in_the_cluster_too(shell: Shell, model: Path, tmp_path: Path, graded: tuple[str, ...]) -> None:
+    """A run of one learner with a server, here and in a cluster: the same bits."""
+    told = ("--machine.samplers", "1", "--machine.precision", "fp32", *graded)
+    assert shell(*train_line(model, tmp_path / "here", *told)).code == 0
+    ran = shell(*train_line(model, tmp_path / "there", *told, "--machine.cluster", "auto"))
+    assert ran.code == 0, ran.err
+    assert came_to(tmp_path / "here") == came_to(tmp_path / "there")
+    assert "127.0.0.1" not in (tmp_path / "there" / "samplers" / "0.log").read_text()
+
+
+def test_a_run_for_which_the_cluster_has_no_room_is_refused(shell: Shell, model: Path, tmp_path: Path) -> None:
+    told = ("--machine.learners", "3", "--machine.precision", "fp32")
+    with cluster_of(1, 1) as cluster:
+        ran = shell(*train_line(model, tmp_path / "run", *told, "--machine.cluster", cluster.address))
+    assert ran.code == 69 and "3 x (1 CPU) were asked for" in ran.err and "free now: 2 CPU" in ran.err
