@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.collect import Ahead
-from assay.errors import ConfigError
+from assay.errors import ConfigError, EndpointError, ProcessLost
 from assay.host.space import cores, device_of
 from assay.host.terminal import say
 from assay.recipe import Recipe
@@ -95,14 +95,19 @@ class _Fleet:
             decode=policy.tokenizer.decode,
             digest=self.digest,
         )
-        remote = RemoteSampler(
-            sites,
-            expected,
-            run=str(self.folder),
-            patience=Patience(answer=seconds, silence=min(60.0, seconds)),
-            ours=bool(self.started),
-            exact=learner.exact and all(site.facts().get("place") == learner.place for site in sites),
-        )
+        try:
+            remote = RemoteSampler(
+                sites,
+                expected,
+                run=str(self.folder),
+                patience=Patience(answer=seconds, silence=min(60.0, seconds)),
+                ours=bool(self.started),
+                exact=learner.exact and all(site.facts().get("place") == learner.place for site in sites),
+            )
+        except EndpointError as error:
+            if self.started:
+                raise ProcessLost(str(error)) from error
+            raise
         weights = self.folder / "weights" / str(numbers[0])
         self.stack.callback(shutil.rmtree, self.folder / "weights", ignore_errors=True)
         self.stack.callback(remote.close)
