@@ -57,7 +57,7 @@ CONSTANTS = {
     "prefill_share": Constant(0.5, "assumed", "share of the published products that reading prompts reaches"),
     "decode_share": Constant(0.7, "assumed", "share of the published memory bandwidth that decoding reaches"),
     "launch": Constant(0.002, "assumed", "seconds of a decoding step beside its reading"),
-    "slots": Constant(256, "assumed", "answers that a server writes at a time, where its memory has room"),
+    "slots": Constant(256, "assumed", "answers that a server writes at a time for each GPU, where its memory has room"),
     "spread": Constant(0.9, "assumed", "standard deviation of the logarithm of an answer's length"),
     "files": Constant(2e9, "assumed", "bytes a second at which weights are written to, or read from, a shared folder"),
     "network": Constant(50e9, "published", "bytes a second between nodes: a network card of 400 Gbit/s a GPU"),
