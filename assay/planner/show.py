@@ -16,13 +16,16 @@ from assay.recipe import Recipe
 
 ARGUMENTS: list[tuple[tuple[str, ...], dict[str, Any]]] = [
     (("recipe",), {"metavar": "RECIPE", "help": "a name of `assay list recipes`; --scale.* changes its numbers"}),
-    (("--model",), {"required": True, "help": "a folder, a base, or a model of the Hub whose shape is known here; no default"}),
+    (
+        ("--model",),
+        {"required": True, "help": "a folder, a base, or a model of the Hub whose shape is known here; no default"},
+    ),
     (("--gpus",), {"type": int, "default": 16, "help": "how many GPUs there are; default 16"}),
     (("--gpu",), {"default": "h100", "help": f"their kind: {', '.join(GPUS)}; default h100"}),
     (("--prompt-tokens",), {"type": int, "default": 512, "help": "tokens of a prompt; default 512"}),
     (
         ("--answer-tokens",),
-        {"type": int, "default": 0, "help": "tokens of an answer in the mean; default a quarter of scale.max-new"},
+        {"type": int, "help": "tokens of an answer in the mean; default a quarter of scale.max-new"},
     ),
 ]
 BEYOND = 100e9  # parameters beyond which nothing like it stands behind the formulas
@@ -85,13 +88,14 @@ def _recipe(name: str, overrides: dict[str, str]) -> tuple[Recipe, Any]:
     return experiment.recipe, experiment.machine
 
 
-def work_of(recipe: Recipe, machine: Any, *, prompt: int, answer: int) -> Work:
+def work_of(recipe: Recipe, machine: Any, *, prompt: int, answer: int | None) -> Work:
     """What a step of the recipe asks for."""
     scale = recipe.scale
-    if prompt < 1 or answer < 0 or answer > scale.max_new:
+    mean = max(1, scale.max_new // 4) if answer is None else answer
+    if prompt < 1 or not 1 <= mean <= scale.max_new:
         raise ConfigError(
-            f"--prompt-tokens is {prompt} and --answer-tokens {answer}: at least 1 token of a prompt, and at most "
-            f"scale.max-new, {scale.max_new}, of an answer."
+            f"--prompt-tokens is {prompt} and --answer-tokens {mean}: at least 1 token of a prompt, and 1 to "
+            f"{scale.max_new} (scale.max-new) of an answer."
         )
     trained = sum(model.trained for model in recipe.models.values())
     wants = {want for mechanism in recipe.mechanisms for want in mechanism.objective.wants}
@@ -101,7 +105,7 @@ def work_of(recipe: Recipe, machine: Any, *, prompt: int, answer: int) -> Work:
         group=scale.group_size,
         prompt=prompt,
         limit=scale.max_new,
-        answer=float(answer or max(1, scale.max_new // 4)),
+        answer=float(mean),
         passes=scale.num_epochs,
         updates=scale.num_updates,
         scored=(scale.num_updates > 1) + ("ref" in wants),

@@ -180,7 +180,8 @@ def test_assay_plan_says_what_is_assumed(shell: Shell) -> None:
         (("--gpu", "abacus"), "--gpu is 'abacus'"),
         (("--model", "x/y"), "whose shape is not known here"),
         (("--prompt-tokens", 0), "at least 1 token of a prompt"),
-        (("--answer-tokens", 257), "at most scale.max-new, 256, of an answer"),
+        (("--answer-tokens", 257), "1 to 256 (scale.max-new) of an answer"),
+        (("--answer-tokens", 0), "1 to 256 (scale.max-new) of an answer"),
         (("--scale.nonsense", 1), "nonsense"),
     ],
 )
