@@ -126,7 +126,6 @@ def check_replies(experiment: Experiment) -> None:
 
 def check_learners(machine: Machine) -> None:
     """Refuses learners that cannot be had, or that cannot share the work as they are told to."""
-    check_samplers(machine)
     if machine.learners > 1 and machine.learners % max(1, machine.replicate):
         raise ConfigError(
             f"machine.replicate is {machine.replicate}, which does not divide the {machine.learners} learners: each "
@@ -219,6 +218,12 @@ def check(experiment: Experiment) -> None:
             "machine.optimiser_bits 8 needs the package bitsandbytes: `pip install 'assay-rl[low-bit]'`, or take 32."
         )
     check_learners(experiment.machine)
+    check_samplers(experiment.machine)
+    if experiment.machine.samplers and experiment.lora.rank:
+        raise ConfigError(
+            "machine.samplers is set, and the run trains an adapter: servers take whole weights. Leave "
+            "machine.samplers out, or --lora."
+        )
     names([parse(reward) for reward in experiment.rewards])
     if not math.isfinite(experiment.right_from):
         raise ConfigError(f"right_from must be a number, not {experiment.right_from}.")

@@ -171,7 +171,7 @@ def test_a_run_is_resumed_with_servers_and_without(
         (("--machine.samplers", "localhost:80"), "addresses of servers that run, http://HOST:PORT"),
         (("--machine.samplers", "http://host"), "machine.samplers is 'http://host'"),
         (("--machine.samplers", "http://127.0.0.1:9"), "127.0.0.1:9"),
-        (("--machine.samplers", "1", "--lora", "4"), "machine.samplers is set, and the policy has an adapter"),
+        (("--machine.samplers", "1", "--lora", "4"), "machine.samplers is set, and the run trains an adapter"),
     ],
 )
 def test_samplers_that_cannot_be_are_refused(
