@@ -15,16 +15,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from processes import gone
-from small_runs import ROOT, came_to, make_model, steps_of, train_line
+from small_runs import GRADED, ROOT, came_to, make_model, steps_of, train_line
 
 pytestmark = pytest.mark.deep
 KILLS = 20
 PATIENCE = 420.0  # seconds for the whole run
 STEPS = 24
-GRADED = """
-def graded(completions, **columns):
-    return [sum(map(ord, text)) % 7 / 6 for text in completions]
-"""
 
 
 def descendants(of: int) -> list[int]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from processes import gone
-from small_runs import Shell, came_to, make_model, steps_of, train_line
+from small_runs import GRADED, Shell, came_to, make_model, steps_of, train_line
 from torch import Tensor
 
 from assay.engine.interface import Done
@@ -22,10 +22,6 @@ from assay.types import Request
 
 pytestmark = pytest.mark.slow
 FP32 = ("--machine.precision", "fp32", "--machine.deadline", "60")
-GRADED = """
-def graded(completions, **columns):
-    return [sum(map(ord, text)) % 7 / 6 for text in completions]
-"""
 
 
 @pytest.fixture
