@@ -59,6 +59,8 @@ class Machine:
     learners: int = 1  # processes that share the training of each parameter set, by FSDP2
     replicate: int = 1  # copies of the weights among the learners; each copy is spread over learners / replicate
     samplers: str = ""  # servers that write the answers: how many, 2, or where, http://HOST:PORT; empty: this process
+    sampler: Literal["assay", "vllm"] = "assay"  # what these servers run: this engine, or vLLM
+    sampler_python: str = ""  # the interpreter of an environment with vLLM; needed where the run starts such servers
     deadline: int = 600  # seconds after which a learner that does not answer is given up
     restarts: int = 3  # how often the learners are started again from the last checkpoint after one was lost
 
@@ -150,6 +152,7 @@ def check_learners(machine: Machine) -> None:
 
 def check_samplers(machine: Machine) -> None:
     """Refuses a number of servers, or addresses of servers, that cannot be meant."""
+    _check_vllm(machine)
     if not machine.samplers or (machine.samplers.isdecimal() and 0 < int(machine.samplers) <= MOST_SAMPLERS):
         return
     if not machine.samplers.isdecimal() and all(map(_is_address, machine.samplers.split(","))):
@@ -158,6 +161,26 @@ def check_samplers(machine: Machine) -> None:
         f"machine.samplers is {machine.samplers!r}: write how many servers are started, 1 to {MOST_SAMPLERS}, or the "
         "addresses of servers that run, http://HOST:PORT, with commas between them."
     )
+
+
+def _check_vllm(machine: Machine) -> None:
+    """Refuses vLLM where it cannot be started, and its settings where it is not."""
+    vllm, started = machine.sampler == "vllm", machine.samplers.isdecimal()
+    if vllm and not machine.samplers:
+        raise ConfigError(
+            "machine.sampler is vllm, and machine.samplers is empty: write how many servers are started, or where they "
+            "are, http://HOST:PORT."
+        )
+    if vllm and started and not machine.sampler_python:
+        raise ConfigError(
+            "machine.sampler is vllm, which has an environment of its own: set machine.sampler-python to the "
+            "interpreter of that environment, such as /opt/vllm/bin/python."
+        )
+    if machine.sampler_python and not (vllm and started):
+        raise ConfigError(
+            f"machine.sampler-python is {machine.sampler_python}, and no vLLM server is started: leave it out, or set "
+            "machine.sampler to vllm and machine.samplers to a number."
+        )
 
 
 def _is_address(text: str) -> bool:

@@ -18,8 +18,8 @@ from assay.run.experiment import Experiment
 if TYPE_CHECKING:
     from assay.engine.local import LocalEngine
     from assay.engine.paired import Paired, Trainer
-    from assay.engine.remote.own import AssaySite
     from assay.engine.remote.publish import Published
+    from assay.engine.remote.site import Site
     from assay.engine.remote.starting import Started
     from assay.policy import Policy
 
@@ -62,8 +62,6 @@ class _Fleet:
     def __init__(
         self, experiment: Experiment, policy: Policy, learner: Trainer, folder: Path, stack: ExitStack, digest: str
     ) -> None:
-        from assay.engine.remote.own import AssaySite
-
         self.experiment, self.policy, self.learner = experiment, policy, learner
         self.folder, self.stack, self.digest = folder, stack, digest
         asked = experiment.machine.samplers
@@ -72,7 +70,7 @@ class _Fleet:
             say(f"{asked} samplers are started")
             self.sites = [self._start(number) for number in range(int(asked))]
         else:
-            self.sites = [AssaySite(address) for address in asked.split(",")]
+            self.sites = [self._site(address) for address in asked.split(",")]
             if len(set(asked.split(","))) < len(self.sites):
                 raise ConfigError(f"machine.samplers names a server twice: {asked}.")
 
@@ -102,7 +100,7 @@ class _Fleet:
                 run=str(self.folder),
                 patience=Patience(answer=seconds, silence=min(60.0, seconds)),
                 ours=bool(self.started),
-                exact=learner.exact and all(site.facts().get("place") == learner.place for site in sites),
+                place=learner.place if learner.exact else "",
             )
         except EndpointError as error:
             if self.started:
@@ -119,25 +117,57 @@ class _Fleet:
             revive=(lambda place: self._start(numbers[place])) if self.started else None,
         )
 
-    def _start(self, number: int) -> AssaySite:
-        """A server with this number, in place of the one that had it."""
+    def _site(self, address: str) -> Site:
         from assay.engine.remote.own import AssaySite
+        from assay.engine.remote.vllm import VllmSite
+
+        return VllmSite(address) if self.experiment.machine.sampler == "vllm" else AssaySite(address)
+
+    def _start(self, number: int) -> Site:
+        """A server with this number, in place of the one that had it."""
+        if number in self.started:
+            self.started[number].close()
+        start = self._start_vllm if self.experiment.machine.sampler == "vllm" else self._start_own
+        server = start(self.folder / "samplers" / f"{number}.log")
+        self.stack.callback(server.close)
+        self.started[number] = server
+        return self._site(server.address)
+
+    @property
+    def _threads(self) -> int:
+        """Of one server."""
+        machine = self.experiment.machine
+        return max(1, (machine.threads or cores()) // int(machine.samplers))
+
+    def _start_own(self, log: Path) -> Started:
         from assay.engine.remote.starting import start_own
         from assay.run.bases import locate
 
-        machine, ends = self.experiment.machine, sorted(self.policy.end_ids)
-        if number in self.started:
-            self.started[number].close()
+        machine = self.experiment.machine
         options: dict[str, str | int] = {
             "precision": machine.precision,
             "device": device_of(machine.device),
             "engine": machine.engine,
             "cache-mb": machine.cache_mb,
-            "threads": max(1, (machine.threads or cores()) // int(machine.samplers)),
-            "end-ids": ",".join(map(str, ends)),
+            "threads": self._threads,
+            "end-ids": ",".join(map(str, sorted(self.policy.end_ids))),
         }
-        log = self.folder / "samplers" / f"{number}.log"
-        server = start_own(str(locate(self.experiment.model)), log=log, seconds=START, options=options)
-        self.stack.callback(server.close)
-        self.started[number] = server
-        return AssaySite(server.address)
+        return start_own(str(locate(self.experiment.model)), log=log, seconds=START, options=options)
+
+    def _start_vllm(self, log: Path) -> Started:
+        """vLLM reads the model from a folder that is written for it: those of bases and runs it could not read."""
+        from assay.engine.remote.vllm import start_vllm
+        from assay.policy import save_policy
+
+        machine, model = self.experiment.machine, self.folder / "weights" / "start"
+        if not model.exists():
+            save_policy(self.policy, model)
+        return start_vllm(
+            machine.sampler_python,
+            model,
+            log=log,
+            context=self.policy.config.context,
+            precision=self.learner.precision,
+            cache_mb=machine.cache_mb,
+            environment={"OMP_NUM_THREADS": str(self._threads)},
+        )

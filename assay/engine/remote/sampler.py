@@ -47,12 +47,13 @@ class RemoteSampler:
         *,
         run: str,
         patience: Patience = Patience(),  # noqa: B008
-        exact: bool = False,
+        place: str = "",
         max_age: int = 0,
         version: int = 0,
         ours: bool = False,
     ) -> None:
-        """`run` is the name under which it claims its servers, which are `ours` if the run started them.
+        """`run` is the name under which it claims its servers, which are `ours` if the run started them. `place` is
+        that of a learner whose bits are those of our engine, and "" for any other.
 
         `max_age` is by how many versions the weights that write an answer may be older than those that were published
         last when it was asked for.
@@ -65,7 +66,7 @@ class RemoteSampler:
         self.context, self.vocab, self.end_ids = expected.context, expected.vocab, expected.end_ids
         self._prefilled = 0  # by servers that were replaced
         self.version = version
-        self._exact = exact
+        self.place = place
         self._published = {**FRESH, str(version): version}  # labels that servers give to weights -> versions
         self._keeping, self._blocks = "", itertools.count(1)
         self._open: list[RemoteTicket] = []  # that may not be ready
@@ -90,8 +91,8 @@ class RemoteSampler:
 
     @property
     def exact(self) -> bool:
-        """Whoever builds the sampler knows the learner, and says so."""
-        return self._exact
+        """Whether every server computes in the place of the learner, bit for bit."""
+        return bool(self.place) and all(site.place == self.place for site in self.sites)
 
     @property
     def prefilled(self) -> int:
@@ -131,9 +132,7 @@ class RemoteSampler:
         site.claim(self.run, seconds=CLAIM)
 
     def replace(self, number: int, site: Site) -> None:
-        """Another server takes the place of a lost one; until the weights of now are published to it, its answers are
-        too old to be taken.
-        """
+        """Another server takes the place of a lost one, and is asked once the weights of now are published to it."""
         self.admit(site)
         self._prefilled += self.sites[number].prefilled
         self.couriers.replace(number, site)
@@ -142,6 +141,7 @@ class RemoteSampler:
         """From now on servers have the weights of this version, which they call `label`: its number, if not given."""
         self._published[label or str(version)] = version
         self.version = version
+        self.couriers.welcome()
 
     def close(self) -> None:
         """Ends what is under way and releases the servers that are left."""

@@ -49,8 +49,9 @@ SERVERS: dict[str, tuple[Sequence[str], dict[str, str]]] = {
     "closed": (("--no-enable-scale-out",), {}),
     "untrainable": ((), {"VLLM_SERVER_DEV_MODE": "0"}),
     "short": (("--max-model-len", "128"), {}),
+    "rigid": ((), {}),
 }
-"""How each server is started beside what `start_vllm` says."""
+"""How each server is started beside what `start_vllm` says; `rigid` has nothing of `inside_vllm`."""
 
 
 def policy_of(tied: bool = True) -> Policy:
@@ -163,6 +164,8 @@ def record(python: str, name: str, folder: Path, engine: LocalEngine) -> None:
     more, environment = SERVERS[name]
     options = {"context": 256, "precision": "fp32", "rows": 16, "more": more, "environment": environment}
     _Recording.said = {}
+    if name == "rigid":
+        module.EXTENSIONS = ()
     with start_vllm(python, folder, log=folder / f"{name}.log", **options) as server:
         module.Wire = _Recording  # type: ignore[misc]
         try:
