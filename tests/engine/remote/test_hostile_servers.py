@@ -198,6 +198,7 @@ def test_a_group_stays_with_its_server_and_moves_only_when_that_is_gone() -> Non
             assert asked == [at] if at != 1 else len(asked) == 1
         with misbehaving(GOOD) as d:
             sampler.replace(1, Plain(d.address))
+            sampler.published(0)
             sampler.generate([request(i, draw=10) for i in groups], Key(10))
             assert not sampler.lost and len(d.asked) == sum(at == 1 for at in home.values())
 
