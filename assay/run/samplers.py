@@ -83,6 +83,7 @@ class _Fleet:
         from assay.engine.remote.publish import Published
         from assay.engine.remote.sampler import RemoteSampler
         from assay.engine.remote.site import Expected
+        from assay.engine.remote.wire import Gone
 
         learner, policy, seconds = self.learner, self.policy, float(self.experiment.machine.deadline)
         sites = [self.sites[number] for number in numbers]
@@ -102,9 +103,13 @@ class _Fleet:
                 ours=bool(self.started),
                 place=learner.place if learner.exact else "",
             )
-        except EndpointError as error:
+        except Gone as gone:
             if self.started:
-                raise ProcessLost(str(error)) from error
+                raise ProcessLost(str(gone)) from gone
+            raise
+        except EndpointError as error:
+            if self.started and (blamed := self._blamed(str(error))):
+                raise EndpointError(f"{error} {blamed}") from error
             raise
         weights = self.folder / "weights" / str(numbers[0])
         self.stack.callback(shutil.rmtree, self.folder / "weights", ignore_errors=True)
@@ -116,6 +121,13 @@ class _Fleet:
             tolerance=TOLERANCE[learner.precision],
             revive=(lambda place: self._start(numbers[place])) if self.started else None,
         )
+
+    def _blamed(self, said: str) -> str:
+        """What the log of the server that an error names says of errors; "" if it names none of ours."""
+        for server in self.started.values():
+            if server.address in said:
+                return f"Its log {server.log} says: {server.complaint() or server.last_words()}"
+        return ""
 
     def _site(self, address: str) -> Site:
         from assay.engine.remote.own import AssaySite

