@@ -181,8 +181,9 @@ class Couriers:
             for at, said in site.answers(parcel, self.run, seconds=self.patience.answer, silence=self.patience.silence):
                 place = places[at]
                 if place in left:
+                    made = order.read(site, said, order.requests[place])
                     del left[place]
-                    order.bring((place, order.read(site, said, order.requests[place])))
+                    order.bring((place, made))
                 if order.over or self._closed.is_set():
                     return
             with self._lock:

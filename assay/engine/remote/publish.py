@@ -121,6 +121,13 @@ class Published:
         the others go on without it. A server that goes on computing with other weights ends the run.
         """
         began = time.monotonic()
+        with self.sampler.publishing():
+            self._reach(weights, version)
+            self.sampler.published(version)
+        self.seconds += time.monotonic() - began
+
+    def _reach(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
+        """Publishes to every server that is left, again where it failed."""
         faults: Counter[int] = Counter()
         waiting = self._revived() | set(self.sampler.couriers.living)
         while waiting:
@@ -133,8 +140,6 @@ class Published:
             waiting = self._revived() | (found.keys() & set(self.sampler.couriers.living))
         if not self.sampler.couriers.living:
             raise self.sampler.couriers.all_gone()
-        self.sampler.published(version)
-        self.seconds += time.monotonic() - began
 
     def _revived(self) -> set[int]:
         """The numbers of the lost servers in whose place another one was started."""

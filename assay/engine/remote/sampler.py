@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import queue
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from assay.engine.interface import Done, Generation
 from assay.engine.remote.couriers import Couriers, Order, Patience, names
 from assay.engine.remote.reading import read
 from assay.engine.remote.site import Expected, Site
+from assay.engine.remote.wire import Gone
 from assay.engine.sampling_call import Limits, check
 from assay.errors import ConfigError, EndpointError, UsageError
 from assay.host import terminal
@@ -68,6 +70,8 @@ class RemoteSampler:
         self.version = version
         self.place = place
         self._published = {**FRESH, str(version): version}  # labels that servers give to weights -> versions
+        self._settled = threading.Event()  # not while servers take weights
+        self._settled.set()
         self._keeping, self._blocks = "", itertools.count(1)
         self._open: list[RemoteTicket] = []  # that may not be ready
         self.waited = self.idle = 0.0  # seconds: of whoever waited for answers, and of servers without any to write
@@ -137,6 +141,26 @@ class RemoteSampler:
         self._prefilled += self.sites[number].prefilled
         self.couriers.replace(number, site)
 
+    @contextmanager
+    def publishing(self) -> Iterator[None]:
+        """Inside the block servers take weights. What they write meanwhile is read when it is known which of them have
+        the weights that they say.
+        """
+        self._settled.clear()
+        try:
+            yield
+        finally:
+            self._settled.set()
+
+    def _settle(self, site: Site) -> None:
+        """Waits for the end of a publish under way. Raises `Gone` for a server that is not believed after it."""
+        if self._settled.is_set():
+            return
+        while not self._settled.wait(LOOK) and not self.couriers.closed:
+            pass
+        if all(self.sites[number] is not site for number in self.couriers.living):
+            raise Gone(f"{site.wire.name} was given up before its answer was read.")
+
     def published(self, version: int, label: str = "") -> None:
         """From now on servers have the weights of this version, which they call `label`: its number, if not given."""
         self._published[label or str(version)] = version
@@ -163,6 +187,7 @@ class RemoteSampler:
         oldest, published, expected = self.version - self.max_age, self._published, self.expected
 
         def reading(site: Site, said: Any, request: Request) -> Generation:
+            self._settle(site)
             made = read(said, request, expected, published=published, oldest=oldest, streams=site.streams)
             if made.finish != "error":
                 return made

@@ -77,7 +77,7 @@ class Started:
         return read_bytes(self.log, most=LOG).decode(errors="replace")
 
     def complaint(self) -> str:
-        """The first error in what the server has printed, such as `RuntimeError: no such device`; "" if there is none."""
+        """The first error in what the server has printed, such as `RuntimeError: no such device`, or nothing."""
         found = re.search(r"(?m)(?:^|\] )(\w*(?:Error|Exception): .+)$", self.text())
         return found[1].strip() if found else ""
 

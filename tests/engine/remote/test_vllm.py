@@ -156,7 +156,12 @@ def test_an_environment_without_vllm_or_with_an_untried_one_is_refused(tmp_path:
 
 
 def test_the_first_error_of_a_log_is_its_complaint(tmp_path: Path) -> None:
-    lines = ("INFO 11-23 no Error here", "WARNING such as `OSError: too many`", "ERROR [x.py:3] RuntimeError: head_dim=8 fits nowhere", "DeadError: see above")
+    lines = (
+        "INFO 11-23 no Error here",
+        "WARNING such as `OSError: too many`",
+        "ERROR [x.py:3] RuntimeError: head_dim=8 fits nowhere",
+        "DeadError: see above",
+    )
     said = "; ".join(f"print({line!r}, flush=True)" for line in lines)
     command = [sys.executable, "-c", f"{said}; import time; time.sleep(60)"]
     with start(command, name="a server", log=tmp_path / "log", ready=lambda s: s.complaint(), seconds=30.0) as server:
