@@ -7,7 +7,6 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from processes import alive
@@ -44,24 +43,6 @@ def raylet_of(node: Any) -> int:
 def kill_node(node: Any) -> None:
     """What a machine without power looks like from the others: nobody says good-bye."""
     os.kill(raylet_of(node), signal.SIGKILL)
-
-
-def parent_of(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-
-
-def below(pid: int) -> list[int]:
-    """All processes that a process has started, and those that they have started."""
-    found, parents = [], {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            with contextlib.suppress(OSError):
-                parents[int(folder.name)] = parent_of(int(folder.name))
-    front = [pid]
-    while front:
-        front = [child for child, parent in parents.items() if parent in front]
-        found += front
-    return found
 
 
 def all_gone(pids: list[int], *, within: float) -> list[int]:

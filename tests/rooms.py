@@ -35,7 +35,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("known", "loop"),
     ("run",),
     ("api",),
-    ("lab",),
+    ("lab", "planner"),
     ("cli",),
 )
 """From the ground up: a room imports from rooms of lower layers, and from nothing else."""

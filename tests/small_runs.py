@@ -33,6 +33,11 @@ SIZES = {
     "machine.threads": 1,
 }
 STEPS = 4
+GRADED = """
+def graded(completions, **columns):
+    return [sum(map(ord, text)) % 7 / 6 for text in completions]
+"""
+"""The source of a reward function that sees differences in answers which are never right."""
 
 
 @dataclass(frozen=True)

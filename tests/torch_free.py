@@ -6,7 +6,7 @@ from pathlib import Path
 
 VERBS = (
     *("train", "resume", "sample", "eval", "data", "compare", "sweep", "list", "show", "base", "export", "report"),
-    *("verify", "doctor", "demo", "explain", "new", "claims", "bank"),
+    *("verify", "doctor", "demo", "explain", "new", "claims", "bank", "plan"),
 )
 EXAMPLE = Path(__file__).parents[1] / "examples" / "word_problems.jsonl"
 LINES = [
@@ -19,6 +19,7 @@ LINES = [
         for recipe in ("reinforce", "rloo", "grpo", "dr-grpo", "dapo", "sft", "cure", "treerl")
     ),
     "verify explain 1/2 0.5",
+    "plan grpo --model Qwen/Qwen2.5-0.5B --gpus 2 --scale.num-prompts 4 --scale.max-new 64 --json",
     f"data check {EXAMPLE}",
     f"train grpo --dry-run --json --model x/y --data {EXAMPLE}",
     "train dapo --dry-run --json --profile one-gpu --task bool:5 --model x/y --wording natural",

@@ -149,6 +149,12 @@ def run_doctor(arguments: argparse.Namespace) -> Any:
     return found
 
 
+def run_plan(arguments: argparse.Namespace) -> Any:
+    from assay.planner import show
+
+    return show.run_plan(arguments)
+
+
 def run_new(arguments: argparse.Namespace) -> Any:
     from assay.cli import new
 

@@ -19,6 +19,7 @@ from assay.cli.looking import (
     run_export,
     run_list,
     run_new,
+    run_plan,
     run_report,
     run_sample,
     run_show,
@@ -257,6 +258,12 @@ def of_doctor() -> list[Argument]:
     ]
 
 
+def of_plan() -> list[Argument]:
+    from assay.planner.show import ARGUMENTS
+
+    return ARGUMENTS
+
+
 def of_demo() -> list[Argument]:
     return [(("--run",), {"type": Path, "help": "the new folder of the run; default runs/demo-N"}), SEED, QUIET]
 
@@ -292,6 +299,11 @@ VERBS: dict[str, Verb] = {
         "print the formula of a recipe, how it differs from GRPO, and where other implementations deviate",
         of_explain,
         run_explain,
+    ),
+    "plan": (
+        "say what a recipe would need and take on many GPUs, and where to put learners and servers",
+        of_plan,
+        run_plan,
     ),
     "base": ("build a small base model from scratch, once, into the cache", of_base, run_base),
     "new": ("write a method, task or reward that trains and tests itself, for you to fill in", of_new, run_new),

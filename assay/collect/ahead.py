@@ -90,7 +90,7 @@ class Ahead(Collecting):
     `lag` steps. How many servers there are is said by the machine; without any, the same answers are written in turn.
 
         collect=(Ahead(lag=1),)
-        --mechanism.collect ahead --mechanism.collect.0.lag 1 --machine.samplers 2
+        --mechanism.collect ahead --mechanism.collect.0.lag 1
     """
 
     lag: int = 1  # steps between the weights that write an answer and those that learn from it

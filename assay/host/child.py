@@ -27,6 +27,7 @@ from assay.host import terminal
 
 FAREWELL = 5.0  # seconds that a child has to end by itself before it is killed
 LAST_WORDS = 0.5  # seconds that a hanging child has to report where in its code it is
+REAP = 10.0  # seconds that the system has to end a process that was killed
 LONGEST_LINE = 1 << 14  # bytes of a printed line; a longer line is split
 MOST_HEARD = 1 << 20  # bytes of printed text that are read at a time
 _HEAD = struct.Struct("!Q")
@@ -235,7 +236,8 @@ def _end(process: subprocess.Popen[bytes], channel: socket.socket, output: int, 
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # one that the kernel itself holds; it ends when let go
+            process.wait(timeout=REAP)
     channel.close()
     os.close(output)
     words.close()

@@ -92,8 +92,9 @@ class Memory:
 
     def to_columns(self) -> Columns:
         """The held episodes, as arrays. Those that are still being written are waited for."""
-        landed = {name: held.landed() if isinstance(held, Promised) else held for name, held in self.kept.items()}
-        return to_columns({name: episodes for name, episodes in landed.items() if episodes})
+        landed = {name: held.landed() for name, held in self.kept.items() if isinstance(held, Promised)}
+        never = [name for name, episodes in landed.items() if not episodes]
+        return to_columns({name: held for name, held in {**self.kept, **landed}.items() if name not in never})
 
     @classmethod
     def of(cls, data: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> Memory:

@@ -59,6 +59,8 @@ class Machine:
     learners: int = 1  # processes that share the training of each parameter set, by FSDP2
     replicate: int = 1  # copies of the weights among the learners; each copy is spread over learners / replicate
     samplers: str = ""  # servers that write the answers: how many, 2, or where, http://HOST:PORT; empty: this process
+    sampler: Literal["assay", "vllm"] = "assay"  # what these servers run: this engine, or vLLM
+    sampler_python: str = ""  # the interpreter of an environment with vLLM; needed where the run starts such servers
     cluster: str = ""  # where learners and samplers run: auto or HOST:PORT, nodes of a Ray cluster; empty: this machine
     deadline: int = 600  # seconds after which a learner that does not answer is given up
     restarts: int = 3  # how often the learners are started again from the last checkpoint after one was lost
@@ -127,8 +129,6 @@ def check_replies(experiment: Experiment) -> None:
 
 def check_learners(machine: Machine) -> None:
     """Refuses learners that cannot be had, or that cannot share the work as they are told to."""
-    check_samplers(machine)
-    check_cluster(machine)
     if machine.learners > 1 and machine.learners % max(1, machine.replicate):
         raise ConfigError(
             f"machine.replicate is {machine.replicate}, which does not divide the {machine.learners} learners: each "
@@ -155,6 +155,7 @@ def check_learners(machine: Machine) -> None:
 
 def check_samplers(machine: Machine) -> None:
     """Refuses a number of servers, or addresses of servers, that cannot be meant."""
+    _check_vllm(machine)
     if not machine.samplers or (machine.samplers.isdecimal() and 0 < int(machine.samplers) <= MOST_SAMPLERS):
         return
     if not machine.samplers.isdecimal() and all(map(_is_address, machine.samplers.split(","))):
@@ -184,6 +185,32 @@ def check_cluster(machine: Machine) -> None:
         raise ConfigError(
             f"machine.cluster is {machine.cluster}, which needs the package ray: `pip install 'assay-rl[scale]'`, here "
             "and on every node."
+        )
+    if machine.sampler == "vllm" and machine.samplers.isdecimal():
+        raise ConfigError(
+            f"machine.cluster is {machine.cluster}, and machine.sampler is vllm: on the nodes of a cluster servers of "
+            "our own engine are started. Start vLLM yourself and write its addresses in machine.samplers, or set "
+            "machine.sampler to assay."
+        )
+
+
+def _check_vllm(machine: Machine) -> None:
+    """Refuses vLLM where it cannot be started, and its settings where it is not."""
+    vllm, started = machine.sampler == "vllm", machine.samplers.isdecimal()
+    if vllm and not machine.samplers:
+        raise ConfigError(
+            "machine.sampler is vllm, and machine.samplers is empty: write how many servers are started, or where they "
+            "are, http://HOST:PORT."
+        )
+    if vllm and started and not machine.sampler_python:
+        raise ConfigError(
+            "machine.sampler is vllm, which has an environment of its own: set machine.sampler-python to the "
+            "interpreter of that environment, such as /opt/vllm/bin/python."
+        )
+    if machine.sampler_python and not (vllm and started):
+        raise ConfigError(
+            f"machine.sampler-python is {machine.sampler_python}, and no vLLM server is started: leave it out, or set "
+            "machine.sampler to vllm and machine.samplers to a number."
         )
 
 
@@ -245,6 +272,13 @@ def check(experiment: Experiment) -> None:
             "machine.optimiser_bits 8 needs the package bitsandbytes: `pip install 'assay-rl[low-bit]'`, or take 32."
         )
     check_learners(experiment.machine)
+    check_samplers(experiment.machine)
+    check_cluster(experiment.machine)
+    if experiment.machine.samplers and experiment.lora.rank:
+        raise ConfigError(
+            "machine.samplers is set, and the run trains an adapter: servers take whole weights. Leave "
+            "machine.samplers out, or --lora."
+        )
     names([parse(reward) for reward in experiment.rewards])
     if not math.isfinite(experiment.right_from):
         raise ConfigError(f"right_from must be a number, not {experiment.right_from}.")

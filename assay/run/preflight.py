@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.ask import Codec, Sampling, first_requests
-from assay.collect import AtEnd, Collector, Judge, Verify
+from assay.collect import Ahead, AtEnd, Collector, Judge, Verify
 from assay.curate.grouping import groups, spread
 from assay.errors import AssayError, DataError, Stopped
 from assay.host.files import read_json
@@ -318,6 +318,29 @@ def few_rows(experiment: Experiment, _: Facts) -> str | None:
     )
 
 
+def old_answers(experiment: Experiment, _: Facts) -> str | None:
+    """Answers of older weights are learnt from as if they were the policy's own."""
+    for mechanism in experiment.recipe.mechanisms:
+        lags = [part.lag for part in mechanism.collect if isinstance(part, Ahead)]
+        if lags and not mechanism.objective.correct and mechanism.objective.anchor != "sampler":
+            return (
+                f"answers are {lags[0]} steps old, and the objective does not correct for that: "
+                "--mechanism.objective.correct truncate weighs each token by how likely the policy still is to write it"
+            )
+    return None
+
+
+def nothing_won(experiment: Experiment, _: Facts) -> str | None:
+    """Answers are asked for ahead where nobody could write them meanwhile."""
+    ahead = any(isinstance(part, Ahead) for mechanism in experiment.recipe.mechanisms for part in mechanism.collect)
+    if not ahead or experiment.machine.samplers:
+        return None
+    return (
+        "answers are asked for ahead, and this process writes and learns in turn: the lag wins no time without servers "
+        "(--machine.samplers)"
+    )
+
+
 CHECKS: tuple[Callable[[Experiment, Facts], str | None], ...] = (
     unjudged,
     uniform,
@@ -328,5 +351,7 @@ CHECKS: tuple[Callable[[Experiment, Facts], str | None], ...] = (
     far_rate,
     wrong_profile,
     full_context,
+    old_answers,
+    nothing_won,
     few_rows,
 )

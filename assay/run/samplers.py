@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.collect import Ahead
-from assay.errors import ConfigError
+from assay.errors import ConfigError, EndpointError, ProcessLost
 from assay.host.space import cores, device_of
 from assay.host.terminal import say
 from assay.recipe import Recipe
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from assay.engine.cluster.launcher import Launcher
     from assay.engine.local import LocalEngine
     from assay.engine.paired import Paired, Trainer
-    from assay.engine.remote.own import AssaySite
     from assay.engine.remote.publish import Published
-    from assay.engine.remote.starting import Server
+    from assay.engine.remote.site import Site
+    from assay.engine.remote.starting import Server, Started
     from assay.policy import Policy
 
 TOLERANCE = {"fp32": 1e-3, "fp64": 1e-3, "bf16": 0.1}  # by how much log-probs of probes may differ, by the precision
@@ -76,8 +76,6 @@ class _Fleet:
         digest: str,
         launcher: Launcher | None,
     ) -> None:
-        from assay.engine.remote.own import AssaySite
-
         self.experiment, self.policy, self.learner = experiment, policy, learner
         self.folder, self.stack, self.digest, self.launcher = folder, stack, digest, launcher
         asked = experiment.machine.samplers
@@ -86,7 +84,7 @@ class _Fleet:
             say(f"{asked} samplers are started")
             self.sites = [self._start(number) for number in range(int(asked))]
         else:
-            self.sites = [AssaySite(address) for address in asked.split(",")]
+            self.sites = [self._site(address) for address in asked.split(",")]
             if len(set(asked.split(","))) < len(self.sites):
                 raise ConfigError(f"machine.samplers names a server twice: {asked}.")
 
@@ -99,6 +97,7 @@ class _Fleet:
         from assay.engine.remote.publish import Published
         from assay.engine.remote.sampler import RemoteSampler
         from assay.engine.remote.site import Expected
+        from assay.engine.remote.wire import Gone
 
         learner, policy, seconds = self.learner, self.policy, float(self.experiment.machine.deadline)
         sites = [self.sites[number] for number in numbers]
@@ -109,14 +108,23 @@ class _Fleet:
             decode=policy.tokenizer.decode,
             digest=self.digest,
         )
-        remote = RemoteSampler(
-            sites,
-            expected,
-            run=str(self.folder),
-            patience=Patience(answer=seconds, silence=min(60.0, seconds)),
-            ours=bool(self.started),
-            exact=learner.exact and all(site.facts().get("place") == learner.place for site in sites),
-        )
+        try:
+            remote = RemoteSampler(
+                sites,
+                expected,
+                run=str(self.folder),
+                patience=Patience(answer=seconds, silence=min(60.0, seconds)),
+                ours=bool(self.started),
+                place=learner.place if learner.exact else "",
+            )
+        except Gone as gone:
+            if self.started:
+                raise ProcessLost(str(gone)) from gone
+            raise
+        except EndpointError as error:
+            if self.started and (blamed := self._blamed(str(error))):
+                raise EndpointError(f"{error} {blamed}") from error
+            raise
         weights = self.folder / "weights" / str(numbers[0])
         self.stack.callback(shutil.rmtree, self.folder / "weights", ignore_errors=True)
         self.stack.callback(remote.close)
@@ -128,27 +136,68 @@ class _Fleet:
             revive=(lambda place: self._start(numbers[place])) if self.started else None,
         )
 
-    def _start(self, number: int) -> AssaySite:
-        """A server with this number, in place of the one that had it."""
+    def _blamed(self, said: str) -> str:
+        """What the log of the server that an error names says of errors; "" if it names none of ours."""
+        from assay.engine.remote.starting import complaint, last_words
+
+        for server in self.started.values():
+            if server.address in said:
+                return f"Its log {server.log} says: {complaint(server) or last_words(server)}"
+        return ""
+
+    def _site(self, address: str) -> Site:
         from assay.engine.remote.own import AssaySite
+        from assay.engine.remote.vllm import VllmSite
+
+        return VllmSite(address) if self.experiment.machine.sampler == "vllm" else AssaySite(address)
+
+    def _start(self, number: int) -> Site:
+        """A server with this number, in place of the one that had it."""
+        if number in self.started:
+            self.started[number].close()
+        start = self._start_vllm if self.experiment.machine.sampler == "vllm" else self._start_own
+        server = start(self.folder / "samplers" / f"{number}.log")
+        self.stack.callback(server.close)
+        self.started[number] = server
+        return self._site(server.address)
+
+    @property
+    def _threads(self) -> int:
+        """Of one server."""
+        machine = self.experiment.machine
+        return max(1, (machine.threads or cores()) // int(machine.samplers))
+
+    def _start_own(self, log: Path) -> Server:
         from assay.engine.remote.starting import start_own
         from assay.run.bases import locate
 
-        machine, ends = self.experiment.machine, sorted(self.policy.end_ids)
-        if number in self.started:
-            self.started[number].close()
+        machine = self.experiment.machine
         options: dict[str, str | int] = {
             "precision": machine.precision,
             "device": device_of(machine.device),
             "engine": machine.engine,
             "cache-mb": machine.cache_mb,
-            "threads": max(1, (machine.threads or cores()) // int(machine.samplers)),
-            "end-ids": ",".join(map(str, ends)),
+            "threads": self._threads,
+            "end-ids": ",".join(map(str, sorted(self.policy.end_ids))),
         }
-        log = self.folder / "samplers" / f"{number}.log"
-        server = start_own(
+        return start_own(
             str(locate(self.experiment.model)), log=log, seconds=START, options=options, launcher=self.launcher
         )
-        self.stack.callback(server.close)
-        self.started[number] = server
-        return AssaySite(server.address)
+
+    def _start_vllm(self, log: Path) -> Started:
+        """vLLM reads the model from a folder that is written for it: those of bases and runs it could not read."""
+        from assay.engine.remote.vllm import start_vllm
+        from assay.policy import save_policy
+
+        machine, model = self.experiment.machine, self.folder / "weights" / "start"
+        if not model.exists():
+            save_policy(self.policy, model)
+        return start_vllm(
+            machine.sampler_python,
+            model,
+            log=log,
+            context=self.policy.config.context,
+            precision=self.learner.precision,
+            cache_mb=machine.cache_mb,
+            environment={"OMP_NUM_THREADS": str(self._threads)},
+        )

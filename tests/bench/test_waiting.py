@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.collect import Ahead, AtEnd
+from assay.collect import AtEnd, AtOnce
 from assay.run.grader import Grader
 from assay.source import Pool, Share
 from bench import waiting
@@ -17,10 +17,10 @@ POOL = Pool((Share("programs", (2,)),))
 
 def test_the_two_ways_are_ahead_and_at_the_end() -> None:
     with waiting.judged(ahead=True):
-        assert isinstance(Grader().verdicts(POOL), Ahead)
+        assert isinstance(Grader().verdicts(POOL), AtOnce)
     with waiting.judged(ahead=False):
         assert isinstance(Grader().verdicts(POOL), AtEnd)
-    assert isinstance(Grader().verdicts(POOL), Ahead), "what was changed is put back"
+    assert isinstance(Grader().verdicts(POOL), AtOnce), "what was changed is put back"
 
 
 def test_both_ways_are_measured_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -216,29 +216,30 @@ def measured(asked: dict[str, Any]) -> dict[str, int]:
     return json.loads(reply.stdout)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("native", [False, True], ids=["torch", "native"])
-@pytest.mark.parametrize("name", CASES)
-def test_the_plan_is_what_a_process_takes(name: str, native: bool) -> None:
-    settings = {"micro_tokens": 1024, "cache_bytes": 512 << 20, "native": native, "threads": 1}
-    asked = {**CASES[name], **settings}
+def held_by_the_plan(asked: dict[str, Any]) -> int:
+    """The least peak of some processes, which the plan has to meet within 15 %."""
     made = budget(PolicyConfig(**asked["shape"]), Work(**{k: v for k, v in asked.items() if k != "shape"}))
     tries = [measured(asked)]
     while len(tries) < TRIES and made.peak != pytest.approx(tries[-1]["learning"], rel=0.15):
         tries.append(measured(asked))
     peak = min(one["learning"] for one in tries)  # of all phases
     assert made.peak == pytest.approx(peak, rel=0.15), (tries, [(i.name, i.bytes >> 20) for i in made.items])
-    assert peak > 1.3 * LIBRARIES, "too little of it is the model's"
+    return peak
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("native", [False, True], ids=["torch", "native"])
+@pytest.mark.parametrize("name", CASES)
+def test_the_plan_is_what_a_process_takes(name: str, native: bool) -> None:
+    settings = {"micro_tokens": 1024, "cache_bytes": 512 << 20, "native": native, "threads": 1}
+    assert held_by_the_plan({**CASES[name], **settings}) > 1.3 * LIBRARIES, "too little of it is the model's"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("native", [False, True], ids=["torch", "native"])
 def test_the_plan_is_what_adapters_take(native: bool) -> None:
     settings = {"micro_tokens": 1024, "cache_bytes": 512 << 20, "native": native, "threads": 1, "lora": 8}
-    asked = {**CASES["words"], **settings}
-    peak = measured(asked)["learning"]
-    made = budget(PolicyConfig(**asked.pop("shape")), Work(**asked))
-    assert made.peak == pytest.approx(peak, rel=0.15)
+    held_by_the_plan({**CASES["words"], **settings})
 
 
 def test_layers_that_are_computed_again_keep_their_inputs_alone() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import gone
-from ray_clusters import all_gone, below, cluster_of, kill_node
+from processes import below, gone
+from ray_clusters import all_gone, cluster_of, kill_node
 from small_runs import Shell, came_to, make_model, steps_of, train_line
 
 from assay.engine.sharded.engine import ShardedLearner

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from small_runs import Shell, came_to, make_model, sizes, train_line
 
+from assay.collect import Ahead
 from assay.errors import AssayError
 from assay.known import RECIPES
 from assay.run import session
@@ -49,6 +50,21 @@ def told(made: Experiment, **facts: Any) -> str:
 
 def test_a_sound_run_is_warned_of_nothing() -> None:
     assert told(experiment(), episodes=answers([[0, 1], [0, 0]])) == ""
+
+
+def with_lag(name: str, **machine: object) -> Experiment:
+    made = experiment(name)
+    mechanism = dataclasses.replace(made.recipe.mechanism, collect=(Ahead(lag=2),))
+    recipe = dataclasses.replace(made.recipe, mechanism=mechanism)
+    return dataclasses.replace(made, recipe=recipe, machine=dataclasses.replace(made.machine, **machine))  # type: ignore[arg-type]
+
+
+def test_old_answers_want_a_correction_and_a_lag_wants_servers() -> None:
+    said = told(with_lag("grpo"))
+    assert "answers are 2 steps old, and the objective does not correct for that" in said
+    assert "the lag wins no time without servers" in said
+    assert told(with_lag("areal", samplers="2")) == "", "areal drops what it cannot correct"
+    assert "does not correct" not in told(with_lag("areal")) and "wins no time" in told(with_lag("areal"))
 
 
 @pytest.mark.slow

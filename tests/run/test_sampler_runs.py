@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from processes import gone
-from small_runs import Shell, came_to, make_model, steps_of, train_line
+from small_runs import GRADED, Shell, came_to, make_model, steps_of, train_line
 from torch import Tensor
 
 from assay.engine.interface import Done
@@ -22,10 +22,6 @@ from assay.types import Request
 
 pytestmark = pytest.mark.slow
 FP32 = ("--machine.precision", "fp32", "--machine.deadline", "60")
-GRADED = """
-def graded(completions, **columns):
-    return [sum(map(ord, text)) % 7 / 6 for text in completions]
-"""
 
 
 @pytest.fixture
@@ -171,7 +167,7 @@ def test_a_run_is_resumed_with_servers_and_without(
         (("--machine.samplers", "localhost:80"), "addresses of servers that run, http://HOST:PORT"),
         (("--machine.samplers", "http://host"), "machine.samplers is 'http://host'"),
         (("--machine.samplers", "http://127.0.0.1:9"), "127.0.0.1:9"),
-        (("--machine.samplers", "1", "--lora", "4"), "machine.samplers is set, and the policy has an adapter"),
+        (("--machine.samplers", "1", "--lora", "4"), "machine.samplers is set, and the run trains an adapter"),
     ],
 )
 def test_samplers_that_cannot_be_are_refused(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_runs import Shell, came_to, make_model, steps_of, train_line
+from small_runs import GRADED, Shell, came_to, make_model, steps_of, train_line
 
 from assay.engine.sharded.engine import ShardedLearner
 from assay.host import space
@@ -17,10 +17,6 @@ from assay.run.experiment import Machine, check_learners
 
 pytestmark = pytest.mark.slow
 TWO = ("--machine.learners", "2", "--machine.precision", "fp32", "--machine.deadline", "60")
-GRADED = """
-def graded(completions, **columns):
-    return [sum(map(ord, text)) % 7 / 6 for text in completions]
-"""
 
 
 @pytest.fixture

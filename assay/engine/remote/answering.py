@@ -135,7 +135,7 @@ class Handler(BaseHTTPRequestHandler):
     def _one(self, call: Call) -> Reply:
         served = self.home.served
         found = [item[1] for item in served.answers(call) if item is not None]
-        return answer(found[0], call.requests[0], label=served.label, plain=True)
+        return answer(found[0], call.requests[0], plain=True)
 
     def _lines(self, call: Call) -> None:
         """Answers as they come, and empty lines between, which show that the server lives, and to it that the client
@@ -154,7 +154,7 @@ class Handler(BaseHTTPRequestHandler):
                     self.wfile.write(b"\n")
                     continue
                 place, made = item
-                line = answer(made, call.requests[place], label=served.label, plain=False)
+                line = answer(made, call.requests[place], plain=False)
                 self._line({"place": place, **line})
             self._line({"end": True, "prefilled": call.prefilled})
         except OSError:

@@ -78,6 +78,7 @@ class Couriers:
         self.sites, self.run, self.patience, self.ours = list(sites), run, patience, ours
         self.lost: dict[int, str] = {}  # number of a server that gets no more requests -> why
         self.resubmitted = 0  # requests that were sent again
+        self._held: set[int] = set()  # servers whose requests wait, because they do not have the weights of now
         self._strikes = [0] * len(sites)
         self._waiting: list[deque[tuple[Order, list[int]]]] = [deque() for _ in sites]
         self._working = [0] * len(sites)  # couriers of each server
@@ -105,10 +106,18 @@ class Couriers:
             return [i for i in range(len(self.sites)) if i not in self.lost]
 
     def replace(self, number: int, site: Site) -> None:
-        """Another server takes the place of number `number`."""
+        """Another server takes the place of number `number`. Its requests wait until it is welcome."""
         with self._lock:
             self.sites[number], self._strikes[number] = site, 0
             self.lost.pop(number, None)
+            self._held.add(number)
+
+    def welcome(self) -> None:
+        """All servers have the weights of now: none lets its requests wait any more."""
+        with self._lock:
+            held, self._held = self._held, set()
+            for number in held:
+                self._engage(number)
 
     def send(self, order: Order, places: Iterable[int], *, but: int = -1) -> None:
         """Gives requests to servers, by their groups; `but` is a server that has just failed them."""
@@ -129,6 +138,8 @@ class Couriers:
                 self._engage(number)
 
     def _engage(self, number: int) -> None:
+        if number in self._held:
+            return
         wanted = min(self.sites[number].at_once, self._working[number] + len(self._waiting[number]))
         for _ in range(self._working[number], wanted):
             self._working[number] += 1
@@ -140,7 +151,8 @@ class Couriers:
         idle = time.monotonic()
         while not self._closed.is_set():
             with self._lock:
-                task = self._waiting[number].popleft() if self._waiting[number] else None
+                ready = self._waiting[number] and number not in self._held
+                task = self._waiting[number].popleft() if ready else None
                 if task is None and time.monotonic() - idle > IDLE:
                     break
             if task is None:
@@ -169,8 +181,9 @@ class Couriers:
             for at, said in site.answers(parcel, self.run, seconds=self.patience.answer, silence=self.patience.silence):
                 place = places[at]
                 if place in left:
+                    made = order.read(site, said, order.requests[place])
                     del left[place]
-                    order.bring((place, order.read(site, said, order.requests[place])))
+                    order.bring((place, made))
                 if order.over or self._closed.is_set():
                     return
             with self._lock:

@@ -80,14 +80,16 @@ def token_ids(found: Any, *, rows: int) -> Ids:
     return np.array(found, np.int32)
 
 
-def answer(made: Generation, request: Request, *, label: str, plain: bool) -> dict[str, Any]:
-    """An answer as our server gives it; a `plain` one also says what vLLM's says of each token."""
+def answer(made: Generation, request: Request, *, plain: bool) -> dict[str, Any]:
+    """An answer as our server gives it, under the version of the weights that wrote it, which may be old by now. A
+    `plain` one also says what vLLM's says of each token.
+    """
     segment, count = made.segment, len(made.segment)
     choice: dict[str, Any] = {
         "index": 0,
         "token_ids": segment.ids.tolist(),
         "finish_reason": made.finish,
-        "weight_versions": [{"version": label, "start": 0, "end": count}],
+        "weight_versions": [{"version": str(segment.version), "start": 0, "end": count}],
     }
     if plain:
         likely = segment.old if request.temperature == 0 else segment.mu

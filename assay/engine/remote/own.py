@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ class AssaySite:
         self.wire = Wire(address)
         self.lease = lease
         self.prefilled = 0  # prompt tokens that it has run for us
+        self.place = ""
 
     def examine(self, expected: Expected) -> str:
         version = self.wire.json("GET", "/version", seconds=SECONDS)
@@ -46,6 +48,7 @@ class AssaySite:
                 "`python -m assay.engine.remote.server`, or set machine.sampler to vllm for a vLLM server."
             )
         facts = self.facts()
+        self.place = str(facts.get("place", ""))
         advice = "Start the server with the model of this run."
         for what, here in (
             ("a vocabulary of", expected.vocab),
@@ -76,7 +79,7 @@ class AssaySite:
         try:
             self.wire.json("POST", "/lease", {"run": run, "seconds": self.lease}, seconds=seconds)
         except Refused as refused:
-            raise _taken(self.wire, refused) from None
+            raise taken(self.wire, refused) from None
 
     def release(self, run: str, *, seconds: float) -> None:
         self.wire.json("POST", "/release", {"run": run}, seconds=seconds)
@@ -111,11 +114,32 @@ class AssaySite:
                     raise Garbled(f"{self.wire.name} answers a request that was not asked.")
                 yield place, line
         except Refused as refused:
-            raise _taken(self.wire, refused) from None
+            raise taken(self.wire, refused) from None
         raise Gone(f"{self.wire.name} ended its reply before all answers had come.")
 
+    # Weights
 
-def _taken(wire: Wire, refused: Refused) -> AssayError:
+    def begin(self, run: str, *, seconds: float) -> None:
+        self.wire.json("POST", "/start_weight_update", {"assay": {"run": run}}, seconds=seconds)
+
+    def take(self, folder: Path, run: str, *, seconds: float) -> None:
+        info = {"transport": "files", "folder": str(folder)}
+        self.wire.json("POST", "/update_weights", {"assay": {"run": run}, "update_info": info}, seconds=seconds)
+
+    def commit(self, label: str, run: str, *, seconds: float) -> None:
+        body = {"assay": {"run": run}, "weight_version": label}
+        self.wire.json("POST", "/finish_weight_update", body, seconds=seconds)
+
+    def abandon(self, run: str, *, seconds: float) -> None:
+        """Nothing has to be said: with weights of two versions our server answers nobody."""
+
+    def checksums(self, run: str, *, seconds: float) -> dict[str, str]:
+        body = {"action": "checksum", "assay": {"run": run}}
+        found = self.wire.json("POST", "/weight_checker", body, seconds=seconds)
+        return found.get("checksums", {}) if isinstance(found, dict) else {}
+
+
+def taken(wire: Wire, refused: Refused) -> AssayError:
     """The error of a refusal: one that names the run that uses the server, or what an engine raised there."""
     if refused.status == ALREADY:
         return ConfigError(f"{wire.name} cannot be used: {refused}")

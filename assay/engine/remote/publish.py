@@ -39,6 +39,7 @@ PROBES = 4  # continuations that are scored
 PROBE_CONTEXT, PROBE_TOKENS = 12, 24
 FAULTS = 2  # failed publishes after which a server is given up
 SECONDS = 600.0  # for one bucket, or for the pause before the first
+FAREWELL = 30.0  # for each exchange that breaks an update off
 
 
 class StaleWeights(EndpointError):
@@ -55,7 +56,7 @@ def probes(vocab: int, context: int) -> list[Span]:
 
 
 class Published:
-    """A sampler over our servers whose weights a learner publishes, as files in a folder that all of them see.
+    """A sampler over servers, whose weights a learner publishes as files in a folder that all of them see.
 
     sampler = Published(RemoteSampler(sites, expected, run="run-7"), learner, folder=run / "weights", tolerance=1e-3)
     sampler.receive(learner.tensors(), learner.version)
@@ -120,6 +121,13 @@ class Published:
         the others go on without it. A server that goes on computing with other weights ends the run.
         """
         began = time.monotonic()
+        with self.sampler.publishing():
+            self._reach(weights, version)
+            self.sampler.published(version)
+        self.seconds += time.monotonic() - began
+
+    def _reach(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
+        """Publishes to every server that is left, again where it failed."""
         faults: Counter[int] = Counter()
         waiting = self._revived() | set(self.sampler.couriers.living)
         while waiting:
@@ -132,8 +140,6 @@ class Published:
             waiting = self._revived() | (found.keys() & set(self.sampler.couriers.living))
         if not self.sampler.couriers.living:
             raise self.sampler.couriers.all_gone()
-        self.sampler.published(version)
-        self.seconds += time.monotonic() - began
 
     def _revived(self) -> set[int]:
         """The numbers of the lost servers in whose place another one was started."""
@@ -172,7 +178,7 @@ class Published:
         self, sites: Mapping[int, Site], weights: Iterable[tuple[str, Tensor]], version: int
     ) -> dict[int, EndpointError]:
         """Publishes to these servers at once: number -> why it failed."""
-        told = {"assay": {"run": self.sampler.run}}
+        run, label = self.sampler.run, str(version)
         failed: dict[int, EndpointError] = {}
 
         def act(what: Callable[[Site], None]) -> None:
@@ -185,34 +191,49 @@ class Published:
             list(threads.map(on, [number for number in sites if number not in failed]))
 
         with ThreadPoolExecutor(max(1, len(sites)), "publish") as threads:
-            act(lambda site: site.wire.json("POST", "/start_weight_update", told, seconds=SECONDS))
-            sums, self.moved = {}, 0
-            self.folder.mkdir(parents=True, exist_ok=True)
-            for number, bucket in enumerate(_buckets(weights)):
-                place = Path(tempfile.mkdtemp(prefix=f"bucket-{number}-", dir=self.folder))
-                try:
-                    with (place / "weights.safetensors").open("wb") as file:
-                        for piece in tensors.encode(bucket):
-                            self.moved += file.write(piece)
+            whole = False
+            try:
+                act(lambda site: site.begin(run, seconds=SECONDS))
+                sums, self.moved = {}, 0
+                for folder, bucket in self._written(weights):
                     sums |= {name: checksum(tensor) for name, tensor in bucket.items()}
-                    body = {**told, "update_info": {"transport": "files", "folder": str(place.resolve())}}
-                    act(lambda site, body=body: site.wire.json("POST", "/update_weights", body, seconds=SECONDS))
-                finally:
-                    shutil.rmtree(place)
-            done = {**told, "weight_version": str(version)}
-            act(lambda site: site.wire.json("POST", "/finish_weight_update", done, seconds=SECONDS))
+                    act(lambda site, folder=folder: site.take(folder, run, seconds=SECONDS))
+                act(lambda site: site.commit(label, run, seconds=SECONDS))
+                whole = True
+            finally:
+                for number in failed if whole else sites:
+                    self._abandon(sites[number])
             expected, gaps = self.source.score(self.probes), [0.0]
             act(lambda site: gaps.append(self._believe(site, sums, expected)))
         self.gap = max(gaps)
         return failed
 
+    def _written(self, weights: Iterable[tuple[str, Tensor]]) -> Iterator[tuple[Path, dict[str, Tensor]]]:
+        """(a folder with some of the weights as a file, these), one after the other: each folder lasts until the next
+        is asked for.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for number, bucket in enumerate(_buckets(weights)):
+            folder = Path(tempfile.mkdtemp(prefix=f"bucket-{number}-", dir=self.folder)).resolve()
+            try:
+                with (folder / "weights.safetensors").open("wb") as file:
+                    for piece in tensors.encode(bucket):
+                        self.moved += file.write(piece)
+                yield folder, bucket
+            finally:
+                shutil.rmtree(folder)
+
+    def _abandon(self, site: Site) -> None:
+        try:
+            site.abandon(self.sampler.run, seconds=FAREWELL)
+        except EndpointError as error:
+            terminal.tell(f"{error} It may be left paused.")
+
     def _believe(self, site: Site, sums: Mapping[str, str], expected: Sequence[Scores]) -> float:
         """By how much its log-probs of the probes differ. `StaleWeights` where its tensors are not the learner's, or it
         does not compute with them.
         """
-        body = {"action": "checksum", "assay": {"run": self.sampler.run}}
-        found = site.wire.json("POST", "/weight_checker", body, seconds=SECONDS)
-        there = found.get("checksums", {}) if isinstance(found, dict) else {}
+        there = site.checksums(self.sampler.run, seconds=SECONDS)
         if there and (wrong := sorted(name for name, value in sums.items() if there.get(name) != value)):
             raise StaleWeights(
                 f"{site.wire.name} holds other bytes than were published in {len(wrong)} of {len(sums)} tensors, "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import queue
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from assay.engine.interface import Done, Generation
 from assay.engine.remote.couriers import Couriers, Order, Patience, names
 from assay.engine.remote.reading import read
 from assay.engine.remote.site import Expected, Site
+from assay.engine.remote.wire import Gone
 from assay.engine.sampling_call import Limits, check
 from assay.errors import ConfigError, EndpointError, UsageError
 from assay.host import terminal
@@ -47,12 +49,13 @@ class RemoteSampler:
         *,
         run: str,
         patience: Patience = Patience(),  # noqa: B008
-        exact: bool = False,
+        place: str = "",
         max_age: int = 0,
         version: int = 0,
         ours: bool = False,
     ) -> None:
-        """`run` is the name under which it claims its servers, which are `ours` if the run started them.
+        """`run` is the name under which it claims its servers, which are `ours` if the run started them. `place` is
+        that of a learner whose bits are those of our engine, and "" for any other.
 
         `max_age` is by how many versions the weights that write an answer may be older than those that were published
         last when it was asked for.
@@ -65,8 +68,10 @@ class RemoteSampler:
         self.context, self.vocab, self.end_ids = expected.context, expected.vocab, expected.end_ids
         self._prefilled = 0  # by servers that were replaced
         self.version = version
-        self._exact = exact
+        self.place = place
         self._published = {**FRESH, str(version): version}  # labels that servers give to weights -> versions
+        self._settled = threading.Event()  # not while servers take weights
+        self._settled.set()
         self._keeping, self._blocks = "", itertools.count(1)
         self._open: list[RemoteTicket] = []  # that may not be ready
         self.waited = self.idle = 0.0  # seconds: of whoever waited for answers, and of servers without any to write
@@ -90,8 +95,8 @@ class RemoteSampler:
 
     @property
     def exact(self) -> bool:
-        """Whoever builds the sampler knows the learner, and says so."""
-        return self._exact
+        """Whether every server computes in the place of the learner, bit for bit."""
+        return bool(self.place) and all(site.place == self.place for site in self.sites)
 
     @property
     def prefilled(self) -> int:
@@ -131,17 +136,36 @@ class RemoteSampler:
         site.claim(self.run, seconds=CLAIM)
 
     def replace(self, number: int, site: Site) -> None:
-        """Another server takes the place of a lost one; until the weights of now are published to it, its answers are
-        too old to be taken.
-        """
+        """Another server takes the place of a lost one, and is asked once the weights of now are published to it."""
         self.admit(site)
         self._prefilled += self.sites[number].prefilled
         self.couriers.replace(number, site)
+
+    @contextmanager
+    def publishing(self) -> Iterator[None]:
+        """Inside the block servers take weights. What they write meanwhile is read when it is known which of them have
+        the weights that they say.
+        """
+        self._settled.clear()
+        try:
+            yield
+        finally:
+            self._settled.set()
+
+    def _settle(self, site: Site) -> None:
+        """Waits for the end of a publish under way. Raises `Gone` for a server that is not believed after it."""
+        if self._settled.is_set():
+            return
+        while not self._settled.wait(LOOK) and not self.couriers.closed:
+            pass
+        if all(self.sites[number] is not site for number in self.couriers.living):
+            raise Gone(f"{site.wire.name} was given up before its answer was read.")
 
     def published(self, version: int, label: str = "") -> None:
         """From now on servers have the weights of this version, which they call `label`: its number, if not given."""
         self._published[label or str(version)] = version
         self.version = version
+        self.couriers.welcome()
 
     def close(self) -> None:
         """Ends what is under way and releases the servers that are left."""
@@ -163,6 +187,7 @@ class RemoteSampler:
         oldest, published, expected = self.version - self.max_age, self._published, self.expected
 
         def reading(site: Site, said: Any, request: Request) -> Generation:
+            self._settle(site)
             made = read(said, request, expected, published=published, oldest=oldest, streams=site.streams)
             if made.finish != "error":
                 return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -57,6 +58,7 @@ class Site(Protocol):
     parcel: int  # the most requests in one exchange; 0: any number
     prefilled: int  # prompt tokens that it has run for us
     streams: bool  # whether the answers keep the bits of the engine's own streams
+    place: str  # `Learner.place` of its engine, once it is examined; "": its bits are nobody's
 
     def examine(self, expected: Expected) -> str:
         """The label of the weights that it serves. ConfigError for a server that cannot sample for this run."""
@@ -76,6 +78,26 @@ class Site(Protocol):
 
     def answers(self, parcel: Parcel, run: str, *, seconds: float, silence: float) -> Iterator[tuple[int, Any]]:
         """(place in the parcel, what the server says) for each request, as the answers come."""
+        ...
+
+    def begin(self, run: str, *, seconds: float) -> None:
+        """An update of the weights begins: no token is written until it is committed or abandoned."""
+        ...
+
+    def take(self, folder: Path, run: str, *, seconds: float) -> None:
+        """Takes the tensors of a folder of safetensors, some of those of the update."""
+        ...
+
+    def commit(self, label: str, run: str, *, seconds: float) -> None:
+        """All tensors have come: from now on the server writes with them, and calls them so."""
+        ...
+
+    def abandon(self, run: str, *, seconds: float) -> None:
+        """The update is broken off. What the server writes before the next one is not believed."""
+        ...
+
+    def checksums(self, run: str, *, seconds: float) -> dict[str, str]:
+        """`receiving.checksum` of each tensor that it has taken, by its name in checkpoints."""
         ...
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -105,6 +106,16 @@ class Started:
         return read_bytes(self.log, most=LOG).decode(errors="replace")
 
 
+def complaint(server: Server) -> str:
+    """The first error in what a server has printed, such as `RuntimeError: no such device`, or nothing."""
+    found = re.search(r"(?m)(?:^|\] )(\w*(?:Error|Exception): .+)$", server.text())
+    return found[1].strip() if found else ""
+
+
+def last_words(server: Server) -> str:
+    return "\n".join(server.text().splitlines()[-LAST_LINES:])
+
+
 def start(
     command: Sequence[str],
     *,
@@ -125,8 +136,7 @@ def in_time(server: S, ready: Callable[[S], str], seconds: float) -> S:
         while not (address := ready(server)):
             if server.gone or time.monotonic() > until:
                 why = "ended" if server.gone else f"was not ready within {seconds:g} s"
-                last = "\n".join(server.text().splitlines()[-LAST_LINES:])
-                raise EndpointError(f"{server.name} {why}. The end of its log {server.log}:\n{last}")
+                raise EndpointError(f"{server.name} {why}. The end of its log {server.log}:\n{last_words(server)}")
             time.sleep(LOOK)
     except BaseException:
         server.close()

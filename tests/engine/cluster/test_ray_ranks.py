@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from engine_cases import batch_of, model_of, rows_of
-from processes import gone
-from ray_clusters import all_gone, below, cluster_of, kill_node, parent_of
+from processes import below, gone, parent_of
+from ray_clusters import all_gone, cluster_of, kill_node
 
 from assay.engine.cluster.nodes import Cluster
 from assay.engine.interface import Want

@@ -114,6 +114,25 @@ def test_spans_of_versions_are_segments_with_their_own_tokens() -> None:
     assert made.segment.version == 0 and server.asked[0]["cache_salt"] == "version 1"
 
 
+NEWER = Act(answer([3, 4, 5], version="1"))
+
+
+def test_an_answer_that_comes_while_weights_are_published_is_read_when_it_is_known_who_has_them() -> None:
+    with misbehaving(NEWER) as a, misbehaving(NEWER) as b, asking(a, b) as sampler:
+        both = [request(i) for i in range(8)]
+        with sampler.publishing():
+            ticket = sampler.submit(both, Key(0))
+            while len(a.asked) + len(b.asked) < 8:
+                time.sleep(0.01)
+            assert not ticket.ready and ticket.left == 8
+            sampler.couriers.lose(1, "it computes with an old tensor")
+            sampler.published(1)
+        made = ticket.wait()
+        assert [one.finish for one in made] == ["length"] * 8 and sampler.version == 1
+        again = {body["request_id"] for body in a.asked}
+        assert again == {one.id for one in both}, "what the lost server wrote is asked of the other"
+
+
 def test_an_answer_of_weights_that_are_too_old_is_refused_and_one_that_is_allowed_is_not() -> None:
     for age, why in ((0, "2 is the oldest"), (1, "1 is the oldest"), (2, "")):
         with misbehaving(GOOD) as server, asking(server, max_age=age) as sampler:
@@ -198,6 +217,7 @@ def test_a_group_stays_with_its_server_and_moves_only_when_that_is_gone() -> Non
             assert asked == [at] if at != 1 else len(asked) == 1
         with misbehaving(GOOD) as d:
             sampler.replace(1, Plain(d.address))
+            sampler.published(0)
             sampler.generate([request(i, draw=10) for i in groups], Key(10))
             assert not sampler.lost and len(d.asked) == sum(at == 1 for at in home.values())
 

@@ -11,7 +11,8 @@ import torch
 from serving import QUICK, serving
 from tiny import Letters, policy, recipe_of, register, run
 
-import assay.engine.remote
+import assay.engine
+import assay.host
 from assay.engine.local import LocalEngine
 from assay.engine.remote.answering import Server
 from assay.engine.remote.own import AssaySite
@@ -70,12 +71,20 @@ def test_a_run_over_two_servers_has_the_bits_of_the_run_in_one_process(name: str
 
 BARE = {"wait", "join", "get", "acquire", "communicate", "result", "wait_for"}
 """Methods that wait for ever if they are called without arguments."""
-OURS = {"self.submit(requests, key, done=done).wait()"}  # a ticket's, which has a deadline of its own
+OURS = {"self.submit(requests, key, done=done).wait()", "self.open.pop(0).wait()"}  # tickets, with their own deadlines
 TIMED = {"run", "check_output", "create_connection", "urlopen", "HTTPConnection", "wait_for"}
 """Functions that wait for ever without `timeout`."""
 
 
-@pytest.mark.parametrize("path", sorted(Path(assay.engine.remote.__path__[0]).glob("*.py")), ids=lambda path: path.name)
+ENGINE, HOST = Path(assay.engine.__path__[0]), Path(assay.host.__path__[0])
+WAITING = [
+    *sorted((ENGINE / "remote").glob("*.py")),
+    *sorted((ENGINE / "sharded").glob("*.py")),
+    *(ENGINE / "paired.py", HOST / "child.py"),
+]
+
+
+@pytest.mark.parametrize("path", WAITING, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_no_wait_is_without_a_deadline(path: Path) -> None:
     source = path.read_text()
     for node in ast.walk(ast.parse(source)):

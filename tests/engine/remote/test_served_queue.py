@@ -12,6 +12,7 @@ import pytest
 from serving import bits, served_engine, varied
 
 from assay.engine.interface import Generation, Span
+from assay.engine.remote import messages
 from assay.engine.remote.served import Call, Served
 from assay.rng import Key
 from assay.types import Request
@@ -126,3 +127,18 @@ def test_a_pause_waits_for_the_call_under_way_and_gives_up_at_its_deadline(monke
     finally:
         go.set()
         served.stop()
+
+
+def test_an_answer_that_is_read_late_has_the_version_that_wrote_it() -> None:
+    """Weights of version 7 came between the last token and the reading."""
+    served, (request,) = Served(served_engine()), varied(1)
+    served.start()
+    call = Call([request], KEY)
+    served.submit(call)
+    assert until(lambda: call.answers.qsize() == 2), "the answer, and the end"
+    weights = dict(served.engine.tensors())
+    served.load_weights(7, weights)
+    (made,) = answers(served, call)
+    (span,) = messages.answer(made, request, plain=False)["choices"][0]["weight_versions"]
+    assert served.label == "7" and span["version"] == "0"
+    served.stop()

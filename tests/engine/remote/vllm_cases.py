@@ -49,15 +49,16 @@ SERVERS: dict[str, tuple[Sequence[str], dict[str, str]]] = {
     "closed": (("--no-enable-scale-out",), {}),
     "untrainable": ((), {"VLLM_SERVER_DEV_MODE": "0"}),
     "short": (("--max-model-len", "128"), {}),
+    "rigid": ((), {}),
 }
-"""How each server is started beside what `start_vllm` says."""
+"""How each server is started beside what `start_vllm` says; `rigid` has nothing of `inside_vllm`."""
 
 
-def policy_of(tied: bool = True) -> Policy:
+def policy_of(tied: bool = True, init_std: float = 0.3) -> Policy:
     tokenizer = character_tokenizer(ALPHABET)
     shape = {"hidden": 64, "layers": 2, "heads": 2, "kv_heads": 2, "head_dim": 32, "ffn": 128, "context": 256}
     family = {"family": "qwen2", "attention_bias": True} if tied else {"family": "llama", "tied": False}
-    config = PolicyConfig(**{**shape, **family, "vocab": tokenizer.vocab, "init_std": 0.3})  # type: ignore[arg-type]
+    config = PolicyConfig(**{**shape, **family, "vocab": tokenizer.vocab, "init_std": init_std})  # type: ignore[arg-type]
     return fresh_policy(config, tokenizer, key=Key("qwen2" if tied else "llama"))
 
 
@@ -163,6 +164,8 @@ def record(python: str, name: str, folder: Path, engine: LocalEngine) -> None:
     more, environment = SERVERS[name]
     options = {"context": 256, "precision": "fp32", "rows": 16, "more": more, "environment": environment}
     _Recording.said = {}
+    if name == "rigid":
+        module.EXTENSIONS = ()
     with start_vllm(python, folder, log=folder / f"{name}.log", **options) as server:
         module.Wire = _Recording  # type: ignore[misc]
         try:

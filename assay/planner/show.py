@@ -1,0 +1,180 @@
+"""`assay plan`: a recipe's work on a model, the placements of it, and what is known of the numbers."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from assay.errors import ConfigError
+from assay.host import terminal
+from assay.planner.machines import GPUS, Gpu, gpu
+from assay.planner.plan import WORTH, Estimate, Situation, Work, as_data, estimates
+from assay.planner.shapes import shape
+from assay.policy.config import PolicyConfig, parameters
+from assay.recipe import Recipe
+
+ARGUMENTS: list[tuple[tuple[str, ...], dict[str, Any]]] = [
+    (("recipe",), {"metavar": "RECIPE", "help": "a name of `assay list recipes`; --scale.* changes its numbers"}),
+    (
+        ("--model",),
+        {"required": True, "help": "a folder, a base, or a model of the Hub whose shape is known here; no default"},
+    ),
+    (("--gpus",), {"type": int, "default": 16, "help": "how many GPUs there are; default 16"}),
+    (("--gpu",), {"default": "h100", "help": f"their kind: {', '.join(GPUS)}; default h100"}),
+    (("--prompt-tokens",), {"type": int, "default": 512, "help": "tokens of a prompt; default 512"}),
+    (
+        ("--answer-tokens",),
+        {"type": int, "help": "tokens of an answer in the mean; default a quarter of scale.max-new"},
+    ),
+]
+BEYOND = 100e9  # parameters beyond which nothing like it stands behind the formulas
+MEMORY = {"weights", "gradients", "moments", "whole layers", "activations", "output layer", "keys and values"}
+
+
+def run_plan(arguments: argparse.Namespace) -> dict[str, Any]:
+    recipe, machine = _recipe(arguments.recipe, arguments.overrides)
+    if arguments.gpus < 1:
+        raise ConfigError(f"--gpus is {arguments.gpus}: at least 2, for learners and servers.")
+    model, kind = shape(arguments.model), gpu(arguments.gpu)
+    work = work_of(recipe, machine, prompt=arguments.prompt_tokens, answer=arguments.answer_tokens)
+    situation = Situation(model, work, kind, arguments.gpus)
+    cautions = cautions_of(model, work, kind)
+    found = estimates(situation)
+    best = found[0]
+    following = next((one for one in found[1:] if _where(one) != _where(best)), None)
+    lags = [one for one in found if _where(one) == _where(best)]
+    plain = next((one for one in lags if one.placement.lag == 0), None)
+    document = {
+        "recipe": recipe.name,
+        "model": arguments.model,
+        "parameters": parameters(model),
+        "gpus": arguments.gpus,
+        "gpu": kind.name,
+        "answers": work.answers,
+        "best": as_data(situation, best),
+        "next": None if following is None else as_data(situation, following),
+        "without_lag": None if plain is None else as_data(situation, plain),
+        "lags": [
+            {"lag": one.placement.lag, "step": one.step, "age": one.loop.age}
+            for one in sorted(lags, key=lambda one: one.placement.lag)
+        ],
+        "constants": {
+            name: {"value": one.value, "source": one.source, "says": one.says}
+            for name, one in situation.constants.items()
+        },
+        "cautions": cautions,
+    }
+    if not arguments.json:
+        terminal.show(text(document, situation, best, following, lags))
+    return document
+
+
+def _where(made: Estimate) -> tuple[int, int, int]:
+    return made.placement.learners, made.placement.servers, made.placement.tensor
+
+
+def _recipe(name: str, overrides: dict[str, str]) -> tuple[Recipe, Any]:
+    """The recipe with the settings of the command line, and its machine."""
+    from assay.known import recipe
+    from assay.run import settings
+    from assay.run.configure import override
+    from assay.run.experiment import Experiment
+    from assay.source import Pool, Share
+
+    experiment = Experiment(recipe(name), "", Pool((Share("countdown", (3,)),)))
+    for path, value in settings.asked(experiment.recipe, overrides, steps=None, system=None).items():
+        experiment = override(experiment, path, value)
+    return experiment.recipe, experiment.machine
+
+
+def work_of(recipe: Recipe, machine: Any, *, prompt: int, answer: int | None) -> Work:
+    """What a step of the recipe asks for."""
+    scale = recipe.scale
+    mean = max(1, scale.max_new // 4) if answer is None else answer
+    if prompt < 1 or not 1 <= mean <= scale.max_new:
+        raise ConfigError(
+            f"--prompt-tokens is {prompt} and --answer-tokens {mean}: at least 1 token of a prompt, and 1 to "
+            f"{scale.max_new} (scale.max-new) of an answer."
+        )
+    trained = sum(model.trained for model in recipe.models.values())
+    wants = {want for mechanism in recipe.mechanisms for want in mechanism.objective.wants}
+    frozen = len(recipe.models) - trained + ("ref" in wants and "reference" not in recipe.models)
+    return Work(
+        prompts=scale.num_prompts,
+        group=scale.group_size,
+        prompt=prompt,
+        limit=scale.max_new,
+        answer=float(mean),
+        passes=scale.num_epochs,
+        updates=scale.num_updates,
+        scored=(scale.num_updates > 1) + ("ref" in wants),
+        trained=trained,
+        frozen=int(frozen),
+        optimiser_bits=machine.optimiser_bits,
+        micro_tokens=max(machine.micro_tokens, prompt + scale.max_new),
+    )
+
+
+def cautions_of(model: PolicyConfig, work: Work, kind: Gpu) -> list[str]:
+    """What of the plan lies beyond anything that was tried."""
+    found = ["nothing of this was measured on a GPU: shares, rates and seconds are assumed until it is"]
+    if work.prompt + work.limit > model.context:
+        longest = work.prompt + work.limit
+        found.append(f"prompt and answer have up to {longest} tokens, and the model's context is {model.context}")
+    if parameters(model) > BEYOND:
+        found.append(f"a model of {parameters(model) / 1e9:.0f} billion parameters needs more than shards by FSDP2")
+    return found
+
+
+# Text
+
+
+def text(
+    document: dict[str, Any], s: Situation, best: Estimate, following: Estimate | None, lags: Sequence[Estimate]
+) -> str:
+    w = s.work
+    lines = [
+        f"{document['recipe']} on {document['model']} ({parameters(s.model) / 1e9:.2f} billion parameters), "
+        f"{s.gpus} x {s.gpu.name}",
+        f"a step: {w.prompts} prompts of {w.prompt} tokens, {w.group} answers each, {w.answer:.0f} tokens in the mean "
+        f"and {w.limit} at most",
+        "",
+        f"best   {best.placement}",
+        *_of(s, best),
+    ]
+    if following is not None:
+        slower = following.step / best.step - 1
+        lines += ["", f"next   {following.placement}: {following.step:.0f} s a step, {slower:.0%} slower"]
+    lines += ["", *_lags(lags), "", "cautions"]
+    lines += [f"  {caution}" for caution in document["cautions"]]
+    lines += ["", "constants beside shapes and what the GPU's maker publishes"]
+    return "\n".join(
+        [*lines, *(f"  {name:<14}{one.value:<12g}{one.source:<10}{one.says}" for name, one in s.constants.items())]
+    )
+
+
+def _of(s: Situation, made: Estimate) -> list[str]:
+    seconds = made.seconds
+    phases = "  ".join(f"{name} {value:.1f}" for name, value in seconds.items())
+    return [
+        f"  seconds a step    {made.step:.1f}   (alone: {phases})",
+        f"  idle              learners {made.loop.learner_idle:.0%}, servers {made.loop.samplers_idle:.0%}",
+        f"  age of answers    {made.loop.age:.1f} steps",
+        f"  a learner         {_memory(made.learner)} of {s.room / 1e9:.0f} GB",
+        f"  a server's GPU    {_memory(made.server)} of {s.room / 1e9:.0f} GB, {made.rows} answers at a time",
+    ]
+
+
+def _memory(parts: dict[str, float]) -> str:
+    told = ", ".join(f"{name} {value / 1e9:.1f}" for name, value in parts.items() if name in MEMORY)
+    return f"{sum(parts.values()) / 1e9:.1f} GB ({told})"
+
+
+def _lags(lags: Sequence[Estimate]) -> list[str]:
+    """What each lag takes in this placement, and from which on more wins nothing."""
+    ordered = sorted(lags, key=lambda one: one.placement.lag)
+    told = ", ".join(f"{one.placement.lag}: {one.step:.0f} s" for one in ordered)
+    least = min(one.step for one in ordered)
+    enough = next(one.placement.lag for one in ordered if one.step <= least * (1 + WORTH))
+    return [f"lag    {told}", f"       beyond a lag of {enough} nothing is won"]

@@ -1,0 +1,186 @@
+"""Runs whose answers vLLM writes: they train, resume, give their servers back, and are refused where it cannot be."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from processes import below, command_of, gone
+from small_runs import GRADED, Shell, steps_of, train_line
+from torch import Tensor
+from vllm_place import PYTHON, require_vllm
+
+from assay.engine.remote.publish import Published
+from assay.engine.remote.starting import Started
+from assay.engine.remote.vllm import VllmSite, start_vllm
+from assay.policy import character_tokenizer, fresh_policy, save_policy
+from assay.policy.config import PolicyConfig
+from assay.record.folder import RunFolder
+from assay.rng import Key
+from assay.tasks import ALPHABET
+
+VLLM = ("--machine.sampler", "vllm", "--machine.precision", "fp32", "--machine.cache-mb", "64")
+OURS = (*VLLM, "--machine.sampler-python", PYTHON)
+
+
+@pytest.fixture
+def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(capsys)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with heads that vLLM's kernels of processors can compute."""
+    return model_of(tmp_path_factory.mktemp("model"), 32)
+
+
+def model_of(folder: Path, head: int) -> Path:
+    tokenizer = character_tokenizer(ALPHABET)
+    shape = PolicyConfig("qwen2", tokenizer.vocab, 2 * head, 1, 2, 2, head, 64, 64, attention_bias=True)
+    save_policy(fresh_policy(shape, tokenizer, key=Key("vllm run")), folder)
+    return folder
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> tuple[str, ...]:
+    (tmp_path / "graded.py").write_text(GRADED)
+    return ("--reward", f"{tmp_path / 'graded.py'}:graded")
+
+
+@pytest.fixture(scope="module")
+def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    require_vllm()
+    log = tmp_path_factory.mktemp("server") / "log"
+    with start_vllm(PYTHON, model, log=log, context=64, precision="fp32", rows=16, cache_mb=64) as started:
+        yield started
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--machine.sampler", "vllm"), "machine.samplers is empty"),
+        (("--machine.sampler", "vllm", "--machine.samplers", "1"), "set machine.sampler-python"),
+        (("--machine.sampler-python", "/x/python", "--machine.samplers", "1"), "no vLLM server is started"),
+        (
+            ("--machine.sampler-python", "/x/python", "--machine.sampler", "vllm", "--machine.samplers", "http://h:1"),
+            "no vLLM server is started",
+        ),
+    ],
+)
+def test_settings_of_vllm_that_cannot_be_meant_are_refused(
+    shell: Shell, model: Path, tmp_path: Path, more: tuple[str, ...], words: str
+) -> None:
+    ended = shell(*train_line(model, tmp_path / "run", *more))
+    assert ended.code == 78 and words in ended.err, ended
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_interpreter_without_vllm_is_refused(shell: Shell, model: Path, tmp_path: Path) -> None:
+    more = ("--machine.sampler", "vllm", "--machine.samplers", "1", "--machine.sampler-python", "/no/such/python")
+    ended = shell(*train_line(model, tmp_path / "run", *more))
+    assert ended.code == 78 and "machine.sampler-python is /no/such/python, which cannot be run" in ended.err
+
+
+@pytest.mark.scale
+def test_a_server_that_runs_already_trains_two_runs_one_after_the_other_and_stays(
+    shell: Shell, model: Path, tmp_path: Path, graded: tuple[str, ...], server: Started
+) -> None:
+    given = (*VLLM, "--machine.samplers", server.address, *graded)
+    for name in ("first", "second"):
+        ended = shell(*train_line(model, tmp_path / name, *given, "--saving.rollouts-every", "1"))
+        assert ended.code == 0, ended.err
+        metrics = RunFolder.read_only(tmp_path / name).read("metrics")
+        assert [record["step"] for record in metrics] == [1, 2, 3, 4]
+        assert all(record["samplers/probe_gap"] < 1e-4 and record["samplers/discarded"] == 0 for record in metrics)
+        assert max(record["samplers/probe_gap"] for record in metrics) > 0, "vLLM has other sums than the learner"
+    site = VllmSite(server.address)
+    assert site.wire.json("GET", "/is_paused", seconds=5.0) == {"is_paused": False}
+    site.claim("another run", seconds=5.0)
+    refused = shell(*train_line(model, tmp_path / "third", *given))
+    assert refused.code == 78 and "is used by the run another run" in refused.err
+    site.release("another run", seconds=5.0)
+
+
+@pytest.mark.scale
+def test_a_server_of_another_context_is_refused(shell: Shell, tmp_path: Path, server: Started) -> None:
+    tokenizer = character_tokenizer(ALPHABET)
+    shape = PolicyConfig("qwen2", tokenizer.vocab, 64, 1, 2, 2, 32, 64, 128, attention_bias=True)
+    save_policy(fresh_policy(shape, tokenizer, key=Key("long")), tmp_path / "model")
+    ended = shell(*train_line(tmp_path / "model", tmp_path / "run", *VLLM, "--machine.samplers", server.address))
+    assert ended.code == 78 and "has a context of 64 tokens, and this run needs 128" in ended.err
+
+
+@pytest.mark.scale
+def test_servers_of_a_run_are_replaced_and_gone_afterwards(
+    shell: Shell, model: Path, tmp_path: Path, graded: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two learners, two servers, lag 1; one server is killed before the publish of version 2, with all its processes.
+
+    Then the run is resumed with one learner and one server more steps.
+    """
+    require_vllm()
+    plain, seen, killed = Published.receive, set[int](), []
+
+    def receive(self: Published, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
+        seen.update(below(os.getpid()))
+        if version == 2 and not killed:
+            port = self.sampler.sites[0].wire.address.rpartition(":")[2]
+            heads = [pid for pid in seen if f" --port {port} " in command_of(pid)]
+            killed.extend({*heads, *(pid for head in heads for pid in below(head))})
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+        plain(self, weights, version)
+
+    monkeypatch.setattr(Published, "receive", receive)
+    ahead = ("--mechanism.collect", "ahead", "--mechanism.collect.0.lag", "1")
+    line = train_line(model, tmp_path / "run", *OURS, *graded, *ahead, "--machine.samplers", "2")
+    ended = shell(*line, "--machine.learners", "2", "--machine.deadline", "120")
+    assert ended.code == 0, ended.err
+    assert killed and "another one takes its place" in ended.err and steps_of(tmp_path / "run") == [1, 2, 3, 4]
+    ages = [record.get("age/max", 0) for record in RunFolder.read_only(tmp_path / "run").read("metrics")]
+    assert ages == [0, 1, 1, 1]
+    assert len(seen) > 8 and all(gone(pid, within=15.0) for pid in seen)
+    assert not (tmp_path / "run" / "weights").exists()
+
+
+@pytest.mark.scale
+def test_a_killed_run_goes_on_where_it_was(
+    shell: Shell, model: Path, tmp_path: Path, graded: tuple[str, ...], server: Started, monkeypatch: Any
+) -> None:
+    given = (*VLLM, "--machine.samplers", server.address, *graded)
+    plain = Published.receive
+
+    class Killed(BaseException):
+        """Stands for the end of the process: nothing may clean up the step."""
+
+    def receive(self: Published, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
+        if version == 2:
+            raise Killed
+        plain(self, weights, version)
+
+    monkeypatch.setattr(Published, "receive", receive)
+    with pytest.raises(Killed):
+        shell(*train_line(model, tmp_path / "run", *given))
+    monkeypatch.setattr(Published, "receive", plain)
+    assert VllmSite(server.address).wire.json("GET", "/is_paused", seconds=5.0) == {"is_paused": False}
+    ended = shell("resume", str(tmp_path / "run"))
+    assert ended.code == 0, ended.err
+    assert steps_of(tmp_path / "run") == [1, 2, 3, 4]
+    metrics = RunFolder.read_only(tmp_path / "run").read("metrics")
+    assert all(record["samplers/discarded"] == 0 for record in metrics)
+
+
+@pytest.mark.scale
+def test_a_model_that_vllm_cannot_compute_ends_the_run_with_its_own_words(
+    shell: Shell, tmp_path: Path, graded: tuple[str, ...]
+) -> None:
+    """Once: a server that dies of its first question would die again."""
+    require_vllm()
+    model = model_of(tmp_path / "model", 8)
+    ended = shell(*train_line(model, tmp_path / "run", *OURS, *graded, "--machine.samplers", "1"))
+    assert ended.code == 69 and "head_dim=8" in ended.err and "samplers/0.log says: RuntimeError" in ended.err
+    assert ended.err.count("1 samplers are started") == 1
