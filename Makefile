@@ -43,6 +43,13 @@ test-deep: $(STAMP)  ## everything: all recipes, soaks, long simulations; a miss
 	ASSAY_EXTERNALS=all $(PYTEST) -n 2 -m "not deep and not scale" --all-recipes
 	ASSAY_EXTERNALS=all $(PYTEST) -m deep --all-recipes
 
+$(VENV)-vllm/bin/python:
+	PYTHON=$(PYTHON) bash bench/setup.sh vllm
+
+test-scale: $(STAMP) $(VENV)-vllm/bin/python  ## real Ray clusters and a real vLLM server, which it installs (a quarter of an hour)
+	$(PY) -m pip install --quiet --constraint constraints.txt --editable '.[gym,scale]'
+	ASSAY_EXTERNALS=all $(PYTEST) -m scale
+
 test-versions: $(STAMP)  ## all tests on Python 3.12 and 3.13, where they are installed
 	$(PY) tests/versions.py
 
@@ -73,4 +80,4 @@ wheel: $(STAMP)  ## a wheel with the compiled core in it, into dist/
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ ##/' | awk -F' ## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-.PHONY: install externals demo test test-fast test-deep test-versions mutants parity check docs bench gpu wheel help
+.PHONY: install externals demo test test-fast test-deep test-scale test-versions mutants parity check docs bench gpu wheel help
