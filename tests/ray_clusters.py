@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import signal
 import time
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from processes import alive
 
 STORE = 80 << 20  # bytes of a node's object store
@@ -18,6 +20,16 @@ QUICK = {  # a dead node is noticed in two seconds, where Ray's own values take 
     "health_check_timeout_ms": 1000,
     "health_check_failure_threshold": 2,
 }
+
+
+def pretend_ray(monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
+    """Whoever looks for the package ray finds it, or does not, whatever is installed."""
+    plain = importlib.util.find_spec
+
+    def find(name: str, package: str | None = None) -> Any:
+        return plain(name, package) if name != "ray" else plain("json") if there else None
+
+    monkeypatch.setattr(importlib.util, "find_spec", find)
 
 
 @contextlib.contextmanager

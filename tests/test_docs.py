@@ -12,6 +12,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from ray_clusters import pretend_ray
 from registries import registries_restored
 from small_runs import ROOT, SIZES, Shell, make_model
 
@@ -78,6 +79,7 @@ def test_command_lines_are_known_and_their_settings_resolve(
     name: str, cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bases, "cache_folder", lambda: cache)
+    pretend_ray(monkeypatch, there=True)
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for program, *arguments in commands(name):
         if program == "make":

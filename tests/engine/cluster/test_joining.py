@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib.util
 import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ray_clusters import pretend_ray
 from small_runs import Shell, make_model, train_line
 
 from assay.engine.cluster import joining
@@ -23,12 +23,7 @@ TWO = Machine(learners=2)
 @pytest.fixture
 def ray_is(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Says whether the package ray is there, whatever is installed."""
-    plain = importlib.util.find_spec
-
-    def find(name: str, package: str | None = None, *, there: bool) -> Any:
-        return plain(name, package) if name != "ray" else plain("json") if there else None
-
-    return lambda there: monkeypatch.setattr(importlib.util, "find_spec", functools.partial(find, there=there))
+    return functools.partial(pretend_ray, monkeypatch)
 
 
 @pytest.mark.parametrize(
