@@ -25,6 +25,7 @@ from assay.engine.interface import Done, Generation, Scores, Span, Ticket
 from assay.engine.remote.receiving import BUCKET, checksum
 from assay.engine.remote.sampler import RemoteSampler
 from assay.engine.remote.site import Site
+from assay.engine.remote.wire import Gone
 from assay.errors import EndpointError
 from assay.host import tensors, terminal
 from assay.rng import Key
@@ -81,7 +82,7 @@ class Published:
         self.gap = 0.0  # the largest difference of a probe's log-prob at the last publish
         self.seconds = 0.0  # that publishing took since `measured` was asked
         self.moved = 0  # bytes that went to each server at the last publish
-        self._known: set[int] = set()  # identities of the servers that have shaken hands
+        self._known: set[Site] = set()  # servers that have shaken hands
 
     @property
     def version(self) -> int:
@@ -165,12 +166,12 @@ class Published:
     ) -> dict[int, EndpointError]:
         """Publishes to these servers: number -> why it failed. Servers that are new shake hands before."""
         sites = {number: self.sampler.sites[number] for number in sorted(numbers)}
-        new = {number: site for number, site in sites.items() if id(site) not in self._known}
+        new = {number: site for number, site in sites.items() if site not in self._known}
         failed: dict[int, EndpointError] = {}
         if new:
             with self.source.disturbed():
                 failed = self._publish(new, self.source.tensors(), version)
-            self._known |= {id(site) for number, site in new.items() if number not in failed}
+            self._known |= {site for number, site in new.items() if number not in failed}
         sound = {number: site for number, site in sites.items() if number not in failed}
         return failed | self._publish(sound, weights, version)
 
@@ -202,7 +203,8 @@ class Published:
                 whole = True
             finally:
                 for number in failed if whole else sites:
-                    self._abandon(sites[number])
+                    if not isinstance(failed.get(number), Gone):  # who is gone hears nothing
+                        self._abandon(sites[number])
             expected, gaps = self.source.score(self.probes), [0.0]
             act(lambda site: gaps.append(self._believe(site, sums, expected)))
         self.gap = max(gaps)
