@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from assay.known import RECIPES
 from assay.lab.study import markdown
 from assay.lab.study.results import Result
 from bench.studies import __main__ as committed
+
+
+@pytest.fixture(autouse=True)
+def recipes_of_a_study_stay_in_it() -> Iterator[None]:
+    """The Python files of a study register recipes, which tests of the built-in ones must not meet."""
+    before = dict(RECIPES)
+    yield
+    RECIPES.clear()
+    RECIPES.update(before)
 
 
 @pytest.mark.slow

@@ -14,11 +14,12 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import ray  # type: ignore[import-not-found]
+import ray.exceptions  # type: ignore[import-not-found]
 from ray._private.services import find_bootstrap_address  # type: ignore[import-not-found]
 from ray.util.placement_group import placement_group, remove_placement_group  # type: ignore[import-not-found]
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy  # type: ignore[import-not-found]
@@ -101,8 +102,8 @@ class Broker:
         try:
             if not group.wait(room):
                 raise EndpointError(self._no_room(count, needs, room))
-            kind = ray.remote(Seat)
-            seats = [
+            kind: Any = ray.remote(Seat)
+            seats: list[Any] = [
                 kind.options(
                     num_cpus=needs.cpus,
                     num_gpus=needs.gpus,
@@ -152,7 +153,7 @@ class Broker:
 
     def _watch(self, number: int) -> None:
         try:
-            words = ray.get(self.seats[number].ended.remote())
+            words = str(ray.get(self.seats[number].ended.remote()))
         except (ray.exceptions.RayError, KeyError):
             dead = {node["NodeID"] for node in ray.nodes() if not node["Alive"]}
             words = "is gone with its node" if self.nodes[number] in dead else "is gone with its Ray worker"
@@ -182,7 +183,7 @@ def _resources(needs: Needs) -> dict[str, float]:
     return {"CPU": needs.cpus, **({"GPU": needs.gpus} if needs.gpus else {})}
 
 
-def _amounts(resources: dict[str, float]) -> str:
+def _amounts(resources: Mapping[str, float]) -> str:
     return " and ".join(f"{resources.get(name, 0):g} {name}" for name in ("CPU", "GPU"))
 
 
