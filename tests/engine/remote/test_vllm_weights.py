@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import re
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,8 +58,9 @@ def server(policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def learner_of(policy: Policy) -> LocalEngine:
+    """A learner with weights of its own: what a test does to them, the next one does not meet."""
     return TorchEngine(
-        policy.transformer,
+        copy.deepcopy(policy.transformer),
         precision="fp32",
         optimiser=AdamW(),
         end_ids=policy.end_ids,
@@ -79,6 +83,13 @@ def change(learner: LocalEngine, seed: int) -> None:
     for tensor in weights.values():
         tensor += 0.02 * tensor.new_tensor(draw.standard_normal(tuple(tensor.shape)))
     learner.load({**learner.view(), "version": learner.version + 1})
+
+
+def written(server: Started) -> float:
+    """How many tokens the server has written since it started."""
+    with urllib.request.urlopen(f"{server.address}/metrics", timeout=10.0) as answer:
+        (count,) = re.findall(r"^vllm:generation_tokens_total\{.*\} (\S+)$", answer.read().decode(), re.MULTILINE)
+    return float(count)
 
 
 def test_a_server_computes_with_what_was_published(server: Any, policy: Policy, tmp_path: Path) -> None:
@@ -138,7 +149,10 @@ def test_each_span_of_an_answer_has_the_log_probs_of_its_own_version(
     scored: dict[int, list[np.ndarray]] = {}
     kept = []
     for seed in (5, 6):
-        time.sleep(0.5)
+        until, end = written(server[0]) + 100, time.monotonic() + 120
+        while written(server[0]) < until:
+            assert time.monotonic() < end, "the server writes nothing"
+            time.sleep(0.01)
         kept.append({name: tensor.clone() for name, tensor in learner.tensors()})
         scored[learner.version] = []
         change(learner, seed)
