@@ -174,8 +174,8 @@ class Broker:
         whole = ", ".join(f"{node['NodeManagerAddress']} with {_amounts(node['Resources'])}" for node in nodes)
         return (
             f"machine.cluster: {count} x ({needs}) were asked for, and the Ray cluster at "
-            f"{ray.get_runtime_context().gcs_address} had no room within {seconds:g} s. Its nodes: {whole}; free now: "
-            f"{_amounts(ray.available_resources())}. Ask for fewer learners or threads, or add nodes."
+            f"{ray.get_runtime_context().gcs_address} had no room within {seconds:g} s (its nodes: {whole}; free now: "
+            f"{_amounts(ray.available_resources())}): ask for fewer learners or threads, or add nodes."
         )
 
 

@@ -53,7 +53,7 @@ def require_versions(host: str, there: dict[str, str]) -> None:
 def _listens(address: str) -> bool:
     host, _, port = address.rpartition(":")
     try:
-        with socket.create_connection((host, int(port)), PROBE):
+        with socket.create_connection((host, int(port)), timeout=PROBE):
             return True
     except (OSError, ValueError):
         return False

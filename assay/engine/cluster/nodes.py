@@ -115,13 +115,15 @@ class Cluster:
         return made
 
     def ended(self, number: int) -> bool:
-        """Whether Ray has said that a process ended, which a connection to a node without power does not show."""
+        """Whether Ray has said that a process ended, which a connection to a node without power does not show; with the
+        process that speaks with Ray, all are lost.
+        """
         if time.monotonic() - self._looked > LOOK and self._lock.acquire(blocking=False):
             try:  # who holds the lock reads what Ray says
                 self._hear(0)
             finally:
                 self._lock.release()
-        return number in self.endings
+        return number in self.endings or self.broker.gone
 
     def ending(self, number: int) -> str:
         """How a process ended. Where its connection closed first, Ray is waited for, which knows more."""
@@ -129,7 +131,8 @@ class Cluster:
         while number not in self.endings and not self.broker.gone and time.monotonic() < end:
             with self._lock:
                 self._hear(TURN)
-        return self.endings.get(number, "has closed its connection")
+        lost = "is gone with the process that speaks with Ray" if self.broker.gone else "has closed its connection"
+        return self.endings.get(number, lost)
 
     def end(self, far: Far) -> None:
         if self.far.pop(far.number, None) is not None and not self.broker.gone:

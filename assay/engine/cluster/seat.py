@@ -13,6 +13,8 @@ import platform
 import socket
 import struct
 import tempfile
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from assay import __version__
 from assay.host.child import ending_of, spawn
 
 HEAD = struct.Struct("!32sQ?")  # of a connection: the secret of the launch, number of the process, whether it is output
+LOOK = 1.0  # seconds between two looks at whether the node still lives
 CONNECT = 10.0  # seconds until a connection must stand
 
 
@@ -34,6 +37,9 @@ class Seat:
     seat = ray.remote(Seat).remote()
     ray.get(seat.start.remote(PROGRAM, ("10.0.0.4", 40123), secret, 0)); words = ray.get(seat.ended.remote())
     """
+
+    def __init__(self) -> None:
+        threading.Thread(target=self._leave_with, args=(os.getppid(),), daemon=True).start()
 
     def facts(self) -> dict[str, Any]:
         """The node on which this actor runs, and what is installed there."""
@@ -56,7 +62,7 @@ class Seat:
         """Starts the process, whose frames and prints go straight to `home`."""
         lines = []
         for output in (False, True):
-            line = socket.create_connection(home, CONNECT)
+            line = socket.create_connection(home, timeout=CONNECT)
             line.settimeout(None)
             line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -65,6 +71,12 @@ class Seat:
         channel, printed = lines
         with channel, printed, tempfile.TemporaryFile() as words:
             self.process = spawn(program, channel=channel.fileno(), printed=printed.fileno(), words=words.fileno())
+
+    def _leave_with(self, raylet: int) -> None:
+        """Ends this actor when the raylet of its node has died: Ray itself lets actors live on."""
+        while os.getppid() == raylet:
+            time.sleep(LOOK)
+        os._exit(1)
 
     def ended(self) -> str:
         """Waits for the end of the process, and says how it ended."""

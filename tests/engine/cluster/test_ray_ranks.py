@@ -94,6 +94,23 @@ def test_ranks_of_a_node_that_is_lost_move_to_another(three: Any, tmp_path: Path
         assert not all_gone(before + pids(ranks), within=5)
 
 
+def test_nothing_of_a_node_that_died_lives_on_while_the_run_looks_away(three: Any, tmp_path: Path) -> None:
+    """Nobody closes a channel here: the actor itself sees that its raylet is gone, and its rank ends with it."""
+    with Cluster(three.address, folder=tmp_path) as cluster, Ranks(Group(size=1, deadline=60), cluster) as ranks:
+        found = [*pids(ranks), parent_of(pids(ranks)[0])]
+        kill_node(node_of(three, ranks, 0))
+        assert not all_gone(found, within=15)
+
+
+def test_a_rank_is_lost_with_the_process_that_speaks_with_ray(three: Any, tmp_path: Path) -> None:
+    with Cluster(three.address, folder=tmp_path) as cluster, Ranks(Group(size=1, deadline=60), cluster) as ranks:
+        learner, found = ShardedLearner(ranks, "policy", model_of("qwen2"), precision="fp32"), pids(ranks)
+        os.kill(cluster.broker.process.pid, signal.SIGKILL)
+        with pytest.raises(RankLost, match=r"rank 0 of 1 on node .* is gone with the process that speaks with Ray"):
+            learn_until_lost(learner)
+        assert not all_gone(found, within=15)
+
+
 def test_a_rank_that_is_stopped_is_named_within_its_deadline(three: Any, tmp_path: Path) -> None:
     with Cluster(three.address, folder=tmp_path) as cluster, Ranks(Group(size=2, deadline=4), cluster) as ranks:
         learner = ShardedLearner(ranks, "policy", model_of("qwen2"), precision="fp32")
