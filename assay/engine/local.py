@@ -22,7 +22,7 @@ from assay.engine.prefix_cache import PrefixCache
 from assay.engine.sampling_call import Decode
 from assay.engine.state import FileState, below, disturb, read_all
 from assay.errors import ConfigError, DataError, StorageError, UsageError
-from assay.policy.adapted import own, stored, twin
+from assay.policy.adapted import mergeable, own, stored, twin
 from assay.policy.lora import WEIGHTS
 from assay.policy.transformer import Transformer
 from assay.rng import Key
@@ -66,6 +66,7 @@ class LocalEngine(ABC):
 
     name: str
     exact: bool
+    merges = False  # as a follower it has the learner's adapter
     has_threads = False  # whether the engine has threads of its own, beside torch's
     rounds = False  # whether the engine reads all weights in fp32, and rounds the factors of products itself
 
@@ -300,24 +301,30 @@ class LocalEngine(ABC):
     def measured(self) -> Stats:
         return {}
 
-    def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """The weights by their names in checkpoints, not copied."""
-        yield from ((name, tensor.detach()) for name, tensor in stored(self.model).items())
+    def tensors(self, *, merged: bool = False) -> Iterator[tuple[str, Tensor]]:
+        """The weights by their names in checkpoints, not copied: an adapter's own, or `merged` into its base, and then
+        in fp32 at least, in which samplers keep them.
+        """
+        if not merged:
+            yield from ((name, tensor.detach()) for name, tensor in stored(self.model).items())
+            return
+        for name, make in mergeable(self.model).items():
+            tensor = make().detach()
+            yield name, tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
     @contextmanager
     def disturbed(self) -> Iterator[None]:
-        """Inside the block every tensor of the weights is changed."""
-        plain = {name: tensor.clone() for name, tensor in self.tensors()}
-        with torch.no_grad():
-            for name, tensor in self.tensors():
-                disturb(tensor, name)
+        """Inside the block every tensor of the weights is changed, those below an adapter too."""
+        weights = {name: tensor.detach() for name, tensor in self.model.tensors().items()}
+        plain = {name: tensor.clone() for name, tensor in weights.items()}
+        for name, tensor in weights.items():
+            disturb(tensor, name)
         self._changed()
         try:
             yield
         finally:
-            with torch.no_grad():
-                for name, tensor in self.tensors():
-                    tensor.copy_(plain[name])
+            for name, tensor in weights.items():
+                tensor.copy_(plain[name])
             self._changed()
 
     @torch.no_grad()

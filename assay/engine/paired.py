@@ -43,8 +43,10 @@ class Trainer(Learner, Protocol):
         """The number format that it computes in."""
         ...
 
-    def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """The weights by their names in checkpoints, one after the other."""
+    def tensors(self, *, merged: bool = False) -> Iterator[tuple[str, Tensor]]:
+        """The weights by their names in checkpoints, one after the other: with an adapter its own alone, or those of a
+        plain network that computes the same, into which it is `merged`.
+        """
         ...
 
     def disturbed(self) -> AbstractContextManager[None]:
@@ -63,6 +65,11 @@ class Follower(Sampler, Protocol):
     @property
     def exact(self) -> bool:
         """Whether its log-probs are the learner's bit for bit."""
+        ...
+
+    @property
+    def merges(self) -> bool:
+        """Whether it takes the weights of a plain network, into which an adapter is merged."""
         ...
 
     def receive(self, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
@@ -135,7 +142,7 @@ class Paired:
             post = self._posts[self._turn]
             if not self.in_flight:
                 post.settle()
-            post.sampler.receive(self.learner.tensors(), self.learner.version)
+            post.sampler.receive(self.learner.tensors(merged=post.sampler.merges), self.learner.version)
             post.holds = now
         return self._posts[self._turn]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -116,9 +117,19 @@ def merged(model: Transformer | Foreign) -> dict[str, Tensor]:
     """The weights with the adapter merged into them (a plain network that
     computes the same), by their names in files.
     """
+    return {name: make() for name, make in mergeable(model).items()}
+
+
+def mergeable(model: Transformer | Foreign) -> dict[str, Callable[[], Tensor]]:
+    """What makes each of the tensors of `merged`, so that they need not all be there at once."""
     changed = {f"{n}.weight": m for n, m in model.named_modules() if isinstance(m, Adapted)}
-    renamed = {model.file_name(name): module.merged() for name, module in changed.items()}
-    return {name: renamed.get(name, tensor) for name, tensor in model.tensors().items() if ".lora_" not in name}
+    renamed = {model.file_name(name): module.merged for name, module in changed.items()}
+    plain = {name: tensor for name, tensor in model.tensors().items() if ".lora_" not in name}
+    return {name: renamed.get(name, functools.partial(_itself, tensor)) for name, tensor in plain.items()}
+
+
+def _itself(tensor: Tensor) -> Tensor:
+    return tensor
 
 
 @torch.no_grad()

@@ -274,11 +274,6 @@ def check(experiment: Experiment) -> None:
     check_learners(experiment.machine)
     check_samplers(experiment.machine)
     check_cluster(experiment.machine)
-    if experiment.machine.samplers and experiment.lora.rank:
-        raise ConfigError(
-            "machine.samplers is set, and the run trains an adapter: servers take whole weights. Leave "
-            "machine.samplers out, or --lora."
-        )
     names([parse(reward) for reward in experiment.rewards])
     if not math.isfinite(experiment.right_from):
         raise ConfigError(f"right_from must be a number, not {experiment.right_from}.")

@@ -63,10 +63,10 @@ def open_models(experiment: Experiment, policy: Policy, folder: Path) -> Iterato
     with ExitStack() as stack:
         launcher = _launcher(experiment, folder, stack)
         if experiment.machine.samplers:
-            from assay.policy import fingerprint
+            from assay.policy.checkpoint import base_fingerprint
             from assay.run.samplers import serve
 
-            digest = fingerprint(policy)  # an engine may change the network that it takes, as a critic does
+            digest = base_fingerprint(policy)  # an engine may change the network that it takes, as a critic does
             plain = _engines(experiment, policy, launcher, stack)
             served = serve(experiment, policy, plain["policy"], folder, stack, digest, launcher)
             engines = {**plain, "policy": served}

@@ -39,15 +39,11 @@ def serve(
 ) -> Paired:
     """The engine with servers as its sampler. What it learns with stays as it is.
 
-    `digest` is that of the weights with which servers are started, by `launcher` or on this machine.
+    `digest` is that of the weights with which servers are started, by `launcher` or on this machine: where an adapter
+    is trained, those of its base.
     """
     from assay.engine.paired import Paired
 
-    if policy.transformer.lora is not None:
-        raise ConfigError(
-            "machine.samplers is set, and the policy has an adapter: servers take whole weights. Leave "
-            "machine.samplers out, or train all weights."
-        )
     learner: Trainer = engine.learner if isinstance(engine, Paired) else engine
     fleet = _Fleet(experiment, policy, learner, folder, stack, digest, launcher)
     lag, in_flight = lag_of(experiment.recipe)
@@ -180,9 +176,9 @@ class _Fleet:
             "threads": self._threads,
             "end-ids": ",".join(map(str, sorted(self.policy.end_ids))),
         }
-        return start_own(
-            str(locate(self.experiment.model)), log=log, seconds=START, options=options, launcher=self.launcher
-        )
+        base = self.policy.base
+        model = str(locate(self.experiment.model)) if base is None else base.place
+        return start_own(model, log=log, seconds=START, options=options, launcher=self.launcher)
 
     def _start_vllm(self, log: Path) -> Started:
         """vLLM reads the model from a folder that is written for it: those of bases and runs it could not read."""
@@ -191,7 +187,7 @@ class _Fleet:
 
         machine, model = self.experiment.machine, self.folder / "weights" / "start"
         if not model.exists():
-            save_policy(self.policy, model)
+            save_policy(self.policy, model, merge=True)
         return start_vllm(
             machine.sampler_python,
             model,

@@ -206,7 +206,7 @@ class Slow:
 class Servers:
     """A sampler that takes weights, and writes only when it is waited for."""
 
-    exact, has_threads, prefilled = True, False, 0
+    exact, has_threads, merges, prefilled = True, False, True, 0
 
     def __init__(self, name: str, told: list[str]) -> None:
         self.engine, self.name, self.told, self.version = policy("native"), name, told, -1

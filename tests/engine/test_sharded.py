@@ -148,6 +148,14 @@ def test_adapters_train_and_their_base_stays(ranks: Ranks, kind: str, monkeypatc
     assert weights.keys() == stored(engine.model).keys() and all(".lora_" in name for name in weights)
     for name, tensor in stored(engine.model).items():
         torch.testing.assert_close(weights[name], tensor.detach(), rtol=1e-9, atol=1e-11)
+    plain = dict(engine.tensors(merged=True))
+    whole = dict(learner.tensors(merged=True))
+    assert whole.keys() == plain.keys() and not any(".lora_" in name for name in whole)
+    for name, tensor in plain.items():
+        torch.testing.assert_close(whole[name], tensor, rtol=1e-9, atol=1e-11)
+    with learner.disturbed():
+        assert not any(torch.equal(tensor, whole[name]) for name, tensor in learner.tensors(merged=True))
+    assert all(torch.equal(tensor, whole[name]) for name, tensor in learner.tensors(merged=True))
 
 
 def test_a_critic_has_values_and_learns_them(ranks: Ranks) -> None:

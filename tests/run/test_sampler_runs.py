@@ -17,6 +17,7 @@ from assay.engine.interface import Done
 from assay.engine.remote.publish import Published
 from assay.engine.remote.sampler import RemoteSampler
 from assay.engine.remote.starting import start_own
+from assay.record.folder import RunFolder
 from assay.rng import Key
 from assay.types import Request
 
@@ -73,6 +74,33 @@ def test_a_run_over_servers_ends_with_the_bits_of_a_run_in_one_process(
     alike(tmp_path / "here", tmp_path / "there")
     assert len(set(pids)) == 2 and all(gone(pid, within=15.0) for pid in pids)
     assert not list((tmp_path / "there").glob("weights*"))
+
+
+def test_an_adapter_trains_over_servers_as_in_one_process_and_goes_on_from_its_folder(
+    shell: Shell, model: Path, tmp_path: Path, told: tuple[str, ...]
+) -> None:
+    core = (*told, "--machine.engine", "native")
+    for name, more in (("here", ()), ("there", ("--machine.samplers", "1"))):
+        ended = shell(*train_line(model, tmp_path / name, *core, "--lora", "4", *more))
+        assert ended.code == 0, ended.err
+    alike(tmp_path / "here", tmp_path / "there")
+    adapter = tmp_path / "adapter"
+    assert shell("export", tmp_path / "there", adapter).code == 0
+    for name, more in (("on", ()), ("on there", ("--machine.samplers", "1"))):
+        ended = shell(*train_line(adapter, tmp_path / name, *core, *more))
+        assert ended.code == 0, ended.err
+    alike(tmp_path / "on", tmp_path / "on there")
+
+
+def test_two_learners_of_an_adapter_train_with_a_server(
+    shell: Shell, model: Path, tmp_path: Path, told: tuple[str, ...]
+) -> None:
+    more = ("--lora", "4", "--machine.learners", "2", "--machine.samplers", "1")
+    ended = shell(*train_line(model, tmp_path / "run", *told, *more))
+    assert ended.code == 0, ended.err
+    metrics = RunFolder.read_only(tmp_path / "run").read("metrics")
+    assert [record["step"] for record in metrics] == [1, 2, 3, 4]
+    assert all(record["samplers/probe_gap"] < 1e-4 and record["samplers/discarded"] == 0 for record in metrics)
 
 
 @pytest.mark.parametrize("lag", [1, 2])
@@ -167,7 +195,6 @@ def test_a_run_is_resumed_with_servers_and_without(
         (("--machine.samplers", "localhost:80"), "addresses of servers that run, http://HOST:PORT"),
         (("--machine.samplers", "http://host"), "machine.samplers is 'http://host'"),
         (("--machine.samplers", "http://127.0.0.1:9"), "127.0.0.1:9"),
-        (("--machine.samplers", "1", "--lora", "4"), "machine.samplers is set, and the run trains an adapter"),
     ],
 )
 def test_samplers_that_cannot_be_are_refused(

@@ -148,6 +148,18 @@ def test_servers_of_a_run_are_replaced_and_gone_afterwards(
 
 
 @pytest.mark.scale
+def test_an_adapter_trains_with_answers_of_vllm(
+    shell: Shell, model: Path, tmp_path: Path, graded: tuple[str, ...]
+) -> None:
+    require_vllm()
+    ended = shell(*train_line(model, tmp_path / "run", *OURS, *graded, "--lora", "4", "--machine.samplers", "1"))
+    assert ended.code == 0, ended.err
+    metrics = RunFolder.read_only(tmp_path / "run").read("metrics")
+    assert [record["step"] for record in metrics] == [1, 2, 3, 4]
+    assert all(0 < record["samplers/probe_gap"] < 1e-4 for record in metrics)
+
+
+@pytest.mark.scale
 def test_a_killed_run_goes_on_where_it_was(
     shell: Shell, model: Path, tmp_path: Path, graded: tuple[str, ...], server: Started, monkeypatch: Any
 ) -> None:

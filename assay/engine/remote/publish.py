@@ -64,6 +64,7 @@ class Published:
     """
 
     has_threads = False  # the servers are processes of their own
+    merges = True  # servers have plain networks
 
     def __init__(
         self,
@@ -137,7 +138,7 @@ class Published:
                 faults[number] += 1
                 if faults[number] >= FAULTS:
                     self._give_up(number, error, last=faults[number] >= 2 * FAULTS)
-            weights = self.source.tensors()
+            weights = self.source.tensors(merged=True)
             waiting = self._revived() | (found.keys() & set(self.sampler.couriers.living))
         if not self.sampler.couriers.living:
             raise self.sampler.couriers.all_gone()
@@ -170,7 +171,7 @@ class Published:
         failed: dict[int, EndpointError] = {}
         if new:
             with self.source.disturbed():
-                failed = self._publish(new, self.source.tensors(), version)
+                failed = self._publish(new, self.source.tensors(merged=True), version)
             self._known |= {site for number, site in new.items() if number not in failed}
         sound = {number: site for number, site in sites.items() if number not in failed}
         return failed | self._publish(sound, weights, version)

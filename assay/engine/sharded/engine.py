@@ -222,13 +222,14 @@ class ShardedLearner:
     def forget(self) -> None:
         self._do("forget")
 
-    def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """The weights by their names in checkpoints, whole, in buckets: at most `BUCKET` bytes of them at a time."""
-        entries = {key: entry for key, entry in self._entries().items() if key.startswith("parameter/")}
+    def tensors(self, *, merged: bool = False) -> Iterator[tuple[str, Tensor]]:
+        """The weights by their names in checkpoints, whole, in buckets: at most `BUCKET` bytes of them at a time. With
+        an adapter its own, or those into which the ranks have `merged` it.
+        """
+        entries = self._do("weights", merged)[0]
         for bucket in buckets(entries, BUCKET):
-            asked = [(self.name, bucket, rank == 0) for rank in range(self.ranks.group.size)]
-            for key, tensor in self.ranks.each("whole", asked)[0].items():
-                yield key.removeprefix("parameter/"), tensor
+            asked = [(self.name, bucket, merged, rank == 0) for rank in range(self.ranks.group.size)]
+            yield from self.ranks.each("whole", asked)[0].items()
 
     @contextmanager
     def disturbed(self) -> Iterator[None]:

@@ -86,9 +86,9 @@ class Rank:
     def take(self, name: str, other: str, rate: float) -> None:
         self.shards[name].take(self.shards[other], rate)
 
-    def whole(self, name: str, keys: list[str], first: bool) -> Any:
+    def whole(self, name: str, names: list[str], merged: bool, first: bool) -> Any:
         """Tensors that all ranks gather and one of them hands out."""
-        found = self.shards[name].whole(keys)
+        found = self.shards[name].whole(names, merged)
         return found if first else None
 
 

@@ -24,7 +24,7 @@ from assay.engine.sharded.optimiser import ShardedAdamW, local
 from assay.engine.state import disturb
 from assay.errors import StorageError
 from assay.host import tensors
-from assay.policy.adapted import own, stored
+from assay.policy.adapted import mergeable, own, stored
 from assay.policy.foreign import Foreign
 from assay.policy.safetensors_folder import opened
 from assay.types import Ids
@@ -194,13 +194,13 @@ class Shard:
         """Changes every tensor of the weights until `calm`. Ranks draw noise of their own: who asks compares the whole
         tensors that result, and knows no other.
         """
-        self.plain = {name: _local(tensor).clone() for name, tensor in stored(self.model).items()}
-        for name, tensor in stored(self.model).items():
+        self.plain = {name: _local(tensor).clone() for name, tensor in self.model.tensors().items()}
+        for name, tensor in self.model.tensors().items():
             disturb(_local(tensor), f"{name} {self.mesh['shard'].get_local_rank()}")
 
     @torch.no_grad()
     def calm(self) -> None:
-        for name, tensor in stored(self.model).items():
+        for name, tensor in self.model.tensors().items():
             _local(tensor).copy_(self.plain[name])
         self.plain = {}
 
@@ -242,10 +242,19 @@ class Shard:
                 return key
         return None
 
-    def whole(self, keys: Sequence[str]) -> dict[str, Tensor]:
-        """These tensors of the state, gathered from all ranks."""
-        state = self._state()
-        return {key: _whole(state[key]) for key in keys}
+    def weights(self, merged: bool) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
+        """The shape and type of each tensor of `LocalEngine.tensors`."""
+        plain = {name: tensor for name, tensor in self.model.tensors().items() if ".lora_" not in name}
+        return {name: (tuple(t.shape), t.dtype) for name, t in (plain if merged else stored(self.model)).items()}
+
+    @torch.no_grad()
+    def whole(self, names: Sequence[str], merged: bool) -> dict[str, Tensor]:
+        """These of the tensors of `weights`, gathered from all ranks."""
+        if merged:
+            make = mergeable(self.model)
+            return {name: _whole(make[name]()) for name in names}
+        found = stored(self.model)
+        return {name: _whole(found[name].detach()) for name in names}
 
     def write(
         self, files: Sequence[tuple[str, Mapping[str, str]]], folder: Path, write: WriteFile

@@ -20,6 +20,8 @@ from assay.engine.remote.publish import Published, StaleWeights, probes
 from assay.engine.remote.receiving import Receiver
 from assay.engine.remote.sampler import RemoteSampler
 from assay.engine.torch.engine import TorchEngine
+from assay.policy.adapted import attach
+from assay.policy.lora import Lora
 from assay.rng import Key
 
 BATCH = batch_of(*rows_of([5, 1, 9, 3]))
@@ -119,14 +121,77 @@ def test_one_old_tensor_of_each_kind_is_found_and_its_server_named(
         sampler.close()
 
 
-def test_disturbed_weights_all_differ_and_come_back_bit_for_bit() -> None:
-    learner = learner_of()
-    before = {name: tensor.clone() for name, tensor in learner.tensors()}
+def adapted(kind: type[LocalEngine]) -> LocalEngine:
+    """A learner of an adapter whose B is not zero any more."""
+    model = attach(model_of("qwen3"), Lora(rank=2, alpha=8.0), key=Key("lora"))
+    learner = kind(model, end_ids=frozenset({0}), decode=decode, precision="fp32")
+    step(learner, 0.05)
+    return learner
+
+
+@pytest.mark.parametrize("kind", [NativeEngine, TorchEngine])
+def test_servers_compute_with_an_adapter_that_was_merged_for_them(tmp_path: Path, kind: type[LocalEngine]) -> None:
+    """Servers know plain networks alone; on the core, their log-probs are the learner's bits all the same."""
+    learner = adapted(kind)
+    with serving(served_engine(seed=4)) as server:
+        sampler = published([AssaySite(server.address)], learner, tmp_path)
+        about = {"context": learner.context, "vocab": learner.vocab, "end_ids": learner.end_ids}
+        engine = Paired(learner, lambda: [sampler], **about)
+        for version in (1, 2):
+            here, made = learner.generate(requests_of(3), Key(7)), engine.generate(requests_of(3), Key(7))
+            assert {m.segment.version for m in made} == {version} and sampler.gap < 1e-5
+            for mine, theirs in zip(made, here, strict=True):
+                assert mine.segment.ids.tolist() == theirs.segment.ids.tolist()
+                if kind is NativeEngine:
+                    np.testing.assert_array_equal(mine.segment.old, theirs.segment.old)
+            step(engine, 0.05)
+        sampler.close()
+
+
+@pytest.mark.parametrize("kind", ["o_proj", "embed_tokens"])
+def test_an_old_tensor_is_found_whether_an_adapter_or_its_base_has_it(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The handshake changes what is below an adapter too, which no step ever does."""
+    learner = adapted(NativeEngine)
+    name = [name for name, _ in learner.tensors(merged=True) if kind in name][-1]
+    plain = Receiver.take
+
+    def take(self: Receiver, tensor: str, first: int, rows: torch.Tensor) -> None:
+        if tensor != name:
+            plain(self, tensor, first, rows)
+        else:
+            self._missing[tensor] = 0
+
+    with serving(served_engine()) as server:
+        sampler = published([AssaySite(server.address)], learner, tmp_path)
+        monkeypatch.setattr(Receiver, "take", take)
+        monkeypatch.setattr(Receiver, "checksums", lambda self: {})
+        with pytest.raises(StaleWeights, match="reports the new weights"):
+            sampler.receive(learner.tensors(merged=True), learner.version)
+        sampler.close()
+
+
+def test_a_base_of_bf16_under_an_adapter_is_published_as_samplers_keep_it(tmp_path: Path) -> None:
+    """On torch the base stays in the compute format alone; a server keeps fp32, and tells checksums of that."""
+    model = attach(model_of("qwen3"), Lora(rank=2, alpha=8.0), key=Key("lora"))
+    learner = TorchEngine(model, end_ids=frozenset({0}), decode=decode, precision="bf16")
+    with serving(served_engine(seed=4)) as server:
+        remote = RemoteSampler([AssaySite(server.address)], expected_of(learner), run="r", patience=QUICK)
+        sampler = Published(remote, learner, folder=tmp_path, tolerance=0.1)
+        sampler.receive(learner.tensors(merged=True), learner.version)
+        assert 0 < sampler.gap < 0.1
+        sampler.close()
+
+
+@pytest.mark.parametrize("learner", [learner_of(), adapted(NativeEngine), adapted(TorchEngine)], ids=lambda _: "")
+def test_disturbed_weights_all_differ_and_come_back_bit_for_bit(learner: LocalEngine) -> None:
+    before = {name: tensor.clone() for name, tensor in learner.tensors(merged=True)}
     spans = probes(learner.vocab, learner.context)
     scores = [one.logp for one in learner.score(spans)]
     with learner.disturbed():
-        assert all(not torch.equal(tensor, before[name]) for name, tensor in learner.tensors())
+        assert all(not torch.equal(tensor, before[name]) for name, tensor in learner.tensors(merged=True))
         assert max(float(np.abs(a - b.logp).max()) for a, b in zip(scores, learner.score(spans), strict=True)) > 1e-2
-    assert all(torch.equal(tensor, before[name]) for name, tensor in learner.tensors())
+    assert all(torch.equal(tensor, before[name]) for name, tensor in learner.tensors(merged=True))
     for mine, again in zip(scores, learner.score(spans), strict=True):
         np.testing.assert_array_equal(mine, again.logp)
