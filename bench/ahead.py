@@ -33,6 +33,7 @@ from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
 from assay.engine.paired import Paired
 from assay.engine.remote.answering import Server
+from assay.engine.remote.carriers import Files
 from assay.engine.remote.own import AssaySite
 from assay.engine.remote.publish import Published
 from assay.engine.remote.sampler import RemoteSampler
@@ -139,7 +140,7 @@ def seconds_a_step(lag: int, pools: int, steps: int, seconds: float) -> float:
         for place in range(pools):
             address = stack.enter_context(serving(policy, seconds * pools))
             remote = stack.enter_context(RemoteSampler([AssaySite(address)], expected, run="bench"))
-            samplers.append(Published(remote, learner, folder=folder / str(place), tolerance=1e-3))
+            samplers.append(Published(remote, learner, Files(folder / str(place)), tolerance=1e-3))
         about = {"context": learner.context, "vocab": learner.vocab, "end_ids": learner.end_ids}
         models = Models({"policy": Paired(learner, lambda: samplers, **about)}, recipe.roles, recipe.models)
         pool = Pool((Share("countdown", (3,)),))

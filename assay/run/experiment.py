@@ -60,6 +60,7 @@ class Machine:
     replicate: int = 1  # copies of the weights among the learners; each copy is spread over learners / replicate
     samplers: str = ""  # servers that write the answers: how many, 2, or where, http://HOST:PORT; empty: this process
     sampler: Literal["assay", "vllm"] = "assay"  # what these servers run: this engine, or vLLM
+    publish: Literal["files", "gloo", "nccl"] = "files"  # how servers get weights: a folder that all see, or a network
     sampler_python: str = ""  # the interpreter of an environment with vLLM; needed where the run starts such servers
     cluster: str = ""  # where learners and samplers run: auto or HOST:PORT, nodes of a Ray cluster; empty: this machine
     deadline: int = 600  # seconds after which a learner that does not answer is given up
@@ -156,6 +157,7 @@ def check_learners(machine: Machine) -> None:
 def check_samplers(machine: Machine) -> None:
     """Refuses a number of servers, or addresses of servers, that cannot be meant."""
     _check_vllm(machine)
+    _check_publish(machine)
     if not machine.samplers or (machine.samplers.isdecimal() and 0 < int(machine.samplers) <= MOST_SAMPLERS):
         return
     if not machine.samplers.isdecimal() and all(map(_is_address, machine.samplers.split(","))):
@@ -186,12 +188,6 @@ def check_cluster(machine: Machine) -> None:
             f"machine.cluster is {machine.cluster}, which needs the package ray: `pip install 'assay-rl[scale]'`, here "
             "and on every node."
         )
-    if machine.sampler == "vllm" and machine.samplers.isdecimal():
-        raise ConfigError(
-            f"machine.cluster is {machine.cluster}, and machine.sampler is vllm: on the nodes of a cluster servers of "
-            "our own engine are started. Start vLLM yourself and write its addresses in machine.samplers, or set "
-            "machine.sampler to assay."
-        )
 
 
 def _check_vllm(machine: Machine) -> None:
@@ -211,6 +207,18 @@ def _check_vllm(machine: Machine) -> None:
         raise ConfigError(
             f"machine.sampler-python is {machine.sampler_python}, and no vLLM server is started: leave it out, or set "
             "machine.sampler to vllm and machine.samplers to a number."
+        )
+
+
+def _check_publish(machine: Machine) -> None:
+    """Refuses a network that nothing is sent over, or that this machine has no device for."""
+    if machine.publish != "files" and not machine.samplers:
+        raise ConfigError(
+            f"machine.publish is {machine.publish}, and no server takes weights: leave it out, or set machine.samplers."
+        )
+    if machine.publish == "nccl" and device_of(machine.device) == "cpu":
+        raise ConfigError(
+            "machine.publish is nccl, which sends from GPU to GPU, and this run computes on a processor: take gloo."
         )
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from assay.engine.paired import Paired, Trainer
     from assay.engine.remote.publish import Published
     from assay.engine.remote.site import Site
-    from assay.engine.remote.starting import Server, Started
+    from assay.engine.remote.starting import Server
     from assay.policy import Policy
 
 TOLERANCE = {"fp32": 1e-3, "fp64": 1e-3, "bf16": 0.1}  # by how much log-probs of probes may differ, by the precision
@@ -89,6 +89,7 @@ class _Fleet:
 
     def sampler(self, numbers: Sequence[int]) -> Published:
         """A sampler over these servers, which the learner publishes its weights to."""
+        from assay.engine.remote.carriers import Files, Network
         from assay.engine.remote.couriers import Patience
         from assay.engine.remote.publish import Published
         from assay.engine.remote.sampler import RemoteSampler
@@ -121,13 +122,14 @@ class _Fleet:
             if self.started and (blamed := self._blamed(str(error))):
                 raise EndpointError(f"{error} {blamed}") from error
             raise
-        weights = self.folder / "weights" / str(numbers[0])
+        by = self.experiment.machine.publish
+        carrier = Files(self.folder / "weights" / str(numbers[0])) if by == "files" else Network(by)
         self.stack.callback(shutil.rmtree, self.folder / "weights", ignore_errors=True)
         self.stack.callback(remote.close)
         return Published(
             remote,
             learner,
-            folder=weights,
+            carrier,
             tolerance=TOLERANCE[learner.precision],
             revive=(lambda place: self._start(numbers[place])) if self.started else None,
         )
@@ -180,20 +182,22 @@ class _Fleet:
         model = str(locate(self.experiment.model)) if base is None else base.place
         return start_own(model, log=log, seconds=START, options=options, launcher=self.launcher)
 
-    def _start_vllm(self, log: Path) -> Started:
+    def _start_vllm(self, log: Path) -> Server:
         """vLLM reads the model from a folder that is written for it: those of bases and runs it could not read."""
-        from assay.engine.remote.vllm import start_vllm
+        from assay.engine.cluster.launcher import Needs
+        from assay.engine.remote.vllm import Vllm, start_vllm
         from assay.policy import save_policy
 
         machine, model = self.experiment.machine, self.folder / "weights" / "start"
         if not model.exists():
             save_policy(self.policy, model, merge=True)
-        return start_vllm(
+        how = Vllm(
             machine.sampler_python,
             model,
-            log=log,
             context=self.policy.config.context,
             precision=self.learner.precision,
             cache_mb=machine.cache_mb,
             environment={"OMP_NUM_THREADS": str(self._threads)},
         )
+        needs = Needs(cpus=self._threads, gpus=int(device_of(machine.device) != "cpu"))
+        return start_vllm(how, log=log, launcher=self.launcher, needs=needs)

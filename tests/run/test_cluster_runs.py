@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from processes import below
 from ray_clusters import all_gone, cluster_of, kill_node
-from small_runs import Shell, came_to, make_model, steps_of, train_line
+from small_runs import GRADED, Shell, came_to, make_model, steps_of, train_line
+from torch import Tensor
+from vllm_place import PYTHON, model_of, require_vllm
 
 from assay.engine.cluster.launcher import Placed
+from assay.engine.remote.publish import Published
 from assay.engine.sharded.engine import ShardedLearner
+from assay.record.folder import RunFolder
 
 pytestmark = pytest.mark.scale
 TWO = ("--machine.learners", "2", "--machine.precision", "fp32", "--machine.deadline", "60")
-GRADED = """
-def graded(completions, **columns):
-    return [sum(map(ord, text)) % 7 / 6 for text in completions]
-"""
 
 
 @pytest.fixture
@@ -141,6 +142,39 @@ def test_servers_lie_in_the_cluster_too(shell: Shell, model: Path, tmp_path: Pat
     assert ran.code == 0, ran.err
     assert came_to(tmp_path / "here") == came_to(tmp_path / "there")
     assert "127.0.0.1" not in (tmp_path / "there" / "samplers" / "0.log").read_text()
+
+
+def test_vllm_lies_in_the_cluster_too_and_is_gone_afterwards(
+    shell: Shell, tmp_path: Path, graded: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its weights come by network."""
+    require_vllm()
+    model = model_of(tmp_path / "model")
+    started, others, plain = set[int](), set(below(os.getpid())), Published.receive
+
+    def receive(self: Published, weights: Iterable[tuple[str, Tensor]], version: int) -> None:
+        started.update(set(below(os.getpid())) - others)
+        plain(self, weights, version)
+
+    monkeypatch.setattr(Published, "receive", receive)
+    told = ("--machine.sampler", "vllm", "--machine.samplers", "1", "--machine.sampler-python", PYTHON)
+    more = ("--machine.cluster", "auto", "--machine.publish", "gloo", "--machine.precision", "fp32", *graded)
+    ran = shell(*train_line(model, tmp_path / "run", *told, *more))
+    assert ran.code == 0, ran.err
+    head = (tmp_path / "run" / "samplers" / "0.log").read_text().splitlines()[0]
+    assert json.loads(head)["address"].startswith("http://") and "127.0.0.1" not in head
+    metrics = RunFolder.read_only(tmp_path / "run").read("metrics")
+    assert [record["step"] for record in metrics] == [1, 2, 3, 4]
+    assert all(record["samplers/probe_gap"] < 1e-4 and record["samplers/discarded"] == 0 for record in metrics)
+    assert len(started) > 4 and not all_gone(sorted(started), within=15)
+
+
+def test_vllm_that_a_node_does_not_have_ends_the_run_with_its_words(
+    shell: Shell, model: Path, tmp_path: Path, graded: tuple[str, ...]
+) -> None:
+    told = ("--machine.sampler", "vllm", "--machine.samplers", "1", "--machine.sampler-python", "/no/such/python")
+    ran = shell(*train_line(model, tmp_path / "run", *told, "--machine.cluster", "auto", *graded))
+    assert ran.code == 69 and "machine.sampler-python is /no/such/python, which cannot be run" in ran.err
 
 
 def test_a_run_for_which_the_cluster_has_no_room_is_refused(shell: Shell, model: Path, tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""Twenty processes of a run are killed at random, its driver among them: it ends with the bits of a calm run."""
+"""Twenty processes of a run are killed at random, its driver among them: it ends with the bits of a calm run.
+
+On one machine, and in a Ray cluster of its own, whose raylet and control store are killed too.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,23 @@ import pytest
 from processes import gone
 from small_runs import GRADED, ROOT, came_to, make_model, steps_of, train_line
 
-pytestmark = pytest.mark.deep
 KILLS = 20
-PATIENCE = 420.0  # seconds for the whole run
+PATIENCE = 420.0  # seconds for a whole run on one machine
+CLUSTER = 1200.0  # in a cluster, which starts anew after many a kill
 STEPS = 24
+SLOW = "ASSAY_TEST_SLOW"  # seconds of a call of the reward function
+KINDS = {
+    "remote.keeper": "keeper",
+    "remote.server": "server",
+    "remote.placed": "server",
+    "sharded.rank": "rank",
+    "functions": "reward",
+    "cluster.broker": "broker",
+    "raylet/raylet": "raylet",
+    "gcs_server": "store",
+    "ray::Seat": "seat",
+}
+"""What a process of a run is -> by what its command line shows it."""
 
 
 def descendants(of: int) -> list[int]:
@@ -46,8 +62,7 @@ def kind_of(pid: int) -> str:
         line = (Path("/proc") / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode()
     except (FileNotFoundError, ProcessLookupError):
         return "gone"
-    known = {"remote.keeper": "keeper", "remote.server": "server", "sharded.rank": "rank", "functions": "reward"}
-    return next((kind for part, kind in known.items() if part in line), "other")
+    return next((kind for part, kind in KINDS.items() if part in line), "other")
 
 
 class Driver:
@@ -74,28 +89,49 @@ def drivers() -> Iterator[list[Driver]]:
         driver.process.wait(timeout=20)
 
 
+@pytest.mark.parametrize(
+    ("more", "patience", "pause", "step"),
+    [
+        pytest.param((), PATIENCE, (0.5, 6.0), 0.0, marks=pytest.mark.deep, id="machine"),
+        pytest.param(("--machine.cluster", "auto"), CLUSTER, (4.0, 20.0), 4.0, marks=pytest.mark.scale, id="cluster"),
+    ],
+)
 def test_a_run_that_loses_twenty_processes_ends_with_the_bits_of_one_that_lost_none(
-    tmp_path: Path, drivers: list[Driver]
+    tmp_path: Path,
+    drivers: list[Driver],
+    monkeypatch: pytest.MonkeyPatch,
+    more: tuple[str, ...],
+    patience: float,
+    pause: tuple[float, float],
+    step: float,
 ) -> None:
+    """The calm run has no cluster: it is the same to the bits where processes lie. The other one takes `step` seconds
+    more for each step, so that it does not end before it has lost as many as it is to lose.
+    """
     model = make_model(tmp_path / "model")
-    (tmp_path / "graded.py").write_text(GRADED)
+    slow = f"import os, time\n{GRADED}".replace(
+        "    return", f"    time.sleep(float(os.environ[{SLOW!r}]))\n    return"
+    )
+    (tmp_path / "graded.py").write_text(slow)
+    monkeypatch.setenv(SLOW, "0")
     told = ["--machine.precision", "fp32", "--machine.deadline", "60", "--machine.restarts", "100"]
     told += ["--machine.learners", "2", "--machine.samplers", "2", "--reward", f"{tmp_path / 'graded.py'}:graded"]
     told += ["--mechanism.collect", "ahead", "--mechanism.collect.0.lag", "1", "--saving.rollouts-every", "1"]
     calm, hurt, log = tmp_path / "calm", tmp_path / "hurt", tmp_path / "log"
 
-    def line(run: Path) -> list[str]:
-        arguments = train_line(model, run, *told, evaluation_every=8)
+    def line(run: Path, *more: str) -> list[str]:
+        arguments = train_line(model, run, *told, *more, evaluation_every=8)
         arguments[arguments.index("--steps") + 1] = str(STEPS)
         return arguments
 
     drivers.append(Driver(line(calm), log))
-    assert drivers[-1].process.wait(timeout=PATIENCE) == 0, log.read_text()
+    assert drivers[-1].process.wait(timeout=patience) == 0, log.read_text()
 
+    monkeypatch.setenv(SLOW, str(step))
     draw, killed, began = random.Random(20), Counter[str](), time.monotonic()
-    drivers.append(Driver(line(hurt), log))
+    drivers.append(Driver(line(hurt, *more), log))
     seen: set[int] = set()
-    while time.monotonic() - began < PATIENCE:
+    while time.monotonic() - began < patience:
         driver = drivers[-1]
         if driver.over:
             if driver.process.returncode == 0 and killed.total() >= KILLS:
@@ -104,15 +140,18 @@ def test_a_run_that_loses_twenty_processes_ends_with_the_bits_of_one_that_lost_n
             if driver.process.returncode == 0:
                 pytest.fail(f"the run ended after {killed.total()} kills of {KILLS}: {killed}")
             assert all(gone(pid, within=15.0) for pid in seen), "processes outlive their driver"
-            again = ["resume", str(hurt)] if (hurt / "run.json").exists() else line(hurt)
+            again = ["resume", str(hurt)] if (hurt / "run.json").exists() else line(hurt, *more)
             drivers.append(Driver(again, log))
             seen.clear()
         if killed.total() < KILLS:
-            time.sleep(draw.uniform(0.5, 6.0))
+            time.sleep(draw.uniform(*pause))
             below = descendants(driver.process.pid)
             seen |= set(below)
-            chosen = draw.choice([driver.process.pid, *sorted(below)])
-            kind = "driver" if chosen == driver.process.pid else kind_of(chosen)
+            kinds = {pid: kind_of(pid) for pid in sorted(below)} | {driver.process.pid: "driver"}
+            known = sorted({*kinds.values()} - {"gone", "other"})
+            rarest = min(killed[kind] for kind in known)  # each kind in turn, or some would never be drawn
+            kind = draw.choice([kind for kind in known if killed[kind] == rarest])
+            chosen = draw.choice([pid for pid, one in kinds.items() if one == kind])
             try:
                 os.kill(chosen, signal.SIGKILL)
                 killed[kind] += 1
@@ -120,12 +159,13 @@ def test_a_run_that_loses_twenty_processes_ends_with_the_bits_of_one_that_lost_n
                 continue
         else:
             time.sleep(0.2)
+    print(killed, time.monotonic() - began)
     assert drivers[-1].over and drivers[-1].process.returncode == 0, f"{killed}\n{log.read_text()[-4000:]}"
-    assert {"driver", "rank", "server"} <= killed.keys(), killed
+    assert {"driver", "rank", "server", *(["raylet"] if more else [])} <= killed.keys(), killed
 
-    step, files, metrics, exams = came_to(calm)
+    last, files, metrics, exams = came_to(calm)
     again, found, measured, examined = came_to(hurt)
-    assert (step, exams) == (again, examined) and steps_of(hurt) == [*range(1, STEPS + 1)]
+    assert (last, exams) == (again, examined) and steps_of(hurt) == [*range(1, STEPS + 1)]
     assert files.keys() == found.keys() and all(found[name] == content for name, content in files.items())
     assert metrics == measured
     for number in range(1, STEPS + 1):

@@ -67,12 +67,14 @@ def test_a_run_over_servers_ends_with_the_bits_of_a_run_in_one_process(
     shell: Shell, model: Path, tmp_path: Path, told: tuple[str, ...], recipe: str, pids: list[int]
 ) -> None:
     sizes = {"scale_num_prompts": 4, "scale_group_size": 4}
-    for name, more in (("here", ()), ("there", ("--machine.samplers", "2"))):
+    two = ("--machine.samplers", "2")
+    for name, more in (("here", ()), ("there", two), ("by network", (*two, "--machine.publish", "gloo"))):
         line = train_line(model, tmp_path / name, *told, "--machine.engine", "native", *more, recipe=recipe, **sizes)
         ended = shell(*line)
         assert ended.code == 0, ended.err
     alike(tmp_path / "here", tmp_path / "there")
-    assert len(set(pids)) == 2 and all(gone(pid, within=15.0) for pid in pids)
+    alike(tmp_path / "here", tmp_path / "by network")
+    assert len(set(pids)) == 4 and all(gone(pid, within=15.0) for pid in pids)
     assert not list((tmp_path / "there").glob("weights*"))
 
 
@@ -195,6 +197,9 @@ def test_a_run_is_resumed_with_servers_and_without(
         (("--machine.samplers", "localhost:80"), "addresses of servers that run, http://HOST:PORT"),
         (("--machine.samplers", "http://host"), "machine.samplers is 'http://host'"),
         (("--machine.samplers", "http://127.0.0.1:9"), "127.0.0.1:9"),
+        (("--machine.publish", "gloo"), "no server takes weights: leave it out, or set machine.samplers"),
+        (("--machine.publish", "nccl", "--machine.samplers", "1"), "computes on a processor: take gloo"),
+        (("--machine.publish", "rdma", "--machine.samplers", "1"), "files, gloo, nccl"),
     ],
 )
 def test_samplers_that_cannot_be_are_refused(

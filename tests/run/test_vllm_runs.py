@@ -12,16 +12,12 @@ import pytest
 from processes import below, command_of, gone
 from small_runs import GRADED, Shell, steps_of, train_line
 from torch import Tensor
-from vllm_place import PYTHON, require_vllm
+from vllm_place import PYTHON, model_of, require_vllm
 
 from assay.engine.remote.publish import Published
-from assay.engine.remote.starting import Started
-from assay.engine.remote.vllm import VllmSite, start_vllm
-from assay.policy import character_tokenizer, fresh_policy, save_policy
-from assay.policy.config import PolicyConfig
+from assay.engine.remote.starting import Server
+from assay.engine.remote.vllm import Vllm, VllmSite, start_vllm
 from assay.record.folder import RunFolder
-from assay.rng import Key
-from assay.tasks import ALPHABET
 
 VLLM = ("--machine.sampler", "vllm", "--machine.precision", "fp32", "--machine.cache-mb", "64")
 OURS = (*VLLM, "--machine.sampler-python", PYTHON)
@@ -34,15 +30,7 @@ def shell(capsys: pytest.CaptureFixture[str]) -> Shell:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model with heads that vLLM's kernels of processors can compute."""
-    return model_of(tmp_path_factory.mktemp("model"), 32)
-
-
-def model_of(folder: Path, head: int) -> Path:
-    tokenizer = character_tokenizer(ALPHABET)
-    shape = PolicyConfig("qwen2", tokenizer.vocab, 2 * head, 1, 2, 2, head, 64, 64, attention_bias=True)
-    save_policy(fresh_policy(shape, tokenizer, key=Key("vllm run")), folder)
-    return folder
+    return model_of(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture
@@ -52,10 +40,10 @@ def graded(tmp_path: Path) -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="module")
-def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     require_vllm()
     log = tmp_path_factory.mktemp("server") / "log"
-    with start_vllm(PYTHON, model, log=log, context=64, precision="fp32", rows=16, cache_mb=64) as started:
+    with start_vllm(Vllm(PYTHON, model, 64, "fp32", rows=16, cache_mb=64), log=log) as started:
         yield started
 
 
@@ -87,7 +75,7 @@ def test_an_interpreter_without_vllm_is_refused(shell: Shell, model: Path, tmp_p
 
 @pytest.mark.scale
 def test_a_server_that_runs_already_trains_two_runs_one_after_the_other_and_stays(
-    shell: Shell, model: Path, tmp_path: Path, graded: tuple[str, ...], server: Started
+    shell: Shell, model: Path, tmp_path: Path, graded: tuple[str, ...], server: Server
 ) -> None:
     given = (*VLLM, "--machine.samplers", server.address, *graded)
     for name in ("first", "second"):
@@ -106,11 +94,9 @@ def test_a_server_that_runs_already_trains_two_runs_one_after_the_other_and_stay
 
 
 @pytest.mark.scale
-def test_a_server_of_another_context_is_refused(shell: Shell, tmp_path: Path, server: Started) -> None:
-    tokenizer = character_tokenizer(ALPHABET)
-    shape = PolicyConfig("qwen2", tokenizer.vocab, 64, 1, 2, 2, 32, 64, 128, attention_bias=True)
-    save_policy(fresh_policy(shape, tokenizer, key=Key("long")), tmp_path / "model")
-    ended = shell(*train_line(tmp_path / "model", tmp_path / "run", *VLLM, "--machine.samplers", server.address))
+def test_a_server_of_another_context_is_refused(shell: Shell, tmp_path: Path, server: Server) -> None:
+    model = model_of(tmp_path / "model", context=128)
+    ended = shell(*train_line(model, tmp_path / "run", *VLLM, "--machine.samplers", server.address))
     assert ended.code == 78 and "has a context of 64 tokens, and this run needs 128" in ended.err
 
 
@@ -161,7 +147,7 @@ def test_an_adapter_trains_with_answers_of_vllm(
 
 @pytest.mark.scale
 def test_a_killed_run_goes_on_where_it_was(
-    shell: Shell, model: Path, tmp_path: Path, graded: tuple[str, ...], server: Started, monkeypatch: Any
+    shell: Shell, model: Path, tmp_path: Path, graded: tuple[str, ...], server: Server, monkeypatch: Any
 ) -> None:
     given = (*VLLM, "--machine.samplers", server.address, *graded)
     plain = Published.receive
@@ -192,7 +178,7 @@ def test_a_model_that_vllm_cannot_compute_ends_the_run_with_its_own_words(
 ) -> None:
     """Once: a server that dies of its first question would die again."""
     require_vllm()
-    model = model_of(tmp_path / "model", 8)
+    model = model_of(tmp_path / "model", head=8)
     ended = shell(*train_line(model, tmp_path / "run", *OURS, *graded, "--machine.samplers", "1"))
     assert ended.code == 69 and "head_dim=8" in ended.err and "samplers/0.log says: RuntimeError" in ended.err
     assert ended.err.count("1 samplers are started") == 1

@@ -141,6 +141,29 @@ def test_a_function_that_ends_its_process_is_named_with_the_row(case: str, tmp_p
     assert f"{what}, for line 9 of rows.jsonl" in message and "begins 'another'" in message
 
 
+def test_a_process_that_was_killed_from_outside_is_asked_again_and_whoever_has_replied_is_not(tmp_path: Path) -> None:
+    """The first call of `slow` ends as if memory had run out; `quick`, in a process of its own, has replied before."""
+    calls, warned = tmp_path / "calls", list[str]()
+    note = f"with open({str(calls)!r}, 'a') as file: file.write"
+    (tmp_path / "quick.py").write_text(
+        f"def quick(completions, **k):\n    {note}('q')\n    return [1.0] * len(completions)\n"
+    )
+    (tmp_path / "slow.py").write_text(
+        "import os, time\n\ndef slow(completions, **k):\n"
+        f"    while 'q' not in open({str(calls)!r}).read(): time.sleep(0.01)\n"
+        f"    first = 's' not in open({str(calls)!r}).read()\n    {note}('s')\n"
+        "    if first: time.sleep(0.2); os.kill(os.getpid(), 9)\n    return [0.5] * len(completions)\n"
+    )
+    calls.write_text("")
+    functions = load([parse(f"{tmp_path}/{name}.py:{name}") for name in ("quick", "slow")])
+    with Scorer(functions, warn=warned.append) as judge:
+        verdicts = judge(EPISODES)
+    assert [verdict.scores for verdict in verdicts] == [{"quick": 1.0, "slow": 0.5}] * len(EPISODES)
+    assert calls.read_text() == "qss"
+    (line,) = warned
+    assert "'slow'" in line and "was ended by SIGKILL; started again, it gave rewards for the same answers" in line
+
+
 def test_a_crash_in_c_is_told_with_its_line(tmp_path: Path) -> None:
     assert "), line 4 was ended by SIGSEGV" in refused(
         scorer(file_with(tmp_path, "ctypes.string_at(0)", head="import ctypes\n"))

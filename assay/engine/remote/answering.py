@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from assay.engine.interface import Span
 from assay.engine.remote.messages import answer, asked, packed, token_ids
-from assay.engine.remote.receiving import TRANSPORTS
+from assay.engine.remote.receiving import TRANSPORTS, Transport, from_files
 from assay.engine.remote.served import Call, Served, Taken, Unready
 from assay.engine.sampling_call import Limits, check
 from assay.errors import ConfigError, DataError
@@ -41,6 +41,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, served: Served, facts: Mapping[str, Any], *, host: str = "127.0.0.1", port: int = 0) -> None:
         super().__init__((host, port), Handler)
         self.served, self.facts = served, dict(facts)
+        self.transport: Transport = from_files
 
     @property
     def address(self) -> str:
@@ -245,7 +246,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def init_weights(self, body: Any) -> Reply:
         self._run_of(body)
-        self._transport(_mapping(body, "init_info"))
+        told = _mapping(body, "init_info")
+        name = told.get("backend", "files")
+        if name not in TRANSPORTS:
+            raise DataError(f"the backend of weights is one of {', '.join(TRANSPORTS)}, not {name!r}.")
+        self.home.transport = TRANSPORTS[name](told)
         return {"message": "Weight transfer initialized"}
 
     def start_weights(self, body: Any) -> Reply:
@@ -254,8 +259,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def update_weights(self, body: Any) -> Reply:
         self._run_of(body)
-        told = _mapping(body, "update_info")
-        self.home.served.take_weights(self._transport(told)(told))
+        self.home.served.take_weights(self.home.transport(_mapping(body, "update_info")))
         return {"message": "Weights updated"}
 
     def finish_weights(self, body: Any) -> Reply:
@@ -270,12 +274,6 @@ class Handler(BaseHTTPRequestHandler):
         if body.get("action") != "checksum":
             raise DataError("the action of /weight_checker is checksum.")
         return {"checksums": self.home.served.receiver.checksums()}
-
-    def _transport(self, told: Mapping[str, Any]) -> Any:
-        name = told.get("transport", "files")
-        if name not in TRANSPORTS:
-            raise DataError(f"the transport of weights is one of {', '.join(TRANSPORTS)}, not {name!r}.")
-        return TRANSPORTS[name]
 
 
 def _mapping(body: Any, name: str) -> Mapping[str, Any]:

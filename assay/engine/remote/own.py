@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -122,9 +121,16 @@ class AssaySite:
     def begin(self, run: str, *, seconds: float) -> None:
         self.wire.json("POST", "/start_weight_update", {"assay": {"run": run}}, seconds=seconds)
 
-    def take(self, folder: Path, run: str, *, seconds: float) -> None:
-        info = {"transport": "files", "folder": str(folder)}
-        self.wire.json("POST", "/update_weights", {"assay": {"run": run}, "update_info": info}, seconds=seconds)
+    def processes(self, *, seconds: float) -> int:
+        return 1
+
+    def join(self, told: Mapping[str, Any], run: str, *, seconds: float) -> None:
+        body = {"assay": {"run": run}, "init_info": dict(told)}
+        self.wire.json("POST", "/init_weight_transfer_engine", body, seconds=seconds)
+
+    def take(self, told: Mapping[str, Any], run: str, *, seconds: float) -> None:
+        body = {"assay": {"run": run}, "update_info": dict(told)}
+        self.wire.json("POST", "/update_weights", body, seconds=seconds)
 
     def commit(self, label: str, run: str, *, seconds: float) -> None:
         body = {"assay": {"run": run}, "weight_version": label}

@@ -1,4 +1,4 @@
-"""A server of ours where a launcher has placed it: it listens at the address of its node, and ends with the run."""
+"""A server where a launcher has placed it: it listens at the address of its node, and ends with the run."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ import os
 import pickle
 import sys
 import threading
-from collections.abc import Sequence
+import time
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from assay.engine.cluster.launcher import Launcher, Needs
-from assay.engine.remote.starting import LOG
+from assay.engine.remote.starting import LOG, LOOK
 from assay.host.child import Parent, listen
 from assay.host.files import read_bytes
 
-PROGRAM = "assay.engine.remote.placed:serve"
+if TYPE_CHECKING:
+    from assay.engine.remote.starting import Started
+
+OWN, VLLM = (f"assay.engine.remote.placed:{name}" for name in ("serve_own", "serve_vllm"))
 
 
 class PlacedServer:
-    """A server of `assay.engine.remote.server`, by the arguments of its command.
+    """A server that one of the programs of this module runs.
 
     Example:
-        server = PlacedServer(["--model", "models/tiny", "--threads", "4"], cluster, name="a sampler", log=log)
+        server = PlacedServer(OWN, ["--model", "models/tiny"], cluster, Needs(cpus=4), name="a sampler", log=log)
     """
 
-    def __init__(self, arguments: Sequence[str], launcher: Launcher, *, name: str, log: Path) -> None:
-        """`log` lies where the node sees it too: in the run folder."""
+    def __init__(self, program: str, told: Any, launcher: Launcher, needs: Needs, *, name: str, log: Path) -> None:
+        """`told` is what the program must know; `log` lies where the node sees it too, in the run folder."""
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_bytes(b"")
-        told = dict(zip(arguments[::2], arguments[1::2], strict=True))
-        cuda = told.get("--device", "cpu").startswith("cuda")
-        needs = Needs(cpus=max(1, int(told.get("--threads", 1))), gpus=int(cuda))
-        (self.process,) = launcher.start(PROGRAM, 1, needs)
+        (self.process,) = launcher.start(program, 1, needs)
         self.name, self.log, self.address = f"{name}{self.process.where}", log, ""
-        self.process.line.send(pickle.dumps(([*arguments, "--host", self.process.host], log)))
+        self.process.line.send(pickle.dumps((told, self.process.host, log)))
 
     def __enter__(self) -> Self:
         return self
@@ -55,22 +55,52 @@ class PlacedServer:
         return read_bytes(self.log, most=LOG).decode(errors="replace")
 
 
-def serve(channel: int, words: int, parent: int) -> None:
-    """What the process on the node runs: the server of `main`, until whoever launched it has closed the channel."""
+def serve_own(channel: int, words: int, parent: int) -> None:
+    """Runs our own server on the node, by its arguments, until who launched it has closed the channel."""
     starter = Parent(channel, words, parent)
     if (frame := starter.read()) is None:
         return
-    arguments, log = pickle.loads(frame)
-    with Path(log).open("ab") as printed:
-        for stream in (sys.stdout, sys.stderr):
-            os.dup2(printed.fileno(), stream.fileno())
+    arguments, host, log = pickle.loads(frame)
+    _print_to(log)
     threading.Thread(target=_end_with, args=(starter,), daemon=True).start()
     from assay.engine.remote.server import main
 
-    main(arguments)
+    main([*arguments, "--host", host])
+
+
+def serve_vllm(channel: int, words: int, parent: int) -> None:
+    """Runs vLLM on the node. It has a keeper, which ends it with this process, whatever ends that."""
+    starter = Parent(channel, words, parent)
+    if (frame := starter.read()) is None:
+        return
+    how, host, log = pickle.loads(frame)
+    from assay.engine.remote.vllm import begun
+    from assay.errors import AssayError
+
+    try:
+        server = begun(how, host=host, log=log)
+    except AssayError as error:
+        log.write_text(f"{error}\n")
+        sys.exit(1)
+    threading.Thread(target=_leave_with, args=(server,), daemon=True).start()
+    with server:
+        while starter.read() is not None:
+            pass
+
+
+def _print_to(log: Path) -> None:
+    with log.open("ab") as printed:
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(printed.fileno(), stream.fileno())
 
 
 def _end_with(starter: Parent) -> None:
     while starter.read() is not None:
         pass
     os._exit(0)
+
+
+def _leave_with(server: Started) -> None:
+    while not server.gone:
+        time.sleep(LOOK)
+    os._exit(1)

@@ -9,25 +9,23 @@ back.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assay.engine.interface import Done, Generation, Scores, Span, Ticket
+from assay.engine.remote.carriers import Carrier
 from assay.engine.remote.receiving import BUCKET, checksum
 from assay.engine.remote.sampler import RemoteSampler
 from assay.engine.remote.site import Site
 from assay.engine.remote.wire import Gone
 from assay.errors import EndpointError
-from assay.host import tensors, terminal
+from assay.host import terminal
 from assay.rng import Key
 from assay.types import Request, Stats
 
@@ -57,9 +55,9 @@ def probes(vocab: int, context: int) -> list[Span]:
 
 
 class Published:
-    """A sampler over servers, whose weights a learner publishes as files in a folder that all of them see.
+    """A sampler over servers, which a learner publishes its weights to.
 
-    sampler = Published(RemoteSampler(sites, expected, run="run-7"), learner, folder=run / "weights", tolerance=1e-3)
+    sampler = Published(RemoteSampler(sites, expected, run="run-7"), learner, Files(run / "weights"), tolerance=1e-3)
     sampler.receive(learner.tensors(), learner.version)
     """
 
@@ -70,13 +68,13 @@ class Published:
         self,
         sampler: RemoteSampler,
         source: Trainer,
+        carrier: Carrier,
         *,
-        folder: Path,
         tolerance: float,
         revive: Callable[[int], Site] | None = None,
     ) -> None:
         """`revive` starts another server in place of a lost one, by its number; None where servers are not ours."""
-        self.sampler, self.source, self.folder, self.tolerance = sampler, source, folder, tolerance
+        self.sampler, self.source, self.carrier, self.tolerance = sampler, source, carrier, tolerance
         self.revive = revive
         self.context, self.vocab, self.end_ids = sampler.context, sampler.vocab, sampler.end_ids
         self.probes = probes(source.vocab, sampler.context)
@@ -113,6 +111,7 @@ class Published:
 
     def close(self) -> None:
         self.sampler.close()
+        self.carrier.close()
 
     # Publishing
 
@@ -195,11 +194,14 @@ class Published:
         with ThreadPoolExecutor(max(1, len(sites)), "publish") as threads:
             whole = False
             try:
+                act(lambda site: self.carrier.reach(site, run))
                 act(lambda site: site.begin(run, seconds=SECONDS))
                 sums, self.moved = {}, 0
-                for folder, bucket in self._written(weights):
+                for bucket in _buckets(weights):
                     sums |= {name: checksum(tensor) for name, tensor in bucket.items()}
-                    act(lambda site, folder=folder: site.take(folder, run, seconds=SECONDS))
+                    with self.carrier.packed(bucket) as packed:
+                        self.moved += packed.size
+                        act(lambda site, packed=packed: self.carrier.hand(site, packed, run, seconds=SECONDS))
                 act(lambda site: site.commit(label, run, seconds=SECONDS))
                 whole = True
             finally:
@@ -210,21 +212,6 @@ class Published:
             act(lambda site: gaps.append(self._believe(site, sums, expected)))
         self.gap = max(gaps)
         return failed
-
-    def _written(self, weights: Iterable[tuple[str, Tensor]]) -> Iterator[tuple[Path, dict[str, Tensor]]]:
-        """(a folder with some of the weights as a file, these), one after the other: each folder lasts until the next
-        is asked for.
-        """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for number, bucket in enumerate(_buckets(weights)):
-            folder = Path(tempfile.mkdtemp(prefix=f"bucket-{number}-", dir=self.folder)).resolve()
-            try:
-                with (folder / "weights.safetensors").open("wb") as file:
-                    for piece in tensors.encode(bucket):
-                        self.moved += file.write(piece)
-                yield folder, bucket
-            finally:
-                shutil.rmtree(folder)
 
     def _abandon(self, site: Site) -> None:
         try:

@@ -30,7 +30,10 @@ def from_files(told: Mapping[str, Any]) -> Iterator[Piece]:
     folder = Path(str(told.get("folder", "")))
     paths = sorted(folder.glob("*.safetensors"))
     if not paths:
-        raise DataError(f"update_info.folder is a folder with files *.safetensors, and {folder} has none.")
+        raise DataError(
+            f"update_info.folder is a folder with files *.safetensors, and {folder} has none here. Where a server does "
+            "not see the folder of the run, `--machine.publish gloo` sends weights over the network."
+        )
     for path in paths:
         with opened(path) as file:
             for name in sorted(file.keys()):
@@ -52,7 +55,41 @@ def _size(part: Any) -> int:
     return size
 
 
-TRANSPORTS: dict[str, Transport] = {"files": from_files}
+class FromNetwork:
+    """The tensors of a bucket that the learner sends through a process group, of which this process is number 1.
+
+    Example:
+        FromNetwork(asdict(Joining("gloo", "10.0.0.4", 40123, "server 0", size=2, seconds=60.0)))
+    """
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        import torch
+
+        from assay.engine.remote.inside_vllm.assay_group import Group, Joining, store_of
+
+        try:
+            joining = Joining(**told)
+        except TypeError as error:
+            raise DataError(f"init_info does not say which group of processes is joined: {error}.") from None
+        cuda = joining.backend == "nccl"
+        device = torch.device("cuda", torch.cuda.current_device()) if cuda else torch.device("cpu")
+        self.group = Group(joining, 1, store_of(joining), device)
+
+    def __call__(self, told: Mapping[str, Any]) -> Iterator[Piece]:
+        from assay.engine.remote.inside_vllm.assay_group import unpacked
+
+        if not all(isinstance(told.get(name), list) for name in ("names", "dtypes", "shapes")):
+            raise DataError("update_info says the names, dtypes and shapes of the tensors that come.")
+        for name, tensor in unpacked(told, self.group.receive(told)).items():
+            yield name, 0, tensor
+
+
+TRANSPORTS: dict[str, Callable[[Mapping[str, Any]], Transport]] = {
+    "files": lambda told: from_files,
+    "gloo": FromNetwork,
+    "nccl": FromNetwork,
+}
+"""`backend` of what `/init_weight_transfer_engine` was told -> how the pieces of updates come from then on."""
 
 
 class Receiver:

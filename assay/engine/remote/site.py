@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -84,8 +83,16 @@ class Site(Protocol):
         """An update of the weights begins: no token is written until it is committed or abandoned."""
         ...
 
-    def take(self, folder: Path, run: str, *, seconds: float) -> None:
-        """Takes the tensors of a folder of safetensors, some of those of the update."""
+    def processes(self, *, seconds: float) -> int:
+        """How many processes of the server take weights."""
+        ...
+
+    def join(self, told: Mapping[str, Any], run: str, *, seconds: float) -> None:
+        """Says how tensors will come; returns when all processes of the server are ready for them."""
+        ...
+
+    def take(self, told: Mapping[str, Any], run: str, *, seconds: float) -> None:
+        """Takes some of the tensors of the update: `told` says which, or where they lie."""
         ...
 
     def commit(self, label: str, run: str, *, seconds: float) -> None:

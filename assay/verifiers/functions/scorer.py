@@ -108,20 +108,35 @@ class Scorer:
     # --- asking ---------------------------------------------------------------------------------------------
 
     def _scores(self, episodes: Sequence[Episode]) -> list[dict[str, float | None]]:
+        """The scores of each answer. Whoever has no reply of a process that ended asks once more: the system may have
+        killed it, for memory say. If that happens again, the function is at fault.
+        """
         offered = self._offered(episodes)
-        known = {function.name: function for function in self.functions}
-        columns: dict[str, list[float | None]] = {}
-        found: tuple[Function, Fault] | None = None
-        with contextlib.closing(self._ask(self.functions, offered, len(episodes), self.limit)) as replies:
-            for name, reply in replies:
-                self._account(name, reply)
-                if reply.fault is not None:
-                    found = (known[name], reply.fault)
-                    break
-                columns[name] = _weighed(known[name], reply.values, episodes)
+        columns, found = self._columns(self.functions, offered, episodes)
+        if found is not None and found[1].kind == "ended":
+            function, fault = found
+            rest = [function for function in self.functions if function.name not in columns]
+            more, found = self._columns(rest, offered, episodes)
+            columns |= more
+            if found is None:
+                self.warn(f"warning: {function} {fault.what}; started again, it gave rewards for the same answers.")
         if found is not None:  # raised here, when no function is at work any more
             raise self._error(*found, offered, episodes)
         return [{f.name: columns[f.name][i] for f in self.functions} for i in range(len(episodes))]
+
+    def _columns(
+        self, functions: Sequence[Function], offered: Mapping[str, Any], episodes: Sequence[Episode]
+    ) -> tuple[dict[str, list[float | None]], tuple[Function, Fault] | None]:
+        """(the values of each function that gave some, the first fault and whose it is)."""
+        known = {function.name: function for function in functions}
+        columns: dict[str, list[float | None]] = {}
+        with contextlib.closing(self._ask(functions, offered, len(episodes), self.limit)) as replies:
+            for name, reply in replies:
+                self._account(name, reply)
+                if reply.fault is not None:
+                    return columns, (known[name], reply.fault)
+                columns[name] = _weighed(known[name], reply.values, episodes)
+        return columns, None
 
     def _ask(
         self, functions: Sequence[Function], offered: Mapping[str, Any], count: int, seconds: float

@@ -15,6 +15,7 @@ from assay.engine.interface import Want
 from assay.engine.local import LocalEngine
 from assay.engine.native.engine import NativeEngine
 from assay.engine.paired import Paired
+from assay.engine.remote.carriers import Files, Network
 from assay.engine.remote.own import AssaySite
 from assay.engine.remote.publish import Published, StaleWeights, probes
 from assay.engine.remote.receiving import Receiver
@@ -34,7 +35,7 @@ def learner_of(kind: type[LocalEngine] = NativeEngine, **changes: Any) -> LocalE
 
 def published(sites: list[AssaySite], learner: LocalEngine, folder: Path) -> Published:
     remote = RemoteSampler(sites, expected_of(learner), run="r", patience=QUICK)
-    return Published(remote, learner, folder=folder, tolerance=1e-4)
+    return Published(remote, learner, Files(folder), tolerance=1e-4)
 
 
 def step(engine: Any, rate: float = 1e-2) -> None:
@@ -47,14 +48,15 @@ def step(engine: Any, rate: float = 1e-2) -> None:
 
 @TIED
 @pytest.mark.parametrize("kind", [NativeEngine, TorchEngine])
-def test_servers_compute_with_what_was_published(tmp_path: Path, tied: bool, kind: type[LocalEngine]) -> None:
+@pytest.mark.parametrize("by", ["files", "gloo"])
+def test_servers_compute_with_what_was_published(tmp_path: Path, tied: bool, kind: type[LocalEngine], by: str) -> None:
     learner = learner_of(kind, tied=tied)
     with serving(served_engine(seed=4, tied=tied)) as one, serving(served_engine(seed=5, tied=tied)) as two:
         sites = [AssaySite(one.address), AssaySite(two.address)]
         sampler = Published(
             RemoteSampler(sites, expected_of(learner), run="r", patience=QUICK),
             learner,
-            folder=tmp_path,
+            Files(tmp_path) if by == "files" else Network("gloo"),
             tolerance=1e-4,
         )
         engine = Paired(
@@ -108,7 +110,7 @@ def test_one_old_tensor_of_each_kind_is_found_and_its_server_named(
         sampler = Published(
             RemoteSampler([site], expected_of(learner), run="r", patience=QUICK),
             learner,
-            folder=tmp_path,
+            Files(tmp_path),
             tolerance=1e-4,
         )
         monkeypatch.setattr(Receiver, "take", take)
@@ -178,7 +180,7 @@ def test_a_base_of_bf16_under_an_adapter_is_published_as_samplers_keep_it(tmp_pa
     learner = TorchEngine(model, end_ids=frozenset({0}), decode=decode, precision="bf16")
     with serving(served_engine(seed=4)) as server:
         remote = RemoteSampler([AssaySite(server.address)], expected_of(learner), run="r", patience=QUICK)
-        sampler = Published(remote, learner, folder=tmp_path, tolerance=0.1)
+        sampler = Published(remote, learner, Files(tmp_path), tolerance=0.1)
         sampler.receive(learner.tensors(merged=True), learner.version)
         assert 0 < sampler.gap < 0.1
         sampler.close()

@@ -56,9 +56,9 @@ def test_weights_from_files_are_served_under_their_version(
     begun = engine_of(family, precision=kind, decode=learner.decode)
     with serving(begun) as server, sampling(learner, *own(server)) as sampler:
         old = bits(sampler.generate(varied(), KEY))
-        tell(server, "/init_weight_transfer_engine", init_info={"transport": "files"})
+        tell(server, "/init_weight_transfer_engine", init_info={"backend": "files"})
         tell(server, "/start_weight_update")
-        tell(server, "/update_weights", update_info={"transport": "files", "folder": str(folder)})
+        tell(server, "/update_weights", update_info={"folder": str(folder)})
         tell(server, "/finish_weight_update", weight_version="1")
         sampler.published(1)
         assert sampler.sites[0].examine(sampler.expected) == "1"
@@ -128,7 +128,7 @@ def test_orders_of_weights_out_of_turn_are_refused(tmp_path: Path) -> None:
             ("/update_weights", 503, {"update_info": {"folder": str(tmp_path)}}),
             ("/finish_weight_update", 503, {"weight_version": "1"}),
             ("/finish_weight_update", 400, {"weight_version": "one"}),
-            ("/init_weight_transfer_engine", 400, {"init_info": {"transport": "pigeons"}}),
+            ("/init_weight_transfer_engine", 400, {"init_info": {"backend": "pigeons"}}),
             ("/weight_checker", 400, {"action": "reset"}),
             ("/lease", 400, {"run": ""}),
             ("/nothing", 404, {}),

@@ -19,8 +19,8 @@ from vllm_place import PYTHON, require_vllm
 from assay.engine.interface import Generation, Span
 from assay.engine.local import LocalEngine
 from assay.engine.remote.site import Expected
-from assay.engine.remote.starting import Started, complaint, start
-from assay.engine.remote.vllm import INSIDE, VllmSite, installed, require_tested, start_vllm
+from assay.engine.remote.starting import Server, complaint, start
+from assay.engine.remote.vllm import INSIDE, Vllm, VllmSite, installed, require_tested, start_vllm
 from assay.errors import ConfigError, EndpointError
 from assay.policy import save_policy
 from assay.types import Request
@@ -181,16 +181,16 @@ def test_a_server_that_does_not_start_is_shown_with_the_end_of_its_log(tmp_path:
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     require_vllm()
     folder = tmp_path_factory.mktemp("vllm")
     save_policy(policy_of(), folder / "model")
-    with start_vllm(PYTHON, folder / "model", log=folder / "log", context=256, precision="fp32", rows=16) as server:
+    with start_vllm(Vllm(PYTHON, folder / "model", 256, "fp32", rows=16), log=folder / "log") as server:
         yield server
 
 
 @pytest.mark.scale
-def test_a_real_server_is_taken_and_agrees_with_the_learner(real: Started, engine: LocalEngine) -> None:
+def test_a_real_server_is_taken_and_agrees_with_the_learner(real: Server, engine: LocalEngine) -> None:
     asked = requests()
     with asking(real.address, engine) as sampler:
         made = sampler.generate(asked, KEY)
@@ -201,7 +201,7 @@ def test_a_real_server_is_taken_and_agrees_with_the_learner(real: Started, engin
 
 
 @pytest.mark.scale
-def test_a_real_server_of_another_model_is_refused(real: Started) -> None:
+def test_a_real_server_of_another_model_is_refused(real: Server) -> None:
     other = engine_of(policy_of(tied=False))
     with pytest.raises(ConfigError, match="another model"):
         VllmSite(real.address).examine(expected_of(other))

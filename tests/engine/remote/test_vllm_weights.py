@@ -20,11 +20,12 @@ from vllm_place import PYTHON, require_vllm
 from assay.engine.interface import Span
 from assay.engine.local import LocalEngine
 from assay.engine.optimiser import AdamW
+from assay.engine.remote.carriers import Files, Network
 from assay.engine.remote.couriers import Patience
 from assay.engine.remote.publish import Published, StaleWeights
 from assay.engine.remote.sampler import RemoteSampler
-from assay.engine.remote.starting import Started
-from assay.engine.remote.vllm import EXTENSIONS, INSIDE, UNFINISHED, VllmSite, start_vllm
+from assay.engine.remote.starting import Server
+from assay.engine.remote.vllm import EXTENSIONS, INSIDE, UNFINISHED, Vllm, VllmSite, start_vllm
 from assay.engine.torch.engine import TorchEngine
 from assay.policy import Policy, save_policy
 from assay.rng import Key
@@ -43,17 +44,15 @@ def policy(request: pytest.FixtureRequest) -> Policy:
 
 
 @pytest.fixture(scope="module")
-def server(policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Started, Path]]:
+def server(policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Path]]:
     """A server of this policy, and the file that says which tensor it leaves out."""
     require_vllm()
     folder = tmp_path_factory.mktemp("vllm")
     save_policy(policy, folder / "model")
-    more = [part.replace("assay-files", "stale-files").replace("assay_weights", "stale_weights") for part in EXTENSIONS]
+    more = tuple(part.replace('"assay"', '"stale"').replace("assay_weights", "stale_weights") for part in EXTENSIONS)
     environment = {"PYTHONPATH": os.pathsep.join((str(INSIDE), str(HERE))), "ASSAY_STALE": str(folder / "stale")}
-    options: dict[str, Any] = {"context": 256, "precision": "fp32", "rows": 16, "cache_mb": 64}
-    with start_vllm(
-        PYTHON, folder / "model", log=folder / "log", more=more, environment=environment, **options
-    ) as started:
+    how = Vllm(PYTHON, folder / "model", 256, "fp32", rows=16, cache_mb=64, more=more, environment=environment)
+    with start_vllm(how, log=folder / "log") as started:
         yield started, folder / "stale"
 
 
@@ -69,11 +68,12 @@ def learner_of(policy: Policy) -> LocalEngine:
     )
 
 
-def published(server: Started, learner: LocalEngine, folder: Path) -> Published:
+def published(server: Server, learner: LocalEngine, folder: Path | None) -> Published:
+    """Weights go by a folder, or by a network where there is none."""
     patience = Patience(answer=120.0, silence=60.0)
     expected = expected_of(learner, probes=())
     remote = RemoteSampler([VllmSite(server.address, at_once=16)], expected, run="a run", patience=patience)
-    return Published(remote, learner, folder=folder, tolerance=1e-3)
+    return Published(remote, learner, Network("gloo") if folder is None else Files(folder), tolerance=1e-3)
 
 
 def change(learner: LocalEngine, seed: int) -> None:
@@ -85,17 +85,18 @@ def change(learner: LocalEngine, seed: int) -> None:
     learner.load({**learner.view(), "version": learner.version + 1})
 
 
-def written(server: Started) -> float:
+def written(server: Server) -> float:
     """How many tokens the server has written since it started."""
     with urllib.request.urlopen(f"{server.address}/metrics", timeout=10.0) as answer:
         (count,) = re.findall(r"^vllm:generation_tokens_total\{.*\} (\S+)$", answer.read().decode(), re.MULTILINE)
     return float(count)
 
 
-def test_a_server_computes_with_what_was_published(server: Any, policy: Policy, tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", ["files", "gloo"])
+def test_a_server_computes_with_what_was_published(server: Any, policy: Policy, tmp_path: Path, by: str) -> None:
     """Every tensor changes before each publish; answers and probes have the learner's log-probs of their version."""
     learner = learner_of(policy)
-    sampler = published(server[0], learner, tmp_path)
+    sampler = published(server[0], learner, tmp_path if by == "files" else None)
     for seed in range(3):
         change(learner, seed)
         sampler.receive(learner.tensors(), learner.version)
@@ -196,7 +197,7 @@ def test_an_update_that_is_broken_off_leaves_the_server_running_under_no_label(
         if parts:
             name, tensor = next(learner.tensors())
             save_file({name: tensor.detach().contiguous()}, tmp_path / "some.safetensors")
-            site.take(tmp_path, "a run", seconds=60.0)
+            site.take({"folder": str(tmp_path)}, "a run", seconds=60.0)
         site.abandon("a run", seconds=60.0)
         assert site.wire.json("GET", "/is_paused", seconds=5.0) == {"is_paused": False}
         assert site.wire.json("GET", "/weight_info", seconds=5.0) == {"weight_version": UNFINISHED}

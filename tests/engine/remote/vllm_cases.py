@@ -22,7 +22,7 @@ from assay.engine.local import LocalEngine
 from assay.engine.remote.couriers import Patience
 from assay.engine.remote.sampler import RemoteSampler
 from assay.engine.remote.site import Expected
-from assay.engine.remote.vllm import VllmSite, start_vllm
+from assay.engine.remote.vllm import Vllm, VllmSite, start_vllm
 from assay.engine.remote.wire import Reply, Wire
 from assay.engine.torch.engine import TorchEngine
 from assay.errors import ConfigError
@@ -162,11 +162,11 @@ def record(python: str, name: str, folder: Path, engine: LocalEngine) -> None:
     import assay.engine.remote.vllm as module
 
     more, environment = SERVERS[name]
-    options = {"context": 256, "precision": "fp32", "rows": 16, "more": more, "environment": environment}
+    how = Vllm(python, folder, 256, precision="fp32", rows=16, more=tuple(more), environment=environment)
     _Recording.said = {}
     if name == "rigid":
         module.EXTENSIONS = ()
-    with start_vllm(python, folder, log=folder / f"{name}.log", **options) as server:
+    with start_vllm(how, log=folder / f"{name}.log") as server:
         module.Wire = _Recording  # type: ignore[misc]
         try:
             with asking(server.address, engine) as sampler:

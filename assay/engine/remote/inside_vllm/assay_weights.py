@@ -8,10 +8,11 @@ of Assay is imported here.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
+from assay_group import Group, Joining, store_of, unpacked
 from safetensors.torch import load_file
 from vllm.distributed.weight_transfer.base import (
     WeightTransferEngine,
@@ -25,38 +26,64 @@ from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, i
 
 @dataclass
 class Begin(WeightTransferInitInfo):
-    """Nothing need be known before the first update."""
+    """How buckets come: nothing need be known of files, and of a process group what its fields say, as in `Joining`."""
+
+    backend: str = "files"
+    host: str = ""
+    port: int = 0
+    name: str = ""
+    size: int = 0
+    seconds: float = 0.0
 
 
 @dataclass
 class Bucket(WeightTransferUpdateInfo):
-    """A folder of safetensors that this process sees, with some of the tensors of an update."""
+    """Some of the tensors of an update: in a folder of safetensors that this process sees, or as bytes that now come
+    through the group.
+    """
 
-    folder: str
+    folder: str = ""
+    names: list[str] = field(default_factory=list)
+    dtypes: list[str] = field(default_factory=list)
+    shapes: list[list[int]] = field(default_factory=list)
 
 
-class Files(WeightTransferEngine):
-    """Weights in the names and shapes of checkpoints, as files. An update is any number of folders."""
+class Buckets(WeightTransferEngine):
+    """Weights in the names and shapes of checkpoints. An update is any number of buckets."""
 
     init_info_cls = Begin
     update_info_cls = Bucket
 
     def init_transfer_engine(self, init_info: Begin) -> None:
-        """Files need no connection."""
         self.sums: dict[str, str] = {}
+        self.group: Group | None = None
+        if init_info.backend != "files":
+            joining, parallel = Joining(**asdict(init_info)), self.parallel_config
+            number = 1 + parallel.data_parallel_index * parallel.world_size + parallel.rank
+            device = self.device if joining.backend == "nccl" else torch.device("cpu")
+            self.group = Group(joining, number, store_of(joining), device)
 
     def start_weight_update(self) -> None:
         self.sums = {}
         initialize_layerwise_reload(self.model)
 
     def receive_weights(self, update_info: Bucket) -> None:
+        if self.group is not None:
+            told = asdict(update_info)
+            self.take(unpacked(told, self.group.receive(told)))
+            return
         paths = sorted(Path(update_info.folder).glob("*.safetensors"))
         if not paths:
-            raise ValueError(f"{update_info.folder} has no files *.safetensors")
+            raise ValueError(
+                f"{update_info.folder} has no files *.safetensors here. Where a server does not see the folder of the "
+                "run, `--machine.publish gloo` sends weights over the network."
+            )
         for path in paths:
-            weights = load_file(path)
-            self.sums |= {name: checksum(tensor) for name, tensor in weights.items()}
-            self.load(weights)
+            self.take(load_file(path))
+
+    def take(self, weights: dict[str, torch.Tensor]) -> None:
+        self.sums |= {name: checksum(tensor) for name, tensor in weights.items()}
+        self.load(weights)
 
     def load(self, weights: dict[str, torch.Tensor]) -> None:
         self.model.load_weights(weights.items())
@@ -72,13 +99,13 @@ class Files(WeightTransferEngine):
                     dispatch_cpu_unquantized_gemm(layer, remove_weight=False)
 
     def shutdown(self) -> None:
-        """Nothing is held."""
+        self.group = None
 
 
 class Worker:
     """What each worker of the server can be asked beside vLLM's own questions."""
 
-    weight_transfer_engine: Files
+    weight_transfer_engine: Buckets
 
     def assay_checksums(self) -> dict[str, str]:
         """SHA-256 of the bytes of each tensor that came with the last update, by its name in checkpoints."""
@@ -86,8 +113,8 @@ class Worker:
 
 
 def checksum(tensor: torch.Tensor) -> str:
-    flat = tensor.reshape(-1).contiguous().view(torch.uint8)
+    flat = tensor.reshape(-1).cpu().contiguous().view(torch.uint8)
     return hashlib.sha256(flat.numpy().data).hexdigest()
 
 
-WeightTransferEngineFactory.register_engine("assay-files", Files)
+WeightTransferEngineFactory.register_engine("assay", Buckets)

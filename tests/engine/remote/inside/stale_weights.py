@@ -23,7 +23,7 @@ def stale() -> str:
     return place.read_text() if place.exists() else ""
 
 
-class Stale(assay_weights.Files):
+class Stale(assay_weights.Buckets):
     def load(self, weights):
         left = stale()
         if left not in ("", "packed"):
@@ -40,4 +40,4 @@ class Stale(assay_weights.Files):
             super().finish_weight_update()
 
 
-WeightTransferEngineFactory.register_engine("stale-files", Stale)
+WeightTransferEngineFactory.register_engine("stale", Stale)
