@@ -2,9 +2,14 @@
 
     python -m bench.ranks [S3 60M] [--rounds 5] [--tokens 8192] [--micro 2048] [--json]
 
-Three arms in turn, each round in another order: the torch engine in this process, one rank, and two ranks, with one
-thread each. A round of an arm is one optimiser step on the same rows. Ratios are of medians, with the smallest and the
-largest ratio of single rounds: one rank / two ranks is the speed-up, one rank / this process the cost of a wave.
+Four arms in turn, each round in another order, with one thread each: the torch engine in this process, one rank, two
+ranks, and two ranks that know nothing of each other, each with half of the rows. A round of an arm is one optimiser
+step on the same rows. Ratios are of medians, with the smallest and the largest ratio of single rounds:
+
+- `speedup`, one rank / two ranks; `wave`, one rank / this process: the cost of a wave beside a chunk;
+- `ceiling`, one rank / two ranks apart: what two cores of this machine give two processes that share memory, caches and
+  the driver, and exchange nothing;
+- `exchange`, two ranks / two ranks apart: what gathering weights and summing gradients costs.
 """
 
 from __future__ import annotations
@@ -15,6 +20,8 @@ import random
 import statistics
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -74,17 +81,32 @@ def measured(name: str, rounds: int, tokens: int, micro: int) -> dict[str, list[
     """Arm -> the seconds of its rounds; the first round of each arm is not counted."""
     config = config_of(SHAPES[name])
     model = Transformer(config).initialise(torch.Generator().manual_seed(0))
-    batch = batch_of(tokens, config.vocab)
-    with Ranks(Group(1)) as one, Ranks(Group(2)) as two:
-        arms: dict[str, Any] = {
-            "process": TorchEngine(twin(model), end_ids=frozenset(), precision="fp32"),
-            "one": ShardedLearner(one, "policy", model, precision="fp32"),
-            "two": ShardedLearner(two, "policy", model, precision="fp32"),
+    batch, half = batch_of(tokens, config.vocab), batch_of(tokens // 2, config.vocab)
+    with (
+        Ranks(Group(1)) as one,
+        Ranks(Group(2)) as two,
+        Ranks(Group(1)) as left,
+        Ranks(Group(1)) as right,
+        ThreadPoolExecutor(2) as threads,
+    ):
+        engine = TorchEngine(twin(model), end_ids=frozenset(), precision="fp32")
+        sharded = {group: ShardedLearner(group, "policy", model, precision="fp32") for group in (one, two, left, right)}
+
+        def apart() -> float:
+            began = time.perf_counter()
+            list(threads.map(lambda group: step(sharded[group], half, micro), (left, right)))
+            return time.perf_counter() - began
+
+        arms: dict[str, Callable[[], float]] = {
+            "process": lambda: step(engine, batch, micro),
+            "one": lambda: step(sharded[one], batch, micro),
+            "two": lambda: step(sharded[two], batch, micro),
+            "apart": apart,
         }
         found: dict[str, list[float]] = {arm: [] for arm in arms}
         for turn in range(rounds + 1):
             for arm in random.Random(turn).sample(list(arms), len(arms)):
-                seconds = step(arms[arm], batch, micro)
+                seconds = arms[arm]()
                 if turn:
                     found[arm].append(seconds)
     return found
@@ -109,6 +131,7 @@ def main() -> None:
         found = measured(name, options.rounds, options.tokens, options.micro)
         table = {"speedup": ratio(found["one"], found["two"]), "wave": ratio(found["one"], found["process"])}
         table |= {"beside process": ratio(found["process"], found["two"])}
+        table |= {"ceiling": ratio(found["one"], found["apart"]), "exchange": ratio(found["two"], found["apart"])}
         if options.json:
             seconds = {arm: statistics.median(values) for arm, values in found.items()}
             sys.stdout.write(json.dumps({"shape": name, "seconds": seconds, **table}) + "\n")

@@ -5,7 +5,7 @@ what is cut.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -17,6 +17,12 @@ from assay.types import Batch
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+class Cut(Protocol):
+    """Cuts a batch into chunks: `cut`, or another function of this kind."""
+
+    def __call__(self, batch: Batch, *, tokens: int) -> list[np.ndarray]: ...
 
 
 def cut(batch: Batch, *, tokens: int) -> list[np.ndarray]:
@@ -53,6 +59,23 @@ def cut(batch: Batch, *, tokens: int) -> list[np.ndarray]:
     if current:
         chunks.append(np.array(current))
     return chunks
+
+
+def evenly(cut: Cut, batch: Batch, *, tokens: int, ranks: int) -> list[np.ndarray]:
+    """Chunks of at most `tokens` for waves of one chunk for each rank: as many waves as `cut` needs, and no larger chunks
+    than these waves need. Otherwise the last wave may leave ranks with nothing, for whom all others have worked longer.
+    """
+    parts = cut(batch, tokens=tokens)
+    places = -(-len(parts) // ranks) * ranks
+    low, high = 0, tokens  # `high` is enough for so many places, `low` is not
+    while high - low > 1:
+        middle = (low + high) // 2
+        smaller = cut(batch, tokens=middle)
+        if len(smaller) <= places:
+            parts, high = smaller, middle
+        else:
+            low = middle
+    return parts
 
 
 def score_parts(spans: Sequence[Span]) -> Iterator[list[int]]:

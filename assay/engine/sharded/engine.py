@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from assay.engine.cutting import cut, score_parts, tensors_of
+from assay.engine.cutting import cut, evenly, score_parts, tensors_of
 from assay.engine.interface import Chunk, Outputs, Scores, Span, Want, WriteFile
 from assay.engine.optimiser import AdamW
 from assay.engine.precision import Precision, choose, name_of
@@ -122,7 +122,8 @@ class ShardedLearner:
 
     def chunks(self, batch: Batch, *, tokens: int) -> Iterator[Wave]:
         """Waves of one chunk of at most `tokens` inputs for each rank."""
-        for parts in _by(self._cut(batch, tokens=tokens), self.ranks.group.size):
+        size = self.ranks.group.size
+        for parts in _by(evenly(self._cut, batch, tokens=tokens, ranks=size), size):
             yield self._wave(batch, parts)
 
     def _wave(self, batch: Batch, parts: Sequence[np.ndarray]) -> Wave:
