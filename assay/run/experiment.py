@@ -62,6 +62,7 @@ class Machine:
     sampler: Literal["assay", "vllm"] = "assay"  # what these servers run: this engine, or vLLM
     publish: Literal["files", "gloo", "nccl"] = "files"  # how servers get weights: a folder that all see, or a network
     sampler_python: str = ""  # the interpreter of an environment with vLLM; needed where the run starts such servers
+    sampler_tensor: int = 1  # devices over which each vLLM server that the run starts is spread
     cluster: str = ""  # where learners and samplers run: auto or HOST:PORT, nodes of a Ray cluster; empty: this machine
     deadline: int = 600  # seconds after which a learner that does not answer is given up
     restarts: int = 3  # how often the learners are started again from the last checkpoint after one was lost
@@ -203,11 +204,15 @@ def _check_vllm(machine: Machine) -> None:
             "machine.sampler is vllm, which has an environment of its own: set machine.sampler-python to the "
             "interpreter of that environment, such as /opt/vllm/bin/python."
         )
-    if machine.sampler_python and not (vllm and started):
-        raise ConfigError(
-            f"machine.sampler-python is {machine.sampler_python}, and no vLLM server is started: leave it out, or set "
-            "machine.sampler to vllm and machine.samplers to a number."
-        )
+    for name, value, plain in (
+        ("sampler-python", machine.sampler_python, ""),
+        ("sampler-tensor", machine.sampler_tensor, 1),
+    ):
+        if value != plain and not (vllm and started):
+            raise ConfigError(
+                f"machine.{name} is {value}, and no vLLM server is started: leave it out, or set machine.sampler to vllm "
+                "and machine.samplers to a number."
+            )
 
 
 def _check_publish(machine: Machine) -> None:
@@ -252,6 +257,7 @@ LEAST = {
     "machine.cache_mb": 1,
     "machine.probe": 0,
     "machine.learners": 1,
+    "machine.sampler_tensor": 1,
     "machine.replicate": 1,
     "machine.deadline": 1,
     "machine.restarts": 0,

@@ -197,7 +197,9 @@ class _Fleet:
             context=self.policy.config.context,
             precision=self.learner.precision,
             cache_mb=machine.cache_mb,
+            tensor=machine.sampler_tensor,
             environment={"OMP_NUM_THREADS": str(self._threads)},
         )
-        needs = Needs(cpus=self._threads, gpus=int(device_of(machine.device) != "cpu"))
+        cuda = device_of(machine.device) != "cpu"
+        needs = Needs(cpus=self._threads, gpus=machine.sampler_tensor if cuda else 0)
         return start_vllm(how, log=log, launcher=self.launcher, needs=needs)

@@ -54,6 +54,11 @@ def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
         (("--machine.sampler", "vllm", "--machine.samplers", "1"), "set machine.sampler-python"),
         (("--machine.sampler-python", "/x/python", "--machine.samplers", "1"), "no vLLM server is started"),
         (
+            ("--machine.sampler-tensor", "2", "--machine.samplers", "1"),
+            "machine.sampler-tensor is 2, and no vLLM server",
+        ),
+        (("--machine.sampler-tensor", "0"), "machine.sampler_tensor must be at least 1"),
+        (
             ("--machine.sampler-python", "/x/python", "--machine.sampler", "vllm", "--machine.samplers", "http://h:1"),
             "no vLLM server is started",
         ),

@@ -206,3 +206,20 @@ def test_an_update_that_is_broken_off_leaves_the_server_running_under_no_label(
     sampler.receive(learner.tensors(), learner.version)
     assert sampler.generate(requests()[:1], Key(2))[0].finish in ("stop", "length")
     sampler.close()
+
+
+@pytest.mark.parametrize("policy", [False], indirect=True)
+def test_all_processes_of_a_server_take_what_is_published(policy: Policy, tmp_path: Path) -> None:
+    """Two processes that share every matrix, as on two GPUs: each takes every bucket, from files and from a network."""
+    require_vllm()
+    save_policy(policy, tmp_path / "model")
+    how = Vllm(PYTHON, tmp_path / "model", 256, "fp32", rows=16, cache_mb=64, tensor=2)
+    with start_vllm(how, log=tmp_path / "log") as spread:
+        learner = learner_of(policy)
+        for seed, folder in enumerate((None, tmp_path / "weights")):
+            sampler = published(spread, learner, folder)
+            assert sampler.sampler.sites[0].processes(seconds=10.0) == 2
+            change(learner, seed)
+            sampler.receive(learner.tensors(), learner.version)
+            assert sampler.gap < WITHIN
+            sampler.close()
