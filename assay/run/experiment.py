@@ -210,8 +210,8 @@ def _check_vllm(machine: Machine) -> None:
     ):
         if value != plain and not (vllm and started):
             raise ConfigError(
-                f"machine.{name} is {value}, and no vLLM server is started: leave it out, or set machine.sampler to vllm "
-                "and machine.samplers to a number."
+                f"machine.{name} is {value}, and no vLLM server is started: leave it out, or set machine.sampler to "
+                "vllm and machine.samplers to a number."
             )
 
 
