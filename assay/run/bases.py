@@ -105,6 +105,25 @@ _OF_TASKS: tuple[tuple[str, str, tuple[int, ...], int, int], ...] = (
     ("verilog", "units that select between two operations", (5,), 24, 128),
     ("coq", "proofs of propositions in Coq", (3,), 250, 224),
 )
+
+
+def _of_chains(name: str, summary: str, levels: tuple[int, ...], num_steps: int) -> Base:
+    """A base of one task whose solutions are chains of thought, with 1.1 million parameters. Its context has room for
+    answers at levels beyond those that it has read.
+    """
+    return Base(
+        name=name,
+        summary=summary,
+        shape=small_shape(hidden=144, layers=4, heads=4, ffn=432, context=512),
+        pool=Pool((Share(name, levels),)),
+        scale=dataclasses.replace(imitation(num_steps=num_steps), schedule="constant"),
+    )
+
+
+# Task, summary, levels, and steps of imitation.
+_OF_CHAINS: tuple[tuple[str, str, tuple[int, ...], int], ...] = (
+    ("quantities", "two quantities from statements, with the steps or without, some of them corrected", (3, 4, 5), 500),
+)
 BASES = {
     base.name: base
     for base in (
@@ -116,6 +135,7 @@ BASES = {
             scale=imitation(num_steps=800),
         ),
         *(_of_task(*row) for row in _OF_TASKS),
+        *(_of_chains(*row) for row in _OF_CHAINS),
     )
 }
 
