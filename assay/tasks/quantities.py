@@ -19,7 +19,7 @@ from assay.types import Verdict
 
 PRIME = 7
 STRATEGIES = {"direct": 0.15, "needed": 0.4, "all": 0.2, "corrected": 0.25}
-"""Worked solutions and their shares: the answer alone; a step for each quantity that the question needs; for each
+"""Worked solutions and their shares: the answer alone; steps for each quantity that the question needs; for each
 quantity that is told; and as `needed`, with a wrong step that is taken back.
 """
 
@@ -146,9 +146,26 @@ def _natural(spec: Spec) -> str:
     )
 
 
-def _step(name: str, rule: Rule, values: dict[str, int], value: int) -> str:
-    left, operator, right = rule
-    return f"{name}={left}{operator}{right}={values[left]}{operator}{values.get(right, right)}={value}"
+def _steps(told: dict[str, str], values: dict[str, int], asked: Iterable[str]) -> list[str]:
+    """From the quantities that are asked for back to what is told, and from there on again: what is told of a quantity,
+    then all that it needs, then its value.
+    """
+    steps: dict[str, None] = {}
+
+    def visit(name: str) -> None:
+        fact = told[name]
+        if f"{name}={fact}" in steps:
+            return
+        steps[f"{name}={fact}"] = None
+        if not fact.isdigit():
+            for other in _needs(fact):
+                visit(other)
+            left, operator, right = _rule_of(fact)
+            steps[f"{name}={values[left]}{operator}{values.get(right, right)}={values[name]}"] = None
+
+    for name in asked:
+        visit(name)
+    return list(steps)
 
 
 def _written(spec: Spec, strategy: str) -> Solution:
@@ -157,15 +174,13 @@ def _written(spec: Spec, strategy: str) -> Solution:
     answer = "".join(str(values[name]) for name in spec["asked"])
     if strategy == "direct":
         return Solution(answer)
-    chosen = _needed(told, told if strategy == "all" else spec["asked"])
-    worked = [(name, _rule_of(told[name])) for name in chosen if not told[name].isdigit()]
-    steps = [_step(name, rule, values, values[name]) for name, rule in worked]
+    steps = _steps(told, values, told if strategy == "all" else spec["asked"])
     if strategy == "corrected":
         generator = Key("mistake", "quantities", _canonical(spec)).generator()
-        at = int(generator.integers(len(worked)))
-        name, rule = worked[at]
-        wrong = (values[name] + int(generator.integers(1, PRIME))) % PRIME
-        steps[at:at] = [_step(name, rule, values, wrong), TAKE_BACK]
+        computed = [place for place, step in enumerate(steps) if step.count("=") == 2]
+        at = computed[int(generator.integers(len(computed)))]
+        wrong = (int(steps[at][-1]) + int(generator.integers(1, PRIME))) % PRIME
+        steps[at:at] = [f"{steps[at][:-1]}{wrong}", TAKE_BACK]
     lines = [re.sub(r"([-+*=])", r" \1 ", re.sub(r"[a-z]", lambda m: _noun(m[0]), step)) for step in steps]
     return Solution(answer, ",".join(steps), "\n".join(lines))
 
@@ -193,33 +208,35 @@ def _check(spec: Spec, text: str) -> Verdict:
 
 
 def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[StepVerdict], Ending]:
-    """A step is true if each of its sides is what is told of its quantity, with quantities or with their values."""
+    """A step says of a quantity what is told, or its value, for which the values that it needs must be known. It is true
+    if each of its sides is what is told of the quantity, with quantities or with their values.
+    """
     told = _told(spec)
     values, needed = _values(told), set(_needed(told, spec["asked"]))
     known = {name for name, fact in told.items() if fact.isdigit()}
-    said: list[tuple[str, str]] = []  # what the steps say of quantities, without what they take back
+    seen: set[tuple[str, bool]] = set()  # of which quantities the rule, and of which the value, was said
+    said: dict[str, str] = {}  # the values in the steps, without those of steps that are taken back
+    undo: dict[str, str] | None = None  # `said` before the last step, if that step is wrong
     verdicts: list[StepVerdict] = []
-    back = False  # whether the step before may be taken back
     for text in steps:
-        sides = _sides(text)
-        if sides == [TAKE_BACK]:
-            verdicts.append("valid" if back else "wrong")
-            said, back = said[:-1] if back else said, False
+        name, *sides = _sides(text)
+        if name == TAKE_BACK and not sides:
+            verdicts.append("wrong" if undo is None else "valid")
+            said, undo = said if undo is None else undo, None
             continue
-        name = sides[0]
-        true = name in told and _is_true(told[name], sides[1:], values)
-        derived = true and known.issuperset(_needs(told[name]))
-        if not derived:
-            verdicts.append("wrong")
-        elif sides[-1] != str(values[name]) or name in known or name not in needed:
-            verdicts.append("useless")
-        else:
-            verdicts.append("valid")
-        if derived and sides[-1] == str(values[name]):
+        gives = bool(sides) and sides[-1].isdigit()
+        true = name in told and _is_true(told[name], sides, values)
+        derived = true and (not gives or known.issuperset(_needs(told[name])))
+        new = name in needed and (name, gives) not in seen
+        verdicts.append("wrong" if not derived else "valid" if new else "useless")
+        undo = None if derived else said
+        if derived:
+            seen.add((name, gives))
+        if derived and gives:
             known.add(name)
-        said.append((name, sides[-1]))
-        back = not derived
-    return verdicts, _ending(spec["asked"], dict(said), answer)
+        if gives:
+            said = {**said, name: sides[-1]}
+    return verdicts, _ending(spec["asked"], said, answer)
 
 
 def _sides(text: str) -> list[str]:
@@ -269,5 +286,5 @@ QUANTITIES = Task(
     check=_check,
     others=_others,
     steps=_read,
-    first=5,
+    first=4,
 )

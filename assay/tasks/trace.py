@@ -1,8 +1,9 @@
 """Small programs with conditions and a loop, traced line by line. Planning pays: only some lines bear on the question.
 
 A program has four variables, modulo 7. The question asks for two of them at the end, so that a blind guess is right in
-one case of 49. A step is one executed line, with the values that it reads: `3c=5+2=0` of the line `3c=a+2`, and `4?5>3=1`
-of the line `4?a>3`, which executes the next line only if its condition holds. `6^4` goes back to line 4, once.
+one case of 49. A step is one executed line, what it says, the values that it reads, and what it gives: `3a+2=5+2=c0` of
+the line `3c=a+2`, and `4a>3=5>3=1` of the line `4?a>3`, which executes the next line only if its condition holds. `6^4`
+goes back to line 4, once.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _LINES = range(3, 10)  # their numbers are one digit
 _RULE = re.compile(r"([a-d])=([a-d])([-+*])([a-d]|[0-9])")
 _CONDITION = re.compile(r"\?([a-d])>([0-9])")
 _BACK = re.compile(r"\^([0-9])")
-_STEP = re.compile(r"([1-9])(?:([a-d])|\?)=?([0-9a-d][-+*>][0-9a-d])=([0-9])")
+_STEP = re.compile(r"([1-9])\??(?:([a-d])=)?([0-9a-d][-+*>].*)=([a-d]?)([0-9])")
 _ANSWER = re.compile(r"([0-9])[ ,]*([0-9])")
 _WORDING = re.compile(r"line|mod|[ :]")
 _MOST_CHARACTERS = 80  # of a step
@@ -53,16 +54,14 @@ class Event:
 
     @property
     def text(self) -> str:
-        return f"{self.line}{self.writes or '?'}{'=' if self.writes else ''}{self._sides}={self.value}"
+        return f"{self.line}{''.join(self.rule)}={self.left}{self.rule[1]}{self.right}={self.writes}{self.value}"
 
     @property
     def words(self) -> str:
         """The same in natural wording."""
-        return f"line {self.line}: {self.writes or '?'} {'= ' if self.writes else ''}{self._sides} = {self.value}"
-
-    @property
-    def _sides(self) -> str:
-        return f"{self.left}{self.rule[1]}{self.right}"
+        a, operator, b = self.rule
+        name = f"{self.writes} = " if self.writes else ""
+        return f"line {self.line}: {name}{a} {operator} {b} = {self.left} {operator} {self.right} = {self.value}"
 
     @property
     def sides(self) -> frozenset[str]:
@@ -196,9 +195,9 @@ def _natural(spec: Spec) -> str:
     return (
         f"A program starts with {start}. It counts modulo {PRIME}: only the remainder from 0 to {PRIME - 1} is kept.\n\n"
         f"{lines}\n\nWhat are {first} and {second} in the end? Trace the lines that matter in the order in which they "
-        "are done, one on each line, with the values that they read, in the form `line 3: c = 5 + 2 = 0`, and for a "
-        "condition `line 4: ? 5 > 3 = 1`, with 1 if it holds and 0 if not; a line with ~ alone takes back the line "
-        f"before it. Give the two numbers, first {first}, in \\boxed{{...}}, for example \\boxed{{3, 5}}."
+        "are done, one on each line, in the form `line 3: c = a + 2 = 5 + 2 = 0`, and for a condition "
+        "`line 4: a > 3 = 5 > 3 = 1`, with 1 if it holds and 0 if not; a line with ~ alone takes back the line before "
+        f"it. Give the two numbers, first {first}, in \\boxed{{...}}, for example \\boxed{{3, 5}}."
     )
 
 
@@ -244,9 +243,9 @@ def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[St
     """A step is true if it is a later execution of its line than the step before it, and what it depends on was traced."""
     found = execute(spec)
     needed, traced, now = set(found.needed(spec["asked"])), set[int](), -1
-    said: list[tuple[str, str]] = []  # the values that steps give to variables, without what they take back
+    said: dict[str, str] = {}  # the values that steps give to variables, without those of steps that are taken back
     verdicts: list[StepVerdict] = []
-    undo: list[tuple[str, str]] | None = None  # `said` before the last step, if that step is wrong
+    undo: dict[str, str] | None = None  # `said` before the last step, if that step is wrong
     for text in steps:
         if text == TAKE_BACK:
             verdicts.append("wrong" if undo is None else "valid")
@@ -259,17 +258,18 @@ def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[St
         if place is not None:
             traced.add(place)
             now = place
-        if match is not None and match[2]:
-            said = [*said, (match[2], match[4])]
-    return verdicts, _ending(spec["asked"], dict(said), answer)
+        if match is not None and (name := match[2] or match[4]):
+            said = {**said, name: match[5]}
+    return verdicts, _ending(spec["asked"], said, answer)
 
 
 def _place(found: Execution, match: re.Match[str], now: int, traced: set[int]) -> int | None:
     """The place of the first event after `now` that a step tells and whose needs were traced."""
     for place in range(now + 1, len(found.events)):
         event = found.events[place]
-        told = (str(event.line), event.writes, str(event.value)) == (match[1], match[2] or "", match[4])
-        if told and match[3] in event.sides and event.needs <= traced:
+        names = {match[2], match[4]} - {None, ""}
+        told = str(event.line) == match[1] and str(event.value) == match[5] and names == {event.writes} - {""}
+        if told and event.sides.issuperset(match[3].split("=")) and event.needs <= traced:
             return place
     return None
 
