@@ -107,7 +107,7 @@ _OF_TASKS: tuple[tuple[str, str, tuple[int, ...], int, int], ...] = (
 )
 
 
-def _of_chains(name: str, summary: str, levels: tuple[int, ...], num_steps: int) -> Base:
+def _of_chains(name: str, summary: str, levels: tuple[int, ...], num_prompts: int, num_steps: int) -> Base:
     """A base of one task whose solutions are chains of thought, with 1.1 million parameters. Its context has room for
     answers at levels beyond those that it has read.
     """
@@ -116,13 +116,17 @@ def _of_chains(name: str, summary: str, levels: tuple[int, ...], num_steps: int)
         summary=summary,
         shape=small_shape(hidden=144, layers=4, heads=4, ffn=432, context=512),
         pool=Pool((Share(name, levels),)),
-        scale=dataclasses.replace(imitation(num_steps=num_steps), schedule="constant"),
+        scale=dataclasses.replace(
+            imitation(num_steps=num_steps, num_prompts=num_prompts, learning_rate=2e-3), schedule="constant"
+        ),
     )
 
 
-# Task, summary, levels, and steps of imitation.
-_OF_CHAINS: tuple[tuple[str, str, tuple[int, ...], int], ...] = (
-    ("quantities", "two quantities from statements, with the steps or without, some of them corrected", (3, 4, 5), 500),
+# Task, summary, levels, and solutions in a step and steps of imitation.
+_OF_CHAINS: tuple[tuple[str, str, tuple[int, ...], int, int], ...] = (
+    ("search-stream", "searches for an expression with three numbers, blind or by nearness", (3,), 64, 650),
+    ("quantities", "two quantities from statements in any order, back from the question", (3, 4), 32, 1100),
+    ("trace", "programs traced line by line, all lines or those that matter", (6, 7, 8), 32, 1100),
 )
 BASES = {
     base.name: base

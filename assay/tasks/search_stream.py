@@ -33,7 +33,7 @@ search in random order; and as `nearest`, with a wrong step that is taken back.
 _EXCURSIONS = 2  # a worked search gives up at most so many first tries before it turns to a right one
 _LEAVES = 2  # tries of the last two numbers in an excursion
 _LARGEST_VALUE = 300
-_MOST_ANSWER = 256  # characters of an answer; longer ones are refused by the checker too
+_TOKEN = re.compile(r"[0-9]+|[-+*/()]")
 _STEP = re.compile(r"([0-9]{1,6})([-+*/])([0-9]{1,6})=([0-9]{1,6})(!?)((?: [0-9]{1,6}){0,9})")
 _BACK = re.compile(r"<((?: ?[0-9]{1,6}){0,9})")
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2}
@@ -72,7 +72,7 @@ def _after(numbers: Sequence[int], operation: Operation) -> list[int]:
 
 def _witness(spec: Spec) -> list[Operation]:
     """The operations of the expression from which the problem was made."""
-    return _operations(to_postfix(re.findall(r"[0-9]+|[-+*/()]", spec["witness"])) or [])
+    return _operations(to_postfix(_TOKEN.findall(spec["witness"])) or [])
 
 
 def _operations(postfix: Sequence[str]) -> list[Operation]:
@@ -225,7 +225,7 @@ def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[St
         now, undo = after, None if true else now
     for place in now.hit.steps if now.hit is not None and now.hit.sound else ():
         verdicts[place] = "valid"
-    return verdicts, _ending(now.hit, answer)
+    return verdicts, _ending(spec, now.hit, answer)
 
 
 def _returned(search: _Search, text: str) -> tuple[_Search, bool]:
@@ -264,10 +264,10 @@ def _step(state: _State, text: str, place: int) -> tuple[_State | None, bool]:
     return _State(after, path, (*state.steps, place), state.sound and true), bool(match[5])
 
 
-def _ending(hit: _State | None, answer: str | None) -> Ending:
+def _ending(spec: Spec, hit: _State | None, answer: str | None) -> Ending:
     """An answer is faithful if its operations are those of the last path that says that it hits the target."""
-    postfix = to_postfix(re.findall(r"[0-9]+|[-+*/()]", (answer or "")[: _MOST_ANSWER + 1]))
-    if answer is None or postfix is None or len(answer) > _MOST_ANSWER:
+    postfix = to_postfix(_TOKEN.findall(COUNTDOWN.check(spec, answer or "").answer or ""))
+    if postfix is None:
         return "none"
     if hit is None:
         return "shortcut"

@@ -299,4 +299,5 @@ TRACE = Task(
     check=_check,
     others=_others,
     steps=_read,
+    first=8,
 )
