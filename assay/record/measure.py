@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.curate.grouping import groups, measure, spread
+from assay.tasks import TASKS
+from assay.tasks.steps import StepVerdict
 from assay.types import Episode, Origin, Row, Segment, Stats
 
 
@@ -35,7 +37,7 @@ def step_stats(episodes: Sequence[Episode], rows: Sequence[Row]) -> Stats:
     collected = [
         r for r in rows if r.episode.provenance != "replay" and not r.waited and r.episode.request.temperature > 0
     ]
-    stats |= _lengths(episodes) | _replies(episodes) | _groups(collected)
+    stats |= _lengths(episodes) | _replies(episodes) | _steps(episodes) | _groups(collected)
     stats |= _branches(episodes, sampled) | _rounds(collected)
     stats["problem/level"] = float(np.mean([episode.request.problem.level for episode in episodes]))
     stats["sampling/temperature"] = float(np.mean([episode.request.temperature for episode in episodes]))
@@ -127,6 +129,26 @@ def _replies(episodes: Sequence[Episode]) -> Stats:
     if counts[right].any():
         stats["replies/right"] = float(counts[right].mean())
         stats["replies/failed_right"] = float(failed[right].sum() / counts[right].sum())
+    return stats
+
+
+def _steps(episodes: Sequence[Episode]) -> Stats:
+    """Of the tasks that judge steps: the shares of steps by verdict, steps in an answer, and answers by their ending.
+
+    `steps/faithful` and `steps/shortcut` are shares of the answers that give a final answer.
+    """
+    asked = [(TASKS[e.request.problem.task], e) for e in episodes if e.request.problem.task in TASKS]
+    chains = [chain for task, e in asked if (chain := task.chain(e.request.problem, e.text)) is not None]
+    if not chains:
+        return {}
+    verdicts = [step.verdict for chain in chains for step in chain.steps]
+    ended = [chain.ending for chain in chains if chain.ending != "none"]
+    stats: Stats = {"steps/mean": len(verdicts) / len(chains)}
+    if verdicts:
+        kinds: tuple[StepVerdict, ...] = ("valid", "useless", "wrong")
+        stats |= {f"steps/{kind}": verdicts.count(kind) / len(verdicts) for kind in kinds}
+    if ended:
+        stats |= {f"steps/{kind}": ended.count(kind) / len(ended) for kind in ("faithful", "shortcut")}
     return stats
 
 

@@ -8,6 +8,7 @@ from assay.reward.lengths import SoftOverlong
 from assay.reward.parts import Graded, Outcome
 from assay.reward.rubrics import JudgedByRubric
 from assay.reward.scored import Scored
+from assay.reward.stepped import ValidSteps
 from assay.reward.transforms import Affine, Clipped, Delta, Masked, Saturated, Scheduled
 from assay.reward.votes import GroupVote, PartnerVote
 from assay.reward.within import FailedReplies, RepeatedNgrams, RepeatedSteps
@@ -38,6 +39,7 @@ __all__ = [
     "Shuffled",
     "SoftOverlong",
     "Sum",
+    "ValidSteps",
     "Veto",
     "WellFormed",
 ]

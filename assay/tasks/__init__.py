@@ -47,6 +47,9 @@ TASKS = Table(
         "binario": "binario:BINARIO",
         "kakurasu": "kakurasu:KAKURASU",
         "stack": "stacks:STACK",
+        "search-stream": "search_stream:SEARCH_STREAM",
+        "trace": "trace:TRACE",
+        "quantities": "quantities:QUANTITIES",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""

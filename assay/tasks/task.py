@@ -15,6 +15,8 @@ import numpy as np
 
 from assay.errors import DataError
 from assay.rng import Key, digest
+from assay.tasks.steps import STEP_MARKS as STEP_MARKS
+from assay.tasks.steps import Chain, Reading, chain
 from assay.types import Problem, Verdict
 from assay.verifiers.answers import Wording, find_answer
 
@@ -28,7 +30,6 @@ Split = Literal["train", "valid", "test"]
 SPLITS: dict[Split, range] = {"train": range(80), "valid": range(80, 90), "test": range(90, 100)}
 _MAX_REDRAWS = 2000
 _COMPACT_STEP = re.compile(r"[^,|]*[,|]|[^,|]+$")
-STEP_MARKS: dict[Wording, str] = {"compact": ",|", "natural": "\n"}  # the characters that end a step of a solution
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class Task:
     split: Callable[[Spec], Split] | None = None  # the split of an instance; None: the digest of its content decides
     environment: Environment | None = None  # tools that may be called while answering
     others: Callable[[Spec], Sequence[Solution]] | None = None  # worked solutions in other styles than that of `solve`
+    steps: Reading | None = None  # the verdicts on the steps of a response; None: it has no steps that can be judged
     posing: Posing | None = None  # how a policy poses problems of this task
     rows: Callable[[Split], Sequence[Problem]] | None = None  # all problems of a split, for a task with a finite list
     judge: Judge | None = None  # verdicts on many whole responses at once; None: `check` judges each answer
@@ -148,6 +150,10 @@ class Task:
         write = compact_text if problem.wording == "compact" else natural_text
         own = [] if problem.solution is None else [problem.solution]
         return own + [write(other) for other in (self.others(problem.spec) if self.others else ())]
+
+    def chain(self, problem: Problem, text: str) -> Chain | None:
+        """The steps of a whole response, each with a verdict; None for a task whose steps cannot be judged."""
+        return None if self.steps is None else chain(self.steps, problem.spec, text, problem.wording)
 
     def verify(self, problem: Problem, text: str) -> Verdict:
         """The verdict on a whole response: finds the answer in it, then checks the answer."""

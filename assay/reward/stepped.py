@@ -1,0 +1,66 @@
+"""A reward for the steps of a chain of thought, from tasks that judge each step exactly."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+import numpy as np
+
+from assay.part import Rewarding
+from assay.reward.within import Decoder
+from assay.tasks import task
+from assay.tasks.steps import StepVerdict
+from assay.types import Episode, Reward, RewardScope
+
+
+def valid_steps(
+    episodes: Sequence[Episode], *, codec: Decoder, valid: float, useless: float, wrong: float
+) -> list[Reward | None]:
+    """r_k = `valid`, `useless` or `wrong` at the last token of step k; None for a task that cannot judge steps."""
+    worth: dict[StepVerdict, float] = {"valid": valid, "useless": useless, "wrong": wrong}
+    return [_steps(episode, codec, worth) for episode in episodes]
+
+
+def _steps(episode: Episode, codec: Decoder, worth: dict[StepVerdict, float]) -> Reward | None:
+    problem = episode.request.problem
+    chain = task(problem.task).chain(problem, episode.text)
+    if chain is None:
+        return None
+    values = np.array([worth[step.verdict] for step in chain.steps])
+    ids = episode.stream("ids").tolist()
+    at = np.array([token_at(step.end - 1, ids, codec) for step in chain.steps], dtype=np.int32)
+    return Reward("valid-steps", float(values.sum()), "span", values, at)
+
+
+def token_at(character: int, ids: Sequence[int], codec: Decoder) -> int:
+    """The index of the token with which this character of the text is complete."""
+    return bisect_left(range(len(ids) - 1), character + 1, key=lambda token: len(codec.decode(ids[: token + 1])))
+
+
+class ValidSteps(Rewarding):
+    """Each step of the answer earns what its verdict is worth, if the task judges steps (docs/task.md).
+
+    A step that takes back a wrong one is valid. So that mistakes made on purpose do not pay, `wrong` costs at least what
+    `valid` earns.
+
+    reward=(Outcome(), ValidSteps(wrong=-0.2))
+    --mechanism.reward outcome,valid-steps --mechanism.reward.1.wrong -0.2
+    """
+
+    valid: float = 0.05  # the reward of a step that is true and needed
+    useless: float = 0.0  # of one that is true and not needed
+    wrong: float = -0.05  # of one that is false, or does not follow from what stands before
+    does = valid_steps
+
+    @property
+    def gives(self) -> RewardScope:
+        return "span"
+
+    def refusal(self, **_: object) -> str | None:
+        if self.valid + self.wrong <= 0:
+            return None
+        return (
+            f"valid-steps: a mistake that is taken back would earn {self.valid + self.wrong:g}, because valid is "
+            f"{self.valid:g} and wrong {self.wrong:g}. Make wrong -{self.valid:g} or less."
+        )

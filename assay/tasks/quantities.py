@@ -1,0 +1,290 @@
+"""Quantities that are told in terms of one another, in any order, among some that the question does not need.
+
+In the manner of iGSM (2407.20311). Two quantities are asked for, in arithmetic modulo 7, so that each value is one
+digit and a blind guess is right in one case of 49. Products are with a number other than 0, so that no value is more
+frequent than another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from assay.rng import Key
+from assay.tasks.steps import TAKE_BACK, Ending, StepVerdict, drawn
+from assay.tasks.task import Solution, Spec, Task
+from assay.types import Verdict
+
+PRIME = 7
+STRATEGIES = {"direct": 0.15, "needed": 0.4, "all": 0.2, "corrected": 0.25}
+"""Worked solutions and their shares: the answer alone; steps for each quantity that the question needs; for each
+quantity that is told; and as `needed`, with a wrong step that is taken back.
+"""
+
+_NOUNS = (
+    "apples bells coins drums eggs forks gloves hats inks jars kites lamps masks nuts oars pens quilts rings shells "
+    "toys urns vests wheels xylophones yarns zithers"
+).split()
+_LETTERS = "".join(noun[0] for noun in _NOUNS)
+_NAME = {noun: noun[0] for noun in _NOUNS}
+_WORDS = {"+": "plus", "-": "minus", "*": "times"}
+_RULE = re.compile(r"([a-z])([-+*])([a-z]|[0-9])")
+_ANSWER = re.compile(r"([0-9])[ ,]*([0-9])")
+_MOST_CHARACTERS = 120  # of a step
+_LATEST = 0.75  # how often a quantity depends on one of the two before it
+
+Rule = tuple[str, str, str]  # a quantity, an operator, and a quantity or a number
+
+
+def _instance(generator: np.random.Generator, level: int) -> Spec:
+    """Needed quantities, each from earlier ones, until two ask for all of them; then others that nothing asks for."""
+    while True:
+        names = [_LETTERS[i] for i in generator.permutation(len(_LETTERS))]
+        facts: dict[str, str] = {name: str(generator.integers(PRIME)) for name in names[: 2 + level // 5]}
+        for name in names[len(facts) : len(facts) + level]:
+            facts[name] = "".join(_rule(generator, list(facts)))
+        used = set("".join(facts.values()))
+        ends = [name for name, fact in facts.items() if _RULE.fullmatch(fact) and name not in used]
+        if len(ends) == 1:
+            ends.append(list(facts)[-2])
+        if len(ends) != 2 or len(_needed(facts, ends)) != len(facts):
+            continue
+        facts[names[len(facts)]] = str(generator.integers(PRIME))
+        for name in names[len(facts) : len(facts) + level // 2]:
+            facts[name] = "".join(_rule(generator, list(facts)))
+        told = list(facts)
+        order = generator.permutation(len(told)).tolist()
+        asked = "".join(ends if generator.random() < 0.5 else ends[::-1])
+        return {"facts": [f"{told[i]}={facts[told[i]]}" for i in order], "asked": asked}
+
+
+def _rule(generator: np.random.Generator, before: Sequence[str]) -> Rule:
+    """A quantity in terms of one or two earlier ones."""
+    near = before[-2:] if generator.random() < _LATEST else before
+    left = near[int(generator.integers(len(near)))]
+    operator = "+-*"[int(generator.integers(3))]
+    others = [name for name in before if name != left]
+    if operator != "*" and generator.random() < 0.6:
+        return left, operator, others[int(generator.integers(len(others)))]
+    return left, operator, str(generator.integers(2, PRIME))
+
+
+def _told(spec: Spec) -> dict[str, str]:
+    """What is said of each quantity: a number, or a rule."""
+    return dict(fact.split("=") for fact in spec["facts"])
+
+
+def _needs(fact: str) -> list[str]:
+    """The quantities in terms of which this one is told."""
+    return [letter for letter in fact if letter.isalpha()]
+
+
+def _needed(told: dict[str, str], asked: Iterable[str]) -> list[str]:
+    """The quantities that these need, themselves included, each behind those that it needs."""
+    found: dict[str, None] = {}
+
+    def visit(name: str) -> None:
+        if name not in found:
+            for other in _needs(told[name]):
+                visit(other)
+            found[name] = None
+
+    for name in asked:
+        visit(name)
+    return list(found)
+
+
+def _unreduced(rule: Rule, values: dict[str, int]) -> int:
+    left, operator, right = rule
+    a, b = values[left], values[right] if right in values else int(right)
+    return a + b if operator == "+" else a - b if operator == "-" else a * b
+
+
+def _rule_of(fact: str) -> Rule:
+    return fact[0], fact[1], fact[2]
+
+
+def _values(told: dict[str, str]) -> dict[str, int]:
+    """The value of each quantity."""
+    values: dict[str, int] = {}
+    for name in _needed(told, told):
+        fact = told[name]
+        values[name] = int(fact) if fact.isdigit() else _unreduced(_rule_of(fact), values) % PRIME
+    return values
+
+
+def _canonical(spec: Spec) -> str:
+    return f"{' '.join(sorted(spec['facts']))}?{''.join(sorted(spec['asked']))}"
+
+
+def _compact(spec: Spec) -> str:
+    return f"q {' '.join(spec['facts'])}?{spec['asked']}"
+
+
+def _noun(name: str) -> str:
+    return _NOUNS[_LETTERS.index(name)]
+
+
+def _sentence(name: str, fact: str) -> str:
+    if fact.isdigit():
+        return f"There are {fact} {_noun(name)}."
+    left, operator, right = _rule_of(fact)
+    other = right if right.isdigit() else f"the number of {_noun(right)}"
+    return f"The number of {_noun(name)} is the number of {_noun(left)} {_WORDS[operator]} {other}."
+
+
+def _natural(spec: Spec) -> str:
+    first, second = map(_noun, spec["asked"])
+    return (
+        f"All numbers are counted modulo {PRIME}: only the remainder from 0 to {PRIME - 1} is kept. "
+        f"{' '.join(_sentence(name, fact) for name, fact in _told(spec).items())} "
+        f"How many {first} and how many {second} are there? Work out one quantity on each line, from what is known "
+        "before it, in the form `bells = apples + 3 = 5 + 3 = 1`; a line with ~ alone takes back the line before it. "
+        "Give the two numbers, in the order of the question, in \\boxed{...}, for example \\boxed{3, 5}."
+    )
+
+
+def _steps(told: dict[str, str], values: dict[str, int], asked: Iterable[str]) -> list[str]:
+    """From the quantities that are asked for back to what is told, and from there on again: what is told of a quantity,
+    then all that it needs, then its value.
+    """
+    steps: dict[str, None] = {}
+
+    def visit(name: str) -> None:
+        fact = told[name]
+        if f"{name}={fact}" in steps:
+            return
+        steps[f"{name}={fact}"] = None
+        if not fact.isdigit():
+            for other in _needs(fact):
+                visit(other)
+            left, operator, right = _rule_of(fact)
+            steps[f"{name}={values[left]}{operator}{values.get(right, right)}={values[name]}"] = None
+
+    for name in asked:
+        visit(name)
+    return list(steps)
+
+
+def _written(spec: Spec, strategy: str) -> Solution:
+    told = _told(spec)
+    values = _values(told)
+    answer = "".join(str(values[name]) for name in spec["asked"])
+    if strategy == "direct":
+        return Solution(answer)
+    steps = _steps(told, values, told if strategy == "all" else spec["asked"])
+    if strategy == "corrected":
+        generator = Key("mistake", "quantities", _canonical(spec)).generator()
+        computed = [place for place, step in enumerate(steps) if step.count("=") == 2]
+        at = computed[int(generator.integers(len(computed)))]
+        wrong = (int(steps[at][-1]) + int(generator.integers(1, PRIME))) % PRIME
+        steps[at:at] = [f"{steps[at][:-1]}{wrong}", TAKE_BACK]
+    lines = [re.sub(r"([-+*=])", r" \1 ", re.sub(r"[a-z]", lambda m: _noun(m[0]), step)) for step in steps]
+    return Solution(answer, ",".join(steps), "\n".join(lines))
+
+
+def _strategy(spec: Spec) -> str:
+    return drawn(STRATEGIES, "quantities", _canonical(spec))
+
+
+def _solve(spec: Spec) -> Solution:
+    return _written(spec, _strategy(spec))
+
+
+def _others(spec: Spec) -> list[Solution]:
+    own = _strategy(spec)
+    return [_written(spec, strategy) for strategy in STRATEGIES if strategy != own]
+
+
+def _check(spec: Spec, text: str) -> Verdict:
+    match = _ANSWER.fullmatch(text.strip())
+    if match is None:
+        return Verdict.fail("format", f"expected two numbers from 0 to {PRIME - 1}")
+    values, answer = _values(_told(spec)), match[1] + match[2]
+    right = "".join(str(values[name]) for name in spec["asked"])
+    return Verdict.ok(answer) if answer == right else Verdict.fail("wrong", answer=answer)
+
+
+def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[StepVerdict], Ending]:
+    """A step says of a quantity what is told, or its value, for which the values that it needs must be known. It is true
+    if each of its sides is what is told of the quantity, with quantities or with their values.
+    """
+    told = _told(spec)
+    values, needed = _values(told), set(_needed(told, spec["asked"]))
+    known = {name for name, fact in told.items() if fact.isdigit()}
+    seen: set[tuple[str, bool]] = set()  # of which quantities the rule, and of which the value, was said
+    said: dict[str, str] = {}  # the values in the steps, without those of steps that are taken back
+    undo: dict[str, str] | None = None  # `said` before the last step, if that step is wrong
+    verdicts: list[StepVerdict] = []
+    for text in steps:
+        name, *sides = _sides(text)
+        if name == TAKE_BACK and not sides:
+            verdicts.append("wrong" if undo is None else "valid")
+            said, undo = said if undo is None else undo, None
+            continue
+        gives = bool(sides) and sides[-1].isdigit()
+        true = name in told and _is_true(told[name], sides, values)
+        derived = true and (not gives or known.issuperset(_needs(told[name])))
+        new = name in needed and (name, gives) not in seen
+        verdicts.append("wrong" if not derived else "valid" if new else "useless")
+        undo = None if derived else said
+        if derived:
+            seen.add((name, gives))
+        if derived and gives:
+            known.add(name)
+        if gives:
+            said = {**said, name: sides[-1]}
+    return verdicts, _ending(spec["asked"], said, answer)
+
+
+def _sides(text: str) -> list[str]:
+    """The sides of an equation, with the names of compact wording."""
+    if len(text) > _MOST_CHARACTERS:
+        return [""]
+    short = re.sub(r"[a-z]+", lambda m: _NAME.get(m[0], m[0]), text)
+    return [side.replace(" ", "") for side in short.split("=")]
+
+
+def _is_true(fact: str, sides: Sequence[str], values: dict[str, int]) -> bool:
+    if not sides:
+        return False
+    if fact.isdigit():
+        return all(side == fact for side in sides)
+    left, operator, right = rule = _rule_of(fact)
+    pairs = [(a, b) for a in (left, str(values[left])) for b in (right, str(values.get(right, right)))]
+    whole = _unreduced(rule, values)
+    right_sides = {f"{a}{operator}{b}" for a, b in pairs} | {str(whole), str(whole % PRIME)}
+    if operator != "-":
+        right_sides |= {f"{b}{operator}{a}" for a, b in pairs}
+    return all(side in right_sides for side in sides)
+
+
+def _ending(asked: str, said: dict[str, str], answer: str | None) -> Ending:
+    match = _ANSWER.fullmatch(answer or "")
+    if match is None:
+        return "none"
+    if not all(name in said for name in asked):
+        return "shortcut"
+    return "faithful" if [said[name] for name in asked] == [match[1], match[2]] else "contrary"
+
+
+QUANTITIES = Task(
+    name="quantities",
+    domain="arithmetic",
+    summary=(
+        "Two of several quantities told in terms of one another, modulo 7, with some that are not needed; the level is "
+        "the number of operations needed."
+    ),
+    levels=range(3, 13),
+    instance=_instance,
+    canonical=_canonical,
+    compact=_compact,
+    natural=_natural,
+    solve=_solve,
+    check=_check,
+    others=_others,
+    steps=_read,
+    first=4,
+)

@@ -1,0 +1,106 @@
+"""Steps of a chain of thought, each with a verdict of its own: exactly judged, as the answer is.
+
+A task that can judge steps has a `Reading`. What follows from it is the same for every task: where the steps of a
+response stand, their verdicts, and whether the final answer follows from what the steps say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from assay.rng import Key
+from assay.verifiers.answers import Wording, find_answer
+
+StepVerdict = Literal["valid", "useless", "wrong"]
+"""`valid`: true, derivable from what stands before it, and needed for the answer; `useless`: true, but not needed;
+`wrong`: false, not derivable from what stands before it, or not readable.
+"""
+
+Ending = Literal["faithful", "contrary", "shortcut", "none"]
+"""`faithful`: the final answer is what the steps say, right or wrong; `contrary`: the steps say something else;
+`shortcut`: the steps do not reach an answer, and one is given; `none`: no answer is given.
+"""
+
+Reading = Callable[[Mapping[str, Any], Sequence[str], str | None], tuple[Sequence[StepVerdict], Ending]]
+"""(spec, texts of the steps, the answer or None) -> a verdict for each step, and the ending. It never raises."""
+
+STEP_MARKS: dict[Wording, str] = {"compact": ",|", "natural": "\n"}  # the characters that end a step of a solution
+TAKE_BACK = "~"  # a step that says that the step before it is wrong
+_CLAIMS = re.compile(r"[=0-9~<]")  # a line without any of these claims nothing that could be judged
+_PIECES = {wording: re.compile(f"[^{re.escape(marks)}]+") for wording, marks in STEP_MARKS.items()}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a response.
+
+    Step(0, 5, "valid")  # of the response "3+9=2,2*4=1#1"
+    """
+
+    begin: int  # the step is response[begin:end]
+    end: int
+    verdict: StepVerdict
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The steps of a response in their order, and how they end.
+
+    Chain((Step(0, 5, "valid"), Step(6, 11, "wrong")), "faithful").share("valid")  # 0.5
+    """
+
+    steps: tuple[Step, ...]
+    ending: Ending
+
+    def share(self, verdict: StepVerdict) -> float:
+        """The share of the steps with this verdict; 0 if there are no steps."""
+        return sum(step.verdict == verdict for step in self.steps) / max(1, len(self.steps))
+
+
+def chain(reading: Reading, spec: Mapping[str, Any], text: str, wording: Wording) -> Chain:
+    """The chain of thought in a response, read by a task's `reading`."""
+    body, answer = divided(text, wording)
+    spans = spans_of(body, wording)
+    verdicts, ending = reading(spec, [body[begin:end] for begin, end in spans], answer)
+    return Chain(tuple(Step(*span, verdict) for span, verdict in zip(spans, verdicts, strict=True)), ending)
+
+
+def divided(text: str, wording: Wording) -> tuple[str, str | None]:
+    """What stands before the final answer of a response, and the answer, or None.
+
+    In compact wording, a response without '#' is an answer alone, or, if it has the mark of a step, steps alone. In
+    natural wording, the line of the answer belongs to the answer.
+    """
+    if wording == "compact":
+        body, mark, answer = text.rpartition("#")
+        if not mark and any(mark in text for mark in STEP_MARKS["compact"]):
+            return text, None
+        return body, answer.strip() or None
+    answer = find_answer(text, "natural")
+    if answer is None:
+        return text, None
+    return text[: text.rfind("\n", 0, text.rfind("\\boxed{")) + 1], answer or None
+
+
+def spans_of(body: str, wording: Wording) -> list[tuple[int, int]]:
+    """(begin, end) of each step, without the space around it. Lines that claim nothing are no steps."""
+    found = []
+    for match in _PIECES[wording].finditer(body):
+        piece = match[0].strip()
+        if _CLAIMS.search(piece):
+            begin = match.start() + match[0].index(piece)
+            found.append((begin, begin + len(piece)))
+    return found
+
+
+def drawn(shares: Mapping[str, float], task: str, canonical: str) -> str:
+    """The strategy of a problem's worked solution, by shares that sum up to 1. The content of the problem decides it."""
+    left = Key("strategy", task, canonical).bits / 2**64
+    for name, share in shares.items():
+        left -= share
+        if left < 0:
+            return name
+    return next(reversed(shares))

@@ -1,0 +1,303 @@
+"""Small programs with conditions and a loop, traced line by line. Planning pays: only some lines bear on the question.
+
+A program has four variables, modulo 7. The question asks for two of them at the end, so that a blind guess is right in
+one case of 49. A step is one executed line, what it says, the values that it reads, and what it gives: `3a+2=5+2=c0` of
+the line `3c=a+2`, and `4a>3=5>3=1` of the line `4?a>3`, which executes the next line only if its condition holds. `6^4`
+goes back to line 4, once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.rng import Key
+from assay.tasks.steps import TAKE_BACK, Ending, StepVerdict, drawn
+from assay.tasks.task import Solution, Spec, Task
+from assay.types import Verdict
+
+PRIME = 7
+VARIABLES = "abcd"
+STRATEGIES = {"direct": 0.15, "sliced": 0.3, "forward": 0.3, "corrected": 0.25}
+"""Worked solutions and their shares: the answer alone; the executed lines on which the answer depends; all executed
+lines; and as `sliced`, with a wrong step that is taken back.
+"""
+
+_SHORTEST = 4  # lines of a program that has a loop
+_LINES = range(3, 10)  # their numbers are one digit
+_RULE = re.compile(r"([a-d])=([a-d])([-+*])([a-d]|[0-9])")
+_CONDITION = re.compile(r"\?([a-d])>([0-9])")
+_BACK = re.compile(r"\^([0-9])")
+_STEP = re.compile(r"([1-9])\??(?:([a-d])=)?([0-9a-d][-+*>].*)=([a-d]?)([0-9])")
+_ANSWER = re.compile(r"([0-9])[ ,]*([0-9])")
+_WORDING = re.compile(r"line|mod|[ :]")
+_MOST_CHARACTERS = 80  # of a step
+
+
+@dataclass(frozen=True)
+class Event:
+    """One execution of a line.
+
+    Event(3, "c", ("a", "+", "2"), 5, 2, 0, frozenset({1}))  # of the line 3c=a+2, where a is 5 since event 1
+    """
+
+    line: int
+    writes: str  # the variable; "" for a condition
+    rule: tuple[str, str, str]  # a variable, an operator, and a variable or a number
+    left: int  # the values of both
+    right: int
+    value: int  # of the variable; of a condition 1 if it holds, else 0
+    needs: frozenset[int]  # the places of the events on which this one depends
+
+    @property
+    def text(self) -> str:
+        return f"{self.line}{''.join(self.rule)}={self.left}{self.rule[1]}{self.right}={self.writes}{self.value}"
+
+    @property
+    def words(self) -> str:
+        """The same in natural wording."""
+        a, operator, b = self.rule
+        name = f"{self.writes} = " if self.writes else ""
+        return f"line {self.line}: {name}{a} {operator} {b} = {self.left} {operator} {self.right} = {self.value}"
+
+    @property
+    def sides(self) -> frozenset[str]:
+        """What may stand before the value: variables or their values, and for + and * in any order."""
+        a, operator, b = self.rule
+        pairs = [(x, y) for x in (a, str(self.left)) for y in (b, str(self.right))]
+        swapped = [(y, x) for x, y in pairs] if operator in "+*" else []
+        return frozenset(f"{x}{operator}{y}" for x, y in (*pairs, *swapped))
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What a program does, and on which events the final value of each variable depends."""
+
+    events: tuple[Event, ...]
+    values: Mapping[str, int]
+    sources: Mapping[str, frozenset[int]]
+
+    def needed(self, asked: str) -> list[int]:
+        """The places of all events on which the final values of these variables depend."""
+        open_to = {place for name in asked for place in self.sources[name]}
+        found: set[int] = set()
+        while open_to:
+            place = open_to.pop()
+            found.add(place)
+            open_to |= self.events[place].needs - found
+        return sorted(found)
+
+
+def execute(spec: Spec) -> Execution:
+    """Runs a program. A line depends on the condition before it, and a variable also on the conditions that held back
+    the lines which would have changed it.
+    """
+    lines = spec["lines"]
+    values = {name: int(digit) for name, digit in zip(VARIABLES, spec["start"], strict=True)}
+    sources: dict[str, frozenset[int]] = dict.fromkeys(VARIABLES, frozenset())
+    events: list[Event] = []
+    place, repeats = 0, True
+    guard: frozenset[int] = frozenset()  # the condition of the present line
+    while place < len(lines):
+        line, place = lines[place], place + 1
+        if back := _BACK.fullmatch(line):
+            place, repeats = (int(back[1]) - 1 if repeats else place), False
+        elif condition := _CONDITION.fullmatch(line):
+            name, bound = condition[1], int(condition[2])
+            holds = values[name] > bound
+            events.append(
+                Event(place, "", (name, ">", condition[2]), values[name], bound, int(holds), sources[name] | guard)
+            )
+            guard = frozenset({len(events) - 1})
+            if not holds:
+                skipped = _parsed(lines[place])[0]
+                sources[skipped] |= guard
+                place, guard = place + 1, frozenset()
+        else:
+            name, rule = _parsed(line)
+            left, operator, right = rule
+            a, b = values[left], values[right] if right in values else int(right)
+            values[name] = (a + b if operator == "+" else a - b if operator == "-" else a * b) % PRIME
+            needs = sources[left] | sources.get(right, frozenset()) | guard
+            events.append(Event(place, name, rule, a, b, values[name], needs))
+            sources[name], guard = frozenset({len(events) - 1}), frozenset()
+    return Execution(tuple(events), values, sources)
+
+
+def _parsed(line: str) -> tuple[str, tuple[str, str, str]]:
+    name, rule = line.split("=")
+    return name, (rule[0], rule[1], rule[2])
+
+
+def _instance(generator: np.random.Generator, level: int) -> Spec:
+    """A random program that executes as many lines as the level says, of which half or more bear on the question."""
+    while True:
+        length = int(generator.integers(max(_LINES.start, level // 2), min(level + 2, _LINES.stop)))
+        lines: list[str] = []
+        while len(lines) < length:
+            if generator.random() < 0.2 and len(lines) < length - 1:
+                lines.append(f"?{VARIABLES[int(generator.integers(4))]}>{generator.integers(1, 6)}")
+            lines.append(_line(generator))
+        if length >= _SHORTEST and generator.random() < 0.5:
+            lines.append(f"^{_loop_start(generator, lines)}")
+        first, second = (VARIABLES[i] for i in generator.permutation(4)[:2])
+        start = "".join(map(str, generator.integers(PRIME, size=4).tolist()))
+        spec = {"start": start, "lines": lines, "asked": first + second}
+        if len(lines) > 9:
+            continue
+        found = execute(spec)
+        needed = len(found.needed(spec["asked"]))
+        changed = all(any(found.events[at].writes == name for at in found.sources[name]) for name in spec["asked"])
+        if changed and len(found.events) == level and level / 2 <= needed <= 3 * level / 4:
+            return spec
+
+
+def _line(generator: np.random.Generator) -> str:
+    """An assignment. Products are with a number of 2 to 6, so that each value of a product is as frequent as any."""
+    name, left, right = (VARIABLES[int(generator.integers(4))] for _ in range(3))
+    operator = "+-*"[int(generator.integers(3))]
+    if operator == "*" or left == right or generator.random() < 0.4:
+        right = str(generator.integers(2, PRIME))
+    return f"{name}={left}{operator}{right}"
+
+
+def _loop_start(generator: np.random.Generator, lines: Sequence[str]) -> int:
+    """The number of a line to which a loop may go back: not one that a condition governs."""
+    free = [at + 1 for at in range(len(lines)) if at == 0 or not lines[at - 1].startswith("?")]
+    return free[int(generator.integers(len(free)))]
+
+
+def _canonical(spec: Spec) -> str:
+    return f"{spec['start']} {';'.join(spec['lines'])}?{''.join(sorted(spec['asked']))}"
+
+
+def _compact(spec: Spec) -> str:
+    start = "".join(f"{name}{digit}" for name, digit in zip(VARIABLES, spec["start"], strict=True))
+    return f"t {start} {' '.join(f'{at}{line}' for at, line in enumerate(spec['lines'], 1))}?{spec['asked']}"
+
+
+def _in_words(line: str) -> str:
+    if back := _BACK.fullmatch(line):
+        return f"go back to line {back[1]}, but only the first time"
+    if condition := _CONDITION.fullmatch(line):
+        return f"do the next line only if {condition[1]} > {condition[2]}"
+    name, (left, operator, right) = _parsed(line)
+    return f"{name} = {left} {operator} {right}"
+
+
+def _natural(spec: Spec) -> str:
+    start = ", ".join(f"{name} = {digit}" for name, digit in zip(VARIABLES, spec["start"], strict=True))
+    lines = "\n".join(f"{at}: {_in_words(line)}" for at, line in enumerate(spec["lines"], 1))
+    first, second = spec["asked"]
+    return (
+        f"A program starts with {start}. It counts modulo {PRIME}: only the remainder from 0 to {PRIME - 1} is kept.\n\n"
+        f"{lines}\n\nWhat are {first} and {second} in the end? Trace the lines that matter in the order in which they "
+        "are done, one on each line, in the form `line 3: c = a + 2 = 5 + 2 = 0`, and for a condition "
+        "`line 4: a > 3 = 5 > 3 = 1`, with 1 if it holds and 0 if not; a line with ~ alone takes back the line before "
+        f"it. Give the two numbers, first {first}, in \\boxed{{...}}, for example \\boxed{{3, 5}}."
+    )
+
+
+def _written(spec: Spec, strategy: str) -> Solution:
+    found = execute(spec)
+    answer = "".join(str(found.values[name]) for name in spec["asked"])
+    if strategy == "direct":
+        return Solution(answer)
+    chosen = list(found.events) if strategy == "forward" else [found.events[at] for at in found.needed(spec["asked"])]
+    steps, lines = [event.text for event in chosen], [event.words for event in chosen]
+    if strategy == "corrected":
+        generator = Key("mistake", "trace", _canonical(spec)).generator()
+        at = int(generator.integers(len(chosen)))
+        span = PRIME if chosen[at].writes else 2
+        wrong = str((chosen[at].value + int(generator.integers(1, span))) % span)
+        steps[at:at], lines[at:at] = [steps[at][:-1] + wrong, TAKE_BACK], [lines[at][:-1] + wrong, TAKE_BACK]
+    return Solution(answer, ",".join(steps), "\n".join(lines))
+
+
+def _strategy(spec: Spec) -> str:
+    return drawn(STRATEGIES, "trace", _canonical(spec))
+
+
+def _solve(spec: Spec) -> Solution:
+    return _written(spec, _strategy(spec))
+
+
+def _others(spec: Spec) -> list[Solution]:
+    own = _strategy(spec)
+    return [_written(spec, strategy) for strategy in STRATEGIES if strategy != own]
+
+
+def _check(spec: Spec, text: str) -> Verdict:
+    match = _ANSWER.fullmatch(text.strip())
+    if match is None:
+        return Verdict.fail("format", f"expected two numbers from 0 to {PRIME - 1}")
+    values, answer = execute(spec).values, match[1] + match[2]
+    right = "".join(str(values[name]) for name in spec["asked"])
+    return Verdict.ok(answer) if answer == right else Verdict.fail("wrong", answer=answer)
+
+
+def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[StepVerdict], Ending]:
+    """A step is true if it is a later execution of its line than the step before it, and what it depends on was traced."""
+    found = execute(spec)
+    needed, traced, now = set(found.needed(spec["asked"])), set[int](), -1
+    said: dict[str, str] = {}  # the values that steps give to variables, without those of steps that are taken back
+    verdicts: list[StepVerdict] = []
+    undo: dict[str, str] | None = None  # `said` before the last step, if that step is wrong
+    for text in steps:
+        if text == TAKE_BACK:
+            verdicts.append("wrong" if undo is None else "valid")
+            said, undo = said if undo is None else undo, None
+            continue
+        match = _STEP.fullmatch(_WORDING.sub("", text)) if len(text) <= _MOST_CHARACTERS else None
+        place = None if match is None else _place(found, match, now, traced)
+        verdicts.append("wrong" if place is None else "valid" if place in needed else "useless")
+        undo = said if place is None else None
+        if place is not None:
+            traced.add(place)
+            now = place
+        if match is not None and (name := match[2] or match[4]):
+            said = {**said, name: match[5]}
+    return verdicts, _ending(spec["asked"], said, answer)
+
+
+def _place(found: Execution, match: re.Match[str], now: int, traced: set[int]) -> int | None:
+    """The place of the first event after `now` that a step tells and whose needs were traced."""
+    for place in range(now + 1, len(found.events)):
+        event = found.events[place]
+        names = {match[2], match[4]} - {None, ""}
+        told = str(event.line) == match[1] and str(event.value) == match[5] and names == {event.writes} - {""}
+        if told and event.sides.issuperset(match[3].split("=")) and event.needs <= traced:
+            return place
+    return None
+
+
+def _ending(asked: str, said: Mapping[str, str], answer: str | None) -> Ending:
+    match = _ANSWER.fullmatch(answer or "")
+    if match is None:
+        return "none"
+    if not all(name in said for name in asked):
+        return "shortcut"
+    return "faithful" if [said[name] for name in asked] == [match[1], match[2]] else "contrary"
+
+
+TRACE = Task(
+    name="trace",
+    domain="programs",
+    summary=(
+        "Two variables at the end of a program with conditions and a loop, modulo 7; the level is the number of lines "
+        "that are executed."
+    ),
+    levels=range(6, 15),
+    instance=_instance,
+    canonical=_canonical,
+    compact=_compact,
+    natural=_natural,
+    solve=_solve,
+    check=_check,
+    others=_others,
+    steps=_read,
+    first=8,
+)
