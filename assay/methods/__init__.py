@@ -122,6 +122,13 @@ METHODS = {
         "rlad",
         "azr",
     ),
+    "unlabelled": (
+        "rlif",
+        "em_rl",
+        "rent",
+        "rlsc",
+        "one_shot_em",
+    ),
     "verified": (
         "sirl",
         "sql_rlvr",

@@ -1,5 +1,6 @@
 """Rewards: what an answer is worth, from its verdict, its length, a function of the user, a judge, or other rewards."""
 
+from assay.reward.certainty import Certainty
 from assay.reward.combinators import Cascade, Gated, Product, Sum, Veto
 from assay.reward.controls import Misjudged, Shuffled
 from assay.reward.formed import WellFormed
@@ -15,6 +16,7 @@ from assay.reward.within import FailedReplies, RepeatedNgrams, RepeatedSteps
 __all__ = [
     "Affine",
     "Cascade",
+    "Certainty",
     "Clipped",
     "Delta",
     "FailedReplies",
