@@ -220,6 +220,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         **dict.fromkeys(RLADS, 1 / tokens),
         **dict.fromkeys(unlabelled.ENTROPY, 1 / rows),
         **dict.fromkeys(unlabelled.BY_TOKENS, 1 / tokens),
+        **dict.fromkeys(unlabelled.PLAIN_MEANS, 1 / (rows * max(length, 1))),
     }[LIKE.get(name, name)]
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 PLAIN = (0.2, 0.2, None)
-REFERENCE = {"rlif": 5e-3, "rent": 1e-3}  # weight of k3 beside GRPO over tokens
-CLIPS = dict.fromkeys(REFERENCE, PLAIN)
-LIKE = {"em-rl": "rloo", "em-rl-token": "rloo", "rlsc": "reinforce"}
+GENTLE = ("rent", "ttrl", "surrogate-fl", "surrogate-f")
+REFERENCE = {"rlif": 5e-3, **dict.fromkeys(GENTLE, 1e-3)}  # weight of k3 beside GRPO over tokens
+SPURIOUS = ("spurious-random", "spurious-format", "spurious-incorrect", "spurious-majority")
+PLAIN_MEANS = ("empo", "empo-log", *SPURIOUS)  # GRPO without a KL
+CLIPS = dict.fromkeys((*REFERENCE, *PLAIN_MEANS), PLAIN)
+LIKE = {"em-rl": "rloo", "em-rl-token": "rloo", "rlsc": "reinforce", "srt": "grpo", "srt-easy": "grpo"}
 ENTROPY = ("em-ft", "one-shot-em")  # the loss is the entropy, and rewards are nothing
-BY_TOKENS = (*CLIPS, "one-shot-em")  # means over all tokens; the others are sums over answers
+BY_TOKENS = (*REFERENCE, "one-shot-em")  # means over all tokens; the others are sums over answers

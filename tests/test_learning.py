@@ -29,6 +29,7 @@ BEGINS = ("rstar-coder",)  # imitates in its first stage, and is rewarded in its
 UNLABELLED = tuple(
     name for name in RECIPES if METHOD_OF[name] in GROUPS["unlabelled"]
 )  # right or not is nothing to them
+BY_CHANCE = ("spurious-random",)  # what no policy can earn more of
 RL = tuple(name for name in RECIPES if name not in (*IMITATES, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED))
 
 
@@ -96,7 +97,7 @@ def test_reward_falls_with_the_sign_turned(name: str) -> None:
 
 
 @pytest.mark.over_recipes
-@pytest.mark.parametrize("name", UNLABELLED)
+@pytest.mark.parametrize("name", [name for name in UNLABELLED if name not in BY_CHANCE])
 def test_what_is_rewarded_without_labels_rises(name: str) -> None:
     notes, memory = run(small(name), beginner())
     rewards = [[e.reward for e in step if e.reward is not None] for step in notes.episodes]

@@ -8,8 +8,8 @@ import numpy as np
 
 from assay.curate.grouping import groups
 from assay.part import Forward
-from assay.reward.votes import answer_of, majority
 from assay.types import Row, Stats
+from assay.verifiers.elections import answer_of, majority
 
 
 def ranked(reward: np.ndarray, right: np.ndarray) -> tuple[float, int]:

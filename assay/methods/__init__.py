@@ -128,6 +128,12 @@ METHODS = {
         "rent",
         "rlsc",
         "one_shot_em",
+        "ttrl",
+        "srt",
+        "ettrl",
+        "empo",
+        "surrogate_fl",
+        "spurious",
     ),
     "verified": (
         "sirl",

@@ -18,9 +18,9 @@ import numpy as np
 from assay.models import Models
 from assay.part import Rewarding
 from assay.reward.composed import whole
-from assay.reward.votes import answer_of
 from assay.types import Episode, Origin, Reward
 from assay.verifiers.answer_tokens import Decoding, answer_tokens
+from assay.verifiers.elections import answer_of
 
 if TYPE_CHECKING:
     from assay.engine.interface import Span

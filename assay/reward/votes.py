@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from assay.part import Rewarding
 from assay.types import Episode, Reward
-from assay.verifiers.answers import find_answer
+from assay.verifiers.elections import answer_of, majority
 
 Members = Sequence[int]
 
@@ -32,20 +31,6 @@ def paired_groups(episodes: Sequence[Episode]) -> dict[str, str]:
             if problem.id in theirs.parents or theirs.id in problem.parents:
                 found.setdefault(name, other)
     return found
-
-
-def answer_of(episode: Episode) -> str | None:
-    """The final answer of an episode, with single spaces; None if there is none or it was cut."""
-    if episode.finish != "stop":
-        return None
-    found = find_answer(episode.text, episode.request.problem.wording)
-    return " ".join(found.split()) or None if found else None
-
-
-def majority(answers: Sequence[str | None]) -> str | None:
-    """The answer that most of a group give, the earliest of equals; None if nobody gives one."""
-    counts = Counter(answer for answer in answers if answer is not None)
-    return counts.most_common(1)[0][0] if counts else None
 
 
 def _voted(

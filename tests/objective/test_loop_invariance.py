@@ -51,6 +51,7 @@ ELSEWHERE = {
     "expert-iteration",
     "rcrl",
     "kimi-k1.5",
+    "ettrl",
 }
 of_tokens = [n for n in CHUNKED if RECIPES[n].mechanism.objective.whole is None and n not in ELSEWHERE]
 
