@@ -152,7 +152,7 @@ WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8), "ppo":
 WHITENED |= {"orz": (0, 1e-8), "rfpp": (0, 1e-8), "rfpp-baseline": (0, 1e-8), "prime": (1, 1e-8), "vapo": (1, 1e-8)}
 
 WHITENED |= dict.fromkeys(("sirl", "sirl-vote"), (0, 1e-8))
-WHITENED |= dict.fromkeys(ENIGMATA, (1, 1e-8))
+WHITENED |= dict.fromkeys(ENIGMATA, (1, 1e-8)) | {"covo": WHITENED["rfpp"]}
 
 
 def spread(name: str, advantage: float, length: int) -> list[float]:
@@ -220,7 +220,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         **dict.fromkeys(RLADS, 1 / tokens),
         **dict.fromkeys(unlabelled.ENTROPY, 1 / rows),
         **dict.fromkeys(unlabelled.BY_TOKENS, 1 / tokens),
-        **dict.fromkeys(unlabelled.PLAIN_MEANS, 1 / (rows * max(length, 1))),
+        **dict.fromkeys((*unlabelled.PLAIN_MEANS, *unlabelled.CROSSED), 1 / (rows * max(length, 1))),
     }[LIKE.get(name, name)]
 
 
@@ -278,7 +278,7 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
         return torch.where(known.given, others, loss) - 0.001 * known.entropy
     if name == "grpo":
         loss = loss + 0.04 * k3(logp, known.ref)
-    loss = loss + (shaping.REFERENCE | unlabelled.REFERENCE).get(name, 0.0) * k3(logp, known.ref)
+    loss = loss + (shaping.REFERENCE | unlabelled.REFERENCE | unlabelled.CROSSED).get(name, 0.0) * k3(logp, known.ref)
     loss = loss - shaping.HESITATION.get(name, 0.0) * known.entropy
     if name in WEIGHTS:
         loss = loss + WEIGHTS[name] * k3(logp, known.ref) - 0.001 * known.entropy

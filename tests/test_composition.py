@@ -243,6 +243,7 @@ FEWER = {
     "label-steps": "completions are drawn in groups, which do not train",
     "helpful": "abstractions are drawn in groups, of which those train that helped",
     "hold-tagged": "stands with helpful",
+    "wrong-labels": "a group that elects a right answer does not train",
 }
 """Behind the choice of the groups these leave some of them out, which is what they are for."""
 

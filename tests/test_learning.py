@@ -29,7 +29,7 @@ BEGINS = ("rstar-coder",)  # imitates in its first stage, and is rewarded in its
 UNLABELLED = tuple(
     name for name in RECIPES if METHOD_OF[name] in GROUPS["unlabelled"]
 )  # right or not is nothing to them
-BY_CHANCE = ("spurious-random",)  # what no policy can earn more of
+BY_CHANCE = ("spurious-random", "rlpr", "covo")  # a coin; and the others read reasoning, which letters lack
 RL = tuple(name for name in RECIPES if name not in (*IMITATES, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED))
 
 

@@ -10,7 +10,7 @@ from assay.reward.parts import Graded, Outcome
 from assay.reward.rubrics import JudgedByRubric
 from assay.reward.scored import Scored
 from assay.reward.transforms import Affine, Clipped, Delta, Masked, Saturated, Scheduled
-from assay.reward.votes import GroupVote, PartnerVote
+from assay.reward.votes import CollectiveVote, GroupVote, PartnerVote
 from assay.reward.within import FailedReplies, RepeatedNgrams, RepeatedSteps
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Cascade",
     "Certainty",
     "Clipped",
+    "CollectiveVote",
     "Delta",
     "FailedReplies",
     "Gated",
