@@ -29,7 +29,8 @@ BEGINS = ("rstar-coder",)  # imitates in its first stage, and is rewarded in its
 UNLABELLED = tuple(
     name for name in RECIPES if METHOD_OF[name] in GROUPS["unlabelled"]
 )  # right or not is nothing to them
-BY_CHANCE = ("spurious-random", "rlpr", "covo")  # a coin; and the others read reasoning, which letters lack
+# a coin, votes on what others pose, and rewards of reasoning, which letters lack
+BY_CHANCE = ("spurious-random", "r-zero", "sqlm", "rlpr", "covo")
 RL = tuple(name for name in RECIPES if name not in (*IMITATES, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from assay.ask.also import AlsoAsk
+from assay.ask.as_role import AsRole
 from assay.ask.demonstrate import Demonstrate
 from assay.ask.expert import Expert
 from assay.ask.hints import Hinted
@@ -22,6 +23,7 @@ from assay.types import Ids, Problem, Request
 
 __all__ = [
     "AlsoAsk",
+    "AsRole",
     "Codec",
     "Demonstrate",
     "Expert",

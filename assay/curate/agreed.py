@@ -14,14 +14,15 @@ from assay.verifiers.elections import answer_of, spread_of, top_share
 MEASURES = {"share": top_share, "entropy": spread_of}
 
 
-def agreed(rows: Sequence[Row], *, by: str, low: float, high: float) -> list[Row]:
-    """Leaves out every group whose measure is not between `low` and `high`. Answers out of the group statistics do not
-    vote.
+def agreed(rows: Sequence[Row], *, by: str, low: float, high: float, role: str) -> list[Row]:
+    """Leaves out every group of the role whose measure is not between `low` and `high`. Answers out of the group
+    statistics do not vote.
     """
     out: set[int] = set()
     for members in groups(rows).values():
         votes = [answer_of(rows[i].episode) for i in members if rows[i].in_group]
-        if not (votes and low <= MEASURES[by](votes) <= high):
+        asked = not role or rows[members[0]].role == role
+        if asked and not (votes and low <= MEASURES[by](votes) <= high):
             out.update(members)
     return leave_out(rows, out)
 
@@ -37,6 +38,7 @@ class Agreed(Curator):
     by: Literal["share", "entropy"] = "share"
     low: float = 0.0
     high: float = 1.0
+    role: str = ""  # the groups of this role alone are looked at; "": all groups
     does = agreed
 
 

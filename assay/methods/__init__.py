@@ -132,6 +132,7 @@ METHODS = {
         "srt",
         "ettrl",
         "empo",
+        "r_zero",
         "covo",
         "co_reward",
         "rlccf",

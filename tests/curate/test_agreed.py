@@ -29,12 +29,12 @@ CUT = answered("", "", "", "", group="cut")
 def test_a_band_by_hand(by: str, low: float, high: float, groups: str) -> None:
     rows = rows_of(ALL, HALF, NONE, CUT)
     expected = [i for place, name in enumerate("ahnc") if name in groups for i in range(4 * place, 4 * place + 4)]
-    assert kept(agreed(rows, by=by, low=low, high=high)) == expected
+    assert kept(agreed(rows, by=by, low=low, high=high, role="")) == expected
 
 
 def test_rows_out_of_the_group_do_not_vote() -> None:
     rows = [row.mark(in_group=row.episode.text == "a") for row in rows_of(HALF)]
-    assert kept(agreed(rows, by="share", low=0.9, high=1.0)) == [0, 2]
+    assert kept(agreed(rows, by="share", low=0.9, high=1.0, role="")) == [0, 2]
 
 
 @given(st.permutations(["all", "half", "none"]), st.sampled_from([0.01, 0.34, 0.67, 1.0]))
