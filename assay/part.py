@@ -198,7 +198,7 @@ class Rewarding(Part):
 
     slots = ("reward",)
     given = ("episodes",)
-    offers = (*_RUN, "everyone", "memory")
+    offers = (*_RUN, "everyone", "memory", "models")
     outcome: ClassVar[bool] = False  # it says whether the answer is right; a user's reward functions replace it
     deducts: ClassVar[bool] = False  # the reward is a penalty: never above 0
 
@@ -383,27 +383,41 @@ def bind(part: Part, **offered: Any) -> Callable[..., Any]:
 
     Of the values that are offered, here and at each call, the function gets those that its signature names. So a part
     that needs the memory, the models or the tokenizer has an argument of that name, and other parts need not know.
-    Rewards of which a reward is made come to its function as functions too.
+    Rewards of which a reward is made come to its function as functions of the episodes; they get what this function is
+    offered, whether it asks for it or not.
     """
     function = type(part).does
     asked = inspect.signature(function).parameters
     values = {name: value for name, value in offered.items() if name in asked}
-    values |= {
-        field.name: _inner(getattr(part, field.name), offered) for field in dataclasses.fields(part) if not _kept(field)
-    }
+    fields = {field.name: getattr(part, field.name) for field in dataclasses.fields(part) if not _kept(field)}
+    values |= {name: value for name, value in fields.items() if not _rewards(value)}
+    inner = {name: _inner(value, offered) for name, value in fields.items() if _rewards(value)}
 
     def bound(*args: Any, **more: Any) -> Any:
-        return function(*args, **{name: value for name, value in more.items() if name in asked} | values)
+        given = {name: value for name, value in more.items() if name in asked} | values
+        return function(*args, **given | {name: _told(value, more) for name, value in inner.items()})
 
     bound.asked = frozenset(asked)  # type: ignore[attr-defined]
     return bound
 
 
+def _rewards(value: Any) -> bool:
+    """Whether the value of a field is a reward, or rewards."""
+    return isinstance(value, Rewarding) or (isinstance(value, tuple) and any(map(_rewards, value)))
+
+
 def _inner(value: Any, offered: dict[str, Any]) -> Any:
-    """The value of a field for the part's function. Rewards within a reward are bound too, and become functions."""
+    """Rewards within a reward, as functions."""
     if isinstance(value, tuple):
         return tuple(_inner(item, offered) for item in value)
-    return bind(value, **offered) if isinstance(value, Rewarding) else value
+    return bind(value, **offered)
+
+
+def _told(value: Any, more: Mapping[str, Any]) -> Any:
+    """Rewards within a reward, as functions of the episodes alone."""
+    if isinstance(value, tuple):
+        return tuple(_told(item, more) for item in value)
+    return functools.partial(value, **more)
 
 
 def _kept(field: dataclasses.Field[Any]) -> bool:

@@ -44,6 +44,7 @@ KINDS, ENGINES = ("fixed", "runs"), ("native", "torch")
 PLAIN = ("mod-chain-7:1,2",)
 TASKS = {  # where another task is asked for, and where replies of a tool are told from what was written
     "azr": ("dsl-deduction:2 dsl-abduction:2 dsl-induction:2",),
+    **dict.fromkeys(("r-zero", "sqlm"), ("dsl-deduction:2",)),
     **dict.fromkeys(
         ("arpo", "rstar2", "rorecomp", "gfpo", "gfpo-efficiency", "gfpo-adaptive"), (*PLAIN, "calculator:2")
     ),

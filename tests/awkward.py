@@ -27,6 +27,7 @@ from assay.types import Batch, Episode, Origin, Row
 MAX_NEW = 8
 GAMMA = 0.7
 GRID = (0.5, 0.79, 0.81, 1.0, 1.19, 1.21, 1.27, 1.29, 3.1, 11.0)
+ASIDE = {"archer": {0.5: 0.45}, "rlpr": {1.27: 1.25}}  # ratios at which these clip, and what stands for them
 
 
 @functools.cache
@@ -75,7 +76,7 @@ def rows(name: str) -> tuple[Row, ...]:
     spans = [Span(r.episode.request.context, r.episode.stream("ids").astype(np.int32), tau(r)) for r in made]
     result = []
     for index, (one, score) in enumerate(zip(made, engine("fp64").score(spans), strict=True)):
-        grid = (0.45, *GRID[1:]) if name == "archer" else GRID  # it clips at 0.5
+        grid = [ASIDE.get(name, {}).get(ratio, ratio) for ratio in GRID]
         ratios = np.array([grid[(3 * index + t) % len(grid)] for t in range(len(score.logp))])
         shift = random.normal(0, 0.5, len(score.logp))
         energy, entropy = np.random.default_rng(index).uniform(0.1, 2.0, (2, len(score.logp)))

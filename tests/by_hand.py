@@ -12,6 +12,7 @@ from statistics import mean, stdev
 
 import by_hand_shaping as shaping
 import by_hand_trust as trust
+import by_hand_unlabelled as unlabelled
 import torch
 from torch import Tensor
 
@@ -56,8 +57,9 @@ CLIPS = {
 ENIGMATA = ("enigmata", "enigmata-staged")
 DIVERGENCES = ("rpg-fkl", "rpg-ufkl", "rpg-rkl", "rpg-urkl")
 CLIPS |= dict.fromkeys(DIVERGENCES, (0.2, 0.28, 10.0))
-CLIPS |= shaping.CLIPS
-LIKE = {"cure": "dapo", "deepmath": "dapo", **shaping.LIKE}  # on rows that share nothing, a method that is another
+CLIPS |= shaping.CLIPS | unlabelled.CLIPS
+# on rows that share nothing, a method that is another
+LIKE = {"cure": "dapo", "deepmath": "dapo", **shaping.LIKE, **unlabelled.LIKE}
 RECIPE_NAMES = (
     "reinforce",
     "rloo",
@@ -105,6 +107,8 @@ def advantages(
         return shaping.advantages(name, rewards)
     if name in ENIGMATA:
         return list(rewards)
+    if name in unlabelled.ENTROPY:
+        return [0.0] * len(rewards)
     if name in ("reinforce", "questa", "r3", "r3-staged", "ppo", "orz", "rfpp", "vapo", "topr", "sirl", "sirl-vote"):
         return list(rewards)
     if name == "remax":  # the last is the greedy one
@@ -148,7 +152,7 @@ WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8), "ppo":
 WHITENED |= {"orz": (0, 1e-8), "rfpp": (0, 1e-8), "rfpp-baseline": (0, 1e-8), "prime": (1, 1e-8), "vapo": (1, 1e-8)}
 
 WHITENED |= dict.fromkeys(("sirl", "sirl-vote"), (0, 1e-8))
-WHITENED |= dict.fromkeys(ENIGMATA, (1, 1e-8))
+WHITENED |= dict.fromkeys(ENIGMATA, (1, 1e-8)) | {"covo": WHITENED["rfpp"]}
 
 
 def spread(name: str, advantage: float, length: int) -> list[float]:
@@ -214,6 +218,9 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         **dict.fromkeys((*shaping.CLIPS, *shaping.DUAL), 1 / tokens),
         **dict.fromkeys((*shaping.GENTLE, *shaping.PLAIN_MEANS), 1 / (rows * max(length, 1))),
         **dict.fromkeys(RLADS, 1 / tokens),
+        **dict.fromkeys(unlabelled.ENTROPY, 1 / rows),
+        **dict.fromkeys(unlabelled.BY_TOKENS, 1 / tokens),
+        **dict.fromkeys((*unlabelled.PLAIN_MEANS, *unlabelled.CROSSED), 1 / (rows * max(length, 1))),
     }[LIKE.get(name, name)]
 
 
@@ -255,6 +262,8 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
     if name in shaping.DUAL:
         return shaping.dual_loss(name, logp, known, surrogate)
     advantage, ratio = known.advantage, (logp - known.old).exp()
+    if name in unlabelled.ENTROPY:
+        return known.entropy
     if name not in CLIPS:
         return -advantage * logp
     loss = surrogate(ratio, advantage, *CLIPS[name])
@@ -269,7 +278,7 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
         return torch.where(known.given, others, loss) - 0.001 * known.entropy
     if name == "grpo":
         loss = loss + 0.04 * k3(logp, known.ref)
-    loss = loss + shaping.REFERENCE.get(name, 0.0) * k3(logp, known.ref)
+    loss = loss + (shaping.REFERENCE | unlabelled.REFERENCE | unlabelled.CROSSED).get(name, 0.0) * k3(logp, known.ref)
     loss = loss - shaping.HESITATION.get(name, 0.0) * known.entropy
     if name in WEIGHTS:
         loss = loss + WEIGHTS[name] * k3(logp, known.ref) - 0.001 * known.entropy

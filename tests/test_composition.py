@@ -36,13 +36,14 @@ from assay.recipe import Mechanism, check
 
 ASIDE = {"recompose", "take-turns"}
 WRITES = {"own-tokens", "backed-up", "label-steps", "pairs", "mismatch", "train-at", "helpful", "recompose"}
-UNSOLVABLE = {"pose", "pose-seeds", "solve-posed", "admit-posed"}  # problems without a worked solution, and parts that
+# problems without a worked solution, and parts that cannot do without
+UNSOLVABLE = {"pose", "pose-seeds", "solve-posed", "answer-posed", "admit-posed"}
 NEEDS_SOLUTION = {"anchor-search", "on-anchor", "switch-to-expert", "expert-prefix", "expert", "distilled"} | {
     "start-states",
     "demonstrate",
     "partial-solution",
     "cut-anywhere",
-}  # cannot do without
+}
 TURNS, RECOMPOSE, OWN = "curate:take-turns", "curate:recompose", "curate:own-tokens"
 MANY = {"num_prompts": 6, "num_steps": 5, "group_size": 8, "oversample": 3}  # more mixed groups than are wanted
 
@@ -243,6 +244,7 @@ FEWER = {
     "label-steps": "completions are drawn in groups, which do not train",
     "helpful": "abstractions are drawn in groups, of which those train that helped",
     "hold-tagged": "stands with helpful",
+    "wrong-labels": "a group that elects a right answer does not train",
 }
 """Behind the choice of the groups these leave some of them out, which is what they are for."""
 

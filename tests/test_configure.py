@@ -32,7 +32,9 @@ from assay.source import Pool, Share
 GOLDEN = ROOT / "tests" / "golden"
 METHODS = ROOT / "tests" / "methods"
 POOL = Pool((Share("countdown", (3,)), Share("lis", (8,), 2.0)), wording="natural")
-OWN = {"azr": Share("dsl-deduction", (2, 3))}  # tasks of recipes that are not for every task
+OWN = dict.fromkeys(
+    ("azr", "r-zero", "sqlm"), Share("dsl-deduction", (2, 3))
+)  # tasks of recipes that are not for every task
 
 
 def experiment(name: str = "dapo", profile: Any = "laptop") -> Experiment:

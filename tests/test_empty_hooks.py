@@ -17,7 +17,7 @@ from assay.ask.hints import Hinted
 from assay.collect import Refill
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
-from assay.curate import BandFirst, StatisticsOnly
+from assay.curate import Agreed, BandFirst, MostAgreed, StatisticsOnly
 from assay.curate.parts import FirstGroups
 from assay.curate.players import Untrained
 from assay.known import SLOTS
@@ -37,6 +37,8 @@ IDLE: list[tuple[str, Part]] = [
     ("expand", Refill(max_rounds=1)),
     ("curate", StatisticsOnly()),
     ("curate", BandFirst(low=-1.0, high=2.0)),
+    ("curate", Agreed()),
+    ("curate", MostAgreed()),
     ("curate", FirstGroups()),
     ("curate", Untrained()),
     ("remember", Harvest()),

@@ -13,7 +13,7 @@ from typed import as_torch
 
 from assay.engine.interface import Span
 from assay.engine.torch.engine import TorchEngine
-from assay.known import RECIPES
+from assay.known import GROUPS, METHOD_OF, RECIPES
 from assay.recipe import Recipe
 from assay.rng import Key
 
@@ -26,7 +26,12 @@ OFFLINE = ("dpo", "ipo", "kto")  # what they learn does not show in the answers 
 SOLVED = ("sirl-vote",)  # what a solver says of an answer is its label, and no solver reads letters
 IMITATES = ("sft", "dft", "ift", "expert-iteration", "rcrl")  # answers of others, or of rounds before
 BEGINS = ("rstar-coder",)  # imitates in its first stage, and is rewarded in its last
-RL = tuple(name for name in RECIPES if name not in (*IMITATES, *STAGED, *OFFLINE, *SOLVED, *BEGINS))
+UNLABELLED = tuple(
+    name for name in RECIPES if METHOD_OF[name] in GROUPS["unlabelled"]
+)  # right or not is nothing to them
+# a coin, votes on what others pose, and rewards of reasoning, which letters lack
+BY_CHANCE = ("spurious-random", "r-zero", "sqlm", "rlpr", "covo")
+RL = tuple(name for name in RECIPES if name not in (*IMITATES, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED))
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +49,7 @@ def small(name: str, *, learning_rate: float = 0.014, num_steps: int = STEPS) ->
         else {"num_prompts": 8, "group_size": 8}
     )
     # a beginner who is sampled coldly is never right, and a skilled one never wrong
-    heat = {"temperature": 1.0, "top_p": 1.0, "top_k": 0} if name == "gepo" else {}
+    heat = {"temperature": 1.0, "top_p": 1.0, "top_k": 0} if name in ("gepo", *UNLABELLED) else {}
     values = {"num_steps": num_steps, "learning_rate": learning_rate, "warmup_steps": 2}
     recipe = recipe_of(name, max_new=4, **rows, **values, **heat)
     return with_rounds(recipe, 2)  # lest a policy that knows nothing costs the test ten
@@ -90,6 +95,16 @@ def test_reward_falls_with_the_sign_turned(name: str) -> None:
     notes, _ = run(small(name, learning_rate=0.004 if name in FALLS_AT_ONCE else 0.01), engine, flipped=True)
     rise, error = gain(notes.accuracy())
     assert rise < -3 * error and rise < -0.2
+
+
+@pytest.mark.over_recipes
+@pytest.mark.parametrize("name", [name for name in UNLABELLED if name not in BY_CHANCE])
+def test_what_is_rewarded_without_labels_rises(name: str) -> None:
+    notes, memory = run(small(name), beginner())
+    rewards = [[e.reward for e in step if e.reward is not None] for step in notes.episodes]
+    rise, error = gain(np.array([np.mean(step) for step in rewards]))
+    assert rise > 3 * error
+    assert memory.step == STEPS
 
 
 @pytest.mark.parametrize("name", STAGED)

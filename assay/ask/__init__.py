@@ -7,9 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from assay.ask.also import AlsoAsk
+from assay.ask.as_role import AsRole
 from assay.ask.demonstrate import Demonstrate
 from assay.ask.expert import Expert
 from assay.ask.hints import Hinted
+from assay.ask.paraphrased import Paraphrased
 from assay.ask.rehearse import Rehearse
 from assay.ask.template import Templated
 from assay.ask.trunks import Trunks
@@ -19,10 +22,13 @@ from assay.tasks import task
 from assay.types import Ids, Problem, Request
 
 __all__ = [
+    "AlsoAsk",
+    "AsRole",
     "Codec",
     "Demonstrate",
     "Expert",
     "Hinted",
+    "Paraphrased",
     "Rehearse",
     "Sampling",
     "Templated",

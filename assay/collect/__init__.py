@@ -21,7 +21,7 @@ from assay.part import asks
 from assay.types import Episode, Request, Reward, changed
 
 RewardPart = Callable[..., list[Reward | None]]
-"""(episodes of a role, *, everyone, memory, ...) -> a reward for each episode, or None.
+"""(episodes of a role, *, everyone, memory, models, ...) -> a reward for each episode, or None.
 
 None also stands for a reward that depends on episodes that are not there yet.
 """
@@ -109,7 +109,7 @@ class Collector:
         while asked:
             fresh, written = self._generate(models, asked, memory, written), None
             paused = [episode for episode in fresh if _paused(episode)]
-            episodes = self._reward(episodes + [episode for episode in fresh if not _paused(episode)], memory)
+            episodes = self._reward(episodes + [episode for episode in fresh if not _paused(episode)], models, memory)
             asked = [(going_on(episode), episode.request) for episode in paused]
             asked += [(request, request) for request in self._expand(models, episodes, paused, memory)]
         return episodes
@@ -150,7 +150,7 @@ class Collector:
             for place, episode in enumerate(made)
         ]
 
-    def _reward(self, episodes: Sequence[Episode], memory: Memory) -> list[Episode]:
+    def _reward(self, episodes: Sequence[Episode], models: Models, memory: Memory) -> list[Episode]:
         """The episodes with their rewards. All are computed again after every round, because a reward may depend on
         episodes of a later round. The role that was asked last is rewarded first, so that the reward of a proposer can
         read the rewards of its solvers.
@@ -159,7 +159,8 @@ class Collector:
         for role in reversed(dict.fromkeys(episode.request.role for episode in episodes)):
             mine = [i for i, e in enumerate(episodes) if e.request.role == role and not halted(e)]
             asked = [episodes[i] for i in mine]
-            columns = [part(asked, everyone=result, memory=memory) for part in self.judge(role).rewards]
+            offered = {"everyone": result, "memory": memory, "models": models}
+            columns = [part(asked, **offered) for part in self.judge(role).rewards]
             for i, *parts in zip(mine, *columns, strict=True):
                 result[i] = changed(episodes[i], rewards=tuple(part for part in parts if part is not None))
         return result

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from assay.credit.pack import taught
+from assay.forwards.agreement import Agreement
 from assay.forwards.critic import Critic, TokenKL
 from assay.forwards.distributions import Distributions
 from assay.memory import Memory
@@ -16,6 +17,7 @@ from assay.objective import Objective
 from assay.types import Episode, Row, Stats, changed, joined
 
 __all__ = [
+    "Agreement",
     "Critic",
     "Distributions",
     "TokenKL",

@@ -11,9 +11,9 @@ import numpy as np
 
 from assay.credit.gae import gae
 from assay.credit.pack import pack
+from assay.engine.spans import laid
 from assay.errors import ConfigError
 from assay.forwards.fit import fit as steps
-from assay.forwards.spans import laid
 from assay.memory import Memory
 from assay.models import Models
 from assay.objective.aggregate import SequenceMean

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assay.forwards.spans import forwarded
+from assay.engine.spans import forwarded
 from assay.models import Models
 from assay.part import Forward
 from assay.types import Episode, Row, Stats

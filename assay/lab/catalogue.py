@@ -97,6 +97,7 @@ HEADINGS = {
     "demonstrations": "demonstrations: worked solutions beside own answers",
     "shaping": "shaping: advantages, lengths, streams, replay",
     "exploration": "exploration: problems, hints, start states, forks, trees, drafts, buffers, teachers, self-play",
+    "unlabelled": "unlabelled: certainty, votes and other rewards that nobody checked, and the controls beside them",
     "verified": "verified: rewards from solvers and databases that run what the answer states",
     OTHER_PACKAGES: "of other packages",
 }

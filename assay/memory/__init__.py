@@ -15,11 +15,13 @@ from assay.memory.follow import Follow
 from assay.memory.harvest import Harvest
 from assay.memory.helpful import HoldTagged
 from assay.memory.leftovers import KeepLeftovers
+from assay.memory.posed import AdmitPosed
 from assay.memory.promised import Promised
 from assay.rng import Key
 from assay.types import Episode
 
 __all__ = [
+    "AdmitPosed",
     "Budget",
     "Follow",
     "Harvest",

@@ -1,5 +1,6 @@
 """Rewards: what an answer is worth, from its verdict, its length, a function of the user, a judge, or other rewards."""
 
+from assay.reward.certainty import Certainty
 from assay.reward.combinators import Cascade, Gated, Product, Sum, Veto
 from assay.reward.controls import Misjudged, Shuffled
 from assay.reward.formed import WellFormed
@@ -10,13 +11,15 @@ from assay.reward.rubrics import JudgedByRubric
 from assay.reward.scored import Scored
 from assay.reward.stepped import ValidSteps
 from assay.reward.transforms import Affine, Clipped, Delta, Masked, Saturated, Scheduled
-from assay.reward.votes import GroupVote, PartnerVote
+from assay.reward.votes import CollectiveVote, GroupVote, PartnerVote
 from assay.reward.within import FailedReplies, RepeatedNgrams, RepeatedSteps
 
 __all__ = [
     "Affine",
     "Cascade",
+    "Certainty",
     "Clipped",
+    "CollectiveVote",
     "Delta",
     "FailedReplies",
     "Gated",

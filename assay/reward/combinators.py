@@ -38,10 +38,10 @@ class OfSeveral(Rewarding):
 
 
 def total(
-    episodes: Sequence[Episode], *, of: Sequence[Child], name: str, weights: Sequence[float], everyone: Any, memory: Any
+    episodes: Sequence[Episode], *, of: Sequence[Child], name: str, weights: Sequence[float]
 ) -> list[Reward | None]:
     """sum_k w_k r_k over the children that have something to say; None if none of them has."""
-    columns = [child(episodes, everyone=everyone, memory=memory) for child in of]
+    columns = [child(episodes) for child in of]
     result: list[Reward | None] = []
     for row in zip(*columns, strict=True):
         known = [(child, w) for child, w in zip(row, weights or [1.0] * len(of), strict=True) if child is not None]
@@ -69,11 +69,9 @@ class Sum(OfSeveral):
         return super().refusal(**values)
 
 
-def product(
-    episodes: Sequence[Episode], *, of: Sequence[Child], name: str, everyone: Any, memory: Any
-) -> list[Reward | None]:
+def product(episodes: Sequence[Episode], *, of: Sequence[Child], name: str) -> list[Reward | None]:
     """prod_k r_k."""
-    columns = [child(episodes, everyone=everyone, memory=memory) for child in of]
+    columns = [child(episodes) for child in of]
     return [combined(name or "product", row, lambda *values: math.prod(values)) for row in zip(*columns, strict=True)]
 
 
@@ -95,13 +93,11 @@ def gated(
     opens: float,
     closed: float,
     name: str,
-    everyone: Any,
-    memory: Any,
 ) -> list[Reward | None]:
     """r if the gate's reward is at least `opens`, else `closed`. Answers at a closed gate are not rewarded by `of`."""
-    gates = gate(episodes, everyone=everyone, memory=memory)
+    gates = gate(episodes)
     through = [i for i, found in enumerate(gates) if found is not None and found.value >= opens]
-    inner = of([episodes[i] for i in through], everyone=everyone, memory=memory) if through else []
+    inner = of([episodes[i] for i in through]) if through else []
     behind = dict(zip(through, inner, strict=True))
     title, result = name or "gate", []
     for i, found in enumerate(gates):
@@ -141,12 +137,12 @@ class Gated(Rewarding):
 
 
 def cascade(
-    episodes: Sequence[Episode], *, first: Child, then: Child, accepts: float, name: str, everyone: Any, memory: Any
+    episodes: Sequence[Episode], *, first: Child, then: Child, accepts: float, name: str
 ) -> list[Reward | None]:
     """The reward of `first` where it is at least `accepts`, else that of `then`. `then` sees only these answers."""
-    ruled = first(episodes, everyone=everyone, memory=memory)
+    ruled = first(episodes)
     refused = [i for i, found in enumerate(ruled) if found is not None and found.value < accepts]
-    asked = then([episodes[i] for i in refused], everyone=everyone, memory=memory) if refused else []
+    asked = then([episodes[i] for i in refused]) if refused else []
     second, title = dict(zip(refused, asked, strict=True)), name or "cascade"
     result: list[Reward | None] = []
     for i, found in enumerate(ruled):
@@ -185,11 +181,9 @@ def veto(
     least: float,
     vetoed: float,
     name: str,
-    everyone: Any,
-    memory: Any,
 ) -> list[Reward | None]:
     """min(r, vetoed) if one critical reward is below `least`, else r."""
-    columns = [child(episodes, everyone=everyone, memory=memory) for child in (of, *critical)]
+    columns = [child(episodes) for child in (of, *critical)]
 
     def rule(value: float, *others: float) -> float:
         return min(value, vetoed) if any(other < least for other in others) else value

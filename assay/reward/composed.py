@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -21,9 +21,9 @@ NOT_FINITE = "not_finite"
 
 
 class Child(Protocol):
-    """A reward within a reward, as a function: `of(episodes, everyone=everyone, memory=memory)`."""
+    """A reward within a reward, as a function of the episodes. What else it asks for it gets by itself."""
 
-    def __call__(self, episodes: Sequence[Episode], *, everyone: Any, memory: Any) -> list[Reward | None]: ...
+    def __call__(self, episodes: Sequence[Episode]) -> list[Reward | None]: ...
 
 
 def combined(name: str, children: Sequence[Reward | None], rule: Callable[..., float]) -> Reward | None:

@@ -19,11 +19,9 @@ MADE_INVALID = "made_invalid"
 """The kind of error of an answer that `misjudged` leaves without a verdict on purpose."""
 
 
-def shuffled(
-    episodes: Sequence[Episode], *, of: Child, name: str, everyone: Any, memory: Memory
-) -> list[Reward | None]:
+def shuffled(episodes: Sequence[Episode], *, of: Child, name: str, memory: Memory) -> list[Reward | None]:
     """The rewards of these answers, dealt to them at random: the reward of one answer becomes that of another."""
-    found = of(episodes, everyone=everyone, memory=memory)
+    found = of(episodes)
     ids = [episode.request.id for episode in episodes]
     order = memory.key("shuffled", memory.step, *sorted(ids)).generator().permutation(len(found))
     dealt = [found[int(place)] for place in order]
@@ -61,13 +59,12 @@ def misjudged(
     fails: float,
     right: float,
     wrong: float,
-    everyone: Any,
     memory: Memory,
 ) -> list[Reward | None]:
     """r with errors: `right` for a share `accepts` of the answers below `right`, `wrong` for a share `refuses` of the
     others, and no verdict (`invalid`) for a share `fails` of all. The request decides, so equal runs err alike.
     """
-    found = of(episodes, everyone=everyone, memory=memory)
+    found = of(episodes)
     title, result = name or "misjudged", []
     chances = uniforms([memory.key("misjudged", memory.step, e.request.id) for e in episodes], 2)
     for one, (failing, erring) in zip(found, chances, strict=True):

@@ -11,10 +11,11 @@ from assay.verifiers.formats import formed
 
 def well_formed(episodes: Sequence[Episode], *, right: float, wrong: float, opened: bool) -> list[Reward | None]:
     """`right` if the response has exactly the format, else `wrong`."""
-    return [Reward("well-formed", right if _has_form(episode, opened) else wrong) for episode in episodes]
+    return [Reward("well-formed", right if has_form(episode, opened=opened) else wrong) for episode in episodes]
 
 
-def _has_form(episode: Episode, opened: bool) -> bool:
+def has_form(episode: Episode, *, opened: bool) -> bool:
+    """Whether the response has exactly the format of its wording; `opened`: the prompt began the thought."""
     problem = episode.request.problem
     steps = "#" in (problem.solution or "")
     return episode.finish == "stop" and formed(episode.text, problem.wording, steps=steps, opened=opened) is not None

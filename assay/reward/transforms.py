@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from assay.memory import Memory
 from assay.part import Rewarding
 from assay.reward.composed import Child, combined, spread
 from assay.reward.parts import Outcome
@@ -26,11 +27,9 @@ class OfOne(Rewarding):
         return self.of.gives
 
 
-def affine(
-    episodes: Sequence[Episode], *, of: Child, name: str, times: float, plus: float, everyone: Any, memory: Any
-) -> list[Reward | None]:
+def affine(episodes: Sequence[Episode], *, of: Child, name: str, times: float, plus: float) -> list[Reward | None]:
     """a r + b."""
-    found = of(episodes, everyone=everyone, memory=memory)
+    found = of(episodes)
     return [combined(name or "affine", [one], lambda value: times * value + plus) for one in found]
 
 
@@ -46,11 +45,9 @@ class Affine(OfOne):
     does = affine
 
 
-def clipped(
-    episodes: Sequence[Episode], *, of: Child, name: str, low: float, high: float, everyone: Any, memory: Any
-) -> list[Reward | None]:
+def clipped(episodes: Sequence[Episode], *, of: Child, name: str, low: float, high: float) -> list[Reward | None]:
     """min(max(r, low), high)."""
-    found = of(episodes, everyone=everyone, memory=memory)
+    found = of(episodes)
     return [combined(name or "clip", [one], lambda value: min(max(value, low), high)) for one in found]
 
 
@@ -73,15 +70,13 @@ class Clipped(OfOne):
         return f"clip: low = {self.low:g} is above high = {self.high:g}." if self.low > self.high else None
 
 
-def saturated(
-    episodes: Sequence[Episode], *, of: Child, name: str, above: float, slope: float, everyone: Any, memory: Any
-) -> list[Reward | None]:
+def saturated(episodes: Sequence[Episode], *, of: Child, name: str, above: float, slope: float) -> list[Reward | None]:
     """min(r, tau) + kappa log(1 + max(r - tau, 0))."""
 
     def rule(value: float) -> float:
         return min(value, above) + slope * math.log1p(max(value - above, 0.0))
 
-    return [combined(name or "saturate", [one], rule) for one in of(episodes, everyone=everyone, memory=memory)]
+    return [combined(name or "saturate", [one], rule) for one in of(episodes)]
 
 
 class Saturated(OfOne):
@@ -105,10 +100,10 @@ class Saturated(OfOne):
         return f"saturate: slope must be from 0 to 1, so that the reward grows slower above {self.above:g}."
 
 
-def delta(episodes: Sequence[Episode], *, of: Child, name: str, everyone: Any, memory: Any) -> list[Reward | None]:
+def delta(episodes: Sequence[Episode], *, of: Child, name: str) -> list[Reward | None]:
     """r_k = p_k - p_{k+1} for k < K - 1, r_{K-1} = p_{K-1}, r_K = 0 (2410.15115)."""
     result: list[Reward | None] = []
-    for found in of(episodes, everyone=everyone, memory=memory):
+    for found in of(episodes):
         if found is None or found.invalid or found.values is None:
             result.append(combined(name or "delta", [found], float))
         else:
@@ -146,13 +141,12 @@ def scheduled(
     end: float,
     over: float,
     num_steps: int,
-    everyone: Any,
-    memory: Any,
+    memory: Memory,
 ) -> list[Reward | None]:
     """w(step) r, w(step) = start + (end - start) min(1, step / (over N))."""
     passed = min(1.0, memory.step / (over * num_steps)) if over > 0 else 1.0
     weight = (1.0 - passed) * start + passed * end
-    found = of(episodes, everyone=everyone, memory=memory)
+    found = of(episodes)
     return [combined(name or "schedule", [one], lambda value: weight * value) for one in found]
 
 
@@ -177,12 +171,10 @@ class Scheduled(OfOne):
 Among = Literal["right", "wrong", "finished", "unaided"]
 
 
-def masked(
-    episodes: Sequence[Episode], *, of: Child, name: str, only: Among, everyone: Any, memory: Any
-) -> list[Reward | None]:
+def masked(episodes: Sequence[Episode], *, of: Child, name: str, only: Among) -> list[Reward | None]:
     """The reward of answers of one sort; None for the others. Of values at tokens: those that the policy wrote."""
     kept = [i for i, episode in enumerate(episodes) if _among(episode, only)]
-    inner = of([episodes[i] for i in kept], everyone=everyone, memory=memory) if kept else []
+    inner = of([episodes[i] for i in kept]) if kept else []
     found = dict(zip(kept, inner, strict=True))
     return [_own(name or "mask", episode, found.get(i)) for i, episode in enumerate(episodes)]
 

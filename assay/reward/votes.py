@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from assay.part import Rewarding
 from assay.types import Episode, Reward
-from assay.verifiers.answers import find_answer
+from assay.verifiers.elections import answer_of, majority, top_share
 
 Members = Sequence[int]
 
@@ -29,23 +28,9 @@ def paired_groups(episodes: Sequence[Episode]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, problem in first.items():
         for other, theirs in first.items():
-            if problem.id in theirs.parents or theirs.id in problem.parents:
+            if name != other and (problem.id in theirs.parents or theirs.id in problem.parents):
                 found.setdefault(name, other)
     return found
-
-
-def answer_of(episode: Episode) -> str | None:
-    """The final answer of an episode, with single spaces; None if there is none or it was cut."""
-    if episode.finish != "stop":
-        return None
-    found = find_answer(episode.text, episode.request.problem.wording)
-    return " ".join(found.split()) or None if found else None
-
-
-def majority(answers: Sequence[str | None]) -> str | None:
-    """The answer that most of a group give, the earliest of equals; None if nobody gives one."""
-    counts = Counter(answer for answer in answers if answer is not None)
-    return counts.most_common(1)[0][0] if counts else None
 
 
 def _voted(
@@ -84,6 +69,57 @@ def partner_vote(episodes: Sequence[Episode], *, agrees: float, differs: float) 
     members, pairs = groups_of(episodes), paired_groups(episodes)
     voters = {group: members[other] for group, other in pairs.items()}
     return _voted("partner-vote", episodes, voters, lambda same: agrees if same else differs)
+
+
+def collective_vote(
+    episodes: Sequence[Episode], *, everyone: Sequence[Episode], gamma: float, voters: Sequence[str]
+) -> list[Reward | None]:
+    """1 if the answer is argmax_a sum_n c_n^gamma n_a of its question, else 0. n_a counts the answers a of role n, and
+    c_n is the share of the most frequent one (RLCCF 2508.12338). Of equal answers the first is elected.
+    """
+    elected = {draw: _elected(said, gamma) for draw, said in _by_question(everyone, voters).items()}
+    result: list[Reward | None] = []
+    for episode in episodes:
+        label = elected.get(episode.request.draw)
+        agrees = label is not None and answer_of(episode) == label
+        result.append(None if label is None else Reward("collective-vote", float(agrees)))
+    return result
+
+
+def _by_question(everyone: Sequence[Episode], voters: Sequence[str]) -> dict[int, dict[str, list[str | None]]]:
+    """The ordinal of a draw in the step -> role -> its answers."""
+    found: dict[int, dict[str, list[str | None]]] = {}
+    for episode in everyone:
+        if not voters or episode.request.role in voters:
+            mine = found.setdefault(episode.request.draw, {})
+            mine.setdefault(episode.request.role, []).append(answer_of(episode))
+    return found
+
+
+def _elected(said: Mapping[str, Sequence[str | None]], gamma: float) -> str | None:
+    weight: dict[str, float] = {}
+    for answers in said.values():
+        trust = top_share(answers) ** gamma
+        for answer in answers:
+            if answer is not None:
+                weight[answer] = weight.get(answer, 0.0) + trust
+    return max(weight, key=weight.__getitem__, default=None)
+
+
+class CollectiveVote(Rewarding):
+    """Several roles vote on each question, each with the weight c^gamma, c the share of its most frequent answer (RLCCF
+    2508.12338). A question that nobody answers has no reward.
+
+    With one role as `voters` its majority judges the others (a teacher).
+
+        reward=(CollectiveVote(gamma=1.0),)
+        --mechanism.reward collective-vote --mechanism.reward.0.voters teacher
+    """
+
+    gamma: float = 1.0  # 0: every answer has one vote
+    voters: tuple[str, ...] = ()  # the roles that vote; (): all
+    does = collective_vote
+    outcome = True
 
 
 class PartnerVote(Rewarding):

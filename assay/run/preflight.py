@@ -113,7 +113,8 @@ def probe(experiment: Experiment, models: Models, codec: Codec, *, verify: Verif
 def _judging(mechanism: Mechanism, experiment: Experiment, codec: Codec) -> Callable[[str], Judge]:
     scale = experiment.recipe.scale
     constants = {"max_new": scale.max_new, "group_size": scale.group_size, "scale": scale, "codec": codec}
-    constants |= {"num_steps": scale.num_steps, "num_prompts": scale.num_prompts}
+    constants |= {"num_steps": scale.num_steps, "num_prompts": scale.num_prompts, "pool": experiment.pool}
+    constants |= {"micro_tokens": experiment.machine.micro_tokens}
 
     def judge(role: str) -> Judge:
         rule = mechanism.rule(role)

@@ -11,6 +11,7 @@ from assay.memory import Memory
 from assay.part import Source
 from assay.rng import Key
 from assay.source.epochs import Epochs
+from assay.source.pose import Pose, PoseSeeds
 from assay.source.rows import draw
 from assay.tasks import short, task
 from assay.tasks.task import Split
@@ -21,6 +22,8 @@ __all__ = [
     "Epochs",
     "Levels",
     "Pool",
+    "Pose",
+    "PoseSeeds",
     "Share",
     "Uniform",
     "check_pool",

@@ -95,6 +95,11 @@ def _solve(spec: Spec) -> Solution:
     return Solution(spec["witness"])
 
 
+def _reworded(spec: Spec, generator: np.random.Generator) -> Spec:
+    """The numbers in another order."""
+    return {**spec, "numbers": [spec["numbers"][i] for i in generator.permutation(len(spec["numbers"]))]}
+
+
 def _check(spec: Spec, text: str) -> Verdict:
     text = text.strip()
     if not text:
@@ -191,4 +196,5 @@ COUNTDOWN = Task(
     natural=_natural,
     solve=_solve,
     check=_check,
+    reworded=_reworded,
 )

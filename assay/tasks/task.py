@@ -91,6 +91,7 @@ class Task:
     second: Judge | None = None  # another oracle, independent of the verifier: in exams it must agree, in training it
     # looks at a share of what was rewarded
     first: int | None = None  # the level of a run that names none; None: the easiest
+    reworded: Callable[[Spec, np.random.Generator], Spec] | None = None  # the same problem, asked in another way
     externals: tuple[str, ...] = ()  # the foreign programs that judge its answers: names of `assay.externals.EXTERNALS`
 
     def split_of(self, spec: Spec) -> Split:

@@ -18,14 +18,14 @@ def count_answers(text: str, wording: Wording) -> int:
     return text.count("#" if wording == "compact" else "\\boxed{")
 
 
-def find_answer(text: str, wording: Wording) -> str | None:
-    """The final answer of a response; None if it has none.
+def answer_place(text: str, wording: Wording) -> tuple[int, int] | None:
+    """Where the final answer of a response begins and ends, spaces around it included; None if it has none.
 
     In compact wording, the answer is the text after the last '#', or the whole response. In natural wording, it is the
     content of the last \\boxed{...}.
     """
     if wording == "compact":
-        return text.rpartition("#")[2].strip()
+        return text.rfind("#") + 1, len(text)
     start = text.rfind("\\boxed{")
     if start < 0:
         return None
@@ -33,5 +33,11 @@ def find_answer(text: str, wording: Wording) -> str | None:
     for place in range(begin, len(text)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)
         if depth == 0:
-            return text[begin:place].strip()
+            return begin, place
     return None
+
+
+def find_answer(text: str, wording: Wording) -> str | None:
+    """The final answer of a response, as `answer_place` finds it; None if it has none."""
+    place = answer_place(text, wording)
+    return None if place is None else text[slice(*place)].strip()

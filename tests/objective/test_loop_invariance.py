@@ -51,6 +51,7 @@ ELSEWHERE = {
     "expert-iteration",
     "rcrl",
     "kimi-k1.5",
+    "ettrl",
 }
 of_tokens = [n for n in CHUNKED if RECIPES[n].mechanism.objective.whole is None and n not in ELSEWHERE]
 
@@ -276,7 +277,7 @@ def test_rows_that_cannot_move_the_weights_are_left_out_exactly(name: str) -> No
     )
     if still and goal.whole is None and not goal.terms:
         expected |= {row.episode.request.id for row in rows(name) if row.group == "uniform"}
-    if name in ("reinforce", "topr"):
+    if name in ("reinforce", "topr", "rlsc"):
         expected |= {row.episode.request.id for row in rows(name) if row.reward == 0}
     if name == "remax":
         greedy = {row.group: row.reward for row in rows(name) if row.tag == "greedy"}

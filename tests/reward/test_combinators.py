@@ -282,3 +282,20 @@ def test_a_composed_reward_is_data_and_takes_a_users_function_where_the_outcome_
     changed = scored_by(recipe_with(whole), ["/a/my.py:f"]).mechanism.reward
     inner = Sum(of=(Scored("f", 1.0), SoftOverlong(buffer=2)), weights=(1.0, 0.5))
     assert changed == (Veto(of=inner, critical=(Scored("safe"),)),)
+
+
+def weighed(episodes: Sequence[Episode], *, models: dict[str, float]) -> list[Reward | None]:
+    return [Reward("weighed", models["policy"]) for _ in episodes]
+
+
+class Weighed(Rewarding):
+    does = weighed
+
+
+def test_rewards_within_rewards_get_what_is_offered_at_the_call() -> None:
+    """However deep they lie, and whether or not the rewards around them ask for it."""
+    part = Sum(of=(Clipped(of=Affine(of=Weighed(), times=2.0), low=0.0, high=9.0), A))
+    asked = bind(part, max_new=8)
+    for worth in (3.0, 4.0):
+        (found,) = asked(saying({"a": 1.0}), everyone=(), memory=Memory(0), models={"policy": worth})
+        assert found.value == 2 * worth + 1

@@ -1,11 +1,10 @@
 """One policy poses programs of a stack machine (in the paper: of Python) and solves them, without outside data."""
 
+from assay.ask import AsRole
 from assay.curate import Untrained
-from assay.methods.azr.as_role import AsRole
+from assay.memory import AdmitPosed
 from assay.methods.azr.cells import CellRelative
 from assay.methods.azr.learnability import Learnability
-from assay.methods.azr.memory import AdmitPosed
-from assay.methods.azr.pose import Pose, PoseSeeds
 from assay.methods.azr.seeded import Seeded
 from assay.methods.azr.solve import SolvePosed
 from assay.methods.azr.without_tag import WithoutTag
@@ -13,6 +12,7 @@ from assay.objective import Clip, Objective, TokenMean
 from assay.recipe import Mechanism, Recipe, Rule, Stage
 from assay.reward import Graded
 from assay.scale import Scale
+from assay.source import Pose, PoseSeeds
 
 SEEDS = 256  # 4 times the 64 prompts of a cell, a cell being one task in one role
 OBJECTIVE = Objective(gate=Clip(low=0.2, high=0.2), aggregate=TokenMean())

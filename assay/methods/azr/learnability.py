@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from assay.methods.azr.memory import posed, solved
+from assay.memory.posed import posed, solved
 from assay.part import Rewarding
 from assay.types import Episode, Reward
 

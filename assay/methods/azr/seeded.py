@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.memory import Memory
-from assay.methods.azr.memory import STORE, AdmitPosed, short_of
+from assay.memory.posed import STORE, AdmitPosed, short_of
 from assay.part import Condition, scales_with
 from assay.stages import Seen
 

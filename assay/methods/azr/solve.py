@@ -7,7 +7,7 @@ from typing import Any
 
 from assay.ask import Codec, Sampling
 from assay.memory import Memory
-from assay.methods.azr.memory import STORE, AdmitPosed, admitted, instance_of, pool_of, posed
+from assay.memory.posed import STORE, AdmitPosed, admitted, instance_of, pool_of, posed
 from assay.part import Expansion
 from assay.tasks.pose import PREFIX
 from assay.types import Episode, Problem, Request

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from assay.forwards.spans import forwarded
+from assay.engine.spans import forwarded
 from assay.models import Models
 from assay.part import Forward
 from assay.types import Origin, Row, Stats

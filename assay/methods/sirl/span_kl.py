@@ -9,6 +9,7 @@ from assay.forwards import TokenKL
 from assay.models import Models
 from assay.part import Forward
 from assay.types import Row, Stats
+from assay.verifiers.answer_tokens import token_with
 
 
 def span_kl(
@@ -31,16 +32,7 @@ def span_kl(
 def first_token(ids: Sequence[int], mark: str, codec: Codec) -> int:
     """The index of the token in which the first mark begins; 0 if there is no mark, so that all tokens count."""
     place = codec.decode(ids).find(mark)
-    if place < 0:
-        return 0
-    low, high = 0, len(ids) - 1  # the shortest beginning of the answer that reaches the mark ends with this token
-    while low < high:
-        middle = (low + high) // 2
-        if len(codec.decode(ids[: middle + 1])) > place:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return 0 if place < 0 else token_with(ids, place, codec)
 
 
 class SpanKL(Forward):

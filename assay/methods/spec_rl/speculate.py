@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from assay.engine.spans import forwarded
 from assay.forwards.distributions import Distributions, distributions
-from assay.forwards.spans import forwarded
 from assay.memory import Memory
 from assay.methods.spec_rl.drafts import STORE, Drafts
 from assay.models import Models

@@ -19,10 +19,9 @@ from assay.known import RECIPES
 from assay.lab import explain
 from assay.lab.catalogue import listing
 from assay.memory import Memory
+from assay.memory.posed import admit_posed, admitted, pool_of, posed
 from assay.methods.azr.cells import CellRelative, cell_relative
 from assay.methods.azr.learnability import Learnability, learnability
-from assay.methods.azr.memory import admit_posed, admitted, pool_of, posed
-from assay.methods.azr.pose import PoseSeeds, pose, pose_seeds
 from assay.methods.azr.seeded import Seeded, seeded
 from assay.methods.azr.solve import solve_posed
 from assay.part import bind
@@ -30,6 +29,7 @@ from assay.policy import character_tokenizer
 from assay.recipe import Recipe
 from assay.run import session
 from assay.source import Pool, Share
+from assay.source.pose import PoseSeeds, pose, pose_seeds
 from assay.tasks import ALPHABET, task
 from assay.tasks.dsl import paired
 from assay.types import Episode, Request, Row, Segment, Verdict

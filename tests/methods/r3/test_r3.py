@@ -18,10 +18,10 @@ from assay.credit.gae import estimate, gae
 from assay.credit.pack import pack
 from assay.engine.interface import Span, Want
 from assay.engine.optimiser import AdamW
+from assay.engine.spans import laid
 from assay.engine.torch.value_engine import ValueEngine
 from assay.errors import ConfigError, UsageError
 from assay.forwards.critic import Critic, critic, fit, token_kl, values_of
-from assay.forwards.spans import laid
 from assay.memory import Memory
 from assay.methods.r3.reward import partial_outcome
 from assay.methods.r3.starts import start_states

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, ClassVar
 
 from assay.memory import Memory
-from assay.methods.azr.memory import STORE, AdmitPosed, pool_of, short_of
+from assay.memory.posed import STORE, AdmitPosed, pool_of, short_of
 from assay.part import Source, scales_with
 from assay.tasks import TASKS, short, task
 from assay.tasks.pose import PREFIX

@@ -1,0 +1,74 @@
+"""Groups whose rewards hardly differ, by a mean that moves with the run, do not train."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.curate.grouping import groups
+from assay.curate.parts import leave_out
+from assay.part import Curator, Remembering
+from assay.types import Row
+
+if TYPE_CHECKING:
+    from assay.memory import Memory
+
+STORE = "deviation"
+
+
+def deviations(rows: Sequence[Row]) -> dict[str, float]:
+    """Group -> the standard deviation of its rewards, with ddof 1; groups of fewer than two rewards are left out."""
+    found = {
+        name: [reward for i in members if (reward := rows[i].reward) is not None]
+        for name, members in groups(rows).items()
+    }
+    return {name: float(np.std(rewards, ddof=1)) for name, rewards in found.items() if len(rewards) > 1}
+
+
+def keep_deviation(memory: Memory, *, rows: Sequence[Row], keep: float, after: int, place: str = STORE) -> Memory:
+    """mu <- keep mu + (1 - keep) mean_g s_g; the first value is the mean itself."""
+    found = deviations(rows)
+    if memory.step < after or not found:
+        return memory
+    store, now = memory.store(place), float(np.mean(list(found.values())))
+    store["mean"] = keep * store["mean"] + (1 - keep) * now if "mean" in store else now
+    return memory.keep(place, store)
+
+
+class KeepDeviation(Remembering):
+    """A moving mean of the standard deviation of the rewards of a group (RLPR 2506.18254).
+
+    remember=(KeepDeviation(keep=0.99),)
+    --mechanism.remember keep-deviation --mechanism.remember.0.keep 0.99
+    """
+
+    keeps = STORE
+
+    keep: float = 0.99  # what stays of the mean in a step
+    after: int = 5  # steps that do not count
+    does = keep_deviation
+
+
+def varied(rows: Sequence[Row], memory: Memory, *, beta: float, after: int, place: str = STORE) -> list[Row]:
+    """Leaves out every group with s_g < beta mu, once mu is known and `after` steps are over."""
+    mean = memory.store(place).get("mean")
+    if mean is None or memory.step < after:
+        return list(rows)
+    low = {name for name, deviation in deviations(rows).items() if deviation < beta * mean}
+    return leave_out(rows, {i for i, row in enumerate(rows) if row.group in low})
+
+
+class Varied(Curator):
+    """Keeps the groups whose rewards vary at least `beta` times as much as is usual in the run (RLPR 2506.18254).
+
+    curate=(Varied(beta=0.5),)
+    --mechanism.curate varied --mechanism.curate.0.beta 0.5
+    """
+
+    reads = (KeepDeviation,)
+
+    beta: float = 0.5
+    after: int = 10  # steps in which all groups train
+    does = varied

@@ -1,0 +1,33 @@
+"""Groups that elect a wrong answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.curate.grouping import groups
+from assay.curate.parts import leave_out
+from assay.part import Curator
+from assay.types import Row
+from assay.verifiers.elections import answer_of, majority
+
+
+def wrong_labels(rows: Sequence[Row]) -> list[Row]:
+    """Leaves out every group whose most frequent answer is right, or that gives no answer."""
+    out: set[int] = set()
+    for members in groups(rows).values():
+        answers = [answer_of(rows[i].episode) for i in members]
+        label = majority(answers)
+        voters = [rows[i].episode for i, answer in zip(members, answers, strict=True) if answer == label]
+        if label is None or any(episode.right for episode in voters):
+            out.update(members)
+    return leave_out(rows, out)
+
+
+class WrongLabels(Curator):
+    """Only groups train whose most frequent answer is wrong: a control that needs the verifier (2506.10947).
+
+    curate=(WrongLabels(),)
+    --mechanism.curate wrong-labels
+    """
+
+    does = wrong_labels

@@ -1,0 +1,34 @@
+"""The majority of a group is the label; training on the problems of large majorities puts the collapse off."""
+
+from assay.curate import MostAgreed
+from assay.forwards import Agreement
+from assay.recipe import Like
+from assay.reward import GroupVote
+
+SRT = Like(
+    "grpo",
+    name="srt",
+    title="Can Large Reasoning Models Self-Train?",
+    paper="2505.21444",
+    claim="self-training by majority votes is level with training on labels for a while, and collapses when it goes on",
+    missing="stopping early by a held-out set of labels: read evaluations, and take the best checkpoint",
+    changes={
+        "mechanism.reward": (GroupVote(),),
+        "mechanism.forwards": (Agreement(),),
+        "scale.num_prompts": 128,
+        "scale.group_size": 16,
+        "scale.max_new": 3072,
+    },
+    notes=("The scale is ours, the objective is GRPO's: the paper's values were not at hand.",),
+)
+
+SRT_EASY = Like(
+    "srt",
+    name="srt-easy",
+    claim="training on the easiest third of the problems by their majorities does not collapse",
+    changes={"mechanism.curate": (MostAgreed(share=1 / 3),)},
+    notes=(
+        "The third of a step's problems with the largest majorities trains. The paper chooses the problems once, by "
+        "the majorities of the model that training begins with.",
+    ),
+)

@@ -1,0 +1,98 @@
+"""RLPR: the reward from dense distributions, the debiasing, and the filter by a moving mean."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import worked
+from engine_cases import naive_log_probs
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny import group_of, models_of, policy, recipe_of, run
+from worked import Signs
+
+from assay.memory import Memory
+from assay.methods.rlpr.deviation import KeepDeviation, Varied, deviations
+from assay.methods.rlpr.reference import ReferenceProbability, debiased
+from assay.part import bind
+from assay.types import Episode, Problem, Request, Segment, Verdict
+
+CODEC = Signs()
+PROBLEM = Problem("worked", "ab", {"letters": "ab"}, "ab", solution="a,b#ba")
+
+
+def answer(text: str, *, sample: int = 0, finish: str = "stop", problem: Problem = PROBLEM) -> Episode:
+    ids = np.append(CODEC.encode(text), 0).astype(np.int32)
+    request = Request(problem, CODEC.render("ab"), "g", 8, sample=sample)
+    segment = Segment(ids, np.zeros(len(ids), np.int8))
+    return Episode(request, (segment,), finish, text=text, verdict=Verdict.fail("wrong"))  # type: ignore[arg-type]
+
+
+def probability(engine: object, before: str) -> float:
+    """Of the reference `ba` after this beginning: the mean of the probabilities of its two tokens."""
+    context, ids = np.concatenate([CODEC.render("ab"), CODEC.encode(before)]), CODEC.encode("ba")
+    every = naive_log_probs(engine.model, context, ids).exp().detach().numpy()  # type: ignore[attr-defined]
+    return float(np.mean([every[t, token] for t, token in enumerate(ids)]))
+
+
+@pytest.mark.parametrize("precision", ["fp64", "native"])
+def test_the_reward_is_that_of_the_dense_distributions(precision: str) -> None:
+    """The answer that was sampled is nothing; without a mark the reference stands at the end of the response."""
+    engine = policy(precision, vocab=Signs.vocab)
+    cases = [("a,b#a", "a,b#", 1), ("a,b#bb", "a,b#", 1), ("b,#a#b", "b,#a#", 0), ("a,a", "a,a#", 0)]
+    answers = [answer(text, sample=i) for i, (text, _, _) in enumerate(cases)]
+    found = bind(ReferenceProbability(form=0.1), codec=CODEC)(answers, models=models_of(engine))
+    alone = probability(engine, "#")
+    for reward, (_, before, form) in zip(found, cases, strict=True):
+        expected = 0.9 * min(1.0, max(0.0, probability(engine, before) - alone)) + 0.1 * form
+        assert reward is not None and reward.value == pytest.approx(expected, abs=1e-6)
+
+
+def test_what_was_cut_has_no_form_and_what_has_no_reference_no_reward() -> None:
+    engine, bare = policy("fp64", vocab=Signs.vocab), dataclasses.replace(PROBLEM, solution=None)
+    part = bind(ReferenceProbability(form=1.0), codec=CODEC)
+    cut, silent = part([answer("a#b", finish="length"), answer("a#b", problem=bare)], models=models_of(engine))
+    assert cut is not None and cut.value == 0.0 and silent is None
+    assert part([], models=models_of(engine)) == []
+
+
+@pytest.mark.slow
+def test_the_reward_rises_though_nobody_verifies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy of random weights learns first to mark its answer; no verdict is read."""
+    worked.register(monkeypatch)
+    scale = {"num_prompts": 16, "group_size": 8, "num_steps": 20, "num_minibatches": 1, "learning_rate": 0.006}
+    recipe = recipe_of("rlpr", max_new=6, warmup_steps=2, **scale)
+    engine = policy("fp32", vocab=Signs.vocab, hidden=16, ffn=16, init_std=0.3)
+    notes, _ = run(recipe, engine, pool=worked.POOL, codec=CODEC)
+    earned = [np.mean([episode.reward for episode in step]) for step in notes.episodes]
+    assert np.mean(earned[-5:]) > np.mean(earned[:5]) + 0.03
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.booleans(), st.floats(0, 1))
+def test_laws_of_the_debiasing(after: float, before: float, marked: bool, form: float) -> None:
+    """From 0 to 1; nothing for reasoning that does not help; more for what makes the reference likelier."""
+    value = debiased(after, before, marked=marked, form=form)
+    assert -1e-12 <= value <= 1 + 1e-12
+    assert debiased(before, before, marked=False, form=form) == 0
+    assert debiased(min(1.0, after + 0.1), before, marked=marked, form=form) >= value - 1e-12
+
+
+def test_the_filter_by_hand() -> None:
+    """Deviations 1/sqrt 2 and 0; the mean is that of the first step that counts, then moves by a tenth."""
+    wide, narrow = group_of([1.0, 0.0], name="w"), group_of([1.0, 1.0], name="n")
+    s = 0.5**0.5
+    assert deviations([*wide, *narrow]) == {"w": pytest.approx(s), "n": 0.0}
+    keep = bind(KeepDeviation(keep=0.9, after=1), place="d")
+    memory = keep(Memory(0, step=0), rows=[*wide, *narrow])
+    assert memory.store("d") == {}
+    memory = keep(Memory(0, step=1), rows=[*wide, *narrow])
+    assert memory.store("d") == {"mean": pytest.approx(s / 2)}
+    memory = keep(dataclasses.replace(memory, step=2), rows=wide)
+    assert memory.store("d") == {"mean": pytest.approx(0.9 * s / 2 + 0.1 * s)}
+    for step, kept in ((1, 4), (5, 2)):
+        found = bind(Varied(beta=0.5, after=5), place="d")([*wide, *narrow], dataclasses.replace(memory, step=step))
+        assert sum(row.in_loss for row in found) == kept
+    everything = bind(Varied(beta=0.5, after=0), place="d")([*wide, *narrow], Memory(0, step=9))
+    assert all(row.in_loss for row in everything)

@@ -1,0 +1,13 @@
+"""SRT: votes, and the third of the problems with the largest majorities."""
+
+from __future__ import annotations
+
+from assay.curate import MostAgreed
+from assay.known import RECIPES
+from assay.reward import GroupVote
+
+
+def test_the_easy_ones_alone_train_in_one_of_them() -> None:
+    plain, easy = RECIPES["srt"].mechanism, RECIPES["srt-easy"].mechanism
+    assert plain.reward == easy.reward == (GroupVote(),)
+    assert plain.curate == () and easy.curate == (MostAgreed(share=1 / 3),)
