@@ -12,7 +12,7 @@ from of_methods import busy, made, said
 from tiny import policy, recipe_of, register, run
 from torch import Tensor
 
-from assay.ask import Expert, Templated
+from assay.ask import AnnealTemperature, Expert, Templated
 from assay.ask.hints import Hinted
 from assay.collect import Refill
 from assay.collect.teachers import AskTeachers
@@ -29,6 +29,7 @@ from assay.recipe import Mechanism
 
 GROUP = 4
 IDLE: list[tuple[str, Part]] = [
+    ("ask", AnnealTemperature(first=1.0, last=1.0)),
     ("ask", Expert(count=0)),
     ("ask", Hinted(share=0.0)),
     ("ask", Templated()),  # in compact wording

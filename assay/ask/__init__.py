@@ -11,6 +11,7 @@ from assay.ask.demonstrate import Demonstrate
 from assay.ask.expert import Expert
 from assay.ask.hints import Hinted
 from assay.ask.rehearse import Rehearse
+from assay.ask.temperature import AnnealTemperature
 from assay.ask.template import Templated
 from assay.ask.trunks import Trunks
 from assay.memory import Memory
@@ -19,6 +20,7 @@ from assay.tasks import task
 from assay.types import Ids, Problem, Request
 
 __all__ = [
+    "AnnealTemperature",
     "Codec",
     "Demonstrate",
     "Expert",

@@ -49,6 +49,7 @@ METHODS = {
         "kl_reset",
         "entropy_target",
         "entropy_advantage",
+        "temp_entropy",
     ),
     "losses": (
         "pacs",
