@@ -1,4 +1,4 @@
-"""The temperature keeps the entropy near a target (`temp-entropy`), or follows a line over the run (`temp-schedule`)."""
+"""A temperature that keeps the entropy near a target (`temp-entropy`), or that follows a line (`temp-schedule`)."""
 
 import dataclasses
 

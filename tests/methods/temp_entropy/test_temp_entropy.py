@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def requests(*temperatures: float) -> list[Request]:
     return [episode([1], temperature=t).request for t in temperatures]
 
 
-def at(step: int, **changes: object) -> list[float]:
+def at(step: int, **changes: Any) -> list[float]:
     values: dict = {"since": 10, "until": 15, "first": 0.6, "last": 1.0, **changes}
     return [r.temperature for r in anneal_temperature(requests(1.0, 0.0), Memory(0, step=step), **values)]
 
@@ -59,7 +60,7 @@ def test_the_line_stays_between_its_ends_and_never_turns(
     assert low - 1e-9 <= here <= high + 1e-9 and (later - here) * (last - first) >= -1e-12
 
 
-def of_entropy(*values: float, temperature: float = 1.0, **changes: object) -> Episode:
+def of_entropy(*values: float, temperature: float = 1.0, **changes: Any) -> Episode:
     told = segment([1] * len(values), entropy=np.array(values, np.float32))
     return episode([told], temperature=temperature, **changes)
 
