@@ -64,7 +64,7 @@ LIKE = {
     "deepmath": "dapo",
     **shaping.LIKE,
 }  # on rows that share nothing, a method that is another
-LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime"}
+LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime", "clpo": "l1-exact", "clpo-rewriter": "l1-exact"}
 RECIPE_NAMES = (
     "reinforce",
     "rloo",

@@ -110,6 +110,7 @@ METHODS = {
         "rlve",
         "enigmata",
         "erpo",
+        "clpo",
         "questa",
         "r3",
         "guide",
