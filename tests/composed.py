@@ -36,6 +36,8 @@ SLOTS = {
 }
 SMALL: dict[str, dict[str, Any]] = {
     "source:epochs": {"size": 1},
+    "source:examine": {"size": 1},
+    "source:unsolved": {"size": 1},
     "remember:hold-tagged": {"tag": "harvest"},  # what `rehearse` would read, were it not called so by another
     **said("SMALL"),
 }

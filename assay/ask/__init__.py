@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from assay.ask.demonstrate import Demonstrate
 from assay.ask.expert import Expert
 from assay.ask.hints import Hinted
+from assay.ask.limits import Fewer, Shorter
 from assay.ask.rehearse import Rehearse
 from assay.ask.temperature import AnnealTemperature
 from assay.ask.template import Templated
@@ -24,9 +25,11 @@ __all__ = [
     "Codec",
     "Demonstrate",
     "Expert",
+    "Fewer",
     "Hinted",
     "Rehearse",
     "Sampling",
+    "Shorter",
     "Templated",
     "Trunks",
     "as_examined",

@@ -108,6 +108,9 @@ METHODS = {
     ),
     "exploration": (
         "rlve",
+        "drive",
+        "acereason",
+        "deepscaler_len",
         "enigmata",
         "erpo",
         "clpo",
