@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -67,20 +68,23 @@ def assemble(
     """
     shares = np.cumsum([stage.share for stage in recipe.stages])
     ends = np.round(shares / shares[-1] * recipe.scale.num_steps).astype(int)
+    spans = itertools.pairwise([0, *map(int, ends)])
     judge = verdicts or AtEnd(verify)
-    return [_phases(recipe, number, int(end), pool, codec, micro_tokens, judge) for number, end in enumerate(ends)]
+    return [_phases(recipe, number, span, pool, codec, micro_tokens, judge) for number, span in enumerate(spans)]
 
 
 def _phases(
-    recipe: Recipe, number: int, end: int, pool: Pool, codec: Codec, micro_tokens: int, verdicts: Verdicts
+    recipe: Recipe, number: int, span: tuple[int, int], pool: Pool, codec: Codec, micro_tokens: int, verdicts: Verdicts
 ) -> Phases:
+    """The stage with this number. `span`: its first step, and the first step after it, by the shares of the stages."""
+    since, end = span
     scale, stage = recipe.scale, recipe.stages[number]
     mechanism = stage.mechanism or recipe.mechanism
     keepers_by_mechanism = keepers([mechanism.remember for mechanism in recipe.mechanisms])
     all_keepers = [keeper for parts in keepers_by_mechanism for keeper in parts]
     own_keepers = keepers_by_mechanism[next(i for i, other in enumerate(recipe.mechanisms) if other is mechanism)]
     drawn = scale.num_prompts * scale.oversample
-    constants = {**_offered(recipe, mechanism, all_keepers, pool, codec, micro_tokens), "until": end}
+    constants = {**_offered(recipe, mechanism, all_keepers, pool, codec, micro_tokens), "since": since, "until": end}
     (source,) = _bound((mechanism.source,), constants)
     asking = _bound(mechanism.ask, constants)
     curators = _bound(mechanism.curate, constants)

@@ -40,7 +40,7 @@ LossScope = Literal["data", "row", "step"]
 
 _RUN = (
     *("pool", "codec", "sampling", "num_prompts", "group_size", "max_new"),
-    *("drawn", "num_steps", "until", "micro_tokens", "scale", "place"),
+    *("drawn", "num_steps", "since", "until", "micro_tokens", "scale", "place"),
 )
 
 

@@ -42,6 +42,7 @@ OFFERED = {
     "max_new": "the generation limit: the most tokens that an answer may have",
     "drawn": "number of problems that each round of a step draws: num_prompts times oversample",
     "num_steps": "number of steps of the run",
+    "since": "number of the first step of this stage, by the shares of the stages",
     "until": "number of the first step after this stage",
     "micro_tokens": "the most tokens in one micro-batch, which is one forward and backward pass",
     "scale": "all numbers of the recipe's scale (assay.scale.Scale)",

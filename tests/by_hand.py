@@ -60,6 +60,7 @@ CLIPS |= dict.fromkeys(DIVERGENCES, (0.2, 0.28, 10.0))
 CLIPS |= shaping.CLIPS | unlabelled.CLIPS
 # on rows that share nothing, a method that is another
 LIKE = {"cure": "dapo", "deepmath": "dapo", **shaping.LIKE, **unlabelled.LIKE}
+LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime", "clpo": "l1-exact", "clpo-rewriter": "l1-exact"}
 RECIPE_NAMES = (
     "reinforce",
     "rloo",
@@ -102,7 +103,9 @@ def advantages(
 
     `step` is all rewards of the step, group by group.
     """
-    name = LIKE.get(name, name)
+    if name == "prime":
+        return [5 * a for a in advantages("rloo", rewards)]
+    name = {**LIKE, "prime-filter": "rloo"}.get(name, name)
     if name in shaping.NAMES:
         return shaping.advantages(name, rewards)
     if name in ENIGMATA:
@@ -123,8 +126,6 @@ def advantages(
     if name == "rloo":
         total, count = sum(rewards), len(rewards)
         return [r - (total - r) / (count - 1) for r in rewards]
-    if name == "prime":
-        return [5 * a for a in advantages("rloo", rewards)]
     if name == "opo":
         middle = sum(n * r for n, r in zip(lengths, rewards, strict=True)) / sum(lengths)
         return [r - middle for r in rewards]
@@ -150,6 +151,7 @@ RLADS = ("rlad", "rlad-hierarchical", "rlad-two", "rlad-joint")
 WEIGHTS = {"spec-rl": 1e-4, **dict.fromkeys(RLADS, 0.001)}  # of KL beside entropy
 WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8), "ppo": (1, 1e-8)}  # ddof and epsilon
 WHITENED |= {"orz": (0, 1e-8), "rfpp": (0, 1e-8), "rfpp-baseline": (0, 1e-8), "prime": (1, 1e-8), "vapo": (1, 1e-8)}
+WHITENED |= {"prime-filter": (1, 1e-8)}
 
 WHITENED |= dict.fromkeys(("sirl", "sirl-vote"), (0, 1e-8))
 WHITENED |= dict.fromkeys(ENIGMATA, (1, 1e-8)) | {"covo": WHITENED["rfpp"]}

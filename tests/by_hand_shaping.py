@@ -15,6 +15,8 @@ PLAIN = (0.2, 0.2, None)
 CLIPS = dict.fromkeys(("passk", "psr", "nsr", "w-reinforce", "otb", "maxrl", "gdpo", "l1-exact", "l1-max"), PLAIN)
 CLIPS |= dict.fromkeys(("len-kimi", "rew-qwen"), PLAIN) | {"ngrpo": (0.16, 0.24, None), "rl-zvp": (0.2, 0.28, None)}
 CLIPS |= dict.fromkeys(("gfpo", "gfpo-efficiency", "gfpo-adaptive"), (0.2, 0.2, 10.0)) | {"spo": (0.2, 0.28, 10.0)}
+CLIPS |= dict.fromkeys(("temp-entropy", "temp-schedule", "acereason", "deepscaler-len"), PLAIN)
+CLIPS |= {"drive": (0.2, 0.28, None)}
 LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")
 LIKE |= dict.fromkeys(("judge-prompts", "judge-single", "spec-verifier", "rubric-reward", "rubric-whole"), "grpo")
 LIKE |= dict.fromkeys(("vr-rule", "vr-gate"), "grpo")
@@ -23,9 +25,9 @@ PLAIN_MEANS = ("toolrl", "toolrl-exact", "swe-rl")  # a mean over each answer, w
 CLIPS |= dict.fromkeys((*GENTLE, *PLAIN_MEANS), PLAIN)
 DUAL = ("simko", "archer")  # tokens go by how much the policy hesitates
 NAMES = (*CLIPS, *DUAL, *LIKE)
-REFERENCE: dict[str, float] = dict.fromkeys(("l1-exact", "l1-max", *GENTLE), 0.001)  # weight of k3
+REFERENCE: dict[str, float] = dict.fromkeys(("l1-exact", "l1-max", "deepscaler-len", *GENTLE), 0.001)  # weight of k3
 HESITATION: dict[str, float] = dict.fromkeys(
-    ("gfpo", "gfpo-efficiency", "gfpo-adaptive"), 0.001
+    ("gfpo", "gfpo-efficiency", "gfpo-adaptive", "deepscaler-len"), 0.001
 )  # weight of the entropy
 TOKENS = ("rl-zvp", "otb")  # advantages of their own at each token
 

@@ -29,13 +29,15 @@ from assay.rng import Key, uniforms
 from assay.types import Batch, Episode, Request, Row, Segment, Stats
 
 PROMPTS, GROUP, STEPS, MAX_NEW = 3, 4, 3, 4
-ROLES = ("policy", "abstraction", "student", "proposer")
+ROLES = ("policy", "abstraction", "student", "proposer", "rewriter")
 SLOTS = {
     name: known.SLOTS[name]
     for name in ("source", "ask", "expand", "curate", "forwards", "reward", "credit", "shape", "remember")
 }
 SMALL: dict[str, dict[str, Any]] = {
     "source:epochs": {"size": 1},
+    "source:examine": {"size": 1},
+    "source:unsolved": {"size": 1},
     "remember:hold-tagged": {"tag": "harvest"},  # what `rehearse` would read, were it not called so by another
     **said("SMALL"),
 }

@@ -12,7 +12,7 @@ from of_methods import busy, made, said
 from tiny import policy, recipe_of, register, run
 from torch import Tensor
 
-from assay.ask import Expert, Templated
+from assay.ask import AnnealTemperature, Expert, Fewer, Shorter, Templated
 from assay.ask.hints import Hinted
 from assay.collect import Refill
 from assay.collect.teachers import AskTeachers
@@ -21,6 +21,7 @@ from assay.curate import Agreed, BandFirst, MostAgreed, StatisticsOnly
 from assay.curate.parts import FirstGroups
 from assay.curate.players import Untrained
 from assay.known import SLOTS
+from assay.memory.examined import KeepExamined
 from assay.memory.harvest import Harvest
 from assay.memory.helpful import HoldTagged
 from assay.memory.leftovers import KeepLeftovers
@@ -29,8 +30,11 @@ from assay.recipe import Mechanism
 
 GROUP = 4
 IDLE: list[tuple[str, Part]] = [
+    ("ask", AnnealTemperature(first=1.0, last=1.0)),
     ("ask", Expert(count=0)),
+    ("ask", Fewer()),
     ("ask", Hinted(share=0.0)),
+    ("ask", Shorter()),
     ("ask", Templated()),  # in compact wording
     ("expand", AskTeachers(most=0)),
     ("expand", Fork(branches=0, places=0)),
@@ -43,6 +47,7 @@ IDLE: list[tuple[str, Part]] = [
     ("curate", Untrained()),
     ("remember", Harvest()),
     ("remember", HoldTagged()),
+    ("remember", KeepExamined()),
     ("remember", KeepLeftovers()),
     *made(said("IDLE")),
 ]

@@ -24,6 +24,7 @@ STAGED = ("r3-staged", "rlad", "rlad-two")  # several players, or stages in whic
 FALLS_AT_ONCE = ("remax", "cispo", "clip-cov", "kl-cov")
 OFFLINE = ("dpo", "ipo", "kto")  # what they learn does not show in the answers of the frozen policy that they read
 SOLVED = ("sirl-vote",)  # what a solver says of an answer is its label, and no solver reads letters
+GROW = ("acereason", "deepscaler-len")  # the longer answers of later stages are right more often by chance
 IMITATES = ("sft", "dft", "ift", "expert-iteration", "rcrl")  # answers of others, or of rounds before
 BEGINS = ("rstar-coder",)  # imitates in its first stage, and is rewarded in its last
 UNLABELLED = tuple(
@@ -88,7 +89,7 @@ def test_reward_rises(name: str) -> None:
 
 
 @pytest.mark.over_recipes
-@pytest.mark.parametrize("name", RL)
+@pytest.mark.parametrize("name", [name for name in RL if name not in GROW])
 def test_reward_falls_with_the_sign_turned(name: str) -> None:
     engine = beginner()
     engine.load({**skill(), "version": 0})

@@ -12,8 +12,10 @@ from assay.ask.as_role import AsRole
 from assay.ask.demonstrate import Demonstrate
 from assay.ask.expert import Expert
 from assay.ask.hints import Hinted
+from assay.ask.limits import Fewer, Shorter
 from assay.ask.paraphrased import Paraphrased
 from assay.ask.rehearse import Rehearse
+from assay.ask.temperature import AnnealTemperature
 from assay.ask.template import Templated
 from assay.ask.trunks import Trunks
 from assay.memory import Memory
@@ -23,14 +25,17 @@ from assay.types import Ids, Problem, Request
 
 __all__ = [
     "AlsoAsk",
+    "AnnealTemperature",
     "AsRole",
     "Codec",
     "Demonstrate",
     "Expert",
+    "Fewer",
     "Hinted",
     "Paraphrased",
     "Rehearse",
     "Sampling",
+    "Shorter",
     "Templated",
     "Trunks",
     "as_examined",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from assay.ask.hints import lengthened, reworded
@@ -36,6 +36,17 @@ def templated(requests: Sequence[Request], *, codec: Codec) -> list[Request]:
         prompt = with_template(request.problem)
         result.append(request if plain else reworded(request, prompt, codec, hinted=request.hinted))
     return result
+
+
+def worded(template: Mapping[str, str], problem: Problem, hint: str = "", **more: str) -> Any:
+    """The question inside the template of its wording, at `{question}`, with other texts at their names; in a
+    conversation, its last message.
+    """
+    fill = template[problem.wording].format
+    if isinstance(problem.prompt, str):
+        return fill(question=problem.prompt, hint=hint, **more)
+    *before, last = problem.prompt
+    return (*before, {**last, "content": fill(question=last["content"], hint=hint, **more)})
 
 
 class Templated(Asking):

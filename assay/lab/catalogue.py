@@ -123,7 +123,8 @@ def listing_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def card(name: str) -> dict[str, Any]:
-    """The card of a recipe, task or base, of a part `SLOT:NAME` or of `paper:NAME`, as data.
+    """The card of a recipe, task or base, of a part `SLOT:NAME`, or of a paper or technique, as data. `paper:NAME` is
+    always a paper.
 
     card("gate:clip")["used_by"]
     assay show gate:clip --json
@@ -141,8 +142,19 @@ def card(name: str) -> dict[str, Any]:
     slot, _, part = name.partition(":")
     if part in SLOTS.get(slot, ()):
         return part_card(slot, part)
-    names = [*RECIPES, *TASKS, *BASES, *(f"{slot}:{part}" for slot, parts in SLOTS.items() for part in parts)]
-    raise unknown("recipe, task, base or part", name, names, "assay list recipes|tasks|bases|parts|papers")
+    return _card_of_paper_or_error(name)
+
+
+def _card_of_paper_or_error(name: str) -> dict[str, Any]:
+    """The card of the paper with exactly this name, which is the name of nothing else."""
+    from assay.lab import papers
+    from assay.run.bases import BASES
+
+    if (found := papers.named(name)) is not None:
+        return papers.row(found)
+    parts = (f"{slot}:{part}" for slot, parts in SLOTS.items() for part in parts)
+    names = {*RECIPES, *TASKS, *BASES, *parts, *papers.names()}
+    raise unknown("recipe, task, base, part or paper", name, names, "assay list recipes|tasks|bases|parts|papers")
 
 
 def _paper_card(name: str) -> dict[str, Any]:

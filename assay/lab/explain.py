@@ -294,7 +294,12 @@ def _on_policy(push: Mapping[str, Any]) -> str:
 
 
 def run_explain(arguments: argparse.Namespace) -> dict[str, Any]:
-    found = explain(arguments.recipe)
+    from assay.lab import papers
+
+    first, *more = papers.recipes_of(arguments.recipe)
+    if first != arguments.recipe:
+        terminal.say(f"'{arguments.recipe}' runs here as {', '.join([first, *more])}. This is {first}.")
+    found = explain(first)
     if not arguments.json:
         terminal.show(text(found))
     return found

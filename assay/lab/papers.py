@@ -177,6 +177,32 @@ def find(words: str) -> list[Paper]:
     return exact or parts or [paper for paper in every if _has(paper, _words(words))] or _unknown(words, every)
 
 
+def named(name: str) -> Paper | None:
+    """The paper with exactly this name, title or arXiv id, however it is spelt; None if none has it, or several have.
+
+    named("len-l1").recipes  # ("l1-exact", "l1-max")
+    assay show len-l1
+    """
+    found = [paper for paper in papers() if _plain(name) in {_plain(known) for known in paper.known_as if known}]
+    return found[0] if len(found) == 1 else None
+
+
+def recipes_of(name: str) -> tuple[str, ...]:
+    """The recipes that a name means: the one of this name, else those of the paper or technique of this name. A name
+    that means neither comes back as it is, for `assay.known.recipe` to refuse.
+    """
+    paper = None if spelt(name) else named(name)
+    if paper is not None and not paper.recipes:
+        raise UnknownName(f"'{paper.name}' has no recipe. `assay show {paper.name}` says what of it is here.")
+    return (name,) if paper is None else paper.recipes
+
+
+def names() -> Iterator[str]:
+    """Every short name under which a paper is found: neither titles nor arXiv ids."""
+    for paper in papers():
+        yield from (name for name in (paper.name, *paper.also) if " " not in name and not ARXIV.fullmatch(name))
+
+
 def _has(paper: Paper, phrases: Sequence[str]) -> bool:
     """Whether one of the paper's names, or its kind, contains each of these phrases, from the beginning of a word."""
     names = [" " + " ".join(_words(name)) for name in (*paper.known_as, paper.kind)]

@@ -11,6 +11,7 @@ import numpy as np
 
 from assay.memory.columns import Columns, of_columns, to_columns
 from assay.memory.episodes import episode_of
+from assay.memory.examined import KeepExamined
 from assay.memory.follow import Follow
 from assay.memory.harvest import Harvest
 from assay.memory.helpful import HoldTagged
@@ -26,6 +27,7 @@ __all__ = [
     "Follow",
     "Harvest",
     "HoldTagged",
+    "KeepExamined",
     "KeepLeftovers",
     "Memory",
     "Promised",

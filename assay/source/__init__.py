@@ -10,7 +10,9 @@ from assay.errors import DataError, UsageError
 from assay.memory import Memory
 from assay.part import Source
 from assay.rng import Key
+from assay.source.domains import Only
 from assay.source.epochs import Epochs
+from assay.source.examined import Examine, Unsolved
 from assay.source.pose import Pose, PoseSeeds
 from assay.source.rows import draw
 from assay.tasks import short, task
@@ -20,12 +22,15 @@ from assay.verifiers.answers import Wording
 
 __all__ = [
     "Epochs",
+    "Examine",
     "Levels",
+    "Only",
     "Pool",
     "Pose",
     "PoseSeeds",
     "Share",
     "Uniform",
+    "Unsolved",
     "check_pool",
     "uniform",
 ]

@@ -23,10 +23,34 @@ STRATEGIES = {"direct": 0.15, "needed": 0.4, "all": 0.2, "corrected": 0.25}
 quantity that is told; and as `needed`, with a wrong step that is taken back.
 """
 
-_NOUNS = (
-    "apples bells coins drums eggs forks gloves hats inks jars kites lamps masks nuts oars pens quilts rings shells "
-    "toys urns vests wheels xylophones yarns zithers"
-).split()
+_NOUNS = [
+    "apples",
+    "bells",
+    "coins",
+    "drums",
+    "eggs",
+    "forks",
+    "gloves",
+    "hats",
+    "inks",
+    "jars",
+    "kites",
+    "lamps",
+    "masks",
+    "nuts",
+    "oars",
+    "pens",
+    "quilts",
+    "rings",
+    "shells",
+    "toys",
+    "urns",
+    "vests",
+    "wheels",
+    "xylophones",
+    "yarns",
+    "zithers",
+]
 _LETTERS = "".join(noun[0] for noun in _NOUNS)
 _NAME = {noun: noun[0] for noun in _NOUNS}
 _WORDS = {"+": "plus", "-": "minus", "*": "times"}

@@ -103,7 +103,7 @@ def test_a_paper_says_what_runs_and_what_does_not() -> None:
     assert azr.rewards == ("graded", "learnability")
     assert azr.commands == ("assay train azr --task dsl-deduction --task dsl-abduction --task dsl-induction",)
     (dapo,) = papers.find("2503.14476")
-    assert (dapo.recipes, dapo.rewards, dapo.here) == (("dapo", "len-dapo"), ("soft-overlong",), "yes")
+    assert (dapo.recipes, dapo.rewards, dapo.here) == (("dapo", "dapo-ds", "len-dapo"), ("soft-overlong",), "yes")
     (cispo,) = papers.find("MiniMax-M1")
     assert cispo.rewards == (), "the punishment is DAPO's, from which the recipe starts"
     (sirl,) = papers.find("sirl")

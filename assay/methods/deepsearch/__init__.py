@@ -2,17 +2,17 @@
 
 from assay.ask import Trunks
 from assay.curate import Untrained
+from assay.memory import KeepExamined
 from assay.methods.deepsearch.backed_up import BackedUp
 from assay.methods.deepsearch.credit import ProcessRelative
-from assay.methods.deepsearch.examined import KeepExamined
 from assay.methods.deepsearch.first_steps import FirstSteps, Recall
 from assay.methods.deepsearch.search import Search
 from assay.methods.deepsearch.solved import HoldSolved
-from assay.methods.deepsearch.source import Examine, Unsolved
 from assay.objective import Clip, Objective, TokenMean
 from assay.recipe import Mechanism, Recipe, Stage
 from assay.reward import Outcome, SoftOverlong
 from assay.scale import Scale
+from assay.source import Examine, Unsolved
 from assay.stages import Threshold
 
 EXAMINE = Mechanism(

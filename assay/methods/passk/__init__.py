@@ -11,6 +11,7 @@ PASSK = Recipe(
     paper="2508.10751",
     claim="a model trained for the best of k answers explores: pass@k rises while pass@1 stays, and training for "
     "pass@1 afterwards takes a 7B model above much larger ones on puzzles",
+    missing="the adaptive mix with the advantages of pass@1, by the pass rate of a prompt",
     mechanism=Mechanism(
         credit=PassK(k=8, kind="analytic", epsilon=1e-6),
         objective=Objective(gate=Clip(low=0.2, high=0.2), aggregate=TokenMean()),

@@ -21,6 +21,7 @@ PSR = Recipe(
     title="The Surprising Effectiveness of Negative Reinforcement in LLM Reasoning",
     paper="2506.01347",
     claim="learning from right answers alone raises pass@1 and lowers pass@k for large k",
+    missing="the analysis of the gradients of right and of wrong answers: their norms and their angle",
     mechanism=POSITIVE,
     scale=Scale(num_prompts=1024, group_size=8, max_new=3072, learning_rate=1e-6, num_steps=140, num_minibatches=4),
     notes=(
@@ -33,6 +34,7 @@ PSR = Recipe(
 NSR = dataclasses.replace(
     PSR,
     name="nsr",
+    missing="",
     claim="learning from wrong answers alone lifts the whole pass@k curve up to k = 256, often above PPO and GRPO",
     mechanism=dataclasses.replace(POSITIVE, curate=(OneSided(keep="wrong"),)),
     notes=(
@@ -46,6 +48,7 @@ NSR = dataclasses.replace(
 W_REINFORCE = dataclasses.replace(
     PSR,
     name="w-reinforce",
+    missing="",
     claim="right answers at a tenth of the weight of wrong ones: best over all k on MATH, AIME 2025 and AMC23",
     mechanism=dataclasses.replace(POSITIVE, curate=(), credit=Signed(right=0.1, wrong=-1.0)),
     notes=(*PSR.notes[:1], "All answers stay in the denominator.", *PSR.notes[2:]),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from assay.ask.hints import answered, hint_of, holds_answer, lengthened, reworded, sometimes
+from assay.ask.template import worded
 from assay.errors import DataError
 from assay.part import Asking, scales_with
 from assay.types import Problem, Request
@@ -137,12 +138,3 @@ class TeachAbstractions(Asking):
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
         return lengthened(problem, worded(ASKING, problem), codec)
-
-
-def worded(template: dict[str, str], problem: Problem, hint: str = "") -> Any:
-    """The question inside a template; in a conversation, its last message."""
-    fill = template[problem.wording].format
-    if isinstance(problem.prompt, str):
-        return fill(question=problem.prompt, hint=hint)
-    *before, last = problem.prompt
-    return (*before, {**last, "content": fill(question=last["content"], hint=hint)})

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from assay.methods.rlad.abstract import GIVEN, ROLE, worded
+from assay.ask.template import worded
+from assay.methods.rlad.abstract import GIVEN, ROLE
 from assay.part import Expansion
 from assay.types import Episode, Request
 

@@ -1,12 +1,12 @@
 """What the tests over all parts have to know of these; `tests/of_methods.py` says what it means."""
 
-SMALL = {"source:unsolved": {"size": 1}, "source:examine": {"size": 1}, "ask:first-steps": {"width": 2, "depth": 2}}
+SMALL = {"ask:first-steps": {"width": 2, "depth": 2}}
 
 ALONG = {
     "expand:search": ("ask:first-steps", "curate:backed-up"),
     "curate:backed-up": ("ask:first-steps", "expand:search"),
 }
 
-IDLE = {"ask:recall": {}, "remember:hold-solved": {}, "remember:keep-examined": {}}
+IDLE = {"ask:recall": {}, "remember:hold-solved": {}}
 
 BUSY = ("ask:first-steps", "expand:search", "curate:backed-up")

@@ -33,19 +33,19 @@ from assay.engine.sampling_call import prompt_of
 from assay.errors import ConfigError
 from assay.known import RECIPES
 from assay.memory import Memory
+from assay.memory.examined import STORE, keep_examined
 from assay.methods.deepsearch.backed_up import backed_up
 from assay.methods.deepsearch.credit import process_relative
-from assay.methods.deepsearch.examined import STORE, keep_examined
 from assay.methods.deepsearch.first_steps import FirstSteps, Recall, first_steps, recall
 from assay.methods.deepsearch.search import Node, Tree, search, tree_of, uct, worth
 from assay.methods.deepsearch.solved import hold_solved
-from assay.methods.deepsearch.source import examine, unsolved
 from assay.part import bind
 from assay.recipe import Recipe, Stage
 from assay.record.measure import step_stats
 from assay.run.session import plan
 from assay.source import Pool, Share
 from assay.source.epochs import problem_set
+from assay.source.examined import examine, unsolved
 from assay.tasks.task import Environment
 from assay.types import Episode, Origin, Problem, Request, Row, Verdict
 

@@ -1,4 +1,4 @@
-"""Two sources: the problems that are not solved yet, and once all of them, to be examined."""
+"""Problems of a fixed set by their pass rates: those that are not solved yet, once all of them, or the hardest."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from assay.memory import Memory
-from assay.methods.deepsearch.examined import STORE, KeepExamined
+from assay.memory.examined import STORE, KeepExamined
 from assay.part import Source, scales_with
 from assay.rng import Key
+from assay.source.domains import Domain, mixed_files, restricted
 from assay.source.epochs import in_epochs, set_of
 from assay.types import Problem
 
@@ -25,11 +26,12 @@ def unsolved(
     drawn: int,
     size: int,
     most: float,
+    tasks: Domain = "all",
     place: str = STORE,
 ) -> list[Problem]:
     """Problems in an order that is drawn anew in every epoch of every stage."""
     key, begin = Key(memory.seed)("unsolved", memory.stage), memory.step * drawn + first
-    return in_epochs(_left(memory, pool, size, most, place), key, begin, count)
+    return in_epochs(_left(memory, restricted(pool, tasks), size, most, place), key, begin, count)
 
 
 class Unsolved(Source):
@@ -46,14 +48,26 @@ class Unsolved(Source):
 
     size: int = scales_with("num_prompts", 512)
     most: float = 0.25
+    tasks: Domain = "all"  # of the pool's tasks: all, the first alone, or the others
     does = unsolved
+
+    def unfit(self, pool: Pool) -> str | None:
+        return mixed_files(pool, self.tasks)
 
 
 def examine(
-    memory: Memory, first: int, count: int, *, pool: Pool, size: int, most: float, place: str = STORE
+    memory: Memory,
+    first: int,
+    count: int,
+    *,
+    pool: Pool,
+    size: int,
+    most: float,
+    tasks: Domain = "all",
+    place: str = STORE,
 ) -> list[Problem]:
     """All problems of the set that are still unsolved."""
-    return list(_left(memory, pool, size, most, place))
+    return list(_left(memory, restricted(pool, tasks), size, most, place))
 
 
 class Examine(Source):
@@ -67,7 +81,11 @@ class Examine(Source):
 
     size: int = scales_with("num_prompts", 512)  # problems of the set
     most: float = 0.25  # the highest pass rate of a problem that counts as unsolved
+    tasks: Domain = "all"  # of the pool's tasks: all, the first alone, or the others
     does = examine
+
+    def unfit(self, pool: Pool) -> str | None:
+        return mixed_files(pool, self.tasks)
 
 
 def _left(memory: Memory, pool: Pool, size: int, most: float, place: str) -> Sequence[Problem]:

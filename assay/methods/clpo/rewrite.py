@@ -1,0 +1,128 @@
+"""The policy rewrites the problems that it finds hard or medium, and solves the new texts in the same step."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from assay.ask.hints import holds_answer, lengthened, reworded
+from assay.ask.template import worded
+from assay.part import Expansion
+from assay.types import Episode, Problem, Request
+from assay.verifiers.answers import find_answer
+
+if TYPE_CHECKING:
+    from assay.ask import Codec, Sampling
+
+ROLE = "rewriter"
+Mode = Literal["hard", "medium"]
+HARD: Mode = "hard"
+MEDIUM: Mode = "medium"
+ASKING = {
+    HARD: {
+        "compact": "{question} [{answer}] <",
+        "natural": "Write the following problem anew so that it is easier to solve: in plainer words, or with a part "
+        "of the way already done. Its answer must stay {answer}, and must not stand in the text. Write the new problem "
+        "alone.\n\n{question}",
+    },
+    MEDIUM: {
+        "compact": "{question} [{answer}] >",
+        "natural": "Write the following problem anew in another form: another story, other names, another order. Its "
+        "answer must stay {answer}, and must not stand in the text. Write the new problem alone.\n\n{question}",
+    },
+}
+"""Mode -> wording -> the prompt of the rewriter, who sees the answer."""
+
+
+def mode_of(episodes: Iterable[Episode], *, hard: float, medium: float) -> Mode | None:
+    """`hard` if a <= hard, `medium` if hard < a <= medium, else None; a is the accuracy of the judged answers."""
+    judged = [e.right for e in episodes if e.verdict is not None and e.verdict.status != "invalid"]
+    if not judged or (accuracy := sum(judged) / len(judged)) > medium:
+        return None
+    return HARD if accuracy <= hard else MEDIUM
+
+
+def rewrite(
+    episodes: Sequence[Episode],
+    *,
+    codec: Codec,
+    sampling: Sampling,
+    group_size: int,
+    hard: float,
+    medium: float,
+    longest: int,
+    least: int,
+) -> list[Request]:
+    """First a request to rewrite each hard or medium problem; once these are written, a group of answers to each text
+    that may be used. The answers to a rewritten problem are a group of their own.
+    """
+    groups: dict[str, list[Episode]] = {}
+    for episode in episodes:
+        groups.setdefault(episode.request.group, []).append(episode)
+    asked: list[Request] = []
+    for group, members in groups.items():
+        first = members[0].request
+        if first.role == ROLE:
+            asked += _solving(members[0], groups, codec, sampling, group_size, least)
+        elif not first.parent and f"{group}/{ROLE}" not in groups:
+            mode = mode_of(members, hard=hard, medium=medium)
+            if mode is not None and (answer := answer_of(first.problem)):
+                place = {"group": f"{group}/{ROLE}", "role": ROLE, "tag": mode, "sample": 0, "round": first.round + 1}
+                writing = dataclasses.replace(first, max_new=min(longest, first.max_new), **place)
+                prompt = worded(ASKING[mode], first.problem, answer=answer)
+                asked.append(reworded(writing, prompt, codec, hinted=True))
+    return asked
+
+
+class Rewrite(Expansion):
+    """The policy simplifies the problems that it finds hard and varies those that it finds medium, and answers the
+    rewritten problems too (CLPO 2509.25004).
+
+    A rewritten text is used if it was written to its end, is another text than the question, and does not contain the
+    answer. Such answers do not count in pass rates.
+    """
+
+    solutions = "some"
+
+    hard: float = 0.3  # up to this accuracy a problem is hard, and is simplified
+    medium: float = 0.7  # up to this accuracy a problem is medium, and is varied
+    longest: int = 1024  # the most tokens of a rewritten problem; the limit of answers holds too
+    least: int = 3  # characters; a shorter answer may occur in the new problem by chance
+    does = rewrite
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        answer = answer_of(problem)
+        prompts = [worded(template, problem, answer=answer) for template in ASKING.values()] if answer else []
+        return max([min(self.longest, max_new), *(lengthened(problem, prompt, codec) for prompt in prompts)])
+
+
+def answer_of(problem: Problem) -> str:
+    """The answer that the worked solution gives; '' if there is none."""
+    return find_answer(problem.solution or "", problem.wording) or ""
+
+
+def usable(episode: Episode, *, least: int) -> bool:
+    """Whether a rewritten problem may be asked: it ended by itself, is not empty, new, and keeps the answer back."""
+    problem, text = episode.request.problem, episode.text.strip()
+    same = text == (problem.prompt if isinstance(problem.prompt, str) else problem.prompt[-1]["content"]).strip()
+    return episode.finish == "stop" and bool(text) and not same and not holds_answer(problem, text, least=least)
+
+
+def _solving(
+    written: Episode,
+    groups: dict[str, list[Episode]],
+    codec: Codec,
+    sampling: Sampling,
+    group_size: int,
+    least: int,
+) -> list[Request]:
+    """Requests for a group of answers to a rewritten problem, unless they were made before or the text is no use."""
+    asked = written.request
+    group = f"{asked.group}/{asked.tag}"
+    if group in groups or not usable(written, least=least):
+        return []
+    context = codec.render(worded({"compact": "{text}", "natural": "{text}"}, asked.problem, text=written.text.strip()))
+    place = {"draw": asked.draw, "round": asked.round + 1, "parent": asked.id, "tag": asked.tag, "hinted": True}
+    values = sampling.of(asked.problem) | place
+    return [Request(asked.problem, context, group, sample=i, **values) for i in range(group_size)]
