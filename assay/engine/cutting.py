@@ -62,8 +62,8 @@ def cut(batch: Batch, *, tokens: int) -> list[np.ndarray]:
 
 
 def evenly(cut: Cut, batch: Batch, *, tokens: int, ranks: int) -> list[np.ndarray]:
-    """Chunks of at most `tokens` for waves of one chunk for each rank: as many waves as `cut` needs, and chunks no larger
-    than these waves need. Otherwise the last wave may leave ranks with nothing, while the others work for longer.
+    """Chunks of at most `tokens` for waves of one chunk for each rank: as many waves as `cut` needs, with chunks no
+    larger than these waves need. Otherwise the last wave may leave ranks with nothing, while the others work longer.
     """
     parts = cut(batch, tokens=tokens)
     places = -(-len(parts) // ranks) * ranks
