@@ -68,11 +68,11 @@ def test_a_wrong_hit_that_the_answer_repeats_is_faithful_and_has_no_valid_step()
 
 def test_worked_searches_differ_by_strategy() -> None:
     problem = STREAM.problem(Key(5), level=4)
-    texts = {text for text in STREAM.traces(problem)}
+    texts = set(STREAM.traces(problem))
     assert len(texts) == 4 and sum("," not in text for text in texts) == 1 and sum("~" in text for text in texts) == 1
 
 
-# --- random walks ------------------------------------------------------------------------------------------------------
+# --- random walks ---------------------------------------------------------------------------------------------------
 
 
 class Machine:
