@@ -30,7 +30,7 @@ TEXT = "c=2,x=1,d=6,~,d=5#25"  # valid, useless, wrong, valid, valid
 class Characters:
     """A codec of one token a character, of two for a capital."""
 
-    def decode(self, ids: list[int]) -> str:
+    def decode(self, ids: Sequence[int]) -> str:
         return "".join(map(chr, ids)).replace("^", "")
 
     def encode(self, text: str) -> list[int]:
