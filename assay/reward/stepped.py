@@ -41,8 +41,8 @@ def token_at(character: int, ids: Sequence[int], codec: Decoder) -> int:
 class ValidSteps(Rewarding):
     """Each step of the answer earns what its verdict is worth, if the task judges steps (docs/task.md).
 
-    A step that takes back a wrong one is valid. So that mistakes made on purpose do not pay, `wrong` costs at least what
-    `valid` earns.
+    A step that takes back a wrong one is valid. So that mistakes made on purpose do not pay, `wrong` costs at least
+    what `valid` earns.
 
     reward=(Outcome(), ValidSteps(wrong=-0.2))
     --mechanism.reward outcome,valid-steps --mechanism.reward.1.wrong -0.2

@@ -24,33 +24,10 @@ quantity that is told; and as `needed`, with a wrong step that is taken back.
 """
 
 _NOUNS = [
-    "apples",
-    "bells",
-    "coins",
-    "drums",
-    "eggs",
-    "forks",
-    "gloves",
-    "hats",
-    "inks",
-    "jars",
-    "kites",
-    "lamps",
-    "masks",
-    "nuts",
-    "oars",
-    "pens",
-    "quilts",
-    "rings",
-    "shells",
-    "toys",
-    "urns",
-    "vests",
-    "wheels",
-    "xylophones",
-    "yarns",
-    "zithers",
-]
+    "apples", "bells", "coins", "drums", "eggs", "forks", "gloves", "hats", "inks", "jars", "kites", "lamps",
+    "masks", "nuts", "oars", "pens", "quilts", "rings", "shells", "toys", "urns", "vests", "wheels",
+    "xylophones", "yarns", "zithers",
+]  # fmt: skip
 _LETTERS = "".join(noun[0] for noun in _NOUNS)
 _NAME = {noun: noun[0] for noun in _NOUNS}
 _WORDS = {"+": "plus", "-": "minus", "*": "times"}
@@ -232,8 +209,8 @@ def _check(spec: Spec, text: str) -> Verdict:
 
 
 def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[StepVerdict], Ending]:
-    """A step says of a quantity what is told, or its value, for which the values that it needs must be known. It is true
-    if each of its sides is what is told of the quantity, with quantities or with their values.
+    """A step says of a quantity what is told, or its value, for which the values that it needs must be known. It is
+    true if each of its sides is what is told of the quantity, with quantities or with their values.
     """
     told = _told(spec)
     values, needed = _values(told), set(_needed(told, spec["asked"]))

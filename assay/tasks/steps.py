@@ -97,10 +97,10 @@ def spans_of(body: str, wording: Wording) -> list[tuple[int, int]]:
 
 
 def drawn(shares: Mapping[str, float], task: str, canonical: str) -> str:
-    """The strategy of a problem's worked solution, by shares that sum up to 1. The content of the problem decides it."""
+    """The strategy of a problem's worked solution, by shares that sum up to 1. Its content decides."""
     left = Key("strategy", task, canonical).bits / 2**64
     for name, share in shares.items():
         left -= share
         if left < 0:
             return name
-    return next(reversed(shares))
+    return list(shares)[-1]  # shares that sum up to a little less than 1, by rounding

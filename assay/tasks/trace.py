@@ -193,9 +193,9 @@ def _natural(spec: Spec) -> str:
     lines = "\n".join(f"{at}: {_in_words(line)}" for at, line in enumerate(spec["lines"], 1))
     first, second = spec["asked"]
     return (
-        f"A program starts with {start}. It counts modulo {PRIME}: only the remainder from 0 to {PRIME - 1} is kept.\n\n"
-        f"{lines}\n\nWhat are {first} and {second} in the end? Trace the lines that matter in the order in which they "
-        "are done, one on each line, in the form `line 3: c = a + 2 = 5 + 2 = 0`, and for a condition "
+        f"A program starts with {start}. It counts modulo {PRIME}: only the remainder from 0 to {PRIME - 1} is kept."
+        f"\n\n{lines}\n\nWhat are {first} and {second} in the end? Trace the lines that matter in the order in which "
+        "they are done, one on each line, in the form `line 3: c = a + 2 = 5 + 2 = 0`, and for a condition "
         "`line 4: a > 3 = 5 > 3 = 1`, with 1 if it holds and 0 if not; a line with ~ alone takes back the line before "
         f"it. Give the two numbers, first {first}, in \\boxed{{...}}, for example \\boxed{{3, 5}}."
     )
@@ -240,7 +240,9 @@ def _check(spec: Spec, text: str) -> Verdict:
 
 
 def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[StepVerdict], Ending]:
-    """A step is true if it is a later execution of its line than the step before it, and what it depends on was traced."""
+    """A step is true if it tells an execution of its line, later than what the steps before it tell, and if all on
+    which this depends was traced.
+    """
     found = execute(spec)
     needed, traced, now = set(found.needed(spec["asked"])), set[int](), -1
     said: dict[str, str] = {}  # the values that steps give to variables, without those of steps that are taken back

@@ -68,27 +68,28 @@ def test_a_wrong_hit_that_the_answer_repeats_is_faithful_and_has_no_valid_step()
 
 def test_worked_searches_differ_by_strategy() -> None:
     problem = STREAM.problem(Key(5), level=4)
-    texts = {text for text in STREAM.traces(problem)}
+    texts = set(STREAM.traces(problem))
     assert len(texts) == 4 and sum("," not in text for text in texts) == 1 and sum("~" in text for text in texts) == 1
 
 
-# --- random walks ------------------------------------------------------------------------------------------------------
+# --- random walks ---------------------------------------------------------------------------------------------------
 
 
 class Machine:
     """Walks as the rules say, with lists in place of records. A bad state is one that a wrong try has made."""
 
     def __init__(self, numbers: list[int], target: int) -> None:
-        self.stack = [(sorted(numbers), False)]
-        self.target, self.before = target, None
+        self.stack: list[tuple[list[int], bool]] = [(sorted(numbers), False)]
+        self.target = target
+        self.before: list[tuple[list[int], bool]] | None = None
 
     def step(self, text: str) -> bool:
         """Whether the step is true."""
         kept = list(self.stack)
         if text == "~":
-            may = self.before is not None
-            self.stack, self.before = (self.before, None) if may else (self.stack, None)
-            return may
+            before, self.before = self.before, None
+            self.stack = self.stack if before is None else before
+            return before is not None
         true = self.back(text) if text[0] == "<" else self.attempt(text)
         self.before = None if true else kept
         return true

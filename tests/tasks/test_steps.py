@@ -1,4 +1,4 @@
-"""Steps of chains of thought: where they stand, what every task that judges them promises, and their worked solutions."""
+"""Steps of chains of thought: where they stand, what each task that judges them promises, and worked solutions."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import re
 from collections import Counter
 
 import pytest
@@ -154,3 +155,21 @@ def test_random_sets_without_overlap_are_not_the_largest(level: int) -> None:
     assert sum(chances) / len(chances) < LIMIT
     answers = Counter(map(answer_of, problems("activity", level, 200)))
     assert max(answers.values()) / 200 < LIMIT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "level"), [(name, level) for name in ("quantities", "trace") for level in levels(name)[::3]]
+)
+def test_two_digits_are_not_guessed(name: str, level: int) -> None:
+    """A constant; digits that the question shows, at random; and for programs, the values at the start."""
+    draw, batch = random.Random(level), problems(name, level, 300)
+    most = max(Counter(map(answer_of, batch)).values()) / len(batch)
+    assert most < LIMIT + 0.01  # the largest of 49 shares of about 1/49, of 300 draws
+    shown = [re.findall("[0-6]", str(problem.prompt)) for problem in batch]
+    hits = [accepted(p, draw.choice(s) + draw.choice(s)) for p, s in zip(batch, shown) for _ in range(10)]
+    assert sum(hits) / len(hits) < LIMIT
+    if name == "trace":
+        start = [dict(zip("abcd", p.spec["start"])) for p in batch]
+        hits = [accepted(p, "".join(values[one] for one in p.spec["asked"])) for p, values in zip(batch, start)]
+        assert sum(hits) / len(hits) < LIMIT

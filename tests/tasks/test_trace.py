@@ -63,7 +63,13 @@ def test_a_line_that_a_condition_holds_back_is_known_by_the_condition() -> None:
 
 
 def test_natural_steps_name_the_line() -> None:
-    text = "line 1: c = a + b = 2 + 3 = 5\nline 2: c > 4 = 5 > 4 = 1\nSo line 3 is done:\nline 3: a = 2 * 2 = 4\n\\boxed{4,1}"
+    lines = (
+        "line 1: c = a + b = 2 + 3 = 5",
+        "line 2: c > 4 = 5 > 4 = 1",
+        "So line 3 is done:",
+        "line 3: a = 2 * 2 = 4",
+    )
+    text = "\n".join((*lines, "\\boxed{4,1}"))
     assert read(text, wording="natural")[0] == "vvwv"  # a sentence with a number claims something that cannot be read
 
 
