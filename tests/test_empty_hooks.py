@@ -20,6 +20,7 @@ from assay.collect.trees import Fork
 from assay.curate import BandFirst, StatisticsOnly
 from assay.curate.parts import FirstGroups
 from assay.curate.players import Untrained
+from assay.curate.tags import WithoutTag
 from assay.known import SLOTS
 from assay.memory.examined import KeepExamined
 from assay.memory.harvest import Harvest
@@ -43,6 +44,7 @@ IDLE: list[tuple[str, Part]] = [
     ("curate", BandFirst(low=-1.0, high=2.0)),
     ("curate", FirstGroups()),
     ("curate", Untrained()),
+    ("curate", WithoutTag()),
     ("remember", Harvest()),
     ("remember", HoldTagged()),
     ("remember", KeepExamined()),
@@ -52,7 +54,7 @@ IDLE: list[tuple[str, Part]] = [
 HOOKS = ("ask", "expand", "curate", "remember")
 BUSY = busy() | {
     *("ask:demonstrate", "ask:rehearse", "ask:trunks"),
-    *("curate:mixed-groups", "curate:pairs", "curate:train-at"),
+    *("curate:mixed-groups", "curate:no-training", "curate:pairs", "curate:train-at"),
     "remember:follow",
 }
 """Parts that have no value at which they do nothing: they are what a method is."""

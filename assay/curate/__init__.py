@@ -1,16 +1,20 @@
 """Curation: which rows train."""
 
+from assay.curate.idle import NoTraining
 from assay.curate.pairs import Pairs, TrainAt
 from assay.curate.parts import BandFirst, FirstGroups, MixedGroups, StatisticsOnly, leave_out
 from assay.curate.players import Untrained
+from assay.curate.tags import WithoutTag
 
 __all__ = [
     "BandFirst",
     "FirstGroups",
     "MixedGroups",
+    "NoTraining",
     "Pairs",
     "StatisticsOnly",
     "TrainAt",
     "Untrained",
+    "WithoutTag",
     "leave_out",
 ]
