@@ -22,8 +22,8 @@ RLSP = Recipe(
     name="rlsp",
     title="On the Emergence of Thinking in LLMs I: Searching for the Right Intuition",
     paper="2502.06773",
-    claim="an exploration reward that does not ask for a right answer lets backtracking and verification emerge: 23% on "
-    "MATH-500 with Llama-3.1-8B-Instruct",
+    claim="an exploration reward that does not ask for a right answer lets backtracking and verification emerge: 23% "
+    "on MATH-500 with Llama-3.1-8B-Instruct",
     missing="the judge of effort that is a fifth of the reward of the 32B run, and the fine-tuning on demonstrations",
     mechanism=LEARN,
     scale=Scale(
