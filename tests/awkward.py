@@ -43,7 +43,7 @@ def recipe(name: str) -> Recipe:
 @functools.cache
 def rows(name: str) -> tuple[Row, ...]:
     """Awkward rows of weights that are no more, each with old and reference log-probs."""
-    written = Origin.INJECTED if name in ("sft", "dft", "ift") else Origin.POLICY
+    written = Origin.INJECTED if name in ("sft", "dft", "ift", "cft-1") else Origin.POLICY
     random = np.random.default_rng(11)
 
     def row(group: str, sample: int, reward: float, parts: str, prompt: str, temperature: float, **marks: Any) -> Row:

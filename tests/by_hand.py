@@ -61,6 +61,7 @@ CLIPS |= shaping.CLIPS | unlabelled.CLIPS
 # on rows that share nothing, a method that is another
 LIKE = {"cure": "dapo", "deepmath": "dapo", **shaping.LIKE, **unlabelled.LIKE}
 LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime", "clpo": "l1-exact", "clpo-rewriter": "l1-exact"}
+LIKE |= {"rlsp": "r3", "cft-1": "sft"}
 RECIPE_NAMES = (
     "reinforce",
     "rloo",
@@ -151,7 +152,7 @@ RLADS = ("rlad", "rlad-hierarchical", "rlad-two", "rlad-joint")
 WEIGHTS = {"spec-rl": 1e-4, **dict.fromkeys(RLADS, 0.001)}  # of KL beside entropy
 WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8), "ppo": (1, 1e-8)}  # ddof and epsilon
 WHITENED |= {"orz": (0, 1e-8), "rfpp": (0, 1e-8), "rfpp-baseline": (0, 1e-8), "prime": (1, 1e-8), "vapo": (1, 1e-8)}
-WHITENED |= {"prime-filter": (1, 1e-8)}
+WHITENED |= {"prime-filter": (1, 1e-8), "rlsp": (1, 1e-8)}
 
 WHITENED |= dict.fromkeys(("sirl", "sirl-vote"), (0, 1e-8))
 WHITENED |= dict.fromkeys(ENIGMATA, (1, 1e-8)) | {"covo": WHITENED["rfpp"]}
@@ -159,7 +160,7 @@ WHITENED |= dict.fromkeys(ENIGMATA, (1, 1e-8)) | {"covo": WHITENED["rfpp"]}
 
 def spread(name: str, advantage: float, length: int) -> list[float]:
     """Over the tokens of a row that the policy wrote; with lambda = 0.95 and no critic the early ones get less."""
-    if name in ("r3", "r3-staged", *ENIGMATA):
+    if name in ("r3", "r3-staged", "rlsp", *ENIGMATA):
         return [advantage * 0.95 ** (length - 1 - t) for t in range(length)]
     if name == "vapo":  # 1 / (1 - lambda) is 0.05 * 20480 tokens at the limit of 8, and less in proportion
         keep = 1 - 1 / (0.05 * 20480 / 8 * length) if length else 0.0

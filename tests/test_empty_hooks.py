@@ -20,6 +20,7 @@ from assay.collect.trees import Fork
 from assay.curate import Agreed, BandFirst, MostAgreed, StatisticsOnly
 from assay.curate.parts import FirstGroups
 from assay.curate.players import Untrained
+from assay.curate.tags import WithoutTag
 from assay.known import SLOTS
 from assay.memory.examined import KeepExamined
 from assay.memory.harvest import Harvest
@@ -45,6 +46,7 @@ IDLE: list[tuple[str, Part]] = [
     ("curate", MostAgreed()),
     ("curate", FirstGroups()),
     ("curate", Untrained()),
+    ("curate", WithoutTag()),
     ("remember", Harvest()),
     ("remember", HoldTagged()),
     ("remember", KeepExamined()),
@@ -54,7 +56,7 @@ IDLE: list[tuple[str, Part]] = [
 HOOKS = ("ask", "expand", "curate", "remember")
 BUSY = busy() | {
     *("ask:demonstrate", "ask:rehearse", "ask:trunks"),
-    *("curate:mixed-groups", "curate:pairs", "curate:train-at"),
+    *("curate:mixed-groups", "curate:no-training", "curate:pairs", "curate:train-at"),
     "remember:follow",
 }
 """Parts that have no value at which they do nothing: they are what a method is."""

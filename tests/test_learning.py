@@ -25,14 +25,17 @@ FALLS_AT_ONCE = ("remax", "cispo", "clip-cov", "kl-cov")
 OFFLINE = ("dpo", "ipo", "kto")  # what they learn does not show in the answers of the frozen policy that they read
 SOLVED = ("sirl-vote",)  # what a solver says of an answer is its label, and no solver reads letters
 GROW = ("acereason", "deepscaler-len")  # the longer answers of later stages are right more often by chance
-IMITATES = ("sft", "dft", "ift", "expert-iteration", "rcrl")  # answers of others, or of rounds before
+IMITATES = ("sft", "dft", "ift", "expert-iteration", "rcrl", "cft-1")  # answers of others, or of rounds before
 BEGINS = ("rstar-coder",)  # imitates in its first stage, and is rewarded in its last
 UNLABELLED = tuple(
     name for name in RECIPES if METHOD_OF[name] in GROUPS["unlabelled"]
 )  # right or not is nothing to them
 # a coin, votes on what others pose, and rewards of reasoning, which letters lack
 BY_CHANCE = ("spurious-random", "r-zero", "sqlm", "rlpr", "covo")
-RL = tuple(name for name in RECIPES if name not in (*IMITATES, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED))
+PICKS = ("self",)  # works on what the greedy answer fails, and here that is right from the start
+RL = tuple(
+    name for name in RECIPES if name not in (*IMITATES, *PICKS, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED)
+)
 
 
 @pytest.fixture(autouse=True)

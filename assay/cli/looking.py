@@ -140,6 +140,12 @@ def run_export(arguments: argparse.Namespace) -> Any:
     return export.run_export(arguments)
 
 
+def run_extrapolate(arguments: argparse.Namespace) -> Any:
+    from assay.lab import extrapolate
+
+    return extrapolate.run_extrapolate(arguments)
+
+
 def run_doctor(arguments: argparse.Namespace) -> Any:
     from assay.lab.doctor import examination, externals, text
 

@@ -17,6 +17,7 @@ from assay.cli.looking import (
     run_eval,
     run_explain,
     run_export,
+    run_extrapolate,
     run_list,
     run_new,
     run_plan,
@@ -240,6 +241,48 @@ def of_export() -> list[Argument]:
     ]
 
 
+def of_extrapolate() -> list[Argument]:
+    return [
+        (("start",), {"metavar": "START", "help": "the model from which the run started: a folder or a base"}),
+        (
+            ("checkpoints",),
+            {
+                "nargs": "+",
+                "metavar": "CHECKPOINT",
+                "help": "checkpoints of the run, in their order: RUN/ckpt/step-N, ...",
+            },
+        ),
+        (
+            ("--into",),
+            {
+                "type": Path,
+                "required": True,
+                "metavar": "FOLDER",
+                "help": "the folder to write, new or empty; no default",
+            },
+        ),
+        (
+            ("--to",),
+            {
+                "type": float,
+                "required": True,
+                "metavar": "SCORE",
+                "help": "the score to which the line is followed; no default",
+            },
+        ),
+        (
+            ("--scores",),
+            {
+                "type": float,
+                "nargs": "+",
+                "metavar": "SCORE",
+                "help": "the score of each checkpoint on validation problems; default 1 2 3 ..., so that --to counts in "
+                "checkpoints",
+            },
+        ),
+    ]
+
+
 def of_report() -> list[Argument]:
     return [RUN]
 
@@ -308,6 +351,11 @@ VERBS: dict[str, Verb] = {
     "base": ("build a small base model from scratch, once, into the cache", of_base, run_base),
     "new": ("write a method, task or reward that trains and tests itself, for you to fill in", of_new, run_new),
     "export": ("write a trained model, or its adapter, as a folder that other programs load", of_export, run_export),
+    "extrapolate": (
+        "write a checkpoint further on the line on which the weights of a run move",
+        of_extrapolate,
+        run_extrapolate,
+    ),
     "report": ("write the report of a run again", of_report, run_report),
     "verify": (
         "explain the verdict on an answer, or compare the verdicts of a verifier with labels",

@@ -1,9 +1,11 @@
 """Curation: which rows train."""
 
 from assay.curate.agreed import Agreed, MostAgreed
+from assay.curate.idle import NoTraining
 from assay.curate.pairs import Pairs, TrainAt
 from assay.curate.parts import BandFirst, FirstGroups, MixedGroups, StatisticsOnly, leave_out
 from assay.curate.players import Untrained
+from assay.curate.tags import WithoutTag
 
 __all__ = [
     "Agreed",
@@ -11,9 +13,11 @@ __all__ = [
     "FirstGroups",
     "MixedGroups",
     "MostAgreed",
+    "NoTraining",
     "Pairs",
     "StatisticsOnly",
     "TrainAt",
     "Untrained",
+    "WithoutTag",
     "leave_out",
 ]

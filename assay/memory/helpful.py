@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
 
 def hold_tagged(memory: Memory, *, rows: Sequence[Row], tag: str, place: str) -> Memory:
-    """The memory with the rows of this step that have the tag added to those that it holds."""
-    return memory.hold(place, [*memory.kept.get(place, ()), *(bare(row.episode) for row in rows if row.tag == tag)])
+    """The memory with the rows of this step that have the tag, else whose request has it, added to those that it
+    holds.
+    """
+    found = [bare(row.episode) for row in rows if (row.tag or row.episode.request.tag) == tag]
+    return memory.hold(place, [*memory.kept.get(place, ()), *found])
 
 
 class HoldTagged(Remembering):

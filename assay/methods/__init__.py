@@ -78,6 +78,7 @@ METHODS = {
         "ift",
         "expert_iteration",
         "rcrl",
+        "cft_1",
     ),
     "shaping": (
         "passk",
@@ -98,6 +99,7 @@ METHODS = {
         "rew_qwen",
         "rlep",
         "vr_rule",
+        "rlsp",
         "logic_rl",
         "toolrl",
         "swe_rl",
@@ -111,6 +113,7 @@ METHODS = {
         "drive",
         "acereason",
         "deepscaler_len",
+        "self",
         "enigmata",
         "erpo",
         "clpo",

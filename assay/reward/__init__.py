@@ -6,6 +6,7 @@ from assay.reward.controls import Misjudged, Shuffled
 from assay.reward.formed import WellFormed
 from assay.reward.judged import JudgedAlone, JudgedByReference, JudgedInPairs
 from assay.reward.lengths import SoftOverlong
+from assay.reward.partial import PartialOutcome
 from assay.reward.parts import Graded, Outcome
 from assay.reward.rubrics import JudgedByRubric
 from assay.reward.scored import Scored
@@ -32,6 +33,7 @@ __all__ = [
     "Masked",
     "Misjudged",
     "Outcome",
+    "PartialOutcome",
     "PartnerVote",
     "Product",
     "RepeatedNgrams",

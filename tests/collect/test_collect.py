@@ -101,7 +101,13 @@ def test_request_ids_are_unique_in_a_step_and_groups_in_a_run(name: str) -> None
             assert len({e.request.problem.id for e in episodes if e.request.group == group}) == 1
             members = [e for e in episodes if e.request.group == group]
             # an examination asks a number of its own, and so do stages with fewer answers
-            special = len(small(name).roles) > 1 or name in ("deepsearch", "drive", "acereason", "deepscaler-len")
+            special = len(small(name).roles) > 1 or name in (
+                "deepsearch",
+                "drive",
+                "acereason",
+                "deepscaler-len",
+                "self",
+            )
             assert special or len(members) >= small(name).scale.group_size
     first, second = ({e.request.group for e in episodes} for episodes in notes.episodes)
     assert not first & second

@@ -1,13 +1,12 @@
 """One policy poses programs of a stack machine (in the paper: of Python) and solves them, without outside data."""
 
 from assay.ask import AsRole
-from assay.curate import Untrained
+from assay.curate import Untrained, WithoutTag
 from assay.memory import AdmitPosed
 from assay.methods.azr.cells import CellRelative
 from assay.methods.azr.learnability import Learnability
 from assay.methods.azr.seeded import Seeded
 from assay.methods.azr.solve import SolvePosed
-from assay.methods.azr.without_tag import WithoutTag
 from assay.objective import Clip, Objective, TokenMean
 from assay.recipe import Mechanism, Recipe, Rule, Stage
 from assay.reward import Graded

@@ -2,8 +2,8 @@
 
 from assay.ask import Rehearse
 from assay.credit import Constant
+from assay.curate import NoTraining
 from assay.memory.harvest import Harvest
-from assay.methods.expert_iteration.no_training import NoTraining
 from assay.objective import NoRatio, Objective, Open, TokenMean
 from assay.recipe import Mechanism, Recipe, Stage
 from assay.scale import Scale

@@ -4,10 +4,10 @@ import dataclasses
 
 from assay.credit import GAE, Whiten
 from assay.forwards import Critic, TokenKL
-from assay.methods.r3.reward import PartialOutcome
 from assay.methods.r3.starts import StartStates
 from assay.objective import Clip, Objective, SequenceMean
 from assay.recipe import Mechanism, Recipe, Stage
+from assay.reward import PartialOutcome
 from assay.scale import Model, Scale
 
 STATES = 6

@@ -4,6 +4,6 @@ SMALL = {"source:pose-seeds": {"size": 1}}
 
 ALONG = {"expand:solve-posed": ("source:pose",), "remember:admit-posed": ("source:pose",)}
 
-IDLE = {"curate:without-tag": {}, "remember:admit-posed": {}}
+IDLE = {"remember:admit-posed": {}}
 
 BUSY = ("ask:as-role", "expand:solve-posed")

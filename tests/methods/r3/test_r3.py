@@ -23,11 +23,11 @@ from assay.engine.torch.value_engine import ValueEngine
 from assay.errors import ConfigError, UsageError
 from assay.forwards.critic import Critic, critic, fit, token_kl, values_of
 from assay.memory import Memory
-from assay.methods.r3.reward import partial_outcome
 from assay.methods.r3.starts import start_states
 from assay.objective import SequenceMean
 from assay.objective.value import value_loss
 from assay.recipe import Recipe
+from assay.reward.partial import partial_outcome
 from assay.rng import Key
 from assay.tasks import task
 from assay.types import Origin, Problem, Row, Verdict

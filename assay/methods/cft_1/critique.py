@@ -1,0 +1,94 @@
+"""Critiques of many answers to one problem, written by a script that knows the solution."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from assay.ask.hints import ENDS, answered, lengthened, lines_of, reworded
+from assay.ask.template import worded
+from assay.memory import Memory
+from assay.part import Expansion, Source
+from assay.source.epochs import set_of
+from assay.types import Episode, Problem, Request
+
+if TYPE_CHECKING:
+    from assay.ask import Codec
+    from assay.source import Pool
+
+CRITIQUE = "critique"
+ASKING = {
+    "compact": "{question} [{hint}] ~",
+    "natural": "{question}\n\nThis answer was given:\n{hint}\n\nJudge it step by step, and say whether it is right.",
+}
+RIGHT = {"compact": "+", "natural": "Every step holds. The answer is right."}
+WRONG = {
+    "compact": "-{number}:{line}",
+    "natural": "Step {number} is wrong. It should read: {line}\nThe answer is wrong.",
+}
+
+
+def one_problem(memory: Memory, first: int, count: int, *, pool: Pool) -> list[Problem]:
+    """`count` times the same problem, which depends on pool and seed alone."""
+    (problem,) = set_of(pool, memory.seed, 1)
+    return [problem] * count
+
+
+class OneProblem(Source):
+    """Draws one problem throughout the run; another seed has another problem."""
+
+    does = one_problem
+
+
+def critique_of(problem: Problem, text: str, *, right: bool) -> str:
+    """What is said of an answer: that it is right, or which of its lines first differs from the worked solution, and
+    that line of the solution; '' for the line if the solution has ended.
+    """
+    if right:
+        return RIGHT[problem.wording]
+    wanted = [line.strip() for line in lines_of(problem)]
+    found = [line.strip() for line in re.findall(ENDS[problem.wording], text)]
+    same = 0
+    while same < min(len(wanted), len(found)) and wanted[same] == found[same]:
+        same += 1
+    line = wanted[same] if same < len(wanted) else ""
+    return WRONG[problem.wording].format(number=same + 1, line=line)
+
+
+def criticise(episodes: Sequence[Episode], *, codec: Codec, most: int) -> list[Request]:
+    """A request for the critique of each of the first `most` different answers, answered already by the script."""
+    if any(episode.request.tag == CRITIQUE for episode in episodes):
+        return []
+    different: dict[str, Episode] = {}
+    for episode in episodes:
+        if episode.text.strip() and episode.verdict is not None and episode.verdict.status != "invalid":
+            different.setdefault(episode.text.strip(), episode)
+    asked = []
+    for text, episode in list(different.items())[:most]:
+        request = dataclasses.replace(
+            episode.request, tag=CRITIQUE, group=f"{episode.request.group}/{CRITIQUE}", round=episode.request.round + 1
+        )
+        problem = request.problem
+        reading = reworded(request, worded(ASKING, problem, text), codec, hinted=True)
+        asked.append(answered(reading, critique_of(problem, text, right=episode.right), codec))
+    return asked
+
+
+class Criticise(Expansion):
+    """Different answers of the step get a critique each, as a text to be imitated (CFT 2506.03295).
+
+    The critique names the first line that differs from the worked solution. Answers that differ from it and are right
+    are called right.
+    """
+
+    solutions = "all"
+
+    most: int = 100  # different answers that are criticised
+    does = criticise
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        longest = lengthened(problem, worded(ASKING, problem), codec) + max_new
+        script = WRONG[problem.wording].format(number=99, line=max(lines_of(problem), key=len).strip())
+        return longest + max(0, len(codec.encode(script)) + 1 - max_new)
