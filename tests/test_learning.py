@@ -27,9 +27,8 @@ SOLVED = ("sirl-vote",)  # what a solver says of an answer is its label, and no 
 GROW = ("acereason", "deepscaler-len")  # the longer answers of later stages are right more often by chance
 IMITATES = ("sft", "dft", "ift", "expert-iteration", "rcrl", "cft-1")  # answers of others, or of rounds before
 BEGINS = ("rstar-coder",)  # imitates in its first stage, and is rewarded in its last
-UNLABELLED = tuple(
-    name for name in RECIPES if METHOD_OF[name] in GROUPS["unlabelled"]
-)  # right or not is nothing to them
+# right or not is nothing to them
+UNLABELLED = tuple(name for name in RECIPES if METHOD_OF[name] in GROUPS["unlabelled"])
 # a coin, votes on what others pose, and rewards of reasoning, which letters lack
 BY_CHANCE = ("spurious-random", "r-zero", "sqlm", "rlpr", "covo")
 PICKS = ("self",)  # works on what the greedy answer fails, and here that is right from the start
