@@ -30,7 +30,7 @@ UNLABELLED = tuple(
     name for name in RECIPES if METHOD_OF[name] in GROUPS["unlabelled"]
 )  # right or not is nothing to them
 # a coin, votes on what others pose, and rewards of reasoning, which letters lack
-BY_CHANCE = ("spurious-random", "r-zero", "sqlm", "rlpr", "covo")
+BY_CHANCE = ("spurious-random", "r-zero", "sqlm", "rlpr", "covo", "rpt")
 RL = tuple(name for name in RECIPES if name not in (*IMITATES, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED))
 
 

@@ -137,6 +137,7 @@ METHODS = {
         "co_reward",
         "rlccf",
         "rlpr",
+        "rpt",
         "surrogate_fl",
         "spurious",
     ),

@@ -109,7 +109,7 @@ def test_steady_paths_become_more(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = recipe_of("covo", max_new=6, warmup_steps=2, **scale)
     engine = policy("fp32", vocab=Signs.vocab, hidden=16, ffn=16, init_std=0.3)
     notes, _ = run(recipe, engine, pool=worked.POOL, codec=CODEC)
-    earned = [np.mean([episode.reward for episode in step]) for step in notes.episodes]
+    earned = [np.mean([episode.reward or 0.0 for episode in step]) for step in notes.episodes]
     assert np.mean(earned[-8:]) > np.mean(earned[:8]) + 0.2
 
 
