@@ -30,11 +30,10 @@ BEGINS = ("rstar-coder",)  # imitates in its first stage, and is rewarded in its
 # right or not is nothing to them
 UNLABELLED = tuple(name for name in RECIPES if METHOD_OF[name] in GROUPS["unlabelled"])
 # a coin, votes on what others pose, and rewards of reasoning, which letters lack
-BY_CHANCE = ("spurious-random", "r-zero", "sqlm", "rlpr", "covo")
+BY_CHANCE = ("spurious-random", "r-zero", "sqlm", "rlpr", "covo", "rpt")
 PICKS = ("self",)  # works on what the greedy answer fails, and here that is right from the start
-RL = tuple(
-    name for name in RECIPES if name not in (*IMITATES, *PICKS, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED)
-)
+OTHERS = (*IMITATES, *PICKS, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED)
+RL = tuple(name for name in RECIPES if name not in OTHERS)
 
 
 @pytest.fixture(autouse=True)

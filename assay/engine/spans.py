@@ -36,6 +36,23 @@ def laid(spans: Sequence[Span], **streams: Any) -> Batch:
     )
 
 
+def distinct(spans: Sequence[Span]) -> tuple[list[Span], list[int]]:
+    """The different ones among these spans, and for each span the place of its equal among them.
+
+    Where a number of a span is compared with that of another, equal spans must have one number to the last bit, and two
+    passes over the same tokens may round differently.
+    """
+    places: dict[tuple[bytes, bytes, float], int] = {}
+    kept, of = [], []
+    for span in spans:
+        key = (span.context.tobytes(), span.ids.tobytes(), span.temperature)
+        if key not in places:
+            places[key] = len(kept)
+            kept.append(span)
+        of.append(places[key])
+    return kept, of
+
+
 def forwarded(
     engine: Engine, spans: Sequence[Span], want: Want, *names: str, tokens: int, **streams: Any
 ) -> list[tuple[np.ndarray, ...]]:

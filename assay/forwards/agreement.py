@@ -21,11 +21,13 @@ def ranked(reward: np.ndarray, right: np.ndarray) -> tuple[float, int]:
     return float((apart > 0).sum() + 0.5 * (apart == 0).sum()), apart.size
 
 
-def agreement(rows: Sequence[Row]) -> tuple[list[Row], Stats]:
+def agreement(rows: Sequence[Row], *, role: str) -> tuple[list[Row], Stats]:
     """The rows as they are. Answers without a verdict or without a reward do not count."""
     won = pairs = 0.0
     share, elected, hits = [], [], []
     for members in groups(rows).values():
+        if role and rows[members[0]].role != role:
+            continue
         known = [rows[i] for i in members if rows[i].episode.verdict is not None and rows[i].reward is not None]
         right = np.array([row.episode.right for row in known], bool)
         more, count = ranked(np.array([row.reward for row in known], np.float64), right)
@@ -54,4 +56,5 @@ class Agreement(Forward):
         --mechanism.forwards agreement
     """
 
+    role: str = ""  # the answers of this role alone are looked at; "": all answers
     does = agreement

@@ -147,6 +147,7 @@ METHODS = {
         "co_reward",
         "rlccf",
         "rlpr",
+        "rpt",
         "surrogate_fl",
         "spurious",
     ),

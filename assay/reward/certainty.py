@@ -89,18 +89,18 @@ def certainty(cross: np.ndarray, form: Form, *, vocab: int) -> float:
 
 def crosses(episodes: Sequence[Episode], anchor: Anchor, *, models: Models, micro_tokens: int) -> list[np.ndarray]:
     """H(q, pi) at each token of each answer, in the context and at the temperature that it was sampled in, under the
-    current weights of those who wrote it; `nan` where they wrote nothing.
+    current weights of those who wrote it. Equal answers are computed once, so that their numbers are equal bits.
     """
     from assay.engine.interface import Want
-    from assay.engine.spans import forwarded
+    from assay.engine.spans import distinct, forwarded
 
     result = [np.zeros(0) for _ in episodes]
     for role in dict.fromkeys(episode.request.role for episode in episodes):
         mine = [i for i, episode in enumerate(episodes) if episode.request.role == role and len(episode)]
-        spans = [_span(episodes[i]) for i in mine]
+        spans, of = distinct([_span(episodes[i]) for i in mine])
         found = forwarded(models.play(role), spans, Want(**anchor.want), anchor.reads, tokens=micro_tokens)
-        for i, (numbers,) in zip(mine, found, strict=True):
-            result[i] = anchor.cross(numbers.astype(np.float64))
+        for i, place in zip(mine, of, strict=True):
+            result[i] = anchor.cross(found[place][0].astype(np.float64))
     return result
 
 

@@ -29,7 +29,7 @@ def test_by_hand() -> None:
         row("1", right=False, reward=0.0, group="h", sample=0),
         row("1", right=False, reward=1.0, group="h", sample=1),
     ]
-    found, stats = agreement(rows)
+    found, stats = agreement(rows, role="")
     assert found == rows
     assert stats == {
         "reward/auroc": (2 + 2 * 0.5) / 4,
@@ -39,10 +39,15 @@ def test_by_hand() -> None:
     }
 
 
+def test_one_role_alone_may_be_looked_at() -> None:
+    rows = [row("7", right=True, reward=1.0, group="g", sample=i) for i in range(2)]
+    assert agreement(rows, role="proposer")[1] == {} and agreement(rows, role="policy")[1]["vote/share"] == 1.0
+
+
 def test_what_has_no_verdict_or_no_reward_does_not_count() -> None:
     lost = dataclasses.replace(episode([1]), verdict=Verdict.invalid("bug"))
     silent = dataclasses.replace(episode([1], sample=1), rewards=())
-    assert agreement([Row(lost), Row(silent)])[1] == {}
+    assert agreement([Row(lost), Row(silent)], role="")[1] == {}
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=9))

@@ -113,6 +113,16 @@ def test_an_answer_that_nobody_wrote_has_no_reward() -> None:
     assert earned(Certainty(), [given, episode([])], policy("fp64")) == [None, None]
 
 
+@pytest.mark.parametrize("precision", ["fp32", "native"])
+def test_equal_answers_have_one_reward_to_the_last_bit(precision: str) -> None:
+    """Whatever stands between them: a group that says one thing must have no spread."""
+    between = [episode([1 + i % 4] * (1 + i % 5), sample=i) for i in range(9)]
+    same = [episode([1, 2, 3, END], sample=20 + i) for i in range(9)]
+    mixed = [one for pair in zip(between, same, strict=True) for one in pair]
+    found = earned(Certainty(form="mean-entropy"), mixed, policy(precision))
+    assert len({one.value for one in found[1::2] if one is not None}) == 1
+
+
 def _span(answer: Episode) -> Any:
     from assay.engine.interface import Span
 

@@ -25,7 +25,7 @@ def _self_questioning(split: Split, low: float, high: float) -> Mechanism:
         expand=(AnswerPosed(answers=8),),
         reward=(GroupVote(),),
         curate=(Agreed(by="share", low=low, high=high, role="policy"),),
-        forwards=(Agreement(),),
+        forwards=(Agreement(role="policy"),),
         credit=CREDIT,
         objective=OBJECTIVE,
         remember=(AdmitPosed(cap=16384),),

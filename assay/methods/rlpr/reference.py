@@ -59,10 +59,13 @@ def _reasoned(episode: Episode, codec: Codec) -> Ids:
 def _mean_probabilities(asked: Sequence[tuple[Request, Ids]], models: Models, role: str, codec: Codec) -> list[float]:
     """mean_t pi(a_t | context, a_<t) of the reference answer of each request, in these contexts."""
     from assay.engine.interface import Span
+    from assay.engine.spans import distinct
 
     spans = [Span(context, codec.encode(_reference(request)), request.temperature) for request, context in asked]
-    scores = models.play(role).score(spans) if spans else []
-    return [float(np.exp(one.logp.astype(np.float64)).mean()) for one in scores]
+    different, of = distinct(spans)
+    scores = models.play(role).score(different) if different else []
+    means = [float(np.exp(one.logp.astype(np.float64)).mean()) for one in scores]
+    return [means[place] for place in of]
 
 
 class ReferenceProbability(Rewarding):

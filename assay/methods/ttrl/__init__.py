@@ -32,8 +32,8 @@ TTRL = Like(
     notes=(
         "All 64 answers vote and the first 32 train; group statistics are those of the 32. 80 epochs of AIME's 30 "
         "problems are 300 steps of 8 prompts. The weight of the KL is that of the framework.",
-        "Training on the problems of a file of yours: --data FILE --mechanism.source epochs. Examinations ask held-out "
-        "problems; what a run says of its own problems are reward/accuracy and vote/label_accuracy.",
+        "Examinations ask held-out problems; what a run says of the problems that it trains on are reward/accuracy and "
+        "vote/label_accuracy. They are measured by answers that train nothing.",
         "Answers are equal if their texts are, spaces aside. Whatever cannot be read has no vote; of equal answers the "
         "one that came first is elected.",
     ),

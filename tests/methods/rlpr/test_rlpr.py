@@ -66,7 +66,7 @@ def test_the_reward_rises_though_nobody_verifies(monkeypatch: pytest.MonkeyPatch
     recipe = recipe_of("rlpr", max_new=6, warmup_steps=2, **scale)
     engine = policy("fp32", vocab=Signs.vocab, hidden=16, ffn=16, init_std=0.3)
     notes, _ = run(recipe, engine, pool=worked.POOL, codec=CODEC)
-    earned = [np.mean([episode.reward for episode in step]) for step in notes.episodes]
+    earned = [np.mean([episode.reward or 0.0 for episode in step]) for step in notes.episodes]
     assert np.mean(earned[-5:]) > np.mean(earned[:5]) + 0.03
 
 
