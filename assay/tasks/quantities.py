@@ -121,7 +121,12 @@ def _canonical(spec: Spec) -> str:
 
 
 def _compact(spec: Spec) -> str:
-    return f"q {' '.join(spec['facts'])}?{spec['asked']}"
+    """The quantity of which something is told has a capital: so a small model finds the place among others."""
+    return f"q {' '.join(map(_capital, spec['facts']))}?{spec['asked'].upper()}"
+
+
+def _capital(fact: str) -> str:
+    return fact[0].upper() + fact[1:]
 
 
 def _noun(name: str) -> str:
@@ -183,7 +188,7 @@ def _written(spec: Spec, strategy: str) -> Solution:
         wrong = (int(steps[at][-1]) + int(generator.integers(1, PRIME))) % PRIME
         steps[at:at] = [f"{steps[at][:-1]}{wrong}", TAKE_BACK]
     lines = [re.sub(r"([-+*=])", r" \1 ", re.sub(r"[a-z]", lambda m: _noun(m[0]), step)) for step in steps]
-    return Solution(answer, ",".join(steps), "\n".join(lines))
+    return Solution(answer, ",".join(map(_capital, steps)), "\n".join(lines))
 
 
 def _strategy(spec: Spec) -> str:
@@ -244,8 +249,13 @@ def _sides(text: str) -> list[str]:
     """The sides of an equation, with the names of compact wording."""
     if len(text) > _MOST_CHARACTERS:
         return [""]
-    short = re.sub(r"[a-z]+", lambda m: _NAME.get(m[0], m[0]), text)
+    short = re.sub(r"[a-z]+", lambda m: _NAME.get(m[0], m[0]), _lower(text))
     return [side.replace(" ", "") for side in short.split("=")]
+
+
+def _lower(text: str) -> str:
+    """In small letters, if it is ASCII: other alphabets have capitals of ASCII letters too, such as the kelvin sign."""
+    return text.lower() if text.isascii() else text
 
 
 def _is_true(fact: str, sides: Sequence[str], values: dict[str, int]) -> bool:
