@@ -121,12 +121,14 @@ def _canonical(spec: Spec) -> str:
 
 
 def _compact(spec: Spec) -> str:
-    """The quantity of which something is told has a capital: so a small model finds the place among others."""
+    """The quantity of which something is told is a capital, and what is told of it follows at once: `Bt+d` for b = t + d.
+    So a small model finds the place among others.
+    """
     return f"q {' '.join(map(_capital, spec['facts']))}?{spec['asked'].upper()}"
 
 
 def _capital(fact: str) -> str:
-    return fact[0].upper() + fact[1:]
+    return fact[0].upper() + fact[2:]
 
 
 def _noun(name: str) -> str:
@@ -249,8 +251,9 @@ def _sides(text: str) -> list[str]:
     """The sides of an equation, with the names of compact wording."""
     if len(text) > _MOST_CHARACTERS:
         return [""]
-    short = re.sub(r"[a-z]+", lambda m: _NAME.get(m[0], m[0]), _lower(text))
-    return [side.replace(" ", "") for side in short.split("=")]
+    short = re.sub(r"[a-z]+", lambda m: _NAME.get(m[0], m[0]), _lower(text)).replace(" ", "")
+    name, sides = short[:1], short[1:].removeprefix("=")
+    return [name, *sides.split("=")] if sides else [name]
 
 
 def _lower(text: str) -> str:
