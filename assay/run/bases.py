@@ -125,8 +125,8 @@ def _of_chains(name: str, summary: str, levels: tuple[int, ...], num_prompts: in
 # Task, summary, levels, and solutions in a step and steps of imitation.
 _OF_CHAINS: tuple[tuple[str, str, tuple[int, ...], int, int], ...] = (
     ("search-stream", "searches for an expression with three numbers, blind or by nearness", (3,), 64, 600),
-    ("quantities", "two quantities from statements in any order, back from the question", (3, 4), 32, 1100),
-    ("trace", "programs traced line by line, all lines or those that matter", (6, 7, 8), 32, 1100),
+    ("quantities", "two quantities from statements in any order, back from the question", (3, 4), 32, 700),
+    ("trace", "programs traced line by line, all lines or those that matter", (7, 8, 9), 32, 700),
 )
 BASES = {
     base.name: base

@@ -7,6 +7,7 @@ frequent than another.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 
@@ -121,7 +122,14 @@ def _canonical(spec: Spec) -> str:
 
 
 def _compact(spec: Spec) -> str:
-    return f"q {' '.join(spec['facts'])}?{spec['asked']}"
+    """Values are written `t1` for t = 1 and rules `Bt+d` for b = t + d, so that a small model can tell the places where
+    something is told of a quantity from those where it is used.
+    """
+    return f"q {' '.join(_short(*fact.split('=')) for fact in spec['facts'])}?{spec['asked'].upper()}"
+
+
+def _short(name: str, fact: str) -> str:
+    return name + fact if fact.isdigit() else name.upper() + fact
 
 
 def _noun(name: str) -> str:
@@ -147,26 +155,37 @@ def _natural(spec: Spec) -> str:
     )
 
 
-def _steps(told: dict[str, str], values: dict[str, int], asked: Iterable[str]) -> list[str]:
-    """From the quantities that are asked for back to what is told, and from there on again: what is told of a quantity,
-    then all that it needs, then its value.
+def _steps(told: dict[str, str], values: dict[str, int], asked: Iterable[str]) -> list[tuple[str, str]]:
+    """From the quantities that are asked for back to what is told, and from there on again: (quantity, "") for what is
+    told of it, then all that it needs, then (quantity, value).
     """
-    steps: dict[str, None] = {}
+    steps: dict[tuple[str, str], None] = {}
 
     def visit(name: str) -> None:
-        fact = told[name]
-        if f"{name}={fact}" in steps:
-            return
-        steps[f"{name}={fact}"] = None
-        if not fact.isdigit():
-            for other in _needs(fact):
+        if (name, "") not in steps and not told[name].isdigit():
+            steps[name, ""] = None
+            for other in _needs(told[name]):
                 visit(other)
-            left, operator, right = _rule_of(fact)
-            steps[f"{name}={values[left]}{operator}{values.get(right, right)}={values[name]}"] = None
+            steps[name, str(values[name])] = None
 
     for name in asked:
         visit(name)
     return list(steps)
+
+
+def _step(name: str, value: str, told: dict[str, str], values: dict[str, int]) -> str:
+    if not value:
+        return _short(name, told[name])
+    known = re.sub("[a-z]", lambda m: f"{m[0]}{values[m[0]]}", told[name])
+    return f"{name.upper()}{known}={name}{value}"
+
+
+def _line(name: str, value: str, told: dict[str, str], values: dict[str, int]) -> str:
+    """The same in natural wording."""
+    left, operator, right = _rule_of(told[name])
+    if not value:
+        return f"{_noun(name)} = {_noun(left)} {operator} {right if right.isdigit() else _noun(right)}"
+    return f"{_noun(name)} = {values[left]} {operator} {values.get(right, right)} = {value}"
 
 
 def _written(spec: Spec, strategy: str) -> Solution:
@@ -176,14 +195,17 @@ def _written(spec: Spec, strategy: str) -> Solution:
     if strategy == "direct":
         return Solution(answer)
     steps = _steps(told, values, told if strategy == "all" else spec["asked"])
+    compact = [_step(*step, told, values) for step in steps]
+    natural = [_line(*step, told, values) for step in steps]
     if strategy == "corrected":
         generator = Key("mistake", "quantities", _canonical(spec)).generator()
-        computed = [place for place, step in enumerate(steps) if step.count("=") == 2]
+        computed = [place for place, (_, value) in enumerate(steps) if value]
         at = computed[int(generator.integers(len(computed)))]
-        wrong = (int(steps[at][-1]) + int(generator.integers(1, PRIME))) % PRIME
-        steps[at:at] = [f"{steps[at][:-1]}{wrong}", TAKE_BACK]
-    lines = [re.sub(r"([-+*=])", r" \1 ", re.sub(r"[a-z]", lambda m: _noun(m[0]), step)) for step in steps]
-    return Solution(answer, ",".join(steps), "\n".join(lines))
+        name, value = steps[at]
+        wrong = str((int(value) + int(generator.integers(1, PRIME))) % PRIME)
+        compact[at:at] = [_step(name, wrong, told, values), TAKE_BACK]
+        natural[at:at] = [_line(name, wrong, told, values), TAKE_BACK]
+    return Solution(answer, ",".join(compact), "\n".join(natural))
 
 
 def _strategy(spec: Spec) -> str:
@@ -244,8 +266,18 @@ def _sides(text: str) -> list[str]:
     """The sides of an equation, with the names of compact wording."""
     if len(text) > _MOST_CHARACTERS:
         return [""]
-    short = re.sub(r"[a-z]+", lambda m: _NAME.get(m[0], m[0]), text)
-    return [side.replace(" ", "") for side in short.split("=")]
+    short = re.sub(r"[a-z]+", lambda m: _NAME.get(m[0], m[0]), _lower(text)).replace(" ", "")
+    name, sides = short[:1], short[1:].removeprefix("=")
+    return (
+        [name, *(side.removeprefix(name) if side[1:].isdigit() else side for side in sides.split("="))]
+        if sides
+        else [name]
+    )
+
+
+def _lower(text: str) -> str:
+    """In small letters, if it is ASCII: other alphabets have capitals of ASCII letters too, such as the kelvin sign."""
+    return text.lower() if text.isascii() else text
 
 
 def _is_true(fact: str, sides: Sequence[str], values: dict[str, int]) -> bool:
@@ -254,12 +286,17 @@ def _is_true(fact: str, sides: Sequence[str], values: dict[str, int]) -> bool:
     if fact.isdigit():
         return all(side == fact for side in sides)
     left, operator, right = rule = _rule_of(fact)
-    pairs = [(a, b) for a in (left, str(values[left])) for b in (right, str(values.get(right, right)))]
+    pairs = list(itertools.product(_forms(left, values), _forms(right, values)))
     whole = _unreduced(rule, values)
     right_sides = {f"{a}{operator}{b}" for a, b in pairs} | {str(whole), str(whole % PRIME)}
     if operator != "-":
         right_sides |= {f"{b}{operator}{a}" for a, b in pairs}
     return all(side in right_sides for side in sides)
+
+
+def _forms(operand: str, values: dict[str, int]) -> set[str]:
+    """How an operand may be written: a quantity, its value or both; a number as it is."""
+    return {operand, str(values[operand]), f"{operand}{values[operand]}"} if operand in values else {operand}
 
 
 def _ending(asked: str, said: dict[str, str], answer: str | None) -> Ending:

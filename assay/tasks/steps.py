@@ -86,11 +86,13 @@ def divided(text: str, wording: Wording) -> tuple[str, str | None]:
 
 
 def spans_of(body: str, wording: Wording) -> list[tuple[int, int]]:
-    """(begin, end) of each step, without the space around it. Lines that claim nothing are no steps."""
+    """(begin, end) of each step, without the space around it. In natural wording, lines that claim nothing are no
+    steps.
+    """
     found = []
     for match in _PIECES[wording].finditer(body):
         piece = match[0].strip()
-        if _CLAIMS.search(piece):
+        if piece and (wording == "compact" or _CLAIMS.search(piece)):
             begin = match.start() + match[0].index(piece)
             found.append((begin, begin + len(piece)))
     return found

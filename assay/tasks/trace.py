@@ -1,15 +1,15 @@
 """Small programs with conditions and a loop, traced line by line. Planning pays: only some lines bear on the question.
 
-A program has four variables, modulo 7. The question asks for two of them at the end, so that a blind guess is right in
-one case of 49. A step is one executed line, what it says, the values that it reads, and what it gives: `3a+2=5+2=c0` of
-the line `3c=a+2`, and `4a>3=5>3=1` of the line `4?a>3`, which executes the next line only if its condition holds. `6^4`
-goes back to line 4, once.
+A program has four variables, modulo 7. The question asks for two of them at the end, so that a blind guess is right
+in one case of 49. A step is one executed line, with the value of each variable that it reads, and what it gives:
+`3a5+2=c0` of the line `3c=a+2`, and `4a5>3=1` of the line `4?a>3`, which executes the next line only if its condition
+holds. `6^4` goes back to line 4, once.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +31,7 @@ _LINES = range(3, 10)  # their numbers are one digit
 _RULE = re.compile(r"([a-d])=([a-d])([-+*])([a-d]|[0-9])")
 _CONDITION = re.compile(r"\?([a-d])>([0-9])")
 _BACK = re.compile(r"\^([0-9])")
-_STEP = re.compile(r"([1-9])\??(?:([a-d])=)?([0-9a-d][-+*>].*)=([a-d]?)([0-9])")
+_STEP = re.compile(r"([1-9])\??(?:([a-d])=)?(.+)=([a-d]?)([0-9])")
 _ANSWER = re.compile(r"([0-9])[ ,]*([0-9])")
 _WORDING = re.compile(r"line|mod|[ :]")
 _MOST_CHARACTERS = 80  # of a step
@@ -54,7 +54,9 @@ class Event:
 
     @property
     def text(self) -> str:
-        return f"{self.line}{''.join(self.rule)}={self.left}{self.rule[1]}{self.right}={self.writes}{self.value}"
+        a, operator, b = self.rule
+        right = b if b.isdigit() else f"{b}{self.right}"
+        return f"{self.line}{a}{self.left}{operator}{right}={self.writes}{self.value}"
 
     @property
     def words(self) -> str:
@@ -65,9 +67,10 @@ class Event:
 
     @property
     def sides(self) -> frozenset[str]:
-        """What may stand before the value: variables or their values, and for + and * in any order."""
+        """What may stand before the value: variables, their values or both, and for + and * in any order."""
         a, operator, b = self.rule
-        pairs = [(x, y) for x in (a, str(self.left)) for y in (b, str(self.right))]
+        other = {b, str(self.right), b if b.isdigit() else f"{b}{self.right}"}
+        pairs = [(x, y) for x in (a, str(self.left), f"{a}{self.left}") for y in other]
         swapped = [(y, x) for x, y in pairs] if operator in "+*" else []
         return frozenset(f"{x}{operator}{y}" for x, y in (*pairs, *swapped))
 
@@ -241,39 +244,39 @@ def _check(spec: Spec, text: str) -> Verdict:
 
 def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[StepVerdict], Ending]:
     """A step is true if it tells an execution of its line, later than what the steps before it tell, and if all on
-    which this depends was traced.
+    which this depends was traced. In a loop two executions of a line may be alike: then either may be meant, and the
+    verdicts are those of the reading with the most valid steps.
     """
     found = execute(spec)
-    needed, traced, now = set(found.needed(spec["asked"])), set[int](), -1
+    needed = set(found.needed(spec["asked"]))
+    readings: list[tuple[int, ...]] = [()]  # which events the true steps tell
     said: dict[str, str] = {}  # the values that steps give to variables, without those of steps that are taken back
-    verdicts: list[StepVerdict] = []
     undo: dict[str, str] | None = None  # `said` before the last step, if that step is wrong
+    verdicts: list[StepVerdict] = []
     for text in steps:
         if text == TAKE_BACK:
             verdicts.append("wrong" if undo is None else "valid")
             said, undo = said if undo is None else undo, None
             continue
         match = _STEP.fullmatch(_WORDING.sub("", text)) if len(text) <= _MOST_CHARACTERS else None
-        place = None if match is None else _place(found, match, now, traced)
-        verdicts.append("wrong" if place is None else "valid" if place in needed else "useless")
-        undo = said if place is None else None
-        if place is not None:
-            traced.add(place)
-            now = place
+        longer = [] if match is None else [(*told, at) for told in readings for at in _places(found, match, told)]
+        verdicts.append("useless" if longer else "wrong")
+        readings, undo = longer or readings, None if longer else said
         if match is not None and (name := match[2] or match[4]):
             said = {**said, name: match[5]}
+    best = iter(max(readings, key=lambda told: len(needed.intersection(told))))
+    verdicts = ["valid" if verdict == "useless" and next(best) in needed else verdict for verdict in verdicts]
     return verdicts, _ending(spec["asked"], said, answer)
 
 
-def _place(found: Execution, match: re.Match[str], now: int, traced: set[int]) -> int | None:
-    """The place of the first event after `now` that a step tells and whose needs were traced."""
-    for place in range(now + 1, len(found.events)):
+def _places(found: Execution, match: re.Match[str], told: Sequence[int]) -> Iterator[int]:
+    """The places of the events that a step may tell: after those told, with all that they depend on among these."""
+    names = {match[2], match[4]} - {None, ""}
+    for place in range(max(told, default=-1) + 1, len(found.events)):
         event = found.events[place]
-        names = {match[2], match[4]} - {None, ""}
-        told = str(event.line) == match[1] and str(event.value) == match[5] and names == {event.writes} - {""}
-        if told and event.sides.issuperset(match[3].split("=")) and event.needs <= traced:
-            return place
-    return None
+        alike = str(event.line) == match[1] and str(event.value) == match[5] and names == {event.writes} - {""}
+        if alike and event.sides.issuperset(match[3].split("=")) and event.needs.issubset(told):
+            yield place
 
 
 def _ending(asked: str, said: Mapping[str, str], answer: str | None) -> Ending:
@@ -301,5 +304,5 @@ TRACE = Task(
     check=_check,
     others=_others,
     steps=_read,
-    first=8,
+    first=9,
 )

@@ -44,7 +44,10 @@ def read(text: str, spec: dict = SPEC, wording: str = "compact") -> tuple[str, s
         ("c=2,d=5#2", "vv", "none"),
         ("c=b-a=2,c=a-b=2,c=a*b=2,c=a+c=2", "wwww", "none"),
         ("d=a-c=2,d=c-a", "wv", "none"),
-        ("a=5,y=1,=2,c,c=,2=2,A=4,aa=4#1", "wwwwwww", "none"),  # `c` alone claims nothing
+        ("a=5,y=1,=2,c,c=,2=2,\u212a=4,aa=4#1", "wwwwwwww", "none"),
+        ("Ca+b,Ca4+b5=c2,Dc-a,Dc2-a4=d5#25", "vvvv", "faithful"),  # as worked solutions write it
+        ("C4+5=2,C4+5=2,C,D5#25", "vuwv", "faithful"),
+        ("Ca5+b4=c2,Ca4+b5=d2,Cb5+a=9=2,a4#25", "wwvv", "shortcut"),
         ("a=4=4,b=3+2", "vw", "none"),
     ],
 )
@@ -60,7 +63,7 @@ def test_natural_steps_name_things() -> None:
 
 def told(problem: Problem) -> tuple[dict[str, str], str]:
     facts, asked = re.fullmatch(r"q (.*)\?(..)", str(problem.prompt)).groups()  # type: ignore[union-attr]
-    return dict(fact.split("=") for fact in facts.split(" ")), asked
+    return {fact[0].lower(): fact[1:] for fact in facts.split(" ")}, asked.lower()
 
 
 def told_in_words(problem: Problem) -> tuple[dict[str, str], str]:
@@ -120,12 +123,12 @@ def side_is_told(side: str, fact: str, values: dict[str, int]) -> bool:
     if re.fullmatch(r"-?\d+", side):
         put = re.sub(r"[a-z]", lambda m: str(values[m[0]]), fact)
         return int(side) in (eval(put), eval(put) % 7) and str(int(side)) == side
-    match = re.fullmatch(r"(\w)([-+*])(\w)", side)
+    match = re.fullmatch(r"(\w+)([-+*])(\w+)", side)
     if match is None or fact.isdigit() or match[2] != fact[1]:
         return False
 
     def same(one: str, other: str) -> bool:
-        return one == other or (other.isalpha() and one == str(values[other]))
+        return one == other or (other.isalpha() and one in (str(values[other]), f"{other}{values[other]}"))
 
     straight = same(match[1], fact[0]) and same(match[3], fact[2])
     return straight or (match[2] in "+*" and same(match[1], fact[2]) and same(match[3], fact[0]))
@@ -140,7 +143,8 @@ def expected(problem: Problem, steps: list[str]) -> list[str]:
         if step == "~":
             verdicts.append("valid" if place and verdicts[-1] == "wrong" and steps[place - 1] != "~" else "wrong")
             continue
-        name, *sides = step.split("=")
+        name, *sides = (step[0].lower(), *step[1:].lower().split("="))
+        sides = [side[1:] if re.fullmatch(name + r"\d+", side) else side for side in sides]
         gives = sides[-1].isdigit()
         ready = not gives or all(letter in known for letter in facts[name] if letter.isalpha())
         if not (ready and all(side_is_told(side, facts[name], values) for side in sides)):
@@ -164,7 +168,7 @@ def test_steps_with_changes_have_the_verdicts_of_an_independent_reading(level: i
             for place, step in enumerate(steps):
                 if step == "~" or draw.random() < 0.7:
                     continue
-                at = draw.randrange(2, len(step))
+                at = draw.randrange(1, len(step))
                 kind = "0123456" if step[at].isdigit() else "+-*" if step[at] in "+-*" else "".join(facts)
                 if step[at] != "=":
                     steps[place] = step[:at] + draw.choice(kind) + step[at + 1 :]
@@ -176,4 +180,4 @@ def test_steps_with_changes_have_the_verdicts_of_an_independent_reading(level: i
             assert verdicts == expected(problem, steps), (problem.prompt, steps)
             for verdict in verdicts:
                 seen[verdict] += 1
-    assert min(seen.values()) > 60
+    assert min(seen.values()) > 30

@@ -57,8 +57,8 @@ def test_a_response_is_divided_into_steps_and_answer(text: str, wording: Wording
 
 
 def test_steps_stand_between_marks_without_space_around_them() -> None:
-    body = " 1=1, ,~|let us see,<2"
-    assert [body[begin:end] for begin, end in spans_of(body, "compact")] == ["1=1", "~", "<2"]
+    body = " 1=1, ,~|abc,<2"
+    assert [body[begin:end] for begin, end in spans_of(body, "compact")] == ["1=1", "~", "abc", "<2"]
     body = "Let us see, slowly.\n 1 + 1 = 2 \n\n~"
     assert [body[begin:end] for begin, end in spans_of(body, "natural")] == ["1 + 1 = 2", "~"]
 
