@@ -276,8 +276,8 @@ def of_extrapolate() -> list[Argument]:
                 "type": float,
                 "nargs": "+",
                 "metavar": "SCORE",
-                "help": "the score of each checkpoint on validation problems; default 1 2 3 ..., so that --to counts in "
-                "checkpoints",
+                "help": "the score of each checkpoint on validation problems; default 1 2 3 ..., so that --to counts "
+                "in checkpoints",
             },
         ),
     ]

@@ -122,6 +122,7 @@ METHODS = {
         "guide",
         "ampo",
         "seele",
+        "g2rpo_a",
         "cure",
         "arpo",
         "treerl",
