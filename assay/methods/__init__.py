@@ -120,6 +120,7 @@ METHODS = {
         "questa",
         "r3",
         "guide",
+        "nurl",
         "ampo",
         "seele",
         "g2rpo_a",
