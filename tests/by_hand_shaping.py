@@ -15,13 +15,13 @@ PLAIN = (0.2, 0.2, None)
 CLIPS = dict.fromkeys(("passk", "psr", "nsr", "w-reinforce", "otb", "maxrl", "gdpo", "l1-exact", "l1-max"), PLAIN)
 CLIPS |= dict.fromkeys(("len-kimi", "rew-qwen"), PLAIN) | {"ngrpo": (0.16, 0.24, None), "rl-zvp": (0.2, 0.28, None)}
 CLIPS |= dict.fromkeys(("gfpo", "gfpo-efficiency", "gfpo-adaptive"), (0.2, 0.2, 10.0)) | {"spo": (0.2, 0.28, 10.0)}
-CLIPS |= dict.fromkeys(("temp-entropy", "temp-schedule", "acereason", "deepscaler-len", "self"), PLAIN)
+CLIPS |= dict.fromkeys(("temp-entropy", "temp-schedule", "acereason", "deepscaler-len", "self", "nurl"), PLAIN)
 CLIPS |= {"drive": (0.2, 0.28, None)}
 LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")
 LIKE |= dict.fromkeys(("judge-prompts", "judge-single", "spec-verifier", "rubric-reward", "rubric-whole"), "grpo")
 LIKE |= dict.fromkeys(("vr-rule", "vr-gate"), "grpo")
 GENTLE = ("rew-qwen", "logic-rl", "verif")  # a KL of 0.001
-PLAIN_MEANS = ("toolrl", "toolrl-exact", "swe-rl")  # a mean over each answer, without a KL
+PLAIN_MEANS = ("toolrl", "toolrl-exact", "swe-rl", "g2rpo-a")  # a mean over each answer, without a KL
 CLIPS |= dict.fromkeys((*GENTLE, *PLAIN_MEANS), PLAIN)
 DUAL = ("simko", "archer")  # tokens go by how much the policy hesitates
 NAMES = (*CLIPS, *DUAL, *LIKE)
@@ -48,7 +48,9 @@ def advantages(name: str, rewards: Sequence[float]) -> list[float]:
         return [0.0] * len(rewards)
     if name == "maxrl":
         return [(r - mean(rewards)) / mean(rewards) for r in rewards]
-    scale = {"len-kimi": 1.0}.get(name, (pstdev if name.startswith("gfpo") else stdev)(rewards) + 1e-6)
+    scale = {"len-kimi": 1.0, "g2rpo-a": stdev(rewards) + 1e-4}.get(
+        name, (pstdev if name.startswith("gfpo") else stdev)(rewards) + 1e-6
+    )
     return [(r - mean(rewards)) / scale for r in rewards]
 
 

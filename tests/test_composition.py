@@ -44,6 +44,7 @@ NEEDS_SOLUTION = {"anchor-search", "on-anchor", "switch-to-expert", "expert-pref
     "partial-solution",
     "cut-anywhere",
     "criticise",
+    "guide-answers",
 }  # cannot do without
 TURNS, RECOMPOSE, OWN = "curate:take-turns", "curate:recompose", "curate:own-tokens"
 MANY = {"num_prompts": 6, "num_steps": 5, "group_size": 8, "oversample": 3}  # more mixed groups than are wanted

@@ -147,9 +147,8 @@ def _require_alike(start: str, first: Policy, model: str, policy: Policy) -> Non
     if one == other and first.tokenizer.vocab == policy.tokenizer.vocab:
         return
     unlike = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
-    told = (
-        f"'{unlike[0]}' is {one.get(unlike[0])} and {other.get(unlike[0])}" if unlike else "their vocabularies differ"
-    )
+    shapes = [f"'{name}' is {one.get(name)} and {other.get(name)}" for name in unlike[:1]]
+    told = shapes[0] if shapes else "their vocabularies differ"
     raise ConfigError(f"{start} and {model} are unlike models: {told}. Give checkpoints of one run, and its start.")
 
 
