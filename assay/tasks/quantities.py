@@ -232,7 +232,7 @@ def _check(spec: Spec, text: str) -> Verdict:
 
 def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[StepVerdict], Ending]:
     """A step says of a quantity what is told, or its value, for which the values that it needs must be known. It is
-    true if each of its sides is what is told of the quantity, with quantities or with their values.
+    true if each of its sides is what is told of the quantity, with quantities, their values or both.
     """
     told = _told(spec)
     values, needed = _values(told), set(_needed(told, spec["asked"]))
@@ -263,16 +263,14 @@ def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[St
 
 
 def _sides(text: str) -> list[str]:
-    """The sides of an equation, with the names of compact wording."""
+    """The quantity of a step and what the step says of it, with the names of compact wording."""
     if len(text) > _MOST_CHARACTERS:
         return [""]
     short = re.sub(r"[a-z]+", lambda m: _NAME.get(m[0], m[0]), _lower(text)).replace(" ", "")
     name, sides = short[:1], short[1:].removeprefix("=")
-    return (
-        [name, *(side.removeprefix(name) if side[1:].isdigit() else side for side in sides.split("="))]
-        if sides
-        else [name]
-    )
+    if not sides:
+        return [name]
+    return [name, *(side.removeprefix(name) if side[1:].isdigit() else side for side in sides.split("="))]
 
 
 def _lower(text: str) -> str:

@@ -35,7 +35,7 @@ _LEAVES = 2  # tries of the last two numbers in an excursion
 _LARGEST_VALUE = 300
 _TOKEN = re.compile(r"[0-9]+|[-+*/()]")
 _STEP = re.compile(r"([0-9]{1,6})([-+*/])([0-9]{1,6})=([0-9]{1,6})(!?)((?: [0-9]{1,6}){0,9})")
-_BACK = re.compile(r"<((?: ?[0-9]{1,6}){0,9})")
+_BACK = re.compile(r"<([0-9]{1,6}(?: [0-9]{1,6}){0,9})?")
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2}
 
 Operation = tuple[int, str, int, int]  # two numbers with an operator between them, and the result
@@ -164,8 +164,7 @@ def _rank(strategy: str, target: int, generator: np.random.Generator) -> Rank:
 
 def _mistaken(step: str, by: int) -> str:
     """The step with a result that is too large."""
-    left, _, right = step.partition("=")
-    return re.sub(r"^[0-9]+", lambda m: str(int(m[0]) + by), right).join((f"{left}=", ""))
+    return re.sub(r"(?<==)[0-9]+", lambda m: str(int(m[0]) + by), step)
 
 
 def _strategy(spec: Spec) -> str:
@@ -234,7 +233,7 @@ def _returned(search: _Search, text: str) -> tuple[_Search, bool]:
     if match is None or len(search.states) == 1:
         return search, False
     before = replace(search, states=search.states[:-1])
-    listed = match[1].split()
+    listed = (match[1] or "").split()
     return before, not listed or Counter(map(int, listed)) == Counter(before.states[-1].numbers)
 
 

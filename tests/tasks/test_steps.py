@@ -146,6 +146,8 @@ def test_steps_of_hostile_texts_are_judged(name: str, wording: Wording) -> None:
         "<,<,<",
         "1=1=1=1",
         "=,=",
+        "<" + "9" * 300,
+        "4*7=28" + " 9" * 300,
         "=",
         "9" * 300 + "=1",
         "²=1",
