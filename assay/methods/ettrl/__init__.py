@@ -12,6 +12,7 @@ ETTRL = Like(
     paper="2508.11356",
     claim="forks at tokens of high entropy and advantages reshaped by entropy: 68% more on AIME 2024 than TTRL with "
     "Llama3.1-8B, with 60% of the tokens",
+    missing="the paper's own function of the entropy, and how it grows its trees: forms of ours take their places",
     changes={
         "mechanism.ask": (Trunks(share=0.25),),
         "mechanism.expand": (Fork(places=1, branches=3, rounds=1, by="entropy", among=3, letters=0),),
