@@ -80,8 +80,7 @@ def _phases(
     since, end = span
     scale, stage = recipe.scale, recipe.stages[number]
     mechanism = stage.mechanism or recipe.mechanism
-    keepers_by_mechanism = keepers([mechanism.remember for mechanism in recipe.mechanisms])
-    all_keepers = [keeper for parts in keepers_by_mechanism for keeper in parts]
+    keepers_by_mechanism, all_keepers = _keepers(recipe)
     own_keepers = keepers_by_mechanism[next(i for i, other in enumerate(recipe.mechanisms) if other is mechanism)]
     drawn = scale.num_prompts * scale.oversample
     constants = {**_offered(recipe, mechanism, all_keepers, pool, codec, micro_tokens), "since": since, "until": end}
@@ -142,6 +141,19 @@ def _phases(
     )
 
 
+def judging(recipe: Recipe, *, pool: Pool, codec: Codec, micro_tokens: int) -> Callable[[str], Judge]:
+    """Role -> how its answers are judged in the first stage, for a look at rewards before a run."""
+    mechanism = recipe.stages[0].mechanism or recipe.mechanism
+    constants = _offered(recipe, mechanism, _keepers(recipe)[1], pool, codec, micro_tokens)
+    return _judges(mechanism, {**constants, "until": recipe.scale.num_steps})
+
+
+def _keepers(recipe: Recipe) -> tuple[list[list[Keeper]], list[Keeper]]:
+    """What keeps a store: of each mechanism of the recipe, and of all of them."""
+    by_mechanism = keepers([mechanism.remember for mechanism in recipe.mechanisms])
+    return by_mechanism, [keeper for parts in by_mechanism for keeper in parts]
+
+
 def _offered(
     recipe: Recipe, mechanism: Mechanism, kept: Sequence[Keeper], pool: Pool, codec: Codec, micro_tokens: int
 ) -> dict[str, Any]:
@@ -176,17 +188,20 @@ def _collector(
     constants: Mapping[str, Any],
 ) -> Collect:
     """The collector that generates and judges in rounds, inside the recipe's `collect` parts, the last outermost."""
+    expand = _bound(mechanism.expand, constants)
+    continues = any(part.continues for part in mechanism.expand)
+    collect: Collect = Collector(verdicts, _judges(mechanism, constants), expand, more, constants["codec"], continues)
+    for part in _bound(mechanism.collect, {**constants, "more": more}):
+        collect = part(collect)
+    return collect
 
+
+def _judges(mechanism: Mechanism, constants: Mapping[str, Any]) -> Callable[[str], Judge]:
     def judge(role: str) -> Judge:
         rule = mechanism.rule(role)
         return Judge(rule.verified, _bound(rule.reward, constants))
 
-    expand = _bound(mechanism.expand, constants)
-    continues = any(part.continues for part in mechanism.expand)
-    collect: Collect = Collector(verdicts, functools.cache(judge), expand, more, constants["codec"], continues)
-    for part in _bound(mechanism.collect, {**constants, "more": more}):
-        collect = part(collect)
-    return collect
+    return functools.cache(judge)
 
 
 def _batch_rules(recipe: Recipe, mechanism: Mechanism, constants: Mapping[str, Any]) -> Callable[[str], BatchRule]:

@@ -20,6 +20,8 @@ FREE = {  # what a text may be that has no list of choices, by field
     "of": "of the part that set rows aside",
     "tag": "of rows, chosen by the recipe",
     "role": "of the recipe's role table",
+    "roles": "of the recipe's role table",
+    "voters": "of the recipe's role table",
     "model": "of the recipe's models",
     "reference": "of the recipe's models",
     "student": "of the recipe's models",

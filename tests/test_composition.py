@@ -198,7 +198,18 @@ def test_checkpoints_of_earlier_versions_find_their_stores() -> None:
                 "values",
                 "harvest",
             ),
-            *("unsolved", "examined", "helpful", "left-over", "posed", "drafts", "", "entropy", "mixed-share"),
+            *(
+                "unsolved",
+                "examined",
+                "helpful",
+                "left-over",
+                "posed",
+                "drafts",
+                "",
+                "entropy",
+                "mixed-share",
+                "deviation",
+            ),
         ]
     )
 

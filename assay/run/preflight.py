@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.ask import Codec, Sampling, first_requests
-from assay.collect import Ahead, AtEnd, Collector, Judge, Verify
+from assay.assemble import judging
+from assay.collect import Ahead, AtEnd, Collector, Verify
 from assay.curate.grouping import groups, spread
 from assay.errors import AssayError, DataError, Stopped
 from assay.host.files import read_json
@@ -22,7 +23,7 @@ from assay.known import RECIPES
 from assay.memory import Memory
 from assay.models import Models
 from assay.part import bind, name_of
-from assay.recipe import LORA_FACTOR, Mechanism, at_profile
+from assay.recipe import LORA_FACTOR, at_profile
 from assay.rng import Key
 from assay.run.experiment import Experiment
 from assay.run.memory_plan import SMALL
@@ -106,21 +107,9 @@ def probe(experiment: Experiment, models: Models, codec: Codec, *, verify: Verif
     problems = [experiment.pool.problem(key("problem", i)) for i in range(count)]
     sampling = Sampling(scale.max_new, scale.temperature, scale.top_p, scale.top_k, scale.min_p)
     requests = first_requests(problems, memory, first=0, samples=samples, sampling=sampling, codec=codec)
-    collect = Collector(AtEnd(verify), _judging(mechanism, experiment, codec), (), lambda *_: [], codec)
+    judge = judging(recipe, pool=experiment.pool, codec=codec, micro_tokens=experiment.machine.micro_tokens)
+    collect = Collector(AtEnd(verify), judge, (), lambda *_: [], codec)
     return collect(models, requests, memory)[0]
-
-
-def _judging(mechanism: Mechanism, experiment: Experiment, codec: Codec) -> Callable[[str], Judge]:
-    scale = experiment.recipe.scale
-    constants = {"max_new": scale.max_new, "group_size": scale.group_size, "scale": scale, "codec": codec}
-    constants |= {"num_steps": scale.num_steps, "num_prompts": scale.num_prompts, "pool": experiment.pool}
-    constants |= {"micro_tokens": experiment.machine.micro_tokens}
-
-    def judge(role: str) -> Judge:
-        rule = mechanism.rule(role)
-        return Judge(rule.verified, tuple(bind(part, **constants) for part in rule.reward))
-
-    return judge
 
 
 def look(experiment: Experiment, policy: Policy, models: Models, *, longest: int, verify: Verify) -> list[str]:

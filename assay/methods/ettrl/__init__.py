@@ -12,6 +12,7 @@ ETTRL = Like(
     paper="2508.11356",
     claim="forks at tokens of high entropy and advantages reshaped by entropy: 68% more on AIME 2024 than TTRL with "
     "Llama3.1-8B, with 60% of the tokens",
+    missing="the paper's own function of the entropy, and how it grows its trees: forms of ours take their places",
     changes={
         "mechanism.ask": (Trunks(share=0.25),),
         "mechanism.expand": (Fork(places=1, branches=3, rounds=1, by="entropy", among=3, letters=0),),
@@ -19,7 +20,8 @@ ETTRL = Like(
         "mechanism.shape": (RelativeEntropy(bound=0.2),),
     },
     notes=(
-        "A quarter of the answers are trunks, and each forks once into three branches; whole groups vote and train.",
+        "A quarter of the answers are trunks, and each forks once into three branches; whole groups vote and train. "
+        "What branches share trains in each of them: --mechanism.curate own-tokens trains it once.",
         "f(H) = clip(H_i / mean_g H, 0.8, 1.2), H_i the mean entropy of an answer: the form and all values are ours, "
         "because of the paper only its idea was at hand. The rest is that of ttrl.",
     ),
