@@ -28,7 +28,8 @@ GROW = ("acereason", "deepscaler-len")  # the longer answers of later stages are
 IMITATES = ("sft", "dft", "ift", "expert-iteration", "rcrl", "cft-1")  # answers of others, or of rounds before
 BEGINS = ("rstar-coder",)  # imitates in its first stage, and is rewarded in its last
 PICKS = ("self",)  # works on what the greedy answer fails, and here that is right from the start
-RL = tuple(name for name in RECIPES if name not in (*IMITATES, *PICKS, *STAGED, *OFFLINE, *SOLVED, *BEGINS))
+TEACHES = ("meml-grpo",)  # its first stage imitates, and is always right; its own test looks at what follows
+RL = tuple(name for name in RECIPES if name not in (*IMITATES, *PICKS, *TEACHES, *STAGED, *OFFLINE, *SOLVED, *BEGINS))
 
 
 @pytest.fixture(autouse=True)

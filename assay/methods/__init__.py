@@ -121,6 +121,7 @@ METHODS = {
         "r3",
         "guide",
         "nurl",
+        "meml_grpo",
         "ampo",
         "seele",
         "g2rpo_a",
