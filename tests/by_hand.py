@@ -65,7 +65,7 @@ LIKE = {
     **shaping.LIKE,
 }  # on rows that share nothing, a method that is another
 LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime", "clpo": "l1-exact", "clpo-rewriter": "l1-exact"}
-LIKE |= {"rlsp": "r3", "cft-1": "sft"}
+LIKE |= {"rlsp": "r3", "cft-1": "sft", "continual": "toolrl"}
 RECIPE_NAMES = (
     "reinforce",
     "rloo",

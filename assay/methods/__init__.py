@@ -114,6 +114,7 @@ METHODS = {
         "acereason",
         "deepscaler_len",
         "self",
+        "continual",
         "enigmata",
         "erpo",
         "clpo",
