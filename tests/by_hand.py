@@ -61,7 +61,7 @@ CLIPS |= shaping.CLIPS | unlabelled.CLIPS
 # on rows that share nothing, a method that is another
 LIKE = {"cure": "dapo", "deepmath": "dapo", **shaping.LIKE, **unlabelled.LIKE}
 LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime", "clpo": "l1-exact", "clpo-rewriter": "l1-exact"}
-LIKE |= {"rlsp": "r3", "cft-1": "sft"}
+LIKE |= {"rlsp": "r3", "cft-1": "sft", "continual": "toolrl"}
 RECIPE_NAMES = (
     "reinforce",
     "rloo",

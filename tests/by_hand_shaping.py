@@ -15,7 +15,9 @@ PLAIN = (0.2, 0.2, None)
 CLIPS = dict.fromkeys(("passk", "psr", "nsr", "w-reinforce", "otb", "maxrl", "gdpo", "l1-exact", "l1-max"), PLAIN)
 CLIPS |= dict.fromkeys(("len-kimi", "rew-qwen"), PLAIN) | {"ngrpo": (0.16, 0.24, None), "rl-zvp": (0.2, 0.28, None)}
 CLIPS |= dict.fromkeys(("gfpo", "gfpo-efficiency", "gfpo-adaptive"), (0.2, 0.2, 10.0)) | {"spo": (0.2, 0.28, 10.0)}
-CLIPS |= dict.fromkeys(("temp-entropy", "temp-schedule", "acereason", "deepscaler-len", "self", "nurl"), PLAIN)
+CLIPS |= dict.fromkeys(
+    ("temp-entropy", "temp-schedule", "acereason", "deepscaler-len", "self", "nurl", "meml-grpo"), PLAIN
+)
 CLIPS |= {"drive": (0.2, 0.28, None)}
 LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")
 LIKE |= dict.fromkeys(("judge-prompts", "judge-single", "spec-verifier", "rubric-reward", "rubric-whole"), "grpo")

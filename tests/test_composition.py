@@ -35,7 +35,7 @@ from assay.part import Remembering
 from assay.recipe import Mechanism, check
 
 ASIDE = {"recompose", "take-turns"}
-WRITES = {"own-tokens", "backed-up", "label-steps", "pairs", "mismatch", "train-at", "helpful", "recompose"}
+WRITES = {"own-tokens", "backed-up", "label-steps", "pairs", "mismatch", "train-at", "helpful", "recompose", "lessons"}
 # problems without a worked solution, and parts that cannot do without
 UNSOLVABLE = {"pose", "pose-seeds", "solve-posed", "answer-posed", "admit-posed"}
 NEEDS_SOLUTION = {"anchor-search", "on-anchor", "switch-to-expert", "expert-prefix", "expert", "distilled"} | {
@@ -45,6 +45,7 @@ NEEDS_SOLUTION = {"anchor-search", "on-anchor", "switch-to-expert", "expert-pref
     "cut-anywhere",
     "criticise",
     "guide-answers",
+    "taught-experts",
 }  # cannot do without
 TURNS, RECOMPOSE, OWN = "curate:take-turns", "curate:recompose", "curate:own-tokens"
 MANY = {"num_prompts": 6, "num_steps": 5, "group_size": 8, "oversample": 3}  # more mixed groups than are wanted

@@ -32,7 +32,8 @@ UNLABELLED = tuple(name for name in RECIPES if METHOD_OF[name] in GROUPS["unlabe
 # a coin, votes on what others pose, and rewards of reasoning, which letters lack
 BY_CHANCE = ("spurious-random", "r-zero", "sqlm", "rlpr", "covo", "rpt")
 PICKS = ("self",)  # works on what the greedy answer fails, and here that is right from the start
-OTHERS = (*IMITATES, *PICKS, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED)
+TEACHES = ("meml-grpo",)  # its first stage imitates, and is always right; its own test looks at what follows
+OTHERS = (*IMITATES, *PICKS, *TEACHES, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED)
 RL = tuple(name for name in RECIPES if name not in OTHERS)
 
 

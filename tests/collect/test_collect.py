@@ -107,6 +107,7 @@ def test_request_ids_are_unique_in_a_step_and_groups_in_a_run(name: str) -> None
                 "acereason",
                 "deepscaler-len",
                 "self",
+                "meml-grpo",
             )
             assert special or len(members) >= small(name).scale.group_size
     first, second = ({e.request.group for e in episodes} for episodes in notes.episodes)

@@ -46,8 +46,8 @@ NURL = Recipe(
     notes=(
         "From the paper: two stages, hints only where all answers are wrong, a new group of which one answer has no "
         "hint, hints that give neither answer nor steps, each answer trained under its own question. The numbers of "
-        "the scale, clip, no KL penalty, the set of 2048 problems, the plateau (30 steps, 0.005) and the equal stages are "
-        "ours.",
+        "the scale, clip, no KL penalty, the set of 2048 problems, the plateau (30 steps, 0.005) and the equal stages "
+        "are ours.",
         "Here the present policy writes a hint when a problem needs it; the paper's first policy writes all hints "
         "before, after it explained the answer. The writer's tokens are not trained. The wording of its prompt is "
         "ours.",
