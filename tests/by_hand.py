@@ -53,6 +53,7 @@ CLIPS = {
     "prime": (0.2, 0.2, None),
     "liteppo": (0.2, 0.2, None),
     "vapo": (0.2, 0.28, None),
+    "vine-ppo": (0.2, 0.2, None),
 }
 ENIGMATA = ("enigmata", "enigmata-staged")
 DIVERGENCES = ("rpg-fkl", "rpg-ufkl", "rpg-rkl", "rpg-urkl")
@@ -62,6 +63,8 @@ CLIPS |= shaping.CLIPS | unlabelled.CLIPS
 LIKE = {"cure": "dapo", "deepmath": "dapo", **shaping.LIKE, **unlabelled.LIKE}
 LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime", "clpo": "l1-exact", "clpo-rewriter": "l1-exact"}
 LIKE |= {"rlsp": "r3", "cft-1": "sft", "continual": "toolrl"}
+# on rows that nothing continues and of a task whose steps are not judged
+LIKE |= {"math-shepherd": "ppo", "clip-delta": "ppo", "tp-grpo": "grpo", "sgpo": "grpo"}
 RECIPE_NAMES = (
     "reinforce",
     "rloo",
@@ -113,7 +116,20 @@ def advantages(
         return list(rewards)
     if name in unlabelled.ENTROPY:
         return [0.0] * len(rewards)
-    if name in ("reinforce", "questa", "r3", "r3-staged", "ppo", "orz", "rfpp", "vapo", "topr", "sirl", "sirl-vote"):
+    if name in (
+        "reinforce",
+        "questa",
+        "r3",
+        "r3-staged",
+        "ppo",
+        "orz",
+        "rfpp",
+        "vapo",
+        "vine-ppo",
+        "topr",
+        "sirl",
+        "sirl-vote",
+    ):
         return list(rewards)
     if name == "remax":  # the last is the greedy one
         return [r - rewards[-1] for r in rewards]
@@ -153,6 +169,7 @@ WEIGHTS = {"spec-rl": 1e-4, **dict.fromkeys(RLADS, 0.001)}  # of KL beside entro
 WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8), "ppo": (1, 1e-8)}  # ddof and epsilon
 WHITENED |= {"orz": (0, 1e-8), "rfpp": (0, 1e-8), "rfpp-baseline": (0, 1e-8), "prime": (1, 1e-8), "vapo": (1, 1e-8)}
 WHITENED |= {"prime-filter": (1, 1e-8), "rlsp": (1, 1e-8)}
+WHITENED |= dict.fromkeys(("vine-ppo", "math-shepherd", "clip-delta"), (1, 1e-8))
 
 WHITENED |= dict.fromkeys(("sirl", "sirl-vote"), (0, 1e-8))
 WHITENED |= dict.fromkeys(ENIGMATA, (1, 1e-8)) | {"covo": WHITENED["rfpp"]}
@@ -209,6 +226,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         **dict.fromkeys(DIVERGENCES, 1 / tokens),
         "ppo": 1 / tokens,
         "vapo": 1 / tokens,
+        "vine-ppo": 1 / tokens,
         "orz": 1 / tokens,
         "remax": 1 / rows,
         "rfpp": 1 / tokens,
@@ -291,6 +309,8 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
         loss = loss + 1e-4 * terms[DIVERGENCES.index(name)]
     if name == "vapo":
         loss = loss - 0.1 * known.liked * logp
+    if name == "vine-ppo":
+        loss = loss + 1e-4 * k3(logp, known.ref)
     if name == "rfpp-baseline":
         loss = loss + 1e-5 * (known.ref - logp).square() / 2
     if name == "prime":

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from assay.ask import AnnealTemperature, Expert, Fewer, Shorter, Templated
 from assay.ask.hints import Hinted
-from assay.collect import Refill
+from assay.collect import ContinueSteps, Refill
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
 from assay.curate import Agreed, BandFirst, MostAgreed, StatisticsOnly
@@ -38,6 +38,7 @@ IDLE: list[tuple[str, Part]] = [
     ("ask", Shorter()),
     ("ask", Templated()),  # in compact wording
     ("expand", AskTeachers(most=0)),
+    ("expand", ContinueSteps(branches=0)),
     ("expand", Fork(branches=0, places=0)),
     ("expand", Refill(max_rounds=1)),
     ("curate", StatisticsOnly()),

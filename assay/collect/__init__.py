@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from assay.ask import Codec
 from assay.collect.ahead import Ahead
+from assay.collect.continuations import ContinueSteps
 from assay.collect.expand import Refill
 from assay.collect.lagged import Frozen, Lagged
 from assay.collect.teachers import AskTeachers
@@ -44,6 +45,7 @@ __all__ = [
     "AtOnce",
     "Collect",
     "Collector",
+    "ContinueSteps",
     "Fork",
     "Frozen",
     "Judge",

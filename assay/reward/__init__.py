@@ -2,6 +2,7 @@
 
 from assay.reward.certainty import Certainty
 from assay.reward.combinators import Cascade, Gated, Product, Sum, Veto
+from assay.reward.continued import SampledSteps
 from assay.reward.controls import Misjudged, Shuffled
 from assay.reward.formed import WellFormed
 from assay.reward.judged import JudgedAlone, JudgedByReference, JudgedInPairs
@@ -38,6 +39,7 @@ __all__ = [
     "Product",
     "RepeatedNgrams",
     "RepeatedSteps",
+    "SampledSteps",
     "Saturated",
     "Scheduled",
     "Scored",

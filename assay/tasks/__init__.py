@@ -9,8 +9,10 @@ from assay.host import offers
 from assay.host.offers import Offer
 from assay.tasks.data import is_data
 from assay.tasks.pose import PREFIX, pose
+from assay.tasks.steps import Chain
 from assay.tasks.table import Table
 from assay.tasks.task import Task
+from assay.types import Problem
 
 ALPHABET = "".join(map(chr, range(ord(" "), ord("~") + 1)))
 """Every character that compact wordings and their solutions may use."""
@@ -85,6 +87,11 @@ def task(name: str) -> Task:
     if name not in TASKS:
         raise unknown("task", name, TASKS, "assay list tasks")
     return TASKS[name]
+
+
+def chain_of(problem: Problem, text: str) -> Chain | None:
+    """The steps of a response, each with a verdict; None if no task that is known judges the steps of this problem."""
+    return TASKS[problem.task].chain(problem, text) if problem.task in TASKS else None
 
 
 def others() -> tuple[Offer, ...]:

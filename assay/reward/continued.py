@@ -1,0 +1,88 @@
+"""Rewards of steps from sampling: how often an answer that is continued after a step ends right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+import numpy as np
+
+from assay.part import Rewarding
+from assay.types import Episode, Request, Reward, RewardScope, end_to_end
+
+CONTINUATION = "continuation"  # the tag of answers that measure what a beginning is worth; they do not train
+
+Prompt = tuple[str, bytes]
+"""Role and context of a request."""
+
+Values = dict[Prompt, dict[bytes, float]]
+"""Prompt -> tokens of a beginning of an answer -> its value. Equal beginnings of several answers are one state."""
+
+
+def state(request: Request, tokens: np.ndarray) -> tuple[Prompt, bytes]:
+    """The state after these tokens of an answer to the request."""
+    return (request.role, request.context.astype("<i4").tobytes()), tokens.astype("<i4").tobytes()
+
+
+def start_of(request: Request) -> tuple[Prompt, bytes]:
+    """The state that a continuation continues."""
+    return state(request, end_to_end(request.prefix, "ids"))
+
+
+def values_from(
+    scores: Iterable[tuple[Request, float]], estimate: Callable[[Sequence[float]], float | np.floating]
+) -> Values:
+    """The value of each state, estimated from the scores of its continuations."""
+    found: dict[Prompt, dict[bytes, list[float]]] = {}
+    for request, score in scores:
+        prompt, tokens = start_of(request)
+        found.setdefault(prompt, {}).setdefault(tokens, []).append(score)
+    return {prompt: {t: float(estimate(s)) for t, s in states.items()} for prompt, states in found.items()}
+
+
+def states_in(episode: Episode, values: Values) -> list[tuple[int, float]]:
+    """(number of tokens before it, value) of each state within an answer that has a value, in their order."""
+    tokens = episode.stream("ids")
+    prompt, every = state(episode.request, tokens)
+    states = values.get(prompt, {})
+    ends = sorted({len(beginning) for beginning in states})
+    return [(end // 4, states[every[:end]]) for end in ends if end < len(every) and every[:end] in states]
+
+
+def sampled_steps(episodes: Sequence[Episode], *, estimate: Literal["hard", "soft"], last: bool) -> list[Reward | None]:
+    """p_k at the last token of step k, from the answers that continue after this step; with `last` p_K = 1[right].
+
+    hard: p_k = 1 if any of them is right, else 0; soft: p_k = their share of right answers (2312.08935).
+    """
+    judged = [e for e in episodes if e.verdict is not None and e.verdict.status != "invalid"]
+    scores = [(e.request, float(e.right)) for e in judged if e.request.tag == CONTINUATION]
+    values = values_from(scores, max if estimate == "hard" else np.mean)
+    return [_scored(episode, values, last) for episode in episodes]
+
+
+def _scored(episode: Episode, values: Values, last: bool) -> Reward:
+    ends = [(at - 1, score) for at, score in states_in(episode, values) if at > episode.request.given]
+    if last and len(episode):
+        ends.append((len(episode) - 1, float(episode.right)))
+    scores = np.array([score for _, score in ends])
+    at = np.array([place for place, _ in ends], dtype=np.int32)
+    return Reward("sampled-steps", float(scores.sum()), "span", scores, at)
+
+
+class SampledSteps(Rewarding):
+    """Each step earns what the policy makes of it: right answers among those that `continue-steps` of `expand` sampled
+    from its end (Math-Shepherd 2312.08935).
+
+    A step whose continuations could not be judged earns nothing.
+
+        reward=(SampledSteps(estimate="soft"),)
+        --mechanism.reward sampled-steps --mechanism.reward.0.estimate soft
+    """
+
+    estimate: Literal["hard", "soft"] = "hard"  # 1 if any continuation is right, or the share of right ones
+    last: bool = True  # the last step too earns 1 if the answer is right; False: its reward is another part's
+    does = sampled_steps
+
+    @property
+    def gives(self) -> RewardScope:
+        return "span"

@@ -1,0 +1,62 @@
+"""Clip and delta: the reward of the recipe by hand, its bound, and three steps of training."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny import END, episode, segment
+
+from assay.collect.trees import branch
+from assay.known import RECIPES
+from assay.lab.trial import small_run
+from assay.memory import Memory
+from assay.part import bind
+from assay.reward.continued import CONTINUATION
+from assay.types import Episode
+
+FIRST = episode([segment([1, 2, 3, 4, 1, 2, END], node="0")], reward=1.0)
+
+
+def continued(at: int, right: int, wrong: int) -> list[Episode]:
+    found = []
+    for i in range(right + wrong):
+        request = dataclasses.replace(branch(FIRST, at, sample=i), tag=CONTINUATION)
+        own = episode([*request.prefix, segment([END])], reward=float(i < right))
+        found.append(dataclasses.replace(own, request=request))
+    return found
+
+
+def earned(episodes: list[Episode]) -> tuple[float, dict[int, float]]:
+    """What the first answer earns at its end, and at the ends of its steps."""
+    rewards = RECIPES["clip-delta"].mechanism.reward
+    success, steps = (bind(part)(episodes, everyone=episodes, memory=Memory(0), max_new=8)[0] for part in rewards)
+    assert success is not None and steps is not None and steps.values is not None and steps.at is not None
+    return success.value, dict(zip(steps.at.tolist(), steps.values.tolist(), strict=True))
+
+
+def test_four_steps_by_hand() -> None:
+    """Scores 1/4, 3/4, 0 and success: clipped -1/4, 0, -1/2, 0; differences -1/4 - 0, 0 + 1/2, -1/2, and nothing."""
+    success, steps = earned([FIRST, *continued(1, 1, 3), *continued(3, 3, 1), *continued(5, 0, 2)])
+    assert success == 1.0
+    assert steps == pytest.approx({0: 0.05 * -0.25, 2: 0.05 * 0.5, 4: 0.05 * -0.5, 6: 0.0})
+
+
+@given(st.dictionaries(st.integers(1, 6), st.tuples(st.integers(0, 3), st.integers(1, 3))))
+def test_what_is_to_come_at_a_step_is_its_own_clipped_score(places: dict[int, tuple[int, int]]) -> None:
+    """However many steps follow: a sum that telescopes, never above 0 and never below -1/2, times the weight."""
+    _, steps = earned([FIRST, *(e for at, counts in places.items() for e in continued(at, *counts))])
+    assert sorted(steps) == sorted({at - 1 for at in places} | {6})
+    for at, (right, wrong) in places.items():
+        ahead = sum(value for place, value in steps.items() if place >= at - 1)
+        assert ahead == pytest.approx(0.05 * min(right / (right + wrong) - 0.5, 0.0), abs=1e-12)
+
+
+def test_three_steps_of_training(tmp_path: Path) -> None:
+    run = small_run("clip-delta", tmp_path)
+    for record in run.metrics():
+        assert record["rollouts"] >= 8 and np.isfinite(record["policy/grad_norm"])
