@@ -209,6 +209,9 @@ def test_checkpoints_of_earlier_versions_find_their_stores() -> None:
                 "",
                 "entropy",
                 "mixed-share",
+                "heat",
+                "stage-rates",
+                "guidance",
                 "deviation",
             ),
         ]
