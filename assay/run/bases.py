@@ -105,29 +105,6 @@ _OF_TASKS: tuple[tuple[str, str, tuple[int, ...], int, int], ...] = (
     ("verilog", "units that select between two operations", (5,), 24, 128),
     ("coq", "proofs of propositions in Coq", (3,), 250, 224),
 )
-
-
-def _of_chains(name: str, summary: str, levels: tuple[int, ...], num_prompts: int, num_steps: int) -> Base:
-    """A base of one task whose solutions are chains of thought, with 1.1 million parameters. Its context has room for
-    answers at levels beyond those that it has read.
-    """
-    return Base(
-        name=name,
-        summary=summary,
-        shape=small_shape(hidden=144, layers=4, heads=4, ffn=432, context=512),
-        pool=Pool((Share(name, levels),)),
-        scale=dataclasses.replace(
-            imitation(num_steps=num_steps, num_prompts=num_prompts, learning_rate=2e-3), schedule="constant"
-        ),
-    )
-
-
-# Task, summary, levels, and solutions in a step and steps of imitation.
-_OF_CHAINS: tuple[tuple[str, str, tuple[int, ...], int, int], ...] = (
-    ("search-stream", "searches for an expression with three numbers, blind or by nearness", (3,), 64, 600),
-    ("quantities", "two quantities from statements in any order, back from the question", (3, 4), 32, 700),
-    ("trace", "programs traced line by line, all lines or those that matter", (7, 8, 9), 32, 700),
-)
 BASES = {
     base.name: base
     for base in (
@@ -139,7 +116,13 @@ BASES = {
             scale=imitation(num_steps=800),
         ),
         *(_of_task(*row) for row in _OF_TASKS),
-        *(_of_chains(*row) for row in _OF_CHAINS),
+        Base(  # its context has room for answers at levels beyond the one that it has read
+            name="search-stream",
+            summary="searches for an expression with three numbers, blind or by nearness",
+            shape=small_shape(hidden=144, layers=4, heads=4, ffn=432, context=512),
+            pool=Pool((Share("search-stream", (3,)),)),
+            scale=dataclasses.replace(imitation(num_steps=600, learning_rate=2e-3), schedule="constant"),
+        ),
     )
 }
 
