@@ -37,6 +37,7 @@ CLIPS = {
     "rlad-two": (0.2, 0.5, None),
     "rlad-joint": (0.2, 0.5, None),
     "r3": (0.2, 0.2, None),
+    "rlsp": (0.2, 0.2, None),
     "r3-staged": (0.2, 0.2, None),
     "ppo": (0.2, 0.2, 3.0),
     "orz": (0.2, 0.2, None),
@@ -64,8 +65,8 @@ LIKE = {
     "deepmath": "dapo",
     **shaping.LIKE,
 }  # on rows that share nothing, a method that is another
-LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime", "clpo": "l1-exact", "clpo-rewriter": "l1-exact"}
-LIKE |= {"rlsp": "r3", "cft-1": "sft", "continual": "toolrl"}
+LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime"}
+LIKE |= {"cft-1": "sft"}
 RECIPE_NAMES = (
     "reinforce",
     "rloo",
@@ -115,7 +116,20 @@ def advantages(
         return shaping.advantages(name, rewards)
     if name in ENIGMATA:
         return list(rewards)
-    if name in ("reinforce", "questa", "r3", "r3-staged", "ppo", "orz", "rfpp", "vapo", "topr", "sirl", "sirl-vote"):
+    if name in (
+        "reinforce",
+        "questa",
+        "r3",
+        "r3-staged",
+        "rlsp",
+        "ppo",
+        "orz",
+        "rfpp",
+        "vapo",
+        "topr",
+        "sirl",
+        "sirl-vote",
+    ):
         return list(rewards)
     if name == "remax":  # the last is the greedy one
         return [r - rewards[-1] for r in rewards]
@@ -190,6 +204,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "rloo": 1 / rows,
         "grpo": 1 / (rows * max(length, 1)),
         "r3": 1 / (rows * max(length, 1)),
+        "rlsp": 1 / (rows * max(length, 1)),
         "r3-staged": 1 / (rows * max(length, 1)),
         "dr-grpo": 1 / (rows * max_new),
         "dapo": 1 / tokens,
