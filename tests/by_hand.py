@@ -38,6 +38,7 @@ CLIPS = {
     "rlad-two": (0.2, 0.5, None),
     "rlad-joint": (0.2, 0.5, None),
     "r3": (0.2, 0.2, None),
+    "rlsp": (0.2, 0.2, None),
     "r3-staged": (0.2, 0.2, None),
     "ppo": (0.2, 0.2, 3.0),
     "orz": (0.2, 0.2, None),
@@ -61,8 +62,7 @@ CLIPS |= dict.fromkeys(DIVERGENCES, (0.2, 0.28, 10.0))
 CLIPS |= shaping.CLIPS | unlabelled.CLIPS
 # on rows that share nothing, a method that is another
 LIKE = {"cure": "dapo", "deepmath": "dapo", **shaping.LIKE, **unlabelled.LIKE}
-LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime", "clpo": "l1-exact", "clpo-rewriter": "l1-exact"}
-LIKE |= {"rlsp": "r3", "cft-1": "sft", "continual": "toolrl"}
+LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime", "cft-1": "sft"}
 # on rows that nothing continues and of a task whose steps are not judged
 LIKE |= {"math-shepherd": "ppo", "clip-delta": "ppo", "tp-grpo": "grpo", "sgpo": "grpo"}
 RECIPE_NAMES = (
@@ -121,6 +121,7 @@ def advantages(
         "questa",
         "r3",
         "r3-staged",
+        "rlsp",
         "ppo",
         "orz",
         "rfpp",
@@ -205,6 +206,7 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "rloo": 1 / rows,
         "grpo": 1 / (rows * max(length, 1)),
         "r3": 1 / (rows * max(length, 1)),
+        "rlsp": 1 / (rows * max(length, 1)),
         "r3-staged": 1 / (rows * max(length, 1)),
         "dr-grpo": 1 / (rows * max_new),
         "dapo": 1 / tokens,

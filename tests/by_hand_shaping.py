@@ -18,16 +18,18 @@ CLIPS |= dict.fromkeys(("gfpo", "gfpo-efficiency", "gfpo-adaptive"), (0.2, 0.2, 
 CLIPS |= dict.fromkeys(
     ("temp-entropy", "temp-schedule", "acereason", "deepscaler-len", "self", "nurl", "meml-grpo"), PLAIN
 )
-CLIPS |= {"drive": (0.2, 0.28, None)}
+CLIPS |= {"drive": (0.2, 0.28, None), "clpo": PLAIN, "clpo-rewriter": PLAIN}
 LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")
 LIKE |= dict.fromkeys(("judge-prompts", "judge-single", "spec-verifier", "rubric-reward", "rubric-whole"), "grpo")
 LIKE |= dict.fromkeys(("vr-rule", "vr-gate"), "grpo")
 GENTLE = ("rew-qwen", "logic-rl", "verif")  # a KL of 0.001
-PLAIN_MEANS = ("toolrl", "toolrl-exact", "swe-rl", "g2rpo-a")  # a mean over each answer, without a KL
+PLAIN_MEANS = ("toolrl", "toolrl-exact", "swe-rl", "g2rpo-a", "continual")  # a mean over each answer, without a KL
 CLIPS |= dict.fromkeys((*GENTLE, *PLAIN_MEANS), PLAIN)
 DUAL = ("simko", "archer")  # tokens go by how much the policy hesitates
 NAMES = (*CLIPS, *DUAL, *LIKE)
-REFERENCE: dict[str, float] = dict.fromkeys(("l1-exact", "l1-max", "deepscaler-len", *GENTLE), 0.001)  # weight of k3
+REFERENCE: dict[str, float] = dict.fromkeys(
+    ("l1-exact", "l1-max", "deepscaler-len", "clpo", "clpo-rewriter", *GENTLE), 0.001
+)  # weight of k3
 HESITATION: dict[str, float] = dict.fromkeys(
     ("gfpo", "gfpo-efficiency", "gfpo-adaptive", "deepscaler-len"), 0.001
 )  # weight of the entropy

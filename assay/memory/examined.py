@@ -32,7 +32,7 @@ class KeepExamined(Remembering):
     """Stores the pass rate of each problem of the step, which the source `unsolved` reads.
 
     remember=(KeepExamined(),)
-    --stages.0.mechanism.remember keep-examined
+    --mechanism.remember keep-examined
     """
 
     keeps = STORE
