@@ -64,7 +64,7 @@ CLIPS |= shaping.CLIPS | unlabelled.CLIPS
 LIKE = {"cure": "dapo", "deepmath": "dapo", **shaping.LIKE, **unlabelled.LIKE}
 LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime", "cft-1": "sft"}
 # on rows that nothing continues and of a task whose steps are not judged
-LIKE |= {"math-shepherd": "ppo", "clip-delta": "ppo", "tp-grpo": "grpo", "sgpo": "grpo"}
+LIKE |= {"math-shepherd": "ppo", "clip-delta": "ppo", "tp-grpo": "grpo", "sgpo": "grpo", "spo-chain": "vine-ppo"}
 RECIPE_NAMES = (
     "reinforce",
     "rloo",
@@ -170,7 +170,7 @@ WEIGHTS = {"spec-rl": 1e-4, **dict.fromkeys(RLADS, 0.001)}  # of KL beside entro
 WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8), "ppo": (1, 1e-8)}  # ddof and epsilon
 WHITENED |= {"orz": (0, 1e-8), "rfpp": (0, 1e-8), "rfpp-baseline": (0, 1e-8), "prime": (1, 1e-8), "vapo": (1, 1e-8)}
 WHITENED |= {"prime-filter": (1, 1e-8), "rlsp": (1, 1e-8)}
-WHITENED |= dict.fromkeys(("vine-ppo", "math-shepherd", "clip-delta"), (1, 1e-8))
+WHITENED |= dict.fromkeys(("vine-ppo", "spo-chain", "math-shepherd", "clip-delta"), (1, 1e-8))
 
 WHITENED |= dict.fromkeys(("sirl", "sirl-vote"), (0, 1e-8))
 WHITENED |= dict.fromkeys(ENIGMATA, (1, 1e-8)) | {"covo": WHITENED["rfpp"]}

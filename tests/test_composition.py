@@ -35,7 +35,10 @@ from assay.part import Remembering
 from assay.recipe import Mechanism, check
 
 ASIDE = {"recompose", "take-turns"}
-WRITES = {"own-tokens", "backed-up", "label-steps", "pairs", "mismatch", "train-at", "helpful", "recompose", "lessons"}
+WRITES = {"own-tokens", "backed-up", "label-steps", "pairs", "mismatch", "train-at", "helpful", "recompose"} | {
+    "lessons",
+    "unsure-tokens",
+}
 # problems without a worked solution, and parts that cannot do without
 UNSOLVABLE = {"pose", "pose-seeds", "solve-posed", "answer-posed", "admit-posed"}
 NEEDS_SOLUTION = {"anchor-search", "on-anchor", "switch-to-expert", "expert-prefix", "expert", "distilled"} | {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from assay.ask import Codec
@@ -14,34 +14,24 @@ from assay.reward.within import steps_of
 from assay.types import Episode, Origin, Request
 
 
-def continue_steps(
-    episodes: Sequence[Episode], *, codec: Codec, branches: int, prompt: bool, marks: str
-) -> list[Request]:
-    """`branches` requests from the end of each step but the last of every judged answer, each state once."""
+def continued(episodes: Sequence[Episode], places: Callable[[Episode], Iterable[int]], branches: int) -> list[Request]:
+    """`branches` requests from these tokens of every judged answer, each state once.
+
+    Nothing continues from a token that the policy did not write, nor from within what an answer began with.
+    """
     seen = {start_of(episode.request) for episode in episodes if episode.request.tag == CONTINUATION}
     asked = []
     for episode in episodes:
         judged = episode.verdict is not None and episode.verdict.status != "invalid"
         if not judged or episode.request.tag == CONTINUATION or episode.provenance != "fresh":
             continue
-        tokens = episode.stream("ids")
-        for at in _boundaries(episode, codec, prompt, marks):
-            place = state(episode.request, tokens[:at])
-            if place not in seen:
+        tokens, origin = episode.stream("ids"), episode.stream("origin")
+        for at in sorted(set(places(episode))):
+            if episode.request.given <= at < len(episode) and origin[at] == Origin.POLICY:
+                place = state(episode.request, tokens[:at])
+                asked += [] if place in seen else _from(episode, at, branches)
                 seen.add(place)
-                asked += _from(episode, at, branches)
     return asked
-
-
-def _boundaries(episode: Episode, codec: Codec, prompt: bool, marks: str) -> Iterator[int]:
-    """Tokens before which a step begins that the policy wrote; the first step, which begins after the prompt, only with
-    `prompt`.
-    """
-    given, origin = episode.request.given, episode.stream("origin")
-    ends = [end + 1 for end, _ in steps_of(episode.stream("ids").tolist(), codec, marks)]
-    for at in sorted({given, *ends}) if prompt else ends:
-        if (at > given or prompt) and given <= at < len(episode) and origin[at] == Origin.POLICY:
-            yield at
 
 
 def _from(episode: Episode, at: int, branches: int) -> list[Request]:
@@ -49,6 +39,19 @@ def _from(episode: Episode, at: int, branches: int) -> list[Request]:
     group = f"{episode.request.group}/{episode.request.sample}@{at}"
     asked = [branch(episode, at, sample=i) for i in range(branches)]
     return [dataclasses.replace(request, group=group, tag=CONTINUATION) for request in asked]
+
+
+def continue_steps(
+    episodes: Sequence[Episode], *, codec: Codec, branches: int, prompt: bool, marks: str
+) -> list[Request]:
+    """`branches` requests from the end of each step but the last of every judged answer, each state once."""
+
+    def places(episode: Episode) -> list[int]:
+        given = episode.request.given
+        ends = [end + 1 for end, _ in steps_of(episode.stream("ids").tolist(), codec, marks) if end >= given]
+        return [given, *ends] if prompt else ends
+
+    return continued(episodes, places, branches)
 
 
 class ContinueSteps(Expansion):

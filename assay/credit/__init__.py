@@ -5,6 +5,7 @@ from assay.credit.branches import SharedMean
 from assay.credit.gae import GAE
 from assay.credit.pack import BatchRule, advantages, by_reward, credit, pack
 from assay.credit.returns import ReturnToGo
+from assay.credit.steps import StepValues
 from assay.credit.whiten import Whiten
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "ReturnToGo",
     "Score",
     "SharedMean",
+    "StepValues",
     "Whiten",
     "advantages",
     "by_reward",

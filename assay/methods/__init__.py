@@ -21,6 +21,7 @@ METHODS = {
         "prime",
         "prime_filter",
         "vine_ppo",
+        "spo_chain",
         "liteppo",
         "opo",
         "gpg",

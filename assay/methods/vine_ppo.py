@@ -1,9 +1,8 @@
 """The baseline of each step is the mean reward of answers that are sampled from where it begins; no critic."""
 
 from assay.collect import ContinueSteps
-from assay.credit import Whiten
+from assay.credit import StepValues, Whiten
 from assay.curate import StatisticsOnly
-from assay.methods.vine_ppo.credit import StepValues
 from assay.objective import KL, Clip, Objective, TokenMean
 from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome

@@ -38,7 +38,7 @@ class StepValues(Credit):
     """A = r_k + V_{k+1} - V_k for each step k, where V is the mean reward of answers that were sampled from this place
     (VinePPO 2410.01679).
 
-    `continue-steps` of `expand` samples them.
+    A part of `expand` samples them, such as `continue-steps`, which says where a step begins.
 
         credit=StepValues()
         --mechanism.credit step-values

@@ -1,0 +1,55 @@
+"""Answers are cut where the policy was unsure, and continued from each cut."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from assay.collect.continuations import continued
+from assay.part import Expansion
+from assay.types import Episode, Origin, Request
+
+
+def unsure(episode: Episode, below: float) -> np.ndarray:
+    """1[pi_old(y_t) < `below`] for each token that the policy wrote, else 0."""
+    return (episode.stream("origin") == Origin.POLICY) & (episode.stream("old") < math.log(below))
+
+
+def cuts(episode: Episode, *, below: float, every: int) -> list[int]:
+    """The first token of each segment: a segment has `every` tokens of a probability under `below` (2505.23564)."""
+    given = episode.request.given
+    places = np.flatnonzero(unsure(episode, below)[given:]) + given
+    return [given, *places[every::every].tolist()]
+
+
+def continue_cuts(episodes: Sequence[Episode], *, branches: int, below: float, every: int) -> list[Request]:
+    """`branches` requests from the beginning of each segment of every judged answer, each state once."""
+    return continued(episodes, lambda episode: cuts(episode, below=below, every=every), branches)
+
+
+class ContinueCuts(Expansion):
+    """Samples `branches` answers from the beginning of each segment of every answer (SPO-chain 2505.23564).
+
+    A segment ends before a token that was improbable when it was sampled: every so many of such tokens.
+
+        expand=(ContinueCuts(branches=9),)
+        --mechanism.expand continue-cuts --mechanism.expand.0.branches 9
+    """
+
+    continues = True
+
+    branches: int = 9  # answers from each place
+    below: float = 0.9  # a token is improbable if its probability was lower
+    every: int = 5  # improbable tokens in a segment
+    does = continue_cuts
+
+    def refusal(self, **_: Any) -> str | None:
+        if self.branches >= 0 and self.every >= 1 and 0 < self.below <= 1:
+            return None
+        return (
+            "continue-cuts: branches must be 0 or more, every 1 or more and below a probability above 0, not "
+            f"{self.branches}, {self.every} and {self.below:g}."
+        )

@@ -1,0 +1,34 @@
+"""Only tokens that were improbable when they were sampled train."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.methods.spo_chain.cuts import unsure
+from assay.part import Curator
+from assay.types import Row
+
+
+def unsure_tokens(rows: Sequence[Row], *, below: float) -> list[Row]:
+    """keep_t = 1[pi_old(y_t) < `below`] (2505.23564). A token that others wrote has no probability and is not kept."""
+    kept = [unsure(row.episode, below) for row in rows]
+    return [row.mark(keep=k if row.keep is None else k & row.keep) for row, k in zip(rows, kept, strict=True)]
+
+
+class UnsureTokens(Curator):
+    """Only tokens that the policy gave a probability under `below` train and count (the probability mask of SPO
+    2505.23564).
+
+        curate=(UnsureTokens(below=0.9),)
+        --mechanism.curate unsure-tokens --mechanism.curate.0.below 0.9
+    """
+
+    writes = True
+
+    below: float = 0.9  # 1: all tokens that the policy wrote, but those of which it was certain
+    does = unsure_tokens
+
+    def refusal(self, **_: object) -> str | None:
+        if 0 < self.below <= 1:
+            return None
+        return f"unsure-tokens: below must be a probability above 0, not {self.below:g}. With a low one little trains."
