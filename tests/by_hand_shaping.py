@@ -27,9 +27,8 @@ PLAIN_MEANS = ("toolrl", "toolrl-exact", "swe-rl", "g2rpo-a", "continual")  # a 
 CLIPS |= dict.fromkeys((*GENTLE, *PLAIN_MEANS), PLAIN)
 DUAL = ("simko", "archer")  # tokens go by how much the policy hesitates
 NAMES = (*CLIPS, *DUAL, *LIKE)
-REFERENCE: dict[str, float] = dict.fromkeys(
-    ("l1-exact", "l1-max", "deepscaler-len", "clpo", "clpo-rewriter", *GENTLE), 0.001
-)  # weight of k3
+REFERENCE: dict[str, float] = dict.fromkeys(("l1-exact", "l1-max", *GENTLE), 0.001)  # weight of k3
+REFERENCE |= dict.fromkeys(("deepscaler-len", "clpo", "clpo-rewriter"), 0.001)
 HESITATION: dict[str, float] = dict.fromkeys(
     ("gfpo", "gfpo-efficiency", "gfpo-adaptive", "deepscaler-len"), 0.001
 )  # weight of the entropy
