@@ -1,10 +1,10 @@
 """Answers are cut where the policy was unsure; each segment's credit is what it adds to the sampled value."""
 
 from assay.curate import StatisticsOnly
+from assay.curate.continued import CONTINUATION
 from assay.methods.spo_chain.cuts import ContinueCuts
 from assay.methods.spo_chain.unsure_tokens import UnsureTokens
 from assay.recipe import Like
-from assay.reward.continued import CONTINUATION
 
 SPO_CHAIN = Like(
     "vine-ppo",
