@@ -8,8 +8,8 @@ from typing import Any
 
 from assay.ask import Codec
 from assay.collect.trees import branch
+from assay.curate.continued import CONTINUATION, start_of, state
 from assay.part import Expansion
-from assay.reward.continued import CONTINUATION, start_of, state
 from assay.reward.within import steps_of
 from assay.types import Episode, Origin, Request
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from assay.curate.continued import CONTINUATION, states_in, values_from
 from assay.part import Credit
-from assay.reward.continued import CONTINUATION, states_in, values_from
 from assay.types import Row
 
 

@@ -2,9 +2,9 @@
 
 from assay.collect import ContinueSteps
 from assay.curate import StatisticsOnly
+from assay.curate.continued import CONTINUATION
 from assay.recipe import Like
 from assay.reward import Outcome, SampledSteps
-from assay.reward.continued import CONTINUATION
 
 MATH_SHEPHERD = Like(
     "ppo",

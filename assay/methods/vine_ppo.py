@@ -3,10 +3,10 @@
 from assay.collect import ContinueSteps
 from assay.credit import StepValues, Whiten
 from assay.curate import StatisticsOnly
+from assay.curate.continued import CONTINUATION
 from assay.objective import KL, Clip, Objective, TokenMean
 from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
-from assay.reward.continued import CONTINUATION
 from assay.scale import Scale
 
 VINE_PPO = Recipe(

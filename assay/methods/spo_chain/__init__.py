@@ -1,10 +1,10 @@
 """Answers are cut where the policy was unsure; each segment's credit is what it adds to the sampled value."""
 
 from assay.curate import StatisticsOnly
+from assay.curate.continued import CONTINUATION
 from assay.methods.spo_chain.cuts import ContinueCuts
 from assay.methods.spo_chain.unsure_tokens import UnsureTokens
 from assay.recipe import Like
-from assay.reward.continued import CONTINUATION
 
 SPO_CHAIN = Like(
     "vine-ppo",
@@ -20,8 +20,8 @@ SPO_CHAIN = Like(
     },
     notes=(
         "Nine continuations, the bound 0.9 of cuts and of the mask, and five improbable tokens in a segment are those "
-        "of the published code. The scale, the whitening, the clip and the KL penalty are those of `vine-ppo`, on whose "
-        "code it is built.",
+        "of the published code. Scale, whitening, clip and KL penalty are those of `vine-ppo`, on whose code it "
+        "is built.",
         "A segment begins before the sixth, eleventh, ... improbable token, so that the value is that of the choice "
         "that is about to be made.",
         "Probabilities are those of the full softmax at the temperature of sampling.",

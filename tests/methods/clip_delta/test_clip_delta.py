@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tiny import END, episode, segment
 
 from assay.collect.trees import branch
+from assay.curate.continued import CONTINUATION
 from assay.known import RECIPES
 from assay.lab.trial import small_run
 from assay.memory import Memory
 from assay.part import bind
-from assay.reward.continued import CONTINUATION
 from assay.types import Episode
 
 FIRST = episode([segment([1, 2, 3, 4, 1, 2, END], node="0")], reward=1.0)

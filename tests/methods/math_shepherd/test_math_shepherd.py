@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from tiny import END, episode, segment
 
 from assay.collect.trees import branch
+from assay.curate.continued import CONTINUATION
 from assay.known import RECIPES
 from assay.lab.trial import small_run
-from assay.reward.continued import CONTINUATION, sampled_steps
+from assay.reward.continued import sampled_steps
 from assay.types import Episode
 
 FIRST = episode([segment([1, 2, 3, 4, END], node="0")], reward=1.0)

@@ -15,10 +15,10 @@ from tiny import END, Letters, episode, policy, recipe_of, register, require_res
 from assay.collect import ContinueSteps
 from assay.collect.trees import branch
 from assay.credit.steps import step_values
+from assay.curate.continued import CONTINUATION
 from assay.lab.trial import small_run
 from assay.part import bind
 from assay.recipe import Recipe
-from assay.reward.continued import CONTINUATION
 from assay.types import Episode, Row
 
 TOKENS = [1, 2, 3, 4, END]
