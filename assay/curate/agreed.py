@@ -31,8 +31,8 @@ class Agreed(Curator):
     """Keeps the groups whose answers agree neither too little nor too much, by the share of the most frequent answer or
     by the entropy of the answers (in nats; at most the logarithm of the size of the group).
 
-        curate=(Agreed(by="share", low=0.3, high=0.8),)
-        --mechanism.curate agreed --mechanism.curate.0.low 0.3
+        curate=(Agreed(low=0.3, high=0.8),)
+        --mechanism.curate agreed --mechanism.curate.0.low 0.3 --mechanism.curate.0.high 0.8
     """
 
     by: Literal["share", "entropy"] = "share"

@@ -18,7 +18,7 @@ class NoTraining(Curator):
     """No answer of this step trains; the verifier judges the answers, and the memory may store them.
 
     curate=(NoTraining(),)
-    --stages.0.mechanism.curate no-training
+    --mechanism.curate no-training
     """
 
     formerly = ("nobody",)

@@ -153,7 +153,7 @@ class Certainty(Rewarding):
     probability, or the gap between the two likeliest tokens. It takes a forward pass of the policy over the answers,
     anew in each round of a step.
 
-        reward=(Certainty(form="self-certainty"),)
+        reward=(Certainty(form="mean-entropy"),)
         --mechanism.reward certainty --mechanism.reward.0.form mean-entropy
     """
 

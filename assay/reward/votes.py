@@ -112,7 +112,7 @@ class CollectiveVote(Rewarding):
 
     With one role as `voters` its majority judges the others (a teacher).
 
-        reward=(CollectiveVote(gamma=1.0),)
+        reward=(CollectiveVote(voters=("teacher",)),)
         --mechanism.reward collective-vote --mechanism.reward.0.voters teacher
     """
 

@@ -74,7 +74,7 @@ class Examine(Source):
     """Draws in one step all problems from which `unsolved` would draw.
 
     source=Examine(size=512)
-    --stages.0.mechanism.source examine --stages.0.mechanism.source.size 512
+    --mechanism.source examine --mechanism.source.size 512
     """
 
     reads = (KeepExamined,)

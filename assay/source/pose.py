@@ -70,7 +70,7 @@ class PoseSeeds(_Posing):
     A task whose prompt shows problems of other tasks waits until those have enough (AZR 2505.03335).
 
         source=PoseSeeds(size=256)
-        --stages.0.mechanism.source pose-seeds --stages.0.mechanism.source.size 256
+        --mechanism.source pose-seeds --mechanism.source.size 256
     """
 
     reads = (AdmitPosed,)

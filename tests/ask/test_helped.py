@@ -21,7 +21,8 @@ from assay.rng import Key
 from assay.types import Request
 
 HINTS = {"hinted", "cut-anywhere", "partial-solution"}  # these write a part of the solution into the question
-WORDS = {"budget", "conditioned", "write-then-solve", "abstract", "teach-abstractions"}  # and these ask otherwise
+# and these ask otherwise
+WORDS = {"budget", "conditioned", "write-then-solve", "abstract", "teach-abstractions", "as-experts"}
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +37,12 @@ def asked(count: int = 40) -> list[Request]:
 
 def test_a_part_that_changes_the_question_says_whether_it_helps() -> None:
     changes: dict[str, set[bool]] = {}
-    offered = {**constants(recipe(Mechanism()), {"codec": Signs(), "pool": POOL}), "micro_tokens": 100}
+    offered = {
+        **constants(recipe(Mechanism()), {"codec": Signs(), "pool": POOL}),
+        "micro_tokens": 100,
+        "since": 0,
+        "until": 8,
+    }
     plain = {r.problem.id: r.context.tolist() for r in asked()}
     models = Models({"policy": Dice(Signs.vocab)}, {"policy": "policy"})  # type: ignore[dict-item]
     for name in SLOTS["ask"]:

@@ -18,9 +18,9 @@ class LimitBinds(Condition):
     `factor` times the lowest such mean of the present stage.
     """
 
-    metric: str = "length/truncated"
+    metric: str = "length/truncated"  # what is watched
     factor: float = 1.5
-    window: int = 50
+    window: int = 50  # steps
     does = limit_binds
 
     @property
