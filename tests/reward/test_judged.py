@@ -127,6 +127,7 @@ def test_a_judge_that_prefers_the_first_place_moves_nothing() -> None:
         assert values(against, answers("p", "It is \\boxed{12}")) == [0.5, 0.5]
 
 
+@pytest.mark.slow
 @given(st.lists(st.text("xyz", min_size=0, max_size=3), min_size=2, max_size=5))
 def test_wins_of_a_group_add_up_to_half_of_its_comparisons(texts: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -114,6 +114,7 @@ class Signs(tiny.Letters):
         return "".join(self.signs[i - 1] if i else "" for i in ids)
 
 
+@pytest.mark.slow
 def test_a_policy_learns_to_write_valid_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step `1` is valid, any other is wrong, and no answer is right: only the steps have a reward."""
     judged = dataclasses.replace(

@@ -99,6 +99,7 @@ def closure(facts: dict[str, str], asked: str) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", TASK.levels)
 def test_answers_and_levels_are_those_of_a_solver_that_reads_the_question(level: int) -> None:
     for seed in range(12):
@@ -156,6 +157,7 @@ def expected(problem: Problem, steps: list[str]) -> list[str]:
     return verdicts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [3, 5, 8])
 def test_steps_with_changes_have_the_verdicts_of_an_independent_reading(level: int) -> None:
     """Steps of worked solutions in any order, some with another digit, name or operator."""

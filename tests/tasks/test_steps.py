@@ -105,6 +105,7 @@ def test_worked_solutions_of_every_strategy_are_right_and_have_right_steps(name:
                 assert not found.steps or any(verdict == "valid" for _, verdict in said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", JUDGED)
 def test_worked_solutions_are_chains_of_thought(name: str) -> None:
     """At the level that a run takes by itself, solutions with steps have 40 characters or more, mostly 60 and more."""
@@ -127,6 +128,7 @@ def promises(problem: Problem, text: str) -> None:
         assert found.ending in ("faithful", "contrary", "shortcut")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", JUDGED)
 @pytest.mark.parametrize("wording", WORDINGS)
 def test_steps_of_hostile_texts_are_judged(name: str, wording: Wording) -> None:

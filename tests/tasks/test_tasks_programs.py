@@ -66,6 +66,7 @@ def test_answers_that_know_nothing_are_wrong() -> None:
     assert len(verdicts) == 120 and sum(verdict.status == "ok" for verdict in verdicts) == 0
 
 
+@pytest.mark.slow
 def test_functions_and_expressions_are_read_in_natural_wording() -> None:
     spec = {"steps": [["double", 0], ["sum", 0]], "lists": [[], [1], [2, 3]]}
     problem = PROGRAMS.pose(spec, level=2, wording="natural")

@@ -102,6 +102,7 @@ def run(values: dict[str, int], lines: list[str]) -> list[tuple[int, str, int]]:
     return log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", TASK.levels)
 def test_executions_and_answers_are_those_of_another_interpreter(level: int) -> None:
     for seed in range(10):
@@ -118,6 +119,7 @@ def test_executions_and_answers_are_those_of_another_interpreter(level: int) -> 
         assert right == ["".join(str(values[name]) for name in asked)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [6, 9, 12])
 def test_the_needed_lines_alone_give_the_answer_and_others_do_not_matter(level: int) -> None:
     """Replayed by Python; the values of executed lines that are not needed are replaced by any."""

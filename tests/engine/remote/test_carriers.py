@@ -87,6 +87,7 @@ def test_a_server_that_was_sent_weights_by_network_takes_files_of_another_run(tm
             sampler.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_join_is_named_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     learner = served_engine(seed=3)
     with serving(served_engine(seed=4)) as server:

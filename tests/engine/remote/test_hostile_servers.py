@@ -176,6 +176,7 @@ def test_a_server_that_refuses_everything_loses_no_request_while_another_answers
         assert all(one.finish == "length" for one in made) and 0 < len(bad.asked) == sampler.resubmitted
 
 
+@pytest.mark.slow
 def test_faults_that_are_not_in_a_row_cost_no_server() -> None:
     with misbehaving(*[Act(hang_up=True), GOOD] * 3) as server, asking(server) as sampler:
         for i in range(3):
@@ -251,6 +252,7 @@ def test_a_server_that_falls_asleep_is_named_and_its_requests_are_answered_by_ot
         b.asleep.clear()
 
 
+@pytest.mark.slow
 def test_a_ticket_of_a_sampler_that_was_closed_is_not_waited_for() -> None:
     with misbehaving(GOOD) as server:
         with asking(server) as sampler:

@@ -46,6 +46,7 @@ def step(engine: Any, rate: float = 1e-2) -> None:
     engine.step(lr=rate, clip=1.0)
 
 
+@pytest.mark.slow
 @TIED
 @pytest.mark.parametrize("kind", [NativeEngine, TorchEngine])
 @pytest.mark.parametrize("by", ["files", "gloo"])

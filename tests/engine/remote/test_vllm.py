@@ -168,6 +168,7 @@ def test_the_first_error_of_a_log_is_its_complaint(tmp_path: Path) -> None:
         assert complaint(server) == "RuntimeError: head_dim=8 fits nowhere"
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_start_is_shown_with_the_end_of_its_log(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "print('no such device'); raise SystemExit(3)"]
     with pytest.raises(EndpointError, match=r"a server ended.*\n.*no such device"):

@@ -39,6 +39,7 @@ def test_wins_within_a_group_average_one_half() -> None:
         assert sum(win for win in wins if win is not None) == pytest.approx(len(wins) / 2)
 
 
+@pytest.mark.slow
 def test_answers_on_which_the_judge_fails_neither_train_nor_count(monkeypatch: pytest.MonkeyPatch) -> None:
     def now_and_then(count: int, asked: dict[str, Any]) -> Act:
         return Act(text="no idea") if len(json.dumps(asked)) % 2 else plain(count, asked)

@@ -47,6 +47,7 @@ def test_the_constant_goes_with_the_limit() -> None:
     assert moved.mechanism.reward[1] == Effort(cost=125.0)
 
 
+@pytest.mark.slow
 def test_only_the_critic_learns_first_and_both_rewards_are_paid() -> None:
     engine = policy("fp32", vocab=4)
     notes, memory = run(small(num_steps=100, num_prompts=2), engine)
