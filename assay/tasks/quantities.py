@@ -16,6 +16,7 @@ import numpy as np
 from assay.rng import Key
 from assay.tasks.steps import TAKE_BACK, Ending, StepVerdict, drawn
 from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.two_values import check_two, ending_of_two
 from assay.types import Verdict
 
 PRIME = 7
@@ -33,7 +34,6 @@ _LETTERS = "".join(noun[0] for noun in _NOUNS)
 _NAME = {noun: noun[0] for noun in _NOUNS}
 _WORDS = {"+": "plus", "-": "minus", "*": "times"}
 _RULE = re.compile(r"([a-z])([-+*])([a-z]|[0-9])")
-_ANSWER = re.compile(r"([0-9])[ ,]*([0-9])")
 _MOST_CHARACTERS = 120  # of a step
 _LATEST = 0.75  # how often a quantity depends on one of the two before it
 
@@ -222,12 +222,7 @@ def _others(spec: Spec) -> list[Solution]:
 
 
 def _check(spec: Spec, text: str) -> Verdict:
-    match = _ANSWER.fullmatch(text.strip())
-    if match is None:
-        return Verdict.fail("format", f"expected two numbers from 0 to {PRIME - 1}")
-    values, answer = _values(_told(spec)), match[1] + match[2]
-    right = "".join(str(values[name]) for name in spec["asked"])
-    return Verdict.ok(answer) if answer == right else Verdict.fail("wrong", answer=answer)
+    return check_two(spec["asked"], _values(_told(spec)), text, modulus=PRIME)
 
 
 def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[StepVerdict], Ending]:
@@ -259,7 +254,7 @@ def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[St
             known.add(name)
         if gives:
             said = {**said, name: sides[-1]}
-    return verdicts, _ending(spec["asked"], said, answer)
+    return verdicts, ending_of_two(spec["asked"], said, answer)
 
 
 def _sides(text: str) -> list[str]:
@@ -295,15 +290,6 @@ def _is_true(fact: str, sides: Sequence[str], values: dict[str, int]) -> bool:
 def _forms(operand: str, values: dict[str, int]) -> set[str]:
     """How an operand may be written: a quantity, its value or both; a number as it is."""
     return {operand, str(values[operand]), f"{operand}{values[operand]}"} if operand in values else {operand}
-
-
-def _ending(asked: str, said: dict[str, str], answer: str | None) -> Ending:
-    match = _ANSWER.fullmatch(answer or "")
-    if match is None:
-        return "none"
-    if not all(name in said for name in asked):
-        return "shortcut"
-    return "faithful" if [said[name] for name in asked] == [match[1], match[2]] else "contrary"
 
 
 QUANTITIES = Task(

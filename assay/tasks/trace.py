@@ -17,6 +17,7 @@ import numpy as np
 from assay.rng import Key
 from assay.tasks.steps import TAKE_BACK, Ending, StepVerdict, drawn
 from assay.tasks.task import Solution, Spec, Task
+from assay.tasks.two_values import check_two, ending_of_two
 from assay.types import Verdict
 
 PRIME = 7
@@ -32,7 +33,6 @@ _RULE = re.compile(r"([a-d])=([a-d])([-+*])([a-d]|[0-9])")
 _CONDITION = re.compile(r"\?([a-d])>([0-9])")
 _BACK = re.compile(r"\^([0-9])")
 _STEP = re.compile(r"([1-9])\??(?:([a-d])=)?(.+)=([a-d]?)([0-9])")
-_ANSWER = re.compile(r"([0-9])[ ,]*([0-9])")
 _WORDING = re.compile(r"line|mod|[ :]")
 _MOST_CHARACTERS = 80  # of a step
 
@@ -234,12 +234,7 @@ def _others(spec: Spec) -> list[Solution]:
 
 
 def _check(spec: Spec, text: str) -> Verdict:
-    match = _ANSWER.fullmatch(text.strip())
-    if match is None:
-        return Verdict.fail("format", f"expected two numbers from 0 to {PRIME - 1}")
-    values, answer = execute(spec).values, match[1] + match[2]
-    right = "".join(str(values[name]) for name in spec["asked"])
-    return Verdict.ok(answer) if answer == right else Verdict.fail("wrong", answer=answer)
+    return check_two(spec["asked"], execute(spec).values, text, modulus=PRIME)
 
 
 def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[StepVerdict], Ending]:
@@ -266,7 +261,7 @@ def _read(spec: Spec, steps: Sequence[str], answer: str | None) -> tuple[list[St
             said = {**said, name: match[5]}
     best = iter(max(readings, key=lambda told: len(needed.intersection(told))))
     verdicts = ["valid" if verdict == "useless" and next(best) in needed else verdict for verdict in verdicts]
-    return verdicts, _ending(spec["asked"], said, answer)
+    return verdicts, ending_of_two(spec["asked"], said, answer)
 
 
 def _places(found: Execution, match: re.Match[str], told: Sequence[int]) -> Iterator[int]:
@@ -277,15 +272,6 @@ def _places(found: Execution, match: re.Match[str], told: Sequence[int]) -> Iter
         alike = str(event.line) == match[1] and str(event.value) == match[5] and names == {event.writes} - {""}
         if alike and event.sides.issuperset(match[3].split("=")) and event.needs.issubset(told):
             yield place
-
-
-def _ending(asked: str, said: Mapping[str, str], answer: str | None) -> Ending:
-    match = _ANSWER.fullmatch(answer or "")
-    if match is None:
-        return "none"
-    if not all(name in said for name in asked):
-        return "shortcut"
-    return "faithful" if [said[name] for name in asked] == [match[1], match[2]] else "contrary"
 
 
 TRACE = Task(
