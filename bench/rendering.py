@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import judging, startup, summary, update_table, verifier, waiting
+from bench import bases, judging, startup, summary, update_table, verifier, waiting
 from bench.audits import sets
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +27,7 @@ SECTIONS: tuple[Callable[[Path], str], ...] = (
     update_table.section,
     verifier.section,
     sets.section,
+    bases.section,
     startup.section,
     judging.section,
     waiting.section,

@@ -14,6 +14,7 @@ from assay.lab.part_card import part_card, part_text
 from assay.recipe import PROFILES, Recipe, at_profile
 from assay.run.configure import to_data
 from assay.tasks import TASKS
+from assay.view.text import listed
 
 
 def listing(what: str, words: str = "") -> list[dict[str, Any]]:
@@ -201,10 +202,12 @@ def _recipe_card(recipe: Recipe) -> dict[str, Any]:
 
 def _task_card(name: str) -> dict[str, Any]:
     from assay.rng import Key
+    from assay.run.bases import BASES
+    from assay.source import Share
     from assay.tasks import task
 
     found = task(name)
-    level = found.levels[0]
+    (level,) = Share.parse(name).levels
     examples = {}
     for wording in ("natural",) if name.startswith("gym:") else ("compact", "natural"):
         problem = found.problem(Key("card", name), level=level, wording=wording)
@@ -215,6 +218,13 @@ def _task_card(name: str) -> dict[str, Any]:
         "domain": found.domain,
         "summary": found.summary,
         "levels": list(found.levels),
+        "first": level,
+        "bases": {
+            base.name: f"made at level {listed([str(level) for level in share.levels])}"
+            for base in BASES.values()
+            for share in base.pool.shares
+            if share.task == name
+        },
         "examples": examples,
     }
 

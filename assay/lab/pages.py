@@ -114,13 +114,14 @@ def _tasks(which: str) -> Iterator[Sequence[str]]:
     """The rows of the built-in tasks whose answers a foreign program judges (`external`), or of the others (`own`)."""
     if which not in ("own", "external"):
         raise unknown("set of tasks", which, ("own", "external"), "assay/lab/pages.py")
-    yield "task", "in one line", "levels", "judged by", "second oracle"
-    yield "---", "---", "---", "---", "---"
+    yield "task", "in one line", "levels", "first", "judged by", "second oracle"
+    yield ("---",) * 6
     for task in TASKS.values():
         if bool(task.externals) == (which == "external"):
             levels = f"{task.levels[0]} to {task.levels[-1]}"
             judges = _names(task.externals) if task.externals else "its own checker"
-            yield f"`{task.name}`", task.summary, levels, judges, "yes" if task.second else "no"
+            first = str(task.first or task.levels[0])
+            yield f"`{task.name}`", task.summary, levels, first, judges, "yes" if task.second else "no"
 
 
 TABLES = {"recipes": _recipes, "papers": _papers, "tasks": _tasks}

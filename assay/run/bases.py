@@ -12,7 +12,7 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from assay.errors import StorageError, UsageError, unknown
 from assay.host.cache import cache_folder
@@ -25,7 +25,7 @@ from assay.run.context_fit import longest_solution
 from assay.run.experiment import Evaluation, Experiment, Machine, Saving
 from assay.scale import Scale
 from assay.source import Pool, Share
-from assay.tasks import short
+from assay.tasks import TASKS, short
 
 
 @dataclass(frozen=True)
@@ -82,28 +82,75 @@ def imitation(*, num_steps: int, num_prompts: int = 64, learning_rate: float = 1
     )
 
 
-def _of_task(name: str, summary: str, levels: tuple[int, ...], num_steps: int, context: int) -> Base:
-    """A base of one task whose answers a foreign program judges, with 1.35 million parameters.
+class _OfTask(NamedTuple):
+    """What differs between the bases of one task each.
 
     The learning rate is constant, so that a base of fewer steps is a longer one's earlier state.
     """
-    return Base(
-        name=name,
-        summary=summary,
-        shape=small_shape(hidden=160, layers=4, heads=4, ffn=480, context=context),
-        pool=Pool((Share(name, levels),)),
-        scale=dataclasses.replace(imitation(num_steps=num_steps), schedule="constant"),
-    )
+
+    task: str
+    summary: str
+    levels: tuple[int, ...]
+    num_steps: int  # of imitation: so few that a third of the answers is right, or fewer
+    context: int = 192
+    hidden: int = 128
+    learning_rate: float = 1.5e-3
+
+    @property
+    def base(self) -> Base:
+        return Base(
+            name=self.task,
+            summary=self.summary,
+            shape=small_shape(hidden=self.hidden, layers=4, heads=4, ffn=3 * self.hidden, context=self.context),
+            pool=Pool((Share(self.task, self.levels),)),
+            scale=dataclasses.replace(
+                imitation(num_steps=self.num_steps, learning_rate=self.learning_rate), schedule="constant"
+            ),
+        )
 
 
-# Task, summary, levels, steps of imitation (so few that a third of the answers is right, or fewer), and context.
-_OF_TASKS: tuple[tuple[str, str, tuple[int, ...], int, int], ...] = (
-    ("linear-program", "linear and integer programs of two variables", (2, 3), 50, 128),
-    ("sql", "queries with totals, also of groups", (2, 3), 32, 128),
-    ("programs", "Python functions of two and three operations on lists", (2, 3), 70, 128),
-    ("metamath", "proofs of one rule in Metamath", (1,), 17, 128),
-    ("verilog", "units that select between two operations", (5,), 24, 128),
-    ("coq", "proofs of propositions in Coq", (3,), 250, 224),
+_OF_TASKS = (
+    _OfTask("linear-program", "linear and integer programs of two variables", (2, 3), 50, 128, 160),
+    _OfTask("sql", "queries with totals, also of groups", (2, 3), 32, 128, 160),
+    _OfTask("programs", "Python functions of two and three operations on lists", (2, 3), 70, 128, 160),
+    _OfTask("metamath", "proofs of one rule in Metamath", (1,), 17, 128, 160),
+    _OfTask("verilog", "units that select between two operations", (5,), 24, 128, 160),
+    _OfTask("coq", "proofs of propositions in Coq", (3,), 250, 224, 160),
+    _OfTask("mod-chain", "one operation modulo 23", (1,), 500),
+    _OfTask("mod-chain-7", "chains of three operations modulo 7", (3,), 90),
+    _OfTask("list-fn", "one function on a list of digits, or two", (1, 2), 1000),
+    _OfTask("bool", "formulas of five variables", (5,), 800, 256),
+    _OfTask("path", "paths of three edges", (3,), 400),
+    _OfTask("knights", "islands with five inhabitants", (5,), 1000, 256),
+    _OfTask("compose", "one function of a string", (1,), 300),
+    _OfTask("lis", "sequences of eight numbers", (8,), 500),
+    _OfTask("activity", "sets of eight activities", (8,), 800),
+    _OfTask("lookup-tool", "two look-ups in a store", (2,), 43, 256),
+    _OfTask("lookup-faulty", "two look-ups in a store that often fails", (2,), 43, 256),
+    _OfTask("lookup-strict", "two look-ups in a store that takes small letters only", (2,), 43, 256),
+    _OfTask("calculator", "chains of two operations with a calculator", (2,), 84, 256),
+    _OfTask("dsl-deduction", "what programs of two instructions put out", (2,), 200),
+    _OfTask("dsl-abduction", "inputs of programs of two instructions", (2,), 180),
+    _OfTask("dsl-induction", "programs of two instructions from examples", (2,), 200),
+    _OfTask("smt", "values of numbers that fulfil some conditions", (1,), 400),
+    _OfTask("calls", "requests as one call of a tool", (1,), 60),
+    _OfTask("repair", "the wrong line of two", (2,), 200),
+    _OfTask("constraints", "words that keep two rules", (2,), 100),
+    _OfTask("binario", "squares of four rows with four empty cells", (1,), 60),
+    _OfTask("kakurasu", "squares of three rows", (3,), 50),
+    _OfTask("stack", "four letters through a stack", (4,), 170),
+    # The chains of these go on for longer at levels that their bases have not read: their contexts have room for that.
+    _OfTask(
+        "search-stream",
+        "searches for an expression with three numbers, blind or by nearness",
+        (3,),
+        600,
+        512,
+        144,
+        2e-3,
+    ),
+    _OfTask("trace", "programs that execute six lines", (6,), 1500, 384, 128, 2e-3),
+    _OfTask("quantities", "quantities that three operations give", (3,), 3000, 384, 128, 2e-3),
 )
 BASES = {
     base.name: base
@@ -115,14 +162,7 @@ BASES = {
             pool=Pool((Share("countdown", (3, 4)),)),
             scale=imitation(num_steps=800),
         ),
-        *(_of_task(*row) for row in _OF_TASKS),
-        Base(  # its context has room for answers at levels beyond the one that it has read
-            name="search-stream",
-            summary="searches for an expression with three numbers, blind or by nearness",
-            shape=small_shape(hidden=144, layers=4, heads=4, ffn=432, context=512),
-            pool=Pool((Share("search-stream", (3,)),)),
-            scale=dataclasses.replace(imitation(num_steps=600, learning_rate=2e-3), schedule="constant"),
-        ),
+        *(row.base for row in _OF_TASKS),
     )
 }
 
@@ -140,8 +180,13 @@ def base_for(pool: Pool) -> str:
         if wanted <= {share.task for share in made.pool.shares}:
             return made.name
     named = ", ".join(sorted(map(short, wanted)))
+    if all(name in TASKS for name in wanted):
+        how = "One that knows these tasks is made by `assay train sft --task A --task B --model BASE`"
+    else:
+        how = "It reads English: a folder or Hub id such as Qwen/Qwen2.5-0.5B-Instruct, or a run"
     raise UsageError(
-        f"no base was made for {named}: name a model with --model. `assay list bases` shows the tasks of each base."
+        f"no base was made for {named}: name a model with --model. {how}. `assay list bases` shows the tasks of each "
+        "base."
     )
 
 
@@ -196,11 +241,23 @@ def _build(made: Base, target: Path, *, quiet: bool) -> Path:
 
 
 def _train(made: Base, scratch: Path, *, quiet: bool) -> None:
-    """Trains the base with the recipe `sft` on worked solutions, through the same loop as every other run."""
-    from assay.policy import character_tokenizer, fresh_policy, load_policy, save_policy
+    from assay.policy import load_policy, save_policy
     from assay.record.folder import RunFolder
-    from assay.rng import Key
     from assay.run import session
+
+    experiment = making(made, scratch)
+    session.start(experiment, scratch / "run", command=f"assay base build {made.name}", quiet=quiet)
+    checkpoint = RunFolder.read_only(scratch / "run").load()
+    assert checkpoint is not None
+    save_policy(load_policy(checkpoint.path / "policy"), scratch / "model")
+
+
+def making(made: Base, scratch: Path) -> Experiment:
+    """The run that makes a base: the recipe `sft` on worked solutions, through the same loop as every other run. It
+    starts from an untrained model, which is written to `scratch`.
+    """
+    from assay.policy import character_tokenizer, fresh_policy, save_policy
+    from assay.rng import Key
     from assay.tasks import ALPHABET
 
     tokenizer = character_tokenizer(ALPHABET)
@@ -208,7 +265,7 @@ def _train(made: Base, scratch: Path, *, quiet: bool) -> None:
     save_policy(fresh_policy(shape, tokenizer, key=Key("base", made.name, made.seed)), scratch / "start")
     sft, scale = RECIPES["sft"], dataclasses.replace(made.scale, max_new=longest_solution(made.pool))
     mechanism = dataclasses.replace(sft.mechanism, ask=(*made.ask, *sft.mechanism.ask))
-    experiment = Experiment(
+    return Experiment(
         recipe=dataclasses.replace(sft, scale=scale, mechanism=mechanism),
         model=str(scratch / "start"),
         pool=made.pool,
@@ -217,10 +274,6 @@ def _train(made: Base, scratch: Path, *, quiet: bool) -> None:
         machine=Machine(),
         saving=Saving(every=10**9, rollouts_every=0),
     )
-    session.start(experiment, scratch / "run", command=f"assay base build {made.name}", quiet=quiet)
-    checkpoint = RunFolder.read_only(scratch / "run").load()
-    assert checkpoint is not None
-    save_policy(load_policy(checkpoint.path / "policy"), scratch / "model")
 
 
 def describe(made: Base) -> dict[str, Any]:

@@ -212,6 +212,7 @@ COQ = Task(
         "by solving equations of numbers, the latter with induction."
     ),
     levels=range(1, 7),
+    first=3,
     instance=_instance,
     canonical=_canonical,
     compact=_compact,

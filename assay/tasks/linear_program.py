@@ -145,6 +145,7 @@ LINEAR_PROGRAM = Task(
         "numbers, 4 with three goods, 5 with a third nutrient or a limit."
     ),
     levels=range(1, 6),
+    first=2,
     instance=_instance,
     canonical=_compact,
     compact=_compact,

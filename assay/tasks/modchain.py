@@ -98,12 +98,13 @@ def _check(spec: Spec, text: str) -> Verdict:
     return Verdict.fail("wrong", answer=str(answer))
 
 
-def _modulo(prime: int, name: str) -> Task:
+def _modulo(prime: int, name: str, *, first: int) -> Task:
     return Task(
         name=name,
         domain="arithmetic",
         summary=f"Evaluate a chain of + - * modulo {prime} from left to right; the level is the number of operations.",
         levels=range(1, 13),
+        first=first,
         instance=partial(_instance, prime=prime),
         canonical=_canonical,
         compact=_compact,
@@ -114,5 +115,6 @@ def _modulo(prime: int, name: str) -> Task:
     )
 
 
-MOD_CHAIN = _modulo(23, "mod-chain")
-MOD_CHAIN_7 = _modulo(7, "mod-chain-7")  # every value has one digit, so the smallest models soon learn its tables
+MOD_CHAIN = _modulo(23, "mod-chain", first=1)
+# Every value has one digit, so the smallest models soon learn its tables. The first levels have few different chains.
+MOD_CHAIN_7 = _modulo(7, "mod-chain-7", first=3)

@@ -308,5 +308,4 @@ QUANTITIES = Task(
     check=_check,
     others=_others,
     steps=_read,
-    first=4,
 )

@@ -85,6 +85,7 @@ REPAIR = Task(
     domain="programs",
     summary="Replace the one wrong line of a straight-line program; the level is the number of lines.",
     levels=range(1, 7),
+    first=2,
     instance=_instance,
     canonical=_canonical,
     compact=_compact,

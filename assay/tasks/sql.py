@@ -132,6 +132,7 @@ SQL = Task(
         "5 rows of two tables."
     ),
     levels=range(1, 6),
+    first=2,
     instance=_instance,
     canonical=_compact,
     compact=_compact,

@@ -290,5 +290,4 @@ TRACE = Task(
     check=_check,
     others=_others,
     steps=_read,
-    first=9,
 )

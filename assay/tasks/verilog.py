@@ -269,6 +269,7 @@ VERILOG = Task(
         "operations, 7 to 10 with a clock: shift registers, counters, accumulators, machines."
     ),
     levels=range(1, 11),
+    first=5,
     instance=_instance,
     canonical=_canonical,
     compact=_compact,

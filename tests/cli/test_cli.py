@@ -60,7 +60,8 @@ WRONG: dict[str, tuple[int, str, str]] = {  # line: exit code, what the message 
     "train dapo --task gym:acree": (2, "no gym generator named 'acree'", "'acre'"),
     "train dapo --task countdown:x": (2, "countdown:x", "NAME:1,2"),
     "train dapo --task countdown:3=much": (2, "countdown:3=much", "NAME:1,2=0.5"),
-    "train dapo --task bool": (2, "no base was made for bool", "--model"),
+    "train dapo --task bool --task path": (2, "no base was made for bool, path", "assay train sft"),
+    "train dapo --task gym:acre": (2, "no base was made for gym-acre", "reads English"),
     "train dapo --wording natrual": (2, "no wording named 'natrual'", "'natural'"),  # codespell:ignore natrual
     "train dapo --profile labtop": (2, "no profile named 'labtop'", "'laptop'"),
     "train dapo --scal.group-size 3": (2, "no setting named 'scal'", "'scale'"),

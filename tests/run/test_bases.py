@@ -1,0 +1,50 @@
+"""Bases: every task has one at the level of a run that names none, and it has room for what it is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.errors import UsageError
+from assay.policy import character_tokenizer
+from assay.rng import Key
+from assay.run.bases import BASES, base, base_for
+from assay.run.context_fit import longest_solution
+from assay.source import Pool, Share
+from assay.tasks import ALPHABET, TASKS
+
+CODEC = character_tokenizer(ALPHABET)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_task_has_a_base_at_its_first_level(name: str) -> None:
+    asked = Share.parse(name)
+    made = base(base_for(Pool((asked,))))
+    (read,) = (share for share in made.pool.shares if share.task == name)
+    assert set(asked.levels) <= set(read.levels) <= set(TASKS[name].levels)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_base_has_room_for_the_prompts_and_the_solutions_that_it_reads(name: str) -> None:
+    made = base(base_for(Pool((Share.parse(name),))))
+    problems = [made.pool.problem(Key("room", i)) for i in range(64)]
+    longest = max(len(CODEC.render(problem.prompt)) for problem in problems)
+    assert longest + longest_solution(made.pool) <= made.shape.context
+
+
+def test_held_out_problems_of_a_first_level_suffice_for_an_exam() -> None:
+    for name in set(TASKS) - {"coq", "metamath", "verilog"}:  # what they ask is counted in tests of their own
+        for split in ("valid", "test"):
+            assert len(Pool((Share.parse(name),)).held_out(Key("exam", split), 32, split, least=8)) >= 8, name
+
+
+def test_bases_of_one_task_bear_its_name() -> None:
+    for name, made in BASES.items():
+        if len(made.pool.shares) == 1:
+            assert made.pool.shares[0].task == name
+
+
+def test_what_has_no_base_is_told_how_it_gets_a_model() -> None:
+    with pytest.raises(UsageError, match=r"no base was made for bool, path: .*assay train sft"):
+        base_for(Pool((Share("bool", (5,)), Share("path", (3,)))))
+    with pytest.raises(UsageError, match=r"no base was made for gym-acre: .*reads English"):
+        base_for(Pool((Share("gym:acre"),)))
