@@ -133,7 +133,7 @@ _OF_TASKS = (
     _OfTask("dsl-abduction", "inputs of programs of two instructions", (2,), 180),
     _OfTask("dsl-induction", "programs of two instructions from examples", (2,), 200),
     _OfTask("smt", "values of numbers that fulfil some conditions", (1,), 400),
-    _OfTask("calls", "requests as one call of a tool", (1,), 60),
+    _OfTask("calls", "requests as one call of a tool", (1,), 90),
     _OfTask("repair", "the wrong line of two", (2,), 200),
     _OfTask("constraints", "words that keep two rules", (2,), 100),
     _OfTask("binario", "squares of four rows with four empty cells", (1,), 60),

@@ -69,6 +69,8 @@ def check_lengths(experiment: Experiment, policy: Reader) -> tuple[Experiment, i
     context, rows, longest = policy.config.context, data_needs.all_rows(pool), 0
     sentences: list[str] = []
     probe = [p for p in ([] if pool.finite else map(pool.problem, map(key, range(PROBE)))) if p.provenance != "data"]
+    if experiment.evaluation.levels:
+        probe += map(experiment.examined.problem, map(key, range(PROBE)))
     spoken = any(not isinstance(problem.prompt, str) for problem in (*rows, *probe))
     if policy.tokenizer.template is None and (experiment.chat.system or spoken):
         sentences.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import math
 from dataclasses import dataclass, field
@@ -37,6 +38,7 @@ class Evaluation:
     final_problems: int = 256  # before and after training
     final_samples: int = 16  # completions for each problem, before and after training
     temperature: float = 1.0
+    levels: tuple[int, ...] = ()  # of the problems in exams, such as harder ones; none: those of training
     second_look: float = 0.02  # share of the right answers of training that the task's second oracle judges too
 
 
@@ -116,6 +118,13 @@ class Experiment:
     tracking: Tracking = field(default_factory=Tracking)
     lora: Lora = field(default_factory=Lora)
     chat: Chat = field(default_factory=Chat)
+
+    @property
+    def examined(self) -> Pool:
+        """The pool whose held-out problems are asked in exams."""
+        levels = self.evaluation.levels
+        shares = tuple(dataclasses.replace(share, levels=levels or share.levels) for share in self.pool.shares)
+        return dataclasses.replace(self.pool, shares=shares)
 
 
 def check_replies(experiment: Experiment) -> None:
@@ -275,6 +284,8 @@ def check(experiment: Experiment) -> None:
     for mechanism in experiment.recipe.mechanisms:
         if problem := mechanism.source.unfit(experiment.pool):
             raise ConfigError(problem)
+    if experiment.evaluation.levels:
+        check_pool(experiment.examined)
     check_replies(experiment)
     check_lora(experiment.lora)
     for place, least in LEAST.items():

@@ -43,7 +43,7 @@ Exams = Mapping[str, Sequence[Problem]]
 
 def exams(experiment: Experiment) -> dict[str, list[Problem]]:
     """The held-out problems of a run. Runs on one pool get the same problems at every seed, for paired comparison."""
-    plan, pool = experiment.evaluation, experiment.pool
+    plan, pool = experiment.evaluation, experiment.examined
     sets = {"test": plan.final_problems} | ({"valid": plan.num_problems} if plan.every else {})
     return {name: _exam(pool, name, count) for name, count in sets.items()}
 

@@ -8,6 +8,7 @@ import pytest
 from small_runs import Shell, make_model, train_line
 
 from assay.errors import DataError
+from assay.record.folder import RunFolder
 from assay.rng import Key
 from assay.source import FEWEST, Pool, Share
 
@@ -37,3 +38,18 @@ def test_a_run_with_few_problems_says_so(capsys: pytest.CaptureFixture[str], tmp
     reply = Shell(capsys)(*line)
     assert reply.code == 0, reply.err
     assert "different problems for 'test', of 40 that were asked for" in reply.err
+
+
+@pytest.mark.slow
+def test_exams_may_ask_for_other_levels_than_training(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    model, run = make_model(tmp_path / "small"), tmp_path / "run"
+    line = train_line(model, run, evaluation_levels=4, evaluation_final_problems=12)
+    line[line.index("--steps") + 1] = "1"
+    reply = Shell(capsys)(*line)
+    assert reply.code == 0, reply.err
+    folder = RunFolder.read_only(run)
+    levels = {level for entry in folder.read("evals") for level in entry["tasks"]["countdown"]["levels"]}
+    assert levels == {"4"} and "countdown:3" in line
+    line = train_line(model, tmp_path / "other", evaluation_levels=9)
+    reply = Shell(capsys)(*line)
+    assert reply.code == 64 and "'countdown' has levels 3 to 6, not 9" in reply.err

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from assay.lab.seeds import WHOLE, WORTH, Claim, Examined, bounds, claim_of, judged, mean_of, shares
-from assay.lab.study.plan import Expected, Run, Study
+from assay.lab.study import contrasts
+from assay.lab.study.contrasts import Seen
+from assay.lab.study.plan import Run, Study
 from assay.lab.study.results import Exam, Result
 from assay.scoring.inference import Effect, effect, effect_of_seeds
 from assay.scoring.passk import pass_at_k
@@ -42,18 +44,6 @@ class Cell:
     seconds: float  # of all seeds
     entropy: float | None  # at the end
     length: float | None
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What became of something that was expected: how a metric of one arm differs from that of another."""
-
-    expected: Expected
-    task: str
-    means: tuple[float, float]  # of the arm and of the one beside it
-    difference: Effect | None  # over seeds; None with one seed alone
-    agreeing: int  # seeds in which it moved as expected
-    seeds: int
 
 
 @dataclass(frozen=True)
@@ -97,7 +87,7 @@ def analyse(study: Study, results: Mapping[Run, Result]) -> Findings:
         for (arm, task), claim in zip(places, claims, strict=True)
     )
     missing = len(places) * len(study.seeds) - len(results)
-    seen = tuple(one for task in study.tasks for given in study.expected if (one := _seen(given, task, of)))
+    seen = tuple(contrasts.judged(contrasts.seen(study, list(results.values()))))
     notes = _notes(study, results, cells)
     return Findings(study, results, cells, seen, missing, _conclusion(study, cells, missing), notes)
 
@@ -195,22 +185,6 @@ def _last(results: Sequence[Result], name: str) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def _seen(expected: Expected, task: str, of: Mapping[tuple[str, str], Sequence[Result]]) -> Seen | None:
-    """What the seeds that both arms have say of the metric; None where none has it."""
-    values = [
-        {r.seed: r.means[expected.metric] for r in of[arm, task] if expected.metric in r.means}
-        for arm in (expected.arm, expected.against)
-    ]
-    seeds = sorted(values[0].keys() & values[1].keys())
-    if not seeds:
-        return None
-    pairs = np.array([[one[seed] for seed in seeds] for one in values])
-    differences = pairs[0] - pairs[1]
-    agreeing = int((differences > 0).sum() if expected.moves == "up" else (differences < 0).sum())
-    found = effect_of_seeds(differences.tolist()) if len(seeds) > 1 else None
-    return Seen(expected, task, (float(pairs[0].mean()), float(pairs[1].mean())), found, agreeing, len(seeds))
-
-
 def _conclusion(study: Study, cells: Sequence[Cell], missing: int) -> str:
     """One honest sentence for each task."""
     first, said = next(iter(study.arms)), []
@@ -297,7 +271,7 @@ def as_json(findings: Findings) -> Json:
         "cells": [_cell_json(cell) for cell in findings.cells],
         "expected": [
             {**vars(one.expected), "task": one.task, "means": one.means, "difference": bounds(one.difference)}
-            | {"agreeing": one.agreeing, "seeds": one.seeds}
+            | {"agreeing": one.agreeing, "seeds": one.seeds, "p": one.p, "verdict": one.verdict}
             for one in findings.seen
         ],
     }

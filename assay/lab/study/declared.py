@@ -7,6 +7,7 @@ from typing import Any
 
 from assay.errors import UsageError, unknown
 from assay.known import RECIPES
+from assay.lab.study import contrasts
 from assay.lab.study.plan import TRIAL_SEED, Run, Study
 from assay.run.configure import to_data
 from assay.run.experiment import Experiment
@@ -43,6 +44,8 @@ def check_runs(study: Study) -> None:
     for name in (name for one in study.expected for name in (one.arm, one.against)):
         if name not in study.arms:
             raise unknown("arm", name, study.arms, "the study")
+    for one in study.expected:
+        contrasts.check(one, list(study.tasks))
     for task in study.tasks:
         found = differences(study, task)
         if undeclared := {path: values for path, values in found.items() if not _declared(path, study.differ)}:

@@ -99,10 +99,13 @@ def _arm(name: str, given: Any, path: Path) -> Arm:
 
 
 def _expected(given: Any, path: Path) -> Expected:
-    names = [field.name for field in dataclasses.fields(Expected)]
-    if not isinstance(given, Mapping) or set(given) != set(names) or given["moves"] not in ("up", "down"):
+    fields = dataclasses.fields(Expected)
+    names = [field.name for field in fields if field.default is dataclasses.MISSING]
+    known = isinstance(given, Mapping) and set(names) <= set(given) <= {field.name for field in fields}
+    if not known or given["moves"] not in ("up", "down"):
         raise DataError(
-            f'{path}: what is expected is a table with {", ".join(names[:-1])} and moves = "up" or "down", not {given}.'
+            f'{path}: what is expected is a table with {", ".join(names[:-1])} and moves = "up" or "down", and if need '
+            f"be least = NUMBER, task and claim, not {given}."
         )
     return Expected(**given)
 

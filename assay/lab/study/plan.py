@@ -96,15 +96,20 @@ class Arm:
 
 @dataclass(frozen=True)
 class Expected:
-    """A metric of training that is to stand higher or lower in one arm than in another, on average over a run.
+    """A measure that is to stand higher or lower in one arm than in another. `assay.lab.study.contrasts` has the names
+    of measures. With `least`, the smallest difference that counts, it is judged, and corrected for all that are.
 
     Expected("policy/entropy_whole", arm="cure", against="dapo", moves="up")
+    Expected("pass@64", arm="nsr", against="psr", moves="up", least=0.05, claim="negative samples keep pass@64")
     """
 
     metric: str
     arm: str
     against: str
     moves: Literal["up", "down"]
+    least: float = 0.0
+    task: str = ""  # empty: on every task of the study
+    claim: str = ""  # in words
 
 
 @dataclass(frozen=True)

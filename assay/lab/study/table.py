@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from assay.host import terminal
 from assay.lab.seeds import bounds
-from assay.lab.study.analysis import Cell, Findings, Seen
+from assay.lab.study.analysis import Cell, Findings
+from assay.lab.study.contrasts import Seen
 from assay.lab.study.progress import PASSED
 from assay.record.panel import duration
 from assay.view.text import ABSENT, chance, change, columns, score
@@ -51,10 +52,14 @@ def expectation(seen: Seen) -> str:
     """What became of something that was expected, as a sentence."""
     one, (own, other) = seen.expected, seen.means
     gap = "" if seen.difference is None else f", {change(bounds(seen.difference))}"
-    return (
-        f"On {seen.task}, {one.metric} goes {one.moves} in {one.arm} against {one.against} in {seen.agreeing} of "
-        f"{seen.seeds} seeds: {own:.4g} and {other:.4g}{gap}."
+    claim = f"{one.claim}: on {seen.task}, " if one.claim else f"On {seen.task}, "
+    told = (
+        f"{claim}{one.metric} goes {one.moves} in {one.arm} against {one.against} in {seen.agreeing} of "
+        f"{seen.seeds} seeds: {own:.4g} and {other:.4g}{gap}"
     )
+    if not one.least:
+        return f"{told}."
+    return f"{told}, where {one.least:g} counts; p {chance(seen.p)}: {seen.verdict}."
 
 
 def table(findings: Findings) -> str:
