@@ -35,6 +35,7 @@ _NAME = {noun: noun[0] for noun in _NOUNS}
 _WORDS = {"+": "plus", "-": "minus", "*": "times"}
 _RULE = re.compile(r"([a-z])([-+*])([a-z]|[0-9])")
 _MOST_CHARACTERS = 120  # of a step
+_FEW = 13  # names, while these suffice: a small model has to learn to look up each of them
 _LATEST = 0.75  # how often a quantity depends on one of the two before it
 
 Rule = tuple[str, str, str]  # a quantity, an operator, and a quantity or a number
@@ -42,9 +43,11 @@ Rule = tuple[str, str, str]  # a quantity, an operator, and a quantity or a numb
 
 def _instance(generator: np.random.Generator, level: int) -> Spec:
     """Needed quantities, each from earlier ones, until two ask for all of them; then others that nothing asks for."""
+    given, others = 2 + level // 5, 1 + level // 2
+    letters = _LETTERS[: max(_FEW, given + level + others)]
     while True:
-        names = [_LETTERS[i] for i in generator.permutation(len(_LETTERS))]
-        facts: dict[str, str] = {name: str(generator.integers(PRIME)) for name in names[: 2 + level // 5]}
+        names = [letters[i] for i in generator.permutation(len(letters))]
+        facts: dict[str, str] = {name: str(generator.integers(PRIME)) for name in names[:given]}
         for name in names[len(facts) : len(facts) + level]:
             facts[name] = "".join(_rule(generator, list(facts)))
         used = set("".join(facts.values()))
@@ -54,7 +57,7 @@ def _instance(generator: np.random.Generator, level: int) -> Spec:
         if len(ends) != 2 or len(_needed(facts, ends)) != len(facts):
             continue
         facts[names[len(facts)]] = str(generator.integers(PRIME))
-        for name in names[len(facts) : len(facts) + level // 2]:
+        for name in names[len(facts) : len(facts) + others - 1]:
             facts[name] = "".join(_rule(generator, list(facts)))
         told = list(facts)
         order = generator.permutation(len(told)).tolist()
@@ -176,8 +179,8 @@ def _steps(told: dict[str, str], values: dict[str, int], asked: Iterable[str]) -
 def _step(name: str, value: str, told: dict[str, str], values: dict[str, int]) -> str:
     if not value:
         return _short(name, told[name])
-    known = re.sub("[a-z]", lambda m: f"{m[0]}{values[m[0]]}", told[name])
-    return f"{name.upper()}{known}={name}{value}"
+    known = re.sub("[a-z]", lambda m: str(values[m[0]]), told[name])
+    return f"{_short(name, told[name])}={known}={name}{value}"
 
 
 def _line(name: str, value: str, told: dict[str, str], values: dict[str, int]) -> str:

@@ -30,6 +30,7 @@ Reading = Callable[[Mapping[str, Any], Sequence[str], str | None], tuple[Sequenc
 STEP_MARKS: dict[Wording, str] = {"compact": ",|", "natural": "\n"}  # the characters that end a step of a solution
 TAKE_BACK = "~"  # a step that says that the step before it is wrong
 _CLAIMS = re.compile(r"[=0-9~<]")  # a line without any of these claims nothing that could be judged
+_NUMBERS = re.compile(r"[0-9 ,]*")
 _PIECES = {wording: re.compile(f"[^{re.escape(marks)}]+") for wording, marks in STEP_MARKS.items()}
 
 
@@ -71,12 +72,12 @@ def chain(reading: Reading, spec: Mapping[str, Any], text: str, wording: Wording
 def divided(text: str, wording: Wording) -> tuple[str, str | None]:
     """What stands before the final answer of a response, and the answer, or None.
 
-    In compact wording, a response without '#' is an answer alone, or, if it has the mark of a step, steps alone. In
-    natural wording, the line of the answer belongs to the answer.
+    In compact wording, a response without '#' is an answer alone, or, if it has the mark of a step and more than
+    numbers, steps alone. In natural wording, the line of the answer belongs to the answer.
     """
     if wording == "compact":
         body, mark, answer = text.rpartition("#")
-        if not mark and any(mark in text for mark in STEP_MARKS["compact"]):
+        if not mark and any(mark in text for mark in STEP_MARKS["compact"]) and not _NUMBERS.fullmatch(text):
             return text, None
         return body, answer.strip() or None
     answer = find_answer(text, "natural")

@@ -1,9 +1,9 @@
 """Small programs with conditions and a loop, traced line by line. Planning pays: only some lines bear on the question.
 
 A program has four variables, modulo 7. The question asks for two of them at the end, so that a blind guess is right
-in one case of 49. A step is one executed line, with the value of each variable that it reads, and what it gives:
-`3a5+2=c0` of the line `3c=a+2`, and `4a5>3=1` of the line `4?a>3`, which executes the next line only if its condition
-holds. `6^4` goes back to line 4, once.
+in one case of 49. A step is one executed line, the same with values, and what it gives: `3c=a+2=5+2=c0` of the line
+`3c=a+2`, and `4?a>3=5>3=1` of the line `4?a>3`, which executes the next line only if its condition holds. `6^4` goes
+back to line 4, once.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Event:
     @property
     def text(self) -> str:
         a, operator, b = self.rule
-        right = b if b.isdigit() else f"{b}{self.right}"
-        return f"{self.line}{a}{self.left}{operator}{right}={self.writes}{self.value}"
+        line = f"{self.line}{self.writes}={a}" if self.writes else f"{self.line}?{a}"
+        return f"{line}{operator}{b}={self.left}{operator}{self.right}={self.writes}{self.value}"
 
     @property
     def words(self) -> str:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from assay.lab.study import Study, analysis, markdown, queue, read
+from assay.lab.seeds import bounds
+from assay.lab.study import Study, analysis, contrasts, markdown, queue, read
 from assay.lab.study.analysis import Findings
+from assay.view.text import ABSENT, chance, change
 
 HERE = Path(__file__).parent
 INDEX = HERE / "README.md"
@@ -22,6 +24,15 @@ Each study is a file, run by `assay compare --study bench/studies/NAME.toml`, wh
 
 | study | runs | what it says |
 |---|---:|---|"""
+
+CONTRASTS = """
+## Contrasts on the test beds
+
+Written down with their direction and their smallest effect, and committed, before the first run. Chances are corrected
+for all of them together (Holm). *As expected* is a difference of the size that was said, or a larger one.
+
+| claim | on | what should differ | difference | p | verdict |
+|---|---|---|---:|---:|---|"""
 
 
 def names() -> list[str]:
@@ -46,6 +57,23 @@ def index(of: dict[str, Findings]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def declared(of: dict[str, Findings]) -> str:
+    """What was declared of the test beds before anything ran, as one family, with what became of each."""
+    asked = [(name, one) for name, findings in of.items() for one in findings.study.expected if one.least]
+    every = [one for findings in of.values() for one in contrasts.seen(findings.study, [*findings.results.values()])]
+    found = {(one.expected, one.task): one for one in contrasts.judged(every)}
+    lines = [CONTRASTS]
+    for name, one in asked:
+        for task in [one.task] if one.task else of[name].study.tasks:
+            seen = found.get((one, task))
+            told = [ABSENT, ABSENT, "not run yet"]
+            if seen is not None:
+                told = [change(bounds(seen.difference)), chance(seen.p), f"{seen.verdict} ({seen.seeds} seeds)"]
+            what = f"{one.metric} {one.moves} by {one.least:g} in {one.arm} against {one.against}"
+            lines.append(f"| {one.claim} | [{task}]({name}/report.md) | {what} | {' | '.join(told)} |")
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--render", action="store_true")
@@ -57,7 +85,8 @@ def main() -> None:
         if arguments.render:
             markdown.write(findings, HERE / name)
     if arguments.render:
-        INDEX.write_text(index(every))
+        beds = {name: findings for name, findings in every.items() if name.startswith("contrasts-")}
+        INDEX.write_text(index(every) + declared(beds))
 
 
 if __name__ == "__main__":

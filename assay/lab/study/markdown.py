@@ -16,6 +16,7 @@ def write(findings: Findings, folder: Path) -> Path:
     """Writes FOLDER/report.md and returns its path."""
     path = folder / NAME
     with disk.storage_errors(f"writing the report of {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
         disk.replace(path, text(findings, folder.name).encode(), point="report")
     return path
 
