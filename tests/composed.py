@@ -26,6 +26,7 @@ from assay.part import Curator, Part, Remembering, bind, name_of
 from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
 from assay.rng import Key, uniforms
+from assay.tasks import TASKS
 from assay.types import Batch, Episode, Request, Row, Segment, Stats
 
 PROMPTS, GROUP, STEPS, MAX_NEW = 3, 4, 3, 4
@@ -167,6 +168,7 @@ class Watch(Notes):
         super().step(memory, models, episodes, rows, batches, stats)
         require_budget(self.before, memory, episodes, batches, self.engine.written - self.written)
         require_marks(rows, batches)
+        require_training_problems(episodes)
         self._require_once(rows)
         self._require_own_stores(memory, episodes, rows, stats)
         self.before, self.written = memory, self.engine.written
@@ -225,13 +227,36 @@ def require_budget(before: Memory, after: Memory, episodes: Sequence[Episode], b
 
 
 def require_marks(rows: Sequence[Row], batches: Sequence[Batch]) -> None:
-    """What is not judged teaches nothing; what waits waits; what is in the loss or counted is in one batch, once."""
+    """What is not judged teaches nothing; what waits waits; what is in the loss or counted is in one batch, once, and
+    counts there as it is marked.
+    """
     for row in rows:
         assert row.reward is not None or not (row.in_loss or row.in_group)
         assert row.wait is None or not (row.in_loss or row.in_denominator)
     wanted = Counter((row.group, row.episode.request.id) for row in rows if row.in_loss or row.in_denominator)
     found = Counter(place for batch in batches for place in zip(batch.group, batch.request, strict=True))
     assert found == wanted
+    counted = Counter((row.group, row.episode.request.id) for row in rows if row.in_denominator)
+    assert counted == Counter(
+        (group, request)
+        for batch in batches
+        for group, request, counts in zip(batch.group, batch.request, batch.counted_rows, strict=True)
+        if counts
+    )
+    taught = Counter(
+        (batch.group[row], batch.request[row])
+        for batch in batches
+        for row in range(len(batch.request))
+        if batch.mask[batch.at[row] : batch.at[row + 1]].any()
+    )
+    assert taught <= Counter((row.group, row.episode.request.id) for row in rows if row.in_loss)
+
+
+def require_training_problems(episodes: Sequence[Episode]) -> None:
+    """No problem of a task belongs to an exam."""
+    for problem in (episode.request.problem for episode in episodes):
+        if problem.provenance == "task" and problem.task in TASKS:
+            assert TASKS[problem.task].split_of(problem.spec) == "train", problem.id
 
 
 def train_with_dice(made: Recipe) -> Watch:

@@ -122,6 +122,52 @@ def test_two_hundred_other_pairs_compose_and_train(pair: tuple[Place, Place]) ->
         train_for_real(made)
 
 
+def drawn_triples(count: int) -> list[tuple[Place, Place, Place]]:
+    """Three parts of different slots, or of `curate` in the order in which they are drawn, by a fixed seed."""
+    generator, found = np.random.default_rng(21), dict[tuple[Place, Place, Place], None]()
+    every = [*ACTIVE, *OTHERS]
+    while len(found) < count:
+        one, other, third = (every[place] for place in generator.choice(len(every), size=3, replace=False).tolist())
+        slots = [slot for slot, _ in (one, other, third) if slot != "curate"]
+        if len(set(slots)) == len(slots):
+            found[one, other, third] = None
+    return list(found)
+
+
+LATE = {"mean-normalised": "needs rewards of 0 or more", "virtual-best": "must be the highest possible reward"}
+"""What only rewards can show: parts that refuse what another part makes of them, in the step in which they see it."""
+
+
+def require_composed(triple: tuple[Place, ...]) -> None:
+    """They train, with every mark, denominator, budget and split as it must be; or are refused before it starts."""
+    made, names = recipe(mechanism_of(*triple)), {name for _, name in triple}
+    try:
+        check(made)
+    except ConfigError as error:
+        assert len(str(error)) > 40, "a reason says what cannot be and what to do"
+        return
+    scored = {slot for slot, _ in triple} & {"forwards", "reward"}  # an engine that throws dice scores nothing
+    try:
+        (train_for_real if scored else train_with_dice)(made)
+    except DataError as error:
+        assert names & UNSOLVABLE and names & NEEDS_SOLUTION and "worked solution" in str(error)
+    except ConfigError as error:
+        assert any(word in str(error) for name, word in LATE.items() if name in names), str(error)
+
+
+@pytest.mark.thin(20)
+@pytest.mark.parametrize("triple", drawn_triples(120), ids=lambda triple: "+".join(name for _, name in triple))
+def test_three_parts_compose_or_are_refused(triple: tuple[Place, ...]) -> None:
+    require_composed(triple)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("block", range(40))
+def test_four_thousand_triples_compose_or_are_refused(block: int) -> None:
+    for triple in drawn_triples(4120)[120 + 100 * block :][:100]:
+        require_composed(triple)
+
+
 # The wanted number of groups
 
 
