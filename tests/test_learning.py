@@ -53,7 +53,7 @@ def small(name: str, *, learning_rate: float = 0.014, num_steps: int = STEPS) ->
     )
     # a beginner who is sampled coldly is never right, and a skilled one never wrong
     heat = (
-        {"temperature": 1.0, "top_p": 1.0, "top_k": 0} if name in ("gepo", "vine-ppo", "spo-chain", *UNLABELLED) else {}
+        {"temperature": 1.0, "top_p": 1.0, "top_k": 0} if name in ("gepo", "vine-ppo", "spo-chain", "spo-tree", *UNLABELLED) else {}
     )
     values = {"num_steps": num_steps, "learning_rate": learning_rate, "warmup_steps": 2}
     recipe = recipe_of(name, max_new=4, **rows, **values, **heat)

@@ -6,6 +6,7 @@ from assay.curate.pairs import Pairs, TrainAt
 from assay.curate.parts import BandFirst, FirstGroups, MixedGroups, StatisticsOnly, leave_out
 from assay.curate.players import Untrained
 from assay.curate.tags import WithoutTag
+from assay.curate.unsure_tokens import UnsureTokens
 
 __all__ = [
     "Agreed",
@@ -17,6 +18,7 @@ __all__ = [
     "Pairs",
     "StatisticsOnly",
     "TrainAt",
+    "UnsureTokens",
     "Untrained",
     "WithoutTag",
     "leave_out",

@@ -22,6 +22,8 @@ METHODS = {
         "prime_filter",
         "vine_ppo",
         "spo_chain",
+        "spo_tree",
+        "treepo",
         "liteppo",
         "opo",
         "gpg",
