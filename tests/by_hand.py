@@ -66,7 +66,14 @@ CLIPS |= shaping.CLIPS | unlabelled.CLIPS
 LIKE = {"cure": "dapo", "deepmath": "dapo", **shaping.LIKE, **unlabelled.LIKE}
 LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime", "cft-1": "sft"}
 # on rows that nothing continues and of a task whose steps are not judged
-LIKE |= {"math-shepherd": "ppo", "clip-delta": "ppo", "tp-grpo": "grpo", "sgpo": "grpo", "spo-chain": "vine-ppo"}
+LIKE |= {
+    "math-shepherd": "ppo",
+    "clip-delta": "ppo",
+    "tp-grpo": "grpo",
+    "sgpo": "grpo",
+    "rest-rl": "grpo",
+    "spo-chain": "vine-ppo",
+}
 RECIPE_NAMES = (
     "reinforce",
     "rloo",
@@ -177,7 +184,7 @@ WHITENED |= {"prime-filter": (1, 1e-8), "rlsp": (1, 1e-8)}
 WHITENED |= dict.fromkeys(("treepo", "vine-ppo", "spo-chain", "math-shepherd", "clip-delta"), (1, 1e-8))
 
 WHITENED |= dict.fromkeys(("sirl", "sirl-vote"), (0, 1e-8))
-WHITENED |= dict.fromkeys(ENIGMATA, (1, 1e-8)) | {"covo": WHITENED["rfpp"]}
+WHITENED |= dict.fromkeys(ENIGMATA, (1, 1e-8)) | dict.fromkeys(("covo", "serl"), WHITENED["rfpp"])
 
 
 def spread(name: str, advantage: float, length: int) -> list[float]:

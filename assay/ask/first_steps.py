@@ -11,9 +11,7 @@ from assay.part import Asking
 from assay.types import Request
 
 
-def first_of(
-    requests: Sequence[Request], count: Callable[[Request], int], *, depth: int, least: int
-) -> list[Request]:
+def first_of(requests: Sequence[Request], count: Callable[[Request], int], *, depth: int, least: int) -> list[Request]:
     """`count(first request)` requests for the first step of each group's answers. An answer that reaches the end of its
     step pauses. Groups with a given answer stay as they are.
 

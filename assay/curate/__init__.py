@@ -2,6 +2,7 @@
 
 from assay.curate.agreed import Agreed, MostAgreed
 from assay.curate.idle import NoTraining
+from assay.curate.own_tokens import OwnTokens
 from assay.curate.pairs import Pairs, TrainAt
 from assay.curate.parts import BandFirst, FirstGroups, MixedGroups, StatisticsOnly, leave_out
 from assay.curate.players import Untrained
@@ -15,6 +16,7 @@ __all__ = [
     "MixedGroups",
     "MostAgreed",
     "NoTraining",
+    "OwnTokens",
     "Pairs",
     "StatisticsOnly",
     "TrainAt",

@@ -2,59 +2,60 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from assay.credit.pieces import Piece, pieces
+from assay.credit.pack import earned
+from assay.credit.pieces import pieces
 from assay.curate.grouping import groups
 from assay.memory import Memory
 from assay.part import Credit, Curator, scales_with
 from assay.types import Row
 
-Place = tuple[int, tuple[int, ...]]
-"""The first token of a piece and the leaves that share it, which no other piece of the tree has both of."""
+Leaves = tuple[int, ...]
+"""The leaves that share an edge: the rows of the group that have its tokens. No other edge of the tree has the same."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """Tokens [start, end) of an answer, and what they add: V(where they end) - V(where they begin)."""
+    """Tokens [start, end) of an answer, and what their edge adds: V(where it ends) - V(where it begins).
+
+    An edge goes from a place where answers branch to the next such place. Replies of an environment interrupt it.
+    """
 
     start: int
     end: int
-    place: Place
+    leaves: Leaves
     worth: float
 
 
 def edges(rows: Sequence[Row]) -> list[list[Edge]]:
     """For each row of a group, the edges on its way. V = reward of a leaf, else the mean of V over the branches."""
     paths = pieces(rows)
-    values: dict[Place, float] = {}
-    below: dict[Place, dict[Place | int, None]] = {}
-    for i, path in enumerate(paths):
-        places: list[Place] = [(0, ()), *map(_place, path)]
-        for place, following in zip(places, [*places[1:], i], strict=True):
+    root = tuple(range(len(rows)))
+    ways = [list(dict.fromkeys([root, *(piece.leaves for piece in path)])) for path in paths]
+    below: dict[Leaves, dict[Leaves | int, None]] = {}
+    for i, way in enumerate(ways):
+        for place, following in zip(way, [*way[1:], i], strict=True):
             below.setdefault(place, {})[following] = None
+    values: dict[Leaves, float] = {}
 
-    def value(place: Place | int) -> float:
+    def value(place: Leaves | int) -> float:
         if isinstance(place, int):
-            return rows[place].reward or 0.0
+            return earned(rows[place])
         if place not in values:
             values[place] = float(np.mean([value(following) for following in below[place]]))
         return values[place]
 
     result = []
-    for path in paths:
-        ends = [value(place) for place in ((0, ()), *map(_place, path))]
-        told = zip(path, ends[1:], ends, strict=False)
-        result.append([Edge(piece.start, piece.end, _place(piece), after - before) for piece, after, before in told])
+    for path, way in zip(paths, ways, strict=True):
+        worth = {place: value(place) - value(before) for before, place in itertools.pairwise(way)}
+        result.append([Edge(p.start, p.end, p.leaves, worth.get(p.leaves, 0.0)) for p in path])
     return result
-
-
-def _place(piece: Piece) -> Place:
-    return piece.start, piece.leaves
 
 
 def edge_values(rows: Sequence[Row]) -> list[Row]:
@@ -88,15 +89,15 @@ def train_edges(rows: Sequence[Row], memory: Memory, *, most: int) -> list[Row]:
     result = list(rows)
     for name, members in groups(rows).items():
         judged = [i for i in members if rows[i].in_group and rows[i].reward is not None]
-        holder: dict[Place, tuple[int, Edge]] = {}
+        holder: dict[Leaves, tuple[int, list[Edge]]] = {}
         for i, path in zip(judged, edges([rows[i] for i in judged]), strict=True):
             for edge in path:
-                if abs(edge.worth) > 1e-9:
-                    holder.setdefault(edge.place, (i, edge))
-        order = memory.key("edges", memory.step, name).generator().permutation(len(holder)).tolist()
+                row, own = holder.setdefault(edge.leaves, (i, []))
+                own += [edge] if row == i and abs(edge.worth) > 1e-9 else []
+        found = [(i, own) for i, own in holder.values() if own]
+        order = memory.key("edges", memory.step, name).generator().permutation(len(found)).tolist()
         keep = {i: np.zeros(len(rows[i].episode), bool) for i in judged}
-        found = list(holder.values())
-        for i, edge in (found[at] for at in order[:most]):
+        for i, edge in ((i, edge) for i, own in (found[at] for at in order[:most]) for edge in own):
             keep[i][edge.start : edge.end] = True
         for i, own in keep.items():
             before = rows[i].keep

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from assay.credit.pack import earned
 from assay.credit.pieces import pieces
 from assay.curate.grouping import groups, spread
 from assay.part import Credit
@@ -20,7 +21,7 @@ def ancestor_means(rows: Sequence[Row], *, weigh: str) -> list[Row]:
     result = list(rows)
     for members in groups(rows).values():
         own = [rows[i] for i in members]
-        reward = np.array([row.reward or 0.0 for row in own], np.float64)
+        reward = np.array([earned(row) for row in own], np.float64)
         for i, path, value in zip(members, pieces(own), reward, strict=True):
             below = [range(len(own)), *(piece.leaves for piece in path if len(piece.leaves) > 1)]
             weight = [1.0 if weigh == "depth" else float(len(leaves)) for leaves in below]

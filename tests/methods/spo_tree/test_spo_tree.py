@@ -18,7 +18,7 @@ from assay.memory import Memory
 from assay.methods.spo_tree.branching import FirstBranches, GrowBranches, shared_out
 from assay.methods.spo_tree.edges import Edges, edge_values, edges, train_edges
 from assay.recipe import Recipe
-from assay.types import Row
+from assay.types import Origin, Row
 
 KEEN = {"init_std": 0.1, "vocab": 4}
 
@@ -117,6 +117,19 @@ def test_what_edges_add_by_hand() -> None:
     x, z, w = (row.advantage for row in edge_values(three_leaves()))
     assert x is not None and x.tolist() == [-0.25, -0.25, 0.5, 0.5, 0.5]
     assert z is not None and z.tolist() == [-0.25, -0.25, -0.5] and w is not None and w.tolist() == [0.25] * 4
+
+
+def test_an_edge_goes_on_after_a_reply() -> None:
+    """Two turns of an answer that shares nothing are one edge, and a segment that has one branch is one with it."""
+    talk = [segment([1, 1], node="a"), segment([3], origin=Origin.ENV), segment([1], node="b")]
+    rows = [Row(episode(talk, reward=1.0)), leaf(("w", 2), ("v", 1), reward=0.0, sample=1)]
+    first, second = (row.advantage for row in edge_values(rows))
+    assert first is not None and first.tolist() == [0.5, 0.5, 0.0, 0.5]
+    assert second is not None and second.tolist() == [-0.5] * 3
+    assert [row.keep.tolist() for row in train_edges(rows, Memory(0), most=9) if row.keep is not None] == [
+        [True, True, False, True],
+        [True] * 3,
+    ]
 
 
 @settings(max_examples=60, deadline=None)
