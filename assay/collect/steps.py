@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from assay.types import Episode, Request
 
@@ -14,6 +14,22 @@ def by_group(episodes: Sequence[Episode]) -> list[list[Episode]]:
     for episode in episodes:
         groups.setdefault(episode.request.group, []).append(episode)
     return list(groups.values())
+
+
+def nodes_of(members: Sequence[Episode]) -> set[str]:
+    """The nodes that the requests of these episodes sampled."""
+    return {s.node for e in members for s in e.segments[len(e.request.prefix) :] if s.node}
+
+
+def given_first(episode: Episode, nodes: Collection[str]) -> int:
+    """How many segments the answer had before its first step, which is the first that is one of these nodes."""
+    places = (i for i, segment in enumerate(episode.segments) if segment.node in nodes)
+    return next(places, len(episode.segments))
+
+
+def limit_of(episode: Episode, nodes: Collection[str], max_new: int) -> int:
+    """The limit of the whole answer, if `max_new` tokens may follow what it was given before its first step."""
+    return max_new + sum(map(len, episode.segments[: given_first(episode, nodes)]))
 
 
 def next_steps(episode: Episode, width: int, step: int, limit: int, *, first: int, round: int) -> list[Request]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from assay.ask.first_steps import first_of
-from assay.collect.steps import by_group, next_steps
+from assay.collect.steps import by_group, limit_of, next_steps, nodes_of
 from assay.part import Asking, Expansion
 from assay.types import Episode, Request
 
@@ -53,12 +53,14 @@ def grow_branches(episodes: Sequence[Episode], *, group_size: int, max_new: int,
     asked: list[Request] = []
     for members in by_group([episode for episode in episodes if episode.provenance == "fresh"]):
         below: dict[str, list[Episode]] = {}
+        nodes = nodes_of(members)
         for episode in members:
-            below.setdefault(episode.request.parent, []).append(episode)
+            above = episode.request.parent
+            below.setdefault(above if above in nodes else "", []).append(episode)
         first, number = len(members), 1 + max(episode.request.round for episode in members)
-        root = below[""][0].request
-        step, limit = root.max_new, root.given + max_new
+        step = below[""][0].request.max_new
         for episode, leaves, left in _open(below, "", group_size, levels):
+            limit = limit_of(episode, nodes, max_new)
             last = left == 1 or limit - len(episode) <= step
             width = leaves if last else len(shared_out(leaves, left))
             asked += next_steps(episode, width, limit if last else step, limit, first=first, round=number)

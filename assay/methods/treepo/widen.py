@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from assay.ask.first_steps import first_of
-from assay.collect.steps import again_from, by_group, next_steps
+from assay.collect.steps import again_from, by_group, given_first, limit_of, next_steps, nodes_of
 from assay.memory import Memory
 from assay.part import Asking, Expansion
 from assay.types import Episode, Request
@@ -61,21 +61,25 @@ def widen(
     """Requests for the next segments of each tree, until it has `group_size` answers."""
     asked: list[Request] = []
     for members in by_group([episode for episode in episodes if episode.provenance == "fresh"]):
+        root = members[0].request
+        if not root.pauses:  # a group that was not asked for a first segment
+            continue
         followed = {episode.request.parent for episode in members}
         ended = [episode for episode in members if episode.finish != "pause"]
         live = [e for e in members if e.finish == "pause" and e.segments[-1].node not in followed]
-        root = members[0].request
-        step, limit = root.max_new, root.given + max_new
+        nodes, step = nodes_of(members), root.max_new
         about = {"round": 1 + max(episode.request.round for episode in members)}
         first = len(members)
         if not live:
-            places = _places([e for e in ended if e.finish != "error"], root)
+            places = _places([e for e in ended if e.finish != "error"], nodes)
             key = memory.key("widen", memory.step, root.group, about["round"]).generator()
             for _ in range(group_size - len(ended) if places else 0):
                 episode, kept = places[int(key.integers(len(places)))]
+                limit = limit_of(episode, nodes, max_new)
                 asked.append(again_from(episode, kept, step, limit, sample=first, **about))
                 first += 1
         for episode, width in zip(live, widths(len(live), len(ended), branches, group_size), strict=True):
+            limit = limit_of(episode, nodes, max_new)
             asked += next_steps(episode, width, step, limit, first=first, **about)
             first += width
     return asked
@@ -106,7 +110,6 @@ def widths(live: int, ended: int, branches: int, leaves: int) -> list[int]:
     return [wanted // live + (i < wanted % live) for i in range(live)]
 
 
-def _places(ended: Sequence[Episode], root: Request) -> list[tuple[Episode, int]]:
+def _places(ended: Sequence[Episode], nodes: Collection[str]) -> list[tuple[Episode, int]]:
     """(answer, number of segments to keep) of all boundaries within these answers, their beginnings included."""
-    begun = len(root.prefix)
-    return [(episode, kept) for episode in ended for kept in range(begun, len(episode.segments))]
+    return [(e, kept) for e in ended for kept in range(given_first(e, nodes), len(e.segments))]

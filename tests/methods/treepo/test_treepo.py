@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -97,8 +98,9 @@ def test_no_path_ends_and_no_tree_is_too_wide(live: int, ended: int, branches: i
     assert sum(found) + ended <= branches * (live + ended)
 
 
-def ended(*nodes: str, sample: int) -> Episode:
-    return episode([segment([1, 1], node=name) for name in nodes], sample=sample, reward=1.0)
+def ended(*nodes: str, sample: int, pauses: bool = True, **about: Any) -> Episode:
+    made = episode([segment([1, 1], node=name) for name in nodes], sample=sample, reward=1.0, **about)
+    return dataclasses.replace(made, request=dataclasses.replace(made.request, pauses=pauses))
 
 
 def test_where_all_have_ended_others_branch_off() -> None:
@@ -110,6 +112,7 @@ def test_where_all_have_ended_others_branch_off() -> None:
         asked = widen(episodes, Memory(0, step=step), **values)
         assert [request.sample for request in asked] == [2, 3, 4] and len({r.id for r in asked}) == 3
         seen.update((request.parent, request.given) for request in asked)
+    assert not widen([ended("a", sample=0, pauses=False)], Memory(0), **values)  # nobody asked for a tree
     assert set(seen) == {("", 0), ("a", 2), ("b", 4)}
     assert 30 < seen["a", 2] < 60 and 70 < seen["", 0] < 110  # a quarter and a half of 180
 
@@ -123,8 +126,8 @@ def test_a_step_grows_trees_of_as_many_leaves_as_answers() -> None:
 
 
 def off(memory: Memory, name: str) -> Any:
-    made = episode([segment([1], node=str(i)) for i in range(40)], group=name, reward=1.0)
-    return [r.given for r in widen([made], memory, group_size=5, max_new=64, branches=2)]
+    made = ended(*map(str, range(40)), sample=0, group=name)
+    return [r.given for r in widen([made], memory, group_size=5, max_new=96, branches=2)]
 
 
 def test_places_are_drawn_anew_in_every_step_and_group() -> None:
