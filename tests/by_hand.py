@@ -55,6 +55,8 @@ CLIPS = {
     "liteppo": (0.2, 0.2, None),
     "vapo": (0.2, 0.28, None),
     "vine-ppo": (0.2, 0.2, None),
+    "spo-tree": (0.2, 0.2, None),
+    "treepo": (0.2, 0.28, 10.0),
 }
 ENIGMATA = ("enigmata", "enigmata-staged")
 DIVERGENCES = ("rpg-fkl", "rpg-ufkl", "rpg-rkl", "rpg-urkl")
@@ -64,7 +66,14 @@ CLIPS |= shaping.CLIPS | unlabelled.CLIPS
 LIKE = {"cure": "dapo", "deepmath": "dapo", **shaping.LIKE, **unlabelled.LIKE}
 LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime", "cft-1": "sft"}
 # on rows that nothing continues and of a task whose steps are not judged
-LIKE |= {"math-shepherd": "ppo", "clip-delta": "ppo", "tp-grpo": "grpo", "sgpo": "grpo", "spo-chain": "vine-ppo"}
+LIKE |= {
+    "math-shepherd": "ppo",
+    "clip-delta": "ppo",
+    "tp-grpo": "grpo",
+    "sgpo": "grpo",
+    "rest-rl": "grpo",
+    "spo-chain": "vine-ppo",
+}
 RECIPE_NAMES = (
     "reinforce",
     "rloo",
@@ -74,6 +83,8 @@ RECIPE_NAMES = (
     "sft",
     "treerl",
     "deepsearch",
+    "spo-tree",
+    "treepo",
     "arpo",
     "rstar2",
     "rorecomp",
@@ -154,7 +165,7 @@ def advantages(
         return [2 * (c - middle) + middle / max(1, sum(selected)) ** 0.5 for c in others]
     scales: dict[str, float] = dict.fromkeys(("dr-grpo", "seele", "ampo", "deepsearch"), 1.0)
     scales |= dict.fromkeys(trust.UNSCALED, 1.0)
-    scales |= dict.fromkeys(DIVERGENCES, 1.0)
+    scales |= dict.fromkeys((*DIVERGENCES, "spo-tree", "treepo"), 1.0)
     scales["azr"] = (stdev(rewards) ** 2 + 1e-8) ** 0.5
     scales["rfpp-baseline"] = 1.0
     if name == "liteppo":
@@ -170,10 +181,10 @@ WEIGHTS = {"spec-rl": 1e-4, **dict.fromkeys(RLADS, 0.001)}  # of KL beside entro
 WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8), "ppo": (1, 1e-8)}  # ddof and epsilon
 WHITENED |= {"orz": (0, 1e-8), "rfpp": (0, 1e-8), "rfpp-baseline": (0, 1e-8), "prime": (1, 1e-8), "vapo": (1, 1e-8)}
 WHITENED |= {"prime-filter": (1, 1e-8), "rlsp": (1, 1e-8)}
-WHITENED |= dict.fromkeys(("vine-ppo", "spo-chain", "math-shepherd", "clip-delta"), (1, 1e-8))
+WHITENED |= dict.fromkeys(("treepo", "vine-ppo", "spo-chain", "math-shepherd", "clip-delta"), (1, 1e-8))
 
 WHITENED |= dict.fromkeys(("sirl", "sirl-vote"), (0, 1e-8))
-WHITENED |= dict.fromkeys(ENIGMATA, (1, 1e-8)) | {"covo": WHITENED["rfpp"]}
+WHITENED |= dict.fromkeys(ENIGMATA, (1, 1e-8)) | dict.fromkeys(("covo", "serl"), WHITENED["rfpp"])
 
 
 def spread(name: str, advantage: float, length: int) -> list[float]:
@@ -229,6 +240,8 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "ppo": 1 / tokens,
         "vapo": 1 / tokens,
         "vine-ppo": 1 / tokens,
+        "spo-tree": 1 / tokens,
+        "treepo": 1 / tokens,
         "orz": 1 / tokens,
         "remax": 1 / rows,
         "rfpp": 1 / tokens,
@@ -311,7 +324,7 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
         loss = loss + 1e-4 * terms[DIVERGENCES.index(name)]
     if name == "vapo":
         loss = loss - 0.1 * known.liked * logp
-    if name == "vine-ppo":
+    if name in ("vine-ppo", "spo-tree"):
         loss = loss + 1e-4 * k3(logp, known.ref)
     if name == "rfpp-baseline":
         loss = loss + 1e-5 * (known.ref - logp).square() / 2

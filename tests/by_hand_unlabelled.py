@@ -17,6 +17,7 @@ LIKE = {
     "srt-easy": "grpo",
     "rlccf": "grpo",
     "covo": "rfpp",
+    "serl": "rfpp",
 }
 ENTROPY = ("em-ft", "one-shot-em")  # the loss is the entropy, and rewards are nothing
 BY_TOKENS = (*REFERENCE, "one-shot-em")  # means over all tokens; the others are sums over answers

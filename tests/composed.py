@@ -46,6 +46,7 @@ ALONG: dict[str, tuple[str, ...]] = {  # without these in their slots a part has
     "remember:hold-tagged": ("ask:abstract", "expand:solve-with", "curate:helpful"),
     **said("ALONG"),
 }
+STEPWISE = ("first-steps", "first-branches", "first-split")
 Place = tuple[str, str]  # slot, name
 
 
@@ -114,7 +115,7 @@ def mechanism_of(*places: Place) -> Mechanism:
         chosen[slot].append(part_of(slot, name))
     if chosen["expand"]:  # whoever asks in rounds of its own goes before the refill
         chosen["expand"].sort(key=lambda part: isinstance(part, Refill))
-    chosen["ask"].sort(key=lambda part: name_of(part) == "first-steps")  # they leave alone what is answered already
+    chosen["ask"].sort(key=lambda part: name_of(part) in STEPWISE)  # they leave alone what is answered already
     aside = [part for part in chosen["curate"] if part.sets_aside]
     for part in [one for parts in chosen.values() for one in parts if one.reads]:
         if not any(type(kept) in part.reads and kept.keeps_for(part) for kept in chosen["remember"]):

@@ -38,9 +38,10 @@ ASIDE = {"recompose", "take-turns"}
 WRITES = {"own-tokens", "backed-up", "label-steps", "pairs", "mismatch", "train-at", "helpful", "recompose"} | {
     "lessons",
     "unsure-tokens",
+    "edges",
 }
 # problems without a worked solution, and parts that cannot do without
-UNSOLVABLE = {"pose", "pose-seeds", "solve-posed", "answer-posed", "admit-posed"}
+UNSOLVABLE = {"pose", "pose-seeds", "solve-posed", "answer-posed", "answer-unlike", "admit-posed"}
 NEEDS_SOLUTION = {"anchor-search", "on-anchor", "switch-to-expert", "expert-prefix", "expert", "distilled"} | {
     "start-states",
     "demonstrate",

@@ -33,7 +33,7 @@ GOLDEN = ROOT / "tests" / "golden"
 METHODS = ROOT / "tests" / "methods"
 POOL = Pool((Share("countdown", (3,)), Share("lis", (8,), 2.0)), wording="natural")
 OWN = dict.fromkeys(
-    ("azr", "r-zero", "sqlm"), Share("dsl-deduction", (2, 3))
+    ("azr", "r-zero", "sqlm", "serl"), Share("dsl-deduction", (2, 3))
 )  # tasks of recipes that are not for every task
 
 

@@ -30,7 +30,7 @@ BEGINS = ("rstar-coder",)  # imitates in its first stage, and is rewarded in its
 # right or not is nothing to them
 UNLABELLED = tuple(name for name in RECIPES if METHOD_OF[name] in GROUPS["unlabelled"])
 # a coin, votes on what others pose, and rewards of reasoning, which letters lack
-BY_CHANCE = ("spurious-random", "r-zero", "sqlm", "rlpr", "covo", "rpt")
+BY_CHANCE = ("spurious-random", "r-zero", "sqlm", "serl", "rlpr", "covo", "rpt")
 PICKS = ("self",)  # works on what the greedy answer fails, and here that is right from the start
 TEACHES = ("meml-grpo",)  # its first stage imitates, and is always right; its own test looks at what follows
 OTHERS = (*IMITATES, *PICKS, *TEACHES, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED)
@@ -53,7 +53,9 @@ def small(name: str, *, learning_rate: float = 0.014, num_steps: int = STEPS) ->
     )
     # a beginner who is sampled coldly is never right, and a skilled one never wrong
     heat = (
-        {"temperature": 1.0, "top_p": 1.0, "top_k": 0} if name in ("gepo", "vine-ppo", "spo-chain", *UNLABELLED) else {}
+        {"temperature": 1.0, "top_p": 1.0, "top_k": 0}
+        if name in ("gepo", "vine-ppo", "spo-chain", "spo-tree", *UNLABELLED)
+        else {}
     )
     values = {"num_steps": num_steps, "learning_rate": learning_rate, "warmup_steps": 2}
     recipe = recipe_of(name, max_new=4, **rows, **values, **heat)

@@ -11,6 +11,7 @@ from assay.ask.also import AlsoAsk
 from assay.ask.as_role import AsRole
 from assay.ask.demonstrate import Demonstrate
 from assay.ask.expert import Expert
+from assay.ask.first_steps import FirstSteps
 from assay.ask.hints import Hinted
 from assay.ask.limits import Fewer, Shorter
 from assay.ask.paraphrased import Paraphrased
@@ -31,6 +32,7 @@ __all__ = [
     "Demonstrate",
     "Expert",
     "Fewer",
+    "FirstSteps",
     "Hinted",
     "Paraphrased",
     "Rehearse",

@@ -2,10 +2,12 @@
 
 from assay.curate.agreed import Agreed, MostAgreed
 from assay.curate.idle import NoTraining
+from assay.curate.own_tokens import OwnTokens
 from assay.curate.pairs import Pairs, TrainAt
 from assay.curate.parts import BandFirst, FirstGroups, MixedGroups, StatisticsOnly, leave_out
 from assay.curate.players import Untrained
 from assay.curate.tags import WithoutTag
+from assay.curate.unsure_tokens import UnsureTokens
 
 __all__ = [
     "Agreed",
@@ -14,9 +16,11 @@ __all__ = [
     "MixedGroups",
     "MostAgreed",
     "NoTraining",
+    "OwnTokens",
     "Pairs",
     "StatisticsOnly",
     "TrainAt",
+    "UnsureTokens",
     "Untrained",
     "WithoutTag",
     "leave_out",

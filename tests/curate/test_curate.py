@@ -132,7 +132,7 @@ def test_dapo_curates_to_the_first_mixed_groups() -> None:
     assert batch.group == ("b", "b", "c", "c") and batch.counted_rows.all()
 
 
-SAID = ("r-zero", "spurious-incorrect")  # groups by what their answers say, which is nothing here
+SAID = ("r-zero", "serl", "spurious-incorrect")  # groups by what their answers say, which is nothing here
 SELECT = ("psr", "nsr", "gfpo", "gfpo-efficiency", "gfpo-adaptive")  # rows within a group, for their own sake
 
 

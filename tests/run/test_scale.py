@@ -25,7 +25,7 @@ from assay.run.preflight import Facts, warnings
 from assay.source import Pool, Share
 
 POOL = Pool((Share("countdown", (3, 4)),))
-POSED = {name: Pool((Share("dsl-deduction", (2,)),)) for name in ("azr", "r-zero", "sqlm")}
+POSED = {name: Pool((Share("dsl-deduction", (2,)),)) for name in ("azr", "r-zero", "sqlm", "serl")}
 OWN = "mechanism.reward.1.buffer"
 
 

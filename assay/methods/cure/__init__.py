@@ -3,8 +3,7 @@
 from assay.ask import Trunks
 from assay.collect import Fork, Refill
 from assay.credit import GroupRelative
-from assay.curate import FirstGroups, MixedGroups
-from assay.methods.cure.own_tokens import OwnTokens
+from assay.curate import FirstGroups, MixedGroups, OwnTokens
 from assay.objective import Clip, Objective, TokenMean
 from assay.recipe import Mechanism, Recipe, Stage
 from assay.reward import Outcome, SoftOverlong

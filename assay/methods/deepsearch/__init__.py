@@ -1,11 +1,11 @@
 """Tree search inside training: values of steps are advantages, solutions are replayed, rounds drop solved problems."""
 
-from assay.ask import Trunks
+from assay.ask import FirstSteps, Trunks
 from assay.curate import Untrained
 from assay.memory import KeepExamined
 from assay.methods.deepsearch.backed_up import BackedUp
 from assay.methods.deepsearch.credit import ProcessRelative
-from assay.methods.deepsearch.first_steps import FirstSteps, Recall
+from assay.methods.deepsearch.recall import Recall
 from assay.methods.deepsearch.search import Search
 from assay.methods.deepsearch.solved import HoldSolved
 from assay.objective import Clip, Objective, TokenMean

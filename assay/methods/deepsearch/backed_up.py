@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from assay.collect.steps import by_group
 from assay.memory import Memory
-from assay.methods.deepsearch.search import Node, Tree, by_group, tree_of
+from assay.methods.deepsearch.search import Node, Tree, tree_of
 from assay.part import Curator
 from assay.types import Row
 

@@ -5,12 +5,12 @@ The tree is rebuilt from the episodes in every round: each node is an episode, e
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from assay.collect.steps import by_group, next_steps
 from assay.memory import Memory
 from assay.part import Expansion
 from assay.types import Episode, Request
@@ -109,14 +109,6 @@ def tree_of(episodes: Sequence[Episode], answers: int) -> Tree:
     return tree
 
 
-def by_group(episodes: Sequence[Episode]) -> list[list[Episode]]:
-    """The episodes of each group."""
-    groups: dict[str, list[Episode]] = {}
-    for episode in episodes:
-        groups.setdefault(episode.request.group, []).append(episode)
-    return list(groups.values())
-
-
 def _best(nodes: Sequence[Node]) -> list[Node]:
     """The finished answers with a verdict: right ones first, among equals the surest first."""
     judged = [node for node in nodes if node.ended and node.episode is not None and node.episode.reward is not None]
@@ -166,7 +158,9 @@ def search(
         else:
             chosen = max(last, key=lambda node: uct(node, explore))
         limit = max_new + chosen.begun
-        asked += _steps(chosen, len(tree.rounds[0]), step, limit, first=len(members), round=len(tree.rounds))
+        assert chosen.episode is not None
+        width, number = len(tree.rounds[0]), len(tree.rounds)
+        asked += next_steps(chosen.episode, width, step, limit, first=len(members), round=number)
     return asked
 
 
@@ -201,21 +195,3 @@ def worth(node: Node, step: float, quality: float, doubt: float, depth: float) -
     assert node.parent is not None
     below = doubt * node.surprisal if doubt else 0.0
     return quality * math.tanh(node.parent.quality) + below + depth * math.sqrt(node.depth * step)
-
-
-def _steps(node: Node, width: int, step: int, limit: int, *, first: int, round: int) -> list[Request]:
-    """Requests for the next steps of a node; `limit` is that of the whole answer, with the tokens that were given."""
-    episode = node.episode
-    assert episode is not None
-    begun = episode.segments[-1]
-    left = limit - len(episode)
-    request = dataclasses.replace(
-        episode.request,
-        prefix=episode.segments,
-        max_new=min(step, left),
-        pauses=left > step,
-        parent=begun.node,
-        fork=len(begun),
-        round=round,
-    )
-    return [dataclasses.replace(request, sample=first + i) for i in range(width)]

@@ -6,29 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from assay.ask import Codec, Sampling
+from assay.collect.answers import answered, answers_to
 from assay.memory import Memory
 from assay.memory.posed import posed
 from assay.part import Expansion
-from assay.tasks.pose import PREFIX
 from assay.types import Episode, Request
 
 
 def answer_posed(
     episodes: Sequence[Episode], memory: Memory, *, sampling: Sampling, codec: Codec, answers: int
 ) -> list[Request]:
-    """`answers` requests for each problem that an episode poses, which form a group; the episode is their parent. None
-    once they were asked.
-    """
-    if any(not episode.request.problem.task.startswith(PREFIX) for episode in episodes):
+    """`answers` requests for each problem that an episode poses; none once they were asked."""
+    if answered(episodes):
         return []
-    first = 1 + max(episode.request.draw for episode in episodes)
     found = [(episode, problem) for episode in episodes if (problem := posed(episode)) is not None]
-    requests = []
-    for draw, (episode, problem) in enumerate(found, start=first):
-        about = {"group": f"{memory.step}:{draw}", "draw": draw, "parent": episode.request.id}
-        context, settings = codec.render(problem.prompt), sampling.of(problem)
-        requests += [Request(problem, context, sample=i, **about, **settings) for i in range(answers)]
-    return requests
+    return answers_to(found, episodes, memory, sampling=sampling, codec=codec, answers=answers)
 
 
 class AnswerPosed(Expansion):

@@ -1,9 +1,8 @@
 """Answers are cut where the policy was unsure; each segment's credit is what it adds to the sampled value."""
 
-from assay.curate import StatisticsOnly
+from assay.curate import StatisticsOnly, UnsureTokens
 from assay.curate.continued import CONTINUATION
 from assay.methods.spo_chain.cuts import ContinueCuts
-from assay.methods.spo_chain.unsure_tokens import UnsureTokens
 from assay.recipe import Like
 
 SPO_CHAIN = Like(
@@ -13,7 +12,6 @@ SPO_CHAIN = Like(
     paper="2505.23564",
     claim="credit for segments, cut where the policy is unsure, with values from sampled continuations: 6 to 12 points "
     "over PPO and GRPO on GSM8K",
-    missing="SPO-tree, whose trees replace the continuations for long answers, and its buffer of edges",
     changes={
         "mechanism.expand": (ContinueCuts(branches=9, below=0.9, every=5),),
         "mechanism.curate": (StatisticsOnly(tag=CONTINUATION), UnsureTokens(below=0.9)),

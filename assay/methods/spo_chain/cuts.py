@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from assay.collect.continuations import continued
+from assay.curate.unsure_tokens import unsure
 from assay.part import Expansion
-from assay.types import Episode, Origin, Request
-
-
-def unsure(episode: Episode, below: float) -> np.ndarray:
-    """1[pi_old(y_t) < `below`] for each token that the policy wrote, else 0."""
-    return (episode.stream("origin") == Origin.POLICY) & (episode.stream("old") < math.log(below))
+from assay.types import Episode, Request
 
 
 def cuts(episode: Episode, *, below: float, every: int) -> list[int]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
+from assay.credit.pieces import Piece, pieces
 from assay.curate.grouping import groups, spread
 from assay.errors import ConfigError
-from assay.methods.treerl.pieces import Piece, Share, Terms, pieces
 from assay.part import Credit
 from assay.types import Row
+
+Share = Literal["once", "root", "each"]
+Terms = Literal["both", "global", "local"]
 
 
 def tree_relative(rows: Sequence[Row], memory: object, *, share: Share, terms: Terms) -> list[Row]:

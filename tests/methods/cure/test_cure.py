@@ -31,13 +31,13 @@ from tiny import (
 from assay.ask.trunks import trunks
 from assay.collect import Fork, generate
 from assay.collect.trees import branch
+from assay.curate.own_tokens import own_tokens
 from assay.engine.interface import Span
 from assay.engine.layout import distinct
 from assay.engine.sampling_call import prompt_of
 from assay.errors import ConfigError
 from assay.known import RECIPES
 from assay.memory import Memory
-from assay.methods.cure.own_tokens import own_tokens
 from assay.part import bind
 from assay.recipe import Recipe, at_profile
 from assay.record.measure import step_stats

@@ -28,6 +28,7 @@ from tiny import (
     with_rounds,
 )
 
+from assay.ask.first_steps import FirstSteps, first_steps
 from assay.engine.layout import distinct
 from assay.engine.sampling_call import prompt_of
 from assay.errors import ConfigError
@@ -36,7 +37,7 @@ from assay.memory import Memory
 from assay.memory.examined import STORE, keep_examined
 from assay.methods.deepsearch.backed_up import backed_up
 from assay.methods.deepsearch.credit import process_relative
-from assay.methods.deepsearch.first_steps import FirstSteps, Recall, first_steps, recall
+from assay.methods.deepsearch.recall import Recall, recall
 from assay.methods.deepsearch.search import Node, Tree, search, tree_of, uct, worth
 from assay.methods.deepsearch.solved import hold_solved
 from assay.part import bind

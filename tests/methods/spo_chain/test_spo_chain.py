@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tiny import END, episode, segment
 
 from assay.curate.continued import CONTINUATION
+from assay.curate.unsure_tokens import unsure_tokens
 from assay.lab.trial import small_run
 from assay.methods.spo_chain.cuts import continue_cuts, cuts
-from assay.methods.spo_chain.unsure_tokens import unsure_tokens
 from assay.types import Episode, Origin, Row
 
 CHANCES = [0.5, 0.95, 0.8, 0.1, 0.99, 0.6, 0.7, 0.2]

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from tiny import episode, group_of, models_of, phases_of, policy, recipe_of, register, require_resumable, run, segment
 
 from assay.collect.trees import trees
+from assay.credit.pieces import pieces
 from assay.errors import ConfigError
 from assay.memory import Memory
-from assay.methods.treerl.credit import tree_relative
+from assay.methods.treerl.credit import Share, Terms, tree_relative
 from assay.methods.treerl.draw_leaves import draw_leaves
-from assay.methods.treerl.pieces import Share, Terms, pieces
 from assay.recipe import Recipe
 from assay.types import Origin, Row
 

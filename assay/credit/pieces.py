@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from assay.types import Origin, Row
-
-Share = Literal["once", "root", "each"]
-Terms = Literal["both", "global", "local"]
 
 
 @dataclass(frozen=True)

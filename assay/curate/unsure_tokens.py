@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from assay.methods.spo_chain.cuts import unsure
+import numpy as np
+
 from assay.part import Curator
-from assay.types import Row
+from assay.types import Episode, Origin, Row
+
+
+def unsure(episode: Episode, below: float) -> np.ndarray:
+    """1[pi_old(y_t) < `below`] for each token that the policy wrote, else 0."""
+    return (episode.stream("origin") == Origin.POLICY) & (episode.stream("old") < math.log(below))
 
 
 def unsure_tokens(rows: Sequence[Row], *, below: float) -> list[Row]:

@@ -1,21 +1,19 @@
-"""Two ways to ask: for the first step of an answer alone, and with right answers that were stored earlier."""
+"""The first step of an answer alone: where answers are written step by step, and branch at the ends of steps."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from assay.memory import Memory
-from assay.memory.places import Named
-from assay.methods.deepsearch.solved import HoldSolved
-from assay.part import Asking, for_caller
+from assay.part import Asking
 from assay.types import Request
 
 
-def first_steps(requests: Sequence[Request], memory: Memory, *, width: int, depth: int, least: int) -> list[Request]:
-    """Requests for first steps; an answer that reaches the end of its step pauses. Groups with a given answer stay as
-    they are.
+def first_of(requests: Sequence[Request], count: Callable[[Request], int], *, depth: int, least: int) -> list[Request]:
+    """`count(first request)` requests for the first step of each group's answers. An answer that reaches the end of its
+    step pauses. Groups with a given answer stay as they are.
 
     A step has max(ceil(limit / depth), least) tokens, but at most half the limit, so that an answer has at least two
     steps.
@@ -30,9 +28,15 @@ def first_steps(requests: Sequence[Request], memory: Memory, *, width: int, dept
         if any(request.max_new == 0 for request in members):
             result += members
             continue
+        width = count(first)
         first = dataclasses.replace(first, max_new=step, pauses=step < first.max_new)
         result += [dataclasses.replace(first, sample=i) for i in range(width)]
     return result
+
+
+def first_steps(requests: Sequence[Request], memory: Memory, *, width: int, depth: int, least: int) -> list[Request]:
+    """`width` requests for first steps of each group."""
+    return first_of(requests, lambda _: width, depth=depth, least=least)
 
 
 class FirstSteps(Asking):
@@ -58,29 +62,3 @@ class FirstSteps(Asking):
             f"first-steps: width, depth and least must be at least 1, not {self.width}, {self.depth} and "
             f"{self.least}; with depth 1 there is nothing to search."
         )
-
-
-def recall(requests: Sequence[Request], memory: Memory, *, place: str) -> list[Request]:
-    """The requests, of which the first ones of a problem are answered by its stored answers."""
-    held: dict[str, list] = {}
-    for episode in memory.kept.get(place, ()):
-        held.setdefault(episode.request.problem.id, []).append(episode.segments)
-    result = []
-    for request in requests:
-        answers = held.get(request.problem.id, [])
-        given = request.sample < len(answers)
-        result.append(dataclasses.replace(request, prefix=answers[request.sample], max_new=0) if given else request)
-    return result
-
-
-class Recall(Named, Asking):
-    """The stored right answers to a problem replace its first samples; the policy is not asked for these.
-
-    ask=(Recall(),)
-    --mechanism.ask recall
-    """
-
-    reads = (HoldSolved,)
-
-    name: str = for_caller("solved")  # the name of the part that stores the answers
-    does = recall

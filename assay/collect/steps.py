@@ -1,0 +1,59 @@
+"""Answers that are written step by step: a step that reaches its limit pauses, and one or several steps follow it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Sequence
+
+from assay.types import Episode, Request
+
+
+def by_group(episodes: Sequence[Episode]) -> list[list[Episode]]:
+    """The episodes of each group."""
+    groups: dict[str, list[Episode]] = {}
+    for episode in episodes:
+        groups.setdefault(episode.request.group, []).append(episode)
+    return list(groups.values())
+
+
+def nodes_of(members: Sequence[Episode]) -> set[str]:
+    """The nodes that the requests of these episodes sampled."""
+    return {s.node for e in members for s in e.segments[len(e.request.prefix) :] if s.node}
+
+
+def given_first(episode: Episode, nodes: Collection[str]) -> int:
+    """How many segments the answer had before its first step, which is the first that is one of these nodes."""
+    places = (i for i, segment in enumerate(episode.segments) if segment.node in nodes)
+    return next(places, len(episode.segments))
+
+
+def limit_of(episode: Episode, nodes: Collection[str], max_new: int) -> int:
+    """The limit of the whole answer, if `max_new` tokens may follow what it was given before its first step."""
+    return max_new + sum(map(len, episode.segments[: given_first(episode, nodes)]))
+
+
+def next_steps(episode: Episode, width: int, step: int, limit: int, *, first: int, round: int) -> list[Request]:
+    """`width` requests for the step after a paused episode. `limit` is that of the whole answer, with the tokens that
+    were given; the step that reaches it does not pause.
+    """
+    request = _after(episode, len(episode.segments), step, limit, round)
+    return [dataclasses.replace(request, sample=first + i) for i in range(width)]
+
+
+def again_from(episode: Episode, kept: int, step: int, limit: int, *, sample: int, round: int) -> Request:
+    """A request for the step after the first `kept` segments of an answer; with 0, for another first step."""
+    return dataclasses.replace(_after(episode, kept, step, limit, round), sample=sample)
+
+
+def _after(episode: Episode, kept: int, step: int, limit: int, round: int) -> Request:
+    prefix = episode.segments[:kept]
+    left = limit - sum(map(len, prefix))
+    return dataclasses.replace(
+        episode.request,
+        prefix=prefix,
+        max_new=min(step, left),
+        pauses=left > step,
+        parent=prefix[-1].node if prefix else "",
+        fork=len(prefix[-1]) if prefix else 0,
+        round=round,
+    )

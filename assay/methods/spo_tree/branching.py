@@ -1,0 +1,102 @@
+"""A tree of segments with a fixed number of levels, the last of which goes to the end of the answers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from assay.ask.first_steps import first_of
+from assay.collect.steps import by_group, limit_of, next_steps, nodes_of
+from assay.part import Asking, Expansion
+from assay.types import Episode, Request
+
+
+def shared_out(leaves: int, levels: int) -> list[int]:
+    """The numbers of leaves of the fewest branches b with b^levels >= leaves, as equal as possible."""
+    branches = next(b for b in itertools.count(1) if b**levels >= leaves)
+    return [leaves // branches + (i < leaves % branches) for i in range(branches)]
+
+
+def first_branches(
+    requests: Sequence[Request], *, group_size: int, levels: int, depth: int, least: int
+) -> list[Request]:
+    """Requests for the first segments of a tree of `group_size` leaves."""
+    return first_of(requests, lambda _: len(shared_out(group_size, levels)), depth=depth, least=least)
+
+
+class FirstBranches(Asking):
+    """Asks for the first segments of a tree that `grow-branches` grows (SPO-tree 2505.23564).
+
+    A segment is one of `depth` equal parts of the answer limit, but has `least` tokens or more.
+
+        ask=(FirstBranches(levels=3),)
+        --mechanism.ask first-branches --mechanism.ask.0.levels 3
+    """
+
+    levels: int = 3  # how often an answer branches, from its beginning on; as in `grow-branches`
+    depth: int = 35
+    least: int = 4
+    does = first_branches
+
+    def refusal(self, **_: Any) -> str | None:
+        if min(self.levels, self.depth, self.least) >= 1:
+            return None
+        return (
+            f"first-branches: levels, depth and least must be at least 1, not {self.levels}, {self.depth} and "
+            f"{self.least}. With levels 1 no answers share a beginning."
+        )
+
+
+def grow_branches(episodes: Sequence[Episode], *, group_size: int, max_new: int, levels: int) -> list[Request]:
+    """Requests for the branches after every paused segment. Those of the last level go to the end of the answer."""
+    asked: list[Request] = []
+    for members in by_group([episode for episode in episodes if episode.provenance == "fresh"]):
+        below: dict[str, list[Episode]] = {}
+        nodes = nodes_of(members)
+        for episode in members:
+            above = episode.request.parent
+            below.setdefault(above if above in nodes else "", []).append(episode)
+        first, number = len(members), 1 + max(episode.request.round for episode in members)
+        step = below[""][0].request.max_new
+        for episode, leaves, left in _open(below, "", group_size, levels):
+            limit = limit_of(episode, nodes, max_new)
+            last = left == 1 or limit - len(episode) <= step
+            width = leaves if last else len(shared_out(leaves, left))
+            asked += next_steps(episode, width, limit if last else step, limit, first=first, round=number)
+            first += width
+    return asked
+
+
+class GrowBranches(Expansion):
+    """Each segment that pauses has several branches; with those of the last level the tree has as many leaves as a
+    group has answers (SPO-tree 2505.23564).
+
+        expand=(GrowBranches(levels=3),)
+        --mechanism.expand grow-branches --mechanism.expand.0.levels 3
+    """
+
+    continues = True
+
+    levels: int = 3  # how often an answer branches, from its beginning on; as in `first-branches`
+    does = grow_branches
+
+    def refusal(self, **_: Any) -> str | None:
+        return None if self.levels >= 1 else f"grow-branches: levels must be at least 1, not {self.levels}."
+
+
+def _open(
+    below: Mapping[str, Sequence[Episode]], node: str, leaves: int, levels: int
+) -> Iterator[tuple[Episode, int, int]]:
+    """(episode, leaves that it is to have, levels left) of each paused segment below a node that nothing follows."""
+    if levels < 1:
+        return
+    branches = sorted(below.get(node, ()), key=lambda episode: episode.request.sample)
+    for episode, share in zip(branches, shared_out(leaves, levels), strict=False):
+        own = episode.segments[-1].node if episode.segments else ""
+        if episode.finish != "pause":
+            continue
+        if own in below:
+            yield from _open(below, own, share, levels - 1)
+        else:
+            yield episode, share, levels - 1
