@@ -11,6 +11,7 @@ from assay.credit.pack import taught
 from assay.forwards.agreement import Agreement
 from assay.forwards.critic import Critic, TokenKL
 from assay.forwards.distributions import Distributions
+from assay.forwards.reward_model import RewardModel
 from assay.memory import Memory
 from assay.models import Models
 from assay.objective import Objective
@@ -20,6 +21,7 @@ __all__ = [
     "Agreement",
     "Critic",
     "Distributions",
+    "RewardModel",
     "TokenKL",
     "run_forwards",
 ]
@@ -64,8 +66,9 @@ def run_forwards(
             if "ref" in goal.wants:
                 _fill(result, places, models, stream="ref", imitates=False)
     stats = _ages(models, [rows[i] for i in kept])
+    everyone = [row.episode for row in rows]
     for part in parts:
-        result, found = part(result, models=models, memory=memory)
+        result, found = part(result, models=models, memory=memory, everyone=everyone)
         stats = joined(stats, found)
     return result, stats
 

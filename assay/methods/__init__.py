@@ -101,6 +101,8 @@ METHODS = {
         "rew_qwen",
         "math_shepherd",
         "clip_delta",
+        "dense_step_model",
+        "rlmt",
         "tp_grpo",
         "sgpo",
         "rlep",
