@@ -272,7 +272,9 @@ def names() -> Iterator[tuple[Place, type[Part]]]:
 ACTIVE = [place for place, kind in names() if place[0] in ("expand", "curate", "remember") or kind.reads]
 """What remembers, marks rows or draws further."""
 OTHERS = [
-    place for place, _ in names() if place not in ACTIVE and place[1] not in ("critic", "partition", "implicit-process")
+    place
+    for place, kind in names()
+    if place not in ACTIVE and not kind().heads and place[1] not in ("implicit-process",)
 ]
 """All else, but what needs parameter sets of its own in the recipe."""
 

@@ -185,11 +185,11 @@ class RewardModel(Forward):
     `learnt-score` and `learnt-steps` of `reward` read it. Its labels are those of the answers of the step, whether or
     not these train the policy; continuations have none.
 
-        forwards=(RewardModel(model="reward", loss="pairs"),)
+        forwards=(RewardModel(model="reward-model", loss="pairs"),)
         --mechanism.forwards reward-model --mechanism.forwards.0.loss pairs
     """
 
-    model: str = "reward"  # the name of the reward model in the recipe's `models`
+    model: str = "reward-model"  # the name of the reward model in the recipe's `models`
     of: Rewarding = Outcome()  # the labels; of a reward of steps, the label of each step
     loss: Literal["pairs", "labels"] = "pairs"
     sees: Sees = "response"  # what it sees behind the question: all, or what follows the reasoning
@@ -208,7 +208,7 @@ class RewardModel(Forward):
             return f"reward-model: num_epochs must be 1 or more, not {self.num_epochs}."
         if self.of.gives != "episode" and (self.loss == "pairs" or self.sees == "answer"):
             return (
-                f"reward-model: {type(self.of).__name__} has a value for each {self.of.gives} of an answer. Set loss to "
-                "labels and sees to response, or take labels of whole answers."
+                f"reward-model: {type(self.of).__name__} has a value for each {self.of.gives} of an answer. Set loss "
+                "to labels and sees to response, or take labels of whole answers."
             )
         return None

@@ -10,7 +10,7 @@ from assay.scale import Model
 LABELS = Mechanism(
     expand=(ContinueSteps(branches=8),),
     curate=(Untrained(role="policy"),),
-    forwards=(RewardModel(of=SampledSteps(estimate="soft", last=True), loss="labels", num_epochs=2),),
+    forwards=(RewardModel(of=SampledSteps(estimate="soft", last=True), loss="labels", rate=5.0, num_epochs=4),),
 )
 
 CLIP_DELTA = Like(
@@ -30,16 +30,16 @@ CLIP_DELTA = Like(
                 times=0.05,
             ),
         ),
-        "models": {"policy": Model(), "critic": Model(output="value"), "reward": Model(output="value")},
+        "models": {"policy": Model(), "critic": Model(output="value"), "reward-model": Model(output="value")},
         "stages": (Stage("label", share=0.2, mechanism=LABELS), Stage("train", share=0.8)),
     },
     notes=(
         "r = 0.05 delta(min(p - 0.5, 0)), and the success reward at the end. The weight 0.05 and the threshold 0.5 are "
         "ours: the paper's were not found. PPO and its scale are those of `ppo`.",
         "In the first stage the policy answers and does not train; a step model learns p, the share of eight "
-        "continuations after a step that are right, two optimiser steps on the answers of a step of training. In the "
-        "paper another model writes the continuations. Then the step model is fixed, as in the paper; "
-        "`math-shepherd` rewards the shares themselves.",
+        "continuations after a step that are right: four optimiser steps on the answers of each step, at five times "
+        "the policy's rate, which is ours. In the paper another model writes the continuations. Then the step model is "
+        "fixed, as in the paper; `math-shepherd` rewards the shares themselves.",
         "What is still to come at step k, beside success, is its own clipped score times 0.05: never more than 0, "
         "however many steps follow.",
         "A truncated answer has its last step where it ends.",

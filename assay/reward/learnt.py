@@ -14,9 +14,9 @@ from assay.models import Models
 from assay.part import Rewarding
 from assay.reward.composed import whole
 from assay.reward.within import steps_of
+from assay.tasks.steps import behind_thought
 from assay.types import Episode, Reward, RewardScope
 from assay.verifiers.answer_tokens import Decoding, token_with
-from assay.verifiers.answers import behind_thought
 
 if TYPE_CHECKING:
     from assay.engine.interface import Engine, Span
@@ -75,11 +75,11 @@ def learnt_score(
 class LearntScore(Rewarding):
     """The score of a reward model of the run, without bounds.
 
-    reward=(LearntScore(model="reward"),)
-    --mechanism.reward learnt-score --mechanism.reward.0.model reward
+    reward=(LearntScore(model="reward-model"),)
+    --mechanism.reward learnt-score --mechanism.reward.0.model reward-model
     """
 
-    model: str = "reward"  # the name of the reward model in the recipe's `models`
+    model: str = "reward-model"  # the name of the reward model in the recipe's `models`
     sees: Sees = "response"  # what it sees behind the question: all, or what follows the reasoning
     does = learnt_score
 
@@ -109,11 +109,11 @@ class LearntSteps(Rewarding):
     """The score that a reward model of the run gives each step of an answer, without bounds. Within `sigmoid` it is the
     probability that the step is good.
 
-        reward=(Outcome(), LearntSteps(model="reward"))
-        --mechanism.reward outcome,learnt-steps --mechanism.reward.1.model reward
+        reward=(Outcome(), LearntSteps(model="reward-model"))
+        --mechanism.reward outcome,learnt-steps --mechanism.reward.1.model reward-model
     """
 
-    model: str = "reward"  # the name of the reward model in the recipe's `models`
+    model: str = "reward-model"  # the name of the reward model in the recipe's `models`
     marks: str = "\n,|"  # the characters that end a step
     does = learnt_steps
 

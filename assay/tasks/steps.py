@@ -85,6 +85,19 @@ def divided(text: str, wording: Wording) -> tuple[str, str | None]:
     return text[: text.rfind("\n", 0, text.rfind("\\boxed{")) + 1], answer or None
 
 
+def behind_thought(text: str, wording: Wording) -> int | None:
+    """Where the part of a response begins that follows its reasoning: behind the last `</think>`, in compact wording
+    behind the last '#'. None if the reasoning has no such end. In compact wording, a response without '#' and without
+    the mark of a step is an answer alone, which has no reasoning.
+    """
+    mark = "#" if wording == "compact" else "</think>"
+    place = text.rfind(mark)
+    if place >= 0:
+        return place + len(mark)
+    alone = wording == "compact" and not any(mark in text for mark in STEP_MARKS["compact"])
+    return 0 if alone else None
+
+
 def spans_of(body: str, wording: Wording) -> list[tuple[int, int]]:
     """(begin, end) of each step, without the space around it. In natural wording, lines that claim nothing are no
     steps.

@@ -41,12 +41,3 @@ def find_answer(text: str, wording: Wording) -> str | None:
     """The final answer of a response, as `answer_place` finds it; None if it has none."""
     place = answer_place(text, wording)
     return None if place is None else text[slice(*place)].strip()
-
-
-def behind_thought(text: str, wording: Wording) -> int | None:
-    """Where the part of a response begins that follows its reasoning: behind the last `</think>`, in compact wording
-    behind the last '#'. None if the response does not mark the end of its reasoning.
-    """
-    mark = "#" if wording == "compact" else "</think>"
-    place = text.rfind(mark)
-    return None if place < 0 else place + len(mark)

@@ -40,7 +40,8 @@ def written(text: str, *, natural: bool = False, ends: bool = True) -> Episode:
     [
         ("1+2=3#3", False, "3"),
         ("1#2#", False, ""),  # nothing follows the last mark
-        ("1+2=3", False, ""),  # the reasoning is not shown for want of a mark
+        ("1+2=3,3", False, ""),  # the reasoning is not shown for want of a mark
+        ("bab", False, "bab"),  # an answer alone
         ("<think>1#2</think> so \\boxed{3}", True, " so \\boxed{3}"),
         ("so \\boxed{3}", True, ""),
     ],
@@ -57,7 +58,7 @@ def test_what_follows_the_reasoning_is_read(text: str, natural: bool, seen: str,
 def models() -> Models:
     """A reward model that was not trained, but has a value head of random numbers."""
     found = models_for(recipe_of("shape-rm"), policy("fp64"))
-    head = found["reward"].value_head  # type: ignore[attr-defined]
+    head = found["reward-model"].value_head  # type: ignore[attr-defined]
     with torch.no_grad():
         head.weight.copy_(torch.linspace(-1, 1, head.weight.numel()).reshape(head.weight.shape))
         head.bias.fill_(0.25)
@@ -67,7 +68,7 @@ def models() -> Models:
 @given(st.lists(st.integers(1, 4), max_size=6))
 def test_the_score_after_a_token_reads_nothing_behind_it(ids: list[int]) -> None:
     """The score after t tokens is the score of the answer that ends there."""
-    engine, context = models()["reward"], np.array([1, 3], np.int32)
+    engine, context = models()["reward-model"], np.array([1, 3], np.int32)
     whole, *beginnings = scores_after(
         engine, [Span(context, np.array(ids[:n], np.int32)) for n in (len(ids), *range(len(ids) + 1))], tokens=999
     )
@@ -79,7 +80,7 @@ def test_scores_of_answers_and_of_steps() -> None:
     """`c` ends a step: the answer a c b c d and its end has steps that end at tokens 1, 3 and 5."""
     found, answer = models(), episode([1, 3, 2, 3, 4, END])
     given = {"models": found, "codec": Letters(), "micro_tokens": 99}
-    (after,) = scores_after(found["reward"], [read(answer, "response", Letters())], tokens=99)
+    (after,) = scores_after(found["reward-model"], [read(answer, "response", Letters())], tokens=99)
     (score,) = bind(LearntScore())([answer], **given)
     assert score.value == after[-1] and score.scope == "episode"
     (steps,) = bind(LearntSteps(marks="c"))([answer], **given)

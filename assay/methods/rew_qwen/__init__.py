@@ -1,9 +1,9 @@
 """A reward model ranks the answers among the right ones and among the wrong ones."""
 
 from assay.credit import GroupRelative
+from assay.forwards import RewardModel
 from assay.methods.rew_qwen.reward import ModelScore
 from assay.objective import KL, Clip, Objective, SequenceMean
-from assay.forwards import RewardModel
 from assay.recipe import Like, Mechanism, Recipe
 from assay.reward import Affine, LearntScore, Outcome, Squashed
 from assay.scale import Model, Scale
@@ -42,14 +42,14 @@ SHAPE_RM = Like(
     changes={
         "mechanism.reward": (
             Outcome(right=1.0, wrong=0.0),
-            Affine(of=Squashed(of=LearntScore(model="reward"), times=0.5), plus=-1.0),
+            Affine(of=Squashed(of=LearntScore(model="reward-model"), times=0.5), plus=-1.0),
         ),
-        "mechanism.forwards": (RewardModel(model="reward", of=Outcome(), loss="pairs"),),
-        "models": {"policy": Model(), "reward": Model(output="value")},
+        "mechanism.forwards": (RewardModel(model="reward-model", of=Outcome(), loss="pairs", rate=5.0),),
+        "models": {"policy": Model(), "reward-model": Model(output="value")},
     },
     notes=(
-        "r = sigmoid(0.5 s) - 1 + 1[right], where s is the score of the model `reward`. All values but those of the "
-        "reward model are those of `rew-qwen`.",
+        "r = sigmoid(0.5 s) - 1 + 1[right], where s is the score of the model `reward-model`. All values but those of "
+        "the reward model are those of `rew-qwen`.",
         "The reward model is trained as the report says: a mean over all pairs of a right and a wrong answer of a "
         "group, of -log sigmoid of the difference of their scores. The report trains it once, before, on answers of "
         "another model; here it learns from the answers of each step after these were rewarded, so that it never "
