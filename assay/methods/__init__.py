@@ -103,6 +103,8 @@ METHODS = {
         "clip_delta",
         "dense_step_model",
         "rlmt",
+        "rl_v",
+        "heimdall",
         "tp_grpo",
         "sgpo",
         "rlep",
