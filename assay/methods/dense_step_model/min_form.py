@@ -9,14 +9,14 @@ import numpy as np
 
 from assay.credit.pack import trains
 from assay.curate.grouping import groups, spread
-from assay.part import Credit
+from assay.part import Credit, Rewarding
 from assay.reward import composed
 from assay.reward.transforms import OfOne
 from assay.reward.within import Decoder, RepeatedSteps, steps_of
-from assay.types import Reward, Row
+from assay.types import Episode, Reward, Row
 
 
-def min_form(episodes: Sequence[Any], *, of: composed.Child, name: str, temperature: float) -> list[Reward | None]:
+def min_form(episodes: Sequence[Episode], *, of: composed.Child, name: str, temperature: float) -> list[Reward | None]:
     """r'_k = w_k r_k, with w = softmax_k(-r_k / T): sum_k r'_k goes to min_k r_k as T goes to 0 (PURE 2504.15275)."""
     result: list[Reward | None] = []
     for found in of(episodes):
@@ -44,7 +44,7 @@ class MinForm(OfOne):
     So an answer is worth what its worst step is worth, and further good steps earn nothing.
     """
 
-    of: Any = RepeatedSteps()  # a reward of turns or steps
+    of: Rewarding = RepeatedSteps()  # a reward of turns or steps
     temperature: float = 0.1  # T
     does = min_form
 

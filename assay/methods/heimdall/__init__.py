@@ -1,11 +1,25 @@
 """A verifier learns by reinforcement to say whether a solver is right; its verdicts choose among several answers."""
 
-from assay.credit import GAE, Whiten
+from assay.credit import GAE, Constant, Whiten
 from assay.curate import Untrained
-from assay.methods.heimdall.verifier import AskVerdicts, VerdictAgrees
-from assay.objective import Clip, Objective, TokenMean
-from assay.recipe import Like, Rule
+from assay.methods.heimdall.verifier import AskVerdicts, ShowVerdicts, VerdictAgrees
+from assay.objective import Clip, NoRatio, Objective, Open, TokenMean
+from assay.recipe import Like, Mechanism, Rule, Stage
 from assay.scale import Model
+
+SHOW = Mechanism(
+    expand=(ShowVerdicts(role="policy", verifier="verifier", most=2),),
+    curate=(Untrained(role="policy"),),
+    rules=(
+        Rule(
+            "verifier",
+            verified=False,
+            reward=(VerdictAgrees(right=1.0, wrong=-1.0),),
+            credit=Constant(value=1.0),
+            objective=Objective(ratio=NoRatio(), gate=Open(), aggregate=TokenMean(), injected="train"),
+        ),
+    ),
+)
 
 HEIMDALL = Like(
     "ppo",
@@ -30,6 +44,7 @@ HEIMDALL = Like(
         ),
         "models": {"policy": Model(), "solver": Model(trained=False), "critic": Model(output="value")},
         "roles": {"policy": "solver", "verifier": "policy"},
+        "stages": (Stage("show", share=0.2, mechanism=SHOW), Stage("verify", share=0.8)),
         "scale.num_prompts": 128,
         "scale.group_size": 8,
     },
@@ -40,6 +55,9 @@ HEIMDALL = Like(
         "wrong ones are asked about. Both are the paper's; two of each, PPO and the scale are ours.",
         "The weights that are trained and saved are those of the verifier (`policy` in `models`); the answers are "
         "those of the frozen base, `solver`. So `eval/` says what training as a verifier does to the solver in it.",
+        "The first stage, which is ours, shows the verifier in which form verdicts are given: by a coin, so that it "
+        "learns nothing of the answers. Without it a small base never gives a verdict, and every reply earns -1. A "
+        "model that follows instructions does not need it (--stages.0.share 0).",
         "The verdict is one token, + or - in compact wording. With `--mechanism.expand.0.length` the verifier may "
         "reason before it; its reply must end with the verdict.",
         "`assay bank vote` chooses among the answers of a sample bank by these verdicts: by their mean, less "

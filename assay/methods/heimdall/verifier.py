@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from assay.ask.verdicts import asked_whether_right, longer_by, said
+from assay.ask.hints import answered
+from assay.ask.verdicts import NO, YES, asked_whether_right, longer_by, said
 from assay.memory import Memory
 from assay.part import Expansion, Rewarding
 from assay.types import Episode, Problem, Request, Reward
@@ -75,6 +76,32 @@ class AskVerdicts(Expansion):
         if self.most >= 1 and self.length >= 1:
             return None
         return f"ask-verdicts: most and length must be 1 or more, not {self.most} and {self.length}."
+
+
+def show_verdicts(
+    episodes: Sequence[Episode], *, codec: Codec, memory: Memory, role: str, verifier: str, most: int
+) -> list[Request]:
+    """The requests of `ask_verdicts`, answered already: Yes or No, by a coin."""
+    asked = ask_verdicts(episodes, codec=codec, memory=memory, role=role, verifier=verifier, most=most, length=1)
+    shown = []
+    for request in asked:
+        heads = memory.key("show-verdicts", memory.step, request.id).bits % 2 == 0
+        shown.append(answered(request, (YES if heads else NO)[request.problem.wording], codec))
+    return shown
+
+
+class ShowVerdicts(Expansion):
+    """A verifier is shown in which form verdicts are given, as texts to be imitated. A coin says which verdict it is,
+    so that nothing is taught about the answer.
+    """
+
+    role: str = "policy"  # whose answers
+    verifier: str = "verifier"  # the role that is shown
+    most: int = 2  # right answers of a problem, and wrong ones
+    does = show_verdicts
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        return longer_by(problem, codec) + 1
 
 
 def verdict_agrees(

@@ -110,7 +110,11 @@ def test_a_policy_learns_to_judge_its_answers_and_still_its_task() -> None:
     """Right is what holds the letter of the question. The verdicts are on answers that were not learnt from yet."""
     values = {"num_prompts": 16, "group_size": 8, "num_steps": 36, "learning_rate": 0.003, "warmup_steps": 2}
     engine = policy("fp32", vocab=5, hidden=32, ffn=64, init_std=0.1)
-    notes, _ = run(recipe_of("rl-v", max_new=4, **values), engine, codec=Words())
+    recipe = recipe_of("rl-v", max_new=4, **values)
+    term = dataclasses.replace(recipe.mechanism.objective.extra[0], weight=1.0)  # type: ignore[call-arg]
+    goal = dataclasses.replace(recipe.mechanism.objective, extra=(term,))
+    recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, objective=goal))
+    notes, _ = run(recipe, engine, codec=Words())
     accuracy = notes.accuracy()
     assert accuracy[-9:].mean() - accuracy[:9].mean() > 0.3
     later = [stats for stats in notes.stats[12:] if "verdict/auroc" in stats]
