@@ -29,7 +29,7 @@ from assay.rng import Key, uniforms
 from assay.types import Batch, Episode, Request, Row, Segment, Stats
 
 PROMPTS, GROUP, STEPS, MAX_NEW = 3, 4, 3, 4
-ROLES = ("policy", "abstraction", "student", "proposer", "rewriter", "hinter")
+ROLES = ("policy", "abstraction", "student", "proposer", "rewriter", "hinter", "verifier")
 SLOTS = {
     name: known.SLOTS[name]
     for name in ("source", "ask", "expand", "curate", "forwards", "reward", "credit", "shape", "remember")
@@ -49,9 +49,10 @@ Place = tuple[str, str]  # slot, name
 
 
 class Signs(worked.Signs):
-    """What is no sign, such as the words around a hint, is passed over."""
+    """What is no sign, such as the words around a hint, is passed over; a verdict is a letter."""
 
     def encode(self, text: str) -> np.ndarray:
+        text = {"+": "a", "-": "b"}.get(text, text)
         return super().encode("".join(sign for sign in text if sign in self.signs))
 
 

@@ -38,6 +38,7 @@ ASIDE = {"recompose", "take-turns"}
 WRITES = {"own-tokens", "backed-up", "label-steps", "pairs", "mismatch", "train-at", "helpful", "recompose"} | {
     "lessons",
     "unsure-tokens",
+    "own-verdicts",
 }
 # problems without a worked solution, and parts that cannot do without
 UNSOLVABLE = {"pose", "pose-seeds", "solve-posed", "answer-posed", "admit-posed"}
@@ -252,8 +253,9 @@ FEWER = {
     "helpful": "abstractions are drawn in groups, of which those train that helped",
     "hold-tagged": "stands with helpful",
     "wrong-labels": "a group that elects a right answer does not train",
+    "own-verdicts": "answers of all groups are asked about, also of those that were left out",
 }
-"""Behind the choice of the groups these leave some of them out, which is what they are for."""
+"""Behind the choice of the groups these leave some of them out, or add to them, which is what they are for."""
 
 
 @pytest.mark.slow

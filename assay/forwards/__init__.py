@@ -58,7 +58,8 @@ def run_forwards(
         kinds = {(rows[i].batch, rows[i].role) for i in mine}
         several = num_updates > 1 or len({(batch, batch_of(role)) for batch, role in kinds}) > 1
         version = models.play(rows[mine[0]].role).version
-        asks_old = several or not all(_fresh(rows[i].episode, version) for i in mine)
+        waited = any(rows[i].old is not None for i in mine)  # a batch has `old` for all of its rows, or for none
+        asks_old = several or waited or not all(_fresh(rows[i].episode, version) for i in mine)
         for role in dict.fromkeys(rows[i].role for i in mine):
             places, goal = [i for i in mine if rows[i].role == role], objective(role)
             if asks_old or "old" in goal.wants:

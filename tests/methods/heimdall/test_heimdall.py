@@ -23,10 +23,7 @@ ASKED = {"role": "policy", "verifier": "verifier", "length": 3}
 
 
 class Words(Letters):
-    """A codec in which `d` stands for Yes and `b` for No."""
-
-    def encode(self, text: str) -> np.ndarray:
-        return super().encode(text.replace("+", "d").replace("-", "b"))
+    """Letters as they are, in which `d` is read as Yes and `b` as No."""
 
     def decode(self, ids: object) -> str:
         return super().decode(ids).replace("d", "+").replace("b", "-")  # type: ignore[arg-type]

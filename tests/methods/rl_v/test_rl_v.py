@@ -24,13 +24,6 @@ from assay.verifiers.elections import best, weighted
 OUTCOMES = st.lists(st.sampled_from([0.0, 1.0, None]), min_size=1, max_size=12)
 
 
-class Words(Letters):
-    """A codec in which `d` stands for Yes and `b` for No."""
-
-    def encode(self, text: str) -> np.ndarray:
-        return super().encode(text.replace("+", "d").replace("-", "b"))
-
-
 @pytest.fixture(autouse=True)
 def letters(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch)
@@ -46,7 +39,7 @@ def rows_of(outcomes: Sequence[float | None]) -> list[Row]:
 @given(OUTCOMES)
 def test_as_many_right_answers_as_wrong_ones_are_asked_about(outcomes: list[float | None]) -> None:
     rows = rows_of(outcomes)
-    found = own_verdicts(rows, codec=Words(), memory=Memory(0), role="policy")
+    found = own_verdicts(rows, codec=Letters(), memory=Memory(0), role="policy")
     assert found[: len(rows)] == rows
     lessons = found[len(rows) :]
     right = [lesson for lesson in lessons if lesson.episode.right]
@@ -57,14 +50,14 @@ def test_as_many_right_answers_as_wrong_ones_are_asked_about(outcomes: list[floa
             one.stream("ids").tolist() == ([4] if one.right else [2]) and (one.stream("origin") == Origin.POLICY).all()
         )
         assert one.training_context is one.request.context  # the question a, its mark c, the answer
-        assert one.request.context.tolist() == [1, *Words().encode(rows[one.request.sample].episode.text).tolist(), 3]
+        assert one.request.context.tolist() == [1, *Letters().encode(rows[one.request.sample].episode.text).tolist(), 3]
         assert (lesson.tag, lesson.in_loss, lesson.in_group, lesson.in_denominator) == (VERDICT, True, False, False)
 
 
 def test_the_order_of_rows_does_not_matter_to_how_many_there_are_and_a_step_draws_anew() -> None:
     rows = rows_of([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     drawn = {
-        tuple(r.episode.request.sample for r in own_verdicts(rows, codec=Words(), memory=memory, role="policy")[8:])
+        tuple(r.episode.request.sample for r in own_verdicts(rows, codec=Letters(), memory=memory, role="policy")[8:])
         for memory in (dataclasses.replace(Memory(0), step=step) for step in range(20))
     }
     assert {pair[0] for pair in drawn} == {0} and len(drawn) > 3
@@ -72,7 +65,8 @@ def test_the_order_of_rows_does_not_matter_to_how_many_there_are_and_a_step_draw
 
 def test_a_tokenizer_without_the_words_is_refused() -> None:
     class Wordless(Letters):
-        pass
+        def encode(self, text: str) -> np.ndarray:
+            return super().encode("" if text in "+-" else text)
 
     with pytest.raises(DataError, match="cannot tell the verdicts '\\+' and '-' apart"):
         verdict_tokens("compact", Wordless())
@@ -81,7 +75,7 @@ def test_a_tokenizer_without_the_words_is_refused() -> None:
 def test_chances_by_hand() -> None:
     """The softmax over two words of the whole softmax: sigmoid of the difference of their log-probs."""
     engine, problem = policy("fp64", init_std=0.5), episode([1]).request.problem
-    (chance,) = chances_right(engine, [(problem, "b")], Words())
+    (chance,) = chances_right(engine, [(problem, "b")], Letters())
     context = np.array([1, 2, 3], np.int32)
     from assay.engine.interface import Span
 
@@ -114,7 +108,7 @@ def test_a_policy_learns_to_judge_its_answers_and_still_its_task() -> None:
     term = dataclasses.replace(recipe.mechanism.objective.extra[0], weight=1.0)  # type: ignore[call-arg]
     goal = dataclasses.replace(recipe.mechanism.objective, extra=(term,))
     recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, objective=goal))
-    notes, _ = run(recipe, engine, codec=Words())
+    notes, _ = run(recipe, engine, codec=Letters())
     accuracy = notes.accuracy()
     assert accuracy[-9:].mean() - accuracy[:9].mean() > 0.3
     later = [stats for stats in notes.stats[12:] if "verdict/auroc" in stats]
