@@ -40,8 +40,9 @@ UNLABELLED = tuple(name for name in RECIPES if METHOD_OF[name] in GROUPS["unlabe
 BY_CHANCE = ("spurious-random", "r-zero", "sqlm", "rlpr", "covo", "rpt")
 COLD = ("gepo", "vine-ppo", "spo-chain", "rlmt", "dense-step-model")  # their papers sample below temperature 1
 PICKS = ("self",)  # works on what the greedy answer fails, and here that is right from the start
+JUDGES = ("heimdall",)  # trains a verifier of answers; its own test looks at the verdicts
 TEACHES = ("meml-grpo",)  # its first stage imitates, and is always right; its own test looks at what follows
-OTHERS = (*IMITATES, *PICKS, *TEACHES, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED)
+OTHERS = (*IMITATES, *PICKS, *JUDGES, *TEACHES, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED)
 RL = tuple(name for name in RECIPES if name not in OTHERS)
 
 

@@ -63,7 +63,7 @@ class Letters:
 
     def encode(self, text: str) -> np.ndarray:
         """What is no letter, such as the space before a hint, is passed over; a verdict is a letter."""
-        text = {"+": "d", "-": "b"}.get(text, text)
+        text = {"+": "b", "-": "c"}.get(text, text)
         return np.array([1 + LETTERS.index(letter) for letter in text if letter in LETTERS], dtype=np.int32)
 
     def decode(self, ids: Sequence[int]) -> str:

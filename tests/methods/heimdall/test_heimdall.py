@@ -23,10 +23,10 @@ ASKED = {"role": "policy", "verifier": "verifier", "length": 3}
 
 
 class Words(Letters):
-    """Letters as they are, in which `d` is read as Yes and `b` as No."""
+    """Letters as they are, in which `b` is read as Yes and `c` as No."""
 
     def decode(self, ids: object) -> str:
-        return super().decode(ids).replace("d", "+").replace("b", "-")  # type: ignore[arg-type]
+        return super().decode(ids).replace("b", "+").replace("c", "-")  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)

@@ -47,7 +47,7 @@ def test_as_many_right_answers_as_wrong_ones_are_asked_about(outcomes: list[floa
     for lesson in lessons:
         one = lesson.episode
         assert (
-            one.stream("ids").tolist() == ([4] if one.right else [2]) and (one.stream("origin") == Origin.POLICY).all()
+            one.stream("ids").tolist() == ([2] if one.right else [3]) and (one.stream("origin") == Origin.POLICY).all()
         )
         assert one.training_context is one.request.context  # the question a, its mark c, the answer
         assert one.request.context.tolist() == [1, *Letters().encode(rows[one.request.sample].episode.text).tolist(), 3]
@@ -79,7 +79,7 @@ def test_chances_by_hand() -> None:
     context = np.array([1, 2, 3], np.int32)
     from assay.engine.interface import Span
 
-    yes, no = (engine.score([Span(context, np.array([word], np.int32))])[0].logp[0] for word in (4, 2))
+    yes, no = (engine.score([Span(context, np.array([word], np.int32))])[0].logp[0] for word in (2, 3))
     assert chance == pytest.approx(math.exp(yes) / (math.exp(yes) + math.exp(no)), rel=1e-6)
 
 
