@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,14 +15,20 @@ from assay.verifiers.answers import Wording
 
 if TYPE_CHECKING:
     from assay.ask import Codec
-    from assay.engine.interface import Engine
+    from assay.engine.interface import Scores, Span
 
-ASKING: dict[Wording, str] = {
+ASKING: dict[str, str] = {
     "compact": "{question} [{hint}] ?",
     "natural": "{question}\n\nThis solution was given:\n{hint}\n\nIs this solution correct? Answer Yes or No.",
 }
 YES: dict[Wording, str] = {"compact": "+", "natural": "Yes"}
 NO: dict[Wording, str] = {"compact": "-", "natural": "No"}
+
+
+class Scoring(Protocol):
+    """The part of an engine that verdicts need: the log-probs of given tokens."""
+
+    def score(self, spans: Sequence[Span]) -> list[Scores]: ...
 
 
 def asked_whether_right(problem: Problem, text: str) -> Any:
@@ -52,7 +58,7 @@ def longer_by(problem: Problem, codec: Codec) -> int:
     return lengthened(problem, asked_whether_right(problem, ""), codec) + 1
 
 
-def chances_right(engine: Engine, asked: Sequence[tuple[Problem, str]], codec: Codec) -> np.ndarray:
+def chances_right(engine: Scoring, asked: Sequence[tuple[Problem, str]], codec: Codec) -> np.ndarray:
     """s(x, y) = pi(Yes | v(x, y)) / (pi(Yes | v) + pi(No | v)) of each problem and text, at temperature 1."""
     from assay.engine.interface import Span
     from assay.engine.spans import distinct

@@ -104,7 +104,11 @@ def vote_by_verdicts(rows: Sequence[Row], *, models: Models, codec: Codec, role:
         more, count = ranked(s, right)
         won, pairs = won + more, pairs + count
         answers = [answer_of(episode) for episode in episodes]
-        chosen = {"majority": majority(answers), "weighted": weighted(answers, s), "best": best(answers, s)}
+        chosen = {
+            "majority": majority(answers),
+            "weighted": weighted(answers, s.tolist()),
+            "best": best(answers, s.tolist()),
+        }
         for name, answer in chosen.items():
             mine = [ok for ok, other in zip(right.tolist(), answers, strict=True) if other == answer]
             right_of[name].append(answer is not None and any(mine))

@@ -101,7 +101,7 @@ def test_a_verifier_learns() -> None:
     values = {"num_prompts": 48, "group_size": 8, "num_steps": 40, "learning_rate": 0.004, "warmup_steps": 2}
     engine = policy("fp32", vocab=5, hidden=32, ffn=64, init_std=0.1)
     notes, _ = run(recipe_of("heimdall", max_new=4, **values), engine, codec=Words())
-    earned = [[e.reward for e in step if e.request.role == "verifier"] for step in notes.episodes]
+    earned = [[e.reward or 0.0 for e in step if e.request.role == "verifier"] for step in notes.episodes]
     first, last = np.concatenate(earned[:10]), np.concatenate(earned[-10:])
     assert last.mean() - first.mean() > 0.4 and last.mean() > 0.3  # 0 is a coin, or always the same verdict
     solved = [[e.right for e in step if e.request.role == "policy"] for step in notes.episodes]

@@ -33,7 +33,7 @@ class Signs:
 
     end_ids = frozenset({END})
 
-    def decode(self, ids: list[int]) -> str:
+    def decode(self, ids: Sequence[int]) -> str:
         return "".join(SIGNS[i - 1] for i in ids)
 
 
