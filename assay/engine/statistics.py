@@ -32,6 +32,8 @@ class Predicting(Protocol):
         """Hidden states [M, D] and the output layer's weight [V, D]; or the logits [M, V] and None."""
         ...
 
+    def score(self, spans: Sequence[Span]) -> list[Scores]: ...
+
 
 @dataclass(frozen=True, eq=False)
 class TokenStatistics:
