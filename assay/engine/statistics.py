@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay.engine.interface import Span
+from assay.engine.interface import Scores, Span
 from assay.engine.layout import Layout
 
 POSITIONS = 256  # whose logits are held at once
