@@ -44,6 +44,8 @@ RLMT = Recipe(
         "ours. A right answer is preferred to a wrong one: verdicts stand for the preferences of people. "
         "`--stages.0.mechanism.forwards.0.of` takes another reward, such as the score of a reward function. Then the "
         "preference model is fixed, as in the paper.",
+        "A small preference model is soon exploited: on countdown, where it had learnt from six steps, its reward rose "
+        "and accuracy fell from 0.23 to 0.02 in 24 steps; after twenty steps of learning it fell to 0.16.",
         "The model sees the question and what follows `</think>`, or '#' in compact wording. To it, reasoning without "
         "this mark is an empty answer, which is the paper's strict mode; in the other mode it would see the reasoning.",
     ),
