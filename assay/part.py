@@ -137,6 +137,13 @@ class Part(Record):
         """
         return ""
 
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The models of the recipe that the part reads or trains and that must have a value head (`output="value"`),
+        by name. A recipe without them is refused.
+        """
+        return ()
+
     def refusal(self, *, scale: Scale, mechanism: Mechanism) -> str | None:
         """Why the part cannot work at this scale or with the other parts of this mechanism, and what to change; None if
         it can. The program asks before it loads anything.
@@ -232,7 +239,7 @@ class Forward(Part):
 
     slots = ("forwards",)
     given = ("rows",)
-    offers = (*_RUN, "memory", "models")
+    offers = (*_RUN, "memory", "models", "everyone")
 
 
 class Credit(Part):

@@ -316,6 +316,18 @@ def _unfilled(part: Part, filled: Collection[Stream]) -> str | None:
     )
 
 
+def _headless(part: Part, models: Mapping[str, Model]) -> str | None:
+    """Which model of the part has no value head, and what to add; None if all have one."""
+    name = next((one for one in part.heads if one not in models or models[one].output != "value"), None)
+    if name is None:
+        return None
+    return (
+        f"{type(part).__name__} needs a model '{name}' with a value head, and the recipe has "
+        f"{'no such model' if name not in models else 'one without'}. Give the recipe a model of this name with "
+        f"output='value'; its models are {', '.join(models)}."
+    )
+
+
 def check(recipe: Recipe) -> None:
     """Refuses values that contradict each other, before anything is loaded."""
     check_memory(recipe)
@@ -344,7 +356,8 @@ def check(recipe: Recipe) -> None:
     for one in recipe.mechanisms:
         filled = {stream for part in parts_of(one) for stream in part.fills}
         for part in parts_of(one):
-            if problem := part.refusal(scale=scale, mechanism=one) or _unfilled(part, filled):
+            problem = part.refusal(scale=scale, mechanism=one) or _unfilled(part, filled)
+            if problem := problem or _headless(part, recipe.models):
                 raise ConfigError(f"{recipe.name}: {problem}")
         for goal in (one.objective, *(rule.objective for rule in one.rules)):
             if problem := contradiction(goal):

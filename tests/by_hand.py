@@ -57,6 +57,7 @@ CLIPS = {
     "vine-ppo": (0.2, 0.2, None),
     "spo-tree": (0.2, 0.2, None),
     "treepo": (0.2, 0.28, 10.0),
+    **dict.fromkeys(("rl-v", "rlmt", "dense-step-model"), (0.2, 0.2, None)),
 }
 ENIGMATA = ("enigmata", "enigmata-staged")
 DIVERGENCES = ("rpg-fkl", "rpg-ufkl", "rpg-rkl", "rpg-urkl")
@@ -64,7 +65,7 @@ CLIPS |= dict.fromkeys(DIVERGENCES, (0.2, 0.28, 10.0))
 CLIPS |= shaping.CLIPS | unlabelled.CLIPS
 # on rows that share nothing, a method that is another
 LIKE = {"cure": "dapo", "deepmath": "dapo", **shaping.LIKE, **unlabelled.LIKE}
-LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime", "cft-1": "sft"}
+LIKE |= {"dapo-ds": "grpo", "prime-filter": "prime", "cft-1": "sft", "heimdall": "ppo", "shape-rm": "rew-qwen"}
 # on rows that nothing continues and of a task whose steps are not judged
 LIKE |= {
     "math-shepherd": "ppo",
@@ -152,7 +153,7 @@ def advantages(
         return [(r - mean(others)) / (stdev(others) + 1e-6) for r in rewards]
     if len(set(rewards)) == 1:
         return [0.0] * len(rewards)
-    if name == "rloo":
+    if name in ("rloo", "dense-step-model"):  # on rows without rewards of steps
         total, count = sum(rewards), len(rewards)
         return [r - (total - r) / (count - 1) for r in rewards]
     if name == "opo":
@@ -177,11 +178,11 @@ def advantages(
 
 
 RLADS = ("rlad", "rlad-hierarchical", "rlad-two", "rlad-joint")
-WEIGHTS = {"spec-rl": 1e-4, **dict.fromkeys(RLADS, 0.001)}  # of KL beside entropy
+WEIGHTS = {"spec-rl": 1e-4, "rlmt": 0.001, **dict.fromkeys(RLADS, 0.001)}  # of KL beside entropy
 WHITENED = {"questa": (0, 1e-5), "r3": (1, 1e-8), "r3-staged": (1, 1e-8), "ppo": (1, 1e-8)}  # ddof and epsilon
 WHITENED |= {"orz": (0, 1e-8), "rfpp": (0, 1e-8), "rfpp-baseline": (0, 1e-8), "prime": (1, 1e-8), "vapo": (1, 1e-8)}
 WHITENED |= {"prime-filter": (1, 1e-8), "rlsp": (1, 1e-8)}
-WHITENED |= dict.fromkeys(("treepo", "vine-ppo", "spo-chain", "math-shepherd", "clip-delta"), (1, 1e-8))
+WHITENED |= dict.fromkeys(("treepo", "vine-ppo", "spo-chain", "math-shepherd", "clip-delta", "heimdall"), (1, 1e-8))
 
 WHITENED |= dict.fromkeys(("sirl", "sirl-vote"), (0, 1e-8))
 WHITENED |= dict.fromkeys(ENIGMATA, (1, 1e-8)) | dict.fromkeys(("covo", "serl"), WHITENED["rfpp"])
@@ -218,6 +219,8 @@ def token_weight(name: str, *, length: int, rows: int, tokens: int, max_new: int
         "grpo": 1 / (rows * max(length, 1)),
         "r3": 1 / (rows * max(length, 1)),
         "rlsp": 1 / (rows * max(length, 1)),
+        "rl-v": 1 / (rows * max(length, 1)),
+        **dict.fromkeys(("rlmt", "dense-step-model"), 1 / tokens),
         "r3-staged": 1 / (rows * max(length, 1)),
         "dr-grpo": 1 / (rows * max_new),
         "dapo": 1 / tokens,
@@ -322,6 +325,10 @@ def token_losses(name: str, logp: Tensor, known: Tokens) -> Tensor:
         log = logp - known.old
         terms = (-log, ratio - log - 1, ratio * log, ratio * log - ratio)
         loss = loss + 1e-4 * terms[DIVERGENCES.index(name)]
+    if name == "rl-v" and not known.hinted:  # rows with a tag have no KL
+        loss = loss + 0.04 * k3(logp, known.ref)
+    if name == "dense-step-model":
+        loss = loss + 0.001 * k3(logp, known.ref)
     if name == "vapo":
         loss = loss - 0.1 * known.liked * logp
     if name in ("vine-ppo", "spo-tree"):

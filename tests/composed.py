@@ -30,7 +30,7 @@ from assay.tasks import TASKS
 from assay.types import Batch, Episode, Request, Row, Segment, Stats
 
 PROMPTS, GROUP, STEPS, MAX_NEW = 3, 4, 3, 4
-ROLES = ("policy", "abstraction", "student", "proposer", "rewriter", "hinter")
+ROLES = ("policy", "abstraction", "student", "proposer", "rewriter", "hinter", "verifier")
 SLOTS = {
     name: known.SLOTS[name]
     for name in ("source", "ask", "expand", "curate", "forwards", "reward", "credit", "shape", "remember")
@@ -51,9 +51,10 @@ Place = tuple[str, str]  # slot, name
 
 
 class Signs(worked.Signs):
-    """What is no sign, such as the words around a hint, is passed over."""
+    """What is no sign, such as the words around a hint, is passed over; a verdict is a letter."""
 
     def encode(self, text: str) -> np.ndarray:
+        text = {"+": "a", "-": "b"}.get(text, text)
         return super().encode("".join(sign for sign in text if sign in self.signs))
 
 
@@ -298,7 +299,9 @@ def names() -> Iterator[tuple[Place, type[Part]]]:
 ACTIVE = [place for place, kind in names() if place[0] in ("expand", "curate", "remember") or kind.reads]
 """What remembers, marks rows or draws further."""
 OTHERS = [
-    place for place, _ in names() if place not in ACTIVE and place[1] not in ("critic", "partition", "implicit-process")
+    place
+    for place, kind in names()
+    if place not in ACTIVE and not kind().heads and place[1] not in ("implicit-process",)
 ]
 """All else, but what needs parameter sets of its own in the recipe."""
 

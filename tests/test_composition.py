@@ -39,6 +39,7 @@ WRITES = {"own-tokens", "backed-up", "label-steps", "pairs", "mismatch", "train-
     "lessons",
     "unsure-tokens",
     "edges",
+    "own-verdicts",
 }
 # problems without a worked solution, and parts that cannot do without
 UNSOLVABLE = {"pose", "pose-seeds", "solve-posed", "answer-posed", "answer-unlike", "admit-posed"}
@@ -299,8 +300,9 @@ FEWER = {
     "helpful": "abstractions are drawn in groups, of which those train that helped",
     "hold-tagged": "stands with helpful",
     "wrong-labels": "a group that elects a right answer does not train",
+    "own-verdicts": "answers of all groups are asked about, also of those that were left out",
 }
-"""Behind the choice of the groups these leave some of them out, which is what they are for."""
+"""Behind the choice of the groups these leave some of them out, or add to them, which is what they are for."""
 
 
 @pytest.mark.slow

@@ -19,7 +19,14 @@ from assay.rng import Key
 
 pytestmark = pytest.mark.slow
 STEPS = 24
-STAGED = ("r3-staged", "rlad", "rlad-two")  # several players, or stages in which nobody learns
+STAGED = (
+    "r3-staged",
+    "rlad",
+    "rlad-two",
+    "rlmt",
+    "dense-step-model",
+    "clip-delta",
+)  # several players, or stages in which nobody learns
 # without a mean of the group, or a bound on the ratio: slowly enough for the first quarter to be seen
 FALLS_AT_ONCE = ("remax", "cispo", "clip-cov", "kl-cov")
 OFFLINE = ("dpo", "ipo", "kto")  # what they learn does not show in the answers of the frozen policy that they read
@@ -31,9 +38,11 @@ BEGINS = ("rstar-coder",)  # imitates in its first stage, and is rewarded in its
 UNLABELLED = tuple(name for name in RECIPES if METHOD_OF[name] in GROUPS["unlabelled"])
 # a coin, votes on what others pose, and rewards of reasoning, which letters lack
 BY_CHANCE = ("spurious-random", "r-zero", "sqlm", "serl", "rlpr", "covo", "rpt")
+COLD = ("gepo", "vine-ppo", "spo-chain", "spo-tree", "rlmt", "dense-step-model")  # sampled below temperature 1
 PICKS = ("self",)  # works on what the greedy answer fails, and here that is right from the start
+JUDGES = ("heimdall",)  # trains a verifier of answers; its own test looks at the verdicts
 TEACHES = ("meml-grpo",)  # its first stage imitates, and is always right; its own test looks at what follows
-OTHERS = (*IMITATES, *PICKS, *TEACHES, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED)
+OTHERS = (*IMITATES, *PICKS, *JUDGES, *TEACHES, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED)
 RL = tuple(name for name in RECIPES if name not in OTHERS)
 
 
@@ -52,11 +61,7 @@ def small(name: str, *, learning_rate: float = 0.014, num_steps: int = STEPS) ->
         else {"num_prompts": 8, "group_size": 8}
     )
     # a beginner who is sampled coldly is never right, and a skilled one never wrong
-    heat = (
-        {"temperature": 1.0, "top_p": 1.0, "top_k": 0}
-        if name in ("gepo", "vine-ppo", "spo-chain", "spo-tree", *UNLABELLED)
-        else {}
-    )
+    heat = {"temperature": 1.0, "top_p": 1.0, "top_k": 0} if name in (*COLD, *UNLABELLED) else {}
     values = {"num_steps": num_steps, "learning_rate": learning_rate, "warmup_steps": 2}
     recipe = recipe_of(name, max_new=4, **rows, **values, **heat)
     return with_rounds(recipe, 2)  # lest a policy that knows nothing costs the test ten

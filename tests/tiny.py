@@ -62,7 +62,8 @@ class Letters:
         return self.encode(prompt + "c")
 
     def encode(self, text: str) -> np.ndarray:
-        """What is no letter, such as the space before a hint, is passed over."""
+        """What is no letter, such as the space before a hint, is passed over; a verdict is a letter."""
+        text = {"+": "b", "-": "c"}.get(text, text)
         return np.array([1 + LETTERS.index(letter) for letter in text if letter in LETTERS], dtype=np.int32)
 
     def decode(self, ids: Sequence[int]) -> str:

@@ -29,6 +29,7 @@ ACTIONS = {  # action -> what it takes
     "compare": ("FILE", "FILE"),
     "score": ("FILE",),
     "parity": ("BASE", "CHILD"),
+    "vote": ("FILE",),
 }
 SAMPLING = ("sample", "parity")  # actions that sample models
 
@@ -41,7 +42,7 @@ ARGUMENTS: list[Argument] = [
             see="assay bank --help",
             help="sample: MODEL's answers into a file; show: the estimates of a FILE; compare: the models of two FILEs "
             "on the same problems; score: what --model makes of the answers of a FILE; parity: BASE and CHILD at "
-            "temperature 1, and each at its own best",
+            "temperature 1, and each at its own best; vote: which answers of a FILE the verdicts of --model choose",
         ),
     ),
     (("names",), {"nargs": "+", "metavar": "MODEL|FILE", "help": "the models to sample, or the files of banks"}),
@@ -84,7 +85,7 @@ ARGUMENTS: list[Argument] = [
             "FILE.scores.parquet. parity: a folder that keeps its banks; default: none is kept",
         },
     ),
-    (("--model",), {"help": "score: the model that reads the answers; default: the model of the bank"}),
+    (("--model",), {"help": "score, vote: the model that reads the answers; default: the model of the bank"}),
     (("--against",), {"help": "score: a model whose distance from the first is computed too; default: none"}),
     (
         ("--k",),
@@ -92,8 +93,13 @@ ARGUMENTS: list[Argument] = [
             "nargs": "+",
             "action": "extend",
             "metavar": "K",
-            "help": "the k of pass@k, such as 1,8,64; default 1, 2, 4 ... n; of parity: 1 and half of n",
+            "help": "the k of pass@k, such as 1,8,64; default 1, 2, 4 ... n; of parity: 1 and half of n; vote: the "
+            "number of answers to choose among",
         },
+    ),
+    (
+        ("--alpha",),
+        {"type": float, "help": "vote: how much the pessimistic choice takes off for few verdicts; default 0.1"},
     ),
     (("--worth",), {"type": float, "help": "compare: the smallest difference that would matter; default 0.02"}),
     (
@@ -110,9 +116,11 @@ FITTING = {
     **dict.fromkeys(("prompt_column", "answer_column", "answer_from_messages", "skip_bad_rows", "data"), ("sample",)),
     **dict.fromkeys(("temperature", "split"), ("sample",)),
     **dict.fromkeys(("worth", "differ"), ("compare",)),
-    **dict.fromkeys(("model", "against"), ("score",)),
+    "model": ("score", "vote"),
+    "against": ("score",),
+    "alpha": ("vote",),
     "into": ("sample", "score", "parity"),
-    "k": ("show", "compare", "parity"),
+    "k": ("show", "compare", "parity", "vote"),
 }
 
 
@@ -193,6 +201,22 @@ def _score(arguments: argparse.Namespace) -> tuple[Any, str]:
     return found, f"{scored_table(found)}\nscores  {found['file']}"
 
 
+def _vote(arguments: argparse.Namespace) -> tuple[Any, str]:
+    from assay.lab.bank_scores import reader
+    from assay.lab.bank_votes import vote
+    from assay.scoring.samples import SampleBank
+    from assay.view.banks import voted_table
+
+    alpha = 0.1 if arguments.alpha is None else arguments.alpha
+    if not alpha >= 0:
+        raise UsageError(f"--alpha is 0 or more, not {alpha:g}.")
+    bank = SampleBank.read(Path(arguments.names[0]))
+    verifier = reader(arguments.model or bank.asked.model, bank.asked.system)
+    ks = _ks(arguments) or [2**i for i in range(bank.asked.samples.bit_length())]
+    found = vote(bank, verifier, ks, alpha=alpha)
+    return found, voted_table(found)
+
+
 def _parity(arguments: argparse.Namespace) -> tuple[Any, str]:
     from assay.lab.banks import asked_alike, sample_bank
     from assay.scoring.banks import parity
@@ -246,4 +270,4 @@ def _ks(arguments: argparse.Namespace) -> list[int]:
     return [int(text) for text in texts]
 
 
-ACTS = {"sample": _sample, "show": _show, "compare": _compare, "score": _score, "parity": _parity}
+ACTS = {"sample": _sample, "show": _show, "compare": _compare, "score": _score, "parity": _parity, "vote": _vote}

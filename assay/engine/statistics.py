@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from assay.engine.interface import Span
+from assay.engine.interface import Scores, Span
 from assay.engine.layout import Layout
 
 POSITIONS = 256  # whose logits are held at once
@@ -31,6 +31,8 @@ class Predicting(Protocol):
     def predicting(self, layout: Layout) -> tuple[Tensor, Tensor | None]:
         """Hidden states [M, D] and the output layer's weight [V, D]; or the logits [M, V] and None."""
         ...
+
+    def score(self, spans: Sequence[Span]) -> list[Scores]: ...
 
 
 @dataclass(frozen=True, eq=False)

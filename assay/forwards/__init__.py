@@ -11,6 +11,7 @@ from assay.credit.pack import taught
 from assay.forwards.agreement import Agreement
 from assay.forwards.critic import Critic, TokenKL
 from assay.forwards.distributions import Distributions
+from assay.forwards.reward_model import RewardModel
 from assay.memory import Memory
 from assay.models import Models
 from assay.objective import Objective
@@ -20,6 +21,7 @@ __all__ = [
     "Agreement",
     "Critic",
     "Distributions",
+    "RewardModel",
     "TokenKL",
     "run_forwards",
 ]
@@ -56,7 +58,8 @@ def run_forwards(
         kinds = {(rows[i].batch, rows[i].role) for i in mine}
         several = num_updates > 1 or len({(batch, batch_of(role)) for batch, role in kinds}) > 1
         version = models.play(rows[mine[0]].role).version
-        asks_old = several or not all(_fresh(rows[i].episode, version) for i in mine)
+        waited = any(rows[i].old is not None for i in mine)  # a batch has `old` for all of its rows, or for none
+        asks_old = several or waited or not all(_fresh(rows[i].episode, version) for i in mine)
         for role in dict.fromkeys(rows[i].role for i in mine):
             places, goal = [i for i in mine if rows[i].role == role], objective(role)
             if asks_old or "old" in goal.wants:
@@ -64,8 +67,9 @@ def run_forwards(
             if "ref" in goal.wants:
                 _fill(result, places, models, stream="ref", imitates=False)
     stats = _ages(models, [rows[i] for i in kept])
+    everyone = [row.episode for row in rows]
     for part in parts:
-        result, found = part(result, models=models, memory=memory)
+        result, found = part(result, models=models, memory=memory, everyone=everyone)
         stats = joined(stats, found)
     return result, stats
 

@@ -12,7 +12,6 @@ import numpy as np
 from assay.credit.gae import gae
 from assay.credit.pack import pack
 from assay.engine.spans import laid
-from assay.errors import ConfigError
 from assay.forwards.fit import fit as steps
 from assay.memory import Memory
 from assay.models import Models
@@ -84,11 +83,6 @@ def critic(
     """Computes the values of the rows, then takes the critic's optimiser steps. A critic that learns first computes the
     values once more afterwards.
     """
-    spec = models.specs.get(model)
-    if model not in models or spec is None or spec.output != "value":
-        raise ConfigError(
-            f"forwards.model: '{model}' is no critic. Give the recipe a model of this name with output='value'."
-        )
     result, engine = list(rows), models[model]
     places = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
     if not places:  # all answers of the step were lost
@@ -104,7 +98,7 @@ def critic(
     )
     key = memory.key("critic", memory.step)
     stats["critic/loss"] = fit(engine, batch, key, settings, clip, micro_tokens, aggregate)
-    if spec.learns_first:
+    if models.specs[model].learns_first:
         seen = values_of(engine, seen, tokens=micro_tokens)
     for i, row in zip(places, seen, strict=True):
         result[i] = row
@@ -126,6 +120,10 @@ class Critic(Forward):
     num_minibatches: int | None = None  # its optimiser steps in a pass over the batch; None: as many as the policy's
     aggregate: Aggregate = SequenceMean()  # how its loss averages over tokens and rows
     does = critic
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return (self.model,)
 
 
 def values_of(engine: Engine, rows: Sequence[Row], *, tokens: int) -> list[Row]:

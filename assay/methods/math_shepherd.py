@@ -13,7 +13,7 @@ MATH_SHEPHERD = Like(
     paper="2312.08935",
     claim="PPO with a reward for every step, from continuations sampled after it: Mistral-7B from 77.9 to 84.1 "
     "on GSM8K and from 28.6 to 33.0 on MATH",
-    missing="the process reward model that is trained on these labels, and its use to pick among answers",
+    missing="the use of a process reward model to pick among answers",
     changes={
         "tasks": ("search-stream", "quantities", "trace"),
         "mechanism.expand": (ContinueSteps(branches=8),),

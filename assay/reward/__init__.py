@@ -6,13 +6,14 @@ from assay.reward.continued import SampledSteps
 from assay.reward.controls import Misjudged, Shuffled
 from assay.reward.formed import WellFormed
 from assay.reward.judged import JudgedAlone, JudgedByReference, JudgedInPairs
+from assay.reward.learnt import LearntScore, LearntSteps
 from assay.reward.lengths import SoftOverlong
 from assay.reward.partial import PartialOutcome
 from assay.reward.parts import Graded, Outcome
 from assay.reward.rubrics import JudgedByRubric
 from assay.reward.scored import Scored
 from assay.reward.stepped import ValidSteps
-from assay.reward.transforms import Affine, Clipped, Delta, Masked, Saturated, Scheduled
+from assay.reward.transforms import Affine, Clipped, Delta, Masked, Saturated, Scheduled, Squashed
 from assay.reward.votes import CollectiveVote, GroupVote, PartnerVote
 from assay.reward.within import FailedReplies, RepeatedNgrams, RepeatedSteps
 
@@ -31,6 +32,8 @@ __all__ = [
     "JudgedByReference",
     "JudgedByRubric",
     "JudgedInPairs",
+    "LearntScore",
+    "LearntSteps",
     "Masked",
     "Misjudged",
     "Outcome",
@@ -45,6 +48,7 @@ __all__ = [
     "Scored",
     "Shuffled",
     "SoftOverlong",
+    "Squashed",
     "Sum",
     "ValidSteps",
     "Veto",

@@ -15,21 +15,25 @@ from assay.types import Episode, Reward, RewardScope
 
 
 def valid_steps(
-    episodes: Sequence[Episode], *, codec: Decoder, valid: float, useless: float, wrong: float
+    episodes: Sequence[Episode], *, codec: Decoder, valid: float, useless: float, wrong: float, last: bool
 ) -> list[Reward | None]:
-    """r_k = `valid`, `useless` or `wrong` at the last token of step k; None for a task that cannot judge steps."""
+    """r_k = `valid`, `useless` or `wrong` at the last token of step k; None for a task that cannot judge steps. With
+    `last`, `valid` at the last token of a right answer and `wrong` at that of any other.
+    """
     worth: dict[StepVerdict, float] = {"valid": valid, "useless": useless, "wrong": wrong}
-    return [_steps(episode, codec, worth) for episode in episodes]
+    return [_steps(episode, codec, worth, last) for episode in episodes]
 
 
-def _steps(episode: Episode, codec: Decoder, worth: dict[StepVerdict, float]) -> Reward | None:
+def _steps(episode: Episode, codec: Decoder, worth: dict[StepVerdict, float], last: bool) -> Reward | None:
     problem = episode.request.problem
     chain = task(problem.task).chain(problem, episode.text)
     if chain is None:
         return None
-    values = np.array([worth[step.verdict] for step in chain.steps])
     ids = episode.stream("ids").tolist()
-    at = np.array([token_at(step.end - 1, ids, codec) for step in chain.steps], dtype=np.int32)
+    found = [(token_at(step.end - 1, ids, codec), worth[step.verdict]) for step in chain.steps]
+    if last and ids:
+        found.append((len(ids) - 1, worth["valid" if episode.right else "wrong"]))
+    values, at = np.array([value for _, value in found]), np.array([place for place, _ in found], dtype=np.int32)
     return Reward("valid-steps", float(values.sum()), "span", values, at)
 
 
@@ -51,6 +55,7 @@ class ValidSteps(Rewarding):
     valid: float = 0.05  # the reward of a step that is true and needed
     useless: float = 0.0  # of one that is true and not needed
     wrong: float = -0.05  # of one that is false, or does not follow from what stands before
+    last: bool = False  # the answer too is a step, valid if it is right; False: its reward is another part's
     does = valid_steps
 
     @property

@@ -1,4 +1,4 @@
-"""Rewards that change another reward: affine, clip, saturate, delta, schedule, mask."""
+"""Rewards that change another reward: affine, clip, saturate, sigmoid, delta, schedule, mask."""
 
 from __future__ import annotations
 
@@ -98,6 +98,30 @@ class Saturated(OfOne):
         if 0 <= self.slope <= 1:
             return None
         return f"saturate: slope must be from 0 to 1, so that the reward grows slower above {self.above:g}."
+
+
+def sigmoid(value: float) -> float:
+    """1 / (1 + exp(-value)), without overflow."""
+    return (1 + math.tanh(value / 2)) / 2
+
+
+def squashed(episodes: Sequence[Episode], *, of: Child, name: str, times: float) -> list[Reward | None]:
+    """sigma(alpha r) = 1 / (1 + exp(-alpha r))."""
+    return [combined(name or "sigmoid", [one], lambda value: sigmoid(times * value)) for one in of(episodes)]
+
+
+class Squashed(OfOne):
+    """The sigmoid of a reward, between 0 and 1; of each of its values, if it has several. Of the score of a reward
+    model, which has no bounds, it makes the probability that the model learnt.
+
+        reward=(Outcome(), Squashed(of=Scored(), times=0.5))
+        --mechanism.reward outcome,sigmoid --mechanism.reward.1.of scored --mechanism.reward.1.times 0.5
+    """
+
+    known_as = "sigmoid"
+
+    times: float = 1.0  # alpha
+    does = squashed
 
 
 def delta(episodes: Sequence[Episode], *, of: Child, name: str) -> list[Reward | None]:

@@ -77,13 +77,30 @@ def divided(text: str, wording: Wording) -> tuple[str, str | None]:
     """
     if wording == "compact":
         body, mark, answer = text.rpartition("#")
-        if not mark and any(mark in text for mark in STEP_MARKS["compact"]) and not _NUMBERS.fullmatch(text):
+        if not mark and not _is_answer_alone(text):
             return text, None
         return body, answer.strip() or None
     answer = find_answer(text, "natural")
     if answer is None:
         return text, None
     return text[: text.rfind("\n", 0, text.rfind("\\boxed{")) + 1], answer or None
+
+
+def behind_thought(text: str, wording: Wording) -> int | None:
+    """Where the part of a response begins that follows its reasoning: behind the last `</think>`, in compact wording
+    behind the last '#'. None if the reasoning has no such end. In compact wording, a response without '#' and without
+    the mark of a step is an answer alone, which has no reasoning.
+    """
+    mark = "#" if wording == "compact" else "</think>"
+    place = text.rfind(mark)
+    if place >= 0:
+        return place + len(mark)
+    return 0 if wording == "compact" and _is_answer_alone(text) else None
+
+
+def _is_answer_alone(text: str) -> bool:
+    """Of a compact response without '#'."""
+    return _NUMBERS.fullmatch(text) is not None or not any(mark in text for mark in STEP_MARKS["compact"])
 
 
 def spans_of(body: str, wording: Wording) -> list[tuple[int, int]]:

@@ -39,3 +39,37 @@ def top_share(answers: Sequence[str | None]) -> float:
 def spread_of(answers: Sequence[str | None]) -> float:
     """The semantic entropy of a group, - sum_c p_c log p_c over its different answers, in nats."""
     return -math.fsum(math.log(share) for share in shares(answers)) / len(answers) if answers else 0.0
+
+
+def weighted(answers: Sequence[str | None], weights: Sequence[float]) -> str | None:
+    """The answer with the largest sum of weights, the earliest of equals; None if nobody gives one."""
+    sums: dict[str, float] = {}
+    for answer, weight in zip(answers, weights, strict=True):
+        if answer is not None:
+            sums[answer] = sums.get(answer, 0.0) + weight
+    return max(sums, key=lambda answer: sums[answer]) if sums else None
+
+
+def best(answers: Sequence[str | None], weights: Sequence[float]) -> str | None:
+    """The answer of the largest weight, the earliest of equals; None if nobody gives one."""
+    given = [(weight, answer) for answer, weight in zip(answers, weights, strict=True) if answer is not None]
+    return max(given, key=lambda pair: pair[0])[1] if given else None
+
+
+def pessimistic(answers: Sequence[str | None], verdicts: Sequence[Sequence[float]], *, alpha: float) -> str | None:
+    """arg max_a of v_a - alpha ln(V) / (V_a + 1), the earliest of equals; None if nobody gives an answer.
+
+    `verdicts` are those on each answer, 0 to 1; v_a is the mean of the V_a verdicts on all answers equal to a, and V
+    the number of all verdicts (Heimdall 2504.10337). alpha = 0 takes the best mean; a large alpha the majority.
+    """
+    found: dict[str, list[float]] = {}
+    for answer, some in zip(answers, verdicts, strict=True):
+        if answer is not None:
+            found.setdefault(answer, []).extend(some)
+    total = max(1, sum(map(len, verdicts)))
+
+    def worth(answer: str) -> float:
+        mine = found[answer]
+        return (math.fsum(mine) / len(mine) if mine else 0.0) - alpha * math.log(total) / (len(mine) + 1)
+
+    return max(found, key=worth) if found else None

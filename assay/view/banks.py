@@ -37,6 +37,16 @@ def shown_table(found: Json) -> str:
     return "\n".join([shape, _decoding(found), *columns(rows), *columns(facts), "intervals: 95 %, over problems"])
 
 
+def voted_table(found: Json) -> str:
+    """How often the answer that a verifier's verdicts choose among k is right, a row for each rule."""
+    ks = list(found["chosen"]["majority"])
+    rows: list[Sequence[str]] = [("chosen among", *ks)]
+    rows += [(rule, *(f"{value:.3f}" for value in values.values())) for rule, values in found["chosen"].items()]
+    apart = ABSENT if found["auroc"] is None else f"{found['auroc']:.3f}"
+    shape = f"{found['bank']}: {found['problems']} problems x {found['samples']} samples, read by {found['verifier']}"
+    return "\n".join([shape, *columns(rows), f"right before wrong, of pairs of one problem: {apart}"])
+
+
 def compared_table(found: Json) -> str:
     """Two models on the same problems: pass@k of both, problems gained and lost, and what would settle a difference."""
     rows: list[Sequence[str]] = [("", "first", "other", "difference")]

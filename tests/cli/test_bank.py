@@ -162,7 +162,7 @@ def test_show_prints_what_it_gives_as_json(shell: Shell, tmp_path: Path) -> None
     (row,) = [line for line in reply.out.splitlines() if line.startswith("1  ")]
     assert row.split()[1] == "0.250" and "0.1443" in row and "0.2500" in row
     assert "1 of 2 problems, each with a chance below 0.5271" in reply.out
-    document = shell("bank", "show", path, "--k", "1,4", "--json").document
+    document = shell("bank", "show", path, "--k", "1,2", "--json").document
     assert list(document["pass"]) == ["1", "4"] and document["pass"]["4"]["mean"] == 0.5
     refused = shell("bank", "show", path, "--k", "8")
     assert refused.code == 64 and "ask for k <= 4" in refused.err
@@ -231,6 +231,19 @@ def test_a_bank_is_read_by_the_model_that_wrote_it_and_by_another(shell: Shell, 
     assert found["all"]["perplexity"] == pytest.approx(math.exp(sum(costs) / len(costs)), rel=1e-4)
     text = shell("bank", "score", bank, "--model", other, "--against", model, "--into", tmp_path / "o.parquet").out
     assert f"{other} reads the answers of {model}, and how far it is from {model}" in text and "perplexity" in text
+
+
+def test_verdicts_choose_among_the_answers_of_a_bank(shell: Shell, model: Path, tmp_path: Path) -> None:
+    bank = tmp_path / "bank.parquet"
+    assert shell("bank", "sample", model, *ASKED, "--into", bank, "--quiet").code == 0
+    reply = shell("bank", "vote", bank, "--k", "1,2", "--json")
+    assert reply.code == 0, reply.err
+    chosen = reply.document["chosen"]
+    assert list(chosen) == ["majority", "weighted", "best", "pessimistic"] and list(chosen["best"]) == ["1", "2"]
+    assert len({values["1"] for values in chosen.values()}) == 1, "of one answer there is nothing to choose"
+    assert "chosen among" in shell("bank", "vote", bank, "--k", "2", "--alpha", "0").out
+    assert "is more" in shell("bank", "vote", bank, "--k", "4096").err
+    assert "0 or more" in shell("bank", "vote", bank, "--alpha", "-1").err
 
 
 def test_a_bank_of_other_tokens_is_not_read(shell: Shell, model: Path, tmp_path: Path) -> None:

@@ -130,3 +130,13 @@ def test_a_policy_learns_to_write_valid_steps(monkeypatch: pytest.MonkeyPatch) -
     notes, _ = tiny.run(recipe, tiny.policy(), codec=Signs())
     worth = [np.mean([sum(part.value for part in episode.rewards) for episode in step]) for step in notes.episodes]
     assert np.mean(worth[-5:]) > np.mean(worth[:5]) + 0.5
+
+
+def test_the_answer_is_a_step_too_if_it_is_asked_for() -> None:
+    """`valid` at its last token if it is right, else `wrong`; an answer without steps has this value alone."""
+    part = ValidSteps(valid=0.25, useless=0.125, wrong=-0.5, last=True)
+    right, wrong, bare = answered(TEXT, verdict=Verdict.ok()), answered(TEXT), answered("25", verdict=Verdict.ok())
+    found = bind(part, codec=Characters())([right, wrong, bare])
+    assert [reward.at[-1] for reward in found] == [len(TEXT) - 1, len(TEXT) - 1, 1]
+    assert [reward.values[-1] for reward in found] == [0.25, -0.5, 0.25]
+    assert [len(reward.values) for reward in found] == [6, 6, 1]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.credit.pack import pack, trains
-from assay.errors import ConfigError
 from assay.forwards.critic import fit, values_of
 from assay.memory import Memory
 from assay.models import Models
@@ -28,11 +27,6 @@ def partition(
     rows: Sequence[Row], *, models: Models, memory: Memory, scale: Scale, micro_tokens: int, model: str, rate: float
 ) -> tuple[list[Row], Stats]:
     """Gives each row its log Z: the value before its first token, read before the value learns."""
-    spec = models.specs.get(model)
-    if model not in models or spec is None or spec.output != "value":
-        raise ConfigError(
-            f"forwards.model: the model '{model}' has no values; declare it in the recipe's models with output=value."
-        )
     result, engine, lessons = list(rows), models[model], []
     places = [i for i, row in enumerate(rows) if row.in_loss or row.in_denominator]
     for i, row in zip(places, values_of(engine, [rows[i] for i in places], tokens=micro_tokens), strict=True):
@@ -65,3 +59,7 @@ class Partition(Forward):
     rate: float = 1.0  # its learning rate, as a multiple of the policy's
     fills = (LOG_Z,)
     does = partition
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return (self.model,)

@@ -1,11 +1,12 @@
 """A reward model ranks the answers among the right ones and among the wrong ones."""
 
 from assay.credit import GroupRelative
+from assay.forwards import RewardModel
 from assay.methods.rew_qwen.reward import ModelScore
 from assay.objective import KL, Clip, Objective, SequenceMean
-from assay.recipe import Mechanism, Recipe
-from assay.reward import Outcome
-from assay.scale import Scale
+from assay.recipe import Like, Mechanism, Recipe
+from assay.reward import Affine, LearntScore, Outcome, Squashed
+from assay.scale import Model, Scale
 
 REW_QWEN = Recipe(
     name="rew-qwen",
@@ -27,6 +28,34 @@ REW_QWEN = Recipe(
         "clip and aggregation are GRPO's; max_new, num_steps, ddof and epsilon are ours.",
         "The score comes from the verdict, by its name: a task's verifier or `--reward` may provide it. Without a "
         "score s = 0, and the method is GRPO.",
+        "If a group has right answers only, the division by its standard deviation scales small differences of score "
+        "up to unit size.",
+    ),
+)
+
+SHAPE_RM = Like(
+    "rew-qwen",
+    name="shape-rm",
+    claim="a reward model of the run's own, which learns while the policy trains, ranks answers within right and "
+    "within wrong ones, and never across",
+    missing="ratings between right and wrong, and the report's pre-training and fine-tuning",
+    changes={
+        "mechanism.reward": (
+            Outcome(right=1.0, wrong=0.0),
+            Affine(of=Squashed(of=LearntScore(model="reward-model"), times=0.5), plus=-1.0),
+        ),
+        "mechanism.forwards": (RewardModel(model="reward-model", of=Outcome(), loss="pairs", rate=5.0),),
+        "models": {"policy": Model(), "reward-model": Model(output="value")},
+    },
+    notes=(
+        "r = sigmoid(0.5 s) - 1 + 1[right], where s is the score of the model `reward-model`. All values but those of "
+        "the reward model are those of `rew-qwen`.",
+        "The reward model is trained as the report says: a mean over all pairs of a right and a wrong answer of a "
+        "group, of -log sigmoid of the difference of their scores. The report trains it once, before, on answers of "
+        "another model; here it learns from the answers of each step after these were rewarded, so that it never "
+        "falls behind the policy. It begins with s = 0 for every answer, which is `rew-qwen` without scores.",
+        "Pairs teach differences alone: how far a score is from 0, and so how much of the sigmoid is used, drifts. "
+        "`--mechanism.forwards.0.loss labels` ties the score to the probability of being right.",
         "If a group has right answers only, the division by its standard deviation scales small differences of score "
         "up to unit size.",
     ),

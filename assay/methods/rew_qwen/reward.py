@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from assay.part import Rewarding
+from assay.reward.transforms import sigmoid
 from assay.types import Episode, Reward
 
 
@@ -14,9 +14,7 @@ def model_score(episodes: Sequence[Episode], *, alpha: float, score: str) -> lis
     result: list[Reward | None] = []
     for episode in episodes:
         said = (episode.verdict.scores if episode.verdict else {}).get(score) or 0.0
-        result.append(
-            Reward("model-score", (math.tanh(alpha * said / 2) - 1) / 2)
-        )  # equals the sigmoid less 1, without overflow
+        result.append(Reward("model-score", sigmoid(alpha * said) - 1))
     return result
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from assay.known import RECIPES
 from assay.lab.trial import small_run
 from assay.memory import Memory
 from assay.part import bind
+from assay.reward import SampledSteps, Squashed
 from assay.types import Episode
 
 FIRST = episode([segment([1, 2, 3, 4, 1, 2, END], node="0")], reward=1.0)
@@ -31,10 +33,18 @@ def continued(at: int, right: int, wrong: int) -> list[Episode]:
     return found
 
 
+def with_exact_scores(part: Any) -> Any:
+    """The reward with the share of right continuations in the place of what the step model says of it."""
+    if isinstance(part, Squashed):
+        return SampledSteps(estimate="soft", last=True)
+    return dataclasses.replace(part, of=with_exact_scores(part.of))
+
+
 def earned(episodes: list[Episode]) -> tuple[float, dict[int, float]]:
-    """What the first answer earns at its end, and at the ends of its steps."""
-    rewards = RECIPES["clip-delta"].mechanism.reward
-    success, steps = (bind(part)(episodes, everyone=episodes, memory=Memory(0), max_new=8)[0] for part in rewards)
+    """What the first answer earns at its end, and at the ends of its steps, if the step model were right."""
+    outcome, dense = RECIPES["clip-delta"].mechanism.reward
+    dense = with_exact_scores(dense)
+    success, steps = (bind(part)(episodes, memory=Memory(0), max_new=8)[0] for part in (outcome, dense))
     assert success is not None and steps is not None and steps.values is not None and steps.at is not None
     return success.value, dict(zip(steps.at.tolist(), steps.values.tolist(), strict=True))
 
@@ -56,7 +66,9 @@ def test_what_is_to_come_at_a_step_is_its_own_clipped_score(places: dict[int, tu
         assert ahead == pytest.approx(0.05 * min(right / (right + wrong) - 0.5, 0.0), abs=1e-12)
 
 
-def test_three_steps_of_training(tmp_path: Path) -> None:
-    run = small_run("clip-delta", tmp_path)
-    for record in run.metrics():
-        assert record["rollouts"] >= 8 and np.isfinite(record["policy/grad_norm"])
+def test_five_steps_of_training(tmp_path: Path) -> None:
+    """One in which the step model learns from continuations, then four of the policy, which needs none."""
+    first, *later = small_run("clip-delta", tmp_path, steps=5).metrics()
+    assert first["reward-model/loss"] == pytest.approx(np.log(2)) and "policy/grad_norm" not in first
+    for record in later:
+        assert record["rollouts"] <= first["rollouts"] and np.isfinite(record["policy/grad_norm"])

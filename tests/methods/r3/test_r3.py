@@ -26,7 +26,7 @@ from assay.memory import Memory
 from assay.methods.r3.starts import start_states
 from assay.objective import SequenceMean
 from assay.objective.value import value_loss
-from assay.recipe import Recipe
+from assay.recipe import Recipe, check
 from assay.reward.partial import partial_outcome
 from assay.rng import Key
 from assay.tasks import task
@@ -195,8 +195,9 @@ def test_advantages_use_values_from_before_the_critic_learns_unless_it_learns_fi
     assert models["critic"].version == recipe.scale.num_updates == 2
     zero = all((row.value == 0).all() for row in found)  # type: ignore[union-attr]
     assert zero != first and stats["critic/loss"] > 0
-    with pytest.raises(ConfigError, match="'policy' is no critic"):
-        critic(rows, models=models, memory=Memory(0), scale=recipe.scale, **{**values, "model": "policy"})  # type: ignore[arg-type]
+    wrong = dataclasses.replace(recipe.mechanism, forwards=(Critic(model="policy"),))
+    with pytest.raises(ConfigError, match="Critic needs a model 'policy' with a value head"):
+        check(dataclasses.replace(recipe, mechanism=wrong))
 
 
 # Start states

@@ -1,0 +1,128 @@
+"""Answers of a solver that a verifier is asked about, and what its verdicts earn."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from assay.ask.hints import answered
+from assay.ask.verdicts import NO, YES, asked_whether_right, longer_by, said
+from assay.memory import Memory
+from assay.part import Expansion, Rewarding
+from assay.types import Episode, Problem, Request, Reward
+
+if TYPE_CHECKING:
+    from assay.ask import Codec
+
+PREFIX = "verdict/"
+
+
+def ask_verdicts(
+    episodes: Sequence[Episode], *, codec: Codec, memory: Memory, role: str, verifier: str, most: int, length: int
+) -> list[Request]:
+    """For each group that has both, up to `most` right answers of `role` and as many wrong ones, drawn at random: a
+    request to `verifier` whether the answer is right.
+    """
+    if any(episode.request.role == verifier for episode in episodes):
+        return []
+    found: dict[str, list[Episode]] = {}
+    for episode in episodes:
+        if episode.request.role == role and episode.verdict is not None and episode.verdict.status != "invalid":
+            found.setdefault(episode.request.group, []).append(episode)
+    asked = []
+    for group, members in found.items():
+        kinds = [[e for e in members if e.right], [e for e in members if not e.right]]
+        count = min(most, *map(len, kinds))
+        for name, kind in zip(("right", "wrong"), kinds, strict=True):
+            key = memory.key("ask-verdicts", memory.step, group, name)
+            order = sorted(key.generator().permutation(len(kind))[:count].tolist())
+            asked += [_about(kind[i], codec, verifier, length) for i in order]
+    return asked
+
+
+def _about(episode: Episode, codec: Codec, verifier: str, length: int) -> Request:
+    request = episode.request
+    return dataclasses.replace(
+        request,
+        context=codec.render(asked_whether_right(request.problem, episode.text)),
+        train_context=None,
+        prefix=(),
+        group=f"{PREFIX}{request.id}",
+        role=verifier,
+        round=request.round + 1,
+        max_new=length,
+        tag="",
+        hinted=True,
+    )
+
+
+class AskVerdicts(Expansion):
+    """A verifier is asked whether answers are right, as many right ones as wrong ones of a problem (Heimdall
+    2504.10337). Problems whose answers are all right or all wrong are left out: there the verdict could be read off the
+    problem.
+    """
+
+    role: str = "policy"  # whose answers
+    verifier: str = "verifier"  # the role that is asked
+    most: int = 2  # right answers of a problem, and wrong ones
+    length: int = 1  # the most tokens of a verdict; the reasoning before it counts too
+    does = ask_verdicts
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        return longer_by(problem, codec) + max(0, self.length - 1)
+
+    def refusal(self, **_: Any) -> str | None:
+        if self.most >= 1 and self.length >= 1:
+            return None
+        return f"ask-verdicts: most and length must be 1 or more, not {self.most} and {self.length}."
+
+
+def show_verdicts(
+    episodes: Sequence[Episode], *, codec: Codec, memory: Memory, role: str, verifier: str, most: int
+) -> list[Request]:
+    """The requests of `ask_verdicts`, answered already: Yes or No, by a coin."""
+    asked = ask_verdicts(episodes, codec=codec, memory=memory, role=role, verifier=verifier, most=most, length=1)
+    shown = []
+    for request in asked:
+        heads = memory.key("show-verdicts", memory.step, request.id).bits % 2 == 0
+        shown.append(answered(request, (YES if heads else NO)[request.problem.wording], codec))
+    return shown
+
+
+class ShowVerdicts(Expansion):
+    """A verifier is shown in which form verdicts are given, as texts to be imitated. A coin says which verdict it is,
+    so that nothing is taught about the answer.
+    """
+
+    role: str = "policy"  # whose answers
+    verifier: str = "verifier"  # the role that is shown
+    most: int = 2  # right answers of a problem, and wrong ones
+    does = show_verdicts
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        return longer_by(problem, codec) + 1
+
+
+def verdict_agrees(
+    episodes: Sequence[Episode], *, everyone: Sequence[Episode], right: float, wrong: float
+) -> list[Reward | None]:
+    """`right` if the reply ends with the verdict of the task on the answer that it is about, else `wrong`."""
+    truth = {f"{PREFIX}{episode.request.id}": episode for episode in everyone}
+    result: list[Reward | None] = []
+    for episode in episodes:
+        about = truth.get(episode.request.group)
+        if about is None:
+            result.append(None)
+            continue
+        agrees = said(episode.text, episode.request.problem.wording) == about.right
+        result.append(Reward("verdict-agrees", right if agrees else wrong))
+    return result
+
+
+class VerdictAgrees(Rewarding):
+    """What a verdict on an answer earns: the task itself knows whether the answer is right (Heimdall 2504.10337)."""
+
+    right: float = 1.0
+    wrong: float = -1.0
+    does = verdict_agrees

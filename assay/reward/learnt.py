@@ -1,0 +1,126 @@
+"""Rewards by a reward model: a network of the run's own with one number, its score, at the end of what it read.
+
+`reward-model` of `forwards` trains it. Its value head is zero at first, so every score of a new model is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from assay.models import Models
+from assay.part import Rewarding
+from assay.reward.composed import whole
+from assay.reward.within import steps_of
+from assay.tasks.steps import behind_thought
+from assay.types import Episode, Reward, RewardScope
+from assay.verifiers.answer_tokens import Decoding, token_with
+
+if TYPE_CHECKING:
+    from assay.engine.interface import Engine, Span
+
+Sees = Literal["response", "answer"]
+NOTHING = 0  # the token behind what is read, which the model does not read
+
+
+def read(episode: Episode, sees: Sees, codec: Decoding) -> Span:
+    """What a reward model reads of an answer: the question, and the response or what follows its reasoning.
+
+    A response that does not mark the end of its reasoning has nothing behind it, so that leaving out the mark does not
+    show the reasoning to the model.
+    """
+    from assay.engine.interface import Span
+
+    ids = episode.stream("ids").astype(np.int32)
+    return Span(episode.training_context, ids if sees == "response" else ids[_reasoned(episode, ids.tolist(), codec) :])
+
+
+def _reasoned(episode: Episode, ids: Sequence[int], codec: Decoding) -> int:
+    """The number of tokens up to the end of the reasoning."""
+    written = next((i for i, token in enumerate(ids) if token in codec.end_ids), len(ids))
+    text = codec.decode(ids[:written])
+    place = behind_thought(text, episode.request.problem.wording)
+    return written if place is None or place >= len(text) else token_with(ids[:written], place, codec)
+
+
+def scores_after(engine: Engine, spans: Sequence[Span], *, tokens: int) -> list[np.ndarray]:
+    """For each span of T tokens [T + 1]: the score after its first 0, 1, ..., T tokens. Equal spans have equal bits."""
+    from assay.engine.interface import Want
+    from assay.engine.spans import distinct, forwarded
+
+    different, of = distinct([longer(span) for span in spans])
+    found = forwarded(engine, different, Want(value=True), "value", tokens=tokens)
+    return [found[place][0].astype(np.float64) for place in of]
+
+
+def longer(span: Span) -> Span:
+    """The span with a token behind it. The value head gives the value before each token: here that is the score after
+    the last token of the span.
+    """
+    from assay.engine.interface import Span
+
+    return Span(span.context, np.append(span.ids, np.int32(NOTHING)), span.temperature)
+
+
+def learnt_score(
+    episodes: Sequence[Episode], *, models: Models, codec: Decoding, micro_tokens: int, model: str, sees: Sees
+) -> list[Reward | None]:
+    """s(x, y): the score after the last token."""
+    found = scores_after(models[model], [read(e, sees, codec) for e in episodes], tokens=micro_tokens)
+    return [whole("learnt-score", float(scores[-1])) for scores in found]
+
+
+class LearntScore(Rewarding):
+    """The score of a reward model of the run, without bounds.
+
+    reward=(LearntScore(model="reward-model"),)
+    --mechanism.reward learnt-score --mechanism.reward.0.model reward-model
+    """
+
+    model: str = "reward-model"  # the name of the reward model in the recipe's `models`
+    sees: Sees = "response"  # what it sees behind the question: all, or what follows the reasoning
+    does = learnt_score
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return (self.model,)
+
+
+def learnt_steps(
+    episodes: Sequence[Episode], *, models: Models, codec: Decoding, micro_tokens: int, model: str, marks: str
+) -> list[Reward | None]:
+    """s_k: the score after the last token of step k, at this token."""
+    found = scores_after(models[model], [read(e, "response", codec) for e in episodes], tokens=micro_tokens)
+    result: list[Reward | None] = []
+    for episode, scores in zip(episodes, found, strict=True):
+        ends = [end for end, _ in steps_of(episode.stream("ids").tolist(), codec, marks)]
+        at = np.array(ends, dtype=np.int32)
+        values = scores[at + 1]
+        if np.isfinite(values).all():
+            result.append(Reward("learnt-steps", float(values.sum()), "span", values, at))
+        else:
+            result.append(Reward.unknown("learnt-steps", "not_finite"))
+    return result
+
+
+class LearntSteps(Rewarding):
+    """The score that a reward model of the run gives each step of an answer, without bounds. Within `sigmoid` it is the
+    probability that the step is good.
+
+        reward=(Outcome(), LearntSteps(model="reward-model"))
+        --mechanism.reward outcome,learnt-steps --mechanism.reward.1.model reward-model
+    """
+
+    model: str = "reward-model"  # the name of the reward model in the recipe's `models`
+    marks: str = "\n,|"  # the characters that end a step
+    does = learnt_steps
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return (self.model,)
+
+    @property
+    def gives(self) -> RewardScope:
+        return "span"
