@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
+from assay.policy.messages import source_of, text_of
 from assay.rng import digest
 from assay.tasks.data.files import UNREADABLE, Fault, Row, kind, read
 from assay.types import Problem
@@ -249,13 +250,27 @@ def _message(item: Any, number: int, name: str) -> Mapping[str, str]:
     if isinstance(content, list):
         parts = [part.get("text") if isinstance(part, Mapping) else part for part in content]
         texts = [part for part in parts if isinstance(part, str)]
-        content = "".join(texts) if len(texts) == len(parts) else content
-    if not isinstance(content, str):
+        content = "".join(texts) if len(texts) == len(parts) else _shown(content, number, name)
+    if not isinstance(content, str | list):
         raise _Bad(f"has {kind(content)} as content of message {number} of '{name}': expected text.")
-    if role == "user" and not content.strip():
+    if role == "user" and not (content.strip() if isinstance(content, str) else content):
         raise _Bad(f"has an empty message {number} of the user in '{name}'.")
     further = {key: value for key, value in item.items() if value is not None}
     return {**further, "role": role, "content": content}
+
+
+def _shown(content: Sequence[Any], number: int, name: str) -> list[Mapping[str, Any]]:
+    """The parts of a message with pictures, each with the fields that are needed."""
+    where = f"as content of message {number} of '{name}'"
+    if not all(isinstance(part, Mapping) and part.get("type") in ("text", "image") for part in content):
+        raise _Bad(f"has parts that are neither texts nor pictures {where}.")
+    try:
+        return [
+            {"type": "image", "path": source_of(part)} if part["type"] == "image" else {"type": "text", "text": part["text"]}
+            for part in content
+        ]
+    except (DataError, KeyError) as error:
+        raise _Bad(f"has a part that cannot be read {where}: {error}") from None
 
 
 def _with_system(prompt: Prompt, system: str) -> Prompt:
@@ -380,7 +395,7 @@ def plain_prompt(problem: Problem) -> str:
     equal for prompts that read the same.
     """
     prompt = problem.prompt
-    texts = [prompt] if isinstance(prompt, str) else [m["content"] for m in prompt if m["role"] != "system"]
+    texts = [prompt] if isinstance(prompt, str) else [text_of(m["content"]) for m in prompt if m["role"] != "system"]
     return " ".join(" ".join(texts).casefold().split())
 
 
