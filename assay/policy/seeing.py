@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,23 +15,9 @@ from assay.policy.pictures import SETTINGS
 from assay.policy.tokenizer import tokenizer_from_files
 
 if TYPE_CHECKING:
-    from assay.policy.config import PolicyConfig
+    from assay.policy.config import EyeShape, PolicyConfig
     from assay.policy.tokenizer import Tokenizer
     from assay.rng import Key
-
-
-@dataclass(frozen=True)
-class EyeShape:
-    """The shape of the eye: pictures of `side` x `side` pixels, which it reads in squares of `patch` x `patch`.
-
-    EyeShape(side=32, patch=8, hidden=64, layers=1, heads=4)  # 16 tokens a picture
-    """
-
-    side: int = 32
-    patch: int = 8
-    hidden: int = 64
-    layers: int = 1
-    heads: int = 4
 
 
 def fresh_seeing(shape: PolicyConfig, eye: EyeShape, tokenizer: Tokenizer, *, key: Key) -> Policy:
