@@ -186,10 +186,10 @@ def matrices(c: PolicyConfig) -> dict[str, tuple[int, int]]:
 class EyeShape:
     """The shape of the eye: pictures of `side` x `side` pixels, which it reads in squares of `patch` x `patch`.
 
-    EyeShape(side=32, patch=8, hidden=64, layers=1, heads=4)  # 16 tokens a picture
+    EyeShape(side=24, patch=8, hidden=64, layers=1, heads=4)  # 9 tokens a picture
     """
 
-    side: int = 32
+    side: int = 24
     patch: int = 8
     hidden: int = 64
     layers: int = 1

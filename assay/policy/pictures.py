@@ -100,7 +100,7 @@ class Pictures:
         self.count = count  # tokens of a picture
         self.eye = eye
         self.sources: dict[bytes, str] = {}  # the ids of a picture, as bytes -> its source
-        self.told: Callable[[str], None] = lambda source: None  # hears of each new picture
+        self.told: Callable[[bytes, str], None] = lambda ids, source: None  # hears of each new picture
         self._names: dict[str, Ids] = {}
         self._seen: dict[bytes, np.ndarray] = {}
 
@@ -117,7 +117,7 @@ class Pictures:
             self._names[source] = known
             if known.tobytes() not in self.sources:
                 self.sources[known.tobytes()] = source
-                self.told(source)
+                self.told(known.tobytes(), source)
         return known
 
     def placed(self, ids: Ids, sources: Iterable[str]) -> Ids:

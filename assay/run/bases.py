@@ -122,10 +122,10 @@ BASES = {
         Base(
             name="grids",
             summary="questions about pictures of coloured cells with digits, in their plain variants; it sees",
-            shape=small_shape(hidden=96, layers=3, heads=4, ffn=256, context=144),
+            shape=small_shape(hidden=96, layers=3, heads=4, ffn=256, context=96),
             pool=Pool((Share("grids", (1, 2, 3, 5)),)),
             scale=dataclasses.replace(imitation(num_steps=400), schedule="constant"),
-            eye=EyeShape(side=32, patch=8, hidden=64, layers=1, heads=4),
+            eye=EyeShape(side=24, patch=8, hidden=64, layers=1, heads=4),
         ),
         Base(  # its context has room for answers at levels beyond the one that it has read
             name="search-stream",

@@ -1,8 +1,8 @@
 """A picture of coloured cells with digits, and a question about the cells of one colour. The picture is drawn here.
 
-Every instance is a problem in eight variants, as in We-Math 2.0 (2508.10433). The base asks about 3 x 3 cells. Three
+Every instance is a problem in eight variants, as in We-Math 2.0 (2508.10433). The base asks about 2 x 2 cells. Three
 things make it harder, alone or together: x, the question is told with names that a key explains; y, there is more to
-see, 4 x 4 cells; z, one more step of calculation follows. Level 1 is the base, and level 1 + x + 2y + 4z has x, y and z.
+see, 3 x 3 cells; z, one more step of calculation follows. Level 1 is the base, and level 1 + x + 2y + 4z has x, y and z.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from assay.rng import digest
 from assay.tasks.task import SPLITS, Solution, Spec, Split, Task
 from assay.types import Verdict
 
-SIDE, CELL = 4, 8  # cells in a row of the largest grid, pixels of a cell
+SIDE, CELL = 3, 8  # cells in a row of the largest grid, pixels of a cell
 COLOURS: Mapping[str, tuple[int, int, int]] = {
     "red": (230, 60, 60),
     "green": (60, 190, 80),
@@ -43,7 +43,7 @@ GLYPHS: Mapping[int, tuple[int, ...]] = {  # five rows of three pixels, each as 
 
 
 def _instance(generator: np.random.Generator, level: int) -> Spec:
-    """A problem in all its variants, of which the level shows one. A cell of the colour is among the first 3 x 3."""
+    """A problem in all its variants, of which the level shows one. A cell of the colour is among the first 2 x 2."""
     names = list(COLOURS)
     colours = generator.integers(len(names), size=(SIDE, SIDE))
     digits = generator.integers(1, 10, size=(SIDE, SIDE))
@@ -72,13 +72,13 @@ def _digits(spec: Spec) -> list[int]:
 
 
 def _seen(spec: Spec) -> str:
-    """The picture in letters: `r3b1g9/g2r2y5/b4y7r1`."""
+    """The picture in letters: `r3b1/g2r2`."""
     side = _side(spec)
     return "/".join("".join(f"{colour[0]}{digit}" for colour, digit in row[:side]) for row in spec["cells"][:side])
 
 
 def picture(spec: Spec) -> np.ndarray:
-    """uint8[32, 32, 3]: the cells from the top left, each with its digit in white on its colour; the rest is black."""
+    """uint8[24, 24, 3]: the cells from the top left, each with its digit in white on its colour; the rest is black."""
     pixels = np.zeros((SIDE * CELL, SIDE * CELL, 3), np.uint8)
     for i, row in enumerate(spec["cells"][: _side(spec)]):
         for j, (colour, digit) in enumerate(row[: _side(spec)]):
