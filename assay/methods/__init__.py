@@ -122,6 +122,7 @@ METHODS = {
         "self",
         "continual",
         "enigmata",
+        "wemath2",
         "erpo",
         "clpo",
         "questa",

@@ -72,9 +72,10 @@ def _digits(spec: Spec) -> list[int]:
 
 
 def _seen(spec: Spec) -> str:
-    """The picture in letters: `r3b1/g2r2`."""
-    side = _side(spec)
-    return "/".join("".join(f"{colour[0]}{digit}" for colour, digit in row[:side]) for row in spec["cells"][:side])
+    """The picture in letters: `Ar3Bb1Dg2Er2` names each cell by a letter, and says its colour and its digit."""
+    side = range(_side(spec))
+    cells = ((chr(ord("A") + SIDE * i + j), *spec["cells"][i][j]) for i in side for j in side)
+    return "".join(f"{name}{colour[0]}{digit}" for name, colour, digit in cells)
 
 
 def picture(spec: Spec) -> np.ndarray:

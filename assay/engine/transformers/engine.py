@@ -24,7 +24,7 @@ from assay.engine.local import LaidChunk, LocalEngine
 from assay.engine.sampling_call import Limits
 from assay.engine.transformers.padded import cut_rectangles, pad
 from assay.engine.transformers.sampler import generate
-from assay.errors import ConfigError, UsageError
+from assay.errors import ConfigError, DataError, UsageError
 from assay.rng import Key
 from assay.types import Batch, Request
 
@@ -137,9 +137,12 @@ class AdapterEngine(LocalEngine):
         """Embeddings [B, T, D] of ids, among which those of pictures are looked up and encoded, each picture once."""
         read = self.model.inner.get_input_embeddings()(ids.clamp(min=0))
         shown = (ids < 0) & (mask > 0)
-        names = ids[shown].reshape(-1, self.model.pictures.count).cpu().numpy()
-        if not len(names):
+        tokens, count = ids[shown].cpu().numpy().astype(np.int32), self.model.pictures.count
+        if not len(tokens):
             return read
+        if len(tokens) % count:
+            raise DataError(f"a context holds a part of a picture: the {count} tokens of a picture stay together.")
+        names = tokens.reshape(-1, count)
         different, which = np.unique(names, axis=0, return_inverse=True)
         pixels = torch.from_numpy(np.stack([self.model.pictures.pixels(name) for name in different])).to(self.device)
         with self._format():
