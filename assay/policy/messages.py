@@ -56,6 +56,17 @@ def source_of(part: Mapping[str, Any]) -> str:
     return found
 
 
+def plain_parts(content: Sequence[Any]) -> list[Mapping[str, Any]]:
+    """The parts of a message, each with the fields that are needed: a text, or the source of a picture."""
+    return [_plain(part if isinstance(part, Mapping) else {"type": type(part).__name__}) for part in content]
+
+
+def _plain(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    if part.get("type") == "text" and isinstance(part.get("text"), str):
+        return {"type": "text", "text": part["text"]}
+    return {"type": "image", "path": source_of(part)}
+
+
 def marked(messages: Sequence[Mapping[str, Any]], mark: str | None) -> list[Mapping[str, Any]]:
     """The messages as a chat template reads them. Templates of models that see read parts, and write the mark of each
     picture themselves; for a template that reads texts, `mark` stands in the text.

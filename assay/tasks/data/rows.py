@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
-from assay.policy.messages import source_of, text_of
+from assay.policy.messages import pictures_in, plain_parts, text_of
 from assay.rng import digest
 from assay.tasks.data.files import UNREADABLE, Fault, Row, kind, read
 from assay.types import Problem
@@ -29,7 +29,7 @@ SHOWN = 10  # the most faults that a message lists one by one
 MARK = "####"
 _BOX = "\\boxed{"
 
-Prompt = str | tuple[Mapping[str, str], ...]
+Prompt = str | tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -261,16 +261,10 @@ def _message(item: Any, number: int, name: str) -> Mapping[str, str]:
 
 def _shown(content: Sequence[Any], number: int, name: str) -> list[Mapping[str, Any]]:
     """The parts of a message with pictures, each with the fields that are needed."""
-    where = f"as content of message {number} of '{name}'"
-    if not all(isinstance(part, Mapping) and part.get("type") in ("text", "image") for part in content):
-        raise _Bad(f"has parts that are neither texts nor pictures {where}.")
     try:
-        return [
-            {"type": "image", "path": source_of(part)} if part["type"] == "image" else {"type": "text", "text": part["text"]}
-            for part in content
-        ]
-    except (DataError, KeyError) as error:
-        raise _Bad(f"has a part that cannot be read {where}: {error}") from None
+        return plain_parts(content)
+    except DataError as error:
+        raise _Bad(f"has a part that cannot be shown in message {number} of '{name}': {error}") from None
 
 
 def _with_system(prompt: Prompt, system: str) -> Prompt:
@@ -391,12 +385,12 @@ def listed(lines: Sequence[int | str]) -> str:
 
 
 def plain_prompt(problem: Problem) -> str:
-    """The prompt in lower case, with single spaces and without system messages:
+    """The prompt in lower case, with single spaces, without system messages, and with the sources of its pictures:
     equal for prompts that read the same.
     """
     prompt = problem.prompt
     texts = [prompt] if isinstance(prompt, str) else [text_of(m["content"]) for m in prompt if m["role"] != "system"]
-    return " ".join(" ".join(texts).casefold().split())
+    return " ".join([*" ".join(texts).casefold().split(), *pictures_in(prompt)])
 
 
 def without(problems: Sequence[Problem], others: Sequence[Problem]) -> tuple[Problem, ...]:
