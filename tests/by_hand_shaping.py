@@ -23,7 +23,14 @@ LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")
 LIKE |= dict.fromkeys(("judge-prompts", "judge-single", "spec-verifier", "rubric-reward", "rubric-whole"), "grpo")
 LIKE |= dict.fromkeys(("vr-rule", "vr-gate"), "grpo")
 GENTLE = ("rew-qwen", "logic-rl", "verif")  # a KL of 0.001
-PLAIN_MEANS = ("toolrl", "toolrl-exact", "swe-rl", "g2rpo-a", "continual", "wemath2")  # a mean over each answer, without a KL
+PLAIN_MEANS = (
+    "toolrl",
+    "toolrl-exact",
+    "swe-rl",
+    "g2rpo-a",
+    "continual",
+    "wemath2",
+)  # a mean over each answer, without a KL
 CLIPS |= dict.fromkeys((*GENTLE, *PLAIN_MEANS), PLAIN)
 DUAL = ("simko", "archer")  # tokens go by how much the policy hesitates
 NAMES = (*CLIPS, *DUAL, *LIKE)

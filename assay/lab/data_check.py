@@ -165,7 +165,9 @@ def _holds_special(problem: Problem, tokenizer: Tokenizer) -> bool:
 
 
 def _text(problem: Problem) -> str:
-    return problem.prompt if isinstance(problem.prompt, str) else "\n".join(text_of(m["content"]) for m in problem.prompt)
+    return (
+        problem.prompt if isinstance(problem.prompt, str) else "\n".join(text_of(m["content"]) for m in problem.prompt)
+    )
 
 
 def _marked(problem: Problem, system: str) -> bool:

@@ -130,7 +130,9 @@ def network_of(raw: Mapping[str, Any]) -> Any:
     auto = _transformers()
     settings = {name: value for name, value in raw.items() if name != "model_type"}
     with quiet(auto):
-        return _network_class(auto, raw["model_type"]).from_config(auto.AutoConfig.for_model(raw["model_type"], **settings))
+        return _network_class(auto, raw["model_type"]).from_config(
+            auto.AutoConfig.for_model(raw["model_type"], **settings)
+        )
 
 
 def _code_in(raw: Mapping[str, Any], path: str = "") -> Iterator[str]:

@@ -50,7 +50,9 @@ class Eye:
         """The eye that a file describes. CLIP's image processor is known, and no other."""
         kind = settings.get("image_processor_type") or settings.get("feature_extractor_type") or "none"
         if not str(kind).startswith("CLIP"):
-            raise ConfigError(f"{SETTINGS} names the image processor {kind}; CLIPImageProcessor is the one that is known.")
+            raise ConfigError(
+                f"{SETTINGS} names the image processor {kind}; CLIPImageProcessor is the one that is known."
+            )
         size, crop = settings.get("size", {}), settings.get("crop_size", {})
         shortest = int(size.get("shortest_edge", 0)) if settings.get("do_resize", True) else 0
         shown = crop if settings.get("do_center_crop", True) else size
@@ -129,7 +131,9 @@ class Pictures:
                 "the mark itself, and the chat template must write it once for each picture."
             )
         pieces = np.split(ids, marks)
-        return np.concatenate([pieces[0], *(part for one, piece in zip(shown, pieces[1:]) for part in (one, piece[1:]))])
+        return np.concatenate(
+            [pieces[0], *(part for one, piece in zip(shown, pieces[1:]) for part in (one, piece[1:]))]
+        )
 
     def pixels(self, ids: Ids) -> np.ndarray:
         """A picture as the model reads it, by its ids."""
@@ -166,7 +170,9 @@ def pixels_of(source: str) -> np.ndarray:
     try:
         with Image.open(_file(source)) as image:
             if math.prod(image.size) > LARGEST:
-                raise DataError(f"the picture {source[:80]} has {math.prod(image.size):,} pixels; at most {LARGEST:,} are read.")
+                raise DataError(
+                    f"the picture {source[:80]} has {math.prod(image.size):,} pixels; at most {LARGEST:,} are read."
+                )
             return np.array(image.convert("RGB"))
     except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
         raise DataError(f"the picture {source[:80]} cannot be read: {error!s:.200}") from error

@@ -122,8 +122,7 @@ class Tokenizer:
             messages = marked(messages, mark)
         elif shown:
             raise DataError(
-                f"a prompt shows a picture, and the model {self.place} reads text alone. Take a model that sees: one of "
-                "the family llava, or the base `grids`."
+                f"a prompt shows a picture, and the model {self.place} reads text alone: take one that sees."
             )
         text = render_chat(template, messages, variables=seen, tools=tools, place=self.place)
         with _NamingFailures(self.place):

@@ -45,7 +45,9 @@ def question_of(problem: Problem) -> str:
     """The prompt as text."""
     if isinstance(problem.prompt, str):
         return problem.prompt
-    return "\n\n".join(f"{message.get('role', '')}: {text_of(message.get('content', ''))}" for message in problem.prompt)
+    return "\n\n".join(
+        f"{message.get('role', '')}: {text_of(message.get('content', ''))}" for message in problem.prompt
+    )
 
 
 def gold_of(problem: Problem) -> str:

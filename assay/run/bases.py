@@ -122,9 +122,9 @@ BASES = {
         Base(
             name="grids",
             summary="questions about pictures of coloured cells with digits, in their plain variants; it sees",
-            shape=small_shape(hidden=96, layers=3, heads=4, ffn=256, context=96),
+            shape=small_shape(hidden=96, layers=3, heads=4, ffn=256, context=128),
             pool=Pool((Share("grids", (1, 2, 3, 5)),)),
-            scale=dataclasses.replace(imitation(num_steps=400), schedule="constant"),
+            scale=dataclasses.replace(imitation(num_steps=240, learning_rate=1.2e-3), schedule="constant"),
             eye=EyeShape(side=24, patch=8, hidden=64, layers=1, heads=4),
         ),
         Base(  # its context has room for answers at levels beyond the one that it has read

@@ -1,4 +1,4 @@
-"""What a run with pictures needs: a model that sees, on the engine that shows it pictures, and a file of its pictures."""
+"""What a run with pictures needs: a model that sees, an engine that shows it pictures, and a file of its pictures."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def require_sight(experiment: Experiment) -> None:
     machine, named = experiment.machine, f"task '{shown[0]}' shows pictures"
     if machine.engine != "auto":
         raise ConfigError(
-            f"{named}, and machine.engine is {machine.engine}: only the engine on transformers, which `auto` takes for a "
-            "model that sees, shows pictures to a model. The engines of our own read token ids alone."
+            f"{named}, and machine.engine is {machine.engine}: only the engine on transformers, which `auto` takes for "
+            "a model that sees, shows pictures to a model. The engines of our own read token ids alone."
         )
     if machine.samplers or machine.learners > 1:
         what = "machine.samplers: servers" if machine.samplers else "machine.learners: learners of several processes"
         raise ConfigError(f"{named}, and {what} are sent token ids, without pixels. Set it to its default.")
     if (family := family_of(experiment.model)) is not None and not sees(family):
         raise ConfigError(
-            f"{named}, and the model {experiment.model} of the family {family} reads text alone. Take the base grids, or "
-            "a model of the family llava."
+            f"{named}, and the model {experiment.model} of the family {family} reads text alone. Take the base grids, "
+            "or a model of the family llava."
         )
 
 

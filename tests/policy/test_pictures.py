@@ -113,7 +113,9 @@ def test_messages_with_parts() -> None:
     (message,) = asked("one", noise(0))
     content = message["content"]
     assert text_of(content) == "one" and text_of("two") == "two"
-    assert text_of(retold(content, str.upper)) == "ONE" and list(pictures_in(({"content": retold(content, str.upper)},)))
+    assert text_of(retold(content, str.upper)) == "ONE" and list(
+        pictures_in(({"content": retold(content, str.upper)},))
+    )
     assert marked([message], "@")[0]["content"] == "@one"
     assert marked([message], None)[0]["content"] == [{"type": "image"}, {"type": "text", "text": "one"}]
 

@@ -1,4 +1,4 @@
-"""Runs that show pictures: through the command line, stopped and resumed; and what is refused before a model is loaded."""
+"""Runs that show pictures, stopped and resumed, through the command line; and what is refused before they begin."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ def test_rollouts_hold_no_pixels(model: Path, shell: Shell, tmp_path: Path) -> N
     known = {json.loads(record)["picture"] for record in (tmp_path / "run" / FILE).read_text().splitlines()}
     for context, prompt in zip(table["context"], table["prompt"], strict=True):
         shown = [token for token in context if token < 0]
-        assert len(shown) == 9 and any(name.startswith(shown[0].to_bytes(4, "little", signed=True).hex()) for name in known)
+        assert len(shown) == 9 and any(
+            name.startswith(shown[0].to_bytes(4, "little", signed=True).hex()) for name in known
+        )
         assert prompt.split()[0].rstrip(":") and "data:" not in prompt
 
 
@@ -97,7 +99,9 @@ def test_rows_of_a_file_may_show_pictures(model: Path, shell: Shell, tmp_path: P
         (("--machine.learners", "2"), "without pixels"),
     ],
 )
-def test_other_engines_are_refused(more: tuple[str, ...], reason: str, model: Path, shell: Shell, tmp_path: Path) -> None:
+def test_other_engines_are_refused(
+    more: tuple[str, ...], reason: str, model: Path, shell: Shell, tmp_path: Path
+) -> None:
     reply = shell(*line(model, tmp_path / "run", *more))
     assert reply.code != 0 and reason in reply.err and not (tmp_path / "run").exists()
 

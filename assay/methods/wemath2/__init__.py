@@ -33,8 +33,8 @@ WEMATH2 = Recipe(
     paper="2508.10433",
     claim="rewards averaged over variants that share a principle, then a schedule of harder variants: a 7B model that "
     "sees reaches models trained on far more data on MathVista, MathVision, We-Math and MathVerse",
-    missing="the book of 491 knowledge points with its problems and pictures, the fine-tuning on 1,000 of them, and the "
-    "exercises of knowledge that a problem failed at its base is led to",
+    missing="the book of 491 knowledge points with its problems and pictures, the fine-tuning on 1,000 of them, and "
+    "the exercises of knowledge that a problem failed at its base is led to",
     tasks=("grids",),
     mechanism=ALIGNED,
     scale=Scale(num_prompts=512, group_size=8, max_new=2048, learning_rate=1e-6, num_steps=90, weight_decay=0.01),
@@ -48,8 +48,8 @@ WEMATH2 = Recipe(
         "advantages differ. Here they share the mean of their ranks, so that the order of rows decides nothing.",
         "A wrong answer has a positive advantage if answers of its rank are right on the other variants: so it is in "
         "the paper.",
-        "A problem is solved if an answer is right, whatever its format. With the published test, a score of exactly 1, "
-        "a change of the weights would stop every walk.",
+        "A problem is solved if an answer is right, whatever its format. With the published test, a score of exactly "
+        "1, a change of the weights would stop every walk.",
         "What follows on a failure comes first, then what follows on a success, then other problems. In the published "
         "code a problem that failed once comes again only at the level where it failed.",
     ),

@@ -82,7 +82,11 @@ def test_groups_of_other_sizes_are_compared_by_shares_of_their_ranks() -> None:
     np.testing.assert_allclose(four, [2.0, 0.5, 3.5, 2.0])
 
 
-@given(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=1, max_size=4), st.integers(-3, 3), st.randoms())
+@given(
+    st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=1, max_size=4),
+    st.integers(-3, 3),
+    st.randoms(),
+)
 def test_advantages_add_up_to_nothing_and_know_no_order(groups: list[list[int]], shift: int, chance) -> None:  # type: ignore[no-untyped-def]
     plain = advantages(*groups)
     assert abs(sum(plain)) < 1e-6 * len(plain)
