@@ -85,7 +85,7 @@ class Eye:
             pixels = np.asarray(resized)
         top, left = (target[0] - self.height) // 2, (target[1] - self.width) // 2
         cut = pixels[top : top + self.height, left : left + self.width].astype(np.float32) * np.float32(self.factor)
-        normal = (cut - np.float32(self.mean)) / np.float32(self.std)
+        normal = (cut - np.array(self.mean, np.float32)) / np.array(self.std, np.float32)
         return np.ascontiguousarray(normal.transpose(2, 0, 1), dtype=np.float32)
 
 

@@ -12,6 +12,7 @@ from seeing import PATCHES, asked, noise, seeing_policy
 
 from assay.credit.pack import pack
 from assay.engine.interface import Span, Want
+from assay.engine.precision import Precision
 from assay.engine.transformers.engine import AdapterEngine
 from assay.errors import DataError
 from assay.rng import Key
@@ -20,7 +21,7 @@ from assay.types import Batch, Episode, Problem, Request, Row
 TEXTS = ("sum r", "count blue", "top y")
 
 
-def engine(precision: str = "fp32", **values: Any) -> tuple[AdapterEngine, Any]:
+def engine(precision: Precision = "fp32", **values: Any) -> tuple[AdapterEngine, Any]:
     policy = seeing_policy()
     made = AdapterEngine(
         policy.transformer, end_ids=policy.end_ids, vocab=policy.tokenizer.vocab, precision=precision, **values
@@ -99,6 +100,7 @@ def test_what_is_sampled_is_scored_the_same() -> None:
     written = made.generate(requests, Key(1))
     scores = made.score([Span(r.context, g.segment.ids) for r, g in zip(requests, written, strict=True)])
     for one, score in zip(written, scores, strict=True):
+        assert one.segment.old is not None
         np.testing.assert_allclose(score.logp, one.segment.old, atol=3e-5)
 
 

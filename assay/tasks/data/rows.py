@@ -225,12 +225,12 @@ def _parted(value: Any, name: str) -> tuple[list[Any], str]:
     if not isinstance(value, list) or not value:
         raise _Bad(f"has {kind(value)} in '{name}': expected a list of messages that ends with the assistant's answer.")
     last = _message(value[-1], len(value), name)
-    if last["role"] != "assistant" or not last["content"].strip():
+    if last["role"] != "assistant" or not text_of(last["content"]).strip():
         raise _Bad(f"does not end '{name}' with an answer of the assistant, as --answer-from-messages expects.")
-    return value[:-1], last["content"].strip()
+    return value[:-1], text_of(last["content"]).strip()
 
 
-def _messages(value: Sequence[Any], name: str) -> tuple[Mapping[str, str], ...]:
+def _messages(value: Sequence[Any], name: str) -> tuple[Mapping[str, Any], ...]:
     messages = tuple(_message(item, number, name) for number, item in enumerate(value, 1))
     if not messages:
         raise _Bad(f"has no messages in '{name}'.")
@@ -241,7 +241,7 @@ def _messages(value: Sequence[Any], name: str) -> tuple[Mapping[str, str], ...]:
     return messages
 
 
-def _message(item: Any, number: int, name: str) -> Mapping[str, str]:
+def _message(item: Any, number: int, name: str) -> Mapping[str, Any]:
     if not isinstance(item, Mapping) or not {"role", "content"} <= item.keys():
         raise _Bad(f'has {kind(item)} as message {number} of \'{name}\': expected {{"role": ..., "content": ...}}.')
     role, content = item["role"], item["content"]
