@@ -12,11 +12,12 @@ from seeing import PATCHES, asked, noise, seeing_policy
 
 from assay.credit.pack import pack
 from assay.engine.interface import Span, Want
+from assay.engine.optimiser import AdamW
 from assay.engine.precision import Precision
 from assay.engine.transformers.engine import AdapterEngine
 from assay.errors import DataError
 from assay.rng import Key
-from assay.types import Batch, Episode, Problem, Request, Row
+from assay.types import Batch, Episode, Problem, Request, Row, Segment
 
 TEXTS = ("sum r", "count blue", "top y")
 
@@ -154,3 +155,28 @@ def test_what_is_cut_within_a_picture_is_refused() -> None:
     (request, *_) = requests_of(codec)[2:]
     with pytest.raises(DataError, match="part of a picture"):
         made.generate([dataclasses.replace(request, context=request.context[:4])], Key(1))
+
+
+@pytest.mark.slow
+def test_the_eye_learns_what_pictures_show() -> None:
+    """The same question about four pictures, each with an answer of its own: by the likelihood of these answers."""
+    made, codec = engine(optimiser=AdamW())
+    contexts = [codec.render(asked("which", noise(seed))) for seed in range(4)]
+    answers = [np.array([40 + place, 2], np.int32) for place in range(4)]
+    spans = [Span(context, ids) for context, ids in zip(contexts, answers, strict=True)]
+    rows = []
+    for place, (context, ids) in enumerate(zip(contexts, answers, strict=True)):
+        request = Request(Problem("letters", "which", {}, str(place)), context, f"0:{place}", 2, draw=place)
+        segment = Segment(ids, np.zeros(2, np.int8), np.zeros(2, np.float32), np.zeros(2, np.float32))
+        rows.append(Row(Episode(request, (segment,), "stop"), advantage=np.ones(2)))
+    batch = pack(rows)
+    for _ in range(60):
+        for chunk in made.chunks(batch, tokens=1000):
+            outputs = made.forward(chunk, Want())
+            (-outputs.logp.sum() / len(batch)).backward()
+            made.backward(chunk, outputs)
+        made.step(lr=0.01, clip=1.0)
+    scores = made.score(spans)
+    assert min(float(score.logp.sum()) for score in scores) > -0.2
+    swapped = made.score([Span(contexts[1], answers[0]), Span(contexts[0], answers[1])])
+    assert max(float(score.logp[0]) for score in swapped) < -2
