@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from assay.credit.pack import earned
-from assay.methods.wemath2.variants import family_of
 from assay.part import Credit
 from assay.types import Row, changed
 
@@ -21,7 +20,8 @@ def rank_mean(rows: Sequence[Row], *, epsilon: float) -> list[Row]:
     """
     families: dict[str, dict[str, list[int]]] = {}
     for i, row in enumerate(rows):
-        families.setdefault(family_of(row.episode.request.problem), {}).setdefault(row.group, []).append(i)
+        name = next(iter(row.episode.request.problem.parents), f"group {row.group}")
+        families.setdefault(name, {}).setdefault(row.group, []).append(i)
     found = np.zeros(len(rows))
     for groups in families.values():
         rewards = [np.array([earned(rows[i]) for i in members], np.float64) for members in groups.values()]

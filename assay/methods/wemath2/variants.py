@@ -48,11 +48,14 @@ def _varies(share: Share) -> bool:
 
 
 def variants(memory: Memory, first: int, count: int, *, pool: Pool) -> list[Problem]:
-    """Base problem after base problem, each with its variants at all levels of its share; the last may lack some."""
+    """Base problem after base problem, each with its variants at all levels of its share; the last may lack some. The
+    base names itself as parent, so that it is compared with its variants.
+    """
 
     def families() -> Iterator[Problem]:
         for base in draw(memory, 0, first + count, pool=basic(pool)):
-            yield from (at_level(base, level) for level in levels_of(pool, base))
+            known = dataclasses.replace(base, parents=(base.id,)) if task(base.task).variant else base
+            yield from (at_level(known, level) for level in levels_of(pool, base))
 
     return list(itertools.islice(families(), first, first + count))
 
