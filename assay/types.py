@@ -102,7 +102,7 @@ class Problem:
     """One instance of a task. Its identity is its canonical content: equal content, equal id, on every machine."""
 
     task: str
-    prompt: str | tuple[Mapping[str, str], ...]  # text, or messages for a chat template
+    prompt: str | tuple[Mapping[str, Any], ...]  # text, or messages for a chat template, which may show pictures
     spec: Mapping[str, Any]  # what the checker needs; JSON data
     canonical: str  # the content that decides identity and split
     level: int = 0

@@ -23,12 +23,19 @@ LIKE = dict.fromkeys(("len-dapo", "len-stop", "rlep"), "dapo")
 LIKE |= dict.fromkeys(("judge-prompts", "judge-single", "spec-verifier", "rubric-reward", "rubric-whole"), "grpo")
 LIKE |= dict.fromkeys(("vr-rule", "vr-gate"), "grpo")
 GENTLE = ("rew-qwen", "logic-rl", "verif")  # a KL of 0.001
-PLAIN_MEANS = ("toolrl", "toolrl-exact", "swe-rl", "g2rpo-a", "continual")  # a mean over each answer, without a KL
+PLAIN_MEANS = (
+    "toolrl",
+    "toolrl-exact",
+    "swe-rl",
+    "g2rpo-a",
+    "continual",
+    "wemath2",
+)  # a mean over each answer, without a KL
 CLIPS |= dict.fromkeys((*GENTLE, *PLAIN_MEANS), PLAIN)
 DUAL = ("simko", "archer")  # tokens go by how much the policy hesitates
 NAMES = (*CLIPS, *DUAL, *LIKE)
 REFERENCE: dict[str, float] = dict.fromkeys(("l1-exact", "l1-max", *GENTLE), 0.001)  # weight of k3
-REFERENCE |= dict.fromkeys(("deepscaler-len", "clpo", "clpo-rewriter"), 0.001)
+REFERENCE |= dict.fromkeys(("deepscaler-len", "clpo", "clpo-rewriter"), 0.001) | {"wemath2": 0.01}
 HESITATION: dict[str, float] = dict.fromkeys(
     ("gfpo", "gfpo-efficiency", "gfpo-adaptive", "deepscaler-len"), 0.001
 )  # weight of the entropy
@@ -52,7 +59,7 @@ def advantages(name: str, rewards: Sequence[float]) -> list[float]:
     if name == "maxrl":
         return [(r - mean(rewards)) / mean(rewards) for r in rewards]
     scale = {"len-kimi": 1.0, "g2rpo-a": stdev(rewards) + 1e-4}.get(
-        name, (pstdev if name.startswith("gfpo") else stdev)(rewards) + 1e-6
+        name, (pstdev if name.startswith(("gfpo", "wemath2")) else stdev)(rewards) + 1e-6
     )
     return [(r - mean(rewards)) / scale for r in rewards]
 

@@ -12,6 +12,7 @@ import numpy as np
 from assay.errors import DataError
 from assay.memory import Memory
 from assay.part import Asking
+from assay.policy.messages import retold
 from assay.tasks.task import steps_of
 from assay.types import Origin, Problem, Request, Segment
 from assay.verifiers.answers import find_answer
@@ -39,7 +40,7 @@ def with_hint(problem: Problem, hint: str, *, title: str = "Hint: ") -> Any:
     if isinstance(problem.prompt, str):
         return problem.prompt + note
     *before, last = problem.prompt
-    return (*before, {**last, "content": last["content"] + note})
+    return (*before, {**last, "content": retold(last["content"], lambda text: text + note)})
 
 
 def reworded(request: Request, prompt: Any, codec: Codec, *, hinted: bool) -> Request:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from assay.ask.hints import lengthened, reworded
 from assay.part import Asking
+from assay.policy.messages import retold
 from assay.types import Problem, Request
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def with_template(problem: Problem) -> Any:
     if isinstance(problem.prompt, str):
         return f"{problem.prompt}\n\n{R1}"
     *before, last = problem.prompt
-    return (*before, {**last, "content": f"{last['content']}\n\n{R1}"})
+    return (*before, {**last, "content": retold(last["content"], lambda text: f"{text}\n\n{R1}")})
 
 
 def templated(requests: Sequence[Request], *, codec: Codec) -> list[Request]:
@@ -46,7 +47,8 @@ def worded(template: Mapping[str, str], problem: Problem, hint: str = "", **more
     if isinstance(problem.prompt, str):
         return fill(question=problem.prompt, hint=hint, **more)
     *before, last = problem.prompt
-    return (*before, {**last, "content": fill(question=last["content"], hint=hint, **more)})
+    content = retold(last["content"], lambda text: fill(question=text, hint=hint, **more))
+    return (*before, {**last, "content": content})
 
 
 class Templated(Asking):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay.errors import ConfigError, DataError
+from assay.policy.messages import text_of
 from assay.tasks.data.answers import no_gold, troubles_of_tests
 from assay.tasks.data.rows import SHOWN, Table, plain_prompt
 from assay.tasks.data.task import Places, data, rows_of, tables
@@ -150,7 +151,7 @@ def _opened(ids: Sequence[int], problem: Problem, reader: Reader) -> bool:
     """Whether the template opens the assistant's turn: whether more than end tokens follows the last message."""
     name = reader.tokenizer.backend.id_to_token
     rendered = reader.tokenizer.backend.decode(list(ids), skip_special_tokens=False)
-    last = problem.prompt if isinstance(problem.prompt, str) else problem.prompt[-1]["content"]
+    last = problem.prompt if isinstance(problem.prompt, str) else text_of(problem.prompt[-1]["content"])
     _, known, rest = rendered.rpartition(last.strip())
     for end in reader.end_ids:
         rest = rest.replace(name(end) or "", "")
@@ -164,13 +165,15 @@ def _holds_special(problem: Problem, tokenizer: Tokenizer) -> bool:
 
 
 def _text(problem: Problem) -> str:
-    return problem.prompt if isinstance(problem.prompt, str) else "\n".join(m["content"] for m in problem.prompt)
+    return (
+        problem.prompt if isinstance(problem.prompt, str) else "\n".join(text_of(m["content"]) for m in problem.prompt)
+    )
 
 
 def _marked(problem: Problem, system: str) -> bool:
     """Whether the prompt or its system message says how to mark the final answer."""
     prompt = problem.prompt
-    own = "" if isinstance(prompt, str) else " ".join(m["content"] for m in prompt if m["role"] == "system")
+    own = "" if isinstance(prompt, str) else " ".join(text_of(m["content"]) for m in prompt if m["role"] == "system")
     return any(mark in text for mark in _MARKS for text in (plain_prompt(problem), (own or system).casefold()))
 
 

@@ -128,6 +128,7 @@ METHODS = {
         "self",
         "continual",
         "enigmata",
+        "wemath2",
         "erpo",
         "clpo",
         "questa",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from assay.policy.checkpoint import Policy, fingerprint, fresh_policy, load_policy, load_weights, save_policy
     from assay.policy.config import PolicyConfig, Rope
     from assay.policy.hf_config import config_from_hf, config_to_hf
+    from assay.policy.seeing import fresh_seeing
     from assay.policy.tokenizer import Tokenizer, character_tokenizer, load_tokenizer
     from assay.policy.transformer import Transformer
 
@@ -25,6 +26,7 @@ __all__ = [
     "config_to_hf",
     "fingerprint",
     "fresh_policy",
+    "fresh_seeing",
     "load_policy",
     "load_tokenizer",
     "load_weights",
@@ -42,6 +44,7 @@ _HOME = {
     "config_to_hf": "hf_config",
     "fingerprint": "checkpoint",
     "fresh_policy": "checkpoint",
+    "fresh_seeing": "seeing",
     "load_policy": "checkpoint",
     "load_tokenizer": "tokenizer",
     "load_weights": "checkpoint",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from assay.policy import lora
 from assay.policy.adapted import merged
 from assay.policy.config import PolicyConfig, parameters
 from assay.policy.hf_config import ARCHITECTURES, config_from_hf, config_to_hf
+from assay.policy.pictures import SETTINGS
 from assay.policy.safetensors_folder import numbers_in, read_weights, write_weights
 from assay.policy.tokenizer import FILES, Tokenizer, load_tokenizer
 from assay.policy.transformer import Transformer
@@ -92,11 +93,13 @@ def load_policy(
     raw = read_json(folder / "config.json")
     family = raw.get("model_type")
     if isinstance(family, str) and family not in ARCHITECTURES:
-        from assay.policy.foreign import check_foreign, load_foreign
+        from assay.policy.foreign import check_foreign, load_foreign, pictures_of
 
         check_foreign(raw)
-        tokenizer = load_tokenizer(folder)
+        settings = read_json(folder / SETTINGS) if (folder / SETTINGS).exists() else {}
+        tokenizer = replace(load_tokenizer(folder), pictures=pictures_of(raw, settings))
         transformer = load_foreign(folder, raw, **how)
+        transformer.pictures = tokenizer.pictures
     else:
         config = config_from_hf(raw)
         tokenizer = load_tokenizer(folder)

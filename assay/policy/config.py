@@ -180,3 +180,17 @@ def matrices(c: PolicyConfig) -> dict[str, tuple[int, int]]:
         "up_proj": (c.ffn, c.hidden),
         "down_proj": (c.hidden, c.ffn),
     }
+
+
+@dataclass(frozen=True)
+class EyeShape:
+    """The shape of the eye: pictures of `side` x `side` pixels, which it reads in squares of `patch` x `patch`.
+
+    EyeShape(side=24, patch=8, hidden=64, layers=1, heads=4)  # 9 tokens a picture
+    """
+
+    side: int = 24
+    patch: int = 8
+    hidden: int = 64
+    layers: int = 1
+    heads: int = 4

@@ -13,11 +13,13 @@ from torch import Tensor, nn
 
 from assay.errors import ConfigError, DataError, StorageError
 from assay.policy.lora import Lora
+from assay.policy.pictures import Eye, Pictures
 from assay.policy.safetensors_folder import listed, numbers_in
 
 FEW_LAYERS = 1000  # a network of so many layers can be laid out in a second
 _CONTEXT = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length")
 _LAYERS = ("num_hidden_layers", "n_layer", "n_layers")
+SEEING = ("llava",)  # the families of models that see pictures
 _HEADS = ("num_key_value_heads", "num_attention_heads", "n_head")
 
 
@@ -38,6 +40,7 @@ class Foreign(nn.Module):
 
     lora: Lora | None = None
     base_names: frozenset[str] = frozenset()
+    pictures: Pictures | None = None  # those of the tokenizer, for a model that sees
 
     def __init__(self, inner: Any, raw: Mapping[str, Any]) -> None:
         super().__init__()
@@ -48,6 +51,10 @@ class Foreign(nn.Module):
     def output(self) -> nn.Module:
         """The layer that gives the logits."""
         return self.inner.get_output_embeddings()
+
+    def see(self, pixels: Tensor) -> Tensor:
+        """What the network reads in the place of pictures: [N, P, D] of the pixels [N, 3, H, W]."""
+        return torch.stack(list(self.inner.model.get_image_features(pixels, return_dict=True).pooler_output))
 
     def tensors(self) -> dict[str, Tensor]:
         """All tensors that a checkpoint holds, by their names in files; a tied weight has its first name alone."""
@@ -88,8 +95,44 @@ def check_foreign(raw: Mapping[str, Any]) -> None:
             f"transformers {auto.__version__} knows no model_type '{family}'. Ours are llama, qwen2 and qwen3; for "
             "others install a transformers that has it."
         )
-    if family not in auto.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
-        raise ConfigError(f"model_type '{family}' is no causal language model in transformers {auto.__version__}.")
+    if family not in (*SEEING, *auto.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES):
+        raise ConfigError(
+            f"model_type '{family}' is no causal language model in transformers {auto.__version__}; of the models that "
+            f"see pictures, those of the family {' or '.join(SEEING)} are run."
+        )
+
+
+def pictures_of(raw: Mapping[str, Any], settings: Mapping[str, Any]) -> Pictures | None:
+    """Where a model that sees keeps its pictures; None for a model that reads text alone. `settings` are those of its
+    image processor.
+    """
+    if raw.get("model_type") not in SEEING:
+        return None
+    vision, eye = raw.get("vision_config") or {}, Eye.of(settings)
+    side, patch = vision.get("image_size", 224), vision.get("patch_size", 32)
+    if (eye.height, eye.width) != (side, side):
+        raise ConfigError(
+            f"the image processor makes pictures of {eye.height} x {eye.width} pixels, and config.json reads {side} x "
+            f"{side}: they do not belong together."
+        )
+    whole = raw.get("vision_feature_select_strategy", "default") == "full"
+    token = raw.get("image_token_index", raw.get("image_token_id", 32000))
+    return Pictures(token=token, count=(side // patch) ** 2 + whole, eye=eye)
+
+
+def _network_class(auto: Any, family: str) -> Any:
+    """The class of `transformers` that builds networks of this family."""
+    return auto.AutoModelForImageTextToText if family in SEEING else auto.AutoModelForCausalLM
+
+
+def network_of(raw: Mapping[str, Any]) -> Any:
+    """A network of this shape, with weights that are still to be set."""
+    auto = _transformers()
+    settings = {name: value for name, value in raw.items() if name != "model_type"}
+    with quiet(auto):
+        return _network_class(auto, raw["model_type"]).from_config(
+            auto.AutoConfig.for_model(raw["model_type"], **settings)
+        )
 
 
 def _code_in(raw: Mapping[str, Any], path: str = "") -> Iterator[str]:
@@ -128,7 +171,7 @@ def load_foreign(
     _require_weights(auto, folder, raw)
     try:
         with quiet(auto):
-            inner, report = auto.AutoModelForCausalLM.from_pretrained(
+            inner, report = _network_class(auto, raw["model_type"]).from_pretrained(
                 folder,
                 dtype=dtype,
                 local_files_only=True,
@@ -170,7 +213,8 @@ def _require_weights(auto: Any, folder: Path, raw: Mapping[str, Any]) -> None:
             )
     try:
         with quiet(auto), torch.device("meta"):
-            laid = auto.AutoModelForCausalLM.from_config(auto.AutoConfig.from_pretrained(folder, local_files_only=True))
+            config = auto.AutoConfig.from_pretrained(folder, local_files_only=True)
+            laid = _network_class(auto, raw["model_type"]).from_config(config)
     except Exception:  # the library raises errors of many types; loading raises the same one again, and reports it
         return
     described = sum(parameter.numel() for parameter in laid.parameters())

@@ -19,8 +19,10 @@ from tokenizers import AddedToken, decoders, models, pre_tokenizers
 from assay.errors import ConfigError, DataError, StorageError
 from assay.host.files import parse_json, read_bytes
 from assay.policy import conversation
-from assay.policy.chat import CHARACTERS, PLAIN, UNOPENED, Message, names_in, render_chat
+from assay.policy.chat import CHARACTERS, OURS, PLAIN, UNOPENED, Message, names_in, render_chat
 from assay.policy.conversation import Chat, with_system
+from assay.policy.messages import marked, pictures_in, text_of
+from assay.policy.pictures import SETTINGS, Pictures
 from assay.types import Ids
 
 FILES = (
@@ -33,6 +35,7 @@ FILES = (
     "vocab.json",
     "merges.txt",
     "tokenizer.model",
+    SETTINGS,
     conversation.FILE,
 )
 LARGEST = 64 << 20  # bytes of a file; vocabularies of a quarter of a million tokens take half of it
@@ -63,6 +66,7 @@ class Tokenizer:
     tool_template: str | None = None  # the template for conversations with tools, if the folder has a separate one
     chat: Chat = field(default_factory=Chat)  # what is put into every prompt
     place: str = ""  # the folder that it was read from, named in error messages
+    pictures: Pictures | None = None  # the pictures that were shown to a model that sees; None: it reads text alone
 
     def encode(self, text: str) -> Ids:
         """int32 ids of the text alone: no special tokens are added."""
@@ -72,8 +76,8 @@ class Tokenizer:
             return np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text without special tokens. An unfinished UTF-8 character becomes U+FFFD."""
-        known = self._known(ids)
+        """The text without special tokens and pictures. An unfinished UTF-8 character becomes U+FFFD."""
+        known = self._known(ids if self.pictures is None else (token for token in ids if token >= 0))
         with _NamingFailures(self.place):
             return self.backend.decode(known, skip_special_tokens=True)
 
@@ -108,12 +112,22 @@ class Tokenizer:
         messages = with_system(self.chat, given)
         if self.alphabet is not None:
             for message in messages:
-                self._check_alphabet(str(message.get("content", "")))
+                self._check_alphabet(text_of(message.get("content", "")))
+        shown = list(pictures_in(messages))
         tools = self.chat.schemas if tools is None else tools
         seen = {**self.special, **self.chat.switches, **(variables or {})}
-        text = render_chat(self._template(bool(tools)), messages, variables=seen, tools=tools, place=self.place)
+        template = self._template(bool(tools))
+        if self.pictures is not None:
+            mark = self.backend.id_to_token(self.pictures.token) if template in OURS else None
+            messages = marked(messages, mark)
+        elif shown:
+            raise DataError(
+                f"a prompt shows a picture, and the model {self.place} reads text alone: take one that sees."
+            )
+        text = render_chat(template, messages, variables=seen, tools=tools, place=self.place)
         with _NamingFailures(self.place):
-            return np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+            ids = np.array(self.backend.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+        return ids if self.pictures is None else self.pictures.placed(ids, shown)
 
     def speaking(self, chat: Chat) -> Tokenizer:
         """The same tokenizer with these chat settings in every prompt. Settings
@@ -339,28 +353,32 @@ def _alphabet(described: Mapping[str, Any]) -> frozenset[str] | None:
     return frozenset(byte.decode("ascii") for byte in spelt) if plain and b"".join(spelt).isascii() else None
 
 
-def character_tokenizer(alphabet: str) -> Tokenizer:
+def character_tokenizer(alphabet: str, *, sees: bool = False) -> Tokenizer:
     """One token per character: ids 0 <pad>, 1 <bos>, 2 <eos>, 3 <sep>, then the alphabet in its order.
 
-    A prompt becomes <bos>, its characters, <sep>; an answer is its characters and <eos>.
+    A prompt becomes <bos>, its characters, <sep>; an answer is its characters and <eos>. With `sees` one more token
+    marks the place of a picture.
     """
     if not alphabet or len(set(alphabet)) != len(alphabet):
         raise DataError(f"an alphabet must hold characters, each once, not {alphabet!r}.")
     names = _unspellable(alphabet)
+    marks = {"image_token": f"{names['pad_token'][0]}picture{names['pad_token'][-1]}"} if sees else {}
     if alphabet.isascii():  # byte-level without merges, the form in which transformers reads a qwen2 model's tokenizer
-        words = [*names.values(), *(_LETTER_OF[ord(letter)] for letter in alphabet)]
+        words = [*names.values(), *(_LETTER_OF[ord(letter)] for letter in alphabet), *marks.values()]
         backend = tokenizers.Tokenizer(models.BPE(vocab={word: i for i, word in enumerate(words)}, merges=[]))
         backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         backend.decoder = decoders.ByteLevel()
     else:
-        words = [*names.values(), *alphabet]
+        words = [*names.values(), *alphabet, *marks.values()]
         backend = tokenizers.Tokenizer(models.WordLevel(vocab={word: i for i, word in enumerate(words)}, unk_token=""))
         backend.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(r"[\s\S]"), "isolated")
         backend.decoder = decoders.Fuse()
-    backend.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names.values()])
+    specials = (*names.values(), *marks.values())
+    backend.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in specials])
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         **names,
+        **marks,
         "unk_token": names["pad_token"],  # never needed; without a name for it, transformers adds a token of its own
         "chat_template": CHARACTERS,
         "clean_up_tokenization_spaces": False,

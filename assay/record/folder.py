@@ -1,6 +1,6 @@
 """The run folder: everything that belongs to a run, in a folder that can be moved and read without Assay.
 
-    run.json  metrics.jsonl  evals.jsonl  rollouts.jsonl  learnt.txt  rollouts/  ckpt/  orphans/  lock
+    run.json  metrics.jsonl  evals.jsonl  rollouts.jsonl  learnt.txt  pictures.jsonl  rollouts/  ckpt/  orphans/  lock
 
 `create` and `open` lock the folder until their `with` block ends; `read_only` takes no lock and writes nothing. Within
 a step the records are appended first, then the rollouts are written, then a checkpoint is saved. A checkpoint holds the

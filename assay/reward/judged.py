@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from assay.memory import Memory
 from assay.part import Rewarding
+from assay.policy.messages import text_of
 from assay.reward.votes import answer_of, groups_of
 from assay.rng import Key
 from assay.types import Episode, Problem, Reward
@@ -44,7 +45,9 @@ def question_of(problem: Problem) -> str:
     """The prompt as text."""
     if isinstance(problem.prompt, str):
         return problem.prompt
-    return "\n\n".join(f"{message.get('role', '')}: {message.get('content', '')}" for message in problem.prompt)
+    return "\n\n".join(
+        f"{message.get('role', '')}: {text_of(message.get('content', ''))}" for message in problem.prompt
+    )
 
 
 def gold_of(problem: Problem) -> str:

@@ -18,7 +18,7 @@ from assay.errors import StorageError, UsageError, unknown
 from assay.host.cache import cache_folder
 from assay.known import RECIPES
 from assay.part import Asking
-from assay.policy.config import PolicyConfig
+from assay.policy.config import EyeShape, PolicyConfig
 from assay.rng import digest
 from assay.run.configure import to_data
 from assay.run.context_fit import longest_solution
@@ -44,6 +44,7 @@ class Base:
     scale: Scale
     seed: int = 0
     ask: tuple[Asking, ...] = ()  # parts that change its prompts, as in a recipe
+    eye: EyeShape | None = None  # of a base that sees pictures
 
     @property
     def hash(self) -> str:
@@ -51,6 +52,8 @@ class Base:
         del data["pool"]["left_out"]  # always empty: generated tasks have no rows that could be left out
         if not data["scale"]["num_tokens"]:
             del data["scale"]["num_tokens"]  # so that bases built before there was this field keep their hash
+        if self.eye is None:
+            del data["eye"]  # likewise
         if asked := data.pop("ask"):
             data["augment"] = asked  # the field's earlier name, so that bases built under it keep their hash
         return digest("base", json.dumps(data, sort_keys=True))
@@ -163,6 +166,14 @@ BASES = {
             scale=imitation(num_steps=800),
         ),
         *(row.base for row in _OF_TASKS),
+        Base(
+            name="grids",
+            summary="questions about pictures of coloured cells with digits, in their plain variants; it sees",
+            shape=small_shape(hidden=96, layers=3, heads=4, ffn=256, context=128),
+            pool=Pool((Share("grids", (1, 2, 3, 5)),)),
+            scale=dataclasses.replace(imitation(num_steps=240, learning_rate=1.2e-3), schedule="constant"),
+            eye=EyeShape(side=24, patch=8, hidden=64, layers=1, heads=4),
+        ),
     )
 }
 
@@ -256,13 +267,17 @@ def making(made: Base, scratch: Path) -> Experiment:
     """The run that makes a base: the recipe `sft` on worked solutions, through the same loop as every other run. It
     starts from an untrained model, which is written to `scratch`.
     """
-    from assay.policy import character_tokenizer, fresh_policy, save_policy
+    from assay.policy import character_tokenizer, fresh_policy, fresh_seeing, save_policy
     from assay.rng import Key
     from assay.tasks import ALPHABET
 
-    tokenizer = character_tokenizer(ALPHABET)
-    shape = dataclasses.replace(made.shape, vocab=tokenizer.vocab)
-    save_policy(fresh_policy(shape, tokenizer, key=Key("base", made.name, made.seed)), scratch / "start")
+    tokenizer = character_tokenizer(ALPHABET, sees=made.eye is not None)
+    shape, key = dataclasses.replace(made.shape, vocab=tokenizer.vocab), Key("base", made.name, made.seed)
+    if made.eye is None:
+        start = fresh_policy(shape, tokenizer, key=key)
+    else:
+        start = fresh_seeing(shape, made.eye, tokenizer, key=key)
+    save_policy(start, scratch / "start")
     sft, scale = RECIPES["sft"], dataclasses.replace(made.scale, max_new=longest_solution(made.pool))
     mechanism = dataclasses.replace(sft.mechanism, ask=(*made.ask, *sft.mechanism.ask))
     return Experiment(

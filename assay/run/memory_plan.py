@@ -32,7 +32,7 @@ def shape_of(model: str) -> PolicyConfig | None:
     from assay.run.bases import BASES
 
     if not Path(model).exists() and model in BASES:
-        return BASES[model].shape
+        return BASES[model].shape if BASES[model].eye is None else None
     try:
         from assay.policy.hf_config import config_from_hf
         from assay.policy.lora import CONFIG, read_config

@@ -24,7 +24,7 @@ from assay.record.panel import Panel, panel
 from assay.record.signals import StopFlag
 from assay.record.sinks import require as require_packages
 from assay.record.sinks import series_of, tracking
-from assay.run import data_needs, external_needs, settings
+from assay.run import data_needs, external_needs, picture_needs, settings
 from assay.run.configure import from_data, override, to_data
 from assay.run.context_fit import check_lengths
 from assay.run.experiment import Experiment, check
@@ -79,6 +79,7 @@ def plan(
         experiment = override(experiment, path, value, named=partial(named_at, experiment.recipe.scale, rules))
     experiment = dataclasses.replace(experiment, chat=resolved(experiment.chat))
     check(experiment)
+    picture_needs.require_sight(experiment)
     data_needs.require_solutions(experiment.recipe, experiment.pool)
     if not experiment.rewards:
         data_needs.require_answers(experiment.pool)
@@ -110,6 +111,7 @@ def start(
     from assay.policy import fingerprint
 
     check(experiment)
+    picture_needs.require_sight(experiment)
     if isinstance(place, Path):
         require_vacant(place)
     require_packages(experiment.tracking.sinks)
@@ -189,6 +191,7 @@ def resume(
         if learners is not None:
             experiment = override(experiment, "machine.learners", learners)
         check(experiment)
+        picture_needs.require_sight(experiment)
         device_of(experiment.machine.device)
         for sentence in folder.noticed:
             say(f"warning: {sentence}. Training does not read these records; curves and reports of this run do.")
@@ -261,6 +264,8 @@ def _run(
     if data_needs.files(experiment.pool) and folder.learnt() is None:
         folder.keep_learnt(data_needs.learnt(experiment.pool))
     policy = with_adapter(experiment, policy)
+    if policy.tokenizer.pictures is not None:
+        picture_needs.keep(policy.tokenizer.pictures, folder.path)
     with judge:
         for attempt in itertools.count(1):
             rest = {"quiet": quiet, "shown": shown, "judge": judge, "checkpoint": checkpoint, "longest": longest}

@@ -52,6 +52,7 @@ TASKS = Table(
         "search-stream": "search_stream:SEARCH_STREAM",
         "trace": "trace:TRACE",
         "quantities": "quantities:QUANTITIES",
+        "grids": "coloured:GRIDS",
     }
 )
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""

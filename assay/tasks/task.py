@@ -92,6 +92,8 @@ class Task:
     # looks at a share of what was rewarded
     first: int | None = None  # the level of a run that names none; None: the easiest
     reworded: Callable[[Spec, np.random.Generator], Spec] | None = None  # the same problem, asked in another way
+    picture: Callable[[Spec], np.ndarray] | None = None  # what an instance shows, as uint8[H, W, 3]
+    variant: Callable[[Spec, int], Spec] | None = None  # the same problem at another level
     externals: tuple[str, ...] = ()  # the foreign programs that judge its answers: names of `assay.externals.EXTERNALS`
 
     def split_of(self, spec: Spec) -> Split:
@@ -137,7 +139,7 @@ class Task:
             question, worked = self.natural(spec), natural_text(solution)
         return Problem(
             task=self.name,
-            prompt=question,
+            prompt=question if self.picture is None else showing(self.picture(spec), question),
             spec=spec,
             canonical=self.canonical(spec),
             level=level,
@@ -166,6 +168,14 @@ class Task:
         if not answer:
             return Verdict.fail("empty")
         return self.check(problem.spec, answer)
+
+
+def showing(pixels: np.ndarray, question: str) -> tuple[Mapping[str, Any], ...]:
+    """A prompt with a picture before the question."""
+    from assay.policy.pictures import address_of
+
+    parts = [{"type": "image", "image": address_of(pixels)}, {"type": "text", "text": question}]
+    return ({"role": "user", "content": parts},)
 
 
 def compact_text(solution: Solution) -> str:

@@ -24,6 +24,7 @@ NAMES += ["calls", "repair", "constraints", "binario", "kakurasu", "stack"]
 CHAINS = ("search-stream", "quantities", "trace")  # their solutions are long on purpose: test_steps.py
 NAMES += CHAINS
 JUDGED = ("metamath", "verilog", "coq")  # by programs that are not there everywhere: test_tasks_judged.py
+SHOWN = ("grids",)  # their prompts show pictures: test_coloured.py
 EASIEST = {name: TASKS[name].levels[0] for name in NAMES}
 
 
@@ -85,7 +86,7 @@ def posed(name: str, level: int, seed: int, **options) -> Problem:
 
 
 def test_the_tasks_stand_under_their_own_names() -> None:
-    assert set(TASKS) == {*NAMES, *JUDGED}
+    assert set(TASKS) == {*NAMES, *JUDGED, *SHOWN}
     assert all(TASKS[name].name == name for name in TASKS)
     assert len({task.summary for task in TASKS.values()}) == len(TASKS)
     assert all("level" in task.summary for task in TASKS.values())

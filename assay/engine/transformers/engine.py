@@ -24,7 +24,7 @@ from assay.engine.local import LaidChunk, LocalEngine
 from assay.engine.sampling_call import Limits
 from assay.engine.transformers.padded import cut_rectangles, pad
 from assay.engine.transformers.sampler import generate
-from assay.errors import ConfigError, UsageError
+from assay.errors import ConfigError, DataError, UsageError
 from assay.rng import Key
 from assay.types import Batch, Request
 
@@ -128,12 +128,32 @@ class AdapterEngine(LocalEngine):
         ids, read = padded.ids, {}
         if padded.blend_ids is not None and padded.blend_share is not None:
             ids, read = None, {"inputs_embeds": self._blended(padded.ids, padded.blend_ids, padded.blend_share)}
+        elif self.model.pictures is not None:
+            ids, read = None, {"inputs_embeds": self.seen(padded.ids, padded.mask)}
         logits = self.run(ids, padded.mask, padded.positions, use_cache=False, **read).logits
         return logits[..., : self.vocab].flatten(0, 1).index_select(0, padded.predict)
+
+    def seen(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Embeddings [B, T, D] of ids, among which those of pictures are looked up and encoded, each picture once."""
+        read = self.model.inner.get_input_embeddings()(ids.clamp(min=0))
+        shown = (ids < 0) & (mask > 0)
+        tokens, count = ids[shown].cpu().numpy().astype(np.int32), self.model.pictures.count
+        if not len(tokens):
+            return read
+        if len(tokens) % count:
+            raise DataError(f"a context holds a part of a picture: the {count} tokens of a picture stay together.")
+        names = tokens.reshape(-1, count)
+        different, which = np.unique(names, axis=0, return_inverse=True)
+        pixels = torch.from_numpy(np.stack([self.model.pictures.pixels(name) for name in different])).to(self.device)
+        with self._format():
+            features = self.model.see(pixels.to(read.dtype))
+        return read.masked_scatter(shown.unsqueeze(-1), features[torch.from_numpy(which.reshape(-1))].to(read.dtype))
 
     @torch.no_grad()
     def _blended(self, ids: Tensor, others: Tensor, share: Tensor) -> Tensor:
         """Embeddings [B, T, D] that are given: nothing goes back into them."""
+        if self.model.pictures is not None:
+            raise ConfigError(f"{self.model.config.family} sees pictures: its tokens cannot be blended with others.")
         if "inputs_embeds" not in self.takes:
             raise ConfigError(f"{self.model.config.family} reads ids alone: no token can be blended with another.")
         return embedded(ids, self.model.inner.get_input_embeddings(), others, share)

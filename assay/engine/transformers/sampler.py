@@ -103,7 +103,10 @@ class _Wave:
             return torch.from_numpy(np.ascontiguousarray(array)).to(self.engine.device)
 
         more = {"past_key_values": cache, "use_cache": True, "logits_to_keep": 1}
-        return self.engine.run(tensor(ids), tensor(mask), tensor(positions), **more)
+        given: Tensor | None = tensor(ids)
+        if (ids < 0).any():
+            given, more["inputs_embeds"] = None, self.engine.seen(tensor(ids), tensor(mask))
+        return self.engine.run(given, tensor(mask), tensor(positions), **more)
 
     def _leave(self, freed: np.ndarray, active: int) -> int:
         """Drop the finished rows `freed` and close the gaps, in order. Returns how many rows stay."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from assay.ask.hints import holds_answer, lengthened, reworded
 from assay.ask.template import worded
 from assay.part import Expansion
+from assay.policy.messages import text_of
 from assay.types import Episode, Problem, Request
 from assay.verifiers.answers import find_answer
 
@@ -105,7 +106,8 @@ def answer_of(problem: Problem) -> str:
 def usable(episode: Episode, *, least: int) -> bool:
     """Whether a rewritten problem may be asked: it ended by itself, is not empty, new, and keeps the answer back."""
     problem, text = episode.request.problem, episode.text.strip()
-    same = text == (problem.prompt if isinstance(problem.prompt, str) else problem.prompt[-1]["content"]).strip()
+    asked = problem.prompt if isinstance(problem.prompt, str) else text_of(problem.prompt[-1]["content"])
+    same = text == asked.strip()
     return episode.finish == "stop" and bool(text) and not same and not holds_answer(problem, text, least=least)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
+from assay.policy.messages import pictures_in, plain_parts, text_of
 from assay.rng import digest
 from assay.tasks.data.files import UNREADABLE, Fault, Row, kind, read
 from assay.types import Problem
@@ -28,7 +29,7 @@ SHOWN = 10  # the most faults that a message lists one by one
 MARK = "####"
 _BOX = "\\boxed{"
 
-Prompt = str | tuple[Mapping[str, str], ...]
+Prompt = str | tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -224,12 +225,12 @@ def _parted(value: Any, name: str) -> tuple[list[Any], str]:
     if not isinstance(value, list) or not value:
         raise _Bad(f"has {kind(value)} in '{name}': expected a list of messages that ends with the assistant's answer.")
     last = _message(value[-1], len(value), name)
-    if last["role"] != "assistant" or not last["content"].strip():
+    if last["role"] != "assistant" or not text_of(last["content"]).strip():
         raise _Bad(f"does not end '{name}' with an answer of the assistant, as --answer-from-messages expects.")
-    return value[:-1], last["content"].strip()
+    return value[:-1], text_of(last["content"]).strip()
 
 
-def _messages(value: Sequence[Any], name: str) -> tuple[Mapping[str, str], ...]:
+def _messages(value: Sequence[Any], name: str) -> tuple[Mapping[str, Any], ...]:
     messages = tuple(_message(item, number, name) for number, item in enumerate(value, 1))
     if not messages:
         raise _Bad(f"has no messages in '{name}'.")
@@ -240,7 +241,7 @@ def _messages(value: Sequence[Any], name: str) -> tuple[Mapping[str, str], ...]:
     return messages
 
 
-def _message(item: Any, number: int, name: str) -> Mapping[str, str]:
+def _message(item: Any, number: int, name: str) -> Mapping[str, Any]:
     if not isinstance(item, Mapping) or not {"role", "content"} <= item.keys():
         raise _Bad(f'has {kind(item)} as message {number} of \'{name}\': expected {{"role": ..., "content": ...}}.')
     role, content = item["role"], item["content"]
@@ -249,13 +250,21 @@ def _message(item: Any, number: int, name: str) -> Mapping[str, str]:
     if isinstance(content, list):
         parts = [part.get("text") if isinstance(part, Mapping) else part for part in content]
         texts = [part for part in parts if isinstance(part, str)]
-        content = "".join(texts) if len(texts) == len(parts) else content
-    if not isinstance(content, str):
+        content = "".join(texts) if len(texts) == len(parts) else _shown(content, number, name)
+    if not isinstance(content, str | list):
         raise _Bad(f"has {kind(content)} as content of message {number} of '{name}': expected text.")
-    if role == "user" and not content.strip():
+    if role == "user" and not (content.strip() if isinstance(content, str) else content):
         raise _Bad(f"has an empty message {number} of the user in '{name}'.")
     further = {key: value for key, value in item.items() if value is not None}
     return {**further, "role": role, "content": content}
+
+
+def _shown(content: Sequence[Any], number: int, name: str) -> list[Mapping[str, Any]]:
+    """The parts of a message with pictures, each with the fields that are needed."""
+    try:
+        return plain_parts(content)
+    except DataError as error:
+        raise _Bad(f"has a part that cannot be shown in message {number} of '{name}': {error}") from None
 
 
 def _with_system(prompt: Prompt, system: str) -> Prompt:
@@ -376,12 +385,12 @@ def listed(lines: Sequence[int | str]) -> str:
 
 
 def plain_prompt(problem: Problem) -> str:
-    """The prompt in lower case, with single spaces and without system messages:
+    """The prompt in lower case, with single spaces, without system messages, and with the sources of its pictures:
     equal for prompts that read the same.
     """
     prompt = problem.prompt
-    texts = [prompt] if isinstance(prompt, str) else [m["content"] for m in prompt if m["role"] != "system"]
-    return " ".join(" ".join(texts).casefold().split())
+    texts = [prompt] if isinstance(prompt, str) else [text_of(m["content"]) for m in prompt if m["role"] != "system"]
+    return " ".join([*" ".join(texts).casefold().split(), *pictures_in(prompt)])
 
 
 def without(problems: Sequence[Problem], others: Sequence[Problem]) -> tuple[Problem, ...]:
