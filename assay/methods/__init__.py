@@ -167,4 +167,5 @@ METHODS = {
         "rstar_coder",
         "deepmath",
     ),
+    "judges": ("rl_tango",),
 }

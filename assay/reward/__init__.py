@@ -6,6 +6,7 @@ from assay.reward.continued import SampledSteps
 from assay.reward.controls import Misjudged, Shuffled
 from assay.reward.formed import WellFormed
 from assay.reward.judged import JudgedAlone, JudgedByReference, JudgedInPairs
+from assay.reward.judgements import Grounded, MarkedBy, PreferredBy, ScoredBy, WellMarked
 from assay.reward.lengths import SoftOverlong
 from assay.reward.partial import PartialOutcome
 from assay.reward.parts import Graded, Outcome
@@ -26,16 +27,19 @@ __all__ = [
     "FailedReplies",
     "Gated",
     "Graded",
+    "Grounded",
     "GroupVote",
     "JudgedAlone",
     "JudgedByReference",
     "JudgedByRubric",
     "JudgedInPairs",
+    "MarkedBy",
     "Masked",
     "Misjudged",
     "Outcome",
     "PartialOutcome",
     "PartnerVote",
+    "PreferredBy",
     "Product",
     "RepeatedNgrams",
     "RepeatedSteps",
@@ -43,10 +47,12 @@ __all__ = [
     "Saturated",
     "Scheduled",
     "Scored",
+    "ScoredBy",
     "Shuffled",
     "SoftOverlong",
     "Sum",
     "ValidSteps",
     "Veto",
     "WellFormed",
+    "WellMarked",
 ]

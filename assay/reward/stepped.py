@@ -10,7 +10,7 @@ import numpy as np
 from assay.part import Rewarding
 from assay.reward.within import Decoder
 from assay.tasks import task
-from assay.tasks.steps import StepVerdict
+from assay.tasks.steps import Chain, StepVerdict
 from assay.types import Episode, Reward, RewardScope
 
 
@@ -28,9 +28,13 @@ def _steps(episode: Episode, codec: Decoder, worth: dict[StepVerdict, float]) ->
     if chain is None:
         return None
     values = np.array([worth[step.verdict] for step in chain.steps])
+    return Reward("valid-steps", float(values.sum()), "span", values, ends_of(chain, episode, codec))
+
+
+def ends_of(chain: Chain, episode: Episode, codec: Decoder) -> np.ndarray:
+    """int32[K]: the last token of each step of an answer."""
     ids = episode.stream("ids").tolist()
-    at = np.array([token_at(step.end - 1, ids, codec) for step in chain.steps], dtype=np.int32)
-    return Reward("valid-steps", float(values.sum()), "span", values, at)
+    return np.array([token_at(step.end - 1, ids, codec) for step in chain.steps], dtype=np.int32)
 
 
 def token_at(character: int, ids: Sequence[int], codec: Decoder) -> int:
