@@ -10,11 +10,13 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from assay.ask import Codec, Sampling
 from assay.memory import Memory
 from assay.part import Expansion
 from assay.tasks import task
-from assay.tasks.judging import COMPARE, JUDGE, question_about, to_compare, to_judge
+from assay.tasks.judging import COMPARE, JUDGE, question_about, to_compare, to_judge, written
 from assay.types import Episode, Problem, Request
 
 
@@ -44,7 +46,7 @@ def ask_judge(
     role: str,
     judgements: int,
 ) -> list[Request]:
-    """`judgements` requests for each answer that was not judged before. They form a group; the answer is their parent."""
+    """`judgements` requests for each answer that was not judged before, which form a group; it is their parent."""
     known, first = judged_before(episodes, role), _free(episodes)
     found = [e for e in episodes if open_to_judgement(e, of) and e.request.id not in known]
     asked = []
@@ -104,6 +106,22 @@ def _longer(problem: Problem, codec: Codec, kind: str, max_new: int) -> int:
     return len(codec.render(bare)) - len(codec.render(problem.prompt)) + answers * max_new
 
 
+def most_disputed(episodes: Sequence[Episode], of: str) -> list[Episode]:
+    """Of each problem, the judgements of the answer whose scores vary most; only those that can be read."""
+    asked_for = {episode.request.id: episode.request.group for episode in episodes}
+    scores: dict[str, dict[str, list[tuple[float, Episode]]]] = {}
+    for episode in episodes:
+        found = written(episode) if episode.request.role == of else None
+        if found is not None:
+            problem = scores.setdefault(asked_for.get(episode.request.parent, ""), {})
+            problem.setdefault(episode.request.parent, []).append((found.score, episode))
+    chosen = []
+    for answers in scores.values():
+        most = max(answers.values(), key=lambda said: float(np.var([score for score, _ in said])))
+        chosen += [episode for _, episode in most]
+    return chosen
+
+
 def pairs_in(episodes: Sequence[Episode], of: str, most: int) -> Iterator[tuple[Episode, Episode]]:
     """Of each group, the pairs of answers with different texts, as a round robin takes them: first each with the next
     one, then each with the next but one, at most `most` of a group.
@@ -128,11 +146,13 @@ def ask_pairs(
     role: str,
     most: int,
     judgements: int,
+    disputed: bool,
 ) -> list[Request]:
     """`judgements` requests for each order of each pair of answers. All of a pair form a group."""
     known, first = judged_before(episodes, role), _free(episodes)
+    compared = most_disputed(episodes, of) if disputed else episodes
     asked = []
-    new = [pair for pair in pairs_in(episodes, of, most) if between(*pair) not in known]
+    new = [pair for pair in pairs_in(compared, of, most) if between(*pair) not in known]
     for draw, pair in enumerate(new, start=first):
         for one, other in (pair, pair[::-1]):
             problem = one.request.problem
@@ -157,6 +177,7 @@ class AskPairs(Expansion):
     of: str = "policy"  # the role whose answers are compared
     most: int = 0  # pairs of a group; 0: all
     judgements: int = 1  # of each pair in each order
+    disputed: bool = False  # `of` judges: of each problem, only what it said of the answer whose scores vary most
     does = ask_pairs
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
@@ -164,9 +185,7 @@ class AskPairs(Expansion):
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
         if self.judgements < 1 or self.most < 0:
-            return (
-                f"ask-pairs: `judgements` must be 1 or more and `most` 0 or more, not {self.judgements}, {self.most}."
-            )
+            return f"ask-pairs: judgements must be 1 or more and most 0 or more, not {self.judgements} and {self.most}."
         if scale.group_size < 2:
             return "ask-pairs compares the answers of a group, and scale.group_size is 1. Set it to 2 or more."
         return _of_itself("ask-pairs", self.role, self.of)

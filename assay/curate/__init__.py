@@ -5,6 +5,7 @@ from assay.curate.idle import NoTraining
 from assay.curate.pairs import Pairs, TrainAt
 from assay.curate.parts import BandFirst, FirstGroups, MixedGroups, StatisticsOnly, leave_out
 from assay.curate.players import Untrained
+from assay.curate.ranked import RankedPairs
 from assay.curate.tags import WithoutTag
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "MostAgreed",
     "NoTraining",
     "Pairs",
+    "RankedPairs",
     "StatisticsOnly",
     "TrainAt",
     "Untrained",

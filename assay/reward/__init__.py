@@ -1,7 +1,7 @@
 """Rewards: what an answer is worth, from its verdict, its length, a function of the user, a judge, or other rewards."""
 
 from assay.reward.certainty import Certainty
-from assay.reward.combinators import Cascade, Gated, Product, Sum, Veto
+from assay.reward.combinators import Cascade, Gated, OfTasks, Product, Sum, Veto
 from assay.reward.continued import SampledSteps
 from assay.reward.controls import Misjudged, Shuffled
 from assay.reward.formed import WellFormed
@@ -36,6 +36,7 @@ __all__ = [
     "MarkedBy",
     "Masked",
     "Misjudged",
+    "OfTasks",
     "Outcome",
     "PartialOutcome",
     "PartnerVote",

@@ -10,15 +10,8 @@ from assay.part import Rewarding
 from assay.reward.stepped import ends_of
 from assay.reward.within import Decoder
 from assay.tasks import chain_of
-from assay.tasks.judging import COMPARE, JUDGE, Judgement, read
+from assay.tasks.judging import COMPARE, JUDGE, written
 from assay.types import Episode, Reward, RewardScope
-
-
-def written(episode: Episode) -> Judgement | None:
-    """The judgement in an answer of a judge; None if it was cut, or gives no score that the problem knows."""
-    problem = episode.request.problem
-    found = read(episode.text, problem.wording) if episode.finish == "stop" else None
-    return found if found is not None and found.score <= problem.spec["most"] else None
 
 
 def by_parent(everyone: Sequence[Episode], role: str, kind: str) -> dict[str, list[Episode]]:
@@ -55,9 +48,7 @@ class ScoredBy(Rewarding):
     outcome = True
 
 
-def preferred_by(
-    episodes: Sequence[Episode], *, everyone: Sequence[Episode], role: str, only: Sequence[str]
-) -> list[Reward | None]:
+def preferred_by(episodes: Sequence[Episode], *, everyone: Sequence[Episode], role: str) -> list[Reward | None]:
     """R_i = mean_j w_ij, where w_ij is 1 if answer i is found better than j in both orders, 0 if j is, else 1/2.
 
     Answers with equal texts tie without being asked about. None for an answer that was compared with no other.
@@ -71,9 +62,6 @@ def preferred_by(
         wins.setdefault(first, []).append(1.0 if share == 1 else 0.0 if share == 0 else 0.5)
     result: list[Reward | None] = []
     for episode in episodes:
-        if only and episode.request.problem.task not in only:
-            result.append(None)
-            continue
         alike = [
             0.5
             for other in episodes
@@ -89,9 +77,8 @@ def preferred_by(
 def _chosen(said: Sequence[Episode], place: int) -> float:
     """The mean vote for the answer that the judge read at this place; 1/2 of a judgement that names none."""
     votes = [written(one) for one in said]
-    return float(
-        np.mean([0.5 if one is None or not one.score else float(one.score == place) for one in votes] or [0.5])
-    )
+    named = [0.5 if vote is None or not vote.score else float(vote.score == place) for vote in votes]
+    return float(np.mean(named or [0.5]))
 
 
 class PreferredBy(Rewarding):
@@ -103,7 +90,6 @@ class PreferredBy(Rewarding):
     """
 
     role: str = "judge"  # the role that `ask-pairs` asks
-    only: tuple[str, ...] = ()  # the tasks whose answers are rewarded so; (): all tasks
     does = preferred_by
     outcome = True
 
@@ -181,16 +167,15 @@ class WellMarked(Rewarding):
     does = well_marked
 
 
-def grounded(episodes: Sequence[Episode], *, right: float, wrong: float, only: Sequence[str]) -> list[Reward | None]:
-    """`right` if a judgement agrees with the verifier, else `wrong`; None where two answers are as good, and for
-    answers to other tasks than `only`.
+def grounded(episodes: Sequence[Episode], *, right: float, wrong: float) -> list[Reward | None]:
+    """`right` if a judgement agrees with the verifier, else `wrong`; None where the verifier finds two answers as good,
+    and for answers that are no judgements.
     """
 
     def of(episode: Episode) -> Reward | None:
         problem = episode.request.problem
-        kind, mark, judged = problem.task.partition(":")
-        tied = kind + mark == COMPARE and problem.spec["score"] == 0
-        if kind + mark not in (JUDGE, COMPARE) or tied or (only and judged not in only):
+        tied = problem.task.startswith(COMPARE) and problem.spec["score"] == 0
+        if tied or not problem.task.startswith((JUDGE, COMPARE)):
             return None
         return Reward("grounded", right if episode.right else wrong)
 
@@ -198,15 +183,14 @@ def grounded(episodes: Sequence[Episode], *, right: float, wrong: float, only: S
 
 
 class Grounded(Rewarding):
-    """A judge is rewarded for agreeing with the verifier, where the verifier knows better: not where it finds both
-    answers as good, nor on tasks that are to be judged without it.
+    """A judge is rewarded for agreeing with the verifier, unless the verifier finds both answers of a comparison as
+    good.
 
-    Rule("critic", reward=(Grounded(only=("trace",)),))
-    --mechanism.rules.0.reward grounded --mechanism.rules.0.reward.0.only trace
+    Rule("critic", reward=(Grounded(wrong=-1.0),))
+    --mechanism.rules.0.reward grounded --mechanism.rules.0.reward.0.wrong -1
     """
 
     right: float = 1.0
     wrong: float = 0.0
-    only: tuple[str, ...] = ()  # the tasks whose verifier is believed; (): all tasks
     does = grounded
     outcome = True

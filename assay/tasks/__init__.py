@@ -58,13 +58,16 @@ TASKS = Table(
 """Name -> task. A task stands as `module:NAME`, and its module is imported when somebody asks for the task."""
 
 _GYM = "gym:"
+MADE_ON_DEMAND = (_GYM, JUDGE, COMPARE)
+"""How names of tasks begin that are made of other names, and not listed."""
 
 
 def task(name: str) -> Task:
     """The task of this name.
 
-    A name is that of a built-in task or of another package's task, `pose:NAME` (posing problems
-    of a task), `judge:NAME` or `compare:NAME` (judging answers to a task), `gym:NAME` (a generator of reasoning-gym) or `data:PATH` (the rows of a file).
+    A name is that of a built-in task or of another package's task, `pose:NAME` (posing problems of a task),
+    `judge:NAME` or `compare:NAME` (judging answers to a task), `gym:NAME` (a generator of reasoning-gym) or
+    `data:PATH` (the rows of a file).
 
         task("countdown").problem(Key(0), level=3)
     """

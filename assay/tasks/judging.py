@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from assay.errors import DataError
 from assay.tasks.task import Solution, Spec, Task, compact_text, natural_text
-from assay.types import Problem, Verdict
+from assay.types import Episode, Problem, Verdict
 from assay.verifiers.answers import Wording, answer_place, find_answer
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ NATURAL = {
 _MARKS = re.compile(r"[-+]*(?:,[-+]*)?")
 _WHOLE = re.compile(r"[0-9]{1,3}")
 _TRIES = 60  # changed answers that are tried until one is wrong
+_DRAWS = 50  # instances that are tried until the solution of one can be made wrong
 _OTHERS = 3  # other instances, whose solutions say which characters answers are made of
 _CLASSES = tuple(map(frozenset, (string.digits, string.ascii_lowercase, string.ascii_uppercase)))
 
@@ -64,6 +65,13 @@ def read(text: str, wording: Wording) -> Judgement | None:
         lines = [line.strip() for line in text[: text.rfind("\\boxed{")].splitlines()]
     marks = [line for line in lines if line and _MARKS.fullmatch(line)]
     return Judgement(marks[-1] if marks else "", int(answer))
+
+
+def written(episode: Episode) -> Judgement | None:
+    """The judgement in an answer of a judge; None if it was cut, or gives no score that the problem knows."""
+    problem = episode.request.problem
+    found = read(episode.text, problem.wording) if episode.finish == "stop" else None
+    return found if found is not None and found.score <= problem.spec["most"] else None
 
 
 def exact(judged: Task, problem: Problem, text: str, *, right: bool) -> Judgement:
@@ -154,18 +162,55 @@ def _question(kind: str, of: Task, question: str, answers: Sequence[str], wordin
     return NATURAL[kind].format(question=question, first=first, second=second, checked=checked, score=score)
 
 
+def in_other_order(problem: Problem) -> Problem:
+    """A comparison of the same two answers, the second of which is read first."""
+    spec = problem.spec
+    turned = {
+        **spec,
+        "answers": {wording: list(reversed(texts)) for wording, texts in spec["answers"].items()},
+        "marks": {wording: ",".join(reversed(marks.split(","))) for wording, marks in spec["marks"].items()},
+        "score": (0, 2, 1)[spec["score"]],
+    }
+    of = inner(problem)
+    return judging(of, COMPARE).pose(turned, level=problem.level, wording=problem.wording)
+
+
+def each_alone(problem: Problem) -> tuple[Problem, Problem]:
+    """The two problems of judging each answer of a comparison by itself."""
+    of, wording = inner(problem), problem.wording
+    asked = of.pose(problem.spec["spec"], level=problem.level, wording=wording)
+    first, second = (
+        to_judge(of, asked, text, right=of.verify(asked, text).status == "ok")
+        for text in problem.spec["answers"][wording]
+    )
+    return first, second
+
+
+def inner(problem: Problem) -> Task:
+    """The task whose answers are judged."""
+    from assay.tasks import task
+
+    return task(problem.task.partition(":")[2])
+
+
 def judging(of: Task, kind: str) -> Task:
     """The task of judging answers to `of`. Half of the answers are worked solutions; the others are worked solutions
     in which characters were changed until they are wrong. A comparison has one of each, in any order.
     """
 
     def instance(generator: np.random.Generator, level: int) -> Spec:
-        spec = of.instance(generator, level)
-        solution = of.solve(spec)
-        texts: dict[Wording, str] = {"compact": compact_text(solution), "natural": natural_text(solution)}
-        spoilt = _spoilt(of, spec, level, solution, texts, generator)
-        first_right = bool(generator.random() < 0.5)
-        return _described(of, kind, spec, level, (texts, spoilt) if first_right else (spoilt, texts))
+        for _ in range(_DRAWS):
+            spec = of.instance(generator, level)
+            solution = of.solve(spec)
+            texts: dict[Wording, str] = {"compact": compact_text(solution), "natural": natural_text(solution)}
+            spoilt = _spoilt(of, spec, level, solution, texts, generator)
+            if spoilt is not None:
+                pair = (texts, spoilt) if generator.random() < 0.5 else (spoilt, texts)
+                return _described(of, kind, spec, level, pair)
+        raise DataError(
+            f"task '{of.name}': of {_DRAWS} worked solutions none could be made wrong by changing its characters, so "
+            "that there are no wrong answers to judge."
+        )
 
     def check(spec: Spec, text: str) -> Verdict:
         if not _WHOLE.fullmatch(text) or int(text) > spec["most"]:
@@ -214,29 +259,38 @@ def _described(of: Task, kind: str, spec: Spec, level: int, pair: Sequence[Mappi
 
 def _spoilt(
     of: Task, spec: Spec, level: int, solution: Solution, texts: Mapping[Wording, str], generator: np.random.Generator
-) -> dict[Wording, str]:
-    """The worked solution in both wordings, changed until it is wrong. Where rules are kept by the answer alone, the
+) -> dict[Wording, str] | None:
+    """The worked solution in both wordings, changed until it is wrong; None if it did not become so. Where rules are kept by the answer alone, the
     same answer is changed in both.
     """
     others = [of.solve(of.instance(generator, level)) for _ in range(_OTHERS)]
     if of.rules is not None:
         signs = "".join(other.answer for other in others)
         changed = _wrong(of, spec, level, "compact", solution.answer, signs, generator)
+        if changed is None:
+            return None
         other = Solution(changed, solution.steps, solution.natural_steps)
         return {"compact": compact_text(other), "natural": natural_text(other)}
     signs = "".join(compact_text(other) for other in others)
-    return {wording: _wrong(of, spec, level, wording, text, signs, generator) for wording, text in texts.items()}
+    found = {wording: _wrong(of, spec, level, wording, text, signs, generator) for wording, text in texts.items()}
+    return {wording: text for wording, text in found.items() if text is not None} if all(found.values()) else None
+
+
+def _several(known: frozenset[str], seen: str) -> list[str]:
+    """The characters of a class that were seen; all of it if that is a single one."""
+    found = known & set(seen)
+    return sorted(known if len(found) == 1 else found)
 
 
 def _wrong(
     of: Task, spec: Spec, level: int, wording: Wording, text: str, signs: str, generator: np.random.Generator
-) -> str:
-    """The text with one character changed anywhere, and then more and more of its answer, until it is wrong. A
-    character becomes another one of its class, which is among `signs` or in the text; every fourth change doubles it.
+) -> str | None:
+    """The text with one character changed anywhere, and then more and more of its answer, until it is wrong; None if
+    it did not become so. A character becomes another one of its class, which is among `signs` or in the text; every fourth change doubles it.
     """
     problem = of.pose(spec, level=level, wording=wording)
-    letters, classes = list(text), [sorted(known & set(text + signs)) for known in _CLASSES]
-    anywhere = [i for i, sign in enumerate(text) if any(sign in known and len(known) > 1 for known in classes)]
+    letters, classes = list(text), [_several(known, text + signs) for known in _CLASSES]
+    anywhere = [i for i, sign in enumerate(text) if any(sign in known for known in classes)]
     begin, end = answer_place(text, wording) or (0, len(text))
     places = anywhere
     for attempt in range(_TRIES if places else 0):
@@ -246,4 +300,4 @@ def _wrong(
         if of.verify(problem, "".join(letters)).status == "fail":
             return "".join(letters)
         places = [i for i in anywhere if begin <= i < end] or anywhere
-    raise DataError(f"task '{of.name}': no wrong answer was found by changing characters of '{text[:80]}'.")
+    return None
