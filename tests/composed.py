@@ -29,7 +29,7 @@ from assay.rng import Key, uniforms
 from assay.types import Batch, Episode, Request, Row, Segment, Stats
 
 PROMPTS, GROUP, STEPS, MAX_NEW = 3, 4, 3, 4
-ROLES = ("policy", "abstraction", "student", "proposer", "rewriter", "hinter")
+ROLES = ("policy", "abstraction", "student", "proposer", "rewriter", "hinter", "judge", "meta")
 SLOTS = {
     name: known.SLOTS[name]
     for name in ("source", "ask", "expand", "curate", "forwards", "reward", "credit", "shape", "remember")

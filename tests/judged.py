@@ -82,11 +82,11 @@ def beginner(*, seed: int = 0) -> LocalEngine:
     return policy("fp32", vocab=Signs.vocab, hidden=32, heads=4, head_dim=8, kv_heads=4, ffn=32, context=64, seed=seed)
 
 
-def taught(name: str, *, num_steps: int) -> LocalEngine:
-    """A policy that has imitated worked solutions of `judge:NAME` or `compare:NAME` for a while: it knows the form."""
+def taught(*names: str, num_steps: int) -> LocalEngine:
+    """A policy that has imitated worked solutions of these tasks for a while: it knows the form of a judgement."""
     engine = beginner()
     recipe = recipe_of("sft", max_new=6, num_prompts=16, group_size=1, num_steps=num_steps, learning_rate=0.01)
-    run(recipe, engine, pool=Pool((Share(name, (2,)),)), codec=Signs())
+    run(recipe, engine, pool=Pool(tuple(Share(name, (2,)) for name in names)), codec=Signs())
     return engine
 
 

@@ -38,6 +38,7 @@ ASIDE = {"recompose", "take-turns"}
 WRITES = {"own-tokens", "backed-up", "label-steps", "pairs", "mismatch", "train-at", "helpful", "recompose"} | {
     "lessons",
     "unsure-tokens",
+    "ranked-pairs",
 }
 # problems without a worked solution, and parts that cannot do without
 UNSOLVABLE = {"pose", "pose-seeds", "solve-posed", "answer-posed", "admit-posed"}

@@ -33,7 +33,8 @@ UNLABELLED = tuple(name for name in RECIPES if METHOD_OF[name] in GROUPS["unlabe
 BY_CHANCE = ("spurious-random", "r-zero", "sqlm", "rlpr", "covo", "rpt")
 PICKS = ("self",)  # works on what the greedy answer fails, and here that is right from the start
 TEACHES = ("meml-grpo",)  # its first stage imitates, and is always right; its own test looks at what follows
-OTHERS = (*IMITATES, *PICKS, *TEACHES, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED)
+JUDGES = tuple(name for name in RECIPES if METHOD_OF[name] in GROUPS["judges"])  # letters cannot say a judgement
+OTHERS = (*JUDGES, *IMITATES, *PICKS, *TEACHES, *STAGED, *OFFLINE, *SOLVED, *BEGINS, *UNLABELLED)
 RL = tuple(name for name in RECIPES if name not in OTHERS)
 
 

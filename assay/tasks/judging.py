@@ -260,8 +260,8 @@ def _described(of: Task, kind: str, spec: Spec, level: int, pair: Sequence[Mappi
 def _spoilt(
     of: Task, spec: Spec, level: int, solution: Solution, texts: Mapping[Wording, str], generator: np.random.Generator
 ) -> dict[Wording, str] | None:
-    """The worked solution in both wordings, changed until it is wrong; None if it did not become so. Where rules are kept by the answer alone, the
-    same answer is changed in both.
+    """The worked solution in both wordings, changed until it is wrong; None if it did not become so. Where rules are
+    kept by the answer alone, the same answer is changed in both.
     """
     others = [of.solve(of.instance(generator, level)) for _ in range(_OTHERS)]
     if of.rules is not None:
@@ -286,7 +286,8 @@ def _wrong(
     of: Task, spec: Spec, level: int, wording: Wording, text: str, signs: str, generator: np.random.Generator
 ) -> str | None:
     """The text with one character changed anywhere, and then more and more of its answer, until it is wrong; None if
-    it did not become so. A character becomes another one of its class, which is among `signs` or in the text; every fourth change doubles it.
+    it did not become so. A character becomes another one of its class, which is among `signs` or in the text; every
+    fourth change doubles it.
     """
     problem = of.pose(spec, level=level, wording=wording)
     letters, classes = list(text), [_several(known, text + signs) for known in _CLASSES]

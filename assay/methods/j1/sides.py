@@ -6,9 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from assay.errors import DataError
 from assay.part import Asking, Rewarding
-from assay.tasks.judging import COMPARE, each_alone, in_other_order, written
+from assay.tasks.judging import COMPARE, JUDGE, each_alone, in_other_order, written
 from assay.types import Episode, Problem, Request, Reward
 
 if TYPE_CHECKING:
@@ -19,22 +18,20 @@ Form = Literal["both-orders", "alone"]
 
 def halves(problem: Problem, form: Form) -> tuple[Problem, Problem]:
     """The two problems that are asked in place of a comparison."""
-    if not problem.task.startswith(COMPARE):
-        raise DataError(
-            f"problem {problem.id} of '{problem.task}' compares no two answers. Take tasks of the name `compare:NAME`, "
-            "for example --task compare:trace."
-        )
     return (problem, in_other_order(problem)) if form == "both-orders" else each_alone(problem)
 
 
 def in_halves(requests: Sequence[Request], *, codec: Codec, form: Form) -> list[Request]:
     """Requests with even sample numbers ask the first half of their comparison, the others the second. The answers to
-    a half are a group.
+    a half are a group. Problems that compare nothing are asked as they are.
     """
     known: dict[str, tuple[Problem, Problem]] = {}
     result = []
     for request in requests:
         problem = request.problem
+        if not problem.task.startswith(COMPARE):
+            result.append(request)
+            continue
         pair = known[problem.id] = known.get(problem.id) or halves(problem, form)
         side = request.sample % 2
         context = codec.render(pair[side].prompt)
@@ -48,7 +45,7 @@ class InHalves(Asking):
     """Half of the answers of a group read a comparison in one order, the other half in the other order; or each half
     judges one of the two answers alone (J1 2505.10320).
 
-    The problems are those of tasks `compare:NAME`.
+    Comparisons are problems of tasks `compare:NAME`; other problems of a mixture are asked as they are.
     """
 
     form: Form = "both-orders"  # what takes the place of a comparison
@@ -65,20 +62,28 @@ class InHalves(Asking):
 
 def both(episodes: Sequence[Episode], *, by: Literal["verdict", "order"]) -> list[Reward | None]:
     """1 for both judgements of a pair if both are right (`verdict`), or if the better answer has the higher score
-    (`order`, a tie is none); else 0. None if one of the two is missing or was not judged.
+    (`order`, a tie is none); else 0. None if one of the two is missing or was not judged. An answer to a problem that
+    has no halves earns 1 if it is right.
     """
     pairs: dict[tuple[str, int], dict[str, Episode]] = {}
-    for episode in episodes:
+    for episode in filter(_halved, episodes):
         group, _, side = episode.request.group.rpartition("/")
         pairs.setdefault((group, episode.request.sample // 2), {})[side] = episode
     result: list[Reward | None] = []
     for episode in episodes:
+        alone = Reward("alone", float(episode.right))
+        if not _halved(episode):
+            result.append(Reward("both", alone.value, parts=(alone,)))
+            continue
         pair = pairs[episode.request.group.rpartition("/")[0], episode.request.sample // 2]
         whole = len(pair) == 2 and all(e.verdict is not None and e.verdict.status != "invalid" for e in pair.values())
-        alone = Reward("alone", float(episode.right))
         agree = whole and (_ordered(*pair.values()) if by == "order" else all(e.right for e in pair.values()))
         result.append(Reward("both", float(agree), parts=(alone,)) if whole else None)
     return result
+
+
+def _halved(episode: Episode) -> bool:
+    return episode.request.problem.task.startswith((JUDGE, COMPARE)) and "/" in episode.request.group
 
 
 def _ordered(first: Episode, second: Episode) -> bool:

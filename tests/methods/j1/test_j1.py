@@ -13,7 +13,6 @@ from judged import NAME, Signs, answer, asked, beginner, taught
 from tiny import recipe_of, require_resumable, run
 
 from assay.ask import Sampling, first_requests
-from assay.errors import DataError
 from assay.memory import Memory
 from assay.methods.j1.sides import InHalves, both, in_halves
 from assay.rng import Key
@@ -56,8 +55,9 @@ def test_samples_read_the_two_orders_in_turn_in_groups_of_their_own() -> None:
 
 def test_only_comparisons_have_halves() -> None:
     drawn = first_requests([asked()], Memory(0), first=0, samples=4, sampling=Sampling(8), codec=Signs())
-    with pytest.raises(DataError, match="compare:NAME"):
-        in_halves(drawn, codec=Signs(), form="both-orders")
+    assert in_halves(drawn, codec=Signs(), form="both-orders") == drawn
+    plain = [answer("b"), answer("a", sample=1)]
+    assert [r.value for r in both(plain, by="verdict")] == [1.0, 0.0]  # type: ignore[union-attr]
     odd, even = (recipe_of("j1", group_size=size).scale for size in (5, 4))
     assert "even number" in str(InHalves().refusal(scale=odd, mechanism=None))
     assert InHalves().refusal(scale=even, mechanism=None) is None
@@ -101,7 +101,7 @@ def test_a_run_goes_on_with_the_same_bits() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["j1", "j1-pointwise"])
 def test_the_judge_learns_to_be_right_about_both(name: str) -> None:
-    recipe = recipe_of(name, max_new=8, num_prompts=16, group_size=8, num_steps=80, warmup_steps=2, learning_rate=0.01)
+    recipe = recipe_of(name, max_new=8, num_prompts=16, group_size=8, num_steps=30, warmup_steps=2, learning_rate=0.01)
     judge = taught(f"{'compare' if name == 'j1' else 'judge'}:{NAME}", num_steps=60)
     notes, _ = run(recipe, judge, pool=PAIRS, codec=Signs())
     rewards = [np.mean([e.reward for e in step if e.reward is not None]) for step in notes.episodes]
