@@ -79,14 +79,23 @@ def register(patch: pytest.MonkeyPatch, task: Task = STEPPED) -> None:
 
 
 def beginner(*, seed: int = 0) -> LocalEngine:
-    return policy("fp32", vocab=Signs.vocab, hidden=32, heads=4, head_dim=8, kv_heads=4, ffn=32, context=64, seed=seed)
+    return policy(
+        "fp32", vocab=Signs.vocab, hidden=32, layers=2, heads=4, head_dim=8, kv_heads=4, ffn=64, context=64, seed=seed
+    )
+
+
+def _share(text: str) -> Share:
+    name, _, weight = text.partition("=")
+    return Share(name, (2,), float(weight or 1))
 
 
 def taught(*names: str, num_steps: int) -> LocalEngine:
-    """A policy that has imitated worked solutions of these tasks for a while: it knows the form of a judgement."""
+    """A policy that has imitated worked solutions of these tasks for a while, written `NAME=WEIGHT` if they are drawn
+    with other weights than 1. It knows the form of a judgement.
+    """
     engine = beginner()
-    recipe = recipe_of("sft", max_new=6, num_prompts=16, group_size=1, num_steps=num_steps, learning_rate=0.01)
-    run(recipe, engine, pool=Pool(tuple(Share(name, (2,)) for name in names)), codec=Signs())
+    recipe = recipe_of("sft", max_new=10, num_prompts=32, group_size=1, num_steps=num_steps, learning_rate=0.006)
+    run(recipe, engine, pool=Pool(tuple(map(_share, names))), codec=Signs())
     return engine
 
 

@@ -45,6 +45,7 @@ def ask_judge(
     of: str,
     role: str,
     judgements: int,
+    limit: int,
 ) -> list[Request]:
     """`judgements` requests for each answer that was not judged before, which form a group; it is their parent."""
     known, first = judged_before(episodes, role), _free(episodes)
@@ -53,12 +54,17 @@ def ask_judge(
     for draw, episode in enumerate(found, start=first):
         problem = episode.request.problem
         posed = to_judge(task(problem.task), problem, episode.text, right=episode.right)
-        asked += _requests(posed, memory, draw, judgements, sampling, codec, role=role, parent=episode.request.id)
+        about = {"role": role, "parent": episode.request.id, **_at_most(limit)}
+        asked += _requests(posed, memory, draw, judgements, sampling, codec, **about)
     return asked
 
 
 def _free(episodes: Sequence[Episode]) -> int:
     return 1 + max(episode.request.draw for episode in episodes)
+
+
+def _at_most(limit: int) -> dict[str, int]:
+    return {"max_new": limit} if limit else {}
 
 
 def _requests(
@@ -82,14 +88,15 @@ class AskJudge(Expansion):
     role: str = "judge"  # who judges; a name in the recipe's `roles`
     of: str = "policy"  # the role whose answers are judged
     judgements: int = 1  # of each answer
+    limit: int = 0  # tokens of a judgement; 0: as many as of an answer
     does = ask_judge
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return _longer(problem, codec, JUDGE, max_new)
+        return _longer(problem, codec, JUDGE, max_new) + max(0, self.limit - max_new)
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
-        if self.judgements < 1:
-            return f"ask-judge: every answer needs 1 judgement or more, not {self.judgements}."
+        if self.judgements < 1 or self.limit < 0:
+            return f"ask-judge: judgements must be 1 or more and limit 0 or more, not {self.judgements}, {self.limit}."
         return _of_itself("ask-judge", self.role, self.of)
 
 
@@ -147,6 +154,7 @@ def ask_pairs(
     most: int,
     judgements: int,
     disputed: bool,
+    limit: int,
 ) -> list[Request]:
     """`judgements` requests for each order of each pair of answers. All of a pair form a group."""
     known, first = judged_before(episodes, role), _free(episodes)
@@ -158,7 +166,7 @@ def ask_pairs(
             problem = one.request.problem
             rights, texts = (one.right, other.right), (one.text, other.text)
             posed = to_compare(task(problem.task), problem, texts, rights=rights)
-            about = {"role": role, "parent": between(one, other)}
+            about = {"role": role, "parent": between(one, other), **_at_most(limit)}
             asked += _requests(posed, memory, draw, judgements, sampling, codec, **about)
     return asked
 
@@ -177,15 +185,17 @@ class AskPairs(Expansion):
     of: str = "policy"  # the role whose answers are compared
     most: int = 0  # pairs of a group; 0: all
     judgements: int = 1  # of each pair in each order
+    limit: int = 0  # tokens of a judgement; 0: as many as of an answer
     disputed: bool = False  # `of` judges: of each problem, only what it said of the answer whose scores vary most
     does = ask_pairs
 
     def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
-        return _longer(problem, codec, COMPARE, max_new)
+        return _longer(problem, codec, COMPARE, max_new) + max(0, self.limit - max_new)
 
     def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
-        if self.judgements < 1 or self.most < 0:
-            return f"ask-pairs: judgements must be 1 or more and most 0 or more, not {self.judgements} and {self.most}."
+        if self.judgements < 1 or min(self.most, self.limit) < 0:
+            given = f"{self.judgements}, {self.most} and {self.limit}"
+            return f"ask-pairs: judgements must be 1 or more, and most and limit 0 or more, not {given}."
         if scale.group_size < 2:
             return "ask-pairs compares the answers of a group, and scale.group_size is 1. Set it to 2 or more."
         return _of_itself("ask-pairs", self.role, self.of)

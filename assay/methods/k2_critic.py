@@ -2,6 +2,7 @@
 
 from assay.collect import AskPairs
 from assay.credit import GroupRelative
+from assay.curate import Untrained
 from assay.methods.kimi.term import SquaredRatio
 from assay.objective import NoRatio, Objective, Open, SequenceSum
 from assay.recipe import Mechanism, Recipe, Rule
@@ -32,14 +33,8 @@ K2_CRITIC = Recipe(
         ),
         credit=CREDIT,
         objective=OBJECTIVE,
-        rules=(
-            Rule(
-                "critic",
-                reward=(OfTasks(of=Grounded(), tasks=tuple(COMPARE + name for name in VERIFIABLE)),),
-                credit=CREDIT,
-                objective=OBJECTIVE,
-            ),
-        ),
+        curate=(Untrained(role="critic", but=tuple(COMPARE + name for name in VERIFIABLE)),),
+        rules=(Rule("critic", reward=(Grounded(),), credit=CREDIT, objective=OBJECTIVE),),
     ),
     scale=Scale(num_prompts=128, group_size=4, max_new=8192, learning_rate=1e-6, num_steps=500, num_minibatches=4),
     models={"policy": Model(), "critic": Model()},
@@ -49,7 +44,7 @@ K2_CRITIC = Recipe(
         "rewarded by the critic alone, and its verifier only measures (`reward/accuracy`).",
         "Each pair of a group is compared in both orders, and an answer earns its share of wins. Two orders of a pair "
         "are a group of the critic's, which earns 1 for a verdict that agrees with the verifier of a verifiable "
-        "problem. Win rates of a round robin, groups of 4 and an update of the critic in each step are ours.",
+        "problem; its verdicts on other answers do not train it. Win rates of a round robin, groups of 4 and an update of the critic in each step are ours.",
         "Objective and scale are those of `kimi-k1.5`, whose form the report keeps.",
         "Critic and policy are two parameter sets that start from one model; `--roles.critic policy` makes them one.",
         "The answers to problems of the judged tasks stand for open-ended ones: that their rules are checked exactly "

@@ -168,23 +168,23 @@ class WellMarked(Rewarding):
 
 
 def grounded(episodes: Sequence[Episode], *, right: float, wrong: float) -> list[Reward | None]:
-    """`right` if a judgement agrees with the verifier, else `wrong`; None where the verifier finds two answers as good,
-    and for answers that are no judgements.
+    """`right` if a judgement agrees with the verifier, else `wrong`; half of both where the verifier finds two answers
+    as good, and None for answers that are no judgements.
     """
 
     def of(episode: Episode) -> Reward | None:
         problem = episode.request.problem
-        tied = problem.task.startswith(COMPARE) and problem.spec["score"] == 0
-        if tied or not problem.task.startswith((JUDGE, COMPARE)):
+        if not problem.task.startswith((JUDGE, COMPARE)):
             return None
-        return Reward("grounded", right if episode.right else wrong)
+        tied = problem.task.startswith(COMPARE) and problem.spec["score"] == 0
+        return Reward("grounded", (right + wrong) / 2 if tied else right if episode.right else wrong)
 
     return [of(episode) for episode in episodes]
 
 
 class Grounded(Rewarding):
-    """A judge is rewarded for agreeing with the verifier, unless the verifier finds both answers of a comparison as
-    good.
+    """A judge is rewarded for agreeing with the verifier. Where the verifier finds both answers of a comparison as good,
+    all verdicts earn the same.
 
     Rule("critic", reward=(Grounded(wrong=-1.0),))
     --mechanism.rules.0.reward grounded --mechanism.rules.0.reward.0.wrong -1

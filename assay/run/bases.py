@@ -118,16 +118,10 @@ BASES = {
         *(_of_task(*row) for row in _OF_TASKS),
         Base(
             name="judges",
-            summary="words that keep two or three rules, and judgements of such words, alone and in pairs",
-            shape=small_shape(hidden=128, layers=4, heads=4, ffn=384, context=160),
-            pool=Pool(
-                (
-                    Share("constraints", (2, 3)),
-                    Share("judge:constraints", (2, 3), 2.0),
-                    Share("compare:constraints", (2, 3), 2.0),
-                )
-            ),
-            scale=imitation(num_steps=500),
+            summary="words that keep two rules, and judgements of such words",
+            shape=small_shape(hidden=96, layers=4, heads=4, ffn=288, context=128),
+            pool=Pool((Share("constraints", (2,)), Share("judge:constraints", (2,), 4.0))),
+            scale=imitation(num_steps=900),
         ),
         Base(  # its context has room for answers at levels beyond the one that it has read
             name="search-stream",

@@ -68,6 +68,8 @@ def test_pairs_are_compared_in_both_orders_and_equal_texts_are_not() -> None:
     ]  # fmt: skip
     assert [r.group for r in requests] == ["0:1", "0:1", "0:2", "0:2"]
     assert [r.problem.spec["score"] for r in requests] == [1, 2, 1, 2]
+    assert {r.max_new for r in requests} == {12}
+    assert {r.max_new for r in expand(AskPairs(limit=5), [one, other])} == {5}
     assert len(expand(AskPairs(most=1, judgements=3), [one, same, other])) == 6
     said = [answer("1", r.problem, role="critic", parent=r.parent) for r in requests]
     assert expand(AskPairs(role="critic"), [one, same, other, *said]) == []
@@ -160,7 +162,7 @@ def test_the_form_of_a_judgement_and_its_verdict_are_apart() -> None:
 def test_a_critic_is_grounded_where_one_answer_is_better() -> None:
     a, b, c = (answer(text, sample=i) for i, text in enumerate(["b", "a", "aa"]))
     said = [comparison(a, b, "1"), comparison(b, a, "1"), comparison(b, c, "1")]
-    assert worth(Grounded(), said) == [1.0, 0.0, None], "both of the last pair are wrong"
+    assert worth(Grounded(), said) == [1.0, 0.0, 0.5], "both of the last pair are wrong"
 
 
 def test_each_kind_of_task_has_a_reward_of_its_own() -> None:

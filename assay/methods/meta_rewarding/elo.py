@@ -40,7 +40,7 @@ def weights(first: float) -> dict[int, float]:
 def rated_by(
     episodes: Sequence[Episode], *, everyone: Sequence[Episode], role: str, prior: float
 ) -> list[Reward | None]:
-    """The rating of each judgement among those of its group; None for one that was compared with no other."""
+    """The rating of each judgement among those of its group; 0, which is the mean, for one that was not compared."""
     votes: list[tuple[str, str, int]] = []
     for parent, said in by_parent(everyone, role, COMPARE).items():
         first, second = parent.split(" ")
@@ -50,7 +50,7 @@ def rated_by(
     groups: dict[str, list[int]] = {}
     for i, episode in enumerate(episodes):
         groups.setdefault(episode.request.group, []).append(i)
-    result: list[Reward | None] = [None] * len(episodes)
+    result: list[Reward | None] = [Reward("rated-by", 0.0)] * len(episodes)
     for members in groups.values():
         place = {episodes[i].request.id: k for k, i in enumerate(members)}
         wins = np.zeros((len(members), len(members)))
@@ -58,10 +58,10 @@ def rated_by(
             if first in place and second in place:
                 winner, loser = (first, second) if score == 1 else (second, first)
                 wins[place[winner], place[loser]] += worth[score]
-        met = (wins + wins.T).any(1)
-        found = ratings(wins, prior=prior)
-        for k, i in enumerate(members):
-            result[i] = Reward("rated-by", float(found[k])) if met[k] else None
+        if wins.any():
+            found = ratings(wins, prior=prior).tolist()
+            for i, rating in zip(members, found, strict=True):
+                result[i] = Reward("rated-by", rating)
     return result
 
 

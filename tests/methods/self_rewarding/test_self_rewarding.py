@@ -86,8 +86,8 @@ def test_a_run_goes_on_with_the_same_bits() -> None:
 
 @pytest.mark.slow
 def test_a_policy_that_can_judge_raises_its_own_score_and_its_accuracy() -> None:
-    engine = taught(f"judge:{NAME}", NAME, num_steps=120)
-    notes, _ = run(small(num_prompts=8, num_steps=45, learning_rate=0.002), engine, pool=POOL, codec=Signs())
+    engine = taught(f"judge:{NAME}", f"{NAME}=0.02", num_steps=120)
+    notes, _ = run(small(num_prompts=8, num_steps=45, learning_rate=0.001), engine, pool=POOL, codec=Signs())
 
     def mean(step: list[Row], name: str) -> float:
         own = [row.episode for row in step if row.role == "policy" and row.reward is not None]
