@@ -78,9 +78,18 @@ def register(patch: pytest.MonkeyPatch, task: Task = STEPPED) -> None:
     problem_set.cache_clear()
 
 
-def beginner(*, seed: int = 0) -> LocalEngine:
+def beginner(*, seed: int = 0, layers: int = 2) -> LocalEngine:
     return policy(
-        "fp32", vocab=Signs.vocab, hidden=32, layers=2, heads=4, head_dim=8, kv_heads=4, ffn=64, context=64, seed=seed
+        "fp32",
+        vocab=Signs.vocab,
+        hidden=32,
+        layers=layers,
+        heads=4,
+        head_dim=8,
+        kv_heads=4,
+        ffn=64,
+        context=64,
+        seed=seed,
     )
 
 

@@ -44,7 +44,8 @@ K2_CRITIC = Recipe(
         "rewarded by the critic alone, and its verifier only measures (`reward/accuracy`).",
         "Each pair of a group is compared in both orders, and an answer earns its share of wins. Two orders of a pair "
         "are a group of the critic's, which earns 1 for a verdict that agrees with the verifier of a verifiable "
-        "problem; its verdicts on other answers do not train it. Win rates of a round robin, groups of 4 and an update of the critic in each step are ours.",
+        "problem; its verdicts on other answers do not train it. Win rates of a round robin, groups of 4 and an update "
+        "of the critic in each step are ours.",
         "Objective and scale are those of `kimi-k1.5`, whose form the report keeps.",
         "Critic and policy are two parameter sets that start from one model; `--roles.critic policy` makes them one.",
         "The answers to problems of the judged tasks stand for open-ended ones: that their rules are checked exactly "

@@ -183,8 +183,8 @@ def grounded(episodes: Sequence[Episode], *, right: float, wrong: float) -> list
 
 
 class Grounded(Rewarding):
-    """A judge is rewarded for agreeing with the verifier. Where the verifier finds both answers of a comparison as good,
-    all verdicts earn the same.
+    """A judge is rewarded for agreeing with the verifier. Where the verifier finds both answers of a comparison as
+    good, all verdicts earn the same.
 
     Rule("critic", reward=(Grounded(wrong=-1.0),))
     --mechanism.rules.0.reward grounded --mechanism.rules.0.reward.0.wrong -1
