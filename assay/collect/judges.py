@@ -156,25 +156,25 @@ def ask_pairs(
     disputed: bool,
     limit: int,
 ) -> list[Request]:
-    """`judgements` requests for each order of each pair of answers. All of a pair form a group."""
+    """`judgements` requests for each order of each pair of answers, which form a group."""
     known, first = judged_before(episodes, role), _free(episodes)
     compared = most_disputed(episodes, of) if disputed else episodes
     asked = []
     new = [pair for pair in pairs_in(compared, of, most) if between(*pair) not in known]
-    for draw, pair in enumerate(new, start=first):
-        for one, other in (pair, pair[::-1]):
-            problem = one.request.problem
-            rights, texts = (one.right, other.right), (one.text, other.text)
-            posed = to_compare(task(problem.task), problem, texts, rights=rights)
-            about = {"role": role, "parent": between(one, other), **_at_most(limit)}
-            asked += _requests(posed, memory, draw, judgements, sampling, codec, **about)
+    orders = [order for pair in new for order in (pair, pair[::-1])]
+    for draw, (one, other) in enumerate(orders, start=first):
+        problem = one.request.problem
+        rights, texts = (one.right, other.right), (one.text, other.text)
+        posed = to_compare(task(problem.task), problem, texts, rights=rights)
+        about = {"role": role, "parent": between(one, other), **_at_most(limit)}
+        asked += _requests(posed, memory, draw, judgements, sampling, codec, **about)
     return asked
 
 
 class AskPairs(Expansion):
     """A role compares the answers of a group two by two, each pair in both orders, `judgements` times each.
 
-    Both orders of a pair form a group. Answers with the same text are not compared. A group of G different answers has
+    The judgements of a pair in one order form a group. Answers with the same text are not compared. A group of G different answers has
     G (G - 1) / 2 pairs.
 
         expand=(AskPairs(role="critic"),)

@@ -26,7 +26,7 @@ K2_CRITIC = Recipe(
     "tokens for each task, imitation beside the policy loss, and a temperature that falls",
     tasks=("constraints", *VERIFIABLE),
     mechanism=Mechanism(
-        expand=(AskPairs(role="critic", of="policy", judgements=1),),
+        expand=(AskPairs(role="critic", of="policy", judgements=2),),
         reward=(
             OfTasks(of=Outcome(right=1.0, wrong=0.0), tasks=VERIFIABLE),
             OfTasks(of=PreferredBy(role="critic"), tasks=VERIFIABLE, others=True),
@@ -42,10 +42,10 @@ K2_CRITIC = Recipe(
     notes=(
         "Give a mixture of tasks, for example --task constraints --task countdown: answers to `constraints` are "
         "rewarded by the critic alone, and its verifier only measures (`reward/accuracy`).",
-        "Each pair of a group is compared in both orders, and an answer earns its share of wins. Two orders of a pair "
-        "are a group of the critic's, which earns 1 for a verdict that agrees with the verifier of a verifiable "
-        "problem; its verdicts on other answers do not train it. Win rates of a round robin, groups of 4 and an update "
-        "of the critic in each step are ours.",
+        "Each pair of a group is compared twice in both orders, and an answer earns its share of wins. The critic earns "
+        "1 for a verdict that agrees with the verifier of a verifiable problem; its verdicts on other answers do not "
+        "train it. Win rates of a round robin, groups of 4, two verdicts for each order, which are a group of the "
+        "critic's, and an update of the critic in each step are ours.",
         "Objective and scale are those of `kimi-k1.5`, whose form the report keeps.",
         "Critic and policy are two parameter sets that start from one model; `--roles.critic policy` makes them one.",
         "The answers to problems of the judged tasks stand for open-ended ones: that their rules are checked exactly "

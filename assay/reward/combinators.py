@@ -225,8 +225,8 @@ def of_tasks(episodes: Sequence[Episode], *, of: Child, tasks: Sequence[str], ot
 class OfTasks(Rewarding):
     """A reward for answers to some tasks alone. Two of them give each kind of task a reward of its own.
 
-    reward=(OfTasks(of=Outcome(), tasks=("trace",)), OfTasks(of=PreferredBy(), tasks=("trace",), others=True))
-    --mechanism.reward of-tasks --mechanism.reward.0.of outcome --mechanism.reward.0.tasks trace
+    reward=(OfTasks(of=Scored(), tasks=("trace",)),)
+    --mechanism.reward of-tasks --mechanism.reward.0.of scored --mechanism.reward.0.tasks trace
     """
 
     of: Rewarding = Outcome()

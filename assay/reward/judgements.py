@@ -159,8 +159,8 @@ def well_marked(episodes: Sequence[Episode], *, worth: float) -> list[Reward | N
 class WellMarked(Rewarding):
     """A reward for the form of a judgement: one mark for each thing that is to be checked, and a score.
 
-    Rule("verifier", reward=(Outcome(), WellMarked(worth=1.0)))
-    --mechanism.rules.0.reward outcome,well-marked --mechanism.rules.0.reward.1.worth 1
+    reward=(Outcome(), WellMarked(worth=0.5))
+    --mechanism.reward outcome,well-marked --mechanism.reward.1.worth 0.5
     """
 
     worth: float = 1.0
@@ -186,8 +186,8 @@ class Grounded(Rewarding):
     """A judge is rewarded for agreeing with the verifier. Where the verifier finds both answers of a comparison as
     good, all verdicts earn the same.
 
-    Rule("critic", reward=(Grounded(wrong=-1.0),))
-    --mechanism.rules.0.reward grounded --mechanism.rules.0.reward.0.wrong -1
+    reward=(Grounded(wrong=-1.0),)
+    --mechanism.reward grounded --mechanism.reward.0.wrong -1
     """
 
     right: float = 1.0

@@ -66,7 +66,7 @@ def test_pairs_are_compared_in_both_orders_and_equal_texts_are_not() -> None:
     assert [r.parent.split() for r in requests] == [
         [ids[1], ids[2]], [ids[2], ids[1]], [ids[0], ids[2]], [ids[2], ids[0]],
     ]  # fmt: skip
-    assert [r.group for r in requests] == ["0:1", "0:1", "0:2", "0:2"]
+    assert [r.group for r in requests] == ["0:1", "0:2", "0:3", "0:4"]
     assert [r.problem.spec["score"] for r in requests] == [1, 2, 1, 2]
     assert {r.max_new for r in requests} == {12}
     assert {r.max_new for r in expand(AskPairs(limit=5), [one, other])} == {5}

@@ -10,6 +10,7 @@ import pytest
 from judged import NAME, Signs, taught
 from tiny import recipe_of, require_resumable, run
 
+from assay.collect import AskPairs
 from assay.curate import Untrained
 from assay.recipe import Recipe
 from assay.reward import OfTasks, Outcome, PreferredBy
@@ -65,7 +66,9 @@ def test_a_run_goes_on_with_the_same_bits() -> None:
 @pytest.mark.slow
 def test_the_critic_learns_which_answer_is_better() -> None:
     engine = taught(f"{NAME}=0.05", f"compare:{NAME}", num_steps=100)
-    recipe = small(num_prompts=12, num_steps=40, learning_rate=0.001)
+    recipe = small(num_prompts=8, num_steps=40, learning_rate=0.002)
+    often = (AskPairs(role="critic", judgements=6, most=3),)
+    recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, expand=often))
     notes, _ = run(recipe, engine, pool=Pool((Share(NAME, (2,)),)), codec=Signs())
 
     def right(step: list[Episode]) -> float:
