@@ -87,7 +87,7 @@ def beginner(*, seed: int = 0, layers: int = 2) -> LocalEngine:
         heads=4,
         head_dim=8,
         kv_heads=4,
-        ffn=64,
+        ffn=32 * layers,
         context=64,
         seed=seed,
     )

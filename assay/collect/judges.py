@@ -174,8 +174,8 @@ def ask_pairs(
 class AskPairs(Expansion):
     """A role compares the answers of a group two by two, each pair in both orders, `judgements` times each.
 
-    The judgements of a pair in one order form a group. Answers with the same text are not compared. A group of G different answers has
-    G (G - 1) / 2 pairs.
+    The judgements of a pair in one order form a group. Answers with the same text are not compared. A group of G
+    different answers has G (G - 1) / 2 pairs.
 
         expand=(AskPairs(role="critic"),)
         --mechanism.expand ask-pairs --mechanism.expand.0.role critic
