@@ -43,8 +43,8 @@ K2_CRITIC = Recipe(
         "Give a mixture of tasks, for example --task constraints --task countdown: answers to `constraints` are "
         "rewarded by the critic alone, and its verifier only measures (`reward/accuracy`).",
         "Each pair of a group is compared twice in both orders, and an answer earns its share of wins. The critic "
-        "earns 1 for a verdict that agrees with the verifier of a verifiable problem; its verdicts on other answers do not "
-        "train it. Win rates of a round robin, groups of 4, two verdicts for each order, which are a group of the "
+        "earns 1 for a verdict that agrees with the verifier of a verifiable problem; its verdicts on other answers do "
+        "not train it. Win rates of a round robin, groups of 4, two verdicts for each order, which are a group of the "
         "critic's, and an update of the critic in each step are ours.",
         "Objective and scale are those of `kimi-k1.5`, whose form the report keeps.",
         "Critic and policy are two parameter sets that start from one model; `--roles.critic policy` makes them one.",

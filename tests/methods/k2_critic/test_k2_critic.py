@@ -5,17 +5,14 @@ from __future__ import annotations
 import dataclasses
 
 import judged
-import numpy as np
 import pytest
 from judged import NAME, Signs, taught
 from tiny import recipe_of, require_resumable, run
 
-from assay.collect import AskPairs
 from assay.curate import Untrained
 from assay.recipe import Recipe
 from assay.reward import OfTasks, Outcome, PreferredBy
 from assay.source import Pool, Share
-from assay.types import Episode
 
 OPEN = "open-letters"  # the same problems, but nobody believes their verifier
 BOTH = Pool((Share(NAME, (2,)), Share(OPEN, (2,))))
@@ -61,19 +58,3 @@ def test_a_run_goes_on_with_the_same_bits() -> None:
     require_resumable(
         small(num_prompts=2), lambda: taught(NAME, f"compare:{NAME}", num_steps=5), after=2, pool=BOTH, codec=Signs()
     )
-
-
-@pytest.mark.slow
-def test_the_critic_learns_which_answer_is_better() -> None:
-    engine = taught(f"{NAME}=0.05", f"compare:{NAME}", num_steps=100)
-    recipe = small(num_prompts=8, num_steps=40, learning_rate=0.002)
-    often = (AskPairs(role="critic", judgements=6, most=3),)
-    recipe = dataclasses.replace(recipe, mechanism=dataclasses.replace(recipe.mechanism, expand=often))
-    notes, _ = run(recipe, engine, pool=Pool((Share(NAME, (2,)),)), codec=Signs())
-
-    def right(step: list[Episode]) -> float:
-        told = [e.right for e in step if e.request.role == "critic" and e.request.problem.spec["score"]]
-        return float(np.mean(told)) if told else np.nan
-
-    found = [right(step) for step in notes.episodes]
-    assert np.nanmean(found[-10:]) > np.nanmean(found[:10]) + 0.05, found
