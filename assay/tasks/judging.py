@@ -272,8 +272,13 @@ def _spoilt(
         other = Solution(changed, solution.steps, solution.natural_steps)
         return {"compact": compact_text(other), "natural": natural_text(other)}
     signs = "".join(compact_text(other) for other in others)
-    found = {wording: _wrong(of, spec, level, wording, text, signs, generator) for wording, text in texts.items()}
-    return {wording: text for wording, text in found.items() if text is not None} if all(found.values()) else None
+    found: dict[Wording, str] = {}
+    for wording, text in texts.items():
+        changed = _wrong(of, spec, level, wording, text, signs, generator)
+        if changed is None:
+            return None
+        found[wording] = changed
+    return found
 
 
 def _several(known: frozenset[str], seen: str) -> list[str]:

@@ -61,8 +61,10 @@ def by_class(rows: Sequence[Row], memory: Memory, *, keep: float, place: str = S
     for row in rows:
         right = judges_right(row)
         own = share if right else 1 - share
-        known = right is not None and row.advantage is not None and own > 0
-        result.append(row.mark(advantage=row.advantage / (math.sqrt(own) * total)) if known else row)
+        if right is None or row.advantage is None or own == 0:
+            result.append(row)
+        else:
+            result.append(row.mark(advantage=row.advantage / (math.sqrt(own) * total)))
     return result
 
 
