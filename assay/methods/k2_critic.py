@@ -3,8 +3,8 @@
 from assay.collect import AskPairs
 from assay.credit import GroupRelative
 from assay.curate import Untrained
-from assay.methods.kimi.term import SquaredRatio
 from assay.objective import NoRatio, Objective, Open, SequenceSum
+from assay.objective.squared_ratio import SquaredRatio
 from assay.recipe import Mechanism, Recipe, Rule
 from assay.reward import Grounded, OfTasks, Outcome, PreferredBy
 from assay.scale import Model, Scale

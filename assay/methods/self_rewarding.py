@@ -3,8 +3,8 @@
 from assay.collect import AskJudge, Frozen
 from assay.credit import GroupRelative
 from assay.curate import RankedPairs, TrainAt, Untrained
-from assay.methods.dpo.loss import DPO
 from assay.objective import NoRatio, Objective, Open
+from assay.objective.pairwise import DPO
 from assay.recipe import Mechanism, Recipe, Rule, Stage
 from assay.reward import Outcome, ScoredBy
 from assay.scale import Model, Scale

@@ -5,9 +5,9 @@ import dataclasses
 from assay.collect import AskJudge, AskPairs, Frozen
 from assay.credit import GroupRelative
 from assay.curate import RankedPairs, TrainAt, Untrained
-from assay.methods.dpo.loss import DPO
 from assay.methods.meta_rewarding.elo import RatedBy
 from assay.objective import NoRatio, Objective, Open
+from assay.objective.pairwise import DPO
 from assay.recipe import Mechanism, Recipe, Rule, Stage
 from assay.reward import Outcome, ScoredBy
 from assay.scale import Model, Scale
