@@ -40,6 +40,7 @@ WRITES = {"own-tokens", "backed-up", "label-steps", "pairs", "mismatch", "train-
     "unsure-tokens",
     "edges",
     "own-verdicts",
+    "ranked-pairs",
 }
 # problems without a worked solution, and parts that cannot do without
 UNSOLVABLE = {"pose", "pose-seeds", "solve-posed", "answer-posed", "answer-unlike", "admit-posed"}
@@ -296,6 +297,9 @@ FEWER = {
     "examine": "asks all that there is once, however many are wanted",
     "rehearse": "learns from what is held, and nothing is drawn",
     "pairs": "a group whose wrong answers were all cut has no pair",
+    "ranked-pairs": "a group whose wrong answers were all cut has no pair",
+    "ask-pairs": "comparisons are drawn in groups too, and there may be no two texts to compare",
+    "ask-judge": "judgements are drawn in groups too",
     "label-steps": "completions are drawn in groups, which do not train",
     "helpful": "abstractions are drawn in groups, of which those train that helped",
     "hold-tagged": "stands with helpful",

@@ -11,6 +11,7 @@ from assay.ask import Codec
 from assay.collect.ahead import Ahead
 from assay.collect.continuations import ContinueSteps
 from assay.collect.expand import Refill
+from assay.collect.judges import AskJudge, AskPairs
 from assay.collect.lagged import Frozen, Lagged
 from assay.collect.teachers import AskTeachers
 from assay.collect.trees import Fork
@@ -40,6 +41,8 @@ policy are updated by `remember`.
 
 __all__ = [
     "Ahead",
+    "AskJudge",
+    "AskPairs",
     "AskTeachers",
     "AtEnd",
     "AtOnce",

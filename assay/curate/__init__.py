@@ -6,6 +6,7 @@ from assay.curate.own_tokens import OwnTokens
 from assay.curate.pairs import Pairs, TrainAt
 from assay.curate.parts import BandFirst, FirstGroups, MixedGroups, StatisticsOnly, leave_out
 from assay.curate.players import Untrained
+from assay.curate.ranked import RankedPairs
 from assay.curate.tags import WithoutTag
 from assay.curate.unsure_tokens import UnsureTokens
 
@@ -18,6 +19,7 @@ __all__ = [
     "NoTraining",
     "OwnTokens",
     "Pairs",
+    "RankedPairs",
     "StatisticsOnly",
     "TrainAt",
     "UnsureTokens",

@@ -11,17 +11,19 @@ from assay.types import Row
 HELPFUL = "helpful"
 
 
-def untrained(rows: Sequence[Row], *, role: str) -> list[Row]:
-    """Marks the rows of this role out of the loss, the group statistics and the denominator."""
-    return leave_out(rows, {i for i, row in enumerate(rows) if row.role == role})
+def untrained(rows: Sequence[Row], *, role: str, but: Sequence[str]) -> list[Row]:
+    """Marks the rows of this role out of the loss, the group statistics and the denominator, but for these tasks."""
+    found = {i for i, row in enumerate(rows) if row.role == role and row.episode.request.problem.task not in but}
+    return leave_out(rows, found)
 
 
 class Untrained(Curator):
-    """The rows of one role do not train: the role only writes for others to read.
+    """The rows of one role do not train: the role only writes for others to read. Its answers to some tasks may train.
 
     curate=(Untrained(role="abstraction"),)
     --mechanism.curate untrained --mechanism.curate.0.role abstraction
     """
 
     role: str = "abstraction"
+    but: tuple[str, ...] = ()  # tasks on which the role trains all the same
     does = untrained

@@ -13,7 +13,7 @@ from assay.lab.explain import factors_of, shown_stage
 from assay.lab.part_card import part_card, part_text
 from assay.recipe import PROFILES, Recipe, at_profile
 from assay.run.configure import to_data
-from assay.tasks import TASKS
+from assay.tasks import MADE_ON_DEMAND, TASKS
 from assay.view.text import listed
 
 
@@ -100,6 +100,7 @@ HEADINGS = {
     "exploration": "exploration: problems, hints, start states, forks, trees, drafts, buffers, teachers, self-play",
     "unlabelled": "unlabelled: certainty, votes and other rewards that nobody checked, and the controls beside them",
     "verified": "verified: rewards from solvers and databases that run what the answer states",
+    "judges": "judges: critics and verifiers that write, trained by the same loop as those whom they judge",
     OTHER_PACKAGES: "of other packages",
 }
 
@@ -136,7 +137,7 @@ def card(name: str) -> dict[str, Any]:
         return _paper_card(name.removeprefix("paper:"))
     if (known := spelt(name)) is not None:
         return _recipe_card(RECIPES[known])
-    if name in TASKS or name.startswith("gym:"):
+    if name in TASKS or name.startswith(MADE_ON_DEMAND):
         return _task_card(name)
     if name in BASES:
         return {"kind": "base", **describe(BASES[name]), "recipe": to_data(BASES[name])}

@@ -176,4 +176,11 @@ METHODS = {
         "rstar_coder",
         "deepmath",
     ),
+    "judges": (
+        "rl_tango",
+        "j1",
+        "self_rewarding",
+        "meta_rewarding",
+        "k2_critic",
+    ),
 }

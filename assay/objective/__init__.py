@@ -12,8 +12,10 @@ from typing import Literal
 from assay.objective.aggregate import DeltaL, FixedLength, PromptMean, SequenceMean, SequenceSum, TokenMean
 from assay.objective.correct import Drop, Reject, Truncate
 from assay.objective.gates import Bounded, Clip, Open, Plain, Shaped, Shut
+from assay.objective.pairwise import DPO
 from assay.objective.ratios import NoRatio, Probability, SequenceRatio, TokenRatio
 from assay.objective.select import HighEntropy, Judged, Tagged, Written
+from assay.objective.squared_ratio import SquaredRatio
 from assay.objective.terms import KL, Entropy, Likelihood
 from assay.part import Aggregate, Correction, Gate, OfObjective, Part, Ratio, Selector, Term, WholeLoss, name_of
 
@@ -104,6 +106,7 @@ def contradiction(goal: Objective) -> str | None:
 
 
 __all__ = [
+    "DPO",
     "KL",
     "Bounded",
     "Case",
@@ -127,6 +130,7 @@ __all__ = [
     "SequenceSum",
     "Shaped",
     "Shut",
+    "SquaredRatio",
     "Tagged",
     "Term",
     "TokenMean",

@@ -1,11 +1,12 @@
 """Rewards: what an answer is worth, from its verdict, its length, a function of the user, a judge, or other rewards."""
 
 from assay.reward.certainty import Certainty
-from assay.reward.combinators import Cascade, Gated, Product, Sum, Veto
+from assay.reward.combinators import Cascade, Gated, OfTasks, Product, Sum, Veto
 from assay.reward.continued import SampledSteps
 from assay.reward.controls import Misjudged, Shuffled
 from assay.reward.formed import WellFormed
 from assay.reward.judged import JudgedAlone, JudgedByReference, JudgedInPairs
+from assay.reward.judgements import Grounded, MarkedBy, PreferredBy, ScoredBy, WellMarked
 from assay.reward.learnt import LearntScore, LearntSteps
 from assay.reward.lengths import SoftOverlong
 from assay.reward.partial import PartialOutcome
@@ -27,6 +28,7 @@ __all__ = [
     "FailedReplies",
     "Gated",
     "Graded",
+    "Grounded",
     "GroupVote",
     "JudgedAlone",
     "JudgedByReference",
@@ -34,11 +36,14 @@ __all__ = [
     "JudgedInPairs",
     "LearntScore",
     "LearntSteps",
+    "MarkedBy",
     "Masked",
     "Misjudged",
+    "OfTasks",
     "Outcome",
     "PartialOutcome",
     "PartnerVote",
+    "PreferredBy",
     "Product",
     "RepeatedNgrams",
     "RepeatedSteps",
@@ -46,6 +51,7 @@ __all__ = [
     "Saturated",
     "Scheduled",
     "Scored",
+    "ScoredBy",
     "Shuffled",
     "SoftOverlong",
     "Squashed",
@@ -53,4 +59,5 @@ __all__ = [
     "ValidSteps",
     "Veto",
     "WellFormed",
+    "WellMarked",
 ]

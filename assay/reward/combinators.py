@@ -1,4 +1,4 @@
-"""Rewards that are made of rewards: sum, product, gate, cascade, veto.
+"""Rewards that are made of rewards: sum, product, gate, cascade, veto, and one for some tasks alone.
 
 `assay/reward/composed.py` says what they share.
 """
@@ -213,6 +213,30 @@ class Veto(Rewarding):
 
     def refusal(self, **_: Any) -> str | None:
         return next((said for child in self.critical if (said := _needs_whole("veto", child))), None)
+
+
+def of_tasks(episodes: Sequence[Episode], *, of: Child, tasks: Sequence[str], others: bool) -> list[Reward | None]:
+    """r of the answers to these tasks, or with `others` of the answers to all other tasks; None of the rest."""
+    mine = [i for i, episode in enumerate(episodes) if (episode.request.problem.task in tasks) != others]
+    found = dict(zip(mine, of([episodes[i] for i in mine]), strict=True)) if mine else {}
+    return [found.get(i) for i in range(len(episodes))]
+
+
+class OfTasks(Rewarding):
+    """A reward for answers to some tasks alone. Two of them give each kind of task a reward of its own.
+
+    reward=(OfTasks(of=Scored(), tasks=("trace",)),)
+    --mechanism.reward of-tasks --mechanism.reward.0.of scored --mechanism.reward.0.tasks trace
+    """
+
+    of: Rewarding = Outcome()
+    tasks: tuple[str, ...] = ()
+    others: bool = False  # for the answers to all other tasks than these
+    does = of_tasks
+
+    @property
+    def gives(self) -> RewardScope:
+        return self.of.gives
 
 
 def _needs_whole(name: str, child: Rewarding) -> str | None:

@@ -10,7 +10,7 @@ import numpy as np
 from assay.part import Rewarding
 from assay.reward.within import Decoder
 from assay.tasks import task
-from assay.tasks.steps import StepVerdict
+from assay.tasks.steps import Chain, StepVerdict
 from assay.types import Episode, Reward, RewardScope
 
 
@@ -29,12 +29,17 @@ def _steps(episode: Episode, codec: Decoder, worth: dict[StepVerdict, float], la
     chain = task(problem.task).chain(problem, episode.text)
     if chain is None:
         return None
-    ids = episode.stream("ids").tolist()
-    found = [(token_at(step.end - 1, ids, codec), worth[step.verdict]) for step in chain.steps]
-    if last and ids:
-        found.append((len(ids) - 1, worth["valid" if episode.right else "wrong"]))
+    found = [*zip(ends_of(chain, episode, codec).tolist(), (worth[step.verdict] for step in chain.steps), strict=True)]
+    if last and len(episode):
+        found.append((len(episode) - 1, worth["valid" if episode.right else "wrong"]))
     values, at = np.array([value for _, value in found]), np.array([place for place, _ in found], dtype=np.int32)
     return Reward("valid-steps", float(values.sum()), "span", values, at)
+
+
+def ends_of(chain: Chain, episode: Episode, codec: Decoder) -> np.ndarray:
+    """int32[K]: the last token of each step of an answer."""
+    ids = episode.stream("ids").tolist()
+    return np.array([token_at(step.end - 1, ids, codec) for step in chain.steps], dtype=np.int32)
 
 
 def token_at(character: int, ids: Sequence[int], codec: Decoder) -> int:

@@ -167,6 +167,13 @@ BASES = {
         ),
         *(row.base for row in _OF_TASKS),
         Base(
+            name="judges",
+            summary="words that keep two rules, and judgements of such words",
+            shape=small_shape(hidden=96, layers=4, heads=4, ffn=288, context=128),
+            pool=Pool((Share("constraints", (2,)), Share("judge:constraints", (2,), 4.0))),
+            scale=imitation(num_steps=900),
+        ),
+        Base(
             name="grids",
             summary="questions about pictures of coloured cells with digits, in their plain variants; it sees",
             shape=small_shape(hidden=96, layers=3, heads=4, ffn=256, context=128),

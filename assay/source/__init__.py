@@ -15,7 +15,7 @@ from assay.source.epochs import Epochs
 from assay.source.examined import Examine, Unsolved
 from assay.source.pose import Pose, PoseSeeds
 from assay.source.rows import draw
-from assay.tasks import short, task
+from assay.tasks import MADE_ON_DEMAND, short, task
 from assay.tasks.task import Split
 from assay.types import Problem
 from assay.verifiers.answers import Wording
@@ -49,13 +49,13 @@ class Share:
 
     @classmethod
     def parse(cls, text: str) -> Share:
-        """The share that is written `NAME`, `NAME:LEVEL,LEVEL` or `NAME:LEVEL=WEIGHT`. A name such as `gym:NAME` has a
-        colon of its own.
+        """The share that is written `NAME`, `NAME:LEVEL,LEVEL` or `NAME:LEVEL=WEIGHT`. Names such as `gym:NAME` and
+        `judge:NAME` have a colon of their own.
         """
         mixed, _, weight = text.partition("=")
-        gym = mixed.startswith("gym:")
-        first, _, levels = (mixed[4:] if gym else mixed).partition(":")
-        name = f"gym:{first}" if gym else first
+        kind = next((kind for kind in MADE_ON_DEMAND if mixed.startswith(kind)), "")
+        first, _, levels = mixed.removeprefix(kind).partition(":")
+        name = kind + first
         known = task(name)
         try:
             chosen = tuple(int(level) for level in levels.split(",")) if levels else (known.first or known.levels[0],)

@@ -74,8 +74,16 @@ def _solve(spec: Spec) -> Solution:
     return Solution(spec["hidden"])
 
 
+def _is_word(text: str) -> bool:
+    return 0 < len(text) <= 100 and not set(text) - set(LETTERS)
+
+
+def _kept(spec: Spec, text: str) -> list[bool]:
+    return [_is_word(text) and meets(rule, text) == 1 for rule in spec["rules"]]
+
+
 def _check(spec: Spec, text: str) -> Verdict:
-    if not text or len(text) > 100 or set(text) - set(LETTERS):
+    if not _is_word(text):
         return dataclasses.replace(Verdict.fail("format", f"no word of {LETTERS}"), scores={"rules": 0.0})
     broken = [rule for rule in spec["rules"] if not meets(rule, text)]
     verdict = Verdict.fail("wrong", f"breaks: {_said(broken[0])}", text) if broken else Verdict.ok(text)
@@ -94,4 +102,5 @@ CONSTRAINTS = Task(
     natural=_natural,
     solve=_solve,
     check=_check,
+    rules=_kept,
 )

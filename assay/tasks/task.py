@@ -85,6 +85,7 @@ class Task:
     environment: Environment | None = None  # tools that may be called while answering
     others: Callable[[Spec], Sequence[Solution]] | None = None  # worked solutions in other styles than that of `solve`
     steps: Reading | None = None  # the verdicts on the steps of a response; None: it has no steps that can be judged
+    rules: Callable[[Spec, str], Sequence[bool]] | None = None  # whether an answer keeps each rule of the problem
     posing: Posing | None = None  # how a policy poses problems of this task
     rows: Callable[[Split], Sequence[Problem]] | None = None  # all problems of a split, for a task with a finite list
     judge: Judge | None = None  # verdicts on many whole responses at once; None: `check` judges each answer

@@ -108,6 +108,12 @@ def test_request_ids_are_unique_in_a_step_and_groups_in_a_run(name: str) -> None
                 "deepscaler-len",
                 "self",
                 "meml-grpo",
+                "rl-tango",
+                "j1",
+                "j1-pointwise",
+                "self-rewarding",
+                "meta-rewarding",
+                "k2-critic",
             )
             assert special or len(members) >= small(name).scale.group_size
     first, second = ({e.request.group for e in episodes} for episodes in notes.episodes)

@@ -3,8 +3,8 @@
 from assay.collect import Frozen
 from assay.credit import GroupRelative
 from assay.curate import Pairs, TrainAt
-from assay.methods.dpo.loss import DPO as DPOLoss
 from assay.objective import NoRatio, Objective, Open
+from assay.objective.pairwise import DPO as DPOLoss
 from assay.objective.preference import FROM_VERDICTS
 from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome

@@ -1,8 +1,8 @@
 """Mirror descent: a policy gradient with a penalty on the squared log-ratio of the whole answer."""
 
 from assay.credit import GroupRelative
-from assay.methods.kimi.term import SquaredRatio
 from assay.objective import NoRatio, Objective, Open, SequenceSum
+from assay.objective.squared_ratio import SquaredRatio
 from assay.recipe import Mechanism, Recipe
 from assay.reward import Outcome
 from assay.scale import Scale

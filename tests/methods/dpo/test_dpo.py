@@ -17,8 +17,8 @@ from torch.nn.functional import logsigmoid
 from assay.collect import Frozen
 from assay.engine.interface import Span
 from assay.errors import ConfigError
-from assay.methods.dpo.loss import DPO
 from assay.objective import Objective
+from assay.objective.pairwise import DPO
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

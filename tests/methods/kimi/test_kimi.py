@@ -9,8 +9,8 @@ from off_policy import Answer, world
 from torch import Tensor
 from whole_gradients import gradient_of, require_reinforce_with_a_baseline, seeds
 
-from assay.methods.kimi.term import SquaredRatio
 from assay.objective import NoRatio, Objective, Open, SequenceSum
+from assay.objective.squared_ratio import SquaredRatio
 
 
 def test_on_policy_a_step_of_kimi_is_reinforce_with_a_baseline() -> None:

@@ -1,0 +1,201 @@
+"""Judges that write: a role reads what another role answered, alone or beside another answer, and writes a judgement.
+
+A judgement is an answer to a problem of `judge:NAME` or `compare:NAME` (assay/tasks/judging.py), so that the verifier
+of NAME says whether it is right; what is done with that, the rule of the role says.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from assay.ask import Codec, Sampling
+from assay.memory import Memory
+from assay.part import Expansion
+from assay.tasks import task
+from assay.tasks.judging import COMPARE, JUDGE, question_about, to_compare, to_judge, written
+from assay.types import Episode, Problem, Request
+
+
+def between(one: Episode, other: Episode) -> str:
+    """The parent of a comparison: the ids of the two answers, in the order in which the judge reads them."""
+    return f"{one.request.id} {other.request.id}"
+
+
+def judged_before(episodes: Sequence[Episode], role: str) -> set[str]:
+    """The parents of the judgements that this role has written."""
+    return {episode.request.parent for episode in episodes if episode.request.role == role}
+
+
+def open_to_judgement(episode: Episode, of: str) -> bool:
+    """Whether the answer is complete, is of this role, and has a verdict that is no error of ours."""
+    known = episode.verdict is not None and episode.verdict.status != "invalid"
+    return known and episode.request.role == of and episode.finish in ("stop", "length")
+
+
+def ask_judge(
+    episodes: Sequence[Episode],
+    memory: Memory,
+    *,
+    sampling: Sampling,
+    codec: Codec,
+    of: str,
+    role: str,
+    judgements: int,
+    limit: int,
+) -> list[Request]:
+    """`judgements` requests for each answer that was not judged before, which form a group; it is their parent."""
+    known, first = judged_before(episodes, role), _free(episodes)
+    found = [e for e in episodes if open_to_judgement(e, of) and e.request.id not in known]
+    asked = []
+    for draw, episode in enumerate(found, start=first):
+        problem = episode.request.problem
+        posed = to_judge(task(problem.task), problem, episode.text, right=episode.right)
+        about = {"role": role, "parent": episode.request.id, **_at_most(limit)}
+        asked += _requests(posed, memory, draw, judgements, sampling, codec, **about)
+    return asked
+
+
+def _free(episodes: Sequence[Episode]) -> int:
+    return 1 + max(episode.request.draw for episode in episodes)
+
+
+def _at_most(limit: int) -> dict[str, int]:
+    return {"max_new": limit} if limit else {}
+
+
+def _requests(
+    problem: Problem, memory: Memory, draw: int, count: int, sampling: Sampling, codec: Codec, **about: Any
+) -> list[Request]:
+    context, group = codec.render(problem.prompt), f"{memory.step}:{draw}"
+    settings = {**sampling.of(problem), **about}
+    return [Request(problem, context, group, draw=draw, sample=i, **settings) for i in range(count)]
+
+
+class AskJudge(Expansion):
+    """A role judges each answer of another role, `judgements` times: marks for its steps or rules, and a score.
+
+    The judge's problems are those of the task `judge:NAME`, whose verifier knows the score that is right. The judge
+    may be the policy itself: then its role is played by the policy's model.
+
+        expand=(AskJudge(role="verifier", judgements=4),)
+        --mechanism.expand ask-judge --mechanism.expand.0.role verifier --mechanism.expand.0.judgements 4
+    """
+
+    role: str = "judge"  # who judges; a name in the recipe's `roles`
+    of: str = "policy"  # the role whose answers are judged
+    judgements: int = 1  # of each answer
+    limit: int = 0  # tokens of a judgement; 0: as many as of an answer
+    does = ask_judge
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        return _longer(problem, codec, JUDGE, max_new) + max(0, self.limit - max_new)
+
+    def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
+        if self.judgements < 1 or self.limit < 0:
+            return f"ask-judge: judgements must be 1 or more and limit 0 or more, not {self.judgements}, {self.limit}."
+        return _of_itself("ask-judge", self.role, self.of)
+
+
+def _of_itself(name: str, role: str, of: str) -> str | None:
+    if role != of:
+        return None
+    return f"{name}: '{role}' would judge its own judgements. Name the judge's role differently from `of`."
+
+
+def _longer(problem: Problem, codec: Codec, kind: str, max_new: int) -> int:
+    """By how much the question about answers of `max_new` tokens each is longer than the problem."""
+    answers = 1 if kind == JUDGE else 2
+    bare = question_about(kind, task(problem.task), problem, [""] * answers)
+    return len(codec.render(bare)) - len(codec.render(problem.prompt)) + answers * max_new
+
+
+def most_disputed(episodes: Sequence[Episode], of: str) -> list[Episode]:
+    """Of each problem, the judgements of the answer whose scores vary most; only those that can be read."""
+    asked_for = {episode.request.id: episode.request.group for episode in episodes}
+    scores: dict[str, dict[str, list[tuple[float, Episode]]]] = {}
+    for episode in episodes:
+        found = written(episode) if episode.request.role == of else None
+        if found is not None:
+            problem = scores.setdefault(asked_for.get(episode.request.parent, ""), {})
+            problem.setdefault(episode.request.parent, []).append((found.score, episode))
+    chosen = []
+    for answers in scores.values():
+        most = max(answers.values(), key=lambda said: float(np.var([score for score, _ in said])))
+        chosen += [episode for _, episode in most]
+    return chosen
+
+
+def pairs_in(episodes: Sequence[Episode], of: str, most: int) -> Iterator[tuple[Episode, Episode]]:
+    """Of each group, the pairs of answers with different texts, as a round robin takes them: first each with the next
+    one, then each with the next but one, at most `most` of a group.
+    """
+    groups: dict[str, list[Episode]] = {}
+    for episode in episodes:
+        if open_to_judgement(episode, of):
+            groups.setdefault(episode.request.group, []).append(episode)
+    for members in groups.values():
+        every = sorted(itertools.combinations(range(len(members)), 2), key=lambda pair: (pair[1] - pair[0], pair[0]))
+        different = [(members[i], members[j]) for i, j in every if members[i].text != members[j].text]
+        yield from different[: most or len(different)]
+
+
+def ask_pairs(
+    episodes: Sequence[Episode],
+    memory: Memory,
+    *,
+    sampling: Sampling,
+    codec: Codec,
+    of: str,
+    role: str,
+    most: int,
+    judgements: int,
+    disputed: bool,
+    limit: int,
+) -> list[Request]:
+    """`judgements` requests for each order of each pair of answers, which form a group."""
+    known, first = judged_before(episodes, role), _free(episodes)
+    compared = most_disputed(episodes, of) if disputed else episodes
+    asked = []
+    new = [pair for pair in pairs_in(compared, of, most) if between(*pair) not in known]
+    orders = [order for pair in new for order in (pair, pair[::-1])]
+    for draw, (one, other) in enumerate(orders, start=first):
+        problem = one.request.problem
+        rights, texts = (one.right, other.right), (one.text, other.text)
+        posed = to_compare(task(problem.task), problem, texts, rights=rights)
+        about = {"role": role, "parent": between(one, other), **_at_most(limit)}
+        asked += _requests(posed, memory, draw, judgements, sampling, codec, **about)
+    return asked
+
+
+class AskPairs(Expansion):
+    """A role compares the answers of a group two by two, each pair in both orders, `judgements` times each.
+
+    The judgements of a pair in one order form a group. Answers with the same text are not compared. A group of G
+    different answers has G (G - 1) / 2 pairs.
+
+        expand=(AskPairs(role="critic"),)
+        --mechanism.expand ask-pairs --mechanism.expand.0.role critic
+    """
+
+    role: str = "judge"  # who compares; a name in the recipe's `roles`
+    of: str = "policy"  # the role whose answers are compared
+    most: int = 0  # pairs of a group; 0: all
+    judgements: int = 1  # of each pair in each order
+    limit: int = 0  # tokens of a judgement; 0: as many as of an answer
+    disputed: bool = False  # `of` judges: of each problem, only what it said of the answer whose scores vary most
+    does = ask_pairs
+
+    def grows(self, problem: Problem, codec: Codec, max_new: int) -> int:
+        return _longer(problem, codec, COMPARE, max_new) + max(0, self.limit - max_new)
+
+    def refusal(self, *, scale: Any, mechanism: Any) -> str | None:
+        if self.judgements < 1 or min(self.most, self.limit) < 0:
+            given = f"{self.judgements}, {self.most} and {self.limit}"
+            return f"ask-pairs: judgements must be 1 or more, and most and limit 0 or more, not {given}."
+        if scale.group_size < 2:
+            return "ask-pairs compares the answers of a group, and scale.group_size is 1. Set it to 2 or more."
+        return _of_itself("ask-pairs", self.role, self.of)

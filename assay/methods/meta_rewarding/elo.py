@@ -1,0 +1,81 @@
+"""What judgements are worth, by comparisons of one with another: ratings of most likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from assay.part import Rewarding
+from assay.reward.judgements import by_parent
+from assay.tasks.judging import COMPARE, written
+from assay.types import Episode, Reward
+
+_ROUNDS = 100  # of Newton's method; a handful is enough
+
+
+def ratings(wins: np.ndarray, *, prior: float) -> np.ndarray:
+    """e that maximises sum_ij W_ij log sigmoid(e_i - e_j) - prior / 2 |e|^2, where W_ij is how often i beat j."""
+    count = len(wins)
+    found = np.zeros(count)
+    for _ in range(_ROUNDS):
+        chance = 1 / (1 + np.exp(found[None, :] - found[:, None]))  # of i against j
+        slope = (wins * (1 - chance)).sum(1) - (wins.T * chance).sum(1) - prior * found
+        bend = (wins + wins.T) * chance * (1 - chance)
+        hessian = np.diag(bend.sum(1) + prior) - bend
+        step = np.linalg.solve(hessian, slope)
+        found = found + step / max(1.0, float(np.abs(step).max()))
+        if np.abs(step).max() < 1e-12:
+            break
+    return found
+
+
+def weights(first: float) -> dict[int, float]:
+    """The weight of a win at each place: in inverse proportion to how often that place wins, 1 on average. `first` is
+    the share of wins at the first place.
+    """
+    return {1: 2 * (1 - first), 2: 2 * first}
+
+
+def rated_by(
+    episodes: Sequence[Episode], *, everyone: Sequence[Episode], role: str, prior: float
+) -> list[Reward | None]:
+    """The rating of each judgement among those of its group; 0, which is the mean, for one that was not compared."""
+    votes: list[tuple[str, str, int]] = []
+    for parent, said in by_parent(everyone, role, COMPARE).items():
+        first, second = parent.split(" ")
+        found = [one.score for episode in said if (one := written(episode)) is not None]
+        votes += [(first, second, score) for score in found if score in (1, 2)]
+    worth = weights(float(np.mean([score == 1 for _, _, score in votes])) if votes else 0.5)
+    groups: dict[str, list[int]] = {}
+    for i, episode in enumerate(episodes):
+        groups.setdefault(episode.request.group, []).append(i)
+    result: list[Reward | None] = [Reward("rated-by", 0.0)] * len(episodes)
+    for members in groups.values():
+        place = {episodes[i].request.id: k for k, i in enumerate(members)}
+        wins = np.zeros((len(members), len(members)))
+        for first, second, score in votes:
+            if first in place and second in place:
+                winner, loser = (first, second) if score == 1 else (second, first)
+                wins[place[winner], place[loser]] += worth[score]
+        if wins.any():
+            found = ratings(wins, prior=prior).tolist()
+            for i, rating in zip(members, found, strict=True):
+                result[i] = Reward("rated-by", rating)
+    return result
+
+
+class RatedBy(Rewarding):
+    """What a judgement is worth beside others of the same answer, by a role that compares them two by two
+    (Meta-Rewarding 2407.19594).
+
+    Wins at the place that wins more often weigh less. The reward is the rating of most likelihood, as an Elo score in
+    natural logarithms.
+    """
+
+    role: str = "meta"  # the role that `ask-pairs` asks
+    prior: float = 0.01  # pulls ratings towards 0, so that one who always wins has a finite one
+    does = rated_by
+
+    def refusal(self, **_: object) -> str | None:
+        return None if self.prior > 0 else f"rated-by: prior must be above 0, not {self.prior:g}."

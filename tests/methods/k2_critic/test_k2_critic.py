@@ -1,0 +1,60 @@
+"""A critic that is grounded on one task and rewards the answers to another."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import judged
+import pytest
+from judged import NAME, Signs, taught
+from tiny import recipe_of, require_resumable, run
+
+from assay.curate import Untrained
+from assay.recipe import Recipe
+from assay.reward import OfTasks, Outcome, PreferredBy
+from assay.source import Pool, Share
+
+OPEN = "open-letters"  # the same problems, but nobody believes their verifier
+BOTH = Pool((Share(NAME, (2,)), Share(OPEN, (2,))))
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    import assay.tasks
+
+    judged.register(monkeypatch)
+    monkeypatch.setitem(assay.tasks.TASKS, OPEN, dataclasses.replace(judged.STEPPED, name=OPEN))
+
+
+def small(**changes: object) -> Recipe:
+    values = {"num_prompts": 4, "group_size": 4, "num_steps": 4, "warmup_steps": 0, "learning_rate": 0.003, **changes}
+    recipe = recipe_of("k2-critic", max_new=9, num_minibatches=1, **values)
+    mechanism = dataclasses.replace(
+        recipe.mechanism,
+        reward=(
+            OfTasks(of=Outcome(), tasks=(NAME,)),
+            OfTasks(of=PreferredBy(role="critic"), tasks=(NAME,), others=True),
+        ),
+        curate=(Untrained(role="critic", but=(f"compare:{NAME}",)),),
+    )
+    return dataclasses.replace(recipe, mechanism=mechanism)
+
+
+def test_the_critic_trains_on_what_can_be_verified_and_rewards_the_rest() -> None:
+    notes, _ = run(small(num_steps=6), taught(NAME, f"compare:{NAME}", num_steps=20), pool=BOTH, codec=Signs())
+    for step in notes.rows:
+        for row in step:
+            task, names = row.episode.request.problem.task, [r.name for r in row.episode.rewards]
+            if row.role == "critic" and row.in_loss:
+                assert task == f"compare:{NAME}"
+            if row.role == "policy":
+                assert names in ([["outcome"]] if task == NAME else [["preferred-by"], []])
+    batches = {batch.role for step in notes.batches for batch in step}
+    assert batches == {"policy", "critic"}
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_with_the_same_bits() -> None:
+    require_resumable(
+        small(num_prompts=2), lambda: taught(NAME, f"compare:{NAME}", num_steps=5), after=2, pool=BOTH, codec=Signs()
+    )
