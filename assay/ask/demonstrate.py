@@ -51,7 +51,7 @@ def worked(problem: Problem, codec: Codec) -> tuple[Segment, ...]:
         segments.append(Segment(ids=ids, origin=np.full(len(ids), origin, dtype=np.int8)))
     last = segments[-1]
     ids = np.append(last.ids, np.int32(min(codec.end_ids)))
-    return (*segments[:-1], Segment(ids=ids, origin=np.append(last.origin, last.origin[-1:])))
+    return (*segments[:-1], Segment(ids=ids, origin=np.full(len(ids), origin, dtype=np.int8)))
 
 
 def turns(problem: Problem) -> list[tuple[str, int]]:
