@@ -27,8 +27,9 @@ SPO_TREE = Like(
     notes=(
         "Three levels of six branches, segments of 30 of 1024 tokens (the last one to the end), 16 questions, at most "
         "32 edges of a question in a step, each used once, and the mask of tokens of a probability of 0.9 or more are "
-        "those of the published configuration for GSM8K. Eight updates a step are its 1024 edges in batches of 128.",
-        "A group of another size has branches that are as equal as its size allows: 8 answers are 2 x 2 x 2.",
+        "those of the configuration for GSM8K. Eight updates a step are its 1024 edges in batches of 128.",
+        "A group of another size has branches that are as equal as its size allows: 8 answers are 2 x 2 x 2, of whose "
+        "14 edges all that add something train.",
         "Rows are leaves, and the segment that several leaves share trains in the first of them. At a mean over tokens "
         "this is the gradient of edges.",
         "The value of a place is the mean of the values of its branches, not of its leaves. Both differ where a branch "

@@ -13,7 +13,7 @@ from assay.credit.pack import earned
 from assay.credit.pieces import pieces
 from assay.curate.grouping import groups
 from assay.memory import Memory
-from assay.part import Credit, Curator, scales_with
+from assay.part import Credit, Curator
 from assay.types import Row
 
 Leaves = tuple[int, ...]
@@ -115,7 +115,7 @@ class Edges(Curator):
 
     writes = True
 
-    most: int = scales_with("group_size", 32, at=216)  # edges of a group that train in a step
+    most: int = 32  # edges of a group that train in a step
     does = train_edges
 
     def refusal(self, **_: Any) -> str | None:
