@@ -221,7 +221,7 @@ def _task_card(name: str) -> dict[str, Any]:
         "levels": list(found.levels),
         "first": level,
         "bases": {
-            base.name: f"made at level {listed([str(level) for level in share.levels])}"
+            base.name: f"made at level {listed(list(map(str, dict.fromkeys(share.levels))))}"
             for base in BASES.values()
             for share in base.pool.shares
             if share.task == name

@@ -93,7 +93,7 @@ class _OfTask(NamedTuple):
 
     task: str
     summary: str
-    levels: tuple[int, ...]
+    levels: tuple[int, ...]  # one that is named more often is read more often
     num_steps: int  # of imitation: so few that a third of the answers is right, or fewer
     context: int = 192
     hidden: int = 128
@@ -121,7 +121,7 @@ _OF_TASKS = (
     _OfTask("coq", "proofs of propositions in Coq", (3,), 250, 224, 160),
     _OfTask("mod-chain", "one operation modulo 23", (1,), 500),
     _OfTask("mod-chain-7", "chains of three operations modulo 7", (3,), 90),
-    _OfTask("list-fn", "one function on a list of digits, or two", (1, 2), 1000),
+    _OfTask("list-fn", "one function on a list of digits, or two", (1, 2), 700),
     _OfTask("bool", "formulas of five variables", (5,), 800, 256),
     _OfTask("path", "paths of three edges", (3,), 400),
     _OfTask("knights", "islands with five inhabitants", (5,), 1000, 256),
@@ -135,7 +135,7 @@ _OF_TASKS = (
     _OfTask("dsl-deduction", "what programs of two instructions put out", (2,), 200),
     _OfTask("dsl-abduction", "inputs of programs of two instructions", (2,), 180),
     _OfTask("dsl-induction", "programs of two instructions from examples", (2,), 200),
-    _OfTask("smt", "values of numbers that fulfil some conditions", (1,), 400),
+    _OfTask("smt", "values of numbers that fulfil some conditions", (1,), 250),
     _OfTask("calls", "requests as one call of a tool", (1,), 90),
     _OfTask("repair", "the wrong line of two", (2,), 200),
     _OfTask("constraints", "words that keep two rules", (2,), 100),
@@ -152,8 +152,8 @@ _OF_TASKS = (
         144,
         2e-3,
     ),
-    _OfTask("trace", "programs that execute six lines", (6,), 1500, 384, 128, 2e-3),
-    _OfTask("quantities", "quantities that three operations give", (3,), 3000, 384, 128, 2e-3),
+    _OfTask("trace", "programs that execute six lines", (6,), 1800, 384, 128, 2e-3),
+    _OfTask("quantities", "quantities that three operations give, or four", (3, 3, 3, 4), 2000, 384, 128, 2e-3),
 )
 BASES = {
     base.name: base
@@ -304,7 +304,7 @@ def describe(made: Base) -> dict[str, Any]:
     return {
         "name": made.name,
         "summary": made.summary,
-        "tasks": [f"{share.task} {','.join(map(str, share.levels))}" for share in made.pool.shares],
+        "tasks": [f"{share.task} {','.join(map(str, dict.fromkeys(share.levels)))}" for share in made.pool.shares],
         "hash": made.hash,
         "built": folder.exists(),
         "path": str(folder),

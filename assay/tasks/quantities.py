@@ -303,6 +303,7 @@ QUANTITIES = Task(
         "the number of operations needed."
     ),
     levels=range(3, 13),
+    first=4,
     instance=_instance,
     canonical=_canonical,
     compact=_compact,
