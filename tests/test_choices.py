@@ -34,6 +34,8 @@ FREE = {  # what a text may be that has no list of choices, by field
     "natural": "a template for prompts of language models",
     "criteria": "of a rubric, for a judge to read",
     "marks": "the characters that end a step",
+    "tasks": "of the pool",
+    "but": "tasks of the pool",
 }
 
 

@@ -17,11 +17,11 @@ from assay.record.folder import RunFolder
 from assay.rng import Key
 from assay.run import bases
 from assay.tasks import ALPHABET, TASKS
-from bench.waiting import TASKS as PROOFS
 
 STUDIES = Path(__file__).parents[2] / "bench" / "studies"
 GROUP, STEPS = 4, 6
 LEVELS = {"linear-program": 1, "sql": 2, "programs": 1, "metamath": 1, "verilog": 1, "coq": 5}
+PROOFS = tuple(LEVELS)
 
 
 def beginner(folder: Path) -> Path:

@@ -132,8 +132,8 @@ def test_dapo_curates_to_the_first_mixed_groups() -> None:
     assert batch.group == ("b", "b", "c", "c") and batch.counted_rows.all()
 
 
-SAID = ("r-zero", "serl", "spurious-incorrect")  # groups by what their answers say, which is nothing here
-SELECT = ("psr", "nsr", "gfpo", "gfpo-efficiency", "gfpo-adaptive")  # rows within a group, for their own sake
+SAID = ("r-zero", "serl", "spurious-incorrect", "heimdall")  # groups by what their answers say, which is nothing here
+SELECT = ("rl-v", "psr", "nsr", "gfpo", "gfpo-efficiency", "gfpo-adaptive")  # rows within a group, for their own sake
 
 
 def test_an_episode_without_verdict_is_masked_in_every_recipe() -> None:

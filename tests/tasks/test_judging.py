@@ -98,7 +98,7 @@ def test_judges_are_examined_on_problems_of_the_split() -> None:
 
 def test_a_share_of_a_pool_may_be_judging() -> None:
     assert Share.parse("judge:constraints:2,3=0.5") == Share("judge:constraints", (2, 3), 0.5)
-    assert Share.parse("compare:trace").levels == (9,)
+    assert Share.parse("compare:trace").levels == (6,)
 
 
 def test_a_task_whose_answers_cannot_be_made_wrong_is_refused() -> None:
