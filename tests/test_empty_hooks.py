@@ -56,7 +56,7 @@ IDLE: list[tuple[str, Part]] = [
 ]
 HOOKS = ("ask", "expand", "curate", "remember")
 BUSY = busy() | {
-    *("ask:demonstrate", "ask:in-halves", "ask:rehearse", "ask:trunks"),
+    *("ask:demonstrate", "ask:in-halves", "ask:rehearse", "ask:trunks", "expand:ask-judge", "expand:ask-pairs"),
     *("curate:mixed-groups", "curate:no-training", "curate:pairs", "curate:train-at"),
     "remember:follow",
 }

@@ -12,7 +12,7 @@ from assay.run.context_fit import longest_solution
 from assay.source import Pool, Share
 from assay.tasks import ALPHABET, TASKS
 
-CODEC = character_tokenizer(ALPHABET, sees=True)
+CODEC = character_tokenizer(ALPHABET)
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -23,7 +23,7 @@ def test_a_task_has_a_base_at_its_first_level(name: str) -> None:
     assert set(asked.levels) <= set(read.levels) <= set(TASKS[name].levels)
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", [name for name in TASKS if BASES[name].eye is None])
 def test_a_base_has_room_for_the_prompts_and_the_solutions_that_it_reads(name: str) -> None:
     made = base(base_for(Pool((Share.parse(name),))))
     problems = [made.pool.problem(Key("room", i)) for i in range(64)]
