@@ -58,7 +58,7 @@ HOOKS = ("ask", "expand", "curate", "remember")
 BUSY = busy() | {
     *("ask:demonstrate", "ask:in-halves", "ask:rehearse", "ask:trunks", "expand:ask-judge", "expand:ask-pairs"),
     *("curate:mixed-groups", "curate:no-training", "curate:pairs", "curate:ranked-pairs", "curate:train-at"),
-    "remember:follow",
+    *("remember:count-classes", "remember:follow"),
 }
 """Parts that have no value at which they do nothing: they are what a method is."""
 
