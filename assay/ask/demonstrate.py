@@ -45,13 +45,9 @@ def worked(problem: Problem, codec: Codec) -> tuple[Segment, ...]:
     """The worked solution and an end token, as segments. Replies of the environment have the origin `ENV`."""
     if problem.solution is None:
         raise DataError(f"problem {problem.id} of '{problem.task}' has no worked solution to imitate.")
-    segments = []
-    for text, origin in turns(problem):
-        ids = codec.encode(text)
-        segments.append(Segment(ids=ids, origin=np.full(len(ids), origin, dtype=np.int8)))
-    last = segments[-1]
-    ids = np.append(last.ids, np.int32(min(codec.end_ids)))
-    return (*segments[:-1], Segment(ids=ids, origin=np.full(len(ids), origin, dtype=np.int8)))
+    *before, (last, by) = [(codec.encode(text), origin) for text, origin in turns(problem)]
+    pieces = [*before, (np.append(last, np.int32(min(codec.end_ids))), by)]
+    return tuple(Segment(ids=ids, origin=np.full(len(ids), origin, dtype=np.int8)) for ids, origin in pieces)
 
 
 def turns(problem: Problem) -> list[tuple[str, int]]:

@@ -74,7 +74,7 @@ def test_equal_rewards_teach_nothing_and_a_constant_changes_nothing(drawn: list[
         np.testing.assert_allclose(advantages(moved, epsilon=0.0), found, atol=1e-9)
         # without steps it is the advantage of the outcome alone
         plain = outcome_and_steps(rows, Memory(0), since=0, until=1, start=0.0, end=0.0, ddof=1, epsilon=1e-6)
-        assert all(len(set(one.advantage.tolist())) == 1 for one in plain)
+        assert all(len(set(one.advantage.tolist())) == 1 for one in plain)  # pyright: ignore[reportOptionalMemberAccess, reportOptionalSubscript]
 
 
 def verdicts(rights: int, wrongs: int) -> list[Row]:
@@ -87,7 +87,7 @@ def verdicts(rights: int, wrongs: int) -> list[Row]:
 def test_classes_weigh_by_the_root_of_their_counts() -> None:
     """1 right answer and 4 wrong ones: p = 1/5, c = 1 / (sqrt .2 + sqrt .8) = 0.745356, s+ = 1.6667, s- = 0.83333."""
     rows = verdicts(1, 4)
-    found = [one.advantage[0] for one in by_class(rows, Memory(0), keep=0.9)]
+    found = [one.advantage[0] for one in by_class(rows, Memory(0), keep=0.9)]  # pyright: ignore[reportOptionalMemberAccess, reportOptionalSubscript]
     assert found == pytest.approx([5 / 3, *[5 / 6] * 4])
     assert np.mean(found) == pytest.approx(1.0)
     memory = count_classes(Memory(0), rows=rows, keep=0.9, place="classes")
@@ -96,7 +96,7 @@ def test_classes_weigh_by_the_root_of_their_counts() -> None:
     assert again.store("classes")["share"] == pytest.approx(0.9 * 0.2 + 0.1 * 0.5)
     share = 0.9 * 0.2 + 0.1 * 0.5
     total = share**0.5 + (1 - share) ** 0.5
-    found = [one.advantage[0] for one in by_class(verdicts(1, 1), memory, keep=0.9, place="classes")]
+    found = [one.advantage[0] for one in by_class(verdicts(1, 1), memory, keep=0.9, place="classes")]  # pyright: ignore[reportOptionalMemberAccess, reportOptionalSubscript]
     assert found == pytest.approx([1 / (share**0.5 * total), 1 / ((1 - share) ** 0.5 * total)])
 
 
@@ -105,10 +105,10 @@ def test_weights_of_classes_are_one_on_average(rights: int, wrongs: int) -> None
     with pytest.MonkeyPatch.context() as patch:
         judged.register(patch)
         rows = verdicts(rights, wrongs)
-        found = [one.advantage[0] for one in by_class(rows, Memory(0), keep=0.9)]
+        found = [one.advantage[0] for one in by_class(rows, Memory(0), keep=0.9)]  # pyright: ignore[reportOptionalMemberAccess, reportOptionalSubscript]
         assert np.mean(found or [1.0]) == pytest.approx(1.0)
         plain = [Row(answer("b"), advantage=np.ones(2))]
-        assert by_class([*rows, *plain], Memory(0), keep=0.9)[-1].advantage.tolist() == [1.0, 1.0]
+        assert by_class([*rows, *plain], Memory(0), keep=0.9)[-1].advantage.tolist() == [1.0, 1.0]  # pyright: ignore[reportOptionalMemberAccess, reportOptionalSubscript]
 
 
 def small(**changes: object) -> Recipe:
